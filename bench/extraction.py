@@ -30,7 +30,7 @@ from rich.progress import track
 from rich.table import Table
 from trafilatura import extract
 
-from centgate.pages.reading import Reading, read
+from centgate.pages.reading import ExtractedPage, extract_page
 from centgate.sandbox import Sandbox, TaskFailed
 
 URL: Final = "https://example.com/docs/page"
@@ -51,7 +51,7 @@ HOSTILE: Final = {
 
 
 def extract_with_centgate(html: bytes) -> str:
-    return read(html, "text/html", URL, only_main_content=True).markdown
+    return extract_page(html, "text/html", URL, only_main_content=True).markdown
 
 
 def extract_with_trafilatura(html: bytes) -> str:
@@ -232,9 +232,11 @@ async def measure_load(sandbox: Sandbox, load: list[bytes]) -> tuple[float, int,
     return duration, unread, max(delays)
 
 
-async def read_page(sandbox: Sandbox, html: bytes) -> Reading | None:
+async def read_page(sandbox: Sandbox, html: bytes) -> ExtractedPage | None:
     try:
-        return await sandbox.run_task(READ_SECONDS, read, html, "text/html", URL, only_main_content=True)
+        return await sandbox.run_task(
+            READ_SECONDS, extract_page, html, "text/html", URL, only_main_content=True
+        )
     except TaskFailed:
         return None
 

@@ -15,7 +15,7 @@ from certificates import Authority
 from databases import Postgres, Redis, postgres_server, redis_server
 from facilitators import StubFacilitator, build_settings, open_stub_facilitators
 from node_packages import installed
-from small_site import OpenDeployment, open_deployment_with
+from small_site import OpenReader, open_reader
 from standins import FakeUpstreams, fake_upstreams, recordings
 
 from centgate.dev import devchain_settings
@@ -172,9 +172,9 @@ async def readers() -> AsyncGenerator[Sandbox]:
 
 
 @pytest.fixture
-def reaching(readers: Sandbox, tmp_path: Path) -> OpenDeployment:
+def reaching(readers: Sandbox, tmp_path: Path) -> OpenReader:
     """Open a deployment that reads pages of the given sites."""
-    return partial(open_deployment_with, readers, tmp_path)
+    return partial(open_reader, readers, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -35,51 +35,51 @@ class SmallSite:
     """Site at `url`; paths without a response give 404."""
 
     url: str = ""
-    asked: list[str] = field(default_factory=list[str])
+    requested_paths: list[str] = field(default_factory=list[str])
     """Requested paths, in order."""
-    agents: set[str] = field(default_factory=set[str])
-    silent: set[str] = field(default_factory=set[str])
+    user_agents: set[str] = field(default_factory=set[str])
+    silent_paths: set[str] = field(default_factory=set[str])
     """Paths that get no response before the test ends."""
-    reached: threading.Event = field(default_factory=threading.Event)
+    silent_path_requested: threading.Event = field(default_factory=threading.Event)
     """Set when such a path was requested."""
-    ended: threading.Event = field(default_factory=threading.Event)
-    _said: dict[str, SiteResponse] = field(default_factory=dict[str, SiteResponse])
+    test_ended: threading.Event = field(default_factory=threading.Event)
+    _responses: dict[str, SiteResponse] = field(default_factory=dict[str, SiteResponse])
 
     @property
     def address(self) -> str:
         """Host and port."""
         return self.url.removeprefix("http://")
 
-    def set_response(
+    def respond(
         self, path: str, body: str | bytes, kind: str = HTML, *, status: int = 200, **headers: str
     ) -> None:
         """Set the response of a path."""
         raw = body.encode() if isinstance(body, str) else body
-        self._said[path] = SiteResponse(status, {"Content-Type": kind, **headers}, raw)
+        self._responses[path] = SiteResponse(status, {"Content-Type": kind, **headers}, raw)
 
-    def robots(self, *lines: str) -> None:
+    def set_robots(self, *lines: str) -> None:
         """Set a robots.txt with these lines."""
-        self.set_response("/robots.txt", "\n".join(lines), "text/plain")
+        self.respond("/robots.txt", "\n".join(lines), "text/plain")
 
-    def sitemap(self, path: str, *paths: str) -> None:
+    def set_sitemap(self, path: str, *paths: str) -> None:
         """Set a sitemap of these pages at a path."""
-        self.set_response(path, urlset(*(self.url_of(each) for each in paths)), XML)
+        self.respond(path, render_sitemap(*(self.url_of(each) for each in paths)), XML)
 
-    def index(self, path: str, *paths: str) -> None:
+    def set_sitemap_index(self, path: str, *paths: str) -> None:
         """Set an index of these sitemaps at a path."""
         locs = "".join(f"<sitemap><loc>{self.url_of(each)}</loc></sitemap>" for each in paths)
-        self.set_response(path, f"<sitemapindex>{locs}</sitemapindex>", XML)
+        self.respond(path, f"<sitemapindex>{locs}</sitemapindex>", XML)
 
     def url_of(self, path: str) -> str:
         """Return the URL of a path; a URL is returned unchanged."""
         return f"{self.url}{path}" if path.startswith("/") else path
 
-    def answer(self, path: str) -> SiteResponse:
+    def response_for(self, path: str) -> SiteResponse:
         """Return the response of a path."""
-        return self._said.get(path) or SiteResponse(404, {"Content-Type": "text/plain"}, b"not found")
+        return self._responses.get(path) or SiteResponse(404, {"Content-Type": "text/plain"}, b"not found")
 
 
-def urlset(*urls: str) -> str:
+def render_sitemap(*urls: str) -> str:
     """Return a sitemap of these pages."""
     locs = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
     return (
@@ -89,7 +89,7 @@ def urlset(*urls: str) -> str:
 
 
 @contextmanager
-def small_site() -> Generator[SmallSite]:
+def serve_small_site() -> Generator[SmallSite]:
     """Serve a site on a loopback port."""
     site = SmallSite()
     server = _Server(("127.0.0.1", 0), _handler(site))
@@ -98,12 +98,12 @@ def small_site() -> Generator[SmallSite]:
     try:
         yield site
     finally:
-        site.ended.set()
+        site.test_ended.set()
         server.shutdown()
         server.server_close()
 
 
-class OpenDeployment(Protocol):
+class OpenReader(Protocol):
     """Function that opens a deployment that may fetch from these sites; `changes` are settings."""
 
     def __call__(
@@ -112,7 +112,7 @@ class OpenDeployment(Protocol):
 
 
 @asynccontextmanager
-async def open_resources_with(readers: Sandbox, settings: Settings) -> AsyncGenerator[Resources]:
+async def open_page_resources(readers: Sandbox, settings: Settings) -> AsyncGenerator[Resources]:
     """Open the resources of a deployment, with `readers` as the sandbox that parses pages."""
     async with open_resources(settings) as own:
         robots = Robots(own.fetcher, readers, user_agent(settings))
@@ -120,13 +120,13 @@ async def open_resources_with(readers: Sandbox, settings: Settings) -> AsyncGene
 
 
 @asynccontextmanager
-async def open_deployment_with(
+async def open_reader(
     readers: Sandbox, folder: Path, *sites: SmallSite, **changes: Any
 ) -> AsyncGenerator[tuple[Settings, Resources]]:
     """Open a deployment that may fetch from these sites, and parses pages in `readers`."""
     allowed = tuple(site.address for site in sites)
     settings = build_settings(folder, "http://127.0.0.1:9", fetch_allowed=allowed, **changes)
-    async with open_resources_with(readers, settings) as resources:
+    async with open_page_resources(readers, settings) as resources:
         yield settings, resources
 
 
@@ -143,13 +143,13 @@ def _handler(site: SmallSite) -> type[BaseHTTPRequestHandler]:
             pass
 
         def do_GET(self) -> None:
-            site.asked.append(self.path)
-            site.agents.add(self.headers.get("User-Agent", ""))
-            if self.path in site.silent:
-                site.reached.set()
-                site.ended.wait(60)
+            site.requested_paths.append(self.path)
+            site.user_agents.add(self.headers.get("User-Agent", ""))
+            if self.path in site.silent_paths:
+                site.silent_path_requested.set()
+                site.test_ended.wait(60)
                 return
-            said = site.answer(self.path)
+            said = site.response_for(self.path)
             self.send_response(said.status)
             for name, value in {**said.headers, "Content-Length": str(len(said.body))}.items():
                 self.send_header(name, value)

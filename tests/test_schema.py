@@ -25,7 +25,7 @@ from centgate.errors import InvalidRequest, UnsupportedOptions
 from centgate.phishing.address import UnreadableAddress, read_address
 from centgate.schema import iterate_objects
 from centgate.service import AnyService
-from centgate.web import web_url
+from centgate.web import validate_web_url
 
 DEVELOPMENT_CHAIN = 84532
 repeatably = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -46,7 +46,7 @@ def _opens_in_a_browser(text: object) -> bool:
 
 @FORMATS.checks("uri", raises=PydanticCustomError)
 def _may_be_fetched(text: object) -> bool:
-    return bool(web_url(str(text)))
+    return bool(validate_web_url(str(text)))
 
 
 def _matches(_validator: Validator, pattern: str, text: object, _schema: Any) -> Iterator[ValidationError]:

@@ -222,10 +222,10 @@ def test_addresses_that_may_be_fetched_are_separated_by_commas(monkeypatch: Envi
 
     policy = Settings().fetch_policy
 
-    assert policy.admits("127.0.0.1", 8080)
-    assert policy.admits("10.1.2.3", 443)
-    assert policy.admits("198.41.0.4", 8443)
-    assert not policy.admits("127.0.0.1", 443)
+    assert policy.can_connect("127.0.0.1", 8080)
+    assert policy.can_connect("10.1.2.3", 443)
+    assert policy.can_connect("198.41.0.4", 8443)
+    assert not policy.can_connect("127.0.0.1", 443)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from centgate.client.settings import BuyerSettings
 from centgate.client_address import parse_network
 from centgate.dollars import TEST_NETWORKS, USDC, Asset
 from centgate.evm import to_checksum_address
-from centgate.safefetch.policy import Policy
+from centgate.safefetch.policy import FetchPolicy
 
 PREFIX = "CENTGATE_"
 CDP_FACILITATOR = "https://api.cdp.coinbase.com/platform/v2/x402"
@@ -286,13 +286,13 @@ class Settings(BaseSettings):
     @field_validator("fetch_ports")
     @classmethod
     def _check_ports(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        Policy(frozenset(value))  # raises for an invalid port
+        FetchPolicy(frozenset(value))  # raises for an invalid port
         return value
 
     @field_validator("fetch_allowed")
     @classmethod
     def _normalize_fetch_allowed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return Policy(allowed=value).allowed
+        return FetchPolicy(allowed_networks=value).allowed_networks
 
     @field_validator("trusted_proxies")
     @classmethod
@@ -337,9 +337,9 @@ class Settings(BaseSettings):
         return self
 
     @property
-    def fetch_policy(self) -> Policy:
+    def fetch_policy(self) -> FetchPolicy:
         """The policy for addresses that may be fetched for buyers."""
-        return Policy(frozenset(self.fetch_ports), self.fetch_allowed)
+        return FetchPolicy(frozenset(self.fetch_ports), self.fetch_allowed)
 
     @property
     def chain_id(self) -> int:

@@ -60,12 +60,12 @@ ATTACKS = {
     "css": "add('style', {textContent: `@import '${T}css'; @font-face {font-family: x; src: url(${T}font)}"
     " body {font-family: x; background: url(${T}background)}`})",
 }
-HARMLESS = {"image", "popup", "socket", "tls-socket", "transport", "rtc", "preconnect", "prerender"}
+NEVER_REACHED = {"image", "popup", "socket", "tls-socket", "transport", "rtc", "preconnect", "prerender"}
 """Attacks that do not reach even an address that may be fetched."""
 
 
 @dataclass
-class Site:
+class ScriptedSite:
     """Web site on a loopback address; it listens on the same UDP port as well."""
 
     host: str
@@ -73,7 +73,7 @@ class Site:
     pages: dict[str, str] = field(default_factory=dict[str, str])
     connections: list[str] = field(default_factory=list[str])
     """The path of each request, and an empty text for each connection."""
-    agents: list[str] = field(default_factory=list[str])
+    user_agents: list[str] = field(default_factory=list[str])
     packets: list[bytes] = field(default_factory=list[bytes])
     port: int = 0
     ending: threading.Event = field(default_factory=threading.Event)
@@ -81,9 +81,9 @@ class Site:
 
 
 @contextmanager
-def served(host: str, port: int = 0, tls: ssl.SSLContext | None = None) -> Generator[Site]:
+def serve_site(host: str, port: int = 0, tls: ssl.SSLContext | None = None) -> Generator[ScriptedSite]:
     """Serve a site, with some paths that never end."""
-    site = Site(host)
+    site = ScriptedSite(host)
     server = _Server((host, port), _handler(site))
     server.site = site
     if tls is not None:
@@ -103,7 +103,7 @@ def served(host: str, port: int = 0, tls: ssl.SSLContext | None = None) -> Gener
         server.server_close()
 
 
-def self_certified(host: str, folder: Path) -> ssl.SSLContext:
+def create_self_signed_tls(host: str, folder: Path) -> ssl.SSLContext:
     """Create a TLS context with a self-signed certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
@@ -119,7 +119,7 @@ def self_certified(host: str, folder: Path) -> ssl.SSLContext:
     return context
 
 
-def _listen(udp: socket.socket, site: Site) -> None:
+def _listen(udp: socket.socket, site: ScriptedSite) -> None:
     with udp:
         while not site.ending.is_set():
             packet = udp.recv(2000)
@@ -130,7 +130,7 @@ def _listen(udp: socket.socket, site: Site) -> None:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
-    site: Site
+    site: ScriptedSite
 
     def get_request(self) -> Any:
         """Record a connection before its request is read."""
@@ -142,11 +142,11 @@ class _Server(ThreadingHTTPServer):
         """Ignore errors of connections that the browser closed."""
 
 
-def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
+def _handler(site: ScriptedSite) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             site.connections.append(self.path.removeprefix("/"))
-            site.agents.append(self.headers["user-agent"])
+            site.user_agents.append(self.headers["user-agent"])
             path, _, query = self.path.partition("?")
             if path == "/to":
                 self.answer(302, "", location=unquote(query))
@@ -190,7 +190,7 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def attacking(hosts: Sequence[str], names: Sequence[str] = tuple(ATTACKS)) -> str:
+def render_attack_page(hosts: Sequence[str], names: Sequence[str] = tuple(ATTACKS)) -> str:
     """Return a page that runs these attacks on each host, and then writes `all tried`."""
     attacks = "\n".join(f"try {{ {ATTACKS[name]} }} catch {{}}" for name in names)
     return f"""<!doctype html><body><iframe src=/hold></iframe><script type=module>

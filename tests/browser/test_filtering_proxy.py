@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from centgate.browser import proxy
-from centgate.browser.proxy import MOST_AT_ONCE, MOST_CONNECTIONS, MOST_HEAD, FilteringProxy, Pass
-from centgate.safefetch.policy import Policy
+from centgate.browser.proxy import MAX_CONNECTIONS, MAX_HEAD, MAX_PAGE_CONNECTIONS, FilteringProxy, ProxyGrant
+from centgate.safefetch.policy import FetchPolicy
 
 SECONDS = 20.0
 HELLO = b"\x16\x03\x01\x00\x05hello"
@@ -39,7 +39,7 @@ class World:
     inside: list[bytes] = field(default_factory=list[bytes])
     answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
-    async def say(self, request: str | bytes, holder: Pass | None = None, rest: bytes = b"") -> bytes:
+    async def say(self, request: str | bytes, holder: ProxyGrant | None = None, rest: bytes = b"") -> bytes:
         """Send a request and return the proxy's response up to the end of the connection."""
         reader, writer = await self.connect()
         try:
@@ -53,7 +53,7 @@ class World:
         """Open a connection to the proxy."""
         return await asyncio.open_connection("127.0.0.1", self.port)
 
-    def format_request(self, request: str | bytes, holder: Pass | None) -> bytes:
+    def format_request(self, request: str | bytes, holder: ProxyGrant | None) -> bytes:
         """Return the head of a request, with the credentials of a grant."""
         start = request.encode() if isinstance(request, str) else request
         start = start.replace(b"PORT", str(self.site_port).encode())
@@ -125,8 +125,8 @@ async def open_world() -> AsyncGenerator[World]:
     server = await asyncio.start_server(site, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     forbidden = await asyncio.start_server(inside, "127.0.0.2", port)
-    proxy = FilteringProxy(Policy(allowed=(f"127.0.0.1:{port}",)), resolve)
-    url = await proxy.open()
+    proxy = FilteringProxy(FetchPolicy(allowed_networks=(f"127.0.0.1:{port}",)), resolve)
+    url = await proxy.start()
     world = World(proxy, int(url.rpartition(":")[2]), port)
     try:
         yield world
@@ -150,7 +150,7 @@ async def world() -> AsyncGenerator[World]:
 
 
 async def test_a_request_reaches_its_site_without_what_is_between_us(world: World) -> None:
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         answer = await world.say(
             "GET http://127.0.0.1:PORT/a?b HTTP/1.1\r\nHost: other.example\r\nConnection: keep-alive\r\n"
             "Proxy-Connection: keep-alive\r\nAccept: text/html",
@@ -167,14 +167,14 @@ async def test_a_request_reaches_its_site_without_what_is_between_us(world: Worl
 async def test_a_tunnel_carries_tls_both_ways(world: World) -> None:
     world.answer = b"echo"
 
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         answer = await world.say("CONNECT ours.example:PORT HTTP/1.1", holder, HELLO + b"\n")
 
     assert answer.partition(b"\r\n\r\n")[::2] == (b"HTTP/1.1 200 Connection established", HELLO + b"\n")
 
 
 async def test_the_body_of_a_request_is_carried(world: World) -> None:
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         await world.say("POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: 4", holder, b"body and more")
 
     assert world.heard[0].endswith(b"\r\n\r\nbody")
@@ -183,9 +183,9 @@ async def test_the_body_of_a_request_is_carried(world: World) -> None:
 @pytest.mark.parametrize("start", ["GET http://127.0.0.1:PORT/ HTTP/1.1", "CONNECT 127.0.0.1:PORT HTTP/1.1"])
 @pytest.mark.parametrize("wrong", ["none", "password", "username", "ended", "scheme", "nonsense"])
 async def test_without_a_pass_nothing_goes_through(world: World, start: str, wrong: str) -> None:
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         ended = _basic(holder.username, holder.password)
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         credential = {
             "none": b"",
             "password": b"Basic " + _basic(holder.username, "x"),
@@ -233,7 +233,7 @@ async def test_a_target_that_is_not_admitted_is_not_reached(
     world: World, where: str, start: str, refusal: bytes
 ) -> None:
 
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         answer = await world.say(f"{start.format(where)} HTTP/1.1", holder, HELLO)
 
     assert answer[:10] == refusal
@@ -242,13 +242,13 @@ async def test_a_target_that_is_not_admitted_is_not_reached(
 
 
 async def test_why_a_host_was_not_reached_is_remembered(world: World) -> None:
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         await world.say("CONNECT inside.example:PORT HTTP/1.1", holder)
         await world.say("GET http://unknown.example:PORT/ HTTP/1.1", holder)
         await world.say("GET http://ours.example:PORT/ HTTP/1.1", holder)
 
     reasons = [
-        refusal.reason if (refusal := holder.refusal(f"http://{host}:{world.site_port}/x")) else None
+        refusal.reason if (refusal := holder.find_failure(f"http://{host}:{world.site_port}/x")) else None
         for host in ("inside.example", "unknown.example", "ours.example")
     ]
     assert reasons == ["blocked_address", "dns", None]
@@ -280,7 +280,7 @@ async def test_why_a_host_was_not_reached_is_remembered(world: World) -> None:
     ],
 )
 async def test_what_is_no_proper_request_is_refused(world: World, request_: str, status: bytes) -> None:
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         # the credentials come last, so the invalid field is before them
         answer = await world.say(request_, holder)
 
@@ -290,23 +290,23 @@ async def test_what_is_no_proper_request_is_refused(world: World, request_: str,
 
 @pytest.mark.parametrize("size", ["-1", "x", "99999999", "1_0", "9" * 4000])
 async def test_a_body_that_is_too_long_is_not_carried(world: World, size: str) -> None:
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         answer = await world.say(f"POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: {size}", holder)
 
     assert answer == b""
 
 
 async def test_a_tunnel_for_anything_but_tls_is_closed(world: World) -> None:
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         answer = await world.say("CONNECT 127.0.0.1:PORT HTTP/1.1", holder, b"GET / HTTP/1.1\r\n\r\n")
 
     assert answer == b"HTTP/1.1 200 Connection established\r\n\r\n"
     assert world.heard in ([], [b""])
 
 
-@pytest.mark.parametrize("flood", [b"A: b\r\n" * MOST_HEAD, b"A" * 3 * MOST_HEAD], ids=["fields", "line"])
+@pytest.mark.parametrize("flood", [b"A: b\r\n" * MAX_HEAD, b"A" * 3 * MAX_HEAD], ids=["fields", "line"])
 async def test_a_flood_of_headers_is_cut_off(world: World, flood: bytes) -> None:
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         answer = await world.say(b"GET http://127.0.0.1:PORT/ HTTP/1.1\r\n" + flood, holder)
 
     assert answer.startswith(b"HTTP/1.1 431") or not answer
@@ -332,7 +332,7 @@ async def test_who_does_not_take_an_answer_is_cut_off(world: World, monkeypatch:
     monkeypatch.setattr(proxy, "MAX_CONNECTION_SECONDS", 2.5)
     world.answer = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (15 << 20)
 
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         _, writer = await world.connect()
         writer.write(world.format_request("GET http://127.0.0.1:PORT/ HTTP/1.1", holder))
         assert await wait_until(lambda: bool(holder.connections))
@@ -357,13 +357,13 @@ async def test_who_does_not_take_an_answer_is_cut_off(world: World, monkeypatch:
 async def test_an_answer_that_is_none_is_not_handed_on(world: World, answer: bytes) -> None:
     world.answer = answer
 
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         given = await _send_while_open(world, holder)
 
     assert given == b""
 
 
-async def _send_while_open(world: World, holder: Pass) -> bytes:
+async def _send_while_open(world: World, holder: ProxyGrant) -> bytes:
     reader, writer = await world.connect()
     writer.write(world.format_request("GET http://127.0.0.1:PORT/ HTTP/1.1", holder))
     writer.write_eof()
@@ -378,7 +378,7 @@ async def test_a_site_that_keeps_its_connection_does_not_keep_ours(world: World)
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\nKeep-Alive: max=9\r\n\r\nhi"
     )
 
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         reader, writer = await world.connect()
         writer.write(world.format_request("GET http://127.0.0.1:PORT/ HTTP/1.1", holder))
         async with asyncio.timeout(SECONDS):
@@ -395,26 +395,26 @@ async def test_a_site_that_keeps_its_connection_does_not_keep_ours(world: World)
 async def test_a_page_gets_no_more_than_its_share(world: World) -> None:
     world.answer = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (8 << 20)
 
-    with world.proxy.admitting(max_bytes=1 << 20) as holder:
+    with world.proxy.grant_access(max_bytes=1 << 20) as holder:
         first = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
         second = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
 
     assert len(first) <= 1 << 20
     assert second == b""
-    assert holder.spent.is_set()
+    assert holder.exhausted.is_set()
 
 
 async def test_a_page_asks_no_more_than_its_share(world: World) -> None:
-    with world.proxy.admitting(max_requests=2) as holder:
+    with world.proxy.grant_access(max_requests=2) as holder:
         answers = [await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder) for _ in range(4)]
 
     assert [bool(answer) for answer in answers] == [True, True, False, False]
-    assert holder.spent.is_set()
+    assert holder.exhausted.is_set()
 
 
 async def test_a_page_has_so_many_connections_at_once(world: World) -> None:
-    with world.proxy.admitting() as holder:
-        open_world = [await world.connect() for _ in range(MOST_AT_ONCE)]
+    with world.proxy.grant_access() as holder:
+        open_world = [await world.connect() for _ in range(MAX_PAGE_CONNECTIONS)]
         for reader, writer in open_world:
             writer.write(world.format_request("CONNECT 127.0.0.1:PORT HTTP/1.1", holder))
             await reader.readuntil(b"\r\n\r\n")
@@ -426,9 +426,9 @@ async def test_a_page_has_so_many_connections_at_once(world: World) -> None:
 
 
 async def test_all_pages_together_have_so_many_connections(world: World) -> None:
-    open_world = [await world.connect() for _ in range(MOST_CONNECTIONS)]
+    open_world = [await world.connect() for _ in range(MAX_CONNECTIONS)]
 
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         answer = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
 
     assert answer == b""
@@ -437,7 +437,7 @@ async def test_all_pages_together_have_so_many_connections(world: World) -> None
 
 
 async def test_a_page_that_has_ended_is_cut_off(world: World) -> None:
-    with world.proxy.admitting() as holder:
+    with world.proxy.grant_access() as holder:
         reader, writer = await world.connect()
         writer.write(world.format_request("CONNECT 127.0.0.1:PORT HTTP/1.1", holder) + HELLO)
         await reader.readuntil(b"\r\n\r\n")
@@ -455,7 +455,7 @@ async def test_a_page_that_has_ended_is_cut_off(world: World) -> None:
 def test_noise_reaches_nobody(start: bytes, noise: bytes) -> None:
     async def made() -> None:
         async with open_world() as world:
-            with world.proxy.admitting() as holder:
+            with world.proxy.grant_access() as holder:
                 reader, writer = await world.connect()
                 writer.write(world.format_request(start + noise, holder))
                 writer.write_eof()

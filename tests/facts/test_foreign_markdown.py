@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.facts.foreign_markdown import harmless
+from centgate.facts.foreign_markdown import sanitize_markdown
 
 RUNS = re.compile(r"\]\(\s*<?(?:javascript|vbscript|data):", re.IGNORECASE)
 
@@ -31,7 +31,7 @@ RUNS = re.compile(r"\]\(\s*<?(?:javascript|vbscript|data):", re.IGNORECASE)
     ],
 )
 def test_links_that_lead_to_no_address_are_words(markdown: str, left: str) -> None:
-    assert harmless(markdown) == left
+    assert sanitize_markdown(markdown) == left
 
 
 PARTS = [
@@ -56,7 +56,7 @@ PARTS = [
 
 @given(st.lists(st.sampled_from(PARTS), max_size=40).map("".join))
 def test_nothing_that_runs_is_left_behind_brackets(markdown: str) -> None:
-    assert not RUNS.search(harmless(markdown))
+    assert not RUNS.search(sanitize_markdown(markdown))
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,4 @@ def test_nothing_that_runs_is_left_behind_brackets(markdown: str) -> None:
     ],
 )
 def test_hostile_markdown_is_gone_through_in_no_time(hostile: str) -> None:
-    assert harmless(hostile)
+    assert sanitize_markdown(hostile)

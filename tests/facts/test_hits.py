@@ -9,7 +9,7 @@ from ada_url import check_url
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.facts.hits import address, distinct, line, of_kind, published, rows
+from centgate.facts.hits import distinct_hits, is_of_category, parse_date, parse_line, parse_rows, parse_url
 from centgate.facts.web import Hit
 
 ANYTHING = (
@@ -28,7 +28,7 @@ ANYTHING = (
     ],
 )
 def test_an_address_is_handed_on_as_it_was_written(written: str) -> None:
-    assert address(f" {written}\n") == written
+    assert parse_url(f" {written}\n") == written
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_an_address_is_handed_on_as_it_was_written(written: str) -> None:
     ],
 )
 def test_an_address_with_two_readings_is_handed_on_in_one(written: str, handed_on: str) -> None:
-    assert address(written) == handed_on
+    assert parse_url(written) == handed_on
 
 
 @pytest.mark.parametrize(
@@ -58,19 +58,19 @@ def test_an_address_with_two_readings_is_handed_on_in_one(written: str, handed_o
     ],
 )
 def test_what_is_no_address_of_a_page_is_none(written: Any) -> None:
-    assert address(written) is None
+    assert parse_url(written) is None
 
 
 @given(st.from_regex(r"https?://.{0,40}", fullmatch=True) | ANYTHING)
 def test_an_address_that_is_handed_on_is_one_line_of_ascii_that_browsers_read(written: Any) -> None:
-    url = address(written)
+    url = parse_url(written)
 
     if url is not None:
         assert url.isascii()
         assert url.isprintable()
         assert " " not in url
         assert check_url(url)
-        assert address(url) == url
+        assert parse_url(url) == url
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_an_address_that_is_handed_on_is_one_line_of_ascii_that_browsers_read(wr
     ],
 )
 def test_a_date_is_handed_on_as_exactly_as_it_was_given(date: str) -> None:
-    assert published(date) == date
+    assert parse_date(date) == date
 
 
 def test_a_date_with_a_space_and_small_letters_becomes_iso_8601() -> None:
-    assert published(" 2026-04-01 12:00:00 ") == "2026-04-01T12:00:00"
-    assert published("2026-04-01t12:00:00z") == "2026-04-01T12:00:00Z"
+    assert parse_date(" 2026-04-01 12:00:00 ") == "2026-04-01T12:00:00"
+    assert parse_date("2026-04-01t12:00:00z") == "2026-04-01T12:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_a_date_with_a_space_and_small_letters_becomes_iso_8601() -> None:
     ],
 )
 def test_what_is_no_date_is_none(odd: Any) -> None:
-    assert published(odd) is None
+    assert parse_date(odd) is None
 
 
 @given(ANYTHING)
 def test_any_value_has_a_date_and_a_line_or_none(odd: Any) -> None:
-    found = line(odd, 5)
+    found = parse_line(odd, 5)
 
-    assert published(odd) is None or odd.strip()[:4] == (published(odd) or "")[:4]
+    assert parse_date(odd) is None or odd.strip()[:4] == (parse_date(odd) or "")[:4]
     assert found is None or (0 < len(found) <= 5 and found == found.strip())
 
 
@@ -134,7 +134,7 @@ def test_any_value_has_a_date_and_a_line_or_none(odd: Any) -> None:
     ],
 )
 def test_an_address_tells_what_an_operator_narrows_to(url: str, category: str | None, belongs: Any) -> None:
-    assert of_kind(url, category) is belongs
+    assert is_of_category(url, category) is belongs
 
 
 def test_an_address_in_two_spellings_is_one_hit() -> None:
@@ -145,16 +145,16 @@ def test_an_address_in_two_spellings_is_one_hit() -> None:
         Hit("https://b.example"),
     ]
 
-    assert [hit.url for hit in distinct(hits, 5)] == ["https://A.example", "https://b.example"]
-    assert [hit.url for hit in distinct(hits, 1)] == ["https://A.example"]
+    assert [hit.url for hit in distinct_hits(hits, 5)] == ["https://A.example", "https://b.example"]
+    assert [hit.url for hit in distinct_hits(hits, 1)] == ["https://A.example"]
 
 
 @pytest.mark.parametrize("odd", [None, {}, "text", 7, [7], [None, "x"]])
 def test_what_is_no_list_of_results_is_another_shape(odd: Any) -> None:
     with pytest.raises(TypeError):
-        rows(odd)
+        parse_rows(odd)
 
 
 def test_a_list_with_a_result_in_it_is_one_and_so_is_an_empty_one() -> None:
-    assert rows([7, {}]) == [7, {}]
-    assert rows([]) == []
+    assert parse_rows([7, {}]) == [7, {}]
+    assert parse_rows([]) == []

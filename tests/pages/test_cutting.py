@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.pages.cutting import cut
+from centgate.pages.cutting import truncate
 
 BLOCKS = (
     "# Head",
@@ -47,7 +47,7 @@ def trailing_headings(text: str) -> int:
 
 @given(documents, st.integers(0, 500))
 def test_a_cut_text_keeps_to_its_length_and_ends_well(markdown: str, most: int) -> None:
-    text, truncated = cut(markdown, most)
+    text, truncated = truncate(markdown, most)
 
     assert len(text) <= most
     assert truncated == (len(markdown) > most)
@@ -59,7 +59,7 @@ def test_a_cut_text_keeps_to_its_length_and_ends_well(markdown: str, most: int) 
 
 @given(st.text(alphabet="ab [](`~#|->\n!\\", max_size=80), st.integers(0, 60))
 def test_any_text_is_cut_to_its_length(markdown: str, most: int) -> None:
-    text, truncated = cut(markdown, most)
+    text, truncated = truncate(markdown, most)
 
     assert len(text) <= most
     assert truncated == (len(markdown) > most)
@@ -68,7 +68,7 @@ def test_any_text_is_cut_to_its_length(markdown: str, most: int) -> None:
 
 @given(documents)
 def test_what_fits_is_not_touched(markdown: str) -> None:
-    assert cut(markdown, len(markdown)) == (markdown, False)
+    assert truncate(markdown, len(markdown)) == (markdown, False)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_fits_is_not_touched(markdown: str) -> None:
     ],
 )
 def test_a_cut_is_made_where_something_ends(markdown: str, most: int, expected: str) -> None:
-    assert cut(markdown, most) == (expected, True)
+    assert truncate(markdown, most) == (expected, True)
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_a_cut_is_made_where_something_ends(markdown: str, most: int, expected: 
     ["[" * 10**6, "[a" * 10**6, "`" * 10**6, "[![a](b)" * 10**5, "| a " * 10**5, "[" + "w " * 10**6 + "](u)"],
 )
 def test_hostile_markdown_is_cut_as_well(hostile: str) -> None:
-    text, truncated = cut(hostile, 20_000)
+    text, truncated = truncate(hostile, 20_000)
 
     assert truncated
     assert len(text) <= 20_000
 
 
 def test_a_list_of_headlines_is_kept() -> None:
-    text, truncated = cut("\n\n".join(f"### Headline {n}" for n in range(1000)), 1000)
+    text, truncated = truncate("\n\n".join(f"### Headline {n}" for n in range(1000)), 1000)
 
     assert truncated
     assert 900 < len(text) <= 1000
@@ -110,19 +110,19 @@ def test_a_list_of_headlines_is_kept() -> None:
 def test_headings_inside_one_another_with_nothing_under_them_go_together() -> None:
     first = ("It has words. " * 5).strip()
 
-    text, _ = cut(first + "\n\n# One\n\n## Two\n\n### Three\n\n" + "x" * 50, 110)
+    text, _ = truncate(first + "\n\n# One\n\n## Two\n\n### Three\n\n" + "x" * 50, 110)
 
     assert text == first
 
 
 @pytest.mark.parametrize("piece", ["[\\", "[a b](c)", "[![a](", "`a", "- "])
 def test_what_looks_like_links_is_cut_in_one_pass(piece: str) -> None:
-    text, _ = cut(piece * 200_000, 200_000)
+    text, _ = truncate(piece * 200_000, 200_000)
 
     assert 100_000 <= len(text) <= 200_000
 
 
 def test_a_row_of_spaces_is_looked_at_once() -> None:
-    text, _ = cut("| a\n|" + " " * 150_000 + "x\n" * 50_000, 200_000)
+    text, _ = truncate("| a\n|" + " " * 150_000 + "x\n" * 50_000, 200_000)
 
     assert 100_000 <= len(text) <= 200_000

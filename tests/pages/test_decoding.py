@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.pages.decoding import decoded
+from centgate.pages.decoding import decode_text
 
 GERMAN = "Die Br\u00fccke \u00fcber den Flu\u00df \u2013 \u201ealt\u201c und sch\u00f6n. "
 JAPANESE = (
@@ -51,16 +51,16 @@ def test_a_charset_is_taken_from_the_header_or_the_page(text: str, charset: str,
     old = f'<meta http-equiv="Content-Type" content="text/html; charset={label}">{text}'
     xml = f'<?xml version="1.0" encoding="{label}"?><a>{text}</a>'
 
-    assert decoded(text.encode(charset), f"text/html; charset={label}") == text
+    assert decode_text(text.encode(charset), f"text/html; charset={label}") == text
     for document in (page, old, xml):
-        assert decoded(document.encode(charset), "text/html") == document
+        assert decode_text(document.encode(charset), "text/html") == document
 
 
 @pytest.mark.parametrize("charset", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_unicode_is_told_by_its_mark_or_its_zeros(charset: str) -> None:
     document = f"<html><body>{GERMAN}{JAPANESE}"
 
-    assert decoded(document.encode(charset), "text/html; charset=iso-8859-1") == document
+    assert decode_text(document.encode(charset), "text/html; charset=iso-8859-1") == document
 
 
 @pytest.mark.parametrize(
@@ -70,30 +70,30 @@ def test_unicode_is_told_by_its_mark_or_its_zeros(charset: str) -> None:
 def test_what_is_not_said_is_guessed_from_the_text(text: str, charset: str) -> None:
     document = f"<html><body><p>{text * 20}</p>"
 
-    assert decoded(document.encode(charset), None) == document
+    assert decode_text(document.encode(charset), None) == document
 
 
 def test_utf_8_is_read_as_such_whatever_the_page_says() -> None:
-    assert decoded(GERMAN.encode(), "text/html; charset=iso-8859-1") == GERMAN
+    assert decode_text(GERMAN.encode(), "text/html; charset=iso-8859-1") == GERMAN
 
 
 def test_one_broken_byte_does_not_change_the_charset() -> None:
     body = GERMAN.encode() * 40 + b"\xff" + GERMAN.encode() * 40
 
-    assert decoded(body, "text/html; charset=utf-8").count("Br\u00fccke") == 80
+    assert decode_text(body, "text/html; charset=utf-8").count("Br\u00fccke") == 80
 
 
 def test_a_character_cut_off_at_the_end_does_not_change_the_charset() -> None:
     body = (JAPANESE * 20).encode("cp932")[:-1]
 
-    assert decoded(body, "text/html; charset=shift_jis").startswith(JAPANESE)
+    assert decode_text(body, "text/html; charset=shift_jis").startswith(JAPANESE)
 
 
 @pytest.mark.parametrize(
     "label", ["utf-7", "rot13", "base64", "punycode", "unicode_escape", "nonsense", "\x00", "x" * 500]
 )
 def test_names_that_are_no_charsets_are_ignored(label: str) -> None:
-    assert decoded(GERMAN.encode(), f"text/html; charset={label}") == GERMAN
+    assert decode_text(GERMAN.encode(), f"text/html; charset={label}") == GERMAN
 
 
 @given(
@@ -101,4 +101,4 @@ def test_names_that_are_no_charsets_are_ignored(label: str) -> None:
     st.sampled_from([None, "text/html", "text/html; charset=utf-16", "x; charset=gbk"]),
 )
 def test_any_bytes_are_text(body: bytes, content_type: str | None) -> None:
-    assert isinstance(decoded(body, content_type), str)
+    assert isinstance(decode_text(body, content_type), str)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from centgate.pages.kinds import Unreadable
-from centgate.pages.reading import read
+from centgate.pages.reading import extract_page
 from centgate.sandbox import Sandbox
 
 PAGES = {
@@ -37,7 +37,7 @@ PAGES = {
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_hostile_page_is_read_all_the_same(name: str) -> None:
-    told = read(PAGES[name], "text/html", "https://example.org/", only_main_content=True)
+    told = extract_page(PAGES[name], "text/html", "https://example.org/", only_main_content=True)
 
     assert "text" in told.markdown
     assert len(told.markdown) <= 1_000_000
@@ -64,7 +64,9 @@ async def test_a_hostile_document_ends(body: bytes, content_type: str) -> None:
     sandbox = Sandbox(1, megabytes=1024)
 
     try:
-        told = await sandbox.run_task(60, read, body, content_type, "https://e.org/", only_main_content=True)
+        told = await sandbox.run_task(
+            60, extract_page, body, content_type, "https://e.org/", only_main_content=True
+        )
         length = len(told.markdown)
     except Unreadable:
         length = 0

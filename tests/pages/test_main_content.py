@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from centgate.pages.reading import read
+from centgate.pages.reading import extract_page
 
 URL = "https://example.org/2026/story"
 SENTENCES = (
@@ -48,7 +48,7 @@ NOISE = ("cookies", "Sports", "tomatoes", "Copyright", "newsletter", "Share on")
 
 def main(body: str) -> str:
     """Return the main content of a page."""
-    return read(
+    return extract_page(
         f"<!doctype html><html><body>{body}</body></html>".encode(), "text/html", URL, only_main_content=True
     ).markdown
 
@@ -89,7 +89,7 @@ def test_an_article_is_all_that_is_left_of_its_page(layout: str) -> None:
 def test_the_whole_page_is_given_when_it_is_asked_for() -> None:
     page = f"<html><body>{LAYOUTS['landmarks']}</body></html>".encode()
 
-    text = read(page, "text/html", URL, only_main_content=False).markdown
+    text = extract_page(page, "text/html", URL, only_main_content=False).markdown
 
     assert all(noise in text for noise in ("cookies", "Sports", "tomatoes", "Copyright", *SENTENCES))
 
@@ -218,7 +218,7 @@ def test_sources_at_the_end_of_an_article_stay() -> None:
 def test_text_that_no_reader_sees_is_gone(hidden: str, *, only_main: bool) -> None:
     page = f"<html><body><article><h1>T</h1>{STORY}{hidden}{STORY}</article></body></html>".encode()
 
-    text = read(page, "text/html", URL, only_main_content=only_main).markdown
+    text = extract_page(page, "text/html", URL, only_main_content=only_main).markdown
 
     assert "IGNORE" not in text
     assert SENTENCES[-1] in text
@@ -243,13 +243,13 @@ def test_text_that_no_reader_sees_is_gone(hidden: str, *, only_main: bool) -> No
 def test_text_that_is_shown_is_not_taken_for_hidden(shown: str) -> None:
     page = f"<html><body><main>{shown.format(STORY)}</main></body></html>".encode()
 
-    assert SENTENCES[0] in read(page, "text/html", URL, only_main_content=True).markdown
+    assert SENTENCES[0] in extract_page(page, "text/html", URL, only_main_content=True).markdown
 
 
 def test_a_page_whose_content_is_not_told_is_given_whole() -> None:
     page = f"<html><body><nav>{STORY}</nav><main><p>x</p></main></body></html>".encode()
 
-    reading = read(page, "text/html", URL, only_main_content=True)
+    reading = extract_page(page, "text/html", URL, only_main_content=True)
 
     assert SENTENCES[0] in reading.markdown
     assert reading.warnings == (
@@ -260,7 +260,7 @@ def test_a_page_whose_content_is_not_told_is_given_whole() -> None:
 def test_a_page_that_hides_all_its_text_is_given_with_a_warning() -> None:
     page = f"<html><body><div style='display:none'>{STORY}</div></body></html>".encode()
 
-    reading = read(page, "text/html", URL, only_main_content=True)
+    reading = extract_page(page, "text/html", URL, only_main_content=True)
 
     assert SENTENCES[0] in reading.markdown
     assert "hides its text" in reading.warnings[0]
@@ -281,11 +281,14 @@ def test_a_page_that_hides_all_its_text_is_given_with_a_warning() -> None:
     ],
 )
 def test_a_page_without_text_gives_none(body: str) -> None:
-    assert read(body.encode(), "text/html", URL, only_main_content=True).markdown in ("", "\\<")
+    assert extract_page(body.encode(), "text/html", URL, only_main_content=True).markdown in ("", "\\<")
 
 
 def test_a_page_without_a_body_element_is_read() -> None:
-    assert read(b"just <b>text</b>", "text/html", URL, only_main_content=True).markdown == "just **text**"
+    assert (
+        extract_page(b"just <b>text</b>", "text/html", URL, only_main_content=True).markdown
+        == "just **text**"
+    )
 
 
 def test_what_leads_up_to_a_story_is_kept() -> None:

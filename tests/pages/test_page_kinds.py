@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from centgate.pages.kinds import Unsupported, kind_of
-from centgate.pages.reading import Reading, read
+from centgate.pages.kinds import Unsupported, detect_kind
+from centgate.pages.reading import ExtractedPage, extract_page
 
 URL = "https://example.org/files/a"
 RSS = b"""<?xml version="1.0"?><rss version="2.0"><channel><title>News &amp; more</title>
@@ -25,8 +25,8 @@ ATOM = b"""<?xml version="1.0" encoding="utf-8"?>
 </entry></feed>"""
 
 
-def reading(body: bytes, content_type: str | None = None, url: str = URL) -> Reading:
-    return read(body, content_type, url, only_main_content=True)
+def reading(body: bytes, content_type: str | None = None, url: str = URL) -> ExtractedPage:
+    return extract_page(body, content_type, url, only_main_content=True)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def reading(body: bytes, content_type: str | None = None, url: str = URL) -> Rea
     ],
 )
 def test_a_body_is_what_it_looks_like(body: bytes, content_type: str | None, path: str, kind: str) -> None:
-    assert kind_of(body, content_type, path) == kind
+    assert detect_kind(body, content_type, path) == kind
 
 
 @pytest.mark.parametrize(

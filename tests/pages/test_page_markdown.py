@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.pages.reading import read
+from centgate.pages.reading import extract_page
 
 URL = "https://example.org/docs/page"
 
 
 def markdown(body: str) -> str:
     """A body as Markdown, all of it."""
-    return read(
+    return extract_page(
         f"<!doctype html><body>{body}".encode(), "text/html; charset=utf-8", URL, only_main_content=False
     ).markdown
 
@@ -127,7 +127,8 @@ def test_a_base_element_is_what_links_start_from() -> None:
     page = b"<head><base href='/other/'></head><body><a href='x'>x</a>"
 
     assert (
-        read(page, "text/html", URL, only_main_content=False).markdown == "[x](https://example.org/other/x)"
+        extract_page(page, "text/html", URL, only_main_content=False).markdown
+        == "[x](https://example.org/other/x)"
     )
 
 

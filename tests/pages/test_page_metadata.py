@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from centgate.pages.metadata import Metadata, moment
-from centgate.pages.reading import read
+from centgate.pages.metadata import DocumentMetadata, normalize_time
+from centgate.pages.reading import extract_page
 
 URL = "https://example.org/news/story"
 
 
-def metadata(head: str, body: str = "<p>text</p>", html: str = "") -> Metadata:
+def metadata(head: str, body: str = "<p>text</p>", html: str = "") -> DocumentMetadata:
     """Return the metadata of a head."""
     page = f"<!doctype html><html {html}><head><meta charset=utf-8>{head}</head><body>{body}</body></html>"
-    return read(page.encode(), "text/html", URL, only_main_content=True).metadata
+    return extract_page(page.encode(), "text/html", URL, only_main_content=True).metadata
 
 
 def linked(value: Any) -> str:
@@ -33,7 +33,7 @@ def test_a_whole_head_is_read() -> None:
         html='lang="en-GB"',
     )
 
-    assert told == Metadata(
+    assert told == DocumentMetadata(
         title="The story",
         description="What happened.",
         language="en-GB",
@@ -119,7 +119,7 @@ def test_what_is_no_name_is_no_author(head: str) -> None:
     ],
 )
 def test_dates_are_iso_8601_or_nothing(written: Any, told: str | None) -> None:
-    assert moment(written) == told
+    assert normalize_time(written) == told
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from centgate.pages.reading import Reading, read
+from centgate.pages.reading import ExtractedPage, extract_page
 
 WORDS = "<p>" + "There is much to say about this and it goes on for long. " * 40 + "</p>"
 
 
-def page(html: str) -> Reading:
-    return read(html.encode(), "text/html", "https://example.org/", only_main_content=True)
+def page(html: str) -> ExtractedPage:
+    return extract_page(html.encode(), "text/html", "https://example.org/", only_main_content=True)
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_a_page_with_text_needs_no_scripts(html: str) -> None:
 def test_a_page_that_sends_its_reader_on_is_seen(content: str, onward: str | None) -> None:
     told = page(f'<head><meta http-equiv=Refresh content="{content}"></head><body><a href=/new>Here</a>')
 
-    assert told.leads_to == onward
+    assert told.refresh_target == onward
 
 
 def test_a_page_with_text_of_its_own_leads_nowhere() -> None:
     refresh = "<meta http-equiv=refresh content='0; url=/new'>"
 
-    assert page(f"<head>{refresh}</head><body>{WORDS}").leads_to is None
-    assert page(f"<head><noscript>{refresh}</noscript></head><body><p>Text.").leads_to is None
+    assert page(f"<head>{refresh}</head><body>{WORDS}").refresh_target is None
+    assert page(f"<head><noscript>{refresh}</noscript></head><body><p>Text.").refresh_target is None
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from centgate.pages.kinds import Unreadable
-from centgate.pages.pdf import pdf_of
-from centgate.pages.reading import read
+from centgate.pages.pdf import convert_pdf
+from centgate.pages.reading import extract_page
 
 
 def pdf(
@@ -53,7 +53,7 @@ def locked(body: bytes, password: str) -> bytes:
 
 
 def test_a_pdf_gives_the_text_of_its_pages() -> None:
-    told = read(
+    told = extract_page(
         pdf("First line\nsecond line of hyphe-\nnated text", "# Next page"),
         "application/pdf",
         "https://e.org/a.pdf",
@@ -66,7 +66,7 @@ def test_a_pdf_gives_the_text_of_its_pages() -> None:
 
 
 def test_a_pdf_locked_without_a_password_is_read() -> None:
-    assert pdf_of(locked(pdf("Some text"), ""))[0] == "Some text"
+    assert convert_pdf(locked(pdf("Some text"), ""))[0] == "Some text"
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ def test_a_pdf_locked_without_a_password_is_read() -> None:
 )
 def test_a_pdf_without_text_says_why(body: bytes, said: str) -> None:
     with pytest.raises(Unreadable, match=said):
-        pdf_of(body)
+        convert_pdf(body)
 
 
 def test_only_the_first_pages_of_a_long_pdf_are_read() -> None:
-    text, _, warnings = pdf_of(pdf(*(f"Page {number}" for number in range(230))))
+    text, _, warnings = convert_pdf(pdf(*(f"Page {number}" for number in range(230))))
 
     assert text.endswith("Page 199")
     assert warnings == ("only the first 200 of the PDF's 230 pages were read",)

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
-from centgate.facts.web import Found, Hit
+from centgate.facts.web import Hit, SearchResults
 from centgate.providers.brave import Brave
 from centgate.settings import Settings
 
@@ -51,7 +51,7 @@ def answer(*results: Any) -> dict[str, Any]:
 
 async def search(
     upstreams: FakeUpstreams, folder: Path, body: Any, *asked: Any, status: int = 200
-) -> tuple[Found, list[str]]:
+) -> tuple[SearchResults, list[str]]:
     """Search against this response; return hits and warnings."""
     upstreams.set_response("brave", PATH, body, status=status)
     async with open_provider(Brave, folder, url=upstreams.url_of("brave"), key=SECRET) as brave:
@@ -63,7 +63,7 @@ async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path:
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
-    assert found == Found((Hit(A, "One", "What it is about.", "2026-04-01T08:30:00"), Hit(B)), "auto")
+    assert found == SearchResults((Hit(A, "One", "What it is about.", "2026-04-01T08:30:00"), Hit(B)), "auto")
     assert warnings == []
 
 

@@ -20,7 +20,7 @@ from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recordi
 from structlog.testing import capture_logs
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
-from centgate.facts.web import Found, Hit, Page, Unread
+from centgate.facts.web import Hit, SearchResults, UnreadPage, WebPage
 from centgate.log import configure_logging
 from centgate.providers.exa import Exa
 from centgate.providers.exa_pages import parse_pages
@@ -64,7 +64,7 @@ def refusing(upstreams: FakeUpstreams, *words: str) -> None:
     upstreams.set_response_function("exa", "/search", say, method="POST")
 
 
-async def search(upstreams: FakeUpstreams, folder: Path, *asked: Any) -> tuple[Found, list[str]]:
+async def search(upstreams: FakeUpstreams, folder: Path, *asked: Any) -> tuple[SearchResults, list[str]]:
     """Search and return hits and warnings."""
     async with open_provider(Exa, folder, url=upstreams.url_of("exa"), key=SECRET) as exa:
         return await exa.search(*asked), exa.trace.warnings
@@ -84,7 +84,7 @@ async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path:
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 5)
 
-    assert found == Found(
+    assert found == SearchResults(
         (
             Hit(A, "One", None, "2026-04-01T12:00:00.000Z", "A. Writer", 0.41),
             Hit(B, None, None, None, None, None),
@@ -450,7 +450,7 @@ async def test_pages_come_in_the_order_asked_each_as_it_was_asked_for(
     one, two, three, again = await contents(upstreams, tmp_path, body, A, B, C, A)
 
     assert one == again
-    assert one == Page(
+    assert one == WebPage(
         url=A,
         markdown="# One\n\nText.",
         length=12,
@@ -459,7 +459,7 @@ async def test_pages_come_in_the_order_asked_each_as_it_was_asked_for(
         published="2026-04-01T12:00:00.000Z",
         final_url=A,
     )
-    assert two == Unread(B, "failed", "the page could not be read")
+    assert two == UnreadPage(B, "failed", "the page could not be read")
     assert (three.url, three.markdown, three.final_url) == (C, "three", "https://c.example/3")
 
 
@@ -516,7 +516,7 @@ async def test_a_page_that_failed_is_not_given_the_text_of_another(
 
     (page,) = await contents(upstreams, tmp_path, body, B)
 
-    assert page == Unread(B, "failed", "the page could not be read")
+    assert page == UnreadPage(B, "failed", "the page could not be read")
 
 
 @pytest.mark.parametrize(
@@ -568,7 +568,7 @@ async def test_a_page_without_text_is_unread(empty: Any, upstreams: FakeUpstream
 
     (page,) = await contents(upstreams, tmp_path, body, A)
 
-    assert page == Unread(A, "failed", "the page could not be read")
+    assert page == UnreadPage(A, "failed", "the page could not be read")
 
 
 @pytest.mark.parametrize(
@@ -654,7 +654,7 @@ async def test_recorded_searches_are_read(
 
     found, warnings = await search(upstreams, tmp_path, "q", 10)
 
-    assert found == Found(tuple(hits), "auto")
+    assert found == SearchResults(tuple(hits), "auto")
     assert warnings == []
 
 
@@ -672,7 +672,7 @@ async def test_the_recorded_page_that_is_not_there_is_unread(
 
     (unread,) = await contents(upstreams, tmp_path, body, "https://example.com")
 
-    assert unread == Unread(
+    assert unread == UnreadPage(
         "https://example.com", "not_found", "there is no such page (Exa says CRAWL_NOT_FOUND)"
     )
 
@@ -728,7 +728,7 @@ def test_contents_that_the_description_allows_are_read(seed: int) -> None:
             continue
         asked = [*{str(each.get("url")) for each in body.get("results", ())}, C]
         pages = parse_pages(asked, body, 100)
-        read += sum(isinstance(page, Page) for page in pages.values())
+        read += sum(isinstance(page, WebPage) for page in pages.values())
         assert list(pages) == asked
         assert all(page.url == url for url, page in pages.items())
 
@@ -751,7 +751,7 @@ def test_whatever_stands_in_the_lists_each_page_asked_for_has_an_answer(
 
     assert [page.url for page in pages.values()] == [A, B]
     for page in pages.values():
-        assert isinstance(page, Unread) or page.markdown
+        assert isinstance(page, UnreadPage) or page.markdown
         assert json.dumps(asdict(page))
 
 

@@ -25,7 +25,7 @@ from centgate.errors import (
     ProviderTimeout,
     ProviderUnconfigured,
 )
-from centgate.facts.web import Found, Hit, Page
+from centgate.facts.web import Hit, SearchResults, WebPage
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.firecrawl_pages import MAX_CHARACTERS, failure_reason, parse_page
 from centgate.settings import ProviderSettings
@@ -63,7 +63,7 @@ def problems(path: str, body: dict[str, Any]) -> list[str]:
     return find_request_problems(SPEC, "POST", path, body | named)
 
 
-async def scraped(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> Page:
+async def scraped(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> WebPage:
     """Parse a page in the upstream's format."""
     upstreams.set_response("firecrawl", SCRAPE, body, status=status, method="POST")
     async with open_provider(Firecrawl, folder, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
@@ -84,7 +84,7 @@ async def test_a_page_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: P
         ),
     )
 
-    assert read == Page(
+    assert read == WebPage(
         url=URL,
         markdown="# A guide\n\nBegin.",
         length=17,
@@ -413,7 +413,7 @@ async def test_success_need_not_be_said(success: Any, upstreams: FakeUpstreams, 
 async def test_a_page_needs_no_metadata(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scraped(upstreams, tmp_path, {"success": True, "data": {"markdown": "Text"}})
 
-    assert read == Page(url=URL, markdown="Text", length=4)
+    assert read == WebPage(url=URL, markdown="Text", length=4)
 
 
 async def test_values_may_be_lists(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -867,7 +867,7 @@ def texts(value: Any) -> list[str]:
     match value:
         case str():
             return [value]
-        case Found() | Hit() | Page():
+        case SearchResults() | Hit() | WebPage():
             return texts(list(asdict(value).values()))
         case list() | tuple():
             return [text for each in cast(Sequence[Any], value) for text in texts(each)]

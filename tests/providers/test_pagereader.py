@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from facilitators import build_settings
-from small_site import open_resources_with
+from small_site import open_page_resources
 
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured
-from centgate.facts.web import Page, Unread
+from centgate.facts.web import UnreadPage, WebPage
 from centgate.provider import RequestTrace
 from centgate.providers.pagereader import PageReader
 from centgate.sandbox import Sandbox
@@ -91,7 +91,7 @@ def reader(site: Site, readers: Sandbox, tmp_path: Path) -> Reader:
     @asynccontextmanager
     async def opened(**given: Any) -> AsyncGenerator[PageReader]:
         settings = build_settings(tmp_path, "http://127.0.0.1:9").model_copy(update={**changes, **given})
-        async with open_resources_with(readers, settings) as resources:
+        async with open_page_resources(readers, settings) as resources:
             yield PageReader(settings, resources).bind(RequestTrace())
 
     return opened
@@ -105,7 +105,7 @@ async def test_a_page_is_read_with_what_is_known_of_it(site: Site, reader: Reade
 
     assert page.markdown.startswith("# Story\n\nOnce there was")
     assert "Home" not in page.markdown
-    assert page == Page(
+    assert page == WebPage(
         url=url,
         markdown=page.markdown,
         length=len(page.markdown),
@@ -279,7 +279,7 @@ async def test_several_pages_are_read_at_once_and_fail_each_for_itself(site: Sit
         status = pagereader.trace.providers["pagereader"]["status"]
 
     assert [page.url for page in pages] == urls
-    assert [page.reason if isinstance(page, Unread) else page.markdown[:20] for page in pages] == [
+    assert [page.reason if isinstance(page, UnreadPage) else page.markdown[:20] for page in pages] == [
         "# Story\n\nOnce there ",
         "not_found",
         "blocked",

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from standins import FAULTS, PAGE, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
-from centgate.facts.web import Found, Hit
+from centgate.facts.web import Hit, SearchResults
 from centgate.providers.searxng import SearXNG
 from centgate.settings import Settings
 
@@ -51,7 +51,7 @@ def answer(*results: Any, **more: Any) -> dict[str, Any]:
 
 async def search(
     upstreams: FakeUpstreams, folder: Path, body: Any, *asked: Any, status: int = 200
-) -> tuple[Found, list[str]]:
+) -> tuple[SearchResults, list[str]]:
     """Search against this response; return hits and warnings."""
     upstreams.set_response("searxng", "/search", body, status=status)
     async with open_provider(SearXNG, folder, url=upstreams.url_of("searxng")) as searxng:
@@ -63,7 +63,7 @@ async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path:
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
-    assert found == Found(
+    assert found == SearchResults(
         (
             Hit(A, "One", "What it is about.", "2026-04-01T00:00:00", None, 1.5),
             Hit(B, None, None, None, None, None),

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 import pytest
-from small_site import XML, OpenDeployment, SmallSite, small_site, urlset
+from small_site import XML, OpenReader, SmallSite, render_sitemap, serve_small_site
 
 from centgate.errors import NoData, PageUnread, ProviderFailure
 from centgate.facts.web import Hit
@@ -23,8 +23,8 @@ LINKED = ["/", "/about", "/docs/", "/paper.pdf"]
 @pytest.fixture
 def site() -> Generator[SmallSite]:
     """Site with only a front page."""
-    with small_site() as standing:
-        standing.set_response("/", HOME)
+    with serve_small_site() as standing:
+        standing.respond("/", HOME)
         yield standing
 
 
@@ -40,7 +40,7 @@ Map = Callable[..., Awaitable[Mapped]]
 
 
 @pytest.fixture
-def mapped(reaching: OpenDeployment) -> Map:
+def mapped(reaching: OpenReader) -> Map:
     """Function that maps a site or raises its error: `mapped(site, path, search)`; `changes` are settings."""
 
     async def links(
@@ -62,24 +62,24 @@ async def test_a_page_without_a_sitemap_gives_its_own_links(site: SmallSite, map
     assert found.hits[0] == Hit(site.url_of("/"), "A small site", "All there is.")
     assert [hit.title for hit in found.hits[1:]] == ["About us", "Documentation", "The paper"]
     assert found.warnings == []
-    assert sorted(site.asked) == ["/", "/robots.txt", "/sitemap.xml", "/sitemap_index.xml"]
-    (agent,) = site.agents
+    assert sorted(site.requested_paths) == ["/", "/robots.txt", "/sitemap.xml", "/sitemap_index.xml"]
+    (agent,) = site.user_agents
     assert agent.startswith("Centgate/")
 
 
 async def test_a_sitemap_in_the_usual_place_is_read(site: SmallSite, mapped: Map) -> None:
-    site.sitemap("/sitemap.xml", "/about", "/blog/1", "/", "https://other.example/x")
+    site.set_sitemap("/sitemap.xml", "/about", "/blog/1", "/", "https://other.example/x")
 
     found = await mapped(site)
 
     assert found.paths == [*LINKED, "/blog/1"]
-    assert "/sitemap_index.xml" not in site.asked
+    assert "/sitemap_index.xml" not in site.requested_paths
 
 
 async def test_an_index_in_the_usual_place_is_followed(site: SmallSite, mapped: Map) -> None:
-    site.index("/sitemap_index.xml", "/1.xml", "/2.xml")
-    site.sitemap("/1.xml", "/one")
-    site.sitemap("/2.xml", "/two")
+    site.set_sitemap_index("/sitemap_index.xml", "/1.xml", "/2.xml")
+    site.set_sitemap("/1.xml", "/one")
+    site.set_sitemap("/2.xml", "/two")
 
     found = await mapped(site)
 
@@ -90,9 +90,9 @@ async def test_an_index_in_the_usual_place_is_followed(site: SmallSite, mapped: 
     ("body", "kind"),
     [
         ("{0}/new", "text/plain"),
-        (urlset("{0}/new"), "text/xml; charset=utf-8"),
-        (urlset("{0}/new"), "text/html"),
-        (urlset("{0}/new"), "application/octet-stream"),
+        (render_sitemap("{0}/new"), "text/xml; charset=utf-8"),
+        (render_sitemap("{0}/new"), "text/html"),
+        (render_sitemap("{0}/new"), "application/octet-stream"),
         (
             "<rss><channel><item><title>New</title><link>{0}/new</link></item></channel></rss>",
             "application/rss+xml",
@@ -102,20 +102,20 @@ async def test_an_index_in_the_usual_place_is_followed(site: SmallSite, mapped: 
 async def test_sitemaps_that_robots_txt_names_are_read_whatever_they_are(
     body: str, kind: str, site: SmallSite, mapped: Map
 ) -> None:
-    site.robots(f"Sitemap: {site.url}/map")
-    site.set_response("/map", body.replace("{0}", site.url), kind)
+    site.set_robots(f"Sitemap: {site.url}/map")
+    site.respond("/map", body.replace("{0}", site.url), kind)
 
     found = await mapped(site)
 
     assert "/new" in found.paths
-    assert "/sitemap.xml" not in site.asked
+    assert "/sitemap.xml" not in site.requested_paths
 
 
 @pytest.mark.parametrize("coding", [{}, {"Content-Encoding": "gzip"}], ids=["file", "coding"])
 async def test_a_gzip_sitemap_is_inflated(coding: dict[str, Any], site: SmallSite, mapped: Map) -> None:
-    site.robots("Sitemap: /map.xml.gz")
-    body = gzip.compress(urlset(site.url_of("/new")).encode())
-    site.set_response("/map.xml.gz", body, "application/x-gzip", **coding)
+    site.set_robots("Sitemap: /map.xml.gz")
+    body = gzip.compress(render_sitemap(site.url_of("/new")).encode())
+    site.respond("/map.xml.gz", body, "application/x-gzip", **coding)
 
     found = await mapped(site)
 
@@ -123,11 +123,11 @@ async def test_a_gzip_sitemap_is_inflated(coding: dict[str, Any], site: SmallSit
 
 
 async def test_a_sitemap_may_lie_on_another_host_but_its_pages_may_not(
-    site: SmallSite, reaching: OpenDeployment
+    site: SmallSite, reaching: OpenReader
 ) -> None:
-    with small_site() as store:
-        site.robots(f"Sitemap: {store.url}/map.xml")
-        store.sitemap("/map.xml", site.url_of("/new"), "/theirs")
+    with serve_small_site() as store:
+        site.set_robots(f"Sitemap: {store.url}/map.xml")
+        store.set_sitemap("/map.xml", site.url_of("/new"), "/theirs")
         async with reaching(site, store) as (settings, resources):
             hits = await SiteMapper(settings, resources).site_links(site.url, None, 100)
 
@@ -136,51 +136,51 @@ async def test_a_sitemap_may_lie_on_another_host_but_its_pages_may_not(
 
 async def test_no_more_than_five_sitemaps_are_fetched(site: SmallSite, mapped: Map) -> None:
     names = [f"/{n}.xml" for n in range(9)]
-    site.robots(*(f"Sitemap: {site.url_of(name)}" for name in names))
+    site.set_robots(*(f"Sitemap: {site.url_of(name)}" for name in names))
     for name in names:
-        site.sitemap(name, f"/page{name}")
+        site.set_sitemap(name, f"/page{name}")
 
     found = await mapped(site)
 
-    assert len([path for path in site.asked if path in names]) == 5
+    assert len([path for path in site.requested_paths if path in names]) == 5
     assert found.warnings == ["the site has more sitemaps than were read"]
 
 
 async def test_those_of_an_index_that_match_the_search_are_read_first(site: SmallSite, mapped: Map) -> None:
-    site.robots("Sitemap: /index.xml")
+    site.set_robots("Sitemap: /index.xml")
     names = [f"/products-{n}.xml" for n in range(9)]
-    site.index("/index.xml", *names, "/blog-posts.xml")
-    site.sitemap("/blog-posts.xml", "/blog/fish")
+    site.set_sitemap_index("/index.xml", *names, "/blog-posts.xml")
+    site.set_sitemap("/blog-posts.xml", "/blog/fish")
 
     found = await mapped(site, search="blog about fish")
 
     assert found.paths[0] == "/blog/fish"
-    assert len([path for path in site.asked if path.endswith(".xml")]) == 5
+    assert len([path for path in site.requested_paths if path.endswith(".xml")]) == 5
 
 
 async def test_an_index_is_followed_for_one_level(site: SmallSite, mapped: Map) -> None:
-    site.robots("Sitemap: /1.xml")
-    site.index("/1.xml", "/2.xml", "/pages.xml")
-    site.index("/2.xml", "/3.xml")
-    site.index("/3.xml", "/4.xml")
-    site.sitemap("/pages.xml", "/new")
+    site.set_robots("Sitemap: /1.xml")
+    site.set_sitemap_index("/1.xml", "/2.xml", "/pages.xml")
+    site.set_sitemap_index("/2.xml", "/3.xml")
+    site.set_sitemap_index("/3.xml", "/4.xml")
+    site.set_sitemap("/pages.xml", "/new")
 
     found = await mapped(site)
 
     assert "/new" in found.paths
-    assert not {"/3.xml", "/4.xml"} & set(site.asked)
+    assert not {"/3.xml", "/4.xml"} & set(site.requested_paths)
     assert found.warnings == ["the site has more sitemaps than were read"]
 
 
 async def test_sitemaps_that_name_one_another_are_read_once(site: SmallSite, mapped: Map) -> None:
-    site.robots("Sitemap: /1.xml", "Sitemap: /2.xml")
-    site.index("/1.xml", "/1.xml", "/2.xml", "/2.xml")
-    site.index("/2.xml", "/1.xml", "/2.xml")
+    site.set_robots("Sitemap: /1.xml", "Sitemap: /2.xml")
+    site.set_sitemap_index("/1.xml", "/1.xml", "/2.xml", "/2.xml")
+    site.set_sitemap_index("/2.xml", "/1.xml", "/2.xml")
 
     found = await mapped(site)
 
     assert found.paths == LINKED
-    assert sorted(path for path in site.asked if path.endswith(".xml")) == ["/1.xml", "/2.xml"]
+    assert sorted(path for path in site.requested_paths if path.endswith(".xml")) == ["/1.xml", "/2.xml"]
 
 
 HOSTILE = {
@@ -203,22 +203,22 @@ HOSTILE = {
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 async def test_a_hostile_sitemap_costs_only_itself(body: str | bytes, site: SmallSite, mapped: Map) -> None:
-    site.robots("Sitemap: /map.xml", "Sitemap: /good.xml")
-    site.set_response("/map.xml", body.replace("{0}", site.url) if isinstance(body, str) else body, XML)
-    site.sitemap("/good.xml", "/new")
+    site.set_robots("Sitemap: /map.xml", "Sitemap: /good.xml")
+    site.respond("/map.xml", body.replace("{0}", site.url) if isinstance(body, str) else body, XML)
+    site.set_sitemap("/good.xml", "/new")
 
     found = await mapped(site)
 
     assert found.paths == [*LINKED, "/new"]
-    assert "/secret" not in site.asked
+    assert "/secret" not in site.requested_paths
 
 
 @pytest.mark.parametrize(("status", "cause"), [(500, "status 500"), (403, "status 403"), (404, "status 404")])
 async def test_a_named_sitemap_that_cannot_be_read_is_said(
     status: int, cause: str, site: SmallSite, mapped: Map
 ) -> None:
-    site.robots("Sitemap: /map.xml")
-    site.set_response("/map.xml", "", XML, status=status)
+    site.set_robots("Sitemap: /map.xml")
+    site.respond("/map.xml", "", XML, status=status)
 
     found = await mapped(site)
 
@@ -231,8 +231,8 @@ async def test_a_named_sitemap_that_cannot_be_read_is_said(
 async def test_an_answer_in_html_where_a_sitemap_is_guessed_says_nothing(
     site: SmallSite, mapped: Map
 ) -> None:
-    site.set_response("/sitemap.xml", HOME)
-    site.set_response("/sitemap_index.xml", HOME)
+    site.respond("/sitemap.xml", HOME)
+    site.respond("/sitemap_index.xml", HOME)
 
     found = await mapped(site)
 
@@ -241,9 +241,9 @@ async def test_an_answer_in_html_where_a_sitemap_is_guessed_says_nothing(
 
 
 async def test_sitemaps_that_never_answer_do_not_cost_the_page(site: SmallSite, mapped: Map) -> None:
-    site.robots("Sitemap: /never.xml", "Sitemap: /good.xml")
-    site.silent.add("/never.xml")
-    site.sitemap("/good.xml", "/new")
+    site.set_robots("Sitemap: /never.xml", "Sitemap: /good.xml")
+    site.silent_paths.add("/never.xml")
+    site.set_sitemap("/good.xml", "/new")
 
     found = await mapped(site, seconds=10)
 
@@ -252,8 +252,8 @@ async def test_sitemaps_that_never_answer_do_not_cost_the_page(site: SmallSite, 
 
 
 async def test_a_page_that_never_answers_does_not_cost_the_sitemaps(site: SmallSite, mapped: Map) -> None:
-    site.sitemap("/sitemap.xml", "/a", "/b")
-    site.silent.add("/")
+    site.set_sitemap("/sitemap.xml", "/a", "/b")
+    site.silent_paths.add("/")
 
     found = await mapped(site, seconds=10)
 
@@ -266,8 +266,8 @@ async def test_a_page_that_never_answers_does_not_cost_the_sitemaps(site: SmallS
 async def test_without_the_page_the_sitemaps_are_the_map(
     status: int, reason: str, site: SmallSite, mapped: Map
 ) -> None:
-    site.set_response("/", HOME, status=status)
-    site.sitemap("/sitemap.xml", "/a", "/b")
+    site.respond("/", HOME, status=status)
+    site.set_sitemap("/sitemap.xml", "/a", "/b")
 
     found = await mapped(site)
 
@@ -276,29 +276,29 @@ async def test_without_the_page_the_sitemaps_are_the_map(
 
 
 async def test_what_robots_txt_bans_is_named_and_not_fetched(site: SmallSite, mapped: Map) -> None:
-    site.robots("User-agent: *", "Disallow: /", "Sitemap: /map.xml")
-    site.sitemap("/map.xml", "/private", "/")
+    site.set_robots("User-agent: *", "Disallow: /", "Sitemap: /map.xml")
+    site.set_sitemap("/map.xml", "/private", "/")
 
     found = await mapped(site)
 
     assert found.paths == ["/", "/private"]
-    assert "/" not in site.asked
+    assert "/" not in site.requested_paths
     assert "does not allow it" in found.warnings[0]
 
 
 async def test_a_ban_holds_for_sitemaps_that_are_only_guessed(site: SmallSite, mapped: Map) -> None:
-    site.robots("User-agent: *", "Disallow: /")
+    site.set_robots("User-agent: *", "Disallow: /")
 
     with pytest.raises(PageUnread) as caught:
         await mapped(site)
 
     assert caught.value.reason == "robots"
-    assert site.asked == ["/robots.txt"]
+    assert site.requested_paths == ["/robots.txt"]
 
 
 async def test_an_operator_can_do_without_robots_txt(site: SmallSite, mapped: Map) -> None:
-    site.robots("User-agent: *", "Disallow: /")
-    site.sitemap("/sitemap.xml", "/new")
+    site.set_robots("User-agent: *", "Disallow: /")
+    site.set_sitemap("/sitemap.xml", "/new")
 
     found = await mapped(site, fetch_robots=False)
 
@@ -311,7 +311,7 @@ async def test_an_operator_can_do_without_robots_txt(site: SmallSite, mapped: Ma
 async def test_when_everything_fails_the_page_says_why(
     status: int, reason: str, site: SmallSite, mapped: Map
 ) -> None:
-    site.set_response("/", HOME, status=status)
+    site.respond("/", HOME, status=status)
 
     with pytest.raises(PageUnread) as caught:
         await mapped(site)
@@ -324,7 +324,7 @@ async def test_when_everything_fails_the_page_says_why(
 async def test_a_page_that_is_not_there_on_a_site_without_sitemaps_is_nothing(
     status: int, site: SmallSite, mapped: Map
 ) -> None:
-    site.set_response("/", HOME, status=status)
+    site.respond("/", HOME, status=status)
 
     with pytest.raises(NoData):
         await mapped(site)
@@ -333,8 +333,8 @@ async def test_a_page_that_is_not_there_on_a_site_without_sitemaps_is_nothing(
 async def test_a_page_that_is_not_there_beside_an_unread_sitemap_is_a_failure(
     site: SmallSite, mapped: Map
 ) -> None:
-    site.robots("Sitemap: /map.xml")
-    site.set_response("/map.xml", "", XML, status=503)
+    site.set_robots("Sitemap: /map.xml")
+    site.respond("/map.xml", "", XML, status=503)
 
     with pytest.raises(PageUnread) as caught:
         await mapped(site, "/gone")
@@ -343,7 +343,7 @@ async def test_a_page_that_is_not_there_beside_an_unread_sitemap_is_a_failure(
 
 
 async def test_a_site_that_is_not_there_is_unreachable(mapped: Map) -> None:
-    with small_site() as gone:
+    with serve_small_site() as gone:
         pass
 
     with pytest.raises(PageUnread) as caught:
@@ -352,7 +352,7 @@ async def test_a_site_that_is_not_there_is_unreachable(mapped: Map) -> None:
     assert caught.value.reason == "unreachable"
 
 
-async def test_an_address_inside_is_blocked(site: SmallSite, reaching: OpenDeployment) -> None:
+async def test_an_address_inside_is_blocked(site: SmallSite, reaching: OpenReader) -> None:
     record = RequestTrace.start()
     async with reaching() as (settings, resources):
         with pytest.raises(PageUnread) as caught:
@@ -360,14 +360,14 @@ async def test_an_address_inside_is_blocked(site: SmallSite, reaching: OpenDeplo
 
     assert caught.value.reason == "blocked_address"
     assert record.providers["sitemapper"]["status"] == "error"
-    assert site.asked == []
+    assert site.requested_paths == []
 
 
 async def test_a_site_that_never_answers_is_a_timeout(
     site: SmallSite, mapped: Map, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("centgate.sites.robots.FETCH_SECONDS", 0.5)
-    site.silent |= {"/robots.txt", "/", "/sitemap.xml", "/sitemap_index.xml"}
+    site.silent_paths |= {"/robots.txt", "/", "/sitemap.xml", "/sitemap_index.xml"}
 
     with pytest.raises(PageUnread) as caught:
         await mapped(site, seconds=4)
@@ -376,7 +376,7 @@ async def test_a_site_that_never_answers_is_a_timeout(
 
 
 async def test_a_page_that_its_scripts_make_is_still_a_link(site: SmallSite, mapped: Map) -> None:
-    site.set_response("/", "<title>App</title><div id=root></div><script src=/app.js></script>")
+    site.respond("/", "<title>App</title><div id=root></div><script src=/app.js></script>")
 
     found = await mapped(site)
 
@@ -386,7 +386,7 @@ async def test_a_page_that_its_scripts_make_is_still_a_link(site: SmallSite, map
 
 @pytest.mark.parametrize("body", ["", "\0", "<" * 1_000_000, "<div>" * 300_000, "<a href=/about>" * 100_000])
 async def test_a_hostile_page_is_still_a_link(body: str, site: SmallSite, mapped: Map) -> None:
-    site.set_response("/", body)
+    site.respond("/", body)
 
     found = await mapped(site)
 
@@ -394,7 +394,7 @@ async def test_a_hostile_page_is_still_a_link(body: str, site: SmallSite, mapped
 
 
 async def test_a_page_of_another_kind_is_unsupported(site: SmallSite, mapped: Map) -> None:
-    site.set_response("/film", b"\0\1\2", "video/mp4")
+    site.respond("/film", b"\0\1\2", "video/mp4")
 
     with pytest.raises(PageUnread) as caught:
         await mapped(site, "/film")
@@ -404,7 +404,7 @@ async def test_a_page_of_another_kind_is_unsupported(site: SmallSite, mapped: Ma
 
 async def test_a_map_of_a_feed_is_what_it_names(site: SmallSite, mapped: Map) -> None:
     item = f"<item><title>First post</title><link>{site.url}/1</link></item>"
-    site.set_response("/feed", f"<rss><channel>{item}</channel></rss>", "application/rss+xml")
+    site.respond("/feed", f"<rss><channel>{item}</channel></rss>", "application/rss+xml")
 
     found = await mapped(site, "/feed")
 
@@ -415,18 +415,18 @@ async def test_a_map_of_a_feed_is_what_it_names(site: SmallSite, mapped: Map) ->
 
 
 async def test_links_start_from_where_the_page_was_found(site: SmallSite, mapped: Map) -> None:
-    site.set_response("/old", "", status=301, Location="/new/home.html")
-    site.set_response("/new/home.html", "<title>New</title><a href=next.html>Next one</a>")
+    site.respond("/old", "", status=301, Location="/new/home.html")
+    site.respond("/new/home.html", "<title>New</title><a href=next.html>Next one</a>")
 
     found = await mapped(site, "/old")
 
     assert found.paths == ["/new/home.html", "/new/next.html"]
 
 
-async def test_where_the_page_leads_is_listed_and_said(site: SmallSite, reaching: OpenDeployment) -> None:
-    with small_site() as moved:
-        site.set_response("/", "", status=301, Location=moved.url_of("/"))
-        moved.set_response("/", "<title>Moved</title><a href=/there>There</a>")
+async def test_where_the_page_leads_is_listed_and_said(site: SmallSite, reaching: OpenReader) -> None:
+    with serve_small_site() as moved:
+        site.respond("/", "", status=301, Location=moved.url_of("/"))
+        moved.respond("/", "<title>Moved</title><a href=/there>There</a>")
         record = RequestTrace.start()
         async with reaching(site, moved) as (settings, resources):
             hits = await SiteMapper(settings, resources).bind(record).site_links(site.url_of("/"), None, 100)
@@ -436,7 +436,7 @@ async def test_where_the_page_leads_is_listed_and_said(site: SmallSite, reaching
 
 
 async def test_a_hundred_of_many_pages_are_named(site: SmallSite, mapped: Map) -> None:
-    site.sitemap("/sitemap.xml", *(f"/{n}" for n in range(1000)))
+    site.set_sitemap("/sitemap.xml", *(f"/{n}" for n in range(1000)))
 
     found = await mapped(site)
 
@@ -445,7 +445,7 @@ async def test_a_hundred_of_many_pages_are_named(site: SmallSite, mapped: Map) -
 
 
 async def test_a_search_orders_the_whole_of_a_large_site(site: SmallSite, mapped: Map) -> None:
-    site.sitemap("/sitemap.xml", *(f"/products/item-{n}" for n in range(9_999)), "/products/blue-fish")
+    site.set_sitemap("/sitemap.xml", *(f"/products/item-{n}" for n in range(9_999)), "/products/blue-fish")
 
     found = await mapped(site, search="blue fish")
 
@@ -454,12 +454,12 @@ async def test_a_search_orders_the_whole_of_a_large_site(site: SmallSite, mapped
 
 
 async def test_a_search_finds_anchor_texts(site: SmallSite, mapped: Map) -> None:
-    site.set_response("/", "<a href=/1>Imprint</a><a href=/2>Terms of delivery</a>")
+    site.respond("/", "<a href=/1>Imprint</a><a href=/2>Terms of delivery</a>")
 
     assert (await mapped(site, search="delivery terms")).paths[0] == "/2"
 
 
-async def test_without_resources_it_fails_as_not_set_up(reaching: OpenDeployment, site: SmallSite) -> None:
+async def test_without_resources_it_fails_as_not_set_up(reaching: OpenReader, site: SmallSite) -> None:
     async with reaching(site) as (settings, _):
         mapper = SiteMapper(settings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import pytest
-from hostile_site import Web, small_web
+from hostile_site import Web, serve_web
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])
@@ -17,5 +17,5 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]
 @pytest.fixture
 def web() -> Generator[Web]:
     """Three sites; `site.test` and `other.test` lead to two of them."""
-    with small_web() as sites:
+    with serve_web() as sites:
         yield sites

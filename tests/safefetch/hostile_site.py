@@ -11,37 +11,37 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from centgate.safefetch.fetcher import Fetched, Fetcher, FetchFailed
-from centgate.safefetch.policy import Policy
+from centgate.safefetch.fetcher import Fetcher, FetchFailed, FetchResult
+from centgate.safefetch.policy import FetchPolicy
 
 ALLOWED = "127.0.0.2"
 ALLOWED_TOO = "127.0.0.3"
 FORBIDDEN = "127.0.0.1"
-Deed = Callable[[socket.socket], None]
+ConnectionHandler = Callable[[socket.socket], None]
 """Function that handles a connection after the request was read."""
 
 
 @dataclass
-class Site:
+class HostileSite:
     """Server on one address; unknown paths give 404."""
 
     address: str
-    deeds: dict[str, Deed] = field(default_factory=dict[str, Deed])
-    asked: list[str] = field(default_factory=list[str])
+    handlers: dict[str, ConnectionHandler] = field(default_factory=dict[str, ConnectionHandler])
+    requests: list[str] = field(default_factory=list[str])
     """Heads of all requests."""
     connections: int = 0
 
-    def sends(self, path: str, *parts: bytes) -> None:
+    def set_response(self, path: str, *parts: bytes) -> None:
         """Set the bytes to send for a path before the connection is closed."""
-        self.does(path, lambda connection: sent(connection, parts))
+        self.set_handler(path, lambda connection: send_all(connection, parts))
 
-    def does(self, path: str, handler: Deed) -> None:
+    def set_handler(self, path: str, handler: ConnectionHandler) -> None:
         """Set the handler of a path."""
-        self.deeds[path] = handler
+        self.handlers[path] = handler
 
-    def redirects(self, path: str, location: str, status: int = 302) -> None:
+    def set_redirect(self, path: str, location: str, status: int = 302) -> None:
         """Redirect a path."""
-        self.sends(path, head({"Location": location, "Content-Length": "0"}, status))
+        self.set_response(path, format_head({"Location": location, "Content-Length": "0"}, status))
 
     def serve(self, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
         """Handle one connection until the client closes it."""
@@ -50,13 +50,15 @@ class Site:
             connection.settimeout(20)
             if tls:
                 connection = ends.enter_context(tls.wrap_socket(connection, server_side=True))
-            asked = request_from(connection)
-            self.asked.append(asked)
+            asked = read_request(connection)
+            self.requests.append(asked)
             path = asked.partition(" ")[2].partition(" ")[0].partition("?")[0]
-            self.deeds.get(path, lambda it: sent(it, [page(b"nothing here", status=404)]))(connection)
+            self.handlers.get(path, lambda it: send_all(it, [format_response(b"nothing here", status=404)]))(
+                connection
+            )
 
 
-def request_from(connection: socket.socket) -> str:
+def read_request(connection: socket.socket) -> str:
     """Read the head of a request."""
     read = b""
     while b"\r\n\r\n" not in read and b"GET ".startswith(read[:4]) and (more := connection.recv(65536)):
@@ -64,24 +66,24 @@ def request_from(connection: socket.socket) -> str:
     return read.decode("latin-1")
 
 
-def sent(connection: socket.socket, parts: Iterable[bytes]) -> None:
+def send_all(connection: socket.socket, parts: Iterable[bytes]) -> None:
     """Send all parts."""
     for part in parts:
         connection.sendall(part)
 
 
-def endlessly(*first: bytes, then: bytes) -> Deed:
+def send_endlessly(*first: bytes, then: bytes) -> ConnectionHandler:
     """Return a handler that sends the same bytes endlessly."""
 
     def handler(connection: socket.socket) -> None:
-        sent(connection, first)
+        send_all(connection, first)
         while True:
             connection.sendall(then)
 
     return handler
 
 
-def dripping(first: bytes, then: bytes, pause: float = 0.05) -> Deed:
+def send_slowly(first: bytes, then: bytes, pause: float = 0.05) -> ConnectionHandler:
     """Return a handler that sends the same bytes slowly and endlessly."""
 
     def handler(connection: socket.socket) -> None:
@@ -93,32 +95,32 @@ def dripping(first: bytes, then: bytes, pause: float = 0.05) -> Deed:
     return handler
 
 
-def silence(connection: socket.socket) -> None:
+def stay_silent(connection: socket.socket) -> None:
     """Send nothing until the client closes the connection."""
     connection.recv(1)
 
 
-def head(fields: Mapping[str, str], status: int = 200) -> bytes:
+def format_head(fields: Mapping[str, str], status: int = 200) -> bytes:
     """Return the head of a response."""
     lines = [f"HTTP/1.1 {status} Said", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
     return "\r\n".join(lines).encode()
 
 
-def page(body: bytes, *, status: int = 200, kind: str = "text/html", **fields: str) -> bytes:
+def format_response(body: bytes, *, status: int = 200, kind: str = "text/html", **fields: str) -> bytes:
     """Return a valid response; `fields` have underscores for hyphens."""
     more = {name.replace("_", "-"): value for name, value in fields.items()}
-    return head({"Content-Type": kind, "Content-Length": str(len(body)), **more}, status) + body
+    return format_head({"Content-Type": kind, "Content-Length": str(len(body)), **more}, status) + body
 
 
 @dataclass
-class Names:
+class FakeResolver:
     """Resolver that gives each name's answers in turn, then the last one repeatedly."""
 
     answers: dict[str, list[Sequence[str]]] = field(default_factory=dict[str, list[Sequence[str]]])
-    asked: list[str] = field(default_factory=list[str])
+    queries: list[str] = field(default_factory=list[str])
 
     async def __call__(self, host: str) -> Sequence[str]:
-        self.asked.append(host)
+        self.queries.append(host)
         answers = self.answers.get(host)
         if not answers:
             raise socket.gaierror(socket.EAI_NONAME, "no such name")
@@ -130,23 +132,23 @@ class Web:
     """Three sites on one port: two that may be fetched, and a private one that may not."""
 
     port: int
-    site: Site
-    other: Site
-    private: Site
-    names: Names = field(default_factory=Names)
+    site: HostileSite
+    other: HostileSite
+    private: HostileSite
+    resolver: FakeResolver = field(default_factory=FakeResolver)
 
     def url(self, path: str = "/", host: str = "site.test", scheme: str = "http") -> str:
         """Return a URL of one of the sites."""
         return f"{scheme}://{host}:{self.port}{path}"
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> FetchPolicy:
         """Policy that allows two of the three sites."""
-        return Policy(frozenset({80, 443, self.port}), (ALLOWED, ALLOWED_TOO))
+        return FetchPolicy(frozenset({80, 443, self.port}), (ALLOWED, ALLOWED_TOO))
 
     def fetcher(self, tls: ssl.SSLContext | None = None) -> Fetcher:
         """Return a fetcher with the fake resolver."""
-        return Fetcher(self.policy, "Tester/1 (+https://operator.test)", resolve=self.names, tls=tls)
+        return Fetcher(self.policy, "Tester/1 (+https://operator.test)", resolve=self.resolver, tls=tls)
 
     async def fetch(
         self,
@@ -156,12 +158,12 @@ class Web:
         seconds: float = 20,
         most_bytes: int = 5 << 20,
         types: Sequence[str] = (),
-    ) -> Fetched:
+    ) -> FetchResult:
         """Fetch a path."""
         url = self.url(path, host)
         return await fetch(self.fetcher(), url, seconds, most_bytes=most_bytes, types=types)
 
-    async def failure(
+    async def fetch_failure(
         self,
         path: str = "/",
         host: str = "site.test",
@@ -180,27 +182,27 @@ class Web:
 
 async def fetch(
     fetcher: Fetcher, url: str, seconds: float, *, most_bytes: int = 5 << 20, types: Sequence[str] = ()
-) -> Fetched:
+) -> FetchResult:
     """Fetch a URL and close the fetcher."""
     try:
-        return await fetcher.fetch(url, seconds=seconds, most_bytes=most_bytes, types=types)
+        return await fetcher.fetch(url, timeout=seconds, max_bytes=most_bytes, media_types=types)
     finally:
         await fetcher.close()
 
 
 @contextmanager
-def small_web(tls: ssl.SSLContext | None = None) -> Generator[Web]:
+def serve_web(tls: ssl.SSLContext | None = None) -> Generator[Web]:
     """Serve the three sites, on one port that is free on all their addresses."""
     addresses = (ALLOWED, ALLOWED_TOO, FORBIDDEN)
     with ExitStack() as ends:
         listeners = _listeners(addresses)
-        sites = [Site(address) for address in addresses]
+        sites = [HostileSite(address) for address in addresses]
         for listener, site in zip(listeners, sites, strict=True):
             ends.callback(listener.close)
             ends.callback(listener.shutdown, socket.SHUT_RDWR)
             threading.Thread(target=_accept_connections, args=(listener, site, tls), daemon=True).start()
         web = Web(listeners[0].getsockname()[1], sites[0], sites[1], sites[2])
-        web.names.answers = {"site.test": [[ALLOWED]], "other.test": [[ALLOWED_TOO]]}
+        web.resolver.answers = {"site.test": [[ALLOWED]], "other.test": [[ALLOWED_TOO]]}
         yield web
 
 
@@ -219,7 +221,7 @@ def _listeners(addresses: Sequence[str]) -> list[socket.socket]:
     raise AssertionError("no port is free on all addresses")
 
 
-def _accept_connections(listener: socket.socket, site: Site, tls: ssl.SSLContext | None) -> None:
+def _accept_connections(listener: socket.socket, site: HostileSite, tls: ssl.SSLContext | None) -> None:
     with contextlib.suppress(OSError):
         while True:
             connection, _ = listener.accept()

@@ -10,13 +10,13 @@ import zlib
 from collections.abc import AsyncGenerator, Callable
 
 import pytest
-from hostile_site import Web, endlessly, head, page
+from hostile_site import Web, format_head, format_response, send_endlessly
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.safefetch.bodies import CHUNK, Coding, Inflater, gather
+from centgate.safefetch.bodies import CHUNK_BYTES, ContentCoding, Inflater, read_body
 from centgate.safefetch.failure import FetchFailed
-from centgate.safefetch.fairness import Fairness
+from centgate.safefetch.fairness import CooperativeScheduler
 
 TEXT = b"<p>" + bytes(random.Random(7).choices(b"abcdefgh <>", k=300_000)) + b"</p>"
 
@@ -48,7 +48,7 @@ CODED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 @pytest.mark.parametrize("how", CODED)
 async def test_content_codings_that_were_asked_for_are_undone(how: str, web: Web) -> None:
     name, code = CODED[how]
-    web.site.sends("/", page(code(TEXT), Content_Encoding=name))
+    web.site.set_response("/", format_response(code(TEXT), Content_Encoding=name))
 
     fetched = await web.fetch()
 
@@ -57,7 +57,7 @@ async def test_content_codings_that_were_asked_for_are_undone(how: str, web: Web
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 async def test_an_empty_body_may_claim_a_coding(coding: str, web: Web) -> None:
-    web.site.sends("/", page(b"", Content_Encoding=coding))
+    web.site.set_response("/", format_response(b"", Content_Encoding=coding))
 
     fetched = await web.fetch()
 
@@ -70,9 +70,9 @@ async def test_an_empty_body_may_claim_a_coding(coding: str, web: Web) -> None:
 )
 async def test_other_codings_and_stacked_ones_are_not_read(coding: str, web: Web) -> None:
     # the first bytes of a brotli bomb, which is not decoded
-    web.site.sends("/", page(b"\xcf\xff\xff\xff" * 1000, Content_Encoding=coding))
+    web.site.set_response("/", format_response(b"\xcf\xff\xff\xff" * 1000, Content_Encoding=coding))
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "unsupported"
     assert failed.message == f"site.test answered with an unsupported content coding: {coding}"
@@ -80,9 +80,9 @@ async def test_other_codings_and_stacked_ones_are_not_read(coding: str, web: Web
 
 async def test_two_coding_headers_are_stacked_codings(web: Web) -> None:
     fields = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\n\r\n"
-    web.site.sends("/", fields, gzip.compress(gzip.compress(TEXT)))
+    web.site.set_response("/", fields, gzip.compress(gzip.compress(TEXT)))
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "unsupported"
 
@@ -104,21 +104,21 @@ BROKEN: dict[str, tuple[str, bytes]] = {
 @pytest.mark.parametrize("how", BROKEN)
 async def test_a_compressed_body_that_is_broken_is_a_failure(how: str, web: Web) -> None:
     name, body = BROKEN[how]
-    web.site.sends("/", page(body, Content_Encoding=name))
+    web.site.set_response("/", format_response(body, Content_Encoding=name))
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "failed"
     assert "compressed body" in failed.message
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
-async def test_bombs_are_cut_off_in_little_memory(coding: Coding, web: Web) -> None:
+async def test_bombs_are_cut_off_in_little_memory(coding: ContentCoding, web: Web) -> None:
     bomb = gzip_bomb(400) if coding == "gzip" else zlib.compress(bytes(400 << 20))
-    web.site.sends("/", page(bomb, Content_Encoding=coding))
+    web.site.set_response("/", format_response(bomb, Content_Encoding=coding))
 
     tracemalloc.start()
-    failed = await web.failure()
+    failed = await web.fetch_failure()
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
@@ -127,17 +127,19 @@ async def test_bombs_are_cut_off_in_little_memory(coding: Coding, web: Web) -> N
 
 
 async def test_a_bomb_of_many_members_is_cut_off(web: Web) -> None:
-    web.site.sends("/", page(gzip.compress(bytes(100_000)) * 10_000, Content_Encoding="gzip"))
+    web.site.set_response(
+        "/", format_response(gzip.compress(bytes(100_000)) * 10_000, Content_Encoding="gzip")
+    )
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "too_large"
 
 
 async def test_members_without_content_are_not_read_without_end(web: Web) -> None:
-    web.site.sends("/", head({"Content-Encoding": "gzip"}), gzip.compress(b"") * 100_000)
+    web.site.set_response("/", format_head({"Content-Encoding": "gzip"}), gzip.compress(b"") * 100_000)
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "failed"
 
@@ -146,7 +148,9 @@ async def test_members_without_content_are_not_read_without_end(web: Web) -> Non
 @pytest.mark.parametrize("coding", ["gzip", "identity"])
 async def test_the_cap_is_on_the_byte(size: int, coding: str, web: Web) -> None:
     body = bytes(size)
-    web.site.sends("/", page(gzip.compress(body) if coding == "gzip" else body, Content_Encoding=coding))
+    web.site.set_response(
+        "/", format_response(gzip.compress(body) if coding == "gzip" else body, Content_Encoding=coding)
+    )
 
     reading = web.fetch(most_bytes=100_000)
 
@@ -158,9 +162,11 @@ async def test_the_cap_is_on_the_byte(size: int, coding: str, web: Web) -> None:
 
 
 async def test_the_cap_holds_before_decompression_too(web: Web) -> None:
-    web.site.sends("/", head({"Content-Encoding": "gzip"}), gzip.compress(b"little") + bytes(200_000))
+    web.site.set_response(
+        "/", format_head({"Content-Encoding": "gzip"}), gzip.compress(b"little") + bytes(200_000)
+    )
 
-    failed = await web.failure(most_bytes=100_000)
+    failed = await web.fetch_failure(most_bytes=100_000)
 
     assert failed.reason == "too_large"
 
@@ -176,7 +182,7 @@ async def test_the_cap_holds_before_decompression_too(web: Web) -> None:
     ],
 )
 async def test_types_that_were_asked_for_are_read(kind: str, types: tuple[str, ...], web: Web) -> None:
-    web.site.sends("/", page(b"content", kind=kind))
+    web.site.set_response("/", format_response(b"content", kind=kind))
 
     assert (await web.fetch(types=types)).body == b"content"
 
@@ -193,16 +199,16 @@ async def test_types_that_were_asked_for_are_read(kind: str, types: tuple[str, .
     ],
 )
 async def test_other_types_are_not_read(kind: str, types: tuple[str, ...], web: Web) -> None:
-    web.site.does("/", endlessly(head({"Content-Type": kind}), then=b"x" * 65536))
+    web.site.set_handler("/", send_endlessly(format_head({"Content-Type": kind}), then=b"x" * 65536))
 
-    failed = await web.failure(types=types)
+    failed = await web.fetch_failure(types=types)
 
     assert (failed.reason, failed.message) == ("unsupported", f"site.test answered with {kind}")
 
 
 @pytest.mark.parametrize("fields", [b"", b"Content-Type:\r\n", b"Content-Type:  \r\n"])
 async def test_a_missing_type_is_let_through(fields: bytes, web: Web) -> None:
-    web.site.sends("/", b"HTTP/1.1 200 OK\r\n", fields, b"\r\ncontent")
+    web.site.set_response("/", b"HTTP/1.1 200 OK\r\n", fields, b"\r\ncontent")
 
     fetched = await web.fetch(types=("text/html",))
 
@@ -210,7 +216,7 @@ async def test_a_missing_type_is_let_through(fields: bytes, web: Web) -> None:
 
 
 async def test_a_type_that_lies_is_handed_on_as_it_is(web: Web) -> None:
-    web.site.sends("/", page(b"\x89PNG\r\n\x1a\n", kind="text/html"))
+    web.site.set_response("/", format_response(b"\x89PNG\r\n\x1a\n", kind="text/html"))
 
     fetched = await web.fetch(types=("text/html",))
 
@@ -219,7 +225,7 @@ async def test_a_type_that_lies_is_handed_on_as_it_is(web: Web) -> None:
 
 @pytest.mark.parametrize("status", [400, 404, 410, 429, 500, 503])
 async def test_an_error_is_an_answer_with_a_short_body(status: int, web: Web) -> None:
-    web.site.sends("/", page(b"gone" * 50_000, status=status))
+    web.site.set_response("/", format_response(b"gone" * 50_000, status=status))
 
     fetched = await web.fetch(types=("text/html",))
 
@@ -231,15 +237,15 @@ async def test_an_error_is_an_answer_with_a_short_body(status: int, web: Web) ->
 @pytest.mark.parametrize(
     "answer",
     [
-        page(b"\x89PNG", status=404, kind="image/png"),
-        page(b"x", status=404, Content_Encoding="br"),
-        page(b"x", status=404, Content_Encoding="gzip"),
-        page(gzip_bomb(20), status=404, Content_Encoding="gzip"),
+        format_response(b"\x89PNG", status=404, kind="image/png"),
+        format_response(b"x", status=404, Content_Encoding="br"),
+        format_response(b"x", status=404, Content_Encoding="gzip"),
+        format_response(gzip_bomb(20), status=404, Content_Encoding="gzip"),
     ],
     ids=["type", "coding", "broken", "bomb"],
 )
 async def test_an_error_with_a_body_that_cannot_be_read_is_still_that_error(answer: bytes, web: Web) -> None:
-    web.site.sends("/", answer)
+    web.site.set_response("/", answer)
 
     fetched = await web.fetch(types=("text/html",))
 
@@ -257,11 +263,11 @@ def test_a_body_is_the_same_in_whatever_pieces_it_comes(data: bytes, how: str, s
     coded = code(data)
     inflater = Inflater("gzip" if name == "gzip" else "deflate")
 
-    parts = [part for at in range(0, len(coded), size) for part in inflater.inflated(coded[at : at + size])]
+    parts = [part for at in range(0, len(coded), size) for part in inflater.inflate(coded[at : at + size])]
 
     assert b"".join(parts) == data
-    assert inflater.complete
-    assert max(map(len, parts), default=0) <= CHUNK
+    assert inflater.is_complete
+    assert max(map(len, parts), default=0) <= CHUNK_BYTES
 
 
 async def test_other_tasks_have_their_turn_while_a_bomb_is_inflated() -> None:
@@ -278,7 +284,9 @@ async def test_other_tasks_have_their_turn_while_a_bomb_is_inflated() -> None:
 
     task = asyncio.create_task(other())
     with pytest.raises(FetchFailed):
-        await gather(pieces(), "gzip", 20 << 20, into=bytearray(), host="site.test", fairness=Fairness())
+        await read_body(
+            pieces(), "gzip", 20 << 20, buffer=bytearray(), host="site.test", scheduler=CooperativeScheduler()
+        )
     task.cancel()
 
-    assert turns >= (20 << 20) // CHUNK
+    assert turns >= (20 << 20) // CHUNK_BYTES

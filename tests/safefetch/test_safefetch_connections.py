@@ -12,88 +12,94 @@ from hostile_site import (
     ALLOWED_TOO,
     FORBIDDEN,
     Web,
-    endlessly,
     fetch,
-    head,
-    page,
-    silence,
-    small_web,
+    format_head,
+    format_response,
+    send_endlessly,
+    serve_web,
+    stay_silent,
 )
 
 from centgate.safefetch.fetcher import Fetcher, FetchFailed, open_fetcher
-from centgate.safefetch.policy import PUBLIC, Policy
-from centgate.safefetch.resolving import Resolver
+from centgate.safefetch.policy import PUBLIC, FetchPolicy
+from centgate.safefetch.resolving import DnsResolver
 
 METADATA = "169.254.169.254"
 
 
 async def test_the_way_through_redirects_is_followed(web: Web) -> None:
-    web.site.redirects("/a/b", "c?d=1#e", 301)
-    web.site.redirects("/a/c", f"//other.test:{web.port}/f", 307)
-    web.other.redirects("/f", web.url("/end"), 308)
-    web.site.sends("/end", page(b"here"))
+    web.site.set_redirect("/a/b", "c?d=1#e", 301)
+    web.site.set_redirect("/a/c", f"//other.test:{web.port}/f", 307)
+    web.other.set_redirect("/f", web.url("/end"), 308)
+    web.site.set_response("/end", format_response(b"here"))
 
     fetched = await web.fetch("/a/b#start")
 
     assert (fetched.body, fetched.url) == (b"here", web.url("/end"))
-    assert web.names.asked == ["site.test", "site.test", "other.test", "site.test"]
+    assert web.resolver.queries == ["site.test", "site.test", "other.test", "site.test"]
 
 
 async def test_a_redirect_takes_neither_cookies_nor_referer_along(web: Web) -> None:
-    web.site.sends("/", head({"Location": "/end", "Set-Cookie": "a=b"}, 302))
-    web.site.sends("/end", page(b"here"))
+    web.site.set_response("/", format_head({"Location": "/end", "Set-Cookie": "a=b"}, 302))
+    web.site.set_response("/end", format_response(b"here"))
 
     await web.fetch()
 
-    assert "cookie" not in web.site.asked[1].lower()
-    assert "referer" not in web.site.asked[1].lower()
+    assert "cookie" not in web.site.requests[1].lower()
+    assert "referer" not in web.site.requests[1].lower()
 
 
 async def test_five_redirects_are_followed_and_a_sixth_is_not(web: Web) -> None:
     for hop in range(6):
-        web.site.redirects(f"/{hop}", f"/{hop + 1}")
-    web.site.sends("/6", page(b"here"))
+        web.site.set_redirect(f"/{hop}", f"/{hop + 1}")
+    web.site.set_response("/6", format_response(b"here"))
 
-    fetched, failed = await web.fetch("/1"), await web.failure("/0")
+    fetched, failed = await web.fetch("/1"), await web.fetch_failure("/0")
 
     assert fetched.body == b"here"
     assert (failed.reason, failed.message) == ("failed", "site.test redirects more than 5 times")
 
 
 async def test_a_loop_of_redirects_ends(web: Web) -> None:
-    web.site.redirects("/", web.url("/", "other.test"))
-    web.other.redirects("/", web.url("/", "site.test"))
+    web.site.set_redirect("/", web.url("/", "other.test"))
+    web.other.set_redirect("/", web.url("/", "site.test"))
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "failed"
     assert web.site.connections + web.other.connections == 6
 
 
 async def test_the_body_of_a_redirect_is_not_waited_for(web: Web) -> None:
-    web.site.does("/", endlessly(head({"Location": "/end"}, 302), then=b"x" * 65536))
-    web.site.sends("/end", page(b"here"))
+    web.site.set_handler("/", send_endlessly(format_head({"Location": "/end"}, 302), then=b"x" * 65536))
+    web.site.set_response("/end", format_response(b"here"))
 
     assert (await web.fetch()).body == b"here"
 
 
 @pytest.mark.parametrize(
     "answer",
-    [head({}, 302), head({"Location": ""}, 301), head({"Location": "/x"}, 300), head({}, 305), head({}, 399)],
+    [
+        format_head({}, 302),
+        format_head({"Location": ""}, 301),
+        format_head({"Location": "/x"}, 300),
+        format_head({}, 305),
+        format_head({}, 399),
+    ],
 )
 async def test_a_redirect_that_leads_nowhere_is_a_failure(answer: bytes, web: Web) -> None:
-    web.site.sends("/", answer)
+    web.site.set_response("/", answer)
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "failed"
 
 
 @pytest.mark.parametrize("location", ["http://", "http://[::1%25eth0]/", "http://a b/", "/" + "x" * 9000])
 async def test_a_redirect_to_no_address_is_a_failure(location: str, web: Web) -> None:
-    web.site.redirects("/", location)
+    web.site.set_redirect("/", location)
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "failed"
     assert "site.test redirects to" in failed.message
@@ -116,9 +122,9 @@ async def test_a_redirect_to_no_address_is_a_failure(location: str, web: Web) ->
     ],
 )
 async def test_a_redirect_into_a_private_network_is_not_followed(host: str, web: Web) -> None:
-    web.site.redirects("/", f"http://{host}:{web.port}/secret")
+    web.site.set_redirect("/", f"http://{host}:{web.port}/secret")
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "blocked_address"
     assert failed.message == "site.test redirects to an address that must not be fetched"
@@ -141,9 +147,9 @@ async def test_a_redirect_into_a_private_network_is_not_followed(host: str, web:
 async def test_a_redirect_to_another_scheme_port_or_with_credentials_is_not_followed(
     location: str, web: Web
 ) -> None:
-    web.site.redirects("/", location)
+    web.site.set_redirect("/", location)
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "blocked_address"
     assert web.site.connections == 1
@@ -166,8 +172,8 @@ async def test_what_the_policy_objects_to_is_not_fetched(url: str, web: Web) -> 
         await fetch(web.fetcher(), url % web.port, 20)
 
     assert failed.value.reason == "blocked_address"
-    assert web.policy.objection(url % web.port)
-    assert not web.names.asked
+    assert web.policy.rejection(url % web.port)
+    assert not web.resolver.queries
     assert not web.private.connections
 
 
@@ -197,9 +203,9 @@ async def test_what_is_no_url_is_a_failure(web: Web) -> None:
     ],
 )
 async def test_one_private_address_of_a_name_spoils_all(addresses: Sequence[str], web: Web) -> None:
-    web.names.answers["mixed.test"] = [addresses]
+    web.resolver.answers["mixed.test"] = [addresses]
 
-    failed = await web.failure(host="mixed.test")
+    failed = await web.fetch_failure(host="mixed.test")
 
     assert failed.reason == "blocked_address"
     assert failed.message == "mixed.test resolves to an address that must not be fetched"
@@ -207,61 +213,61 @@ async def test_one_private_address_of_a_name_spoils_all(addresses: Sequence[str]
 
 
 async def test_a_redirect_to_a_name_of_a_private_address_is_not_followed(web: Web) -> None:
-    web.names.answers["inside.test"] = [[FORBIDDEN]]
-    web.site.redirects("/", web.url("/secret", "inside.test"))
+    web.resolver.answers["inside.test"] = [[FORBIDDEN]]
+    web.site.set_redirect("/", web.url("/secret", "inside.test"))
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "blocked_address"
     assert not web.private.connections
 
 
 async def test_a_name_is_looked_up_once_so_that_it_cannot_change_before_the_connection(web: Web) -> None:
-    web.names.answers["rebinding.test"] = [[ALLOWED], [FORBIDDEN]]
-    web.site.sends("/", page(b"the checked one"))
+    web.resolver.answers["rebinding.test"] = [[ALLOWED], [FORBIDDEN]]
+    web.site.set_response("/", format_response(b"the checked one"))
 
     fetched = await web.fetch(host="rebinding.test")
 
     assert fetched.body == b"the checked one"
-    assert web.names.asked == ["rebinding.test"]
+    assert web.resolver.queries == ["rebinding.test"]
     assert not web.private.connections
 
 
 async def test_a_name_that_changes_between_redirects_is_checked_again(web: Web) -> None:
-    web.names.answers["rebinding.test"] = [[ALLOWED], [FORBIDDEN]]
-    web.site.redirects("/", "/secret")
+    web.resolver.answers["rebinding.test"] = [[ALLOWED], [FORBIDDEN]]
+    web.site.set_redirect("/", "/secret")
 
-    failed = await web.failure(host="rebinding.test")
+    failed = await web.fetch_failure(host="rebinding.test")
 
     assert failed.reason == "blocked_address"
     assert not web.private.connections
 
 
 async def test_a_mapped_address_is_connected_to_as_the_address_it_is(web: Web) -> None:
-    web.names.answers["mapped.test"] = [[f"::ffff:{ALLOWED}"]]
-    web.site.sends("/", page(b"here"))
+    web.resolver.answers["mapped.test"] = [[f"::ffff:{ALLOWED}"]]
+    web.site.set_response("/", format_response(b"here"))
 
     assert (await web.fetch(host="mapped.test")).body == b"here"
 
 
 async def test_the_next_address_is_tried_when_one_does_not_answer(web: Web) -> None:
-    web.names.answers["two.test"] = [["127.0.0.4", ALLOWED]]
-    web.site.sends("/", page(b"here"))
-    policy = Policy(frozenset({web.port}), ("127.0.0.0/29",))
+    web.resolver.answers["two.test"] = [["127.0.0.4", ALLOWED]]
+    web.site.set_response("/", format_response(b"here"))
+    policy = FetchPolicy(frozenset({web.port}), ("127.0.0.0/29",))
 
-    fetched = await fetch(Fetcher(policy, "Tester/1", resolve=web.names), web.url("/", "two.test"), 20)
+    fetched = await fetch(Fetcher(policy, "Tester/1", resolve=web.resolver), web.url("/", "two.test"), 20)
 
     assert fetched.body == b"here"
 
 
 async def test_an_address_that_was_asked_for_is_not_looked_up(web: Web) -> None:
-    web.site.sends("/", page(b"here"))
+    web.site.set_response("/", format_response(b"here"))
 
     fetched = await web.fetch(host="127.0.0.2")
 
     assert fetched.body == b"here"
-    assert f"\r\nHost: 127.0.0.2:{web.port}\r\n" in web.site.asked[0]
-    assert not web.names.asked
+    assert f"\r\nHost: 127.0.0.2:{web.port}\r\n" in web.site.requests[0]
+    assert not web.resolver.queries
 
 
 @pytest.mark.parametrize(
@@ -277,13 +283,13 @@ async def test_an_address_that_was_asked_for_is_not_looked_up(web: Web) -> None:
     ],
 )
 async def test_names_are_asked_for_in_ascii(host: str, asked: str, web: Web) -> None:
-    web.names.answers[asked] = [[ALLOWED]]
-    web.site.sends("/", page(b"here"))
+    web.resolver.answers[asked] = [[ALLOWED]]
+    web.site.set_response("/", format_response(b"here"))
 
     await web.fetch(host=host)
 
-    assert web.names.asked == [asked]
-    assert f"\r\nHost: {asked}:{web.port}\r\n" in web.site.asked[0]
+    assert web.resolver.queries == [asked]
+    assert f"\r\nHost: {asked}:{web.port}\r\n" in web.site.requests[0]
 
 
 @pytest.mark.parametrize(
@@ -304,13 +310,13 @@ async def test_a_name_without_addresses_is_said(error: Exception | None, message
 
     async with open_fetcher(PUBLIC, "Tester/1", resolve=resolve) as fetcher:
         with pytest.raises(FetchFailed) as failed:
-            await fetcher.fetch("http://a.test/", seconds=5)
+            await fetcher.fetch("http://a.test/", timeout=5)
 
     assert (failed.value.reason, failed.value.message) == ("dns", message)
 
 
 async def test_nobody_there_is_unreachable(web: Web) -> None:
-    policy = Policy(frozenset({web.port}), ("127.0.0.4",))
+    policy = FetchPolicy(frozenset({web.port}), ("127.0.0.4",))
 
     with pytest.raises(FetchFailed) as failed:
         await fetch(Fetcher(policy, "Tester/1"), f"http://127.0.0.4:{web.port}/", 20)
@@ -319,7 +325,7 @@ async def test_nobody_there_is_unreachable(web: Web) -> None:
 
 
 async def test_the_systems_resolver_gives_addresses_or_an_error() -> None:
-    resolver = Resolver()
+    resolver = DnsResolver()
 
     with pytest.raises(OSError, match=r".*"):
         await resolver("no-such-name.invalid")
@@ -334,20 +340,20 @@ def test_a_user_agent_cannot_bring_headers_along(agent: str) -> None:
 
 async def test_a_certificate_for_the_name_is_accepted_at_the_checked_address() -> None:
     authority = Authority()
-    with small_web(authority.server("site.test")) as web:
-        web.site.sends("/", page(b"secure"))
+    with serve_web(authority.server("site.test")) as web:
+        web.site.set_response("/", format_response(b"secure"))
 
         fetched = await fetch(web.fetcher(authority.client()), web.url("/", scheme="https"), 20)
 
     assert fetched.body == b"secure"
     assert authority.asked == ["site.test"]
-    assert f"\r\nHost: site.test:{web.port}\r\n" in web.site.asked[0]
+    assert f"\r\nHost: site.test:{web.port}\r\n" in web.site.requests[0]
 
 
 async def test_a_certificate_for_an_address_is_accepted() -> None:
     authority = Authority()
-    with small_web(authority.server(ALLOWED)) as web:
-        web.site.sends("/", page(b"secure"))
+    with serve_web(authority.server(ALLOWED)) as web:
+        web.site.set_response("/", format_response(b"secure"))
 
         url = web.url("/", ALLOWED, scheme="https")
         fetched = await fetch(web.fetcher(authority.client()), url, 20)
@@ -357,7 +363,7 @@ async def test_a_certificate_for_an_address_is_accepted() -> None:
 
 async def test_a_certificate_for_another_name_is_refused() -> None:
     authority = Authority()
-    with small_web(authority.server("other.test")) as web:
+    with serve_web(authority.server("other.test")) as web:
         with pytest.raises(FetchFailed) as failed:
             await fetch(web.fetcher(authority.client()), web.url("/", scheme="https"), 20)
 
@@ -366,22 +372,22 @@ async def test_a_certificate_for_another_name_is_refused() -> None:
             "the certificate of site.test is not valid: "
             "Hostname mismatch, certificate is not valid for 'site.test'"
         )
-        assert not web.site.asked
+        assert not web.site.requests
 
 
 async def test_a_certificate_of_an_unknown_authority_is_refused() -> None:
     authority = Authority()
-    with small_web(authority.server("site.test")) as web:
+    with serve_web(authority.server("site.test")) as web:
         with pytest.raises(FetchFailed) as failed:
             await fetch(web.fetcher(), web.url("/", scheme="https"), 20)
 
         assert failed.value.reason == "tls"
-        assert not web.site.asked
+        assert not web.site.requests
 
 
 async def test_a_certificate_that_has_expired_is_refused() -> None:
     authority = Authority()
-    with small_web(authority.server("site.test", expired=True)) as web:
+    with serve_web(authority.server("site.test", expired=True)) as web:
         url = web.url("/", scheme="https")
 
         with pytest.raises(FetchFailed, match="certificate has expired") as failed:
@@ -400,9 +406,9 @@ async def test_a_server_without_tls_is_a_failure_of_tls(web: Web) -> None:
 
 async def test_tls_keeps_to_the_caps_and_the_deadline() -> None:
     authority = Authority()
-    with small_web(authority.server("site.test")) as web:
-        web.site.does("/endless", endlessly(head({}), then=b"x" * 65536))
-        web.site.does("/silent", silence)
+    with serve_web(authority.server("site.test")) as web:
+        web.site.set_handler("/endless", send_endlessly(format_head({}), then=b"x" * 65536))
+        web.site.set_handler("/silent", stay_silent)
         client = authority.client()
 
         with pytest.raises(FetchFailed) as endless:
@@ -416,7 +422,7 @@ async def test_tls_keeps_to_the_caps_and_the_deadline() -> None:
 async def test_a_handshake_that_never_ends_is_ended_by_the_deadline() -> None:
     with socket.create_server((ALLOWED, 0)) as silent:
         port = silent.getsockname()[1]
-        policy = Policy(allowed=(f"{ALLOWED}:{port}",))
+        policy = FetchPolicy(allowed_networks=(f"{ALLOWED}:{port}",))
 
         with pytest.raises(FetchFailed) as failed:
             await fetch(Fetcher(policy, "Tester/1"), f"https://{ALLOWED}:{port}/", 0.5)
@@ -426,12 +432,12 @@ async def test_a_handshake_that_never_ends_is_ended_by_the_deadline() -> None:
 
 async def test_https_may_lead_to_http(web: Web) -> None:
     authority = Authority()
-    web.site.sends("/plain", page(b"plain"))
-    with small_web(authority.server("secure.test")) as secure:
-        secure.site.redirects("/", web.url("/plain"))
-        web.names.answers["secure.test"] = [[ALLOWED]]
-        policy = Policy(allowed=(f"{ALLOWED}:{web.port}", f"{ALLOWED}:{secure.port}"))
-        fetcher = Fetcher(policy, "Tester/1", resolve=web.names, tls=authority.client())
+    web.site.set_response("/plain", format_response(b"plain"))
+    with serve_web(authority.server("secure.test")) as secure:
+        secure.site.set_redirect("/", web.url("/plain"))
+        web.resolver.answers["secure.test"] = [[ALLOWED]]
+        policy = FetchPolicy(allowed_networks=(f"{ALLOWED}:{web.port}", f"{ALLOWED}:{secure.port}"))
+        fetcher = Fetcher(policy, "Tester/1", resolve=web.resolver, tls=authority.client())
 
         fetched = await fetch(fetcher, secure.url("/", "secure.test", "https"), 20)
 

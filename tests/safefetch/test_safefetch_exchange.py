@@ -6,13 +6,15 @@ import socket
 import struct
 
 import pytest
-from hostile_site import Deed, Web, dripping, endlessly, head, page
+from hostile_site import ConnectionHandler, Web, format_head, format_response, send_endlessly, send_slowly
 
-CHUNKED = head({"Transfer-Encoding": "chunked"})
+CHUNKED = format_head({"Transfer-Encoding": "chunked"})
 
 
 async def test_a_page_is_fetched(web: Web) -> None:
-    web.site.sends("/page", page(b"<p>hello", kind="text/html; charset=utf-8", X_Robots_Tag="noindex"))
+    web.site.set_response(
+        "/page", format_response(b"<p>hello", kind="text/html; charset=utf-8", X_Robots_Tag="noindex")
+    )
 
     fetched = await web.fetch("/page?q=1#part")
 
@@ -23,11 +25,11 @@ async def test_a_page_is_fetched(web: Web) -> None:
 
 
 async def test_the_request_says_who_asks_and_nothing_more(web: Web) -> None:
-    web.site.sends("/a", page(b"x"))
+    web.site.set_response("/a", format_response(b"x"))
 
     await web.fetch("/a%20b/../a?x=\u00e4 b#c", types=("text/html", "text/*"))
 
-    assert web.site.asked[0].split("\r\n") == [
+    assert web.site.requests[0].split("\r\n") == [
         "GET /a?x=%C3%A4%20b HTTP/1.1",
         f"Host: site.test:{web.port}",
         "User-Agent: Tester/1 (+https://operator.test)",
@@ -60,7 +62,7 @@ async def test_the_request_says_who_asks_and_nothing_more(web: Web) -> None:
     ],
 )
 async def test_ways_to_end_an_answer_are_understood(answer: bytes, body: bytes, web: Web) -> None:
-    web.site.sends("/", answer)
+    web.site.set_response("/", answer)
 
     fetched = await web.fetch()
 
@@ -69,7 +71,9 @@ async def test_ways_to_end_an_answer_are_understood(answer: bytes, body: bytes, 
 
 async def test_trailers_are_no_headers(web: Web) -> None:
     chunks = b"1\r\nx\r\n0\r\nContent-Type: application/evil\r\n\r\n"
-    web.site.sends("/", head({"Content-Type": "text/plain", "Transfer-Encoding": "chunked"}), chunks)
+    web.site.set_response(
+        "/", format_head({"Content-Type": "text/plain", "Transfer-Encoding": "chunked"}), chunks
+    )
 
     fetched = await web.fetch()
 
@@ -77,8 +81,10 @@ async def test_trailers_are_no_headers(web: Web) -> None:
 
 
 async def test_what_an_interim_response_says_does_not_count(web: Web) -> None:
-    web.site.sends(
-        "/", b"HTTP/1.1 103 Hints\r\nContent-Type: image/png\r\n\r\n", page(b"x", kind="text/plain")
+    web.site.set_response(
+        "/",
+        b"HTTP/1.1 103 Hints\r\nContent-Type: image/png\r\n\r\n",
+        format_response(b"x", kind="text/plain"),
     )
 
     fetched = await web.fetch(types=("text/*",))
@@ -116,9 +122,9 @@ async def test_what_an_interim_response_says_does_not_count(web: Web) -> None:
     ],
 )
 async def test_broken_http_is_a_failure(answer: bytes, web: Web) -> None:
-    web.site.sends("/", answer)
+    web.site.set_response("/", answer)
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason in ("failed", "unreachable")
     assert "site.test" in failed.message
@@ -126,106 +132,108 @@ async def test_broken_http_is_a_failure(answer: bytes, web: Web) -> None:
 
 @pytest.mark.parametrize("coding", ["gzip", "gzip, chunked", "identity", "chunked, chunked", "x"])
 async def test_transfer_codings_other_than_chunks_are_not_read(coding: str, web: Web) -> None:
-    web.site.sends("/", head({"Transfer-Encoding": coding}), b"2\r\nab\r\n0\r\n\r\n")
+    web.site.set_response("/", format_head({"Transfer-Encoding": coding}), b"2\r\nab\r\n0\r\n\r\n")
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason in ("unsupported", "failed")
 
 
-ENDLESS: dict[str, tuple[Deed, str]] = {
-    "header fields": (endlessly(b"HTTP/1.1 200 OK\r\n", then=b"a: b\r\n" * 1000), "too_large"),
-    "one field": (endlessly(b"HTTP/1.1 200 OK\r\nlong: ", then=b"x" * 65536), "too_large"),
-    "one field's name": (endlessly(b"HTTP/1.1 200 OK\r\n", then=b"x" * 65536), "too_large"),
-    "status line": (endlessly(b"HTTP/1.1 200 ", then=b"x" * 65536), "too_large"),
-    "empty lines": (endlessly(then=b"\r\n" * 10000), "too_large"),
-    "continue": (endlessly(then=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000), "too_large"),
-    "hints": (endlessly(then=b"HTTP/1.1 103 Hints\r\nLink: <a>\r\n\r\n" * 1000), "too_large"),
-    "chunk's extension": (endlessly(CHUNKED, b"1;", then=b"x" * 65536), "too_large"),
-    "chunk's size": (endlessly(CHUNKED, then=b"0" * 65536), "too_large"),
-    "trailers": (endlessly(CHUNKED, b"0\r\n", then=b"a: b\r\n" * 1000), "too_large"),
-    "one trailer": (endlessly(CHUNKED, b"0\r\nlong: ", then=b"x" * 65536), "too_large"),
-    "tiny chunks": (endlessly(CHUNKED, then=b"1\r\nx\r\n" * 1000), "too_large"),
-    "chunks": (endlessly(CHUNKED, then=b"10000\r\n" + b"x" * 65536 + b"\r\n"), "too_large"),
-    "page": (endlessly(head({"Content-Type": "text/html"}), then=b"<p>" * 10000), "too_large"),
-    "zeros": (endlessly(then=b"\0" * 65536), "failed"),
+ENDLESS: dict[str, tuple[ConnectionHandler, str]] = {
+    "header fields": (send_endlessly(b"HTTP/1.1 200 OK\r\n", then=b"a: b\r\n" * 1000), "too_large"),
+    "one field": (send_endlessly(b"HTTP/1.1 200 OK\r\nlong: ", then=b"x" * 65536), "too_large"),
+    "one field's name": (send_endlessly(b"HTTP/1.1 200 OK\r\n", then=b"x" * 65536), "too_large"),
+    "status line": (send_endlessly(b"HTTP/1.1 200 ", then=b"x" * 65536), "too_large"),
+    "empty lines": (send_endlessly(then=b"\r\n" * 10000), "too_large"),
+    "continue": (send_endlessly(then=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000), "too_large"),
+    "hints": (send_endlessly(then=b"HTTP/1.1 103 Hints\r\nLink: <a>\r\n\r\n" * 1000), "too_large"),
+    "chunk's extension": (send_endlessly(CHUNKED, b"1;", then=b"x" * 65536), "too_large"),
+    "chunk's size": (send_endlessly(CHUNKED, then=b"0" * 65536), "too_large"),
+    "trailers": (send_endlessly(CHUNKED, b"0\r\n", then=b"a: b\r\n" * 1000), "too_large"),
+    "one trailer": (send_endlessly(CHUNKED, b"0\r\nlong: ", then=b"x" * 65536), "too_large"),
+    "tiny chunks": (send_endlessly(CHUNKED, then=b"1\r\nx\r\n" * 1000), "too_large"),
+    "chunks": (send_endlessly(CHUNKED, then=b"10000\r\n" + b"x" * 65536 + b"\r\n"), "too_large"),
+    "page": (send_endlessly(format_head({"Content-Type": "text/html"}), then=b"<p>" * 10000), "too_large"),
+    "zeros": (send_endlessly(then=b"\0" * 65536), "failed"),
 }
 
 
 @pytest.mark.parametrize("what", ENDLESS)
 async def test_what_has_no_end_is_cut_off(what: str, web: Web) -> None:
     deed, reason = ENDLESS[what]
-    web.site.does("/", deed)
+    web.site.set_handler("/", deed)
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == reason
 
 
 async def test_200_000_headers_are_not_read(web: Web) -> None:
     fields = b"".join(b"X-%d: value\r\n" % number for number in range(200_000))
-    web.site.sends("/", b"HTTP/1.1 200 OK\r\n", fields, b"Content-Length: 0\r\n\r\n")
+    web.site.set_response("/", b"HTTP/1.1 200 OK\r\n", fields, b"Content-Length: 0\r\n\r\n")
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "too_large"
 
 
 async def test_100_mb_of_html_are_not_read(web: Web) -> None:
     size = 100_000_000
-    web.site.sends("/", head({"Content-Type": "text/html"}), *([b"<p>x</p>" * 12_500] * (size // 100_000)))
+    web.site.set_response(
+        "/", format_head({"Content-Type": "text/html"}), *([b"<p>x</p>" * 12_500] * (size // 100_000))
+    )
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert (failed.reason, failed.message) == ("too_large", "site.test answered with more than 5 MB")
 
 
 async def test_an_announced_length_is_believed_before_anything_is_read(web: Web) -> None:
-    web.site.does("/", dripping(head({"Content-Length": "100000000"}), b""))
+    web.site.set_handler("/", send_slowly(format_head({"Content-Length": "100000000"}), b""))
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason == "too_large"
 
 
-SLOW: dict[str, Deed] = {
-    "status line": dripping(b"HTTP/1.1 200 ", b"x"),
-    "header field": dripping(b"HTTP/1.1 200 OK\r\nx: ", b"y"),
-    "header fields": dripping(b"HTTP/1.1 200 OK\r\n", b"a: b\r\n"),
-    "interim responses": dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "body": dripping(head({"Content-Length": "10000"}), b"x"),
-    "chunks": dripping(CHUNKED, b"1\r\nx\r\n"),
-    "a chunk's extension": dripping(CHUNKED + b"1;", b"x"),
-    "no body": dripping(head({}), b""),
-    "nothing": dripping(b"", b""),
-    "body of an error": dripping(head({"Content-Length": "10000"}, 500), b"x"),
+SLOW: dict[str, ConnectionHandler] = {
+    "status line": send_slowly(b"HTTP/1.1 200 ", b"x"),
+    "header field": send_slowly(b"HTTP/1.1 200 OK\r\nx: ", b"y"),
+    "header fields": send_slowly(b"HTTP/1.1 200 OK\r\n", b"a: b\r\n"),
+    "interim responses": send_slowly(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "body": send_slowly(format_head({"Content-Length": "10000"}), b"x"),
+    "chunks": send_slowly(CHUNKED, b"1\r\nx\r\n"),
+    "a chunk's extension": send_slowly(CHUNKED + b"1;", b"x"),
+    "no body": send_slowly(format_head({}), b""),
+    "nothing": send_slowly(b"", b""),
+    "body of an error": send_slowly(format_head({"Content-Length": "10000"}, 500), b"x"),
 }
 
 
 @pytest.mark.parametrize("what", SLOW)
 async def test_slowness_ends_with_the_deadline(what: str, web: Web) -> None:
-    web.site.does("/", SLOW[what])
+    web.site.set_handler("/", SLOW[what])
 
-    failed = await web.failure(seconds=0.5)
+    failed = await web.fetch_failure(seconds=0.5)
 
     assert (failed.reason, failed.message) == ("timeout", "site.test did not answer within 0.5 s")
 
 
 async def test_a_connection_that_is_reset_is_unreachable(web: Web) -> None:
     def reset(connection: socket.socket) -> None:
-        connection.sendall(head({"Content-Length": "10"}) + b"x")
+        connection.sendall(format_head({"Content-Length": "10"}) + b"x")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
-    web.site.does("/", reset)
+    web.site.set_handler("/", reset)
 
-    failed = await web.failure()
+    failed = await web.fetch_failure()
 
     assert failed.reason in ("unreachable", "failed")
 
 
 async def test_nothing_is_asked_twice(web: Web) -> None:
-    web.site.sends("/", b"")
+    web.site.set_response("/", b"")
 
-    await web.failure()
+    await web.fetch_failure()
 
     assert web.site.connections == 1

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from centgate.safefetch.policy import PUBLIC, Policy
-from centgate.safefetch.target import read_target
+from centgate.safefetch.policy import PUBLIC, FetchPolicy
+from centgate.safefetch.target import parse_target
 
 REFUSED = (
     *("0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "100.127.255.255"),
@@ -50,23 +50,23 @@ LOOPBACK = (
 
 @pytest.mark.parametrize("address", REFUSED)
 def test_an_address_that_is_not_public_is_not_admitted(address: str) -> None:
-    assert not PUBLIC.admits(address, 80)
-    assert not PUBLIC.admits(address, 443)
+    assert not PUBLIC.can_connect(address, 80)
+    assert not PUBLIC.can_connect(address, 443)
 
 
 @pytest.mark.parametrize("address", PUBLIC_ONES)
 def test_public_addresses_are_admitted_on_the_ports_of_the_web(address: str) -> None:
-    assert PUBLIC.admits(address, 80)
-    assert PUBLIC.admits(address, 443)
-    assert not PUBLIC.admits(address, 22)
-    assert not PUBLIC.admits(address, 8080)
+    assert PUBLIC.can_connect(address, 80)
+    assert PUBLIC.can_connect(address, 443)
+    assert not PUBLIC.can_connect(address, 22)
+    assert not PUBLIC.can_connect(address, 8080)
 
 
 @pytest.mark.parametrize(
     "address", ["", "example.com", "127.1", "2130706433", "0177.0.0.1", "[::1]", "8.8.8.8 "]
 )
 def test_what_is_no_address_is_not_admitted(address: str) -> None:
-    assert not PUBLIC.admits(address, 80)
+    assert not PUBLIC.can_connect(address, 80)
 
 
 @given(st.ip_addresses())
@@ -77,11 +77,11 @@ def test_nothing_outside_the_public_internet_is_admitted(address: IPv4Address | 
     bad = judged.is_private or judged.is_loopback or judged.is_link_local or judged.is_multicast
     bad = bad or judged.is_reserved or judged.is_unspecified
 
-    admitted = PUBLIC.admits(str(address), 443)
+    admitted = PUBLIC.can_connect(str(address), 443)
 
     assert not (admitted and bad)
     assert not (admitted and isinstance(judged, IPv6Address) and judged.exploded[0] not in "23")
-    assert admitted == (PUBLIC.objection(f"https://{_literal(address)}/") is None)
+    assert admitted == (PUBLIC.rejection(f"https://{_literal(address)}/") is None)
 
 
 def _literal(address: IPv4Address | IPv6Address) -> str:
@@ -101,14 +101,14 @@ def test_every_spelling_of_an_address_is_judged_as_the_address(
     numbers = [*address.packed[:last], int.from_bytes(address.packed[last:], "big")]
     spelt = ".".join(how.format(number) for how, number in zip(spellings, numbers, strict=True))
 
-    objection = PUBLIC.objection(f"http://{spelt}{end}/")
+    objection = PUBLIC.rejection(f"http://{spelt}{end}/")
 
-    assert (objection is None) == PUBLIC.admits(str(address), 80)
+    assert (objection is None) == PUBLIC.can_connect(str(address), 80)
 
 
 @pytest.mark.parametrize("host", LOOPBACK)
 def test_odd_spellings_of_this_machine_are_objected_to(host: str) -> None:
-    objection = PUBLIC.objection(f"http://{host}/")
+    objection = PUBLIC.rejection(f"http://{host}/")
 
     assert objection
     assert objection.endswith("is not a public address")
@@ -163,7 +163,7 @@ def test_odd_spellings_of_this_machine_are_objected_to(host: str) -> None:
     ],
 )
 def test_what_is_objected_to_is_said(url: str, objection: str) -> None:
-    assert PUBLIC.objection(url) == objection
+    assert PUBLIC.rejection(url) == objection
 
 
 @pytest.mark.parametrize(
@@ -183,11 +183,11 @@ def test_what_is_objected_to_is_said(url: str, objection: str) -> None:
     ],
 )
 def test_the_public_web_is_not_objected_to(url: str) -> None:
-    assert PUBLIC.objection(url) is None
+    assert PUBLIC.rejection(url) is None
 
 
 def test_a_long_host_is_not_repeated_in_full() -> None:
-    objection = PUBLIC.objection(f"http://{'a.' * 900}b/")
+    objection = PUBLIC.rejection(f"http://{'a.' * 900}b/")
 
     assert objection
     assert len(objection) < 200
@@ -222,12 +222,12 @@ def test_a_long_host_is_not_repeated_in_full() -> None:
 def test_what_an_operator_allows_is_admitted_and_nothing_else(
     entry: str, admitted: list[tuple[str, int]], refused: list[tuple[str, int]]
 ) -> None:
-    policy = Policy(allowed=(entry,))
+    policy = FetchPolicy(allowed_networks=(entry,))
 
     for address, port in admitted:
-        assert policy.admits(address, port)
+        assert policy.can_connect(address, port)
     for address, port in refused:
-        assert not policy.admits(address, port)
+        assert not policy.can_connect(address, port)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_what_an_operator_allows_is_admitted_and_nothing_else(
 )
 def test_an_entry_that_cannot_be_read_is_named(entry: str) -> None:
     with pytest.raises(ValueError, match="is not an address") as raised:
-        Policy(allowed=("127.0.0.1", entry))
+        FetchPolicy(allowed_networks=("127.0.0.1", entry))
 
     assert repr(entry) in str(raised.value)
 
@@ -258,26 +258,26 @@ def test_an_entry_that_cannot_be_read_is_named(entry: str) -> None:
 @pytest.mark.parametrize("port", [0, -1, 65536])
 def test_a_port_that_is_none_is_named(port: int) -> None:
     with pytest.raises(ValueError, match=f"^{port} is not a port$"):
-        Policy(ports=frozenset({port}))
+        FetchPolicy(ports=frozenset({port}))
 
 
 def test_policies_are_values() -> None:
-    assert Policy(allowed=("127.0.0.2",)) == Policy(allowed=("127.0.0.2",))
-    assert len({Policy(), PUBLIC, Policy(frozenset({80}))}) == 2
+    assert FetchPolicy(allowed_networks=("127.0.0.2",)) == FetchPolicy(allowed_networks=("127.0.0.2",))
+    assert len({FetchPolicy(), PUBLIC, FetchPolicy(frozenset({80}))}) == 2
 
 
 def test_a_name_may_have_a_port_that_is_allowed_somewhere() -> None:
-    policy = Policy(allowed=("127.0.0.2:8080",))
+    policy = FetchPolicy(allowed_networks=("127.0.0.2:8080",))
 
-    assert policy.objection("http://site.test:8080/") is None
-    assert policy.objection("http://127.0.0.2:8080/") is None
-    assert policy.objection("http://site.test:8081/") == "its port 8081 is not one of 80, 443"
-    assert policy.objection("http://127.0.0.2/") == "its host 127.0.0.2 is not a public address"
+    assert policy.rejection("http://site.test:8080/") is None
+    assert policy.rejection("http://127.0.0.2:8080/") is None
+    assert policy.rejection("http://site.test:8081/") == "its port 8081 is not one of 80, 443"
+    assert policy.rejection("http://127.0.0.2/") == "its host 127.0.0.2 is not a public address"
 
 
 @given(st.text(max_size=40), st.sampled_from(["http://", "https://x.test/", "http:", "", "https:\\\\"]))
 def test_a_url_that_was_read_fits_into_a_request(text: str, start: str) -> None:
-    target = read_target(start + text)
+    target = parse_target(start + text)
 
     if target and target.scheme in ("http", "https"):
         line = target.path + target.authority

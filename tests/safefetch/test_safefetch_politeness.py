@@ -11,11 +11,11 @@ from pathlib import Path
 from queue import Queue
 
 import pytest
-from hostile_site import FORBIDDEN, Web, endlessly, head, page, sent, silence
+from hostile_site import FORBIDDEN, Web, format_head, format_response, send_all, send_endlessly, stay_silent
 
 from centgate.safefetch.failure import FetchFailed
-from centgate.safefetch.fetcher import Fetched, Fetcher, open_fetcher
-from centgate.safefetch.politeness import IN_ALL, PER_HOST, WAITING, Politeness
+from centgate.safefetch.fetcher import Fetcher, FetchResult, open_fetcher
+from centgate.safefetch.politeness import MAX_PER_HOST, MAX_TOTAL, MAX_WAITING, HostLimiter
 
 
 class Gate:
@@ -34,23 +34,23 @@ class Gate:
         self.let_out.acquire(timeout=20)
         with self._lock:
             self.inside -= 1
-        sent(connection, [page(b"out")])
+        send_all(connection, [format_response(b"out")])
 
     async def wait_for_arrivals(self, count: int) -> list[int]:
         """Wait for requests; return for each the number of concurrent ones."""
         return [await asyncio.to_thread(self.arrived.get, timeout=10) for _ in range(count)]
 
 
-def start_fetches(fetcher: Fetcher, url: str, count: int) -> list[asyncio.Task[Fetched]]:
+def start_fetches(fetcher: Fetcher, url: str, count: int) -> list[asyncio.Task[FetchResult]]:
     """Start fetches."""
-    return [asyncio.create_task(fetcher.fetch(url, seconds=20)) for _ in range(count)]
+    return [asyncio.create_task(fetcher.fetch(url, timeout=20)) for _ in range(count)]
 
 
 async def test_a_host_is_asked_twice_at_once_and_the_rest_waits(web: Web) -> None:
     door = Gate()
-    web.site.does("/", door)
+    web.site.set_handler("/", door)
 
-    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.resolver) as fetcher:
         tasks = start_fetches(fetcher, web.url(), 6)
         inside = await door.wait_for_arrivals(2)
         for _ in range(4):
@@ -60,21 +60,21 @@ async def test_a_host_is_asked_twice_at_once_and_the_rest_waits(web: Web) -> Non
         answers = await asyncio.gather(*tasks)
 
     assert [answer.body for answer in answers] == [b"out"] * 6
-    assert max(inside) == PER_HOST
+    assert max(inside) == MAX_PER_HOST
 
 
 async def test_an_eleventh_fetch_from_a_host_is_refused_and_another_host_is_not(web: Web) -> None:
     door = Gate()
-    web.site.does("/", door)
-    web.other.sends("/", page(b"free"))
+    web.site.set_handler("/", door)
+    web.other.set_response("/", format_response(b"free"))
 
-    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
-        tasks = start_fetches(fetcher, web.url(), PER_HOST + WAITING)
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.resolver) as fetcher:
+        tasks = start_fetches(fetcher, web.url(), MAX_PER_HOST + MAX_WAITING)
         await door.wait_for_arrivals(2)
         with pytest.raises(FetchFailed) as failed:
-            await fetcher.fetch(web.url(), seconds=20)
-        free = await fetcher.fetch(web.url(host="other.test"), seconds=20)
-        door.let_out.release(PER_HOST + WAITING)
+            await fetcher.fetch(web.url(), timeout=20)
+        free = await fetcher.fetch(web.url(host="other.test"), timeout=20)
+        door.let_out.release(MAX_PER_HOST + MAX_WAITING)
         answers = await asyncio.gather(*tasks)
 
     assert (failed.value.reason, failed.value.message) == (
@@ -82,18 +82,18 @@ async def test_an_eleventh_fetch_from_a_host_is_refused_and_another_host_is_not(
         "too many concurrent requests for site.test",
     )
     assert free.body == b"free"
-    assert len(answers) == PER_HOST + WAITING
+    assert len(answers) == MAX_PER_HOST + MAX_WAITING
 
 
 async def test_waiting_for_a_turn_counts_towards_the_deadline(web: Web) -> None:
     door = Gate()
-    web.site.does("/", door)
+    web.site.set_handler("/", door)
 
-    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.resolver) as fetcher:
         tasks = start_fetches(fetcher, web.url(), 2)
         await door.wait_for_arrivals(2)
         with pytest.raises(FetchFailed) as failed:
-            await fetcher.fetch(web.url(), seconds=0.2)
+            await fetcher.fetch(web.url(), timeout=0.2)
         door.let_out.release(2)
         await asyncio.gather(*tasks)
 
@@ -102,16 +102,16 @@ async def test_waiting_for_a_turn_counts_towards_the_deadline(web: Web) -> None:
 
 async def test_a_fetch_that_is_cancelled_makes_room(web: Web) -> None:
     door = Gate()
-    web.site.does("/", door)
-    web.site.sends("/page", page(b"here"))
+    web.site.set_handler("/", door)
+    web.site.set_response("/page", format_response(b"here"))
 
-    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
-        tasks = start_fetches(fetcher, web.url(), PER_HOST + WAITING)
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.resolver) as fetcher:
+        tasks = start_fetches(fetcher, web.url(), MAX_PER_HOST + MAX_WAITING)
         await door.wait_for_arrivals(2)
         for task in tasks:
             task.cancel()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
-        fetched = await fetcher.fetch(web.url("/page"), seconds=20)
+        fetched = await fetcher.fetch(web.url("/page"), timeout=20)
         door.let_out.release(2)
 
     assert all(isinstance(each, asyncio.CancelledError) for each in ended)
@@ -119,35 +119,35 @@ async def test_a_fetch_that_is_cancelled_makes_room(web: Web) -> None:
 
 
 async def test_a_failure_makes_room(web: Web) -> None:
-    web.site.sends("/", b"broken")
+    web.site.set_response("/", b"broken")
 
-    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
-        for _ in range(3 * (PER_HOST + WAITING)):
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.resolver) as fetcher:
+        for _ in range(3 * (MAX_PER_HOST + MAX_WAITING)):
             with pytest.raises(FetchFailed):
-                await fetcher.fetch(web.url(), seconds=20)
+                await fetcher.fetch(web.url(), timeout=20)
 
 
 async def test_all_hosts_together_have_a_bound_and_idle_hosts_are_forgotten() -> None:
-    politeness = Politeness()
+    politeness = HostLimiter()
     go_on = asyncio.Event()
     inside: list[str] = []
 
     async def work(host: str) -> None:
-        async with politeness.turn(host, label=host):
+        async with politeness.acquire_slot(host, label=host):
             inside.append(host)
             await go_on.wait()
 
-    tasks = [asyncio.create_task(work(f"{number}.test")) for number in range(IN_ALL + 5)]
+    tasks = [asyncio.create_task(work(f"{number}.test")) for number in range(MAX_TOTAL + 5)]
     await asyncio.wait(tasks, timeout=0.01)
-    within, known = len(inside), politeness.hosts
+    within, known = len(inside), politeness.active_hosts
     tasks[0].cancel()
     tasks[-1].cancel()
     go_on.set()
     await asyncio.gather(*tasks, return_exceptions=True)
 
-    assert (within, known) == (IN_ALL, IN_ALL + 5)
-    assert len(inside) == IN_ALL + 4
-    assert politeness.hosts == 0
+    assert (within, known) == (MAX_TOTAL, MAX_TOTAL + 5)
+    assert len(inside) == MAX_TOTAL + 4
+    assert politeness.active_hosts == 0
 
 
 async def test_a_lookup_that_hangs_is_given_up(web: Web) -> None:
@@ -157,7 +157,7 @@ async def test_a_lookup_that_hangs_is_given_up(web: Web) -> None:
 
     async with open_fetcher(web.policy, "Tester/1", resolve=never) as fetcher:
         with pytest.raises(FetchFailed) as failed:
-            await fetcher.fetch(web.url(), seconds=20)
+            await fetcher.fetch(web.url(), timeout=20)
 
     assert (failed.value.reason, failed.value.message) == (
         "dns",
@@ -166,22 +166,22 @@ async def test_a_lookup_that_hangs_is_given_up(web: Web) -> None:
 
 
 async def test_200_failures_leave_nothing_open(web: Web) -> None:
-    web.site.sends("/broken", b"broken")
-    web.site.sends("/short", head({"Content-Length": "10"}))
-    web.site.does("/endless", endlessly(head({}), then=b"x" * 65536))
-    web.site.does("/silent", silence)
-    web.site.redirects("/private", web.url("/", FORBIDDEN))
+    web.site.set_response("/broken", b"broken")
+    web.site.set_response("/short", format_head({"Content-Length": "10"}))
+    web.site.set_handler("/endless", send_endlessly(format_head({}), then=b"x" * 65536))
+    web.site.set_handler("/silent", stay_silent)
+    web.site.set_redirect("/private", web.url("/", FORBIDDEN))
     paths = ["/broken", "/short", "/endless", "/silent", "/private"]
     before = _open_sockets()
 
-    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.resolver) as fetcher:
         for number in range(160):
             path = paths[number % len(paths)]
             with pytest.raises(FetchFailed):
-                await fetcher.fetch(web.url(path), seconds=0.05 if path == "/silent" else 20)
+                await fetcher.fetch(web.url(path), timeout=0.05 if path == "/silent" else 20)
         for number in range(20):
             with pytest.raises(FetchFailed):  # the site waits for a request that TLS never sends
-                await fetcher.fetch(web.url(scheme="https"), seconds=5)
+                await fetcher.fetch(web.url(scheme="https"), timeout=5)
             tasks = start_fetches(fetcher, web.url("/silent"), 1 + number % 3)
             await asyncio.wait(tasks, timeout=0.002 * number)
             for task in tasks:

@@ -19,7 +19,7 @@ from standins import FAULTS, FakeUpstreams, Fault, configure_providers, send_pai
 
 from centgate.cache import answers
 from centgate.catalog import all_services
-from centgate.facts.web import Page
+from centgate.facts.web import WebPage
 from centgate.provider import instrumented
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.pagereader import PageReader
@@ -515,8 +515,8 @@ async def test_a_lead_that_cannot_honour_a_request_is_said_to_have_been_passed_o
 ) -> None:
     class Reader(PageReader):
         @instrumented
-        async def read(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every reader
-            return Page(url, f"# {WORD}", length=9)
+        async def read(self, url: str, only_main_content: bool) -> WebPage:  # noqa: FBT001 - as every reader
+            return WebPage(url, f"# {WORD}", length=9)
 
     given = configure_providers(settings, {"firecrawl": ProviderSettings(key=SecretStr("a-secret-key"))})
     legs = {"firecrawl": Firecrawl(given), "pagereader": Reader(given)}

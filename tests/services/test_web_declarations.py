@@ -18,7 +18,7 @@ from centgate.services.libdocs_query_docs import libdocs_query_docs
 from centgate.services.libdocs_resolve_library import libdocs_resolve_library
 from centgate.services.neuralweb_contents import neuralweb_contents
 from centgate.services.neuralweb_search import neuralweb_search
-from centgate.web import web_url
+from centgate.web import validate_web_url
 
 SEARCHES = (neuralweb_search, crawler_search)
 PAGED = (crawler_map, crawler_scrape)
@@ -138,7 +138,7 @@ TEXTS = [(service, field) for service, field, (good, _) in RULES if isinstance(g
 
 def parsed(url: object) -> bool:
     """Raises unless the validator's own parser takes it; what is no text is no URL to parse."""
-    return not isinstance(url, str) or web_url(url) == url
+    return not isinstance(url, str) or validate_web_url(url) == url
 
 
 def against(schema: dict[str, Any], value: Any) -> list[Any]:

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.sites.links import MOST_LINKS, links
-from centgate.sites.site import Entry
+from centgate.sites.links import MAX_LINKS, extract_links
+from centgate.sites.site import PageEntry
 
 URL = "https://example.com/docs/index.html"
 
 
 def named(html: str, url: str = URL) -> list[tuple[str, str | None]]:
     """Return the URLs and names of a page's links."""
-    return [(each.url, each.title) for each in links(html.encode(), "text/html", url).links]
+    return [(each.url, each.title) for each in extract_links(html.encode(), "text/html", url).links]
 
 
 @pytest.mark.parametrize(
@@ -89,30 +89,30 @@ def test_a_page_tells_its_own_title_and_description() -> None:
     head = "<title> A\n title </title><meta name=Description content=' All of it '>"
     page = f"{head}<a href=/a>A</a><svg><title>x</title></svg>"
 
-    assert links(page.encode(), None, URL).page == Entry(URL, "A title", "All of it")
+    assert extract_links(page.encode(), None, URL).page == PageEntry(URL, "A title", "All of it")
 
 
 def test_open_graph_stands_in_for_title_and_description() -> None:
     page = "<meta property=og:title content=T><meta property=og:description content=D>"
 
-    assert links(page.encode(), None, URL).page == Entry(URL, "T", "D")
+    assert extract_links(page.encode(), None, URL).page == PageEntry(URL, "T", "D")
 
 
 def test_the_charset_of_the_header_counts() -> None:
     page = "<title>Stra\u00dfe</title>".encode("latin-1")
 
-    assert links(page, "text/html; charset=iso-8859-1", URL).page.title == "Stra\u00dfe"
+    assert extract_links(page, "text/html; charset=iso-8859-1", URL).page.title == "Stra\u00dfe"
 
 
 @pytest.mark.parametrize("body", [b"", b"   ", b"\0", b"<!-- -->", b"\xff\xfe", b"plain text"])
 def test_a_page_without_anything_is_still_one(body: bytes) -> None:
-    found = links(body, "text/html", URL)
+    found = extract_links(body, "text/html", URL)
 
     assert (found.page.url, found.links) == (URL, ())
 
 
 def test_a_page_of_endless_links_is_cut() -> None:
-    assert len(named("".join(f"<a href=/{n}>x{n}</a>" for n in range(MOST_LINKS + 9)))) == MOST_LINKS
+    assert len(named("".join(f"<a href=/{n}>x{n}</a>" for n in range(MAX_LINKS + 9)))) == MAX_LINKS
 
 
 def test_deep_nesting_ends() -> None:
@@ -130,5 +130,5 @@ def test_a_name_is_bounded() -> None:
 
 @given(st.binary(max_size=400))
 def test_no_bytes_break_it(noise: bytes) -> None:
-    links(noise, None, URL)
-    links(b"<html><base href='" + noise + b"'><a href='" + noise + b"'>" + noise, "text/html", URL)
+    extract_links(noise, None, URL)
+    extract_links(b"<html><base href='" + noise + b"'><a href='" + noise + b"'>" + noise, "text/html", URL)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.sites.mapping import best, packed, sitemap_part
-from centgate.sites.ranking import relevance, tokens
-from centgate.sites.site import Entry, address
+from centgate.sites.mapping import build_sitemap_part, pack_entries, rank_pages
+from centgate.sites.ranking import score_relevance, tokenize
+from centgate.sites.site import PageEntry, parse_page_url
 
 ROOT = "https://example.com"
 
@@ -20,7 +20,7 @@ def rank_paths(
 ) -> list[str]:
     """Return the paths of a site in ranked order."""
     urls = [f"{ROOT}{path}" if path.startswith("/") else path for path in paths]
-    hits = best([packed(map(Entry, urls))], f"{ROOT}{asked}", f"{ROOT}{asked}", search, limit)
+    hits = rank_pages([pack_entries(map(PageEntry, urls))], f"{ROOT}{asked}", f"{ROOT}{asked}", search, limit)
     return [hit.url.removeprefix(ROOT) for hit in hits]
 
 
@@ -40,7 +40,7 @@ def rank_paths(
     ],
 )
 def test_addresses_are_written_without_what_only_tracks(url: str, clean: str) -> None:
-    found = address(url)
+    found = parse_page_url(url)
 
     assert found
     assert found.url == clean
@@ -61,7 +61,7 @@ def test_addresses_are_written_without_what_only_tracks(url: str, clean: str) ->
     ],
 )
 def test_what_nobody_should_follow_is_no_address(url: str) -> None:
-    assert address(url) is None
+    assert parse_page_url(url) is None
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,13 @@ def test_a_search_finds_pages_by_the_words_of_their_addresses(search: str, first
 
 
 def test_titles_are_searched_as_well() -> None:
-    entries = [Entry(f"{ROOT}/1"), Entry(f"{ROOT}/2", "Returns and refunds"), Entry(f"{ROOT}/3", "Imprint")]
+    entries = [
+        PageEntry(f"{ROOT}/1"),
+        PageEntry(f"{ROOT}/2", "Returns and refunds"),
+        PageEntry(f"{ROOT}/3", "Imprint"),
+    ]
 
-    (first, *_) = best([packed(entries)], ROOT, ROOT, "refund", 100)
+    (first, *_) = rank_pages([pack_entries(entries)], ROOT, ROOT, "refund", 100)
 
     assert (first.url, first.title) == (f"{ROOT}/2", "Returns and refunds")
 
@@ -201,21 +205,23 @@ def test_as_many_as_are_asked_for_are_named() -> None:
 
 
 def test_of_several_long_parts_each_is_looked_at() -> None:
-    parts = [packed(Entry(f"{ROOT}/{name}/{n}") for n in range(50_000)) for name in ("a", "b", "c")]
-    short = packed([Entry(f"{ROOT}/fish"), Entry(f"{ROOT}/a/fish")])
+    parts = [pack_entries(PageEntry(f"{ROOT}/{name}/{n}") for n in range(50_000)) for name in ("a", "b", "c")]
+    short = pack_entries([PageEntry(f"{ROOT}/fish"), PageEntry(f"{ROOT}/a/fish")])
 
-    hits = best([*parts, short], ROOT, ROOT, "fish", 100)
-    last = best([*parts, short], ROOT, ROOT, "c 16000", 1)
+    hits = rank_pages([*parts, short], ROOT, ROOT, "fish", 100)
+    last = rank_pages([*parts, short], ROOT, ROOT, "c 16000", 1)
 
     assert [hit.url for hit in hits[:2]] == [f"{ROOT}/fish", f"{ROOT}/a/fish"]
     assert [hit.url for hit in last] == [f"{ROOT}/c/16000"]
 
 
 def test_a_feed_knows_titles_better_than_a_link() -> None:
-    page = packed([Entry(f"{ROOT}/", "Home"), Entry(f"{ROOT}/a", "short"), Entry(f"{ROOT}/b", "B")])
-    feed = packed([Entry(f"{ROOT}/a/", "The whole title", "About it"), Entry(f"{ROOT}/b")])
+    page = pack_entries(
+        [PageEntry(f"{ROOT}/", "Home"), PageEntry(f"{ROOT}/a", "short"), PageEntry(f"{ROOT}/b", "B")]
+    )
+    feed = pack_entries([PageEntry(f"{ROOT}/a/", "The whole title", "About it"), PageEntry(f"{ROOT}/b")])
 
-    hits = best([page, feed], ROOT, ROOT, None, 100)
+    hits = rank_pages([page, feed], ROOT, ROOT, None, 100)
 
     assert [(hit.title, hit.description) for hit in hits] == [
         ("Home", None),
@@ -225,7 +231,9 @@ def test_a_feed_knows_titles_better_than_a_link() -> None:
 
 
 def test_strangers_text_is_made_legible_and_bounded() -> None:
-    (hit,) = best([packed([Entry(f"{ROOT}/", "a\u202eb\n" + "c" * 900, "d" * 9000)])], ROOT, ROOT, None, 100)
+    (hit,) = rank_pages(
+        [pack_entries([PageEntry(f"{ROOT}/", "a\u202eb\n" + "c" * 900, "d" * 9000)])], ROOT, ROOT, None, 100
+    )
 
     assert hit.title
     assert hit.title.startswith("ab ccc")
@@ -234,9 +242,13 @@ def test_strangers_text_is_made_legible_and_bounded() -> None:
 
 
 def test_where_the_page_led_is_its_site_as_well() -> None:
-    entries = [Entry("https://new.example/a"), Entry(f"{ROOT}/b"), Entry("https://third.example/c")]
+    entries = [
+        PageEntry("https://new.example/a"),
+        PageEntry(f"{ROOT}/b"),
+        PageEntry("https://third.example/c"),
+    ]
 
-    hits = best([packed(entries)], ROOT, "https://new.example/", None, 100)
+    hits = rank_pages([pack_entries(entries)], ROOT, "https://new.example/", None, 100)
 
     assert [hit.url for hit in hits] == ["https://new.example/a", f"{ROOT}/b"]
 
@@ -244,10 +256,10 @@ def test_where_the_page_led_is_its_site_as_well() -> None:
 def test_sitemaps_that_match_come_first_among_many() -> None:
     locs = "".join(f"<sitemap><loc>{ROOT}/sitemap-{name}.xml</loc></sitemap>" for name in ("a", "b", "blog"))
 
-    part = sitemap_part(f"<sitemapindex>{locs}</sitemapindex>".encode(), ROOT, "blog posts")
+    part = build_sitemap_part(f"<sitemapindex>{locs}</sitemapindex>".encode(), ROOT, "blog posts")
 
     assert part
-    assert [url.removeprefix(ROOT) for url in part.further] == [
+    assert [url.removeprefix(ROOT) for url in part.child_sitemaps] == [
         "/sitemap-blog.xml",
         "/sitemap-a.xml",
         "/sitemap-b.xml",
@@ -255,7 +267,7 @@ def test_sitemaps_that_match_come_first_among_many() -> None:
 
 
 def test_words_are_told_apart() -> None:
-    assert tokens("getUserName/kebab-case_snake%20x.html v2Beta HTTP") == [
+    assert tokenize("getUserName/kebab-case_snake%20x.html v2Beta HTTP") == [
         "get",
         "user",
         "name",
@@ -272,7 +284,7 @@ def test_words_are_told_apart() -> None:
 
 @given(st.text(max_size=200), st.lists(st.lists(st.text(max_size=20), max_size=20), max_size=20))
 def test_relevance_is_a_figure_for_every_document(search: str, documents: list[list[str]]) -> None:
-    scores = relevance(search, documents)
+    scores = score_relevance(search, documents)
 
     assert len(scores) == len(documents)
     assert all(score >= 0 for score in scores)
@@ -280,9 +292,9 @@ def test_relevance_is_a_figure_for_every_document(search: str, documents: list[l
 
 @given(st.lists(st.text(max_size=60)), st.text(max_size=60))
 def test_any_addresses_can_be_ranked(urls: list[str], search: str) -> None:
-    entries = [Entry(url) for url in (*urls, *(f"{ROOT}/{url}" for url in urls))]
+    entries = [PageEntry(url) for url in (*urls, *(f"{ROOT}/{url}" for url in urls))]
 
-    hits = best([packed(entries)], ROOT, ROOT, search, 100)
+    hits = rank_pages([pack_entries(entries)], ROOT, ROOT, search, 100)
 
     assert len({hit.url for hit in hits}) == len(hits)
     assert all(hit.url.startswith((f"{ROOT}/", "http://example.com/", "https://www.")) for hit in hits)

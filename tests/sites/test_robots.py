@@ -8,10 +8,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 import pytest
-from small_site import OpenDeployment, SmallSite, small_site
+from small_site import OpenReader, SmallSite, serve_small_site
 
 from centgate.resources import user_agent
-from centgate.sites.robots import MOST_BYTES, MOST_SITEMAPS, Robots, named_sitemaps, permits
+from centgate.sites.robots import MAX_BYTES, MAX_SITEMAPS, Robots, is_allowed, parse_sitemap_lines
 
 ORIGIN = "https://example.com"
 ALL = b"User-agent: *\nDisallow: /\n"
@@ -20,7 +20,7 @@ ALL = b"User-agent: *\nDisallow: /\n"
 @pytest.fixture
 def site() -> Generator[SmallSite]:
     """Site without a robots.txt."""
-    with small_site() as standing:
+    with serve_small_site() as standing:
         yield standing
 
 
@@ -29,7 +29,7 @@ class Opened(Protocol):
 
 
 @pytest.fixture
-def opened(reaching: OpenDeployment) -> Opened:
+def opened(reaching: OpenReader) -> Opened:
     """Return a function that opens the robots cache for sites."""
 
     @asynccontextmanager
@@ -61,7 +61,7 @@ def opened(reaching: OpenDeployment) -> Opened:
     ],
 )
 def test_rules_are_those_of_the_standard(rules: str, path: str, allowed: bool) -> None:  # noqa: FBT001
-    assert permits(rules.encode(), "Centgate", f"{ORIGIN}{path}") is allowed
+    assert is_allowed(rules.encode(), "Centgate", f"{ORIGIN}{path}") is allowed
 
 
 def test_sitemap_lines_are_found_wherever_they_stand() -> None:
@@ -80,7 +80,7 @@ def test_sitemap_lines_are_found_wherever_they_stand() -> None:
         f"Sitemap: https://example.com/{'x' * 3000}",
     ]
 
-    assert named_sitemaps("\n".join(lines).encode(), ORIGIN) == [
+    assert parse_sitemap_lines("\n".join(lines).encode(), ORIGIN) == [
         "https://example.com/1.xml",
         "https://other.example/2.xml",
         "https://example.com/3.xml",
@@ -90,63 +90,66 @@ def test_sitemap_lines_are_found_wherever_they_stand() -> None:
 def test_sitemap_lines_are_bounded() -> None:
     lines = "\n".join(f"Sitemap: https://example.com/{n}.xml" for n in range(5000))
 
-    assert len(named_sitemaps(lines.encode(), ORIGIN)) == MOST_SITEMAPS
+    assert len(parse_sitemap_lines(lines.encode(), ORIGIN)) == MAX_SITEMAPS
 
 
 async def test_the_rules_of_a_site_hold_for_its_pages(site: SmallSite, opened: Opened) -> None:
-    site.robots("User-agent: Centgate", "Disallow: /private", f"Sitemap: {site.url}/map.xml")
+    site.set_robots("User-agent: Centgate", "Disallow: /private", f"Sitemap: {site.url}/map.xml")
 
     async with opened(site) as robots:
         private, public = (
-            await robots.allows(site.url_of("/private/1")),
-            await robots.allows(site.url_of("/")),
+            await robots.can_fetch(site.url_of("/private/1")),
+            await robots.can_fetch(site.url_of("/")),
         )
-        sitemaps = await robots.sitemaps(site.url_of("/private/1"))
+        sitemaps = await robots.list_sitemaps(site.url_of("/private/1"))
 
     assert (private, public) == (False, True)
     assert sitemaps == [site.url_of("/map.xml")]
 
 
 async def test_a_ban_says_which_host_bans(site: SmallSite, opened: Opened) -> None:
-    site.set_response("/robots.txt", ALL)
+    site.respond("/robots.txt", ALL)
 
     async with opened(site) as robots:
-        ban = await robots.ban(site.url_of("/a"))
+        ban = await robots.disallow_reason(site.url_of("/a"))
 
     assert ban
     assert (ban.reason, ban.message) == ("robots", f"robots.txt of {site.address} does not allow it")
 
 
 async def test_robots_txt_is_fetched_once_for_all_who_ask(site: SmallSite, opened: Opened) -> None:
-    site.set_response("/robots.txt", ALL)
+    site.respond("/robots.txt", ALL)
 
     async with opened(site) as robots:
-        answers = await asyncio.gather(*(robots.allows(site.url_of(f"/{n}")) for n in range(20)))
-        await robots.sitemaps(site.url)
+        answers = await asyncio.gather(*(robots.can_fetch(site.url_of(f"/{n}")) for n in range(20)))
+        await robots.list_sitemaps(site.url)
 
     assert answers == [False] * 20
-    assert site.asked == ["/robots.txt"]
+    assert site.requested_paths == ["/robots.txt"]
 
 
 async def test_whoever_gives_up_does_not_take_the_others_along(site: SmallSite, opened: Opened) -> None:
-    site.set_response("/robots.txt", ALL)
-    site.silent.add("/robots.txt")
+    site.respond("/robots.txt", ALL)
+    site.silent_paths.add("/robots.txt")
 
     async with opened(site) as robots:
-        first = asyncio.create_task(robots.allows(site.url_of("/a")))
-        await asyncio.to_thread(site.reached.wait, 10)
-        second = asyncio.create_task(robots.allows(site.url_of("/b")))
-        site.silent.clear()
+        first = asyncio.create_task(robots.can_fetch(site.url_of("/a")))
+        await asyncio.to_thread(site.silent_path_requested.wait, 10)
+        second = asyncio.create_task(robots.can_fetch(site.url_of("/b")))
+        site.silent_paths.clear()
         first.cancel()
 
         assert await second is False
 
 
 async def test_sites_are_told_apart(site: SmallSite, opened: Opened) -> None:
-    site.set_response("/robots.txt", ALL)
-    with small_site() as other:
+    site.respond("/robots.txt", ALL)
+    with serve_small_site() as other:
         async with opened(site, other) as robots:
-            here, there = await robots.allows(site.url_of("/a")), await robots.allows(other.url_of("/a"))
+            here, there = (
+                await robots.can_fetch(site.url_of("/a")),
+                await robots.can_fetch(other.url_of("/a")),
+            )
 
     assert (here, there) == (False, True)
 
@@ -155,18 +158,18 @@ async def test_sites_are_told_apart(site: SmallSite, opened: Opened) -> None:
 async def test_a_file_that_is_not_there_allows_everything(
     status: int, site: SmallSite, opened: Opened
 ) -> None:
-    site.set_response("/robots.txt", ALL, status=status)
+    site.respond("/robots.txt", ALL, status=status)
 
     async with opened(site) as robots:
-        assert await robots.allows(site.url_of("/a"))
+        assert await robots.can_fetch(site.url_of("/a"))
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])
 async def test_a_server_that_fails_bans_everything(status: int, site: SmallSite, opened: Opened) -> None:
-    site.set_response("/robots.txt", b"", status=status)
+    site.respond("/robots.txt", b"", status=status)
 
     async with opened(site) as robots:
-        ban = await robots.ban(site.url_of("/a"))
+        ban = await robots.disallow_reason(site.url_of("/a"))
 
     assert ban
     assert ban.reason == "robots"
@@ -177,11 +180,11 @@ async def test_no_answer_in_time_bans_everything_and_says_so(
     site: SmallSite, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("centgate.sites.robots.FETCH_SECONDS", 0.5)
-    site.silent.add("/robots.txt")
+    site.silent_paths.add("/robots.txt")
 
     async with opened(site) as robots:
-        ban = await robots.ban(site.url_of("/a"))
-        sitemaps = await robots.sitemaps(site.url_of("/a"))
+        ban = await robots.disallow_reason(site.url_of("/a"))
+        sitemaps = await robots.list_sitemaps(site.url_of("/a"))
 
     assert ban
     assert ban.reason == "timeout"
@@ -189,60 +192,61 @@ async def test_no_answer_in_time_bans_everything_and_says_so(
 
 
 async def test_a_site_that_cannot_be_reached_is_not_called_banned(opened: Opened) -> None:
-    with small_site() as gone:
+    with serve_small_site() as gone:
         pass
 
     async with opened(gone) as robots:
-        assert await robots.allows(gone.url_of("/a"))
-        assert await robots.sitemaps(gone.url_of("/a")) == []
+        assert await robots.can_fetch(gone.url_of("/a"))
+        assert await robots.list_sitemaps(gone.url_of("/a")) == []
 
 
 async def test_an_address_that_must_not_be_fetched_is_left_to_the_page(
     site: SmallSite, opened: Opened
 ) -> None:
     async with opened() as robots:
-        assert await robots.allows(site.url_of("/a"))
+        assert await robots.can_fetch(site.url_of("/a"))
 
-    assert site.asked == []
+    assert site.requested_paths == []
 
 
 async def test_a_redirect_is_followed(site: SmallSite, opened: Opened) -> None:
-    site.set_response("/robots.txt", b"", status=301, Location="/rules.txt")
-    site.set_response("/rules.txt", ALL)
+    site.respond("/robots.txt", b"", status=301, Location="/rules.txt")
+    site.respond("/rules.txt", ALL)
 
     async with opened(site) as robots:
-        assert not await robots.allows(site.url_of("/a"))
+        assert not await robots.can_fetch(site.url_of("/a"))
 
 
 async def test_of_a_long_file_the_beginning_counts(site: SmallSite, opened: Opened) -> None:
-    filling = b"# filling\n" * (MOST_BYTES // 10)
-    site.set_response("/robots.txt", b"User-agent: *\nDisallow: /early\n" + filling + b"Disallow: /late\n")
+    filling = b"# filling\n" * (MAX_BYTES // 10)
+    site.respond("/robots.txt", b"User-agent: *\nDisallow: /early\n" + filling + b"Disallow: /late\n")
 
     async with opened(site) as robots:
-        early, late = await robots.allows(site.url_of("/early")), await robots.allows(site.url_of("/late"))
+        early, late = (
+            await robots.can_fetch(site.url_of("/early")),
+            await robots.can_fetch(site.url_of("/late")),
+        )
 
     assert (early, late) == (False, True)
 
 
 async def test_more_than_anybody_reads_is_no_rule(site: SmallSite, opened: Opened) -> None:
-    site.set_response("/robots.txt", ALL + b"#" * 6_000_000)
+    site.respond("/robots.txt", ALL + b"#" * 6_000_000)
 
     async with opened(site) as robots:
-        assert await robots.allows(site.url_of("/a"))
+        assert await robots.can_fetch(site.url_of("/a"))
 
 
 async def test_rules_that_cannot_be_matched_in_time_ban_everything(
     site: SmallSite, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("centgate.sites.robots.MATCH_SECONDS", 0.01)
-    site.set_response(
-        "/robots.txt", "".join(f"User-agent: *\nDisallow: /{n}*a*b*c*d*e$\n" for n in range(16_000))
-    )
+    site.respond("/robots.txt", "".join(f"User-agent: *\nDisallow: /{n}*a*b*c*d*e$\n" for n in range(16_000)))
 
     async with opened(site) as robots:
-        first = await robots.ban(site.url_of("/a"))
+        first = await robots.disallow_reason(site.url_of("/a"))
         monkeypatch.setattr("centgate.sites.robots.MATCH_SECONDS", 30)
-        again = await robots.ban(site.url_of("/b"))
+        again = await robots.disallow_reason(site.url_of("/b"))
 
     assert first
     assert first.reason == "robots"
@@ -251,7 +255,7 @@ async def test_rules_that_cannot_be_matched_in_time_ban_everything(
 
 
 async def test_hostile_patterns_are_matched(site: SmallSite, opened: Opened) -> None:
-    site.set_response("/robots.txt", f"User-agent: *\nDisallow: /{'*a' * 200_000}$\n")
+    site.respond("/robots.txt", f"User-agent: *\nDisallow: /{'*a' * 200_000}$\n")
 
     async with opened(site) as robots:
-        assert await robots.allows(site.url_of("/" + "a" * 1900 + "b"))
+        assert await robots.can_fetch(site.url_of("/" + "a" * 1900 + "b"))

@@ -7,10 +7,10 @@ import gzip
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_site import urlset
+from small_site import render_sitemap
 
-from centgate.sites.site import Entry
-from centgate.sites.sitemaps import MOST_BYTES, MOST_ENTRIES, Sitemap, inflated, parse
+from centgate.sites.site import PageEntry
+from centgate.sites.sitemaps import MAX_BYTES, MAX_ENTRIES, Sitemap, inflate_gzip, parse_sitemap
 
 URL = "https://example.com/sitemap.xml"
 A, B = "https://example.com/a", "https://example.com/b"
@@ -31,27 +31,27 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><link hre
 
 def pages(body: str | bytes) -> list[str]:
     """Return the URLs in a sitemap."""
-    found = parse(body.encode() if isinstance(body, str) else body, URL)
+    found = parse_sitemap(body.encode() if isinstance(body, str) else body, URL)
     return [entry.url for entry in found.pages] if found else []
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        urlset(A, B),
+        render_sitemap(A, B),
         f"<urlset><url><loc>{A}</loc></url><url><loc> {B}\n</loc><priority>1</priority></url></urlset>",
-        f"\ufeff\n {urlset(A, B)}",
-        urlset(A, B).replace("UTF-8", "UTF-16").encode("utf-16"),
+        f"\ufeff\n {render_sitemap(A, B)}",
+        render_sitemap(A, B).replace("UTF-8", "UTF-16").encode("utf-16"),
         f"<s:urlset xmlns:s='http://www.google.com/schemas/sitemap/0.84'><s:url><s:loc>{A}</s:loc></s:url>"
         f"<s:url><s:loc>{B}</s:loc></s:url></s:urlset>",
         f"<urlset><url><loc><![CDATA[{A}]]></loc></url><url><loc>/b</loc></url></urlset>",
         f"<urlset><!-- one --><url><!-- two --><loc>{A}</loc></url><?x y?><url><loc>{B}</loc></url></urlset>",
         f"{A}\n{B}\n",
         f"\ufeff{A}\r\n\r\n# a comment\r\n  {B}  ",
-        gzip.compress(urlset(A, B).encode()),
+        gzip.compress(render_sitemap(A, B).encode()),
         gzip.compress(f"{A}\n".encode()) + gzip.compress(B.encode()),
-        urlset(A, B, "https://example.com/cut")[:-60],
-        gzip.compress(urlset(A, B, f"{A}/cut/off").encode(), 0)[:-40],
+        render_sitemap(A, B, "https://example.com/cut")[:-60],
+        gzip.compress(render_sitemap(A, B, f"{A}/cut/off").encode(), 0)[:-40],
         gzip.compress(f"{A}\n{B}\nhttps://example.com/cut".encode(), 0)[:-12],
     ],
     ids=[
@@ -78,8 +78,8 @@ def test_pages_are_read_in_each_form(body: str | bytes) -> None:
 def test_an_index_names_further_sitemaps_and_no_pages() -> None:
     locs = f"<sitemap><loc>{A}.xml</loc></sitemap><sitemap><loc>/b.xml.gz</loc></sitemap>"
 
-    assert parse(f"<sitemapindex>{locs}</sitemapindex>".encode(), URL) == Sitemap(
-        further=(f"{A}.xml", f"{B}.xml.gz")
+    assert parse_sitemap(f"<sitemapindex>{locs}</sitemapindex>".encode(), URL) == Sitemap(
+        child_sitemaps=(f"{A}.xml", f"{B}.xml.gz")
     )
 
 
@@ -89,20 +89,20 @@ def test_images_and_news_of_a_page_are_not_pages() -> None:
         <image:image><image:loc>https://example.com/1.png</image:loc></image:image>
         <news:news><news:title>Title</news:title></news:news><loc>{A}</loc></url></urlset>"""
 
-    assert parse(body.encode(), URL) == Sitemap((Entry(A),))
+    assert parse_sitemap(body.encode(), URL) == Sitemap((PageEntry(A),))
 
 
 @pytest.mark.parametrize(
     ("body", "entries"),
     [
-        (RSS, (Entry(A, "Fish & chips", "All of it"), Entry(B, "By its guid"))),
-        (RDF, (Entry(A, "One"),)),
-        (ATOM, (Entry(A, "One", "All of it"), Entry(B, "Two"))),
+        (RSS, (PageEntry(A, "Fish & chips", "All of it"), PageEntry(B, "By its guid"))),
+        (RDF, (PageEntry(A, "One"),)),
+        (ATOM, (PageEntry(A, "One", "All of it"), PageEntry(B, "Two"))),
     ],
     ids=["RSS 2", "RSS 1", "Atom"],
 )
-def test_feeds_name_pages_with_their_titles(body: str, entries: tuple[Entry, ...]) -> None:
-    found = parse(body.encode(), URL)
+def test_feeds_name_pages_with_their_titles(body: str, entries: tuple[PageEntry, ...]) -> None:
+    found = parse_sitemap(body.encode(), URL)
 
     assert found
     assert [(each.url, " ".join((each.title or "").split()), each.description) for each in found.pages] == [
@@ -135,7 +135,7 @@ def test_an_address_that_is_cut_in_two_is_left_out() -> None:
     ],
 )
 def test_what_is_no_sitemap_is_none(body: str | bytes) -> None:
-    assert parse(body.encode() if isinstance(body, str) else body, URL) is None
+    assert parse_sitemap(body.encode() if isinstance(body, str) else body, URL) is None
 
 
 BILLION = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(12))
@@ -171,44 +171,44 @@ def test_deep_nesting_gives_what_stands_before_it() -> None:
 def test_a_sitemap_of_sitemaps_inside_a_sitemap_is_no_page() -> None:
     body = f"<urlset><sitemapindex><sitemap><loc>{A}</loc></sitemap></sitemapindex></urlset>"
 
-    assert parse(body.encode(), URL) == Sitemap()
+    assert parse_sitemap(body.encode(), URL) == Sitemap()
 
 
 def test_more_pages_than_the_protocol_allows_are_cut() -> None:
-    assert len(pages(urlset(*(f"https://a.b/{n}" for n in range(MOST_ENTRIES + 5))))) == MOST_ENTRIES
+    assert len(pages(render_sitemap(*(f"https://a.b/{n}" for n in range(MAX_ENTRIES + 5))))) == MAX_ENTRIES
 
 
 def test_a_long_list_is_cut_between_lines() -> None:
     found = pages("".join(f"{A}/{'x' * 1000}/{n:06}\n" for n in range(9000)))
 
-    assert 4000 < len(found) < MOST_BYTES // 1000
+    assert 4000 < len(found) < MAX_BYTES // 1000
     assert {len(url) for url in found} == {len(A) + 1008}
 
 
 def test_twenty_megabytes_are_read_up_to_the_limit() -> None:
-    found = pages(urlset(*(f"{A}/{'x' * 1000}/{n}" for n in range(20_000))))
+    found = pages(render_sitemap(*(f"{A}/{'x' * 1000}/{n}" for n in range(20_000))))
 
-    assert 4000 < len(found) < MOST_BYTES // 1000
+    assert 4000 < len(found) < MAX_BYTES // 1000
     assert all(url.startswith(f"{A}/xxx") and len(url) > 1000 for url in found)
 
 
 def test_a_gzip_bomb_is_cut_off() -> None:
     bomb = gzip.compress(b"<urlset>" + b"\n" * 100_000_000)
 
-    assert len(inflated(bomb)) == MOST_BYTES
+    assert len(inflate_gzip(bomb)) == MAX_BYTES
     assert pages(bomb) == []
 
 
 def test_addresses_that_are_too_long_are_left_out() -> None:
-    assert pages(urlset(A, f"{A}/{'x' * 2048}", B)) == [A, B]
+    assert pages(render_sitemap(A, f"{A}/{'x' * 2048}", B)) == [A, B]
     assert pages(f"{A}\n{A}/{'x' * 2048}\n{B}") == [A, B]
 
 
-@given(st.binary(max_size=300), st.integers(0, 300), st.sampled_from([urlset(A, B), RSS, RDF, ATOM]))
+@given(st.binary(max_size=300), st.integers(0, 300), st.sampled_from([render_sitemap(A, B), RSS, RDF, ATOM]))
 def test_no_bytes_break_it(noise: bytes, at: int, body: str) -> None:
     raw = body.encode()
 
-    parse(noise, URL)
-    parse(raw[:at] + noise + raw[at:], URL)
-    parse(b"<urlset>" + noise, URL)
-    parse(gzip.compress(raw)[:at] + noise, URL)
+    parse_sitemap(noise, URL)
+    parse_sitemap(raw[:at] + noise + raw[at:], URL)
+    parse_sitemap(b"<urlset>" + noise, URL)
+    parse_sitemap(gzip.compress(raw)[:at] + noise, URL)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from centgate.browser.program import RenderFailed, find_program, make_folder
+from centgate.browser.program import RenderFailed, create_browser_folder, find_executable
 
 START_SECONDS = 25.0
 END_SECONDS = 4.0
@@ -36,23 +36,23 @@ class OpenPage:
     def __init__(self, number: int) -> None:
         loop = asyncio.get_running_loop()
         self.number = number
-        self.answer: asyncio.Future[dict[str, Any]] = loop.create_future()
+        self.response: asyncio.Future[dict[str, Any]] = loop.create_future()
         """Response of the host; BrowserEnded if the browser ended before it."""
         self.closed: asyncio.Future[None] = loop.create_future()
         """Done when the browser has closed the page completely."""
 
     def handle_response(self, response: dict[str, Any]) -> None:
         """Process a response of the host."""
-        if not self.answer.done():
-            self.answer.set_result(response)
+        if not self.response.done():
+            self.response.set_result(response)
         if "closed" in response and not self.closed.done():
             self.closed.set_result(None)
 
     def mark_lost(self) -> None:
         """Fail the page because the browser ended."""
-        if not self.answer.done():
-            self.answer.set_exception(BrowserEnded())
-            self.answer.exception()  # marks it as retrieved: the caller may have stopped waiting
+        if not self.response.done():
+            self.response.set_exception(BrowserEnded())
+            self.response.exception()  # marks it as retrieved: the caller may have stopped waiting
         if not self.closed.done():
             self.closed.set_result(None)
 
@@ -70,8 +70,8 @@ class Browser:
         self._folder, self._host = folder, keeper
         self._commands, self._responses = keeper.stdin, keeper.stdout
         self._pages: dict[int, OpenPage] = {}
-        self.asked = 0
-        self.overgrown = False
+        self.page_count = 0
+        self.exceeded_memory = False
         """True if it was stopped because it used too much memory."""
         self._reader: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -80,8 +80,8 @@ class Browser:
     @classmethod
     async def start(cls, chromium: Path | None, proxy: str, user_agent: str) -> Browser:
         """Start a browser and wait until it is ready. Raises RenderFailed if it cannot be started."""
-        program = find_program(chromium)
-        folder = await asyncio.to_thread(make_folder, program)
+        program = find_executable(chromium)
+        folder = await asyncio.to_thread(create_browser_folder, program)
         try:
             browser = cls(folder, await _start_host(folder))
         except BaseException:
@@ -90,17 +90,17 @@ class Browser:
         try:
             await browser._launch(folder / "chromium", proxy, user_agent)
         except BaseException:
-            await browser.end()
+            await browser.stop()
             raise
         return browser
 
     @property
-    def alive(self) -> bool:
+    def is_running(self) -> bool:
         """True if it accepts further pages."""
         return self._shutdown is None
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """True if all its processes and its folder are gone."""
         return self._shutdown is not None and self._shutdown.done()
 
@@ -109,25 +109,25 @@ class Browser:
         """Number of open pages, including cancelled ones."""
         return len(self._pages)
 
-    def open(self, url: str, seconds: float, *, username: str, password: str) -> OpenPage:
+    def open_page(self, url: str, timeout: float, *, username: str, password: str) -> OpenPage:
         """Open a page with its credentials for the proxy."""
-        self.asked += 1
-        page = OpenPage(self.asked)
-        if not self.alive:
+        self.page_count += 1
+        page = OpenPage(self.page_count)
+        if not self.is_running:
             page.mark_lost()
             return page
         self._pages[page.number] = page
-        overdue = asyncio.get_running_loop().call_later(seconds + GRACE_SECONDS, self.end)
+        overdue = asyncio.get_running_loop().call_later(timeout + GRACE_SECONDS, self.stop)
         page.closed.add_done_callback(lambda _: (overdue.cancel(), self._pages.pop(page.number, None)))
-        self._send_command(id=page.number, url=url, seconds=seconds, username=username, password=password)
+        self._send_command(id=page.number, url=url, seconds=timeout, username=username, password=password)
         return page
 
-    def give_up(self, page: OpenPage) -> None:
+    def cancel_page(self, page: OpenPage) -> None:
         """Close a page whose result is no longer needed."""
-        if not page.answer.done():
+        if not page.response.done():
             self._send_command(id=page.number)
 
-    def end(self) -> asyncio.Task[None]:
+    def stop(self) -> asyncio.Task[None]:
         """Stop all its processes and remove its folder; the task is done when both are gone."""
         if self._shutdown is None:
             self._shutdown = asyncio.ensure_future(self._shut_down())
@@ -156,7 +156,7 @@ class Browser:
                 if page := self._pages.get(response["id"]):
                     page.handle_response(response)
         except (EOFError, OSError, ValueError, LookupError, TypeError):
-            self.end()
+            self.stop()
 
     async def _read_response(self) -> dict[str, Any]:
         line = await self._responses.readuntil(b"\n")
@@ -172,8 +172,8 @@ class Browser:
             await asyncio.sleep(1)
             groups = {self._process_group(), self._host.pid}
             if self._pages and await asyncio.to_thread(_measure_kilobytes, groups) > MEGABYTES << 10:
-                self.overgrown = True
-                self.end()
+                self.exceeded_memory = True
+                self.stop()
 
     async def _shut_down(self) -> None:
         for task in (self._reader, self._watcher):

@@ -67,7 +67,7 @@ FLAGS = (
     f"--js-flags=--max-old-space-size={MEGABYTES}",
 )
 
-NOT_WANTED = (
+IGNORED_DEFAULT_FLAGS = (
     "--disable-ipc-flooding-protection",
     "--disable-popup-blocking",
     "--enable-unsafe-swiftshader",

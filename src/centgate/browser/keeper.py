@@ -17,7 +17,7 @@ from typing import Any, cast
 from playwright.async_api import Browser, BrowserContext, Error, Page, Request, Response, async_playwright
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
-from centgate.browser.flags import FLAGS, NOT_WANTED
+from centgate.browser.flags import FLAGS, IGNORED_DEFAULT_FLAGS
 
 MAX_CHARACTERS = 2_000_000
 MAX_LINE = 1 << 20
@@ -218,7 +218,7 @@ async def run_host() -> None:
                 chromium_sandbox=True,
                 proxy={"server": start["proxy"]},
                 args=FLAGS,
-                ignore_default_args=NOT_WANTED,
+                ignore_default_args=IGNORED_DEFAULT_FLAGS,
                 timeout=START_SECONDS * 1000,
                 handle_sighup=False,
                 handle_sigint=False,

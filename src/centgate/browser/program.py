@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+EXECUTABLE_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 NOBODY_UID = 65534
 
 
@@ -17,21 +17,21 @@ class RenderFailed(Exception):
     """No browser is available; the message is the cause, as a clause."""
 
 
-def find_program(chromium: Path | None) -> Path:
+def find_executable(executable: Path | None) -> Path:
     """Return the configured executable, else one on the PATH. Raises RenderFailed if not found."""
     if importlib.util.find_spec("playwright") is None:
         raise RenderFailed("the package playwright is not installed; it comes with the extra `render`")
-    if chromium is not None:
-        if not os.access(chromium, os.X_OK):
-            raise RenderFailed(f"{chromium} is not an executable file")
-        return chromium
-    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if executable is not None:
+        if not os.access(executable, os.X_OK):
+            raise RenderFailed(f"{executable} is not an executable file")
+        return executable
+    program = next(filter(None, map(shutil.which, EXECUTABLE_NAMES)), None)
     if program is None:
-        raise RenderFailed(f"no browser was found on the PATH ({', '.join(NAMES)})")
+        raise RenderFailed(f"no browser was found on the PATH ({', '.join(EXECUTABLE_NAMES)})")
     return Path(program)
 
 
-def make_folder(program: Path) -> Path:
+def create_browser_folder(program: Path) -> Path:
     """Create a folder with a script that starts the browser. Raises RenderFailed if that is not safe.
 
     The browser may write to `browser` only, its host process to `keeper`.

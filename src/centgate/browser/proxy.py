@@ -11,20 +11,27 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from centgate.browser.proxied import Closed, Fields, ProxyRequest, credential, read_head, read_request
-from centgate.safefetch.connecting import Connection, connected
+from centgate.browser.proxied import (
+    ConnectionClosed,
+    Fields,
+    ProxyRequest,
+    parse_credential,
+    parse_head,
+    parse_request,
+)
+from centgate.safefetch.connecting import Connection, open_checked_connection
 from centgate.safefetch.failure import FetchFailed
-from centgate.safefetch.policy import Policy
-from centgate.safefetch.resolving import Resolve, admitted
-from centgate.safefetch.target import Target, read_target
+from centgate.safefetch.policy import FetchPolicy
+from centgate.safefetch.resolving import ResolveFunction, resolve_allowed
+from centgate.safefetch.target import Target, parse_target
 
 MAX_BYTES = 20 << 20
 """Maximum bytes of one page with all its resources, in both directions."""
 MAX_REQUESTS = 400
-MOST_AT_ONCE = 32
+MAX_PAGE_CONNECTIONS = 32
 """Concurrent connections of one page; Chromium opens no more than this to a proxy."""
-MOST_CONNECTIONS = 256
-MOST_HEAD = 32 * 1024
+MAX_CONNECTIONS = 256
+MAX_HEAD = 32 * 1024
 MAX_BODY = 1 << 20
 """Maximum request body over plain HTTP, in bytes."""
 READ_BYTES = 32 * 1024
@@ -41,14 +48,14 @@ _TLS_HANDSHAKE = b"\x16\x03"
 
 
 @dataclass
-class Pass:
+class ProxyGrant:
     """Access of one page to the proxy while it is open, with its remaining limits and its failures."""
 
     username: str
     password: str
     bytes_left: int
     requests_left: int
-    spent: asyncio.Event = field(default_factory=asyncio.Event)
+    exhausted: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the page exceeded a limit; from then on all its requests fail."""
     connections: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     _failures: dict[tuple[str, int], FetchFailed] = field(default_factory=dict[tuple[str, int], FetchFailed])
@@ -57,25 +64,25 @@ class Pass:
         """Record why a host was not reached."""
         self._failures[target.host, target.port] = failure
 
-    def refusal(self, url: str) -> FetchFailed | None:
+    def find_failure(self, url: str) -> FetchFailed | None:
         """Return why a URL's host was not reached; None if it was reached or not requested."""
-        target = read_target(url)
+        target = parse_target(url)
         return self._failures.get((target.host, target.port)) if target else None
 
-    def count(self, size: int) -> None:
+    def count_bytes(self, size: int) -> None:
         """Count transferred bytes. Raises ConnectionClosed above the limit."""
         self.bytes_left -= size
         if self.bytes_left < 0:
-            self.spent.set()
-            raise Closed
+            self.exhausted.set()
+            raise ConnectionClosed
 
     def count_request(self) -> None:
         """Count a request. Raises ConnectionClosed above the limit."""
         self.requests_left -= 1
         if self.requests_left < 0:
-            self.spent.set()
-        if self.spent.is_set() or len(self.connections) >= MOST_AT_ONCE:
-            raise Closed
+            self.exhausted.set()
+        if self.exhausted.is_set() or len(self.connections) >= MAX_PAGE_CONNECTIONS:
+            raise ConnectionClosed
 
 
 class FilteringProxy:
@@ -86,24 +93,26 @@ class FilteringProxy:
     empty response, since a browser would attribute any error page to the site.
     """
 
-    def __init__(self, policy: Policy, resolve: Resolve) -> None:
+    def __init__(self, policy: FetchPolicy, resolve: ResolveFunction) -> None:
         self._policy, self._resolve = policy, resolve
-        self._grants: dict[str, Pass] = {}
+        self._grants: dict[str, ProxyGrant] = {}
         self._connections: set[asyncio.Task[Any]] = set()
         self._server: asyncio.Server | None = None
         self._tls = ssl.SSLContext(
             ssl.PROTOCOL_TLS_CLIENT
         )  # never used: TLS is end-to-end between browser and site
 
-    async def open(self) -> str:
+    async def start(self) -> str:
         """Listen on a free port and return the proxy's URL."""
-        self._server = await asyncio.start_server(self._accept_connection, "127.0.0.1", 0, limit=MOST_HEAD)
+        self._server = await asyncio.start_server(self._accept_connection, "127.0.0.1", 0, limit=MAX_HEAD)
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     @contextmanager
-    def admitting(self, max_bytes: int = MAX_BYTES, max_requests: int = MAX_REQUESTS) -> Generator[Pass]:
+    def grant_access(
+        self, max_bytes: int = MAX_BYTES, max_requests: int = MAX_REQUESTS
+    ) -> Generator[ProxyGrant]:
         """Create a grant for one page; on exit, close the connections that still use it."""
-        grant = Pass(secrets.token_hex(8), secrets.token_urlsafe(32), max_bytes, max_requests)
+        grant = ProxyGrant(secrets.token_hex(8), secrets.token_urlsafe(32), max_bytes, max_requests)
         self._grants[grant.username] = grant
         try:
             yield grant
@@ -121,7 +130,7 @@ class FilteringProxy:
         await asyncio.gather(*self._connections, return_exceptions=True)
 
     def _accept_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._connections) >= MOST_CONNECTIONS:
+        if len(self._connections) >= MAX_CONNECTIONS:
             writer.transport.abort()
             return
         connection = asyncio.ensure_future(self._handle_connection((reader, writer)))
@@ -133,7 +142,7 @@ class FilteringProxy:
         try:
             async with asyncio.timeout(MAX_CONNECTION_SECONDS):
                 await self._serve_request(browser)
-        except Closed as closed:
+        except ConnectionClosed as closed:
             writer.write(_format_response(closed.status))
         except (OSError, EOFError, asyncio.LimitOverrunError):  # includes TimeoutError
             pass
@@ -145,10 +154,10 @@ class FilteringProxy:
 
     async def _serve_request(self, browser: Connection) -> None:
         head = await _read_head(browser[0])
-        start, fields = read_head(head)
+        start, fields = parse_head(head)
         grant = self._authenticate(fields)
         grant.count_request()
-        request = read_request(start, fields)
+        request = parse_request(start, fields)
         task = asyncio.current_task()
         assert task is not None
         grant.connections.add(task)
@@ -156,23 +165,23 @@ class FilteringProxy:
             await self._connect_to_site(browser, request, grant)
         except FetchFailed as failure:
             grant.record_failure(request.target, failure)
-            raise Closed("403 Forbidden" if request.method == "CONNECT" else "") from None
+            raise ConnectionClosed("403 Forbidden" if request.method == "CONNECT" else "") from None
         finally:
             grant.connections.discard(task)
 
-    def _authenticate(self, fields: Fields) -> Pass:
+    def _authenticate(self, fields: Fields) -> ProxyGrant:
         header = next((value for name, value in fields if name.lower() == b"proxy-authorization"), b"")
-        username, _, password = credential(header).partition(":")
+        username, _, password = parse_credential(header).partition(":")
         grant = self._grants.get(username)
         if grant is None or not secrets.compare_digest(password.encode(), grant.password.encode()):
-            raise Closed("407 Proxy Authentication Required")
+            raise ConnectionClosed("407 Proxy Authentication Required")
         return grant
 
-    async def _connect_to_site(self, browser: Connection, request: ProxyRequest, grant: Pass) -> None:
-        if rejection := self._policy.objection_to(request.target):
-            raise FetchFailed("blocked_address", f"{request.target.shown} must not be fetched: {rejection}")
-        addresses = await admitted(request.target, self._policy, self._resolve)
-        async with connected(request.target, addresses, self._policy, self._tls) as site:
+    async def _connect_to_site(self, browser: Connection, request: ProxyRequest, grant: ProxyGrant) -> None:
+        if rejection := self._policy.target_rejection(request.target):
+            raise FetchFailed("blocked_address", f"{request.target.label} must not be fetched: {rejection}")
+        addresses = await resolve_allowed(request.target, self._policy, self._resolve)
+        async with open_checked_connection(request.target, addresses, self._policy, self._tls) as site:
             if request.method == "CONNECT":
                 await _relay_tls(browser, site, grant)
             else:
@@ -184,10 +193,10 @@ async def _read_head(reader: asyncio.StreamReader) -> bytes:
         async with asyncio.timeout(HEAD_SECONDS):
             return await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:
-        raise Closed("431 Request Header Fields Too Large") from None
+        raise ConnectionClosed("431 Request Header Fields Too Large") from None
 
 
-async def _relay_tls(browser: Connection, site: Connection, grant: Pass) -> None:
+async def _relay_tls(browser: Connection, site: Connection, grant: ProxyGrant) -> None:
     """Relay bytes in both directions if they start a TLS handshake: `ws:` would be unencrypted."""
     browser[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
     async with asyncio.timeout(HEAD_SECONDS):
@@ -200,7 +209,9 @@ async def _relay_tls(browser: Connection, site: Connection, grant: Pass) -> None
     )
 
 
-async def _relay_http(browser: Connection, site: Connection, request: ProxyRequest, grant: Pass) -> None:
+async def _relay_http(
+    browser: Connection, site: Connection, request: ProxyRequest, grant: ProxyGrant
+) -> None:
     site[1].write(_format_request(request))
     await _send_body(browser[0], site[1], request, grant)
     async with asyncio.timeout(RESPONSE_SECONDS):
@@ -221,27 +232,27 @@ def _format_request(request: ProxyRequest) -> bytes:
 
 
 async def _send_body(
-    reader: asyncio.StreamReader, site: asyncio.StreamWriter, request: ProxyRequest, grant: Pass
+    reader: asyncio.StreamReader, site: asyncio.StreamWriter, request: ProxyRequest, grant: ProxyGrant
 ) -> None:
-    length = request.value(b"content-length") or b"0"
+    length = request.find_field(b"content-length") or b"0"
     remaining = int(length) if re.fullmatch(rb"\d{1,9}", length) else MAX_BODY + 1
     if remaining > MAX_BODY:
-        raise Closed
+        raise ConnectionClosed
     while remaining:
         data = await reader.read(min(remaining, READ_BYTES))
         if not data:
             raise EOFError
-        grant.count(len(data))
+        grant.count_bytes(len(data))
         remaining -= len(data)
         site.write(data)
         await site.drain()
 
 
-async def _read_final_head(site: asyncio.StreamReader, grant: Pass) -> bytes:
+async def _read_final_head(site: asyncio.StreamReader, grant: ProxyGrant) -> bytes:
     """Return the head of the final response, with `Connection: close`; skip interim responses."""
     for _ in range(4):
         head = await site.readuntil(b"\r\n\r\n")
-        grant.count(len(head))
+        grant.count_bytes(len(head))
         start, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
         status = re.match(rb"HTTP/1\.[01] ([1-5]\d\d)\b", start)
         if status is None or status[1] == b"101":
@@ -249,12 +260,12 @@ async def _read_final_head(site: asyncio.StreamReader, grant: Pass) -> bytes:
         if not status[1].startswith(b"1"):
             fields = [line for line in lines if not _HOP_BY_HOP_RESPONSE.match(line)]
             return b"\r\n".join((start, *fields, b"Connection: close", b"", b""))
-    raise Closed
+    raise ConnectionClosed
 
 
-async def _pump_bytes(source: asyncio.StreamReader, sink: asyncio.StreamWriter, grant: Pass) -> None:
+async def _pump_bytes(source: asyncio.StreamReader, sink: asyncio.StreamWriter, grant: ProxyGrant) -> None:
     while data := await source.read(READ_BYTES):
-        grant.count(len(data))
+        grant.count_bytes(len(data))
         sink.write(data)
         await sink.drain()
 

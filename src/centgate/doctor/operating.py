@@ -249,10 +249,10 @@ async def check_browser(deployment: DoctorContext) -> Finding:
     settings = deployment.settings
     if not settings.pagereader_render:
         return skip("CENTGATE_PAGEREADER_RENDER is not set: pages are read without a browser")
-    from centgate.browser.program import RenderFailed, find_program
+    from centgate.browser.program import RenderFailed, find_executable
 
     try:
-        program: Path = find_program(settings.pagereader_chromium)
+        program: Path = find_executable(settings.pagereader_chromium)
     except RenderFailed as error:
         return fail(str(error), "install it, or set CENTGATE_PAGEREADER_CHROMIUM, or _RENDER to false")
     return ok(str(program))

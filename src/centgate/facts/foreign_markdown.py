@@ -20,7 +20,7 @@ _AUTOLINK = re.compile(r"<(?:javascript|vbscript):[^<>\n]{0,2000}>", re.IGNORECA
 _DATA_URL = re.compile(r"data:[\w.+-]{1,40}/[\w.+-]{1,80}(?:;[\w=-]{1,40}){0,3};base64,[A-Za-z0-9+/=%]*")
 
 
-def harmless(markdown: str) -> str:
+def sanitize_markdown(markdown: str) -> str:
     """Replace links and images with script or data URLs by their text."""
     lower = markdown.lower()
     if not any(sign in lower for sign in _SUSPECT_SUBSTRINGS):

@@ -40,7 +40,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResults:
     """Results of a search, best first."""
 
     hits: tuple[Hit, ...]
@@ -49,7 +49,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WebPage:
     """Page that was read; None for unknown fields."""
 
     url: str
@@ -77,7 +77,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadPage:
     """Page that could not be read."""
 
     url: str

@@ -15,15 +15,15 @@ _CREDENTIALS = re.compile(r"https?://[^/?#]*@")
 _UNSAFE_CHARACTER = re.compile(r"[ ()<>\"\\^`{|}]")
 
 
-def base_of(root: Element, url: str) -> str:
+def find_base_url(root: Element, url: str) -> str:
     """Return the base URL of a page's links: its `base` element's, else the page's own URL."""
     for element in root.iter("base"):
         if href := element.get("href"):
-            return absolute(url, href) or url
+            return resolve_link(url, href) or url
     return url
 
 
-def absolute(base: str, href: str | None) -> str | None:
+def resolve_link(base: str, href: str | None) -> str | None:
     """Resolve a link and escape it for Markdown; None for scripts, data, credentials and invalid URLs."""
     if not href or len(href) > MAX_URL_LENGTH:
         return None

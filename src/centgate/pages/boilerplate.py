@@ -7,22 +7,22 @@ from itertools import islice
 
 from lxml import etree
 
-from centgate.pages.document import Element, beginning_of, remove
-from centgate.pages.elements import names
-from centgate.pages.weights import Weights
+from centgate.pages.document import Element, extract_beginning, remove_element
+from centgate.pages.elements import name_set
+from centgate.pages.weights import TextDensity
 
-_BOILERPLATE_TAGS = names("nav footer header aside form dialog menu search")
-_BOILERPLATE_ROLES = names(
+_BOILERPLATE_TAGS = name_set("nav footer header aside form dialog menu search")
+_BOILERPLATE_ROLES = name_set(
     "navigation banner contentinfo complementary search dialog alertdialog menu menubar toolbar tooltip"
 )
-_CERTAIN_WORDS = names(
+_CERTAIN_WORDS = name_set(
     "cookie cookies consent gdpr ccpa onetrust cookiebot cmp newsletter breadcrumb breadcrumbs share "
     "sharing sharebar social advert advertisement adsbygoogle ad ads sponsored outbrain taboola skiplink "
     "skip disqus paywall printfooter catlinks navbox editsection noprint headerlink permalink feedback "
     "pagination pager prevnext"
 )
 """Words in a class or an id that mark a part as boilerplate."""
-_LIKELY_WORDS = names(
+_LIKELY_WORDS = name_set(
     "sidebar related recommended recommendation recommendations promo promotion menu nav navbar "
     "navigation footer banner comments comment toc toctree masthead popular trending subscribe "
     "subscription signup login modal popup overlay widget widgets tags teaser teasers readnext "
@@ -45,11 +45,11 @@ _CONSENT_BUTTON = re.compile(
 )
 _CONSENT_TOPIC = re.compile(r"cookie|consent|gdpr|datenschutz|privacy|tracking", re.IGNORECASE)
 _MAX_BANNER_LENGTH, _MAX_BUTTON_LENGTH, _MAX_BUTTONS = 2000, 60, 200
-_NEVER_BOILERPLATE = names("main article pre code tr td th dt dd h1 h2 h3 h4 h5 h6")
+_NEVER_BOILERPLATE = name_set("main article pre code tr td th dt dd h1 h2 h3 h4 h5 h6")
 """Elements that are never boilerplate themselves, whatever their class or id."""
 _CONTENT_TAGS = ("h1", "article", "main")
-_TEXT_TAGS = names("p h1 h2 h3 pre blockquote")
-_BOX_TAGS = names("div section aside ul ol td table center tr tbody span font a")
+_TEXT_TAGS = name_set("p h1 h2 h3 pre blockquote")
+_BOX_TAGS = name_set("div section aside ul ol td table center tr tbody span font a")
 _DOMINANT_SHARE = 0.6
 """Share of the unlinked text that one part must hold before the parts beside it are examined."""
 _SHORT_TEXT = 160
@@ -57,7 +57,7 @@ _MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE, _MAX_TAGGED_SHARE = 0.5, 0.3, 0.5
 """Shares of the page's text above which a part stays, whatever its class or id."""
 
 
-def drop_consent(root: Element) -> None:
+def drop_consent_banners(root: Element) -> None:
     """Remove cookie banners, recognised by their text and not by their class names."""
     buttons = (
         each for each in root.iter("button", "a", "input") if _CONSENT_BUTTON.search(_button_label(each))
@@ -65,12 +65,12 @@ def drop_consent(root: Element) -> None:
     for button in list(islice(buttons, _MAX_BUTTONS)):
         banner = _find_banner(button)
         if banner is not None:
-            remove(banner)
+            remove_element(banner)
 
 
 def _button_label(button: Element) -> str:
     """Return the text of a button; empty if it is long."""
-    text = beginning_of(button, _MAX_BUTTON_LENGTH + 1) or button.get("value") or ""
+    text = extract_beginning(button, _MAX_BUTTON_LENGTH + 1) or button.get("value") or ""
     return text if len(text) <= _MAX_BUTTON_LENGTH else ""
 
 
@@ -80,7 +80,7 @@ def _find_banner(button: Element) -> Element | None:
     for _ in range(8):
         if part is None or part.tag in ("body", "html", "main", "article"):
             break
-        text = beginning_of(part, _MAX_BANNER_LENGTH + 1)
+        text = extract_beginning(part, _MAX_BANNER_LENGTH + 1)
         if len(text) > _MAX_BANNER_LENGTH or next(part.iter(*_CONTENT_TAGS), None) is not None:
             break
         banner = part if _CONSENT_TOPIC.search(text) else banner
@@ -88,19 +88,19 @@ def _find_banner(button: Element) -> Element | None:
     return banner
 
 
-def drop_boilerplate(body: Element, weights: Weights) -> None:
+def drop_boilerplate(body: Element, weights: TextDensity) -> None:
     """Remove what tags, roles and names mark as boilerplate; large parts and those with the title stay."""
-    page_length = max(1, weights.text(body))
+    page_length = max(1, weights.text_length(body))
     frequent = _frequent_words(body, weights, page_length)
     for element in list(body.iterdescendants(etree.Element)):
         if element.tag in _NEVER_BOILERPLATE:
             continue
         max_share = _max_share(element, frequent)
-        if weights.text(element) / page_length <= max_share and max_share and _is_removable(element):
-            remove(element)
+        if weights.text_length(element) / page_length <= max_share and max_share and _is_removable(element):
+            remove_element(element)
 
 
-def _frequent_words(body: Element, weights: Weights, page_length: int) -> frozenset[str]:
+def _frequent_words(body: Element, weights: TextDensity, page_length: int) -> frozenset[str]:
     """Return words that name too much of the page to be a signal, such as the comments of a forum."""
     shares: dict[str, float] = {}
     elements_by_word: dict[str, set[Element]] = {}
@@ -108,7 +108,7 @@ def _frequent_words(body: Element, weights: Weights, page_length: int) -> frozen
         for word in _name_words(element) & _LIKELY_WORDS:
             inside = elements_by_word.setdefault(word, set())
             if not any(each in inside for each in element.iterancestors()):
-                shares[word] = shares.get(word, 0) + weights.text(element) / page_length
+                shares[word] = shares.get(word, 0) + weights.text_length(element) / page_length
             inside.add(element)
     return frozenset(word for word, share in shares.items() if share > _MAX_TAGGED_SHARE)
 
@@ -153,19 +153,22 @@ def _name_words(element: Element) -> set[str]:
     return {word.lower() for word in _WORD.findall(class_and_id)} if class_and_id else set()
 
 
-def drop_beside(body: Element, weights: Weights) -> None:
+def drop_side_boxes(body: Element, weights: TextDensity) -> None:
     """Remove boxes beside the part that holds most of a page's unlinked text, whatever their names.
 
     Descends from the body while one part holds most of that text, and stops at the level of paragraphs.
     """
     part = body
-    while weights.in_links(body) <= 0.5 and not _is_text_level(part):
-        dominant = max(part, key=weights.prose, default=None)
-        if dominant is None or weights.prose(dominant) < weights.prose(part) * _DOMINANT_SHARE:
+    while weights.link_share(body) <= 0.5 and not _is_text_level(part):
+        dominant = max(part, key=weights.unlinked_length, default=None)
+        if (
+            dominant is None
+            or weights.unlinked_length(dominant) < weights.unlinked_length(part) * _DOMINANT_SHARE
+        ):
             return
         for other in list(part):
-            if other is not dominant and _is_beside(other, weights, weights.text(body)):
-                remove(other)
+            if other is not dominant and _is_beside(other, weights, weights.text_length(body)):
+                remove_element(other)
         part = dominant
 
 
@@ -173,22 +176,22 @@ def _is_text_level(part: Element) -> bool:
     return sum(1 for each in part if each.tag in _TEXT_TAGS) >= 2
 
 
-def _is_beside(element: Element, weights: Weights, page_length: int) -> bool:
+def _is_beside(element: Element, weights: TextDensity, page_length: int) -> bool:
     """True if a part is a box of links, or a few words without a heading."""
     if element.tag not in _BOX_TAGS or next(element.iter("h1", "pre"), None) is not None:
         return False
-    text, linked = weights.text(element), weights.in_links(element)
+    text, linked = weights.text_length(element), weights.link_share(element)
     short = text < _SHORT_TEXT and next(element.iter("h2", "table", "dl", "img"), None) is None
     return text < page_length * _MAX_LIKELY_SHARE and (short or linked >= 0.2)
 
 
-def drop_link_lists(body: Element, weights: Weights) -> None:
+def drop_link_lists(body: Element, weights: TextDensity) -> None:
     """Remove lists that consist of links, unless most of the page's text is links."""
-    if weights.in_links(body) > 0.5:
+    if weights.link_share(body) > 0.5:
         return
     for element in list(body.iter("ul", "ol", "div", "section", "p")):
         links = sum(1 for _ in islice(element.iter("a"), 4))
-        if links < 4 or weights.in_links(element) < 0.85 or weights.text(element) > 3000:
+        if links < 4 or weights.link_share(element) < 0.85 or weights.text_length(element) > 3000:
             continue
         if next(element.iter("pre", "h1", "img"), None) is None:
-            remove(element)
+            remove_element(element)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from centgate.pages.document import Element, remove, text_of
-from centgate.pages.elements import names
+from centgate.pages.document import Element, extract_all_text, remove_element
+from centgate.pages.elements import name_set
 
 _LANGUAGE_CLASS = re.compile(
     r"(?:^|[\s;])(?:language|lang|highlight-source|highlight|brush|syntax|code|prism)[-:]\s*([a-z0-9+#.-]{1,20})",
     re.IGNORECASE,
 )
-_LANGUAGES = names(
+_LANGUAGES = name_set(
     "asm awk bash bat c clojure cmake cmd console cpp cs csharp css csv cxx dart diff docker dockerfile "
     "elixir elm erlang f90 fish fortran fsharp go golang graphql groovy haskell hcl html http ini java "
     "javascript jinja js json json5 jsonc jsx julia kotlin kt latex less lisp lua make makefile markdown "
@@ -21,19 +21,19 @@ _LANGUAGES = names(
     "vb vim vue wasm xml yaml yml zig zsh"
 )
 """Classes accepted as a language without a prefix such as `language-`."""
-_NOT_LANGUAGES = names(
+_NOT_LANGUAGES = name_set(
     "none default text txt plain plaintext nohighlight notranslate block code example copy"
 )
 _LINE_NUMBER_CLASS = re.compile(
     r"(^|[\s_-])(line-?numbers?(-rows)?|linenos?|gutter|lnt|blob-num|copy-?btn|copy-?button)([\s_]|$)"
 )
-_LINE_TAGS = names("div p li tr")
-_SKIPPED_TAGS = names("button script style template select input svg")
+_LINE_TAGS = name_set("div p li tr")
+_SKIPPED_TAGS = name_set("button script style template select input svg")
 _MAX_ANCESTORS = 3
 """Number of elements around a block that are searched for its language."""
 
 
-def code_of(pre: Element) -> str:
+def extract_code(pre: Element) -> str:
     """Return the lines of a block, without line numbers and buttons."""
     parts: list[str] = []
     _collect_text(pre, parts, 0)
@@ -74,18 +74,18 @@ def _is_line_number(element: Element) -> bool:
     return bool(classes) and _LINE_NUMBER_CLASS.search(classes) is not None
 
 
-def drop_labels(root: Element) -> None:
+def drop_language_labels(root: Element) -> None:
     """Remove the language names written above code blocks."""
     for pre in list(root.iter("pre")):
         label = pre.getprevious()
         if label is None or label.tag not in ("div", "span", "p", "figcaption"):
             continue
-        text = text_of(label).replace("Copy code", "").replace("Copy", "").strip().lower()
+        text = extract_all_text(label).replace("Copy code", "").replace("Copy", "").strip().lower()
         if text in _LANGUAGES:
-            remove(label)
+            remove_element(label)
 
 
-def language_of(pre: Element) -> str:
+def detect_language(pre: Element) -> str:
     """Return a block's language in lower case, by its classes or those around it; empty if unknown."""
     inner = next(pre.iter("code"), None)
     around = [

@@ -21,7 +21,7 @@ _MIN_SHARE = 0.5
 """Minimum share of the allowed length that a cut between blocks must keep; below it a block is cut."""
 
 
-def cut(markdown: str, max_length: int) -> tuple[str, bool]:
+def truncate(markdown: str, max_length: int) -> tuple[str, bool]:
     """Return at most `max_length` characters of a text, and True if it was truncated.
 
     The result ends with a paragraph, a list item, a row or a line of code, never with a lone heading. A

@@ -52,7 +52,7 @@ _MAX_INVALID_SHARE = 0.01
 """Share of characters that may be invalid in the charset that a page declares."""
 
 
-def decoded(body: bytes, content_type: str | None) -> str:
+def decode_text(body: bytes, content_type: str | None) -> str:
     """Decode a body by its byte order mark, its header, its own declaration, else by detection."""
     for bom, charset in _BOMS:
         if body.startswith(bom):

@@ -11,7 +11,7 @@ from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - the nam
 Element = _Element
 """An element of a parsed page."""
 
-MOST_BYTES = 2 << 20
+MAX_BYTES = 2 << 20
 MAX_TAG_LENGTH = 32 * 1024
 _LONG_VALUE = re.compile(r"""=\s*(?:"[^"<>]{4096,}"|'[^'<>]{4096,}')""")
 _LONG_TAG = re.compile(rf"<([a-zA-Z][\w:-]*)[^>]{{{MAX_TAG_LENGTH},}}")
@@ -48,7 +48,7 @@ _VISIBLE_CLASS = re.compile(
 )
 
 
-def parsed(text: str) -> Element | None:
+def parse_html(text: str) -> Element | None:
     """Parse a document, even a broken or very deep one; None if nothing is left of it.
 
     Drops long attribute values, and all attributes of tags longer than any real one: the parser's time grows
@@ -72,19 +72,19 @@ def _parse_tree(text: str) -> tuple[Element | None, bool]:
     return cast("Element | None", root), too_deep
 
 
-def body_of(root: Element) -> Element:
+def find_body(root: Element) -> Element:
     """Return the body of a document, or its root if it has none."""
     body = root.find("body")
     return root if body is None else body
 
 
-def drop_unseen(root: Element) -> None:
+def drop_hidden(root: Element) -> None:
     """Remove elements hidden by attribute, style or common class names."""
     for element in list(root.iterdescendants(etree.Element)):
         if element.tag in ("head", "body") or not element.attrib:
             continue
         if is_hidden(element):
-            remove(element)
+            remove_element(element)
 
 
 def is_hidden(element: Element) -> bool:
@@ -114,7 +114,7 @@ def _normalize_colour(value: str) -> str:
     return _COLOUR_NAMES.get(colour, colour)
 
 
-def remove(element: Element) -> None:
+def remove_element(element: Element) -> None:
     """Remove an element from its tree; the text after it stays."""
     parent = element.getparent()
     if parent is None:
@@ -128,12 +128,12 @@ def remove(element: Element) -> None:
     parent.remove(element)
 
 
-def text_of(element: Element) -> str:
+def extract_all_text(element: Element) -> str:
     """Return all text in an element, scripts included."""
     return "".join(map(str, element.itertext()))
 
 
-def beginning_of(element: Element, min_length: int) -> str:
+def extract_beginning(element: Element, min_length: int) -> str:
     """Return the stripped beginning of an element's text, not much longer than `min_length`."""
     text = ""
     for part in element.itertext():
@@ -143,7 +143,7 @@ def beginning_of(element: Element, min_length: int) -> str:
     return text.rstrip()
 
 
-def depth_of(root: Element, limit: int) -> int:
+def measure_depth(root: Element, limit: int) -> int:
     """Return the nesting depth of a tree, counted up to `limit`."""
     depths = {root: 0}
     for element in root.iterdescendants():
@@ -154,6 +154,6 @@ def depth_of(root: Element, limit: int) -> int:
     return max(depths.values())
 
 
-def found_by(root: Element, path: str) -> list[Element]:
+def find_by_xpath(root: Element, path: str) -> list[Element]:
     """Return the elements that match an XPath."""
     return cast("list[Element]", root.xpath(path))

@@ -10,12 +10,17 @@ from typing import Any, cast
 
 import feedparser
 
-from centgate.pages.addresses import absolute
-from centgate.pages.cutting import cut
-from centgate.pages.document import body_of, drop_unseen, parsed, text_of
-from centgate.pages.markdown import markdown_of
-from centgate.pages.marks import tidy
-from centgate.pages.metadata import LONGEST_DESCRIPTION, LONGEST_NAME, LONGEST_TITLE, Metadata
+from centgate.pages.addresses import resolve_link
+from centgate.pages.cutting import truncate
+from centgate.pages.document import drop_hidden, extract_all_text, find_body, parse_html
+from centgate.pages.markdown import render_markdown
+from centgate.pages.marks import normalize_markdown
+from centgate.pages.metadata import (
+    MAX_DESCRIPTION_LENGTH,
+    MAX_NAME_LENGTH,
+    MAX_TITLE_LENGTH,
+    DocumentMetadata,
+)
 from centgate.readings import as_list, get_path
 from centgate.text import clean_line
 
@@ -25,7 +30,9 @@ MAX_ENTRY_LENGTH = 4000
 """Characters of an entry's text."""
 
 
-def feed_of(body: bytes, content_type: str | None, url: str) -> tuple[str, Metadata, tuple[str, ...]] | None:
+def convert_feed(
+    body: bytes, content_type: str | None, url: str
+) -> tuple[str, DocumentMetadata, tuple[str, ...]] | None:
     """Return Markdown, metadata and warnings; None if the body is not a feed."""
     body, omitted = _limit_entries(body)
     parsed_feed = cast(Any, feedparser).parse(
@@ -42,7 +49,7 @@ def feed_of(body: bytes, content_type: str | None, url: str) -> tuple[str, Metad
     parts += [metadata.description] if metadata.description else []
     parts += [part for entry in entries[:MAX_ENTRIES] for part in _format_entry(entry, url)]
     warnings = (f"the feed has {omitted} further entries that were not read",) if omitted > 0 else ()
-    return tidy("\n\n".join(parts)), metadata, warnings
+    return normalize_markdown("\n\n".join(parts)), metadata, warnings
 
 
 def _limit_entries(body: bytes) -> tuple[bytes, int]:
@@ -61,25 +68,25 @@ def _limit_entries(body: bytes) -> tuple[bytes, int]:
     return body[: ends[MAX_ENTRIES - 1]] + close, len(ends) - MAX_ENTRIES
 
 
-def _read_metadata(feed: dict[str, Any], url: str) -> Metadata:
-    return Metadata(
-        title=clean_line(_strip_tags(feed.get("title")), LONGEST_TITLE),
-        description=clean_line(_strip_tags(feed.get("subtitle")), LONGEST_DESCRIPTION),
+def _read_metadata(feed: dict[str, Any], url: str) -> DocumentMetadata:
+    return DocumentMetadata(
+        title=clean_line(_strip_tags(feed.get("title")), MAX_TITLE_LENGTH),
+        description=clean_line(_strip_tags(feed.get("subtitle")), MAX_DESCRIPTION_LENGTH),
         language=clean_line(feed.get("language"), 20),
-        canonical=absolute(url, feed.get("link")),
-        author=clean_line(_strip_tags(feed.get("author")), LONGEST_NAME),
+        canonical=resolve_link(url, feed.get("link")),
+        author=clean_line(_strip_tags(feed.get("author")), MAX_NAME_LENGTH),
         published=_format_time(feed.get("published_parsed")),
         modified=_format_time(feed.get("updated_parsed")),
     )
 
 
 def _format_entry(entry: dict[str, Any], url: str) -> Iterator[str]:
-    title = clean_line(_strip_tags(entry.get("title")), LONGEST_TITLE) or "Untitled"
-    link = absolute(url, entry.get("link"))
+    title = clean_line(_strip_tags(entry.get("title")), MAX_TITLE_LENGTH) or "Untitled"
+    link = resolve_link(url, entry.get("link"))
     label = title.replace("[", "\\[").replace("]", "\\]")
     yield f"## [{label}]({link})" if link else f"## {title}"
     time = _format_time(entry.get("published_parsed")) or _format_time(entry.get("updated_parsed"))
-    byline = [part for part in (time, clean_line(_strip_tags(entry.get("author")), LONGEST_NAME)) if part]
+    byline = [part for part in (time, clean_line(_strip_tags(entry.get("author")), MAX_NAME_LENGTH)) if part]
     if byline:
         yield ", ".join(byline)
     texts = [entry.get("summary"), *(get_path(each, "value") for each in as_list(entry.get("content")))]
@@ -89,11 +96,11 @@ def _format_entry(entry: dict[str, Any], url: str) -> Iterator[str]:
 
 def _convert_html(text: str, base: str) -> str:
     """Convert an entry's HTML, truncated if it is long; its headings are placed below the entry's."""
-    root = parsed(text[: MAX_ENTRY_LENGTH * 8])
+    root = parse_html(text[: MAX_ENTRY_LENGTH * 8])
     if root is None:
         return ""
-    drop_unseen(root)
-    markdown, truncated = cut(markdown_of(body_of(root), base), MAX_ENTRY_LENGTH)
+    drop_hidden(root)
+    markdown, truncated = truncate(render_markdown(find_body(root), base), MAX_ENTRY_LENGTH)
     lines = (
         "##" + line if line.startswith("#") and " " in line[:5] else line for line in markdown.split("\n")
     )
@@ -104,8 +111,8 @@ def _strip_tags(text: Any) -> str | None:
     """Remove the tags that some feeds put in a title."""
     if not isinstance(text, str) or "<" not in text:
         return text if isinstance(text, str) else None
-    root = parsed(text[: LONGEST_DESCRIPTION * 4])
-    return text_of(root) if root is not None else None
+    root = parse_html(text[: MAX_DESCRIPTION_LENGTH * 4])
+    return extract_all_text(root) if root is not None else None
 
 
 def _format_time(value: Any) -> str | None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from centgate.pages.addresses import absolute
-from centgate.pages.code import code_of
+from centgate.pages.addresses import resolve_link
+from centgate.pages.code import extract_code
 from centgate.pages.document import Element
-from centgate.pages.elements import BLOCKS, DEEPEST, HEADINGS, UNSHOWN, text_in
-from centgate.pages.marks import TICKS
+from centgate.pages.elements import BLOCK_TAGS, HEADING_LEVELS, MAX_DEPTH, NON_TEXT_TAGS, extract_text
+from centgate.pages.marks import BACKTICKS
 from centgate.text import strip_invisible
 
 SPACE = re.compile(r"[ \t\r\n\f\xa0]+")
@@ -20,7 +20,7 @@ _BREAK = "\v"
 _AROUND_BREAK = re.compile(f" *{_BREAK}[ {_BREAK}]*")
 _TAG_START = re.compile(r"`|<(?=[a-zA-Z/!?]|\Z)")
 """Characters that could begin a tag, also together with text of the next element, or hide one."""
-_ANCHOR_TARGETS = frozenset({*HEADINGS, "dt"})
+_ANCHOR_TARGETS = frozenset({*HEADING_LEVELS, "dt"})
 """Elements that contain a link to themselves, as an anchor for others."""
 _EMPHASIS_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE_TAGS = frozenset({"code", "kbd", "samp", "tt"})
@@ -31,32 +31,32 @@ _LINK_INSIDE = re.compile(r"(?<!\!)\[[^\[\]]*\]\(")
 _UNESCAPED_BRACKET = re.compile(r"!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)|(?<!\\)[\[\]]")
 
 
-class Inline:
+class InlineRenderer:
     """Renderer of inline elements; `base` is the URL that links are relative to."""
 
     def __init__(self, base: str) -> None:
         self._base = base
-        self._addresses: dict[str, str | None] = {}
+        self._urls: dict[str, str | None] = {}
 
-    def inline(self, element: Element, depth: int = 0) -> str:
+    def render_inline(self, element: Element, depth: int = 0) -> str:
         """Render the children of an element on one line, breaks as spaces."""
-        return settled(self.inside(element, depth)).replace("\n", " ")
+        return normalize_spaces(self.render_children(element, depth)).replace("\n", " ")
 
-    def inside(self, element: Element, depth: int) -> str:
+    def render_children(self, element: Element, depth: int) -> str:
         """Render the children of an element, before spaces and breaks are normalised."""
-        if depth > DEEPEST:
-            return shown(text_in(element))
-        parts = [shown(element.text)]
+        if depth > MAX_DEPTH:
+            return escape_text(extract_text(element))
+        parts = [escape_text(element.text)]
         for child in element:
             tag = child.tag
-            if tag not in UNSHOWN:
-                space = " " if tag in BLOCKS else ""
-                parts += (space, self.piece(child, tag, depth + 1), space)
+            if tag not in NON_TEXT_TAGS:
+                space = " " if tag in BLOCK_TAGS else ""
+                parts += (space, self.render_element(child, tag, depth + 1), space)
             if child.tail:
-                parts.append(shown(child.tail))
+                parts.append(escape_text(child.tail))
         return "".join(parts)
 
-    def piece(self, element: Element, tag: str, depth: int) -> str:
+    def render_element(self, element: Element, tag: str, depth: int) -> str:
         """Render one inline element."""
         if tag == "br":
             return _BREAK
@@ -65,57 +65,57 @@ class Inline:
         if tag == "a":
             return self._render_link(element, depth)
         if tag in _CODE_TAGS:
-            return code_span(SPACE.sub(" ", text_in(element)))
+            return format_code_span(SPACE.sub(" ", extract_text(element)))
         if tag == "math":
             return _render_formula(element)
         if tag == "pre":
-            return code_span(SPACE.sub(" ", code_of(element)))
+            return format_code_span(SPACE.sub(" ", extract_code(element)))
         if tag == "sup":
-            text = settled(self.inside(element, depth))
+            text = normalize_spaces(self.render_children(element, depth))
             return f"^{text}" if _EXPONENT.fullmatch(text) else text
-        content = self.inside(element, depth)
+        content = self.render_children(element, depth)
         if tag == "q":
             return f"\u201c{content.strip()}\u201d"
         if tag == "rt":
             return f"({content.strip()})" if content.strip() else ""
         if tag == "label":
             return f" {content} "  # labels of tabs follow one another without spaces
-        return wrapped(content, _EMPHASIS_MARKS[tag]) if tag in _EMPHASIS_MARKS else content
+        return wrap_in_marks(content, _EMPHASIS_MARKS[tag]) if tag in _EMPHASIS_MARKS else content
 
     def _render_link(self, element: Element, depth: int) -> str:
-        content = self.inside(element, depth)
-        text = settled(content).replace("\n", " ")
+        content = self.render_children(element, depth)
+        text = normalize_spaces(content).replace("\n", " ")
         if text in _ANCHOR_TEXT or "headerlink" in (element.get("class") or ""):
             return " " if content.isspace() else ""
         href, parent = element.get("href") or "", element.getparent()
         if href == "#" or (href.startswith("#") and parent is not None and parent.tag in _ANCHOR_TARGETS):
             return content
-        address = self.address(href)
+        address = self.resolve_url(href)
         text = _NOTE_MARK.sub(r"\1", text)
         if address is None or _LINK_INSIDE.search(text):
             return content
         before = " " if content[:1].isspace() else ""
         after = " " if content[-1:].isspace() else ""
-        return f"{before}[{bracketed(text)}]({address}){after}"
+        return f"{before}[{escape_brackets(text)}]({address}){after}"
 
     def _render_image(self, element: Element) -> str:
-        address = next((url for each in _image_urls(element) if (url := self.address(each))), None)
+        address = next((url for each in _image_urls(element) if (url := self.resolve_url(each))), None)
         if address is None or not address.startswith("http") or _is_tracking_pixel(element):
             return ""
-        alt = settled(shown(element.get("alt") or element.get("title"))).replace("\n", " ")
+        alt = normalize_spaces(escape_text(element.get("alt") or element.get("title"))).replace("\n", " ")
         alt = alt or PurePosixPath(unquote(urlsplit(address).path)).name or "image"
-        return f"![{bracketed(alt)}]({address})"
+        return f"![{escape_brackets(alt)}]({address})"
 
-    def address(self, href: str | None) -> str | None:
+    def resolve_url(self, href: str | None) -> str | None:
         """Return the absolute URL of a link; None if it must not be linked."""
         if href is None:
             return None
-        if href not in self._addresses:
-            self._addresses[href] = absolute(self._base, href)
-        return self._addresses[href]
+        if href not in self._urls:
+            self._urls[href] = resolve_link(self._base, href)
+        return self._urls[href]
 
 
-def shown(text: str | None) -> str:
+def escape_text(text: str | None) -> str:
     """Escape text so that it is not read as a tag, and collapse white space."""
     if not text:
         return ""
@@ -123,12 +123,12 @@ def shown(text: str | None) -> str:
     return _TAG_START.sub(r"\\\g<0>", strip_invisible(line)) if "<" in line or "`" in line else line
 
 
-def settled(line: str) -> str:
+def normalize_spaces(line: str) -> str:
     """Collapse spaces and turn break placeholders into line feeds."""
     return _AROUND_BREAK.sub("\n", re.sub(" {2,}", " ", line)).strip()
 
 
-def wrapped(content: str, mark: str) -> str:
+def wrap_in_marks(content: str, mark: str) -> str:
     """Wrap text in emphasis marks, which must touch it; text that has marks already is unchanged."""
     bare = content.strip(" " + _BREAK)
     if not bare or bare.startswith(("*", "#", "!")) or bare.endswith("*") or _BREAK in bare or "\n" in bare:
@@ -137,16 +137,16 @@ def wrapped(content: str, mark: str) -> str:
     return f"{before}{mark}{bare}{mark}{after}"
 
 
-def code_span(code: str) -> str:
+def format_code_span(code: str) -> str:
     """Return code as a code span."""
     if not code.strip():
         return code
-    ticks = "`" * (max((len(run) for run in TICKS.findall(code)), default=0) + 1)
+    ticks = "`" * (max((len(run) for run in BACKTICKS.findall(code)), default=0) + 1)
     edge = " " if code[0] == "`" or code[-1] == "`" else ""
     return f"{ticks}{edge}{code.strip() if not edge else code}{edge}{ticks}"
 
 
-def bracketed(text: str) -> str:
+def escape_brackets(text: str) -> str:
     """Escape brackets for use as link text; images stay images."""
     return _UNESCAPED_BRACKET.sub(lambda match: match[0] if len(match[0]) > 1 else "\\" + match[0], text)
 
@@ -169,4 +169,4 @@ def _render_formula(element: Element) -> str:
     for note in element.iter("annotation", "{*}annotation"):
         if "tex" in (note.get("encoding") or "").lower() and note.text:
             return f"${SPACE.sub(' ', note.text).strip()}$"
-    return shown(element.get("alttext")) or shown(text_in(element))
+    return escape_text(element.get("alttext")) or escape_text(extract_text(element))

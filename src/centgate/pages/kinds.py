@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-Kind = Literal["html", "markdown", "text", "json", "feed", "xml", "pdf", "code"]
+DocumentKind = Literal["html", "markdown", "text", "json", "feed", "xml", "pdf", "code"]
 
 MEDIA_TYPES = (
     "text/*",
@@ -32,7 +32,7 @@ MEDIA_TYPES = (
 )
 """Media types to fetch; octet streams are included, since servers send many documents as that type."""
 _SNIFF_BYTES = 2048
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, DocumentKind] = {
     "text/html": "html",
     "application/xhtml+xml": "html",
     "text/markdown": "markdown",
@@ -56,7 +56,7 @@ _KINDS: dict[str, Kind] = {
     "text/yaml": "code",
     "application/toml": "code",
 }
-LANGUAGES = {
+CODE_LANGUAGES = {
     "css": "css",
     "javascript": "javascript",
     "x-javascript": "javascript",
@@ -95,14 +95,14 @@ class Unreadable(Exception):
     """A document of a known kind whose text cannot be extracted; the message is a clause."""
 
 
-def media_type(content_type: str | None) -> str:
+def parse_media_type(content_type: str | None) -> str:
     """Return the media type of a Content-Type header, without parameters; empty without a header."""
     return (content_type or "").split(";")[0].strip().lower()
 
 
-def kind_of(body: bytes, content_type: str | None, path: str = "") -> Kind:
+def detect_kind(body: bytes, content_type: str | None, path: str = "") -> DocumentKind:
     """Return the kind to read a body as; `path` is the URL's, for its file extension."""
-    declared = media_type(content_type)
+    declared = parse_media_type(content_type)
     start = body[:_SNIFF_BYTES]
     if b"%PDF-" in start[:1024]:
         return "pdf"
@@ -114,7 +114,7 @@ def kind_of(body: bytes, content_type: str | None, path: str = "") -> Kind:
     return _kind_by_type(declared, narrowed[_SPACE_AND_COMMENTS.match(narrowed).end() :], path)  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def _kind_by_type(declared: str, start: bytes, path: str) -> Kind:
+def _kind_by_type(declared: str, start: bytes, path: str) -> DocumentKind:
     kind = _KINDS.get(declared)
     if kind in (None, "xml", "html", "feed") and _FEED.match(start):
         return "feed"
@@ -131,7 +131,7 @@ def _kind_by_type(declared: str, start: bytes, path: str) -> Kind:
     return _kind_by_name(declared, start, path)
 
 
-def _kind_by_name(declared: str, start: bytes, path: str) -> Kind:
+def _kind_by_name(declared: str, start: bytes, path: str) -> DocumentKind:
     if declared.endswith("+json"):
         return "json"
     if declared.endswith("+xml") or start.startswith(b"<?xml"):

@@ -15,11 +15,16 @@ from itertools import islice
 
 from lxml import etree
 
-from centgate.pages.boilerplate import drop_beside, drop_boilerplate, drop_consent, drop_link_lists
-from centgate.pages.code import drop_labels
-from centgate.pages.document import Element, depth_of, found_by, remove, text_of
-from centgate.pages.elements import BLOCKS, HEADINGS
-from centgate.pages.weights import Weights
+from centgate.pages.boilerplate import (
+    drop_boilerplate,
+    drop_consent_banners,
+    drop_link_lists,
+    drop_side_boxes,
+)
+from centgate.pages.code import drop_language_labels
+from centgate.pages.document import Element, extract_all_text, find_by_xpath, measure_depth, remove_element
+from centgate.pages.elements import BLOCK_TAGS, HEADING_LEVELS
+from centgate.pages.weights import TextDensity
 
 MAX_ELEMENTS = 12_000
 """Above this number of elements trafilatura is skipped, since it would take seconds."""
@@ -48,7 +53,7 @@ _MIN_CONTAINER_SHARE = 0.4
 _SIMPLE_TAGS = frozenset({"pre", "p", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "figcaption"})
 _COMPOUND_TAGS = frozenset({"ul", "ol", "dl", "table"})
 """Blocks that are kept or removed as a whole."""
-_INNER_TAGS = (*(BLOCKS - {"html", "body"}), "img")
+_INNER_TAGS = (*(BLOCK_TAGS - {"html", "body"}), "img")
 _NON_LETTERS = re.compile(r"[\W_]+")
 _REFERENCE_HEADING = re.compile(
     "seealso|references|externallinks|furtherreading|sources|footnotes|notes|bibliography|literatur|weblinks|"
@@ -65,18 +70,18 @@ PART_LENGTH = 24
 """Letters of the parts that are searched for if a text is not found as a whole."""
 
 
-def main_content(body: Element) -> Element:
+def extract_main_content(body: Element) -> Element:
     """Return the main content of a body; modifies the body."""
     count = sum(1 for _ in islice(body.iter(), MAX_MEASURED))
-    if count == MAX_MEASURED or depth_of(body, MAX_NESTING) == MAX_NESTING:
+    if count == MAX_MEASURED or measure_depth(body, MAX_NESTING) == MAX_NESTING:
         return _content_by_tags(body)
-    drop_consent(body)
-    drop_labels(body)
-    weights = Weights(body)
+    drop_consent_banners(body)
+    drop_language_labels(body)
+    weights = TextDensity(body)
     original = copy.deepcopy(body) if count < MAX_ELEMENTS else None
     drop_boilerplate(body, weights)
-    drop_beside(body, Weights(body))
-    weights = Weights(body)
+    drop_side_boxes(body, TextDensity(body))
+    weights = TextDensity(body)
     part = _find_container(body, weights)
     if part is body:
         drop_link_lists(body, weights)
@@ -87,7 +92,7 @@ def main_content(body: Element) -> Element:
 
 def _content_by_tags(body: Element) -> Element:
     for element in list(body.iter("nav", "footer", "aside")):
-        remove(element)
+        remove_element(element)
     mains = list(islice(body.iter("main"), 2))
     return mains[0] if len(mains) == 1 else body
 
@@ -97,12 +102,14 @@ def _is_reference(part: Element) -> bool:
     return any(len(list(part.iter(tag))) >= minimum for tag, minimum in counts.items())
 
 
-def _find_container(body: Element, weights: Weights) -> Element:
+def _find_container(body: Element, weights: TextDensity) -> Element:
     """Return the element that is marked as the content and holds enough text, else the body."""
-    minimum = weights.text(body) * _MIN_CONTAINER_SHARE
+    minimum = weights.text_length(body) * _MIN_CONTAINER_SHARE
     for path in _CONTAINERS:
-        candidates = found_by(body, path)
-        if candidates and weights.text(largest := max(candidates, key=weights.text)) >= max(minimum, 1):
+        candidates = find_by_xpath(body, path)
+        if candidates and weights.text_length(largest := max(candidates, key=weights.text_length)) >= max(
+            minimum, 1
+        ):
             return largest
     return body
 
@@ -119,11 +126,11 @@ def _with_title(part: Element, body: Element) -> Element:
     return part
 
 
-def _extract_article(body: Element, part: Element, original: Element, weights: Weights) -> Element:
+def _extract_article(body: Element, part: Element, original: Element, weights: TextDensity) -> Element:
     """Return the elements whose text trafilatura extracts, or the part if it extracts too little."""
     text = _run_trafilatura(original)
-    minimum = min(MIN_ARTICLE, weights.text(part) // 2)
-    is_too_little = len(text) < weights.text(part) * 0.25 and weights.in_links(part) < 0.3
+    minimum = min(MIN_ARTICLE, weights.text_length(part) // 2)
+    is_too_little = len(text) < weights.text_length(part) * 0.25 and weights.link_share(part) < 0.3
     if len(text) < minimum or is_too_little:
         return _with_title(part, body)
     kept = copy.deepcopy(body)
@@ -176,7 +183,7 @@ def _keep_matching(body: Element, letters: str) -> bool:
     Elements between matching blocks stay if they belong to them: their headings, images, tables, code, and
     paragraphs beside them that are not links.
     """
-    weights = Weights(body)
+    weights = TextDensity(body)
     blocks = [_make_block(element, letters, weights) for element in _iter_blocks(body)]
     sure = [
         at
@@ -200,9 +207,9 @@ def _keep_matching(body: Element, letters: str) -> bool:
     return True
 
 
-def _make_block(element: Element, letters: str, weights: Weights) -> _ContentBlock:
-    key = _NON_LETTERS.sub("", text_of(element).lower())
-    return _ContentBlock(element, key, weights.in_links(element), _is_contained(key, letters))
+def _make_block(element: Element, letters: str, weights: TextDensity) -> _ContentBlock:
+    key = _NON_LETTERS.sub("", extract_all_text(element).lower())
+    return _ContentBlock(element, key, weights.link_share(element), _is_contained(key, letters))
 
 
 def _iter_blocks(element: Element) -> Iterator[Element]:
@@ -213,7 +220,7 @@ def _iter_blocks(element: Element) -> Iterator[Element]:
             yield child
         elif next(child.iterdescendants(*_INNER_TAGS), None) is not None:
             yield from _iter_blocks(child)
-        elif tag in BLOCKS:
+        elif tag in BLOCK_TAGS:
             yield child
 
 
@@ -239,7 +246,7 @@ def _extend_range(blocks: list[_ContentBlock], first: int, last: int, parents: s
         block = blocks[at]
         if block.element.getparent() not in parents:
             break
-        if block.element.tag in HEADINGS:
+        if block.element.tag in HEADING_LEVELS:
             in_references = _REFERENCE_HEADING.fullmatch(block.key) is not None
         elif block.link_share >= 0.5 and not in_references:
             break
@@ -252,7 +259,7 @@ def _find_lead_in(blocks: list[_ContentBlock], first: int) -> int | None:
     """Return the index of a heading or matching text that leads up to a block; None without one."""
     for at in range(first - 1, max(first - 1 - MAX_LEAD_IN, -1), -1):
         block = blocks[at]
-        if block.element.tag in HEADINGS or (block.matches and block.link_share < 0.5):
+        if block.element.tag in HEADING_LEVELS or (block.matches and block.link_share < 0.5):
             return at
         if len(block.key) > MAX_BYLINE or block.link_share >= 0.5:
             return None
@@ -261,7 +268,7 @@ def _find_lead_in(blocks: list[_ContentBlock], first: int) -> int | None:
 
 def _is_related(block: _ContentBlock, parents: set[Element | None]) -> bool:
     tag = block.element.tag
-    if tag in HEADINGS:
+    if tag in HEADING_LEVELS:
         return False
     if tag in _COMPOUND_TAGS or tag in ("pre", "blockquote", "img", "figcaption"):
         return block.link_share < 0.5
@@ -272,7 +279,7 @@ def _keep_headings(blocks: list[_ContentBlock], keeps: list[bool], reach: range)
     """Keep the headings that have content under them, and the title before all content."""
     under = False
     for at in reversed(range(reach.stop)):
-        if blocks[at].element.tag in HEADINGS:
+        if blocks[at].element.tag in HEADING_LEVELS:
             keeps[at] = under and at in reach
             under = under and blocks[at].element.tag != "h1"
             under = False if keeps[at] else under
@@ -292,7 +299,7 @@ def _prune_tree(element: Element, survivors: set[Element], blocks: set[Element])
         if child.tag == "br":
             continue
         if child not in survivors:
-            if child in blocks or child.tag in BLOCKS or len(child):
-                remove(child)
+            if child in blocks or child.tag in BLOCK_TAGS or len(child):
+                remove_element(child)
         elif child not in blocks:
             _prune_tree(child, survivors, blocks)

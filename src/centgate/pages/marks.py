@@ -6,13 +6,13 @@ import re
 
 from centgate.text import strip_invisible
 
-TICKS = re.compile("`+")
+BACKTICKS = re.compile("`+")
 _BLOCK_START = re.compile(r"^(#{1,6}(?= |$)|[-+*](?= |$)|>|```|~~~|\||=+$|-+$|:(?= ))", re.MULTILINE)
 _NUMBER_START = re.compile(r"^(\d{1,9})([.)])(?= |$)", re.MULTILINE)
 _FENCE = re.compile(r"^[ >]*(?:(?:[-*+]|\d{1,9}[.)]) +)*(`{3,}|~{3,})")
 
 
-def tidy(markdown: str) -> str:
+def normalize_markdown(markdown: str) -> str:
     """Remove invisible characters, trailing spaces and runs of blank lines; code keeps its blank lines."""
     lines: list[str] = []
     fence: str | None = None
@@ -29,24 +29,24 @@ def tidy(markdown: str) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def fenced(code: str, language: str = "") -> str:
+def format_code_block(code: str, language: str = "") -> str:
     """Return a code block whose fence is longer than any in the code."""
-    longest = max((len(run) for run in TICKS.findall(code)), default=0)
+    longest = max((len(run) for run in BACKTICKS.findall(code)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{code}\n{fence}"
 
 
-def plain(text: str) -> str:
+def escape_block_starts(text: str) -> str:
     """Escape text so that Markdown reads it as a paragraph and nothing else."""
     return _NUMBER_START.sub(r"\1\\\2", _BLOCK_START.sub(r"\\\1", text))
 
 
-def indented(block: str, by: str) -> str:
+def indent_lines(block: str, prefix: str) -> str:
     """Indent the lines of a block."""
-    return "\n".join(by + line if line else line for line in block.split("\n"))
+    return "\n".join(prefix + line if line else line for line in block.split("\n"))
 
 
-def trimmed(blocks: list[str]) -> list[str]:
+def trim_rules(blocks: list[str]) -> list[str]:
     """Remove horizontal rules at either end, and repeated ones."""
     trimmed_blocks: list[str] = []
     for block in blocks:

@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import orjson
 
-from centgate.pages.addresses import absolute
-from centgate.pages.document import Element, text_of
+from centgate.pages.addresses import resolve_link
+from centgate.pages.document import Element, extract_all_text
 from centgate.readings import as_list, get_path
 from centgate.text import clean_line
 
-LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_NAME = 300, 1000, 200
+MAX_TITLE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH = 300, 1000, 200
 MAX_METAS = 400
 MAX_JSON_LD = 512 * 1024
 """Characters of all JSON-LD of a page."""
@@ -64,7 +64,7 @@ _ZONE = re.compile(r"([+-]\d{2})(\d{2})$")
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class DocumentMetadata:
     """Metadata of a page; None if the page does not state it."""
 
     title: str | None = None
@@ -76,14 +76,14 @@ class Metadata:
     modified: str | None = None
 
 
-def metadata_of(root: Element, base: str) -> Metadata:
+def extract_metadata(root: Element, base: str) -> DocumentMetadata:
     """Return the metadata in a page's head, its JSON-LD and its first heading."""
     metas = _meta_contents(root)
     json_ld = list(islice(_iter_json_ld(root), MAX_OBJECTS))
-    return Metadata(
+    return DocumentMetadata(
         title=_find_title(root, metas),
         description=_first_meta(
-            metas, ("og:description", "description", "twitter:description"), LONGEST_DESCRIPTION
+            metas, ("og:description", "description", "twitter:description"), MAX_DESCRIPTION_LENGTH
         ),
         language=_find_language(root, metas),
         canonical=_find_canonical(root, metas, base),
@@ -94,7 +94,7 @@ def metadata_of(root: Element, base: str) -> Metadata:
     )
 
 
-def moment(text: Any) -> str | None:
+def normalize_time(text: Any) -> str | None:
     """Return a date or time in ISO 8601, as precise as it was written; None if invalid or implausible."""
     value = text.strip()[:40] if isinstance(text, str) else ""
     if day := _DAY.match(value):
@@ -164,16 +164,16 @@ def _flatten_json_ld(value: Any, depth: int) -> Iterator[dict[str, Any]]:
 
 
 def _find_title(root: Element, metas: dict[str, str]) -> str | None:
-    if title := _first_meta(metas, ("og:title",), LONGEST_TITLE):
+    if title := _first_meta(metas, ("og:title",), MAX_TITLE_LENGTH):
         return title
     for tag in ("title", "h1"):
         for element in islice(root.iter(tag), 3):
             parent = element.getparent()
             if parent is not None and parent.tag == "svg":
                 continue
-            if title := clean_line(text_of(element), LONGEST_TITLE):
+            if title := clean_line(extract_all_text(element), MAX_TITLE_LENGTH):
                 return title
-    return _first_meta(metas, ("twitter:title", "dc.title"), LONGEST_TITLE)
+    return _first_meta(metas, ("twitter:title", "dc.title"), MAX_TITLE_LENGTH)
 
 
 def _first_meta(metas: dict[str, str], names: tuple[str, ...], length: int) -> str | None:
@@ -192,9 +192,9 @@ def _find_language(root: Element, metas: dict[str, str]) -> str | None:
 def _find_canonical(root: Element, metas: dict[str, str], base: str) -> str | None:
     for link in islice(root.iter("link"), MAX_METAS):
         if "canonical" in (link.get("rel") or "").lower().split():
-            url = absolute(base, link.get("href"))
+            url = resolve_link(base, link.get("href"))
             return url if url and url.startswith("http") else None
-    url = absolute(base, metas.get("og:url"))
+    url = resolve_link(base, metas.get("og:url"))
     return url if url and url.startswith("http") else None
 
 
@@ -203,7 +203,7 @@ def _find_author(metas: dict[str, str], json_ld: list[dict[str, Any]]) -> str | 
         if name := _author_names(each.get("author")):
             return name
     for key in _AUTHOR_NAMES:
-        if (name := clean_line(metas.get(key), LONGEST_NAME)) and not name.startswith(
+        if (name := clean_line(metas.get(key), MAX_NAME_LENGTH)) and not name.startswith(
             ("http:", "https:", "@", "//")
         ):
             return name
@@ -217,9 +217,11 @@ def _author_names(author: Any) -> str | None:
         for each in (as_list(author) or [author])[:10]
     ]
     cleaned_names = [
-        name for each in names if isinstance(each, str) and (name := clean_line(each, LONGEST_NAME))
+        name for each in names if isinstance(each, str) and (name := clean_line(each, MAX_NAME_LENGTH))
     ]
-    return clean_line(", ".join(name for name in cleaned_names if not name.startswith("http")), LONGEST_NAME)
+    return clean_line(
+        ", ".join(name for name in cleaned_names if not name.startswith("http")), MAX_NAME_LENGTH
+    )
 
 
 def _article_objects(json_ld: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -232,7 +234,7 @@ def _find_date(
     json_ld: list[dict[str, Any]], key: str, metas: dict[str, str], names: tuple[str, ...]
 ) -> str | None:
     values = [each.get(key) for each in _article_objects(json_ld)] + [metas.get(name) for name in names]
-    return next((time for each in values if (time := moment(each))), None)
+    return next((time for each in values if (time := normalize_time(each))), None)
 
 
 def _find_publication_time(root: Element) -> str | None:
@@ -240,5 +242,5 @@ def _find_publication_time(root: Element) -> str | None:
     for element in islice(root.iter("time"), 20):
         is_marked = element.get("pubdate") is not None or element.get("itemprop") == "datePublished"
         if is_marked or "published" in (element.get("class") or ""):
-            return moment(element.get("datetime"))
+            return normalize_time(element.get("datetime"))
     return None

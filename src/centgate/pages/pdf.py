@@ -12,8 +12,8 @@ from pypdf import PdfReader
 from pypdf.errors import FileNotDecryptedError, PyPdfError
 
 from centgate.pages.kinds import Unreadable
-from centgate.pages.marks import plain, tidy
-from centgate.pages.metadata import LONGEST_NAME, LONGEST_TITLE, Metadata
+from centgate.pages.marks import escape_block_starts, normalize_markdown
+from centgate.pages.metadata import MAX_NAME_LENGTH, MAX_TITLE_LENGTH, DocumentMetadata
 from centgate.text import clean_line
 
 MAX_PAGES = 200
@@ -24,7 +24,7 @@ _HYPHENATION = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
 _SPACES = re.compile(r"[ \t\xa0]+")
 
 
-def pdf_of(body: bytes) -> tuple[str, Metadata, tuple[str, ...]]:
+def convert_pdf(body: bytes) -> tuple[str, DocumentMetadata, tuple[str, ...]]:
     """Return Markdown, metadata and warnings. Raises Unreadable if there is no text."""
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
@@ -49,7 +49,7 @@ def pdf_of(body: bytes) -> tuple[str, Metadata, tuple[str, ...]]:
         AssertionError,
     ) as error:  # a broken file makes pypdf raise many kinds of errors
         raise Unreadable("the PDF is broken") from error
-    text = tidy("\n\n".join(page for page in pages if page))
+    text = normalize_markdown("\n\n".join(page for page in pages if page))
     if not text.strip():
         raise Unreadable("the PDF has no text: its pages are images")
     warnings = (
@@ -71,21 +71,21 @@ def _iter_page_texts(reader: PdfReader, count: int) -> Iterator[str]:
 def _extract_page_text(reader: PdfReader, number: int) -> str:
     """Return a page's lines, with hyphenated words joined."""
     text = _HYPHENATION.sub("", reader.pages[number].extract_text() or "")
-    return plain("\n".join(_SPACES.sub(" ", line).strip() for line in text.split("\n")))
+    return escape_block_starts("\n".join(_SPACES.sub(" ", line).strip() for line in text.split("\n")))
 
 
-def _read_metadata(reader: PdfReader) -> Metadata:
+def _read_metadata(reader: PdfReader) -> DocumentMetadata:
     try:
         info = reader.metadata
         if info is None:
-            return Metadata()
+            return DocumentMetadata()
         created, modified = info.creation_date, info.modification_date
-        return Metadata(
-            title=clean_line(info.title, LONGEST_TITLE),
-            author=clean_line(info.author, LONGEST_NAME),
-            description=clean_line(info.subject, LONGEST_TITLE),
+        return DocumentMetadata(
+            title=clean_line(info.title, MAX_TITLE_LENGTH),
+            author=clean_line(info.author, MAX_NAME_LENGTH),
+            description=clean_line(info.subject, MAX_TITLE_LENGTH),
             published=created.replace(microsecond=0).isoformat() if created else None,
             modified=modified.replace(microsecond=0).isoformat() if modified else None,
         )
     except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return Metadata()
+        return DocumentMetadata()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from centgate.pages.addresses import absolute
-from centgate.pages.marks import fenced, tidy
+from centgate.pages.addresses import resolve_link
+from centgate.pages.marks import format_code_block, normalize_markdown
 from centgate.text import strip_invisible
 
 MAX_LINE_LENGTH = 200
@@ -24,12 +24,12 @@ _TITLE = re.compile(r"^#[ \t]+(.+)$", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
 
 
-def text_of(text: str) -> str:
+def convert_text(text: str) -> str:
     """Return plain text with normalised blank lines."""
-    return tidy(text)
+    return normalize_markdown(text)
 
 
-def markdown_text(text: str, url: str) -> str:
+def convert_markdown(text: str, url: str) -> str:
     """Return Markdown with absolute links, and without comments, which a reader would not see."""
     text = strip_invisible(text)
     parts: list[str] = []
@@ -37,28 +37,28 @@ def markdown_text(text: str, url: str) -> str:
     for code in _CODE.finditer(text):
         parts += (_resolve_links(text[at : code.start()], url), code[0])
         at = code.end()
-    return tidy("".join((*parts, _resolve_links(text[at:], url))))
+    return normalize_markdown("".join((*parts, _resolve_links(text[at:], url))))
 
 
 def _resolve_links(text: str, url: str) -> str:
     text = _COMMENT.sub("", text)
     for pattern in (_INLINE_LINK, _LINK_DEFINITION):
-        text = pattern.sub(lambda match: match[1] + (absolute(url, match[2]) or "#"), text)
+        text = pattern.sub(lambda match: match[1] + (resolve_link(url, match[2]) or "#"), text)
     return text
 
 
-def title_of(markdown: str) -> str | None:
+def find_heading(markdown: str) -> str | None:
     """Return the first level-one heading of a Markdown document."""
     match = _TITLE.search(_FRONT_MATTER.sub("", markdown[:20_000]))
     return match[1].rstrip(" \t#") if match else None
 
 
-def json_text(text: str) -> str:
+def convert_json(text: str) -> str:
     """Return JSON in a code block: unchanged, or one member per line if its lines are long."""
     text = strip_invisible(text).strip()
     longest = max(map(len, text.split("\n")))
     is_packed = longest > MAX_LINE_LENGTH and len(text) <= MAX_REFORMAT_LENGTH
-    return fenced("\n".join(_reformat_json(text)) if is_packed else text, "json")
+    return format_code_block("\n".join(_reformat_json(text)) if is_packed else text, "json")
 
 
 def _reformat_json(text: str) -> list[str]:

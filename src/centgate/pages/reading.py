@@ -9,24 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from centgate.pages.addresses import base_of
-from centgate.pages.cutting import cut
-from centgate.pages.decoding import decoded
-from centgate.pages.document import MOST_BYTES, body_of, drop_unseen, parsed
-from centgate.pages.elements import text_in
-from centgate.pages.kinds import LANGUAGES, Kind, kind_of, media_type
-from centgate.pages.main_content import main_content
-from centgate.pages.markdown import markdown_of
-from centgate.pages.marks import fenced
-from centgate.pages.metadata import Metadata, metadata_of
-from centgate.pages.plaintext import json_text, markdown_text, text_of, title_of
-from centgate.pages.walls import is_wall, leads_to, needs_scripts, says_missing
+from centgate.pages.addresses import find_base_url
+from centgate.pages.cutting import truncate
+from centgate.pages.decoding import decode_text
+from centgate.pages.document import MAX_BYTES, drop_hidden, find_body, parse_html
+from centgate.pages.elements import extract_text
+from centgate.pages.kinds import CODE_LANGUAGES, DocumentKind, detect_kind, parse_media_type
+from centgate.pages.main_content import extract_main_content
+from centgate.pages.markdown import render_markdown
+from centgate.pages.marks import format_code_block
+from centgate.pages.metadata import DocumentMetadata, extract_metadata
+from centgate.pages.plaintext import convert_json, convert_markdown, convert_text, find_heading
+from centgate.pages.walls import find_refresh_target, is_interstitial, is_soft_404, needs_scripts
 from centgate.text import clean_line, strip_invisible
 
 MAX_MARKDOWN = 400_000
 MIN_MAIN_CONTENT = 100
 """Characters below which a page's main content is considered wrong."""
-_TRUNCATED_WARNING = f"the page is longer than {MOST_BYTES >> 20} MB, and only its beginning was read"
+_TRUNCATED_WARNING = f"the page is longer than {MAX_BYTES >> 20} MB, and only its beginning was read"
 _WHOLE_PAGE_WARNING = (
     "the main content could not be separated from the rest of the page, so the whole page is returned"
 )
@@ -35,91 +35,101 @@ _HIDDEN_TEXT_WARNING = "the page hides its text until its scripts have run; the 
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ExtractedPage:
     """Content of a document."""
 
-    kind: Kind
+    kind: DocumentKind
     markdown: str
     """At most `MAX_MARKDOWN` characters."""
-    metadata: Metadata = field(default_factory=Metadata)
+    metadata: DocumentMetadata = field(default_factory=DocumentMetadata)
     warnings: tuple[str, ...] = ()
     """Limits of the extraction, as sentences for the reader."""
     needs_scripts: bool = False
     """True if the page is built by its scripts, which were not run."""
     blocked: bool = False
     """True for a bot check or a refusal in place of the page."""
-    leads_to: str | None = None
+    refresh_target: str | None = None
     """Target of an immediate `refresh`."""
     length: int = 0
     """Characters of the Markdown before truncation."""
 
 
-def read(body: bytes, content_type: str | None, url: str, only_main_content: bool) -> Reading:  # noqa: FBT001
+def extract_page(body: bytes, content_type: str | None, url: str, only_main_content: bool) -> ExtractedPage:  # noqa: FBT001
     """Extract a body as Markdown. `content_type` is the raw header; `url` is the body's own URL.
 
     Raises Unsupported if the body is not text, and Unreadable for a PDF without extractable text.
     """
     page = _extract_by_kind(body, content_type, url, only_main_content=only_main_content)
-    markdown, _ = cut(page.markdown, MAX_MARKDOWN)
+    markdown, _ = truncate(page.markdown, MAX_MARKDOWN)
     return replace(page, markdown=markdown, length=len(page.markdown))
 
 
-def _extract_by_kind(body: bytes, content_type: str | None, url: str, *, only_main_content: bool) -> Reading:
-    kind = kind_of(body, content_type, urlsplit(url).path)
+def _extract_by_kind(
+    body: bytes, content_type: str | None, url: str, *, only_main_content: bool
+) -> ExtractedPage:
+    kind = detect_kind(body, content_type, urlsplit(url).path)
     if kind == "pdf":
-        from centgate.pages.pdf import pdf_of
+        from centgate.pages.pdf import convert_pdf
 
-        markdown, metadata, warnings = pdf_of(body)
-        return Reading("pdf", markdown, metadata, warnings)
-    warnings = (_TRUNCATED_WARNING,) if len(body) > MOST_BYTES else ()
-    body = body[:MOST_BYTES]
+        markdown, metadata, warnings = convert_pdf(body)
+        return ExtractedPage("pdf", markdown, metadata, warnings)
+    warnings = (_TRUNCATED_WARNING,) if len(body) > MAX_BYTES else ()
+    body = body[:MAX_BYTES]
     if kind == "feed":
-        from centgate.pages.feeds import feed_of
+        from centgate.pages.feeds import convert_feed
 
-        if feed := feed_of(body, content_type, url):
-            return Reading("feed", feed[0], feed[1], (*warnings, *feed[2]))
-    text = decoded(body, content_type)
+        if feed := convert_feed(body, content_type, url):
+            return ExtractedPage("feed", feed[0], feed[1], (*warnings, *feed[2]))
+    text = decode_text(body, content_type)
     if kind == "html":
         return _extract_html(text, url, warnings, only_main_content=only_main_content)
     return _extract_text(kind, text, content_type, url, warnings)
 
 
 def _extract_text(
-    kind: Kind, text: str, content_type: str | None, url: str, warnings: tuple[str, ...]
-) -> Reading:
+    kind: DocumentKind, text: str, content_type: str | None, url: str, warnings: tuple[str, ...]
+) -> ExtractedPage:
     if kind == "json":
-        return Reading("json", json_text(text), warnings=warnings)
+        return ExtractedPage("json", convert_json(text), warnings=warnings)
     if kind == "markdown":
-        markdown = markdown_text(text, url)
-        return Reading("markdown", markdown, Metadata(title=clean_line(title_of(markdown), 300)), warnings)
+        markdown = convert_markdown(text, url)
+        return ExtractedPage(
+            "markdown", markdown, DocumentMetadata(title=clean_line(find_heading(markdown), 300)), warnings
+        )
     if kind == "text":
-        return Reading("text", text_of(text), warnings=warnings)
-    language = LANGUAGES.get(media_type(content_type).partition("/")[2], "") if kind == "code" else "xml"
-    return Reading(
-        kind, fenced(strip_invisible(text).strip("\n"), language) if text.strip() else "", warnings=warnings
+        return ExtractedPage("text", convert_text(text), warnings=warnings)
+    language = (
+        CODE_LANGUAGES.get(parse_media_type(content_type).partition("/")[2], "") if kind == "code" else "xml"
+    )
+    return ExtractedPage(
+        kind,
+        format_code_block(strip_invisible(text).strip("\n"), language) if text.strip() else "",
+        warnings=warnings,
     )
 
 
-def _extract_html(text: str, url: str, warnings: tuple[str, ...], *, only_main_content: bool) -> Reading:
-    root = parsed(text)
+def _extract_html(
+    text: str, url: str, warnings: tuple[str, ...], *, only_main_content: bool
+) -> ExtractedPage:
+    root = parse_html(text)
     if root is None:
-        return Reading("html", "", warnings=warnings)
-    base = base_of(root, url)
-    metadata = metadata_of(root, base)
-    drop_unseen(root)
-    visible = " ".join(text_in(body_of(root)).split())
-    if is_wall(text.encode(), metadata.title, visible):
-        return Reading("html", visible, metadata, warnings, blocked=True)
-    if says_missing(metadata.title, visible):
+        return ExtractedPage("html", "", warnings=warnings)
+    base = find_base_url(root, url)
+    metadata = extract_metadata(root, base)
+    drop_hidden(root)
+    visible = " ".join(extract_text(find_body(root)).split())
+    if is_interstitial(text.encode(), metadata.title, visible):
+        return ExtractedPage("html", visible, metadata, warnings, blocked=True)
+    if is_soft_404(metadata.title, visible):
         warnings += (_SOFT_404_WARNING,)
-    redirect = leads_to(root, base, visible)
+    redirect = find_refresh_target(root, base, visible)
     is_shell = needs_scripts(root, visible)
     if is_shell:
         warnings += (
             f"the page is built by its scripts, and its HTML contains only {len(visible)} characters of text",
         )
-    main = markdown_of(
-        main_content(body_of(root)) if only_main_content and not is_shell else body_of(root), base
+    main = render_markdown(
+        extract_main_content(find_body(root)) if only_main_content and not is_shell else find_body(root), base
     )
     if only_main_content and len(main) < min(MIN_MAIN_CONTENT, len(visible) // 3):
         main, extra = _convert_whole_page(text, base)
@@ -127,20 +137,20 @@ def _extract_html(text: str, url: str, warnings: tuple[str, ...], *, only_main_c
     if not main:
         main, extra = _convert_hidden_text(text, base)
         warnings += extra
-    return Reading("html", main, metadata, warnings, needs_scripts=is_shell, leads_to=redirect)
+    return ExtractedPage("html", main, metadata, warnings, needs_scripts=is_shell, refresh_target=redirect)
 
 
 def _convert_whole_page(text: str, base: str) -> tuple[str, tuple[str, ...]]:
     """Convert the whole page, for pages whose main content is almost empty."""
-    root = parsed(text)
+    root = parse_html(text)
     if root is None:
         return "", ()
-    drop_unseen(root)
-    return markdown_of(body_of(root), base), (_WHOLE_PAGE_WARNING,)
+    drop_hidden(root)
+    return render_markdown(find_body(root), base), (_WHOLE_PAGE_WARNING,)
 
 
 def _convert_hidden_text(text: str, base: str) -> tuple[str, tuple[str, ...]]:
     """Convert a page that shows nothing, including its hidden elements."""
-    root = parsed(text)
-    markdown = markdown_of(body_of(root), base) if root is not None else ""
+    root = parse_html(text)
+    markdown = render_markdown(find_body(root), base) if root is not None else ""
     return markdown, (_HIDDEN_TEXT_WARNING,) if markdown else ()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from centgate.pages.addresses import absolute
-from centgate.pages.document import Element, found_by, text_of
+from centgate.pages.addresses import resolve_link
+from centgate.pages.document import Element, extract_all_text, find_by_xpath
 
 MAX_INTERSTITIAL_TEXT = 1500
 """Characters of text above which a page counts as content, whatever its title."""
@@ -66,7 +66,7 @@ def is_challenge(body: bytes) -> bool:
     return _CHALLENGE_MARK.search(body[:_SCAN_BYTES]) is not None
 
 
-def is_wall(body: bytes, title: str | None, text: str) -> bool:
+def is_interstitial(body: bytes, title: str | None, text: str) -> bool:
     """True if a page is a bot check or a refusal; `text` is all its visible text."""
     if len(text) > MAX_INTERSTITIAL_TEXT:
         return False
@@ -80,12 +80,12 @@ def is_wall(body: bytes, title: str | None, text: str) -> bool:
     )
 
 
-def says_missing(title: str | None, text: str) -> bool:
+def is_soft_404(title: str | None, text: str) -> bool:
     """True if the page is a soft 404; `text` is all its visible text."""
     return len(text) < MAX_INTERSTITIAL_TEXT and bool(title and _NOT_FOUND_TITLE.search(title))
 
 
-def leads_to(root: Element, base: str, text: str) -> str | None:
+def find_refresh_target(root: Element, base: str, text: str) -> str | None:
     """Return the target of the `refresh` of a page with little text; None without one."""
     if len(text) >= MAX_SHELL_TEXT:
         return None
@@ -97,7 +97,7 @@ def leads_to(root: Element, base: str, text: str) -> str | None:
             continue
         match = _REFRESH.match((meta.get("content") or "")[:_MAX_NOTE_LENGTH])
         if match and int(match[1]) <= _MAX_REFRESH_SECONDS:
-            address = absolute(base, match[2].strip())
+            address = resolve_link(base, match[2].strip())
             return address if address and address.startswith("http") else None
     return None
 
@@ -110,9 +110,9 @@ def needs_scripts(root: Element, text: str) -> bool:
     if not scripts:
         return False
     has_notice = any(
-        _NEEDS_JAVASCRIPT.search(text_of(each)[:_MAX_NOTE_LENGTH]) for each in root.iter("noscript")
+        _NEEDS_JAVASCRIPT.search(extract_all_text(each)[:_MAX_NOTE_LENGTH]) for each in root.iter("noscript")
     )
-    has_app_root = bool(found_by(root, _APP_ROOTS))
+    has_app_root = bool(find_by_xpath(root, _APP_ROOTS))
     if has_notice or has_app_root or _NEEDS_JAVASCRIPT.search(text):
         return True
     return len(text) < MAX_SHELL_TEXT and scripts >= 2

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from centgate.pages.document import Element
-from centgate.pages.elements import names
+from centgate.pages.elements import name_set
 
-_IGNORED_TAGS = names("script style template noscript head title option select textarea button svg")
+_IGNORED_TAGS = name_set("script style template noscript head title option select textarea button svg")
 
 
-class Weights:
+class TextDensity:
     """Text lengths of each element, without white space at the ends; computed in one pass."""
 
     def __init__(self, root: Element) -> None:
@@ -30,15 +30,15 @@ class Weights:
             self._text[parent] = self._text.get(parent, 0) + text + _text_size(element.tail)
             self._links[parent] = self._links.get(parent, 0) + links
 
-    def text(self, element: Element) -> int:
+    def text_length(self, element: Element) -> int:
         """Return the characters of text in an element."""
         return self._text.get(element, 0)
 
-    def prose(self, element: Element) -> int:
+    def unlinked_length(self, element: Element) -> int:
         """Return the characters of text outside links."""
         return self._text.get(element, 0) - self._links.get(element, 0)
 
-    def in_links(self, element: Element) -> float:
+    def link_share(self, element: Element) -> float:
         """Return the share of an element's text that is in links, 0 to 1."""
         return self._links.get(element, 0) / max(1, self._text.get(element, 0))
 

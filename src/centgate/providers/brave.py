@@ -9,20 +9,20 @@ from typing import Any
 
 from centgate.errors import ProviderRefused
 from centgate.facts.hits import (
-    DESCRIPTION,
+    MAX_DESCRIPTION_LENGTH,
+    MAX_TITLE_LENGTH,
     OPERATORS,
-    TITLE,
-    address,
-    distinct,
-    left_out,
-    line,
-    narrowed,
-    of_kind,
-    published,
-    rows,
-    unaddressed,
+    add_operator,
+    distinct_hits,
+    has_no_urls,
+    is_of_category,
+    omission_warning,
+    parse_date,
+    parse_line,
+    parse_rows,
+    parse_url,
 )
-from centgate.facts.web import Found, Hit
+from centgate.facts.web import Hit, SearchResults
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import get_path
 from centgate.upstream import RateLimit, UpstreamResponse
@@ -52,7 +52,7 @@ class Brave(Provider):
         category, query = options.get("category"), options.get("query", "")
         if category is not None and category not in OPERATORS:
             return ("category",)
-        full_query = narrowed(query, category)
+        full_query = add_operator(query, category)
         return (
             ("query",)
             if len(full_query) > MAX_QUERY_CHARACTERS or len(full_query.split()) > MAX_QUERY_WORDS
@@ -60,14 +60,14 @@ class Brave(Provider):
         )
 
     @instrumented
-    async def search(self, query: str, limit: int, category: str | None = None) -> Found:
+    async def search(self, query: str, limit: int, category: str | None = None) -> SearchResults:
         """Return at most `limit` pages, up to twenty, of a category if given; empty if nothing matches.
 
         Costs $0.005, however many results.
         """
         if unsupported := self.unsupported_options({"query": query, "category": category}):
             raise self.invalid_response(f"does not support this {unsupported[0]}")
-        params = {"q": narrowed(query, category), "count": str(limit)}
+        params = {"q": add_operator(query, category), "count": str(limit)}
         headers = {"X-Subscription-Token": self.key or ""}
         url = self.url("/res/v1/web/search")
         reply = await self.upstream.get(url, params=params, headers=headers, accept=(422,))
@@ -75,18 +75,18 @@ class Brave(Provider):
             raise self._parse_422(reply)
         results = _result_rows(reply.parse_json())
         parsed = [hit for row in results if (hit := _parse_hit(row))]
-        if unaddressed(results):
+        if has_no_urls(results):
             raise self.invalid_response("returned results that cannot be parsed")
-        hits = [hit for hit in parsed if of_kind(hit.url, category)]
+        hits = [hit for hit in parsed if is_of_category(hit.url, category)]
         if parsed and not hits:
             raise self.invalid_response(f"ignored the category '{category}': no result belongs to it")
-        if warning := left_out(self.info.label, parsed, hits, category):
+        if warning := omission_warning(self.info.label, parsed, hits, category):
             self.trace.add_warning(warning)
-        return Found(distinct(hits, limit))
+        return SearchResults(distinct_hits(hits, limit))
 
     def _parse_422(self, reply: UpstreamResponse) -> Exception:
         """Map status 422 to an error; for a bad key it replaces the usual 401."""
-        code = line(get_path(reply.parse_json(), "error", "code"), 64) or ""
+        code = parse_line(get_path(reply.parse_json(), "error", "code"), 64) or ""
         if "TOKEN" in code.upper():
             return ProviderRefused(self.info.name, f"{self.info.label} refuses this deployment ({code})")
         return self.invalid_response("answered with status 422" + (f" ({code})" if code else ""))
@@ -97,22 +97,24 @@ def _result_rows(body: Any) -> list[Any]:
     web = get_path(body, "web")
     if web is None and get_path(body, "type") != "search" and get_path(body, "query") is None:
         raise TypeError("not a response to a search")
-    return [] if web is None else rows(get_path(web, "results"))
+    return [] if web is None else parse_rows(get_path(web, "results"))
 
 
 def _parse_hit(row: Any) -> Hit | None:
     """Parse a result; None without a usable URL."""
-    url = address(get_path(row, "url"))
+    url = parse_url(get_path(row, "url"))
     if url is None:
         return None
     return Hit(
         url=url,
-        title=_plain_line(get_path(row, "title"), TITLE),
-        description=_plain_line(get_path(row, "description"), DESCRIPTION),
-        published=published(get_path(row, "page_age")),
+        title=_plain_line(get_path(row, "title"), MAX_TITLE_LENGTH),
+        description=_plain_line(get_path(row, "description"), MAX_DESCRIPTION_LENGTH),
+        published=parse_date(get_path(row, "page_age")),
     )
 
 
 def _plain_line(value: Any, length: int) -> str | None:
     """Return a line without highlight tags and with entities decoded."""
-    return line(html.unescape(_HIGHLIGHT_TAGS.sub("", value)), length) if isinstance(value, str) else None
+    return (
+        parse_line(html.unescape(_HIGHLIGHT_TAGS.sub("", value)), length) if isinstance(value, str) else None
+    )

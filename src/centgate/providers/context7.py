@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from centgate import tokens
 from centgate.errors import NoData, ProviderError
-from centgate.facts.hits import DESCRIPTION, TITLE, address, line, rows
+from centgate.facts.hits import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH, parse_line, parse_rows, parse_url
 from centgate.facts.libraries import Documented, Snippet
 from centgate.provider import MEGABYTE, Provider, ProviderInfo, instrumented
 from centgate.readings import as_amount, as_count, as_list, get_path
@@ -63,7 +63,7 @@ class Context7(Provider):
         quoted = f"'{clean_line(query, 100)}'"
         if _error_code(reply) == "no_libraries_found":
             raise self.no_data(f"no library by the name {quoted}")
-        results = rows(self._parse_body(reply)["results"])
+        results = parse_rows(self._parse_body(reply)["results"])
         readable = [row for row in results if _parse_id(get_path(row, "id"))]
         if results and not readable:
             raise self.invalid_response("returned libraries that cannot be parsed")
@@ -194,8 +194,8 @@ def _project_name(library_id: str) -> str:
 def _parse_library(row: Any) -> Documented:
     return Documented(
         id=row["id"],
-        title=line(get_path(row, "title"), TITLE),
-        description=line(get_path(row, "description"), DESCRIPTION),
+        title=parse_line(get_path(row, "title"), MAX_TITLE_LENGTH),
+        description=parse_line(get_path(row, "description"), MAX_DESCRIPTION_LENGTH),
         snippet_count=as_count(get_path(row, "totalSnippets")),  # -1 if unknown
         version=next(filter(None, map(clean_name, as_list(get_path(row, "versions"))[:1])), None),
         score=as_amount(get_path(row, "trustScore")),
@@ -218,7 +218,7 @@ def parse_snippets(body: Mapping[str, Any]) -> list[Snippet]:
 
 
 def _snippet_rows(value: Any) -> list[Any]:
-    return [] if value is None else rows(value)[:MAX_SNIPPETS]
+    return [] if value is None else parse_rows(value)[:MAX_SNIPPETS]
 
 
 def _parse_examples(row: Any) -> Iterator[Snippet]:
@@ -226,11 +226,13 @@ def _parse_examples(row: Any) -> Iterator[Snippet]:
     codes_by_language: dict[str | None, list[str]] = {}
     for each in as_list(get_path(row, "codeList"))[:MAX_SNIPPETS]:
         if code := _parse_text(get_path(each, "code")):
-            language = line(get_path(each, "language"), _MAX_LANGUAGE_LENGTH) or line(
+            language = parse_line(get_path(each, "language"), _MAX_LANGUAGE_LENGTH) or parse_line(
                 get_path(row, "codeLanguage"), _MAX_LANGUAGE_LENGTH
             )
             codes_by_language.setdefault(language.lower() if language else None, []).append(code)
-    title = line(get_path(row, "codeTitle"), TITLE) or line(get_path(row, "pageTitle"), TITLE)
+    title = parse_line(get_path(row, "codeTitle"), MAX_TITLE_LENGTH) or parse_line(
+        get_path(row, "pageTitle"), MAX_TITLE_LENGTH
+    )
     text = _parse_text(get_path(row, "codeDescription"))
     for language, codes in codes_by_language.items():
         yield _build_snippet(title, get_path(row, "codeId"), "\n\n".join(codes), text, language)
@@ -243,7 +245,9 @@ def _parse_explanation(row: Any) -> Snippet | None:
     """Parse an explanation; None if it is empty."""
     text = _parse_text(get_path(row, "content"))
     return (
-        _build_snippet(line(get_path(row, "breadcrumb"), TITLE), get_path(row, "pageId"), None, text)
+        _build_snippet(
+            parse_line(get_path(row, "breadcrumb"), MAX_TITLE_LENGTH), get_path(row, "pageId"), None, text
+        )
         if text
         else None
     )
@@ -253,7 +257,7 @@ def _build_snippet(
     title: str | None, source: Any, code: str | None, text: str | None, language: str | None = None
 ) -> Snippet:
     token_count = tokens.snippet_tokens(code, text, title)
-    return Snippet(title, address(source), language if code else None, code, text, token_count)
+    return Snippet(title, parse_url(source), language if code else None, code, text, token_count)
 
 
 def _parse_text(value: Any) -> str | None:

@@ -9,8 +9,17 @@ from typing import Any, cast
 import structlog
 
 from centgate.errors import ProviderError
-from centgate.facts.hits import AUTHOR, TITLE, address, distinct, line, of_kind, published, rows
-from centgate.facts.web import Found, Hit, Page, SearchType, Unread
+from centgate.facts.hits import (
+    MAX_AUTHOR_LENGTH,
+    MAX_TITLE_LENGTH,
+    distinct_hits,
+    is_of_category,
+    parse_date,
+    parse_line,
+    parse_rows,
+    parse_url,
+)
+from centgate.facts.web import Hit, SearchResults, SearchType, UnreadPage, WebPage
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.exa_pages import parse_pages, parse_tag
 from centgate.readings import as_amount, as_number, get_path
@@ -50,7 +59,7 @@ class Exa(Provider):
     )
 
     @instrumented
-    async def search(self, query: str, limit: int, category: str | None = None) -> Found:
+    async def search(self, query: str, limit: int, category: str | None = None) -> SearchResults:
         """Return at most `limit` pages, up to ten, of a category if given; empty if nothing matches.
 
         Costs $0.007 for up to ten results of type `auto`; a request rejected with 400 is not billed. An
@@ -58,7 +67,7 @@ class Exa(Provider):
         """
         params = {"query": query, "numResults": limit, "type": "auto"}
         body, variant = await self._search_with_fallback(params, category)
-        results = rows(body["results"])
+        results = parse_rows(body["results"])
         hits = [(hit, row) for row in results if (hit := _parse_hit(row))]
         if results and not hits:
             # the API allows results without a URL, so this is not a failure
@@ -67,10 +76,10 @@ class Exa(Provider):
             )
         if category == "pdf" and "category" not in variant:
             hits = self._filter_pdfs(hits)
-        return Found(distinct((hit for hit, _ in hits), limit), _parse_search_type(body))
+        return SearchResults(distinct_hits((hit for hit, _ in hits), limit), _parse_search_type(body))
 
     @instrumented
-    async def page_contents(self, urls: Sequence[str], max_characters: int) -> list[Page | Unread]:
+    async def page_contents(self, urls: Sequence[str], max_characters: int) -> list[WebPage | UnreadPage]:
         """Return the text of pages, or the reason for its absence, in the order of `urls`.
 
         Costs $0.001 for each page's text: $0.005 for five. One character more than the limit is requested to
@@ -116,7 +125,9 @@ class Exa(Provider):
     def _filter_pdfs(self, hits: Sequence[tuple[Hit, Any]]) -> list[tuple[Hit, Any]]:
         """Return the results whose URL or id is a PDF's."""
         pdfs = [
-            (hit, row) for hit, row in hits if of_kind(hit.url, "pdf") or _is_pdf_name(get_path(row, "id"))
+            (hit, row)
+            for hit, row in hits
+            if is_of_category(hit.url, "pdf") or _is_pdf_name(get_path(row, "id"))
         ]
         if hits and not pdfs:
             raise self.invalid_response("rejects the category 'pdf', and a search without it found no PDF")
@@ -151,14 +162,14 @@ def _parse_search_type(body: Mapping[str, Any]) -> SearchType:
 
 def _parse_hit(row: Any) -> Hit | None:
     """Parse a result; None without a usable URL."""
-    url = address(get_path(row, "url"))
+    url = parse_url(get_path(row, "url"))
     if url is None:
         return None
     return Hit(
         url=url,
-        title=line(get_path(row, "title"), TITLE),
-        published=published(get_path(row, "publishedDate")),
-        author=line(get_path(row, "author"), AUTHOR),
+        title=parse_line(get_path(row, "title"), MAX_TITLE_LENGTH),
+        published=parse_date(get_path(row, "publishedDate")),
+        author=parse_line(get_path(row, "author"), MAX_AUTHOR_LENGTH),
         score=as_number(get_path(row, "score")),
     )
 

@@ -9,9 +9,16 @@ from urllib.parse import unquote
 
 from ada_url import URL
 
-from centgate.facts.foreign_markdown import harmless
-from centgate.facts.hits import AUTHOR, MOST_ROWS, TITLE, address, line, published
-from centgate.facts.web import Page, Unread, UnreadReason
+from centgate.facts.foreign_markdown import sanitize_markdown
+from centgate.facts.hits import (
+    MAX_AUTHOR_LENGTH,
+    MAX_ROWS,
+    MAX_TITLE_LENGTH,
+    parse_date,
+    parse_line,
+    parse_url,
+)
+from centgate.facts.web import UnreadPage, UnreadReason, WebPage
 from centgate.readings import as_list, as_number, as_text, get_path
 from centgate.text import strip_invisible
 
@@ -33,32 +40,32 @@ _MESSAGES: Mapping[UnreadReason, str] = {
 
 def parse_pages(
     urls: Sequence[str], body: Mapping[str, Any], max_characters: int
-) -> dict[str, Page | Unread]:
+) -> dict[str, WebPage | UnreadPage]:
     """Parse the result for each URL, where one character more than `max_characters` was requested.
 
     A URL that is in neither list has failed. TypeError if both lists are missing.
     """
     if not isinstance(body.get("results"), list) and not isinstance(body.get("statuses"), list):
         raise TypeError("neither results nor statuses")
-    statuses = _index_by_url(as_list(body.get("statuses"))[:MOST_ROWS], "id")
-    texts = _match_results(urls, as_list(body.get("results"))[:MOST_ROWS], statuses)
+    statuses = _index_by_url(as_list(body.get("statuses"))[:MAX_ROWS], "id")
+    texts = _match_results(urls, as_list(body.get("results"))[:MAX_ROWS], statuses)
     return {url: _parse_page(url, texts.get(url), _status_of(statuses, url), max_characters) for url in urls}
 
 
-def _parse_page(url: str, row: Any, status: Any, max_characters: int) -> Page | Unread:
+def _parse_page(url: str, row: Any, status: Any, max_characters: int) -> WebPage | UnreadPage:
     """Parse the result for one page."""
     raw = as_text(get_path(row, "text")) or ""
-    markdown = harmless(strip_invisible(raw[: max_characters + 1])).strip()
+    markdown = sanitize_markdown(strip_invisible(raw[: max_characters + 1])).strip()
     if not markdown:
         return _parse_failure(url, status)
-    return Page(
+    return WebPage(
         url=url,
         markdown=markdown,
         length=None if _is_truncated(raw, max_characters) else len(markdown),
-        title=line(get_path(row, "title"), TITLE),
-        author=line(get_path(row, "author"), AUTHOR),
-        published=published(get_path(row, "publishedDate")),
-        final_url=address(get_path(row, "url")),
+        title=parse_line(get_path(row, "title"), MAX_TITLE_LENGTH),
+        author=parse_line(get_path(row, "author"), MAX_AUTHOR_LENGTH),
+        published=parse_date(get_path(row, "publishedDate")),
+        final_url=parse_url(get_path(row, "url")),
     )
 
 
@@ -69,12 +76,12 @@ def _is_truncated(raw: str, max_characters: int) -> bool:
     )
 
 
-def _parse_failure(url: str, status: Any) -> Unread:
+def _parse_failure(url: str, status: Any) -> UnreadPage:
     """Return why there is no text, from the status of the URL, if any."""
     error = get_path(status, "error")
     tag = parse_tag(get_path(error, "tag")) or parse_tag(error)
     reason = _failure_reason(tag or "", as_number(get_path(error, "httpStatusCode")))
-    return Unread(url, reason, _MESSAGES[reason] + (f" (Exa says {tag})" if tag else ""))
+    return UnreadPage(url, reason, _MESSAGES[reason] + (f" (Exa says {tag})" if tag else ""))
 
 
 def parse_tag(value: Any) -> str | None:

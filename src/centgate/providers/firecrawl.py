@@ -9,8 +9,16 @@ from typing import Any, cast
 from ada_url import URL
 
 from centgate.errors import PageUnread, ProviderError
-from centgate.facts.hits import DESCRIPTION, MOST_ROWS, TITLE, address, distinct, line, rows
-from centgate.facts.web import Found, Hit, Page, UnreadReason
+from centgate.facts.hits import (
+    MAX_DESCRIPTION_LENGTH,
+    MAX_ROWS,
+    MAX_TITLE_LENGTH,
+    distinct_hits,
+    parse_line,
+    parse_rows,
+    parse_url,
+)
+from centgate.facts.web import Hit, SearchResults, UnreadReason, WebPage
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.firecrawl_pages import (
     FAILURE_MESSAGES,
@@ -68,7 +76,7 @@ class Firecrawl(Provider):
         return ("url",) if _is_expensive(options.get("url")) else ()
 
     @instrumented
-    async def search(self, query: str, limit: int) -> Found:
+    async def search(self, query: str, limit: int) -> SearchResults:
         """Return at most `limit` pages, up to ten; empty if nothing matches.
 
         Costs 2 credits for up to ten results without scraping: 2 x $0.0038 = $0.0076.
@@ -81,13 +89,13 @@ class Firecrawl(Provider):
             "timeout": self._timeout_ms,
         }
         results = _search_rows(self._parse_body(await self._post("/v2/search", params)))
-        hits = distinct(filter(None, map(_parse_hit, results)), limit)
+        hits = distinct_hits(filter(None, map(_parse_hit, results)), limit)
         if results and not hits:
             raise self.invalid_response("returned results that cannot be parsed")
-        return Found(hits)
+        return SearchResults(hits)
 
     @instrumented
-    async def scrape(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every reader
+    async def scrape(self, url: str, only_main_content: bool) -> WebPage:  # noqa: FBT001 - as every reader
         """Return a page as markdown; NoData if the site has no such page, PageUnread for other failures.
 
         Costs 1 credit, or 2 for a PDF, of which one page is read: 2 x $0.0038 = $0.0076. The proxy is
@@ -131,7 +139,7 @@ class Firecrawl(Provider):
             raise self.invalid_response("returned links that cannot be parsed")
         if not links:
             raise self.no_data(f"no pages of {clean_line(url, 200)}")
-        return list(distinct(_without_query_variants(links), limit))
+        return list(distinct_hits(_without_query_variants(links), limit))
 
     @instrumented
     async def probe(self) -> str:
@@ -231,8 +239,8 @@ def _search_rows(body: Mapping[str, Any]) -> list[Any]:
         if sections and not sections.keys() & SECTIONS:
             raise TypeError("no known section of results")
         web = sections.get("web")
-        return [] if web is None else rows(web)
-    return rows(data)
+        return [] if web is None else parse_rows(web)
+    return parse_rows(data)
 
 
 def _link_rows(body: Mapping[str, Any]) -> list[Any]:
@@ -240,19 +248,23 @@ def _link_rows(body: Mapping[str, Any]) -> list[Any]:
     links = body["links"] if "links" in body else get_path(body, "data", "links")
     if not isinstance(links, list):
         raise TypeError("links are not a list")
-    return as_list(cast(Any, links))[:MOST_ROWS]
+    return as_list(cast(Any, links))[:MAX_ROWS]
 
 
 def _parse_hit(row: Any) -> Hit | None:
     """Parse a result; None without a usable URL."""
-    url = address(get_path(row, "url")) or address(get_path(row, "metadata", "sourceURL"))
+    url = parse_url(get_path(row, "url")) or parse_url(get_path(row, "metadata", "sourceURL"))
     if url is None:
         return None
     description = (
         get_path(row, "description") or get_path(row, "snippet") or get_path(row, "metadata", "description")
     )
     title = get_path(row, "title") or get_path(row, "metadata", "title")
-    return Hit(url=url, title=line(title, TITLE), description=line(description, DESCRIPTION))
+    return Hit(
+        url=url,
+        title=parse_line(title, MAX_TITLE_LENGTH),
+        description=parse_line(description, MAX_DESCRIPTION_LENGTH),
+    )
 
 
 def _parse_link(row: Any) -> Hit | None:

@@ -6,9 +6,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from centgate.facts.foreign_markdown import harmless
-from centgate.facts.hits import AUTHOR, DESCRIPTION, TITLE, address, line, published
-from centgate.facts.web import Page, UnreadReason
+from centgate.facts.foreign_markdown import sanitize_markdown
+from centgate.facts.hits import (
+    MAX_AUTHOR_LENGTH,
+    MAX_DESCRIPTION_LENGTH,
+    MAX_TITLE_LENGTH,
+    parse_date,
+    parse_line,
+    parse_url,
+)
+from centgate.facts.web import UnreadReason, WebPage
 from centgate.readings import as_count, as_list, get_path
 from centgate.text import strip_invisible
 
@@ -72,18 +79,18 @@ FAILURE_MESSAGES: Mapping[UnreadReason, str] = {
 }
 
 
-def parse_page(url: str, data: Any) -> Page | None:
+def parse_page(url: str, data: Any) -> WebPage | None:
     """Parse a page; None if it has no text."""
     source = _parse_markdown(data)
-    text = harmless(strip_invisible(source[:MAX_RAW_CHARACTERS]))
+    text = sanitize_markdown(strip_invisible(source[:MAX_RAW_CHARACTERS]))
     markdown = text[:MAX_CHARACTERS].strip()
     if not markdown:
         return None
     metadata = get_path(data, "metadata")
-    content_type = line(first_value(metadata, "contentType"), MAX_CONTENT_TYPE_LENGTH)
+    content_type = parse_line(first_value(metadata, "contentType"), MAX_CONTENT_TYPE_LENGTH)
     truncated = len(text) > MAX_CHARACTERS
     pdf_warning = _pdf_warning(metadata, content_type)
-    return Page(
+    return WebPage(
         url=url,
         markdown=markdown,
         length=None
@@ -91,16 +98,16 @@ def parse_page(url: str, data: Any) -> Page | None:
         else len(text)
         if truncated
         else len(markdown),
-        title=line(first_value(metadata, *_TITLE_NAMES), TITLE),
-        description=line(first_value(metadata, *_DESCRIPTION_NAMES), DESCRIPTION),
-        language=line(first_value(metadata, *_LANGUAGE_NAMES), MAX_LANGUAGE_LENGTH),
-        canonical=address(first_value(metadata, *_CANONICAL_NAMES)),
+        title=parse_line(first_value(metadata, *_TITLE_NAMES), MAX_TITLE_LENGTH),
+        description=parse_line(first_value(metadata, *_DESCRIPTION_NAMES), MAX_DESCRIPTION_LENGTH),
+        language=parse_line(first_value(metadata, *_LANGUAGE_NAMES), MAX_LANGUAGE_LENGTH),
+        canonical=parse_url(first_value(metadata, *_CANONICAL_NAMES)),
         author=_parse_author(metadata),
         published=_parse_date(metadata, _PUBLISHED_NAMES),
         modified=_parse_date(metadata, _MODIFIED_NAMES),
         status=page_status(data),
         content_type=content_type,
-        final_url=address(first_value(metadata, "url")),
+        final_url=parse_url(first_value(metadata, "url")),
         warnings=(pdf_warning,) if pdf_warning else (),
     )
 
@@ -165,14 +172,14 @@ def _parse_markdown(data: Any) -> str:
 def _parse_author(metadata: Any) -> str | None:
     """Return the author's name; skip URLs of profiles, which some sites give instead."""
     for name in _AUTHOR_NAMES:
-        author = line(first_value(metadata, name), AUTHOR)
-        if author and not address(author):
+        author = parse_line(first_value(metadata, name), MAX_AUTHOR_LENGTH)
+        if author and not parse_url(author):
             return author
     return None
 
 
 def _parse_date(metadata: Any, names: tuple[str, ...]) -> str | None:
-    return next((date for name in names if (date := published(first_value(metadata, name)))), None)
+    return next((date for name in names if (date := parse_date(first_value(metadata, name)))), None)
 
 
 def _pdf_warning(metadata: Any, content_type: str | None) -> str | None:

@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 
 from centgate.browser.program import RenderFailed
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured
-from centgate.facts.web import Page, Unread, UnreadReason
+from centgate.facts.web import UnreadPage, UnreadReason, WebPage
 from centgate.pages.kinds import MEDIA_TYPES, Unreadable, Unsupported
-from centgate.pages.reading import Reading, read
+from centgate.pages.reading import ExtractedPage, extract_page
 from centgate.pages.walls import is_challenge
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
-from centgate.safefetch.fetcher import Fetched, FetchFailed
+from centgate.safefetch.fetcher import FetchFailed, FetchResult
 from centgate.sandbox import TaskDied, TaskFailed, TaskTimedOut
 from centgate.settings import Settings
 from centgate.text import clean_line
@@ -58,32 +58,34 @@ class PageReader(Provider):
         self._respects_robots = settings.fetch_robots
 
     @instrumented
-    async def read_page(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every scraper is asked
+    async def read_page(self, url: str, only_main_content: bool) -> WebPage:  # noqa: FBT001 - as every scraper is asked
         """Read one page; NoData if it does not exist, PageUnread if it cannot be read."""
         return await self._read_page(url, only_main_content=only_main_content)
 
     @instrumented
-    async def page_contents(self, urls: Sequence[str], max_characters: int) -> list[Page | Unread]:
+    async def page_contents(self, urls: Sequence[str], max_characters: int) -> list[WebPage | UnreadPage]:
         """Read the main content of several pages concurrently, in the order of `urls`."""
         return list(await asyncio.gather(*map(self._read_or_reason, urls)))
 
-    async def _read_or_reason(self, url: str) -> Page | Unread:
+    async def _read_or_reason(self, url: str) -> WebPage | UnreadPage:
         seconds = self.remaining_seconds * 0.95
         try:
             async with asyncio.timeout(seconds):
                 return await self._read_page(url, only_main_content=True)
         except NoData as no_data:
-            return Unread(url, "not_found", no_data.message)
+            return UnreadPage(url, "not_found", no_data.message)
         except PageUnread as failure:
-            return Unread(url, failure.reason, failure.message)
+            return UnreadPage(url, failure.reason, failure.message)
         except TimeoutError:
-            return Unread(url, "timeout", f"the page at {_host_of(url)} was not read within {seconds:.3g} s")
+            return UnreadPage(
+                url, "timeout", f"the page at {_host_of(url)} was not read within {seconds:.3g} s"
+            )
 
-    async def _read_page(self, url: str, *, only_main_content: bool) -> Page:
+    async def _read_page(self, url: str, *, only_main_content: bool) -> WebPage:
         fetched = await self._fetch(url)
         reading = await self._extract(fetched, only_main_content=only_main_content)
-        if reading.leads_to and not reading.blocked:
-            fetched = await self._fetch(reading.leads_to)
+        if reading.refresh_target and not reading.blocked:
+            fetched = await self._fetch(reading.refresh_target)
             reading = await self._extract(fetched, only_main_content=only_main_content)
         if reading.needs_scripts and not reading.blocked:
             fetched, reading = await self._render(fetched, reading, only_main_content=only_main_content)
@@ -96,12 +98,12 @@ class PageReader(Provider):
             raise self._page_error("failed", f"the page at {_host_of(fetched.url)} has no text{detail}")
         return _build_page(url, fetched, reading)
 
-    async def _fetch(self, url: str) -> Fetched:
+    async def _fetch(self, url: str) -> FetchResult:
         resources = self._server_resources
         seconds = self.remaining_seconds * FETCH_SHARE
         try:
             await self._check_robots(url)
-            fetched = await resources.fetcher.fetch(url, seconds=seconds, types=MEDIA_TYPES)
+            fetched = await resources.fetcher.fetch(url, timeout=seconds, media_types=MEDIA_TYPES)
             if _host_of(fetched.url) != _host_of(url):
                 await self._check_robots(fetched.url)
         except FetchFailed as failure:
@@ -117,10 +119,10 @@ class PageReader(Provider):
         return self.resources
 
     async def _check_robots(self, url: str) -> None:
-        if self._respects_robots and (disallowed := await self._server_resources.robots.ban(url)):
+        if self._respects_robots and (disallowed := await self._server_resources.robots.disallow_reason(url)):
             raise self._page_error(disallowed.reason, f"the page was not fetched: {disallowed.message}")
 
-    def _status_error(self, fetched: Fetched) -> Exception | None:
+    def _status_error(self, fetched: FetchResult) -> Exception | None:
         """Map the status of a failed response to an error; None for success."""
         status, host = fetched.status, _host_of(fetched.url)
         if 200 <= status < 300:
@@ -131,12 +133,12 @@ class PageReader(Provider):
             return self._page_error("blocked", f"{host} refuses the page with status {status}")
         return self._page_error("failed", f"{host} returned status {status} instead of the page")
 
-    async def _extract(self, fetched: Fetched, *, only_main_content: bool) -> Reading:
+    async def _extract(self, fetched: FetchResult, *, only_main_content: bool) -> ExtractedPage:
         run, host = self._server_resources.page_parsers.run_task, _host_of(fetched.url)
         try:
             return await run(
                 READ_SECONDS,
-                read,
+                extract_page,
                 fetched.body,
                 fetched.content_type,
                 fetched.url,
@@ -158,14 +160,14 @@ class PageReader(Provider):
             raise self._page_error("failed", f"the page at {host} could not be parsed") from error
 
     async def _render(
-        self, fetched: Fetched, reading: Reading, *, only_main_content: bool
-    ) -> tuple[Fetched, Reading]:
+        self, fetched: FetchResult, reading: ExtractedPage, *, only_main_content: bool
+    ) -> tuple[FetchResult, ExtractedPage]:
         """Return the page rendered by a browser; if that fails, the page as read, with a warning."""
         renderer = self._server_resources.renderer
         if renderer is None:
             return fetched, reading
         try:
-            page = await renderer.html(fetched.url, self.remaining_seconds * RENDER_SHARE)
+            page = await renderer.render(fetched.url, self.remaining_seconds * RENDER_SHARE)
         except (FetchFailed, RenderFailed) as failure:
             warnings = (*reading.warnings, f"a browser could not read it either: {failure}")
             return fetched, replace(reading, warnings=warnings)
@@ -177,9 +179,9 @@ class PageReader(Provider):
         return PageUnread(self.info.name, reason, message)
 
 
-def _build_page(url: str, fetched: Fetched, reading: Reading) -> Page:
+def _build_page(url: str, fetched: FetchResult, reading: ExtractedPage) -> WebPage:
     metadata = reading.metadata
-    return Page(
+    return WebPage(
         url=url,
         markdown=reading.markdown,
         length=reading.length,

@@ -7,21 +7,21 @@ from typing import Any, cast
 
 from centgate.errors import ProviderRefused
 from centgate.facts.hits import (
-    AUTHOR,
-    DESCRIPTION,
+    MAX_AUTHOR_LENGTH,
+    MAX_DESCRIPTION_LENGTH,
+    MAX_TITLE_LENGTH,
     OPERATORS,
-    TITLE,
-    address,
-    distinct,
-    left_out,
-    line,
-    narrowed,
-    of_kind,
-    published,
-    rows,
-    unaddressed,
+    add_operator,
+    distinct_hits,
+    has_no_urls,
+    is_of_category,
+    omission_warning,
+    parse_date,
+    parse_line,
+    parse_rows,
+    parse_url,
 )
-from centgate.facts.web import Found, Hit
+from centgate.facts.web import Hit, SearchResults
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import as_clean_name, as_list, as_number, get_path
 
@@ -54,7 +54,7 @@ class SearXNG(Provider):
         return () if category is None or category in (*CATEGORIES, *OPERATORS) else ("category",)
 
     @instrumented
-    async def search(self, query: str, limit: int, category: str | None = None) -> Found:
+    async def search(self, query: str, limit: int, category: str | None = None) -> SearchResults:
         """Return at most `limit` pages, of a category if given; empty if nothing matches.
 
         No results while engines did not respond is a failure, since they might have found some. Costs nothing
@@ -64,23 +64,23 @@ class SearXNG(Provider):
             raise self.invalid_response(f"does not support the category '{category}'")
         body = await self._query(_search_params(query, category))
         unresponsive = as_list(body.get("unresponsive_engines"))
-        results = rows(body["results"])
+        results = parse_rows(body["results"])
         parsed = [hit for row in results if (hit := _parse_hit(row))]
-        hits = [hit for hit in parsed if of_kind(hit.url, category)]
+        hits = [hit for hit in parsed if is_of_category(hit.url, category)]
         if unresponsive and not hits:
             raise self.invalid_response(
                 f"found nothing, and {_engine_count(unresponsive)} did not answer: "
                 f"{_engine_names(unresponsive)}"
             )
-        if unaddressed(results):
+        if has_no_urls(results):
             raise self.invalid_response("returned results that cannot be parsed")
         if parsed and not hits:
             raise self.invalid_response(f"ignored the category '{category}': no result belongs to it")
         if unresponsive:
             self.trace.add_warning(f"{self.info.label}: {_engine_count(unresponsive)} did not answer")
-        if warning := left_out(self.info.label, parsed, hits, category):
+        if warning := omission_warning(self.info.label, parsed, hits, category):
             self.trace.add_warning(warning)
-        return Found(distinct(hits, limit))
+        return SearchResults(distinct_hits(hits, limit))
 
     @instrumented
     async def probe(self) -> str:
@@ -120,22 +120,22 @@ class SearXNG(Provider):
 
 def _search_params(query: str, category: str | None) -> dict[str, str]:
     """Return the parameters of a search; the instance's defaults apply for the rest."""
-    params = {"q": narrowed(query, category), "format": "json"}
+    params = {"q": add_operator(query, category), "format": "json"}
     return params | {"categories": CATEGORIES[category]} if category in CATEGORIES else params
 
 
 def _parse_hit(row: Any) -> Hit | None:
     """Parse a result; None without a usable URL."""
-    url = address(get_path(row, "url"))
+    url = parse_url(get_path(row, "url"))
     if url is None:
         return None
     authors = ", ".join(each for each in as_list(get_path(row, "authors")) if isinstance(each, str))
     return Hit(
         url=url,
-        title=line(get_path(row, "title"), TITLE),
-        description=line(get_path(row, "content"), DESCRIPTION),
-        published=published(get_path(row, "publishedDate")),
-        author=line(get_path(row, "author") or authors, AUTHOR),
+        title=parse_line(get_path(row, "title"), MAX_TITLE_LENGTH),
+        description=parse_line(get_path(row, "content"), MAX_DESCRIPTION_LENGTH),
+        published=parse_date(get_path(row, "publishedDate")),
+        author=parse_line(get_path(row, "author") or authors, MAX_AUTHOR_LENGTH),
         score=as_number(get_path(row, "score")),
     )
 

@@ -9,19 +9,25 @@ from centgate.errors import PageUnread, ProviderUnconfigured
 from centgate.facts.web import Hit
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
-from centgate.safefetch.fetcher import Fetched, FetchFailed
+from centgate.safefetch.fetcher import FetchFailed, FetchResult
 from centgate.sandbox import TaskFailed
 from centgate.settings import Settings
-from centgate.sites.gathering import TYPES, Gathering, refusal
-from centgate.sites.mapping import Packed, best, packed, page_part, sitemap_part
-from centgate.sites.site import Entry, address
+from centgate.sites.gathering import SITEMAP_TYPES, SitemapFetcher, status_failure
+from centgate.sites.mapping import (
+    PackedEntries,
+    build_page_part,
+    build_sitemap_part,
+    pack_entries,
+    rank_pages,
+)
+from centgate.sites.site import PageEntry, parse_page_url
 from centgate.text import clean_line
 
 PAGE_BYTES = 2 << 20
 PARSE_SECONDS = 5
 FETCH_SHARE = 0.75
 """Share of the time for fetching; the rest is for ranking the pages."""
-PAGE_TYPES = ("text/html", "application/xhtml+xml", *TYPES)
+PAGE_TYPES = ("text/html", "application/xhtml+xml", *SITEMAP_TYPES)
 """A sitemap or a feed is accepted as the start page too; its entries are returned."""
 
 
@@ -30,7 +36,7 @@ class _StartPage:
     """The requested page, fetched and parsed."""
 
     url: str
-    parts: tuple[Packed, ...]
+    parts: tuple[PackedEntries, ...]
     links: int
     """Number of pages that it links to."""
 
@@ -60,15 +66,15 @@ class SiteMapper(Provider):
         and the site has no sitemap.
         """
         resources = self._server_resources
-        sitemaps = Gathering(
-            resources.fetcher, resources.page_parsers, resources.robots, heeds_bans=self._respects_robots
+        sitemaps = SitemapFetcher(
+            resources.fetcher, resources.page_parsers, resources.robots, obey_robots=self._respects_robots
         )
         seconds = self.remaining_seconds * FETCH_SHARE
         page, _ = await asyncio.gather(
-            self._fetch_page_or_failure(url, seconds), sitemaps.read(url, search or url, seconds)
+            self._fetch_page_or_failure(url, seconds), sitemaps.fetch(url, search or url, seconds)
         )
         page_parts, final_url = (page.parts, page.url) if isinstance(page, _StartPage) else ((), url)
-        hits = await self._rank((*page_parts, *sitemaps.parts), url, final_url, search, limit)
+        hits = await self._rank((*page_parts, *sitemaps.entries), url, final_url, search, limit)
         if not hits:
             raise self._no_pages_error(page, sitemaps)
         self._warn_incomplete(url, page, sitemaps)
@@ -92,22 +98,26 @@ class SiteMapper(Provider):
 
     async def _fetch_page(self, url: str, seconds: float) -> _StartPage:
         resources = self._server_resources
-        if self._respects_robots and (disallowed := await resources.robots.ban(url)):
+        if self._respects_robots and (disallowed := await resources.robots.disallow_reason(url)):
             raise FetchFailed(disallowed.reason, disallowed.message)
-        fetched = await resources.fetcher.fetch(url, seconds=seconds, most_bytes=PAGE_BYTES, types=PAGE_TYPES)
-        if error := refusal(fetched):
+        fetched = await resources.fetcher.fetch(
+            url, timeout=seconds, max_bytes=PAGE_BYTES, media_types=PAGE_TYPES
+        )
+        if error := status_failure(fetched):
             raise error
         return await self._parse_page(fetched)
 
-    async def _parse_page(self, fetched: Fetched) -> _StartPage:
+    async def _parse_page(self, fetched: FetchResult) -> _StartPage:
         """Parse a response: its own URL, and the pages that it links to or lists."""
         run = self._server_resources.page_parsers.run_task
-        own_entry = packed([Entry(fetched.url)])
+        own_entry = pack_entries([PageEntry(fetched.url)])
         try:
             if "html" in (fetched.content_type or "html").lower():
-                part = await run(PARSE_SECONDS, page_part, fetched.body, fetched.content_type, fetched.url)
+                part = await run(
+                    PARSE_SECONDS, build_page_part, fetched.body, fetched.content_type, fetched.url
+                )
             else:
-                part = await run(PARSE_SECONDS, sitemap_part, fetched.body, fetched.url, "")
+                part = await run(PARSE_SECONDS, build_sitemap_part, fetched.body, fetched.url, "")
         except TaskFailed:
             part = None
         return _StartPage(
@@ -115,14 +125,14 @@ class SiteMapper(Provider):
         )
 
     async def _rank(
-        self, parts: tuple[Packed, ...], url: str, final_url: str, search: str | None, limit: int
+        self, parts: tuple[PackedEntries, ...], url: str, final_url: str, search: str | None, limit: int
     ) -> list[Hit]:
         """Rank the pages of all parts; of the first part alone if all are too many."""
         run = self._server_resources.page_parsers.run_task
         for selection in (parts, parts[:1]):
             try:
                 return (
-                    await run(PARSE_SECONDS, best, selection, url, final_url, search, limit)
+                    await run(PARSE_SECONDS, rank_pages, selection, url, final_url, search, limit)
                     if selection
                     else []
                 )
@@ -131,16 +141,16 @@ class SiteMapper(Provider):
                 self.trace.add_warning(f"not all pages of the site could be ranked: {failure}")
         raise self.invalid_response(f"could not rank the site's pages: {cause}")
 
-    def _no_pages_error(self, page: _StartPage | FetchFailed, sitemaps: Gathering) -> Exception:
+    def _no_pages_error(self, page: _StartPage | FetchFailed, sitemaps: SitemapFetcher) -> Exception:
         """Build the error for a site without any page found."""
         reason, message = (
             ("failed", "it lists no page") if isinstance(page, _StartPage) else (page.reason, page.message)
         )
-        if reason == "not_found" and not sitemaps.unread and not sitemaps.late:
+        if reason == "not_found" and not sitemaps.failures and not sitemaps.timed_out:
             return self.no_data("no page at this address, and its site has no sitemap")
         return PageUnread(self.info.name, reason, f"the page was not read: {message}")
 
-    def _warn_incomplete(self, url: str, page: _StartPage | FetchFailed, sitemaps: Gathering) -> None:
+    def _warn_incomplete(self, url: str, page: _StartPage | FetchFailed, sitemaps: SitemapFetcher) -> None:
         """Warn of what is missing in the result."""
         if isinstance(page, FetchFailed):
             self.trace.add_warning(
@@ -150,17 +160,17 @@ class SiteMapper(Provider):
             self.trace.add_warning(
                 f"the address leads to {clean_line(page.url, 200)}, whose site is listed as well"
             )
-        elif not page.links and not sitemaps.parts:
+        elif not page.links and not sitemaps.entries:
             self.trace.add_warning("the page has no links of its own; links created by scripts are missing")
-        if sitemaps.unread:
-            first, cause = next(iter(sitemaps.unread.items()))
-            others = f" (and {len(sitemaps.unread) - 1} more)" if len(sitemaps.unread) > 1 else ""
+        if sitemaps.failures:
+            first, cause = next(iter(sitemaps.failures.items()))
+            others = f" (and {len(sitemaps.failures) - 1} more)" if len(sitemaps.failures) > 1 else ""
             self.trace.add_warning(f"the sitemap {clean_line(first, 200)}{others} was not read: {cause}")
-        if sitemaps.late:
+        if sitemaps.timed_out:
             self.trace.add_warning("there was no time to read all of the site's sitemaps")
-        if sitemaps.left_out:
+        if sitemaps.is_incomplete:
             self.trace.add_warning("the site has more sitemaps than were read")
 
 
 def _host_of(url: str) -> str | None:
-    return site.host if (site := address(url)) else None
+    return site.host if (site := parse_page_url(url)) else None

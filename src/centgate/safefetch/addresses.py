@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
+IpAddress = IPv4Address | IPv6Address
+IpNetwork = IPv4Network | IPv6Network
 
 # The IANA registries of special-purpose addresses (RFC 6890), used as a deny list. Python's own `is_global`
 # accepts multicast, NAT64, 6to4 and others that lead to addresses it would reject.
@@ -49,11 +49,11 @@ _MAPPED = IPv6Network("::ffff:0:0/96")
 class AllowedNetwork:
     """Network that an operator allows; `port` None means the ports of the policy."""
 
-    network: Network
+    network: IpNetwork
     port: int | None
 
 
-def read_address(text: str) -> Address | None:
+def parse_ip_address(text: str) -> IpAddress | None:
     """Parse an IP address, an IPv4-mapped IPv6 address as IPv4; None if invalid.
 
     An address with a zone (`fe80::1%eth0`) gives None: it is only meaningful on this machine.
@@ -67,7 +67,7 @@ def read_address(text: str) -> Address | None:
     return None if address.scope_id else address.ipv4_mapped or address
 
 
-def public(address: Address) -> bool:
+def is_public(address: IpAddress) -> bool:
     """True if an address belongs to the public internet; `address` must not be IPv4-mapped."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NON_PUBLIC_IPV4)
@@ -75,7 +75,7 @@ def public(address: Address) -> bool:
 
 
 @lru_cache(maxsize=16)
-def read_entries(texts: tuple[str, ...]) -> tuple[AllowedNetwork, ...]:
+def parse_allowed_networks(texts: tuple[str, ...]) -> tuple[AllowedNetwork, ...]:
     """Parse the entries of the settings. Raises ValueError with the invalid entry."""
     return tuple(map(_parse_entry, texts))
 
@@ -115,7 +115,7 @@ def _parse_port(text: str) -> int:
     return int(text)
 
 
-def _unmap_network(network: Network) -> Network:
+def _unmap_network(network: IpNetwork) -> IpNetwork:
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
         first = network.network_address.ipv4_mapped
         return IPv4Network(f"{first}/{network.prefixlen - _MAPPED.prefixlen}")

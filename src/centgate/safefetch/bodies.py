@@ -8,18 +8,18 @@ from contextlib import aclosing
 from typing import Literal
 
 from centgate.safefetch.failure import FetchFailed
-from centgate.safefetch.fairness import Fairness
+from centgate.safefetch.fairness import CooperativeScheduler
 
-ACCEPTED = "gzip, deflate"
-CHUNK = 64 * 1024
+ACCEPT_ENCODING = "gzip, deflate"
+CHUNK_BYTES = 64 * 1024
 """Bytes that are inflated before control returns to the event loop."""
 GZIP_WBITS = 31
 """zlib's `wbits` value for the gzip format."""
 GZIP_FIRST_BYTE = 0x1F
 MAX_MEMBERS = 1000
 """Maximum number of gzip members: each costs time, and it may be empty."""
-Coding = Literal["gzip", "deflate"]
-_CODINGS: dict[str, Coding | None] = {
+ContentCoding = Literal["gzip", "deflate"]
+_CODINGS: dict[str, ContentCoding | None] = {
     "": None,
     "identity": None,
     "gzip": "gzip",
@@ -28,7 +28,7 @@ _CODINGS: dict[str, Coding | None] = {
 }
 
 
-def read_coding(header: str, host: str) -> Coding | None:
+def parse_coding(header: str, host: str) -> ContentCoding | None:
     """Return the coding in `Content-Encoding`. Raises FetchFailed for an unrequested or second coding."""
     name = header.strip().lower()
     if name not in _CODINGS:
@@ -36,37 +36,37 @@ def read_coding(header: str, host: str) -> Coding | None:
     return _CODINGS[name]
 
 
-async def gather(
-    pieces: AsyncGenerator[bytes],
-    coding: Coding | None,
-    most_bytes: int,
+async def read_body(
+    chunks: AsyncGenerator[bytes],
+    coding: ContentCoding | None,
+    max_bytes: int,
     *,
-    into: bytearray,
+    buffer: bytearray,
     host: str,
-    fairness: Fairness,
+    scheduler: CooperativeScheduler,
 ) -> None:
     """Read a body into `buffer`, which keeps the bytes read if this raises FetchFailed."""
     inflater = Inflater(coding) if coding else None
     received = 0
     try:
-        async with aclosing(pieces):
-            async for piece in pieces:
+        async with aclosing(chunks):
+            async for piece in chunks:
                 received += len(piece)
-                _check_size(received, most_bytes, host)
-                for part in inflater.inflated(piece) if inflater else (piece,):
-                    into += part
-                    _check_size(len(into), most_bytes, host)
+                _check_size(received, max_bytes, host)
+                for part in inflater.inflate(piece) if inflater else (piece,):
+                    buffer += part
+                    _check_size(len(buffer), max_bytes, host)
                     if inflater:
-                        await fairness.turn()
-        if inflater and received and not inflater.complete:
+                        await scheduler.wait_turn()
+        if inflater and received and not inflater.is_complete:
             raise FetchFailed("failed", f"{host} answered with a truncated compressed body")
     except zlib.error:
         raise FetchFailed("failed", f"{host} answered with a broken compressed body") from None
 
 
-def _check_size(size: int, most_bytes: int, host: str) -> None:
-    if size > most_bytes:
-        raise FetchFailed("too_large", f"{host} answered with more than {_format_size(most_bytes)}")
+def _check_size(size: int, max_bytes: int, host: str) -> None:
+    if size > max_bytes:
+        raise FetchFailed("too_large", f"{host} answered with more than {_format_size(max_bytes)}")
 
 
 def _format_size(size: int) -> str:
@@ -76,23 +76,23 @@ def _format_size(size: int) -> str:
 class Inflater:
     """Decompressor for gzip with several members (RFC 1952), and deflate with or without zlib header."""
 
-    def __init__(self, coding: Coding) -> None:
+    def __init__(self, coding: ContentCoding) -> None:
         self._bits = GZIP_WBITS if coding == "gzip" else 0
         self._stream = zlib.decompressobj(GZIP_WBITS)
         self._members = 1
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """True if the end of the compressed stream was reached."""
         return self._stream.eof
 
-    def inflated(self, data: bytes) -> Iterator[bytes]:
+    def inflate(self, data: bytes) -> Iterator[bytes]:
         """Decompress the next bytes in parts of at most `CHUNK`. Raises zlib.error if they are invalid."""
         while data and self._prepare_member(data):
-            yield self._stream.decompress(data, CHUNK)
+            yield self._stream.decompress(data, CHUNK_BYTES)
             data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
         # zlib may hold back output when a part was full
-        while not self._stream.eof and (rest := self._stream.decompress(b"", CHUNK)):
+        while not self._stream.eof and (rest := self._stream.decompress(b"", CHUNK_BYTES)):
             yield rest
 
     def _prepare_member(self, data: bytes) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import IPv6Address
 
-from centgate.safefetch.addresses import Address, read_address
+from centgate.safefetch.addresses import IpAddress, parse_ip_address
 from centgate.safefetch.failure import FetchFailed
-from centgate.safefetch.policy import Policy
+from centgate.safefetch.policy import FetchPolicy
 from centgate.safefetch.target import Target
 
 CONNECT_SECONDS = 4.0
@@ -25,8 +25,8 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @asynccontextmanager
-async def connected(
-    target: Target, addresses: Sequence[Address], policy: Policy, tls: ssl.SSLContext
+async def open_checked_connection(
+    target: Target, addresses: Sequence[IpAddress], policy: FetchPolicy, tls: ssl.SSLContext
 ) -> AsyncGenerator[Connection]:
     """Connect to the first address that accepts; abort the connection on exit."""
     connection = await _connect_first(target, addresses, policy)
@@ -37,20 +37,22 @@ async def connected(
         writer.transport.abort()
 
 
-async def _connect_first(target: Target, addresses: Sequence[Address], policy: Policy) -> socket.socket:
+async def _connect_first(
+    target: Target, addresses: Sequence[IpAddress], policy: FetchPolicy
+) -> socket.socket:
     for address in addresses[:MAX_ADDRESSES]:
         try:
             return await _connect_checked(address, target, policy)
         except OSError:  # refused, no route, timed out
             continue
-    raise FetchFailed("unreachable", f"{target.shown} could not be reached")
+    raise FetchFailed("unreachable", f"{target.label} could not be reached")
 
 
-async def _connect_checked(address: Address, target: Target, policy: Policy) -> socket.socket:
+async def _connect_checked(address: IpAddress, target: Target, policy: FetchPolicy) -> socket.socket:
     """Return a socket connected to exactly this address, checked before and after connecting."""
-    if not policy.admits(str(address), target.port):
+    if not policy.can_connect(str(address), target.port):
         raise FetchFailed(
-            "blocked_address", f"{target.shown} resolves to an address that must not be fetched"
+            "blocked_address", f"{target.label} resolves to an address that must not be fetched"
         )
     family = socket.AF_INET6 if isinstance(address, IPv6Address) else socket.AF_INET
     connection = socket.socket(family, socket.SOCK_STREAM)
@@ -58,7 +60,7 @@ async def _connect_checked(address: Address, target: Target, policy: Policy) -> 
         connection.settimeout(0)
         async with asyncio.timeout(CONNECT_SECONDS):
             await asyncio.get_running_loop().sock_connect(connection, (str(address), target.port))
-        if read_address(connection.getpeername()[0]) != address:
+        if parse_ip_address(connection.getpeername()[0]) != address:
             raise ConnectionError("connected to another address")
     except BaseException:
         connection.close()
@@ -74,13 +76,13 @@ async def _open_streams(connection: socket.socket, target: Target, tls: ssl.SSLC
             sock=connection, ssl=tls, server_hostname=target.host, limit=BUFFER_BYTES
         )
     except ssl.SSLCertVerificationError as error:
-        message = f"the certificate of {target.shown} is not valid: {error.verify_message.rstrip('.')}"
+        message = f"the certificate of {target.label} is not valid: {error.verify_message.rstrip('.')}"
         raise FetchFailed("tls", message) from None
     except OSError:  # also raised when the connection closes during the handshake
-        raise FetchFailed("tls", f"the TLS handshake with {target.shown} failed") from None
+        raise FetchFailed("tls", f"the TLS handshake with {target.label} failed") from None
 
 
-def tls_context() -> ssl.SSLContext:
+def create_tls_context() -> ssl.SSLContext:
     """Create a TLS context: system CAs, host names checked, HTTP/1.1 only."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])

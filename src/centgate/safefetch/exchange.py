@@ -12,7 +12,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from centgate.safefetch.connecting import Connection
 from centgate.safefetch.failure import FetchFailed
-from centgate.safefetch.fairness import Fairness
+from centgate.safefetch.fairness import CooperativeScheduler
 from centgate.safefetch.target import Target
 
 READ_BYTES = 16 * 1024
@@ -43,17 +43,17 @@ class Headers(Mapping[str, str]):
         return len(self._fields)
 
 
-class Exchange:
+class HttpExchange:
     """One request and its response: first the head, then the body in chunks."""
 
-    def __init__(self, target: Target, connection: Connection, fairness: Fairness) -> None:
-        self._target, self._host = target, target.shown
+    def __init__(self, target: Target, connection: Connection, scheduler: CooperativeScheduler) -> None:
+        self._target, self._host = target, target.label
         self._reader, self._writer = connection
-        self._fairness = fairness
+        self._scheduler = scheduler
         self._response = _ResponseParser()
         self._read = 0
 
-    async def ask(self, fields: Mapping[str, str]) -> None:
+    async def send_request(self, fields: Mapping[str, str]) -> None:
         """Send the request and read the head of the response."""
         lines = [f"GET {self._target.path} HTTP/1.1", f"Host: {self._target.authority}"]
         lines += [f"{name}: {value}" for name, value in fields.items()]
@@ -79,7 +79,7 @@ class Exchange:
     def _overhead(self) -> int:
         return self._read - self._response.received
 
-    async def pieces(self) -> AsyncGenerator[bytes]:
+    async def iter_body(self) -> AsyncGenerator[bytes]:
         """Yield the body without chunk framing, still content-coded."""
         while True:
             if chunk := self._response.take_body():
@@ -100,7 +100,7 @@ class Exchange:
         except OSError:
             raise FetchFailed("unreachable", f"{self._host} broke the connection") from None
         self._read += len(data)
-        await self._fairness.turn()
+        await self._scheduler.wait_turn()
         try:
             self._response.feed(data)
         except (HttpParserError, HttpParserUpgrade):

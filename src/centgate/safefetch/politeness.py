@@ -9,38 +9,38 @@ from dataclasses import dataclass, field
 
 from centgate.safefetch.failure import FetchFailed
 
-PER_HOST = 2
+MAX_PER_HOST = 2
 """Maximum concurrent connections to one host."""
-WAITING = 8
+MAX_WAITING = 8
 """Maximum fetches waiting for one host."""
-IN_ALL = 64
+MAX_TOTAL = 64
 """Maximum concurrent connections to all hosts."""
 
 
 @dataclass(slots=True)
 class _HostState:
-    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PER_HOST))
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PER_HOST))
     users: int = 0
     """Running and waiting fetches; a host without any is removed."""
 
 
-class Politeness:
+class HostLimiter:
     """Limiter of concurrent connections."""
 
     def __init__(self) -> None:
         self._hosts: dict[str, _HostState] = {}
-        self._total_slots = asyncio.Semaphore(IN_ALL)
+        self._total_slots = asyncio.Semaphore(MAX_TOTAL)
 
     @property
-    def hosts(self) -> int:
+    def active_hosts(self) -> int:
         """Number of hosts with running or waiting fetches."""
         return len(self._hosts)
 
     @asynccontextmanager
-    async def turn(self, host: str, *, label: str) -> AsyncGenerator[None]:
+    async def acquire_slot(self, host: str, *, label: str) -> AsyncGenerator[None]:
         """Hold a connection slot of a host. Raises FetchFailed if too many fetches wait already."""
         state = self._hosts.get(host) or _HostState()
-        if state.users >= PER_HOST + WAITING:
+        if state.users >= MAX_PER_HOST + MAX_WAITING:
             raise FetchFailed("failed", f"too many concurrent requests for {label}")
         self._hosts[host] = state
         state.users += 1

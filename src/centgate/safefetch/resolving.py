@@ -7,18 +7,18 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from centgate.safefetch.addresses import Address, read_address
+from centgate.safefetch.addresses import IpAddress, parse_ip_address
 from centgate.safefetch.failure import FetchFailed
-from centgate.safefetch.policy import Policy
+from centgate.safefetch.policy import FetchPolicy
 from centgate.safefetch.target import Target
 
-Resolve = Callable[[str], Awaitable[Sequence[str]]]
+ResolveFunction = Callable[[str], Awaitable[Sequence[str]]]
 """Function that returns all IP addresses of a host name, as text."""
 LOOKUP_SECONDS = 3.0
 MAX_THREADS = 16
 
 
-class Resolver:
+class DnsResolver:
     """Client of the system's resolver. Lookups cannot be cancelled, so the threads bound those that hang."""
 
     def __init__(self) -> None:
@@ -40,34 +40,34 @@ def _lookup_host(host: str) -> list[str]:
     return [str(sockaddr[0]) for *_, sockaddr in entries]
 
 
-async def admitted(target: Target, policy: Policy, resolve: Resolve) -> list[Address]:
+async def resolve_allowed(target: Target, policy: FetchPolicy, resolve: ResolveFunction) -> list[IpAddress]:
     """Return the addresses of a target. Raises FetchFailed if any of them must not be fetched."""
     if target.address is not None:
         addresses = [target.address]
     else:
-        addresses = [read_address(text) for text in await _resolve_name(target, resolve)]
-    allowed = [each for each in addresses if each is not None and policy.admits(str(each), target.port)]
+        addresses = [parse_ip_address(text) for text in await _resolve_name(target, resolve)]
+    allowed = [each for each in addresses if each is not None and policy.can_connect(str(each), target.port)]
     if len(allowed) < len(addresses):
         raise FetchFailed(
-            "blocked_address", f"{target.shown} resolves to an address that must not be fetched"
+            "blocked_address", f"{target.label} resolves to an address that must not be fetched"
         )
     return allowed
 
 
-async def _resolve_name(target: Target, resolve: Resolve) -> Sequence[str]:
+async def _resolve_name(target: Target, resolve: ResolveFunction) -> Sequence[str]:
     try:
         async with asyncio.timeout(LOOKUP_SECONDS):
             addresses = await resolve(target.host)
     except TimeoutError:
         raise FetchFailed(
-            "dns", f"{target.shown} could not be resolved within {LOOKUP_SECONDS:g} s"
+            "dns", f"{target.label} could not be resolved within {LOOKUP_SECONDS:g} s"
         ) from None
     except socket.gaierror as error:
         unknown = error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
         problem = "does not exist in the DNS" if unknown else "could not be resolved"
-        raise FetchFailed("dns", f"{target.shown} {problem}") from None
+        raise FetchFailed("dns", f"{target.label} {problem}") from None
     except (OSError, UnicodeError):
-        raise FetchFailed("dns", f"{target.shown} could not be resolved") from None
+        raise FetchFailed("dns", f"{target.label} could not be resolved") from None
     if not addresses:
-        raise FetchFailed("dns", f"{target.shown} has no address")
+        raise FetchFailed("dns", f"{target.label} has no address")
     return addresses

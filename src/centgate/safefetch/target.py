@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ada_url import URL
 
-from centgate.safefetch.addresses import Address, read_address
+from centgate.safefetch.addresses import IpAddress, parse_ip_address
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_LABEL_LENGTH = 100
@@ -23,17 +23,17 @@ class Target:
     url: str
     """Canonical, without its fragment."""
     scheme: str
-    credentials: bool
+    has_credentials: bool
     host: str
     """In lower case, without brackets around IPv6 and without a final dot."""
-    address: Address | None
+    address: IpAddress | None
     """The host if it is an IP address; None for a name."""
     port: int
     path: str
     """Including the query."""
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """Host for messages, shortened if it is long."""
         return (
             self.host if len(self.host) <= MAX_LABEL_LENGTH else self.host[: MAX_LABEL_LENGTH - 1] + "\u2026"
@@ -46,17 +46,17 @@ class Target:
         return host if DEFAULT_PORTS.get(self.scheme) == self.port else f"{host}:{self.port}"
 
     @property
-    def proper_name(self) -> bool:
+    def is_dns_name(self) -> bool:
         """True if the host is a valid DNS name: the URL Standard allows more."""
         return _DNS_NAME.fullmatch(self.host) is not None
 
     @property
-    def private_name(self) -> bool:
+    def is_private_name(self) -> bool:
         """True if the host is a name of private networks."""
         return _PRIVATE_NAME.fullmatch(self.host) is not None
 
 
-def read_target(url: str, base: str | None = None) -> Target | None:
+def parse_target(url: str, base: str | None = None) -> Target | None:
     """Parse a URL, resolved against `base`; None if it is invalid."""
     try:
         parsed = URL(url, base)
@@ -68,9 +68,9 @@ def read_target(url: str, base: str | None = None) -> Target | None:
     return Target(
         url=parsed.href,
         scheme=scheme,
-        credentials=bool(parsed.username or parsed.password),
+        has_credentials=bool(parsed.username or parsed.password),
         host=literal.removesuffix("."),
-        address=read_address(literal),
+        address=parse_ip_address(literal),
         port=int(parsed.port or DEFAULT_PORTS.get(scheme, 0)),
         path=parsed.pathname + parsed.search,
     )

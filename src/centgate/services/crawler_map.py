@@ -13,7 +13,7 @@ from centgate.providers.sitemapper import SiteMapper
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
-from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, Link, WebUrl
+from centgate.web import NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link, WebUrl
 
 MAX_LINKS = 100
 
@@ -62,8 +62,8 @@ class SiteLinks(Data):
         ]
     ),
     refused_options=RefusedOptions(
-        names=MODES
-        | SCRAPING
+        names=UPSTREAM_MODES
+        | SCRAPING_OPTIONS
         | {
             "allowExternalLinks",
             "allowSubdomains",
@@ -93,4 +93,4 @@ async def crawler_map(
     """
     words = (request.search or "").strip() or None
     hits = await first_of(firecrawl.site_links, sitemapper.site_links)(request.url, words, MAX_LINKS)
-    return SiteLinks(links=[Link.of(hit) for hit in hits[:MAX_LINKS]])
+    return SiteLinks(links=[Link.from_hit(hit) for hit in hits[:MAX_LINKS]])

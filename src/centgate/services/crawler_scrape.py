@@ -6,15 +6,15 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from centgate.facts.web import Page
-from centgate.pages.cutting import cut
+from centgate.facts.web import WebPage
+from centgate.pages.cutting import truncate
 from centgate.provider import Leg
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
-from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, UNTRUSTED, WebUrl
+from centgate.web import NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UNTRUSTED, UPSTREAM_MODES, WebUrl
 
 MAX_CHARACTERS = 20_000
 
@@ -103,7 +103,7 @@ class ScrapedPage(Data):
         ),
     ),
     refused_options=RefusedOptions(
-        names=MODES | SCRAPING | {"highlights", "scrapeOptions"},
+        names=UPSTREAM_MODES | SCRAPING_OPTIONS | {"highlights", "scrapeOptions"},
         values={"formats": frozenset({"markdown"})},
     ),
 )
@@ -118,11 +118,11 @@ async def crawler_scrape(
     page = await first_of(firecrawl.scrape, pagereader.read_page)(request.url, request.only_main_content)
     for warning in page.warnings:
         pagereader.trace.add_warning(warning)
-    markdown, truncated = cut(page.markdown, MAX_CHARACTERS)
+    markdown, truncated = truncate(page.markdown, MAX_CHARACTERS)
     return ScrapedPage(markdown=markdown, metadata=_build_metadata(page, truncated=truncated))
 
 
-def _build_metadata(page: Page, *, truncated: bool) -> PageMetadata:
+def _build_metadata(page: WebPage, *, truncated: bool) -> PageMetadata:
     return PageMetadata(
         title=page.title,
         description=page.description,

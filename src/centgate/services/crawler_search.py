@@ -13,7 +13,7 @@ from centgate.providers.searxng import SearXNG
 from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
-from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, SOMETHING, Link
+from centgate.web import NON_BLANK, NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link
 
 
 class CrawlerSearch(StrictRequest):
@@ -22,7 +22,7 @@ class CrawlerSearch(StrictRequest):
     query: str = Field(
         min_length=2,
         max_length=500,
-        pattern=SOMETHING,
+        pattern=NON_BLANK,
         description="The query, as for a search engine.",
     )
     limit: int = Field(5, ge=1, le=10, description="Maximum number of results.")
@@ -57,8 +57,8 @@ class SearchLinks(Data):
         ]
     ),
     refused_options=RefusedOptions(
-        names=MODES
-        | SCRAPING
+        names=UPSTREAM_MODES
+        | SCRAPING_OPTIONS
         | {
             "categories",
             "country",
@@ -83,4 +83,4 @@ async def crawler_search(
     to crawler-scrape.
     """
     result = await first_of(firecrawl.search, searxng.search, brave.search)(request.query, request.limit)
-    return SearchLinks(results=[Link.of(hit) for hit in result.hits[: request.limit]])
+    return SearchLinks(results=[Link.from_hit(hit) for hit in result.hits[: request.limit]])

@@ -14,7 +14,7 @@ from centgate.providers.packagedocs import PackageDocs
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
-from centgate.web import MODES, NOT_INSTRUCTIONS, UNTRUSTED
+from centgate.web import NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
 
 Topic = Annotated[
     str, Field(max_length=200, description="The topic to read about; if left out, the library in general.")
@@ -76,7 +76,7 @@ class Docs(Data):
             )
         ]
     ),
-    refused_options=RefusedOptions(names=MODES),
+    refused_options=RefusedOptions(names=UPSTREAM_MODES),
 )
 async def libdocs_query_docs(
     request: LibdocsQueryDocs, context7: Leg[Context7], packagedocs: Leg[PackageDocs]

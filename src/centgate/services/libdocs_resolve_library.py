@@ -13,7 +13,7 @@ from centgate.providers.packagedocs import PackageDocs
 from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
-from centgate.web import MODES, NOT_INSTRUCTIONS, SOMETHING, UNTRUSTED
+from centgate.web import NON_BLANK, NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
 
 MAX_LIBRARIES = 5
 
@@ -24,7 +24,7 @@ class LibdocsResolveLibrary(StrictRequest):
     library_name: str = Field(
         min_length=1,
         max_length=200,
-        pattern=SOMETHING,
+        pattern=NON_BLANK,
         description="The library's name, as users write it.",
     )
 
@@ -77,7 +77,7 @@ class Libraries(Data):
             )
         ]
     ),
-    refused_options=RefusedOptions(names=MODES),
+    refused_options=RefusedOptions(names=UPSTREAM_MODES),
 )
 async def libdocs_resolve_library(
     request: LibdocsResolveLibrary, context7: Leg[Context7], packagedocs: Leg[PackageDocs]

@@ -7,15 +7,15 @@ from datetime import timedelta
 from pydantic import Field
 
 from centgate.errors import PageUnread
-from centgate.facts.web import Page, Unread, UnreadReason
-from centgate.pages.cutting import cut
+from centgate.facts.web import UnreadPage, UnreadReason, WebPage
+from centgate.pages.cutting import truncate
 from centgate.provider import Leg, Provider
 from centgate.providers.exa import Exa
 from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import attempt, first_of
-from centgate.web import MODES, NOT_INSTRUCTIONS, READING, UNTRUSTED, WebUrl
+from centgate.web import NOT_INSTRUCTIONS, READING_OPTIONS, UNTRUSTED, UPSTREAM_MODES, WebUrl
 
 MAX_CHARACTERS = 10_000
 """Most characters of one page's text; five such pages are about 12,000 tokens."""
@@ -92,8 +92,8 @@ class NeuralwebPages(Data):
         ]
     ),
     refused_options=RefusedOptions(
-        names=MODES
-        | READING
+        names=UPSTREAM_MODES
+        | READING_OPTIONS
         | {"filterEmptyResults", "ids", "objective", "outputSchema", "systemPrompt", "text"}
     ),
 )
@@ -109,12 +109,12 @@ async def neuralweb_contents(
     pages = await first_of(exa.page_contents, pagereader.page_contents)(urls, MAX_CHARACTERS)
     if _has_answered(exa):
         pages = await _retry_unread(pages, pagereader)
-    unread = [page for page in pages if isinstance(page, Unread)]
+    unread = [page for page in pages if isinstance(page, UnreadPage)]
     if len(unread) == len(pages):
         raise _no_page_read(unread, exa if _has_answered(exa) else pagereader)
     contents = {page.url: _build_contents(page) for page in pages}
     for page in pages:
-        for warning in page.warnings if isinstance(page, Page) else ():
+        for warning in page.warnings if isinstance(page, WebPage) else ():
             exa.trace.add_warning(f"{page.url}: {warning}")
     return NeuralwebPages(pages=[contents[url] for url in request.urls])
 
@@ -124,13 +124,15 @@ def _has_answered(provider: Provider) -> bool:
     return provider.trace.providers.get(provider.info.name, {}).get("status") == "ok"
 
 
-async def _retry_unread(pages: list[Page | Unread], pagereader: PageReader) -> list[Page | Unread]:
+async def _retry_unread(
+    pages: list[WebPage | UnreadPage], pagereader: PageReader
+) -> list[WebPage | UnreadPage]:
     """Retry the pages that could not be read with the built-in reader."""
-    missing = [page.url for page in pages if isinstance(page, Unread)]
+    missing = [page.url for page in pages if isinstance(page, UnreadPage)]
     results = await attempt(pagereader.page_contents, missing, MAX_CHARACTERS) if missing else []
     if not isinstance(results, list):
         return pages
-    read = {page.url: page for page in results if isinstance(page, Page)}
+    read = {page.url: page for page in results if isinstance(page, WebPage)}
     if read:
         pagereader.trace.add_warning(
             f"a fallback source was used: {pagereader.info.label} read {len(read)} of the {len(missing)} "
@@ -139,17 +141,17 @@ async def _retry_unread(pages: list[Page | Unread], pagereader: PageReader) -> l
     return [read.get(page.url, page) for page in pages]
 
 
-def _no_page_read(unread: list[Unread], provider: Provider) -> PageUnread:
+def _no_page_read(unread: list[UnreadPage], provider: Provider) -> PageUnread:
     """Build the error for a request of which no page could be read."""
     details = "; ".join(f"{page.url}: {page.message}" for page in unread)
     return PageUnread(provider.info.name, unread[0].reason, f"none of the pages could be read: {details}")
 
 
-def _build_contents(page: Page | Unread) -> PageContents:
-    if isinstance(page, Unread):
+def _build_contents(page: WebPage | UnreadPage) -> PageContents:
+    if isinstance(page, UnreadPage):
         error = PageError(reason=page.reason, message=page.message)
         return PageContents(url=page.url, title=None, text=None, length=None, truncated=False, error=error)
-    text, is_cut = cut(page.markdown, MAX_CHARACTERS)
+    text, is_cut = truncate(page.markdown, MAX_CHARACTERS)
     truncated = is_cut or page.length is None
     return PageContents(
         url=page.url, title=page.title, text=text, length=page.length, truncated=truncated, error=None

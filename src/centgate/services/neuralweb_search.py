@@ -15,7 +15,15 @@ from centgate.providers.searxng import SearXNG
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
-from centgate.web import FILTERS, MODES, NOT_INSTRUCTIONS, READING, SOMETHING, UNTRUSTED, Link
+from centgate.web import (
+    NON_BLANK,
+    NOT_INSTRUCTIONS,
+    READING_OPTIONS,
+    SEARCH_FILTERS,
+    UNTRUSTED,
+    UPSTREAM_MODES,
+    Link,
+)
 
 Category = Annotated[
     Literal["company", "news", "research paper", "github", "pdf"],
@@ -29,7 +37,7 @@ class NeuralwebSearch(StrictRequest):
     query: str = Field(
         min_length=2,
         max_length=500,
-        pattern=SOMETHING,
+        pattern=NON_BLANK,
         description="The query, as a phrase or a question.",
     )
     num_results: int = Field(5, ge=1, le=10, description="Maximum number of results.")
@@ -86,9 +94,9 @@ class NeuralwebResults(Data):
         resolved_search_type="auto",
     ),
     refused_options=RefusedOptions(
-        names=MODES
-        | READING
-        | FILTERS
+        names=UPSTREAM_MODES
+        | READING_OPTIONS
+        | SEARCH_FILTERS
         | {
             "additionalQueries",
             "contents",

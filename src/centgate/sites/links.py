@@ -10,10 +10,10 @@ from itertools import islice
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
 
-from centgate.pages.decoding import decoded
-from centgate.sites.site import LONGEST_URL, Entry, joined
+from centgate.pages.decoding import decode_text
+from centgate.sites.site import MAX_URL_LENGTH, PageEntry, join_url
 
-MOST_LINKS = 5000
+MAX_LINKS = 5000
 MAX_TEXT_LENGTH = 1000
 _GENERIC_NAME = re.compile(
     r"(?:\W|\d)*|https?://.*|skip to .*"
@@ -28,11 +28,11 @@ _GENERIC_NAME = re.compile(
 class PageLinks:
     """Entry of one page, and of the pages it links to, in document order with repetitions."""
 
-    page: Entry
-    links: tuple[Entry, ...] = ()
+    page: PageEntry
+    links: tuple[PageEntry, ...] = ()
 
 
-def links(body: bytes, content_type: str | None, url: str) -> PageLinks:
+def extract_links(body: bytes, content_type: str | None, url: str) -> PageLinks:
     """Return the http and https links of a page, absolute, with their text as `title`.
 
     `url` is the page's URL after redirects; its `base` element applies. Links that a page's scripts would add
@@ -40,28 +40,28 @@ def links(body: bytes, content_type: str | None, url: str) -> PageLinks:
     """
     root = _parse_tree(body, content_type)
     if root is None:
-        return PageLinks(Entry(url))
+        return PageLinks(PageEntry(url))
     base = next(
         (
-            joined(url, element.get("href", "").strip())
+            join_url(url, element.get("href", "").strip())
             for element in root.iter("base")
             if element.get("href")
         ),
         url,
     )
     entries = (_read_link(anchor, base or url) for anchor in root.iter("a", "area"))
-    return PageLinks(_read_page_entry(root, url), tuple(islice(filter(None, entries), MOST_LINKS)))
+    return PageLinks(_read_page_entry(root, url), tuple(islice(filter(None, entries), MAX_LINKS)))
 
 
 def _parse_tree(body: bytes, content_type: str | None) -> Element | None:
-    text = decoded(body, content_type).replace("\0", "")
+    text = decode_text(body, content_type).replace("\0", "")
     try:
         return etree.fromstring(text.encode(), etree.HTMLParser(encoding="utf-8", huge_tree=False))
     except etree.XMLSyntaxError:
         return None  # the document is empty
 
 
-def _read_page_entry(root: Element, url: str) -> Entry:
+def _read_page_entry(root: Element, url: str) -> PageEntry:
     titles = (_element_text(title) for title in root.iter("title"))
     metas = {
         (meta.get("name") or meta.get("property") or "").lower(): meta.get("content", "")[
@@ -70,15 +70,15 @@ def _read_page_entry(root: Element, url: str) -> Entry:
         for meta in islice(root.iter("meta"), 200)
     }
     title = next(filter(None, titles), None) or metas.get("og:title")
-    return Entry(url, title or None, metas.get("description") or metas.get("og:description") or None)
+    return PageEntry(url, title or None, metas.get("description") or metas.get("og:description") or None)
 
 
-def _read_link(anchor: Element, base: str) -> Entry | None:
+def _read_link(anchor: Element, base: str) -> PageEntry | None:
     href = anchor.get("href", "").strip()
-    if not href or href.startswith("#") or len(href) > LONGEST_URL:
+    if not href or href.startswith("#") or len(href) > MAX_URL_LENGTH:
         return None
-    url = joined(base, href)
-    return Entry(url, _link_name(anchor)) if url and url.startswith(("http://", "https://")) else None
+    url = join_url(base, href)
+    return PageEntry(url, _link_name(anchor)) if url and url.startswith(("http://", "https://")) else None
 
 
 def _link_name(anchor: Element) -> str | None:

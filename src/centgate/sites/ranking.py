@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from centgate.sites.site import Address
+from centgate.sites.site import PageUrl
 
 MAX_TERMS = 16
 MAX_TOKENS = 40
@@ -31,19 +31,19 @@ _STOP_WORDS = frozenset(
 )
 
 
-def tokens(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """Split a text into words in lower case; `camelCase` and `kebab-case` are split as well."""
     return [word.lower() for word in _TOKEN.findall(_HUMP.sub(" ", text))]
 
 
-def words_of(address: Address, title: str | None) -> list[str]:
+def page_words(url: PageUrl, title: str | None) -> list[str]:
     """Return the searchable words of a page."""
-    path = unquote(address.path) if "%" in address.path else address.path
-    query = unquote(address.query)
-    return tokens(f"{path} {query} {title or ''}")[:MAX_TOKENS]
+    path = unquote(url.path) if "%" in url.path else url.path
+    query = unquote(url.query)
+    return tokenize(f"{path} {query} {title or ''}")[:MAX_TOKENS]
 
 
-def relevance(search: str, documents: Sequence[Sequence[str]]) -> list[float]:
+def score_relevance(search: str, documents: Sequence[Sequence[str]]) -> list[float]:
     """Return the BM25 score of each document, given as its words, for a search; 0 without a match."""
     terms = _search_terms(search)
     matches = _match_words(terms, {word for document in documents for word in document})
@@ -63,16 +63,16 @@ def relevance(search: str, documents: Sequence[Sequence[str]]) -> list[float]:
     ]
 
 
-def place(address: Address, requested: Address) -> tuple[int, int]:
+def site_position(url: PageUrl, requested: PageUrl) -> tuple[int, int]:
     """Return a sort key by place in the site: pages below the requested one first, then by depth."""
-    segments, folder = address.segments, _folder_segments(requested)
+    segments, folder = url.segments, _folder_segments(requested)
     shared = next((n for n, (a, b) in enumerate(zip(segments, folder, strict=False)) if a != b), None)
     if shared is None:
         shared = min(len(segments), len(folder))
-    return -shared, len(segments) + bool(address.query)
+    return -shared, len(segments) + bool(url.query)
 
 
-def _folder_segments(requested: Address) -> list[str]:
+def _folder_segments(requested: PageUrl) -> list[str]:
     """Return the path segments of a page's subtree: a file belongs to its folder."""
     segments = requested.segments
     return (
@@ -82,7 +82,7 @@ def _folder_segments(requested: Address) -> list[str]:
 
 def _search_terms(search: str) -> list[str]:
     """Return the terms of a search; stop words only if there are no other words."""
-    words = list(dict.fromkeys(tokens(search)))
+    words = list(dict.fromkeys(tokenize(search)))
     return ([word for word in words if word not in _STOP_WORDS] or words)[:MAX_TERMS]
 
 

@@ -15,22 +15,22 @@ from protego import Protego
 from centgate.facts.web import UnreadReason
 from centgate.safefetch.fetcher import Fetcher, FetchFailed
 from centgate.sandbox import Sandbox, TaskFailed
-from centgate.sites.site import address, joined
+from centgate.sites.site import join_url, parse_page_url
 
-MOST_BYTES = 500 << 10
+MAX_BYTES = 500 << 10
 """Bytes read of a robots.txt: the minimum that RFC 9309, 2.5, requires."""
 CACHE_BYTES = 16 << 20
 CACHE_SECONDS = 600
 FAILED_SECONDS = 15
 FETCH_SECONDS = 5
 MATCH_SECONDS = 3
-MOST_SITEMAPS = 50
+MAX_SITEMAPS = 50
 _UNREACHED_REASONS = frozenset[UnreadReason]({"dns", "blocked_address", "tls", "unreachable"})
 _UNAVAILABLE_REASONS = frozenset[UnreadReason]({"unsupported", "too_large"})
 
 
 @dataclass(frozen=True, slots=True)
-class Ban:
+class Disallowed:
     """Reason not to fetch a page; `message` is a clause that names the host."""
 
     reason: UnreadReason
@@ -42,7 +42,7 @@ class _RobotsFile:
     """Cached robots.txt of one origin, or the reason why the whole origin is disallowed."""
 
     text: bytes = b""
-    disallowed: Ban | None = None
+    disallowed: Disallowed | None = None
     ttl: float = CACHE_SECONDS
 
     @property
@@ -68,36 +68,36 @@ class Robots:
         )
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def allows(self, url: str) -> bool:
+    async def can_fetch(self, url: str) -> bool:
         """True if a page may be fetched."""
-        return await self.ban(url) is None
+        return await self.disallow_reason(url) is None
 
-    async def ban(self, url: str) -> Ban | None:
+    async def disallow_reason(self, url: str) -> Disallowed | None:
         """Return the reason not to fetch a page; None if it may be fetched."""
         origin, host = _split_origin(url)
         rules = await self._load_rules(origin)
         if rules.disallowed or not rules.text:
             return rules.disallowed
         try:
-            if await self._sandbox.run_task(MATCH_SECONDS, permits, rules.text, self._token, url):
+            if await self._sandbox.run_task(MATCH_SECONDS, is_allowed, rules.text, self._token, url):
                 return None
         except TaskFailed:
-            disallowed = Ban(
+            disallowed = Disallowed(
                 "robots",
                 f"the rules in robots.txt of {host} could not be evaluated, so nothing there is read",
             )
             self._cache[origin] = _RobotsFile(disallowed=disallowed, ttl=FAILED_SECONDS)
             return disallowed
-        return Ban("robots", f"robots.txt of {host} does not allow it")
+        return Disallowed("robots", f"robots.txt of {host} does not allow it")
 
-    async def sitemaps(self, url: str) -> list[str]:
+    async def list_sitemaps(self, url: str) -> list[str]:
         """Return the sitemaps that robots.txt names, as absolute URLs; empty if it cannot be read."""
         origin, _ = _split_origin(url)
         rules = await self._load_rules(origin)
         if not rules.text:
             return []
         try:
-            return await self._sandbox.run_task(MATCH_SECONDS, named_sitemaps, rules.text, origin)
+            return await self._sandbox.run_task(MATCH_SECONDS, parse_sitemap_lines, rules.text, origin)
         except TaskFailed:
             return []
 
@@ -112,33 +112,33 @@ class Robots:
     async def _fetch_rules(self, origin: str) -> _RobotsFile:
         host = urlsplit(origin).netloc
         try:
-            answer = await self._fetcher.fetch(f"{origin}/robots.txt", seconds=FETCH_SECONDS)
+            answer = await self._fetcher.fetch(f"{origin}/robots.txt", timeout=FETCH_SECONDS)
         except FetchFailed as failure:
             if failure.reason in _UNAVAILABLE_REASONS:
                 return _RobotsFile()
             message = f"robots.txt of {host} could not be read ({failure.message}), so nothing there is"
             is_unreached = failure.reason in _UNREACHED_REASONS
             return _RobotsFile(
-                disallowed=None if is_unreached else Ban(failure.reason, message), ttl=FAILED_SECONDS
+                disallowed=None if is_unreached else Disallowed(failure.reason, message), ttl=FAILED_SECONDS
             )
         if answer.status >= 500:
             message = (
                 f"robots.txt of {host} was answered with status {answer.status}, so nothing there is read"
             )
-            return _RobotsFile(disallowed=Ban("robots", message), ttl=FAILED_SECONDS)
+            return _RobotsFile(disallowed=Disallowed("robots", message), ttl=FAILED_SECONDS)
         return _RobotsFile(_truncate_lines(answer.body) if 200 <= answer.status < 300 else b"")
 
 
-def permits(text: bytes, token: str, url: str) -> bool:
+def is_allowed(text: bytes, token: str, url: str) -> bool:
     """True if the rules allow a robot to fetch a page."""
     return Protego.parse(_decode(text)).can_fetch(url, token)
 
 
-def named_sitemaps(text: bytes, origin: str) -> list[str]:
+def parse_sitemap_lines(text: bytes, origin: str) -> list[str]:
     """Return the http and https URLs of the `Sitemap` lines without duplicates."""
-    urls = (joined(f"{origin}/", each) for each in Protego.parse(_decode(text)).sitemaps)
-    sitemaps = dict.fromkeys(each for each in urls if each and address(each))
-    return list(sitemaps)[:MOST_SITEMAPS]
+    urls = (join_url(f"{origin}/", each) for each in Protego.parse(_decode(text)).sitemaps)
+    sitemaps = dict.fromkeys(each for each in urls if each and parse_page_url(each))
+    return list(sitemaps)[:MAX_SITEMAPS]
 
 
 def _decode(text: bytes) -> str:
@@ -147,7 +147,7 @@ def _decode(text: bytes) -> str:
 
 def _truncate_lines(text: bytes) -> bytes:
     """Truncate a long file after its last complete line."""
-    return text if len(text) <= MOST_BYTES else text[: text.rfind(b"\n", 0, MOST_BYTES) + 1]
+    return text if len(text) <= MAX_BYTES else text[: text.rfind(b"\n", 0, MAX_BYTES) + 1]
 
 
 def _split_origin(url: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import ada_url
 
-LONGEST_URL = 2048
+MAX_URL_LENGTH = 2048
 _HTTP_URL = re.compile(r"https?://([^/?#@]+)(/[^?#]*)(?:\?([^#]*))?(?:#.*)?")
 _TRACKING_KEY = re.compile(
     r"utm_\w*|gclid|gclsrc|dclid|gbraid|wbraid|fbclid|msclkid|yclid|twclid|ttclid|li_fat_id|igshid"
@@ -22,7 +22,7 @@ _ASSET_EXTENSION = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PageEntry:
     """Page named by a link, a sitemap or a feed; None if the source does not state it."""
 
     url: str
@@ -31,7 +31,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class PageUrl:
     """URL normalised by the URL Standard, without fragment and tracking parameters."""
 
     url: str
@@ -56,9 +56,9 @@ class Address:
         return not _ASSET_EXTENSION.fullmatch(self.path, max(0, self.path.rfind(".")))
 
 
-def address(url: str) -> Address | None:
+def parse_page_url(url: str) -> PageUrl | None:
     """Parse a page's URL; None unless it is http or https, short enough and without credentials."""
-    if len(url) > LONGEST_URL:
+    if len(url) > MAX_URL_LENGTH:
         return None
     try:
         parts = _HTTP_URL.fullmatch(ada_url.normalize_url(url))
@@ -69,15 +69,15 @@ def address(url: str) -> Address | None:
     host, path, query = parts[1], parts[2], _strip_tracking(parts[3] or "")
     normalized = f"{parts[0].partition('://')[0]}://{host}{path}" + (f"?{query}" if query else "")
     return (
-        Address(normalized, host.removeprefix("www."), path, query)
-        if len(normalized) <= LONGEST_URL
+        PageUrl(normalized, host.removeprefix("www."), path, query)
+        if len(normalized) <= MAX_URL_LENGTH
         else None
     )
 
 
-def joined(base: str, url: str) -> str | None:
+def join_url(base: str, url: str) -> str | None:
     """Resolve a URL that may be relative; None if it is invalid."""
-    if len(url) > LONGEST_URL:
+    if len(url) > MAX_URL_LENGTH:
         return None
     try:
         return ada_url.join_url(base, url)

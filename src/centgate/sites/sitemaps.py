@@ -19,11 +19,11 @@ from typing import Any
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
 
-from centgate.sites.site import LONGEST_URL, Entry, joined
+from centgate.sites.site import MAX_URL_LENGTH, PageEntry, join_url
 
-MOST_BYTES = 5 << 20
+MAX_BYTES = 5 << 20
 """Maximum decoded size of one sitemap; the protocol allows ten times as much."""
-MOST_ENTRIES = 50_000
+MAX_ENTRIES = 50_000
 """Limit of the protocol for one file."""
 MAX_TITLE_LENGTH = 1000
 MAX_SUMMARY_LENGTH = 4000
@@ -35,19 +35,19 @@ _TAG = re.compile(r"<[^<>]*>")
 class Sitemap:
     """Content of one file: pages, or further sitemaps."""
 
-    pages: tuple[Entry, ...] = ()
-    further: tuple[str, ...] = ()
+    pages: tuple[PageEntry, ...] = ()
+    child_sitemaps: tuple[str, ...] = ()
 
 
-def parse(body: bytes, url: str) -> Sitemap | None:
+def parse_sitemap(body: bytes, url: str) -> Sitemap | None:
     """Parse a body as a sitemap; None if it is not one.
 
     `url` is its own URL, which relative ones are resolved against. The form is detected from the body alone:
     servers send sitemaps with any content type. A damaged or too long body gives its first entries.
     """
     if body.startswith(b"\x1f\x8b"):
-        body = inflated(body)
-    body = (body if len(body) <= MOST_BYTES else _drop_partial_end(body[:MOST_BYTES])).lstrip(
+        body = inflate_gzip(body)
+    body = (body if len(body) <= MAX_BYTES else _drop_partial_end(body[:MAX_BYTES])).lstrip(
         b"\xef\xbb\xbf \t\r\n"
     )
     if not body.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
@@ -56,12 +56,12 @@ def parse(body: bytes, url: str) -> Sitemap | None:
     return None if root is None else _read_root(root, url)
 
 
-def inflated(body: bytes) -> bytes:
+def inflate_gzip(body: bytes) -> bytes:
     """Decompress a gzip file, up to `MAX_BYTES` or the first damage."""
     output = io.BytesIO()
     with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
         try:
-            while (remaining := MOST_BYTES - output.tell()) > 0:
+            while (remaining := MAX_BYTES - output.tell()) > 0:
                 if not (chunk := file.read1(remaining)):
                     return output.getvalue()
                 output.write(chunk)
@@ -78,8 +78,10 @@ def _drop_partial_end(body: bytes) -> bytes:
 def _parse_text(body: bytes) -> Sitemap | None:
     """Parse a list of URLs, one per line."""
     lines = (line.strip() for line in body.decode("utf-8", "replace").splitlines())
-    urls = (line for line in lines if line.startswith(("http://", "https://")) and len(line) <= LONGEST_URL)
-    pages = tuple(map(Entry, islice(urls, MOST_ENTRIES)))
+    urls = (
+        line for line in lines if line.startswith(("http://", "https://")) and len(line) <= MAX_URL_LENGTH
+    )
+    pages = tuple(map(PageEntry, islice(urls, MAX_ENTRIES)))
     return Sitemap(pages) if pages else None
 
 
@@ -112,10 +114,10 @@ def _create_parser(*, recover: bool) -> etree.XMLParser:
 def _read_root(root: Element, url: str) -> Sitemap | None:
     match _local_name(root):
         case "urlset":
-            return Sitemap(_absolute_entries((Entry(loc) for loc in _iter_locations(root, "url")), url))
+            return Sitemap(_absolute_entries((PageEntry(loc) for loc in _iter_locations(root, "url")), url))
         case "sitemapindex":
-            children = (joined(url, loc) for loc in _iter_locations(root, "sitemap"))
-            return Sitemap(further=tuple(islice(filter(None, children), MOST_ENTRIES)))
+            children = (join_url(url, loc) for loc in _iter_locations(root, "sitemap"))
+            return Sitemap(child_sitemaps=tuple(islice(filter(None, children), MAX_ENTRIES)))
         case "rss":
             channels = _children_named(root, "channel")
             return Sitemap(
@@ -129,16 +131,16 @@ def _read_root(root: Element, url: str) -> Sitemap | None:
             return None
 
 
-def _absolute_entries(entries: Iterable[Entry], base: str) -> tuple[Entry, ...]:
+def _absolute_entries(entries: Iterable[PageEntry], base: str) -> tuple[PageEntry, ...]:
     """Return the entries with absolute URLs, up to the limit."""
-    return tuple(islice(filter(None, (_resolve_entry(each, base) for each in entries)), MOST_ENTRIES))
+    return tuple(islice(filter(None, (_resolve_entry(each, base) for each in entries)), MAX_ENTRIES))
 
 
-def _resolve_entry(entry: Entry, base: str) -> Entry | None:
+def _resolve_entry(entry: PageEntry, base: str) -> PageEntry | None:
     if entry.url.startswith(("http://", "https://")):
-        return entry if len(entry.url) <= LONGEST_URL else None
-    url = joined(base, entry.url)
-    return Entry(url, entry.title, entry.description) if url else None
+        return entry if len(entry.url) <= MAX_URL_LENGTH else None
+    url = join_url(base, entry.url)
+    return PageEntry(url, entry.title, entry.description) if url else None
 
 
 def _iter_locations(root: Element, kind: str) -> Iterator[str]:
@@ -148,27 +150,27 @@ def _iter_locations(root: Element, kind: str) -> Iterator[str]:
             yield loc
 
 
-def _iter_rss_items(parent: Element) -> Iterator[Entry]:
+def _iter_rss_items(parent: Element) -> Iterator[PageEntry]:
     """Yield the items of an RSS channel; a `guid` is a link unless its `isPermaLink` is false."""
     for item in _children_named(parent, "item"):
         permalinks = [each for each in _children_named(item, "guid") if each.get("isPermaLink") != "false"]
         link = _child_text(item, "link") or next((each.text for each in permalinks), None)
         if link:
-            yield Entry(
+            yield PageEntry(
                 link.strip(),
                 _strip_html(_child_text(item, "title"), MAX_TITLE_LENGTH),
                 _read_summary(item, "description"),
             )
 
 
-def _iter_atom_entries(feed: Element) -> Iterator[Entry]:
+def _iter_atom_entries(feed: Element) -> Iterator[PageEntry]:
     """Yield the entries of an Atom feed, RFC 4287: a link without a `rel` is the page itself."""
     for entry in _children_named(feed, "entry"):
         links = [
             each for each in _children_named(entry, "link") if each.get("rel", "alternate") == "alternate"
         ]
         if links and (link := links[0].get("href")):
-            yield Entry(
+            yield PageEntry(
                 link.strip(),
                 _strip_html(_child_text(entry, "title"), MAX_TITLE_LENGTH),
                 _read_summary(entry, "summary"),
