@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from centgate.errors import ProviderTimeout
-from centgate.facts.libraries import Snippet
+from centgate.facts.libraries import DocSnippet
 from centgate.log import configure_logging
 from centgate.provider import RequestTrace
 from centgate.providers.packagedocs import PackageDocs
@@ -258,7 +258,7 @@ async def build_index(packagedocs: PackageDocs, library_id: str) -> None:
 
 async def ask_question(packagedocs: PackageDocs, library_id: str, question: str, expected: str) -> Answer:
     times: list[float] = []
-    snippets: list[Snippet] = []
+    snippets: list[DocSnippet] = []
     for _ in range(REPEATS):
         start = time.perf_counter()
         snippets = await packagedocs.bind(RequestTrace()).query_docs(library_id, question, BUDGET)

@@ -26,10 +26,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from centgate.phishing.address import UnreadableAddress, read_address
-from centgate.phishing.detector import Detector, Verdict
-from centgate.phishing.rules import Rules
-from centgate.phishing.snapshot import Snapshot, load, packed, shipped, snapshot_of
+from centgate.phishing.address import InvalidAddress, parse_address
+from centgate.phishing.detector import PhishingDetector, PhishingVerdict
+from centgate.phishing.rules import PhishingRules
+from centgate.phishing.snapshot import Snapshot, load_shipped, load_snapshot, make_snapshot, pack_snapshot
 
 SEED: Final = 20260822
 LINES: Final = 100_000
@@ -87,7 +87,7 @@ def main() -> None:
         problem = install_reference(folder)
         if problem:
             console.print(f"reference skipped: {problem}")
-        small = shipped()
+        small = load_shipped()
         for title, snapshot, slice_length in (
             ("the shipped list", small, LINES),
             ("the big list", enlarge_list(small, BIG), ON_THE_BIG_LIST),
@@ -99,7 +99,7 @@ def measure_list(
     console: Console, title: str, snapshot: Snapshot, folder: Path, *, reference_count: int
 ) -> None:
     hosts = make_addresses(snapshot.rules)
-    detector = Detector(snapshot.rules)
+    detector = PhishingDetector(snapshot.rules)
     by_host = measure(match_hosts, detector, hosts)
     by_url = measure(read_and_match, detector, [f"https://{host}/path" for host in hosts])
     reference = run_reference(folder, snapshot.rules, hosts[:reference_count]) if reference_count else None
@@ -130,7 +130,7 @@ def install_reference(folder: Path) -> str | None:
     return f"npm could not install {REFERENCE}: {result.stderr.strip()}" if result.returncode else None
 
 
-def run_reference(folder: Path, rules: Rules, hosts: Sequence[str]) -> Measurement:
+def run_reference(folder: Path, rules: PhishingRules, hosts: Sequence[str]) -> Measurement:
     config = {
         "whitelist": rules.allowlist,
         "blacklist": rules.blocklist,
@@ -147,7 +147,7 @@ def run_reference(folder: Path, rules: Rules, hosts: Sequence[str]) -> Measureme
 
 
 def measure(
-    check: Callable[[Detector, Sequence[str]], None], detector: Detector, texts: Sequence[str]
+    check: Callable[[PhishingDetector, Sequence[str]], None], detector: PhishingDetector, texts: Sequence[str]
 ) -> Measurement:
     """Return the median rate of three passes."""
     rates: list[float] = []
@@ -159,29 +159,29 @@ def measure(
     return Measurement(sorted(rates)[1], [as_reference_verdict(check_text(detector, text)) for text in texts])
 
 
-def match_hosts(detector: Detector, hosts: Sequence[str]) -> None:
+def match_hosts(detector: PhishingDetector, hosts: Sequence[str]) -> None:
     """Check hosts as the reference does: without parsing, except for the dot that may end them."""
     for host in hosts:
         detector.check_domain(host.removesuffix("."))
 
 
-def read_and_match(detector: Detector, texts: Sequence[str]) -> None:
+def read_and_match(detector: PhishingDetector, texts: Sequence[str]) -> None:
     """Check texts as a request does: parse each like a browser, then check it."""
     for text in texts:
         try:
-            detector.check(read_address(text))
-        except UnreadableAddress:
+            detector.check(parse_address(text))
+        except InvalidAddress:
             continue
 
 
-def check_text(detector: Detector, text: str) -> Verdict | None:
+def check_text(detector: PhishingDetector, text: str) -> PhishingVerdict | None:
     try:
-        return detector.check(read_address(text))
-    except UnreadableAddress:
+        return detector.check(parse_address(text))
+    except InvalidAddress:
         return None
 
 
-def as_reference_verdict(verdict: Verdict | None) -> list[str | None]:
+def as_reference_verdict(verdict: PhishingVerdict | None) -> list[str | None]:
     """Return a verdict in the reference's format, which names a match only for lookalikes."""
     if verdict is None:
         return ["refused", None]
@@ -198,7 +198,7 @@ def compare_verdicts(reference: Measurement, ours: Measurement) -> str:
 
 def measure_loading(snapshot: Snapshot, folder: Path) -> str:
     path = folder / "list.xz"
-    path.write_bytes(packed(snapshot))
+    path.write_bytes(pack_snapshot(snapshot))
     result = subprocess.run(
         [sys.executable, __file__, "--load", str(path)], capture_output=True, text=True, check=True
     )
@@ -209,11 +209,11 @@ def measure_loading(snapshot: Snapshot, folder: Path) -> str:
 
 def report_loading(path: Path) -> None:
     before, start = resident_kilobytes(), time.perf_counter()
-    detector = Detector(load(path).rules)
+    detector = PhishingDetector(load_snapshot(path).rules)
     seconds = time.perf_counter() - start
     gc.collect()
     sys.stdout.write(f"{seconds} {resident_kilobytes() - before}\n")
-    detector.check(read_address("example.com"))
+    detector.check(parse_address("example.com"))
 
 
 def resident_kilobytes() -> int:
@@ -230,8 +230,8 @@ def enlarge_list(snapshot: Snapshot, size: int) -> Snapshot:
     while len(names) < size - len(snapshot.rules.allowlist):
         names[generate_name(chance)] = None
     rules = snapshot.rules
-    return snapshot_of(
-        Rules(
+    return make_snapshot(
+        PhishingRules(
             rules.allowlist, tuple(names), rules.fuzzylist, tolerance=rules.tolerance, version=rules.version
         ),
         source="generated",
@@ -239,7 +239,7 @@ def enlarge_list(snapshot: Snapshot, size: int) -> Snapshot:
     )
 
 
-def make_addresses(rules: Rules) -> list[str]:
+def make_addresses(rules: PhishingRules) -> list[str]:
     """Return addresses: half of them listed names and their subdomains, a third generated, the rest
     lookalikes.
     """
@@ -247,7 +247,7 @@ def make_addresses(rules: Rules) -> list[str]:
     return [make_address(chance, rules) for _ in range(LINES)]
 
 
-def make_address(chance: random.Random, rules: Rules) -> str:
+def make_address(chance: random.Random, rules: PhishingRules) -> str:
     kind = chance.random()
     if kind < 0.5:
         return pick_entry(chance, rules)
@@ -256,7 +256,7 @@ def make_address(chance: random.Random, rules: Rules) -> str:
     return make_lookalike(chance, rules)
 
 
-def pick_entry(chance: random.Random, rules: Rules) -> str:
+def pick_entry(chance: random.Random, rules: PhishingRules) -> str:
     name = chance.choice(rules.blocklist if chance.random() < 0.9 else rules.allowlist)
     shape = chance.random()
     if shape < 0.5:
@@ -274,7 +274,7 @@ def generate_name(chance: random.Random) -> str:
     return f"{name}.{chance.choice(ENDINGS)}"
 
 
-def make_lookalike(chance: random.Random, rules: Rules) -> str:
+def make_lookalike(chance: random.Random, rules: PhishingRules) -> str:
     protected = rules.fuzzylist if chance.random() < 0.8 else rules.allowlist
     stem, _, ending = chance.choice(protected).rpartition(".")
     for _ in range(chance.randint(1, 3)):

@@ -14,7 +14,7 @@ from buyer import ApiFactory, Buyer
 from certificates import Authority
 from databases import Postgres, Redis, postgres_server, redis_server
 from facilitators import StubFacilitator, build_settings, open_stub_facilitators
-from node_packages import installed
+from node_packages import install_packages
 from small_site import OpenReader, open_reader
 from standins import FakeUpstreams, fake_upstreams, recordings
 
@@ -187,7 +187,7 @@ def replayed() -> Generator[str]:
 @pytest.fixture(scope="session")
 def npm_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the packages of `tests/npm` installed; skips where there is no npm."""
-    return installed(tmp_path_factory, "npm", (Path(__file__).parent / "npm").glob("*.json"), "ci")
+    return install_packages(tmp_path_factory, "npm", (Path(__file__).parent / "npm").glob("*.json"), "ci")
 
 
 @pytest.fixture(scope="session")

@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 INSTALL_TIMEOUT = 240
-SURROUNDINGS = dict(os.environ)
+ORIGINAL_ENVIRONMENT = dict(os.environ)
 """The environment before any test: packages come from the Internet, with its certificate authorities."""
 QUIET_OPTIONS = ("--no-audit", "--no-fund", "--ignore-scripts")
 
 
-def installed(factory: pytest.TempPathFactory, name: str, files: Iterable[Path], *command: str) -> Path:
+def install_packages(
+    factory: pytest.TempPathFactory, name: str, files: Iterable[Path], *command: str
+) -> Path:
     """Return a folder of these files with the packages that `npm <command>` installs beside them.
 
     Folders of the same name share the packages. Skips the test if they cannot be installed.
@@ -49,7 +51,7 @@ def _install(command: list[str], source: Path, shared: Path) -> str:
     result = subprocess.run(
         command,
         cwd=shared,
-        env=SURROUNDINGS,
+        env=ORIGINAL_ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=INSTALL_TIMEOUT,

@@ -25,15 +25,15 @@ class PackageRegistry:
     """Responds like PyPI and npm, with the packages that were published to it."""
 
     url: str = ""
-    asked: list[str] = field(default_factory=list[str])
+    requested_paths: list[str] = field(default_factory=list[str])
     """The requested paths."""
     status: int | None = None
     """Status of every response while the registry is down."""
-    released: threading.Event = field(default_factory=threading.Event)
+    archives_released: threading.Event = field(default_factory=threading.Event)
     """Archives are sent once it is set."""
     bodies: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
-    def python(
+    def publish_python(
         self, name: str, version: str, files: Files | None, *, releases: int = 40, **more: Any
     ) -> dict[str, Any]:
         """Publish a source distribution, or a release without files; `more` are members of `info`."""
@@ -41,8 +41,8 @@ class PackageRegistry:
         if files is not None:
             root = f"{name}-{version}"
             uploads = [
-                self.upload(
-                    f"{root}.tar.gz", tarred({f"{root}/{path}": each for path, each in files.items()})
+                self.add_upload(
+                    f"{root}.tar.gz", make_tar({f"{root}/{path}": each for path, each in files.items()})
                 )
             ]
         info: dict[str, Any] = {
@@ -60,7 +60,7 @@ class PackageRegistry:
         self.bodies[f"/pypi/{name.lower()}/json"] = json.dumps(body).encode()
         return body
 
-    def upload(self, filename: str, content: bytes, **more: Any) -> dict[str, Any]:
+    def add_upload(self, filename: str, content: bytes, **more: Any) -> dict[str, Any]:
         """Return a file entry as PyPI lists it; the file is stored under its digest."""
         digest = hashlib.blake2b(content, digest_size=32).hexdigest()
         path = f"/packages/{digest[:2]}/{digest[2:4]}/{digest[4:]}/{filename}"
@@ -76,7 +76,7 @@ class PackageRegistry:
             **more,
         }
 
-    def javascript(
+    def publish_javascript(
         self, name: str, version: str, files: Files, *, releases: int = 40, **more: Any
     ) -> dict[str, Any]:
         """Publish a package as the latest; `more` are members of its `package.json`."""
@@ -87,7 +87,7 @@ class PackageRegistry:
             "repository": {"type": "git", "url": f"git+https://github.com/{name.lstrip('@')}.git"},
             **more,
         }
-        content = tarred({f"package/{path}": each for path, each in files.items()})
+        content = make_tar({f"package/{path}": each for path, each in files.items()})
         path = f"/{name}/-/{name.rsplit('/', 1)[-1]}-{version}.tgz"
         self.bodies[path] = content
         digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
@@ -103,12 +103,12 @@ class PackageRegistry:
         self.bodies[f"/{name}"] = json.dumps(listing).encode()
         return body
 
-    def count(self, ending: str) -> int:
+    def count_requests(self, ending: str) -> int:
         """Return the number of requests for paths with this ending."""
-        return sum(path.endswith(ending) for path in self.asked)
+        return sum(path.endswith(ending) for path in self.requested_paths)
 
 
-def tarred(files: Files) -> bytes:
+def make_tar(files: Files) -> bytes:
     """Return a gzipped tar."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
@@ -120,7 +120,7 @@ def tarred(files: Files) -> bytes:
     return gzip.compress(buffer.getvalue(), mtime=0)
 
 
-def zipped(files: Files) -> bytes:
+def make_zip(files: Files) -> bytes:
     """Return a zip file, which is also the format of wheels."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -130,17 +130,17 @@ def zipped(files: Files) -> bytes:
 
 
 @contextmanager
-def package_registry(host: str = "127.0.0.1") -> Generator[PackageRegistry]:
+def run_package_registry(host: str = "127.0.0.1") -> Generator[PackageRegistry]:
     """Run a registry on a loopback port."""
     registry = PackageRegistry()
-    registry.released.set()
+    registry.archives_released.set()
     server = _Server((host, 0), _handler(registry))
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     registry.url = f"http://{host}:{server.server_address[1]}"
     try:
         yield registry
     finally:
-        registry.released.set()
+        registry.archives_released.set()
         server.shutdown()
         server.server_close()
 
@@ -159,9 +159,9 @@ def _handler(registry: PackageRegistry) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             path = unquote(self.path)
-            registry.asked.append(path)
+            registry.requested_paths.append(path)
             if path.endswith((".tgz", ".tar.gz", ".whl")):
-                registry.released.wait(30)
+                registry.archives_released.wait(30)
             if registry.status:
                 self._send(registry.status, b"<html>down</html>")
             elif path in registry.bodies:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_packages import installed
+from node_packages import install_packages
 from pydantic import BaseModel
 from requests import Session
 from starlette.applications import Starlette
@@ -111,7 +111,7 @@ def _dump(answer: BaseModel) -> dict[str, Any]:
 def install_typescript_packages(factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the TypeScript SDK and the facilitator's program; skips where there is no npm."""
     files = (_PROGRAMS / "facilitator.mjs", *_PROGRAMS.glob("*.json"))
-    return installed(factory, "clients", files, "ci")
+    return install_packages(factory, "clients", files, "ci")
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 from centgate.body import parse_request
 from centgate.catalog import all_services
 from centgate.errors import InvalidRequest, UnsupportedOptions
-from centgate.phishing.address import UnreadableAddress, read_address
+from centgate.phishing.address import InvalidAddress, parse_address
 from centgate.schema import iterate_objects
 from centgate.service import AnyService
 from centgate.web import validate_web_url
@@ -38,8 +38,8 @@ FORMATS = FormatChecker(formats=())
 @FORMATS.checks("web-address")
 def _opens_in_a_browser(text: object) -> bool:
     try:
-        read_address(str(text))
-    except UnreadableAddress:
+        parse_address(str(text))
+    except InvalidAddress:
         return False
     return True
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from centgate import tokens
-from centgate.facts.libraries import Snippet
+from centgate.facts.libraries import DocSnippet
 
 PASSAGES = {
     "prose": (
@@ -111,15 +111,15 @@ PASSAGES = {
 """Passages, each with its tokens in the vocabulary o200k_base."""
 
 
-def snippet(tokens: int, title: str = "") -> Snippet:
-    return Snippet(title or str(tokens), None, None, None, "text", tokens)
+def snippet(tokens: int, title: str = "") -> DocSnippet:
+    return DocSnippet(title or str(tokens), None, None, None, "text", tokens)
 
 
 @pytest.mark.parametrize("kind", PASSAGES)
 def test_a_passage_is_counted_close_to_the_vocabulary(kind: str) -> None:
     true, text = PASSAGES[kind]
 
-    counted = tokens.count(text)
+    counted = tokens.count_tokens(text)
 
     assert 0.85 * true <= counted <= 1.45 * true
 
@@ -128,32 +128,32 @@ def test_a_passage_is_counted_close_to_the_vocabulary(kind: str) -> None:
 def test_english_and_code_are_rather_counted_too_high(kind: str) -> None:
     true, text = PASSAGES[kind]
 
-    counted = tokens.count(text)
+    counted = tokens.count_tokens(text)
 
     assert true <= counted <= 1.25 * true
 
 
 def test_nothing_has_no_tokens() -> None:
-    assert tokens.count("") == 0
+    assert tokens.count_tokens("") == 0
 
 
 @pytest.mark.parametrize("text", ["a", " ", "\n", ".", "7", "\u6f22", "\U0001f389", "\ud800", "\0", "\u0301"])
 def test_any_character_is_at_least_one_token(text: str) -> None:
-    assert tokens.count(text) >= 1
+    assert tokens.count_tokens(text) >= 1
 
 
 @given(st.text(max_size=200))
 def test_any_text_has_a_count_that_its_bytes_bound(text: str) -> None:
-    counted = tokens.count(text)
+    counted = tokens.count_tokens(text)
 
     assert bool(text) <= counted <= 4 * len(text.encode()) + 2
 
 
 @given(st.text(max_size=100), st.text(max_size=100))
 def test_a_longer_text_has_no_fewer_tokens_but_for_how_it_is_cut(start: str, end: str) -> None:
-    whole = tokens.count(start + "\n\n" + end)
+    whole = tokens.count_tokens(start + "\n\n" + end)
 
-    assert whole >= 0.7 * tokens.count(start) - 2
+    assert whole >= 0.7 * tokens.count_tokens(start) - 2
 
 
 @pytest.mark.parametrize(
@@ -171,14 +171,14 @@ def test_a_longer_text_has_no_fewer_tokens_but_for_how_it_is_cut(start: str, end
 def test_a_long_run_is_counted_in_no_time(text: str) -> None:
     began = time.monotonic()
 
-    counted = tokens.count(text)
+    counted = tokens.count_tokens(text)
 
     assert counted > 1
     assert time.monotonic() - began < 5
 
 
 def test_a_snippet_counts_its_title_its_text_and_its_code() -> None:
-    parts = [tokens.count(each) for each in ("Open a client", "Use it twice.", "client = Client()")]
+    parts = [tokens.count_tokens(each) for each in ("Open a client", "Use it twice.", "client = Client()")]
 
     whole = tokens.snippet_tokens("client = Client()", "Use it twice.", "Open a client")
 
@@ -202,7 +202,7 @@ def test_a_snippet_counts_its_title_its_text_and_its_code() -> None:
 def test_whole_snippets_are_kept_in_order_while_they_fit(
     sizes: list[int], budget: int, kept: list[int]
 ) -> None:
-    fitting = tokens.fitting([snippet(size) for size in sizes], budget)
+    fitting = tokens.select_fitting([snippet(size) for size in sizes], budget)
 
     assert [each.tokens for each in fitting] == kept
 
@@ -213,7 +213,7 @@ def test_what_fits_is_never_more_than_the_budget_and_nothing_small_is_lost(
 ) -> None:
     listed = [snippet(size, str(place)) for place, size in enumerate(sizes)]
 
-    fitting = tokens.fitting(listed, budget)
+    fitting = tokens.select_fitting(listed, budget)
 
     spent = sum(each.tokens for each in fitting)
     assert spent <= budget
@@ -222,4 +222,4 @@ def test_what_fits_is_never_more_than_the_budget_and_nothing_small_is_lost(
 
 
 def test_the_rule_has_a_name() -> None:
-    assert tokens.NAME == "centgate-tokens-1"
+    assert tokens.RULE_NAME == "centgate-tokens-1"

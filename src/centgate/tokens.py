@@ -16,9 +16,9 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Sequence
 
-from centgate.facts.libraries import Snippet
+from centgate.facts.libraries import DocSnippet
 
-NAME = "centgate-tokens-1"
+RULE_NAME = "centgate-tokens-1"
 """Name of the rule. Another rule, or other weights, must get another name."""
 MARGIN = 1.05
 """Factor above the measured cost, so that a budget is kept rather than exceeded."""
@@ -86,7 +86,7 @@ _WEIGHTS = [weight for _, weight in _SCRIPTS]
 _ACCENTED = re.compile("[\xc0-\u024f]")
 
 
-def count(text: str) -> int:
+def count_tokens(text: str) -> int:
     """Return the estimated number of tokens in a text, by the rule `centgate-tokens-1`."""
     pieces = Counter(_PIECE.findall(text))
     tokens = sum(_piece_tokens(piece) * times for piece, times in pieces.items())
@@ -95,14 +95,14 @@ def count(text: str) -> int:
 
 def snippet_tokens(code: str | None, text: str | None, title: str | None = None) -> int:
     """Return the tokens of a snippet: its title, text and code together."""
-    return count("\n".join(part for part in (title, text, code) if part))
+    return count_tokens("\n".join(part for part in (title, text, code) if part))
 
 
-def fitting(snippets: Sequence[Snippet], budget: int) -> list[Snippet]:
+def select_fitting(snippets: Sequence[DocSnippet], budget: int) -> list[DocSnippet]:
     """Return the snippets that fit the budget together, whole and in order. Snippets that are too long are
     skipped.
     """
-    selected: list[Snippet] = []
+    selected: list[DocSnippet] = []
     for snippet in snippets:
         if snippet.tokens <= budget:
             budget -= snippet.tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from node_packages import installed
+from node_packages import install_packages
 
 HERE = Path(__file__).parent
 
@@ -14,4 +14,4 @@ HERE = Path(__file__).parent
 def npm_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with the JavaScript programs and the official packages that they use."""
     files = (*HERE.glob("*.mjs"), *HERE.glob("*.json"))
-    return installed(tmp_path_factory, "clients", files, "ci")
+    return install_packages(tmp_path_factory, "clients", files, "ci")

@@ -25,8 +25,8 @@ from centgate.devchain.serving import serve_app
 from centgate.doctor.check import Finding, run_checks
 from centgate.doctor.checks import select_checks
 from centgate.doctor.deployment import open_context
-from centgate.phishing.rules import Rules
-from centgate.phishing.snapshot import packed, snapshot_of
+from centgate.phishing.rules import PhishingRules
+from centgate.phishing.snapshot import make_snapshot, pack_snapshot
 from centgate.providers.rpc import PUBLIC_NODES
 from centgate.settings import ProviderSettings, Settings
 
@@ -120,9 +120,9 @@ def _chain_id_handler(chain: int) -> ResponseFunction:
 
 def write_phishing_list(folder: Path, day: str | None) -> Path:
     """Write a phishing list with a date."""
-    rules = Rules((), ("phishing.example",), (), tolerance=1, name="test", version="1")
+    rules = PhishingRules((), ("phishing.example",), (), tolerance=1, name="test", version="1")
     path = folder / "list.xz"
-    path.write_bytes(packed(snapshot_of(rules, source="test", date=day)))
+    path.write_bytes(pack_snapshot(make_snapshot(rules, source="test", date=day)))
     return path
 
 

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from buyer import ApiFactory, Buyer, pay, sign_payment
 from jsonschema import Draft202012Validator
-from node_packages import SURROUNDINGS
+from node_packages import ORIGINAL_ENVIRONMENT
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from centgate.catalog import all_services
@@ -327,14 +327,14 @@ def test_the_document_passes_the_recommended_ruleset_of_redocly(
     quiet = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true", "NO_COLOR": "1"}
     redocly = ["npx", "--yes", REDOCLY]
     if subprocess.run(
-        [*redocly, "--version"], cwd=tmp_path, env=SURROUNDINGS, capture_output=True, check=False
+        [*redocly, "--version"], cwd=tmp_path, env=ORIGINAL_ENVIRONMENT, capture_output=True, check=False
     ).returncode:
         pytest.skip(f"{REDOCLY} cannot be had here")
 
     lint = subprocess.run(
         [*redocly, "lint", "--extends", "recommended", "openapi.json"],
         cwd=tmp_path,
-        env={**SURROUNDINGS, **quiet},
+        env={**ORIGINAL_ENVIRONMENT, **quiet},
         capture_output=True,
         text=True,
         check=False,

@@ -16,19 +16,19 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from package_registry import tarred, zipped
+from package_registry import make_tar, make_zip
 
 from centgate.libdocs.archives import (
-    LARGEST_KEPT,
-    LARGEST_UNPACKED,
-    LONGEST_FILE,
-    MOST_MEMBERS,
+    MAX_DOCUMENT_BYTES,
+    MAX_FILE_BYTES,
+    MAX_MEMBERS,
+    MAX_UNPACKED_BYTES,
     BadArchive,
-    read,
-    safe,
+    is_safe_path,
+    read_archive,
 )
 from centgate.libdocs.packages import Archive, ArchiveKind
-from centgate.libdocs.selection import LONGEST_TEXT
+from centgate.libdocs.selection import MAX_TEXT_LENGTH
 
 README = "quill-1.0/README.md"
 BLOCK = tarfile.BLOCKSIZE
@@ -42,7 +42,7 @@ def archive(content: bytes, kind: ArchiveKind = "sdist", shown_at: str | None = 
 
 def paths(content: bytes, kind: ArchiveKind = "sdist") -> list[str]:
     """Return the paths of the documents in an archive."""
-    return [document.path for document in read(content, archive(content, kind)).documents]
+    return [document.path for document in read_archive(content, archive(content, kind)).documents]
 
 
 def make_header(name: str, size: int, kind: bytes = tarfile.REGTYPE, link: str = "") -> bytes:
@@ -63,7 +63,7 @@ def make_member(name: str, body: bytes = b"text that is read") -> bytes:
 
 
 def test_a_source_is_read_from_below_its_root() -> None:
-    content = tarred(
+    content = make_tar(
         {
             README: "# Quill",
             "quill-1.0/docs/guide/pens.rst": "Pens\n====",
@@ -72,7 +72,9 @@ def test_a_source_is_read_from_below_its_root() -> None:
         }
     )
 
-    found = read(content, archive(content, shown_at="https://shown.example/quill-1.0.tar.gz/")).documents
+    found = read_archive(
+        content, archive(content, shown_at="https://shown.example/quill-1.0.tar.gz/")
+    ).documents
 
     assert [(each.path, each.kind) for each in found] == [
         ("README.md", "markdown"),
@@ -84,7 +86,7 @@ def test_a_source_is_read_from_below_its_root() -> None:
 
 
 def test_a_javascript_package_is_read_from_below_its_root() -> None:
-    content = tarred(
+    content = make_tar(
         {
             "package/Readme.md": "# Quill",
             "package/index.d.ts": "export function dip(): void;",
@@ -96,7 +98,7 @@ def test_a_javascript_package_is_read_from_below_its_root() -> None:
         }
     )
 
-    found = read(content, archive(content, "npm", "https://unpkg.com/quill@1.0.0/")).documents
+    found = read_archive(content, archive(content, "npm", "https://unpkg.com/quill@1.0.0/")).documents
 
     assert [each.path for each in found] == ["Readme.md", "docs/pens.md", "examples/dip.js", "index.d.ts"]
     assert found[1].source_url == "https://unpkg.com/quill@1.0.0/docs/pens.md"
@@ -107,9 +109,9 @@ def test_a_wheel_without_a_readme_is_introduced_by_its_metadata() -> None:
         "Metadata-Version: 2.4\nName: quill\nDescription-Content-Type: text/markdown\n\n"
         "# Quill\n\nPens for people who write letters.\n"
     )
-    content = zipped({"quill/pen.py": "def dip(): ...", "quill-1.0.dist-info/METADATA": metadata})
+    content = make_zip({"quill/pen.py": "def dip(): ...", "quill-1.0.dist-info/METADATA": metadata})
 
-    found = read(content, archive(content, "wheel")).documents
+    found = read_archive(content, archive(content, "wheel")).documents
 
     assert [(each.path, each.kind) for each in found] == [("README", "markdown"), ("quill/pen.py", "python")]
     assert "Pens for people" in found[0].text
@@ -141,7 +143,7 @@ def test_a_wheel_without_a_readme_is_introduced_by_its_metadata() -> None:
     ],
 )
 def test_what_is_no_documentation_is_not_read(path: str) -> None:
-    assert paths(tarred({f"quill-1.0/{path}": "text", README: "# Quill"})) == ["README.md"]
+    assert paths(make_tar({f"quill-1.0/{path}": "text", README: "# Quill"})) == ["README.md"]
 
 
 @pytest.mark.parametrize(
@@ -157,28 +159,28 @@ def test_what_is_no_documentation_is_not_read(path: str) -> None:
     ],
 )
 def test_what_is_documentation_is_read(path: str) -> None:
-    assert paths(tarred({f"quill-1.0/{path}": "text"})) == [path]
+    assert paths(make_tar({f"quill-1.0/{path}": "text"})) == [path]
 
 
 @pytest.mark.parametrize(
     "path", ["dist/quill.js", "a/b.min.js", "ts5.0/index.d.ts", "node_modules/x/index.d.ts"]
 )
 def test_what_machines_made_is_not_read(path: str) -> None:
-    assert paths(tarred({f"package/{path}": "x", "package/readme.md": "# Q"}), "npm") == ["readme.md"]
+    assert paths(make_tar({f"package/{path}": "x", "package/readme.md": "# Q"}), "npm") == ["readme.md"]
 
 
 def test_minified_code_is_not_read_whatever_its_name() -> None:
-    assert paths(tarred({"package/index.js": "x();" * 4000, "package/readme.md": "# Q"}), "npm") == [
+    assert paths(make_tar({"package/index.js": "x();" * 4000, "package/readme.md": "# Q"}), "npm") == [
         "readme.md"
     ]
 
 
 def test_an_archive_with_another_digest_is_refused() -> None:
-    content = tarred({README: "# Quill"})
+    content = make_tar({README: "# Quill"})
     wrong = replace(archive(content), digest=bytes(32))
 
     with pytest.raises(BadArchive, match="digest"):
-        read(content, wrong)
+        read_archive(content, wrong)
 
 
 @pytest.mark.parametrize(
@@ -197,9 +199,9 @@ def test_an_archive_with_another_digest_is_refused() -> None:
     ],
 )
 def test_a_path_that_leads_out_is_skipped(path: str) -> None:
-    content = tarred({path: "text", README: "# Quill"})
+    content = make_tar({path: "text", README: "# Quill"})
 
-    assert not safe(path)
+    assert not is_safe_path(path)
     assert paths(content) == ["README.md"]
 
 
@@ -231,13 +233,13 @@ def test_a_sparse_file_is_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    "size", [1 << 40, 1 << 62, (1 << 33) - 1, LARGEST_UNPACKED + 1], ids=["1 TB", "4 EB", "8 GB", "300 MB"]
+    "size", [1 << 40, 1 << 62, (1 << 33) - 1, MAX_UNPACKED_BYTES + 1], ids=["1 TB", "4 EB", "8 GB", "300 MB"]
 )
 @pytest.mark.parametrize("name", ["quill-1.0/docs/x.md", "quill-1.0/data.bin"])
 def test_a_member_that_claims_to_be_huge_ends_the_reading(size: int, name: str) -> None:
     content = gzip.compress(make_member(README) + make_header(name, size) + b"little" + bytes(4096))
 
-    found = read(content, archive(content))
+    found = read_archive(content, archive(content))
 
     assert [each.path for each in found.documents] == ["README.md"]
     assert found.incomplete
@@ -267,31 +269,31 @@ def test_a_chain_of_headers_ends_the_reading() -> None:
     assert paths(content) == ["README.md"]
 
 
-@pytest.mark.parametrize("make", [tarred, zipped], ids=["tar", "zip"])
+@pytest.mark.parametrize("make", [make_tar, make_zip], ids=["tar", "zip"])
 def test_a_bomb_is_cut_off(make: Callable[[dict[str, bytes]], bytes]) -> None:
-    zeros = bytes(LONGEST_FILE)
+    zeros = bytes(MAX_FILE_BYTES)
     files = {README: b"# Quill"} | {f"quill-1.0/docs/{number}.md": zeros for number in range(150)}
-    content = make({path: b" " * LONGEST_FILE if body is zeros else body for path, body in files.items()})
+    content = make({path: b" " * MAX_FILE_BYTES if body is zeros else body for path, body in files.items()})
 
     tracemalloc.start()
-    found = read(content, archive(content))
+    found = read_archive(content, archive(content))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
     assert len(content) < 1_000_000
     assert found.incomplete == "only the first 100 MB of its documentation were read"
     assert found.documents[0].path == "README.md"
-    assert most < 4 * LARGEST_KEPT
+    assert most < 4 * MAX_DOCUMENT_BYTES
 
 
 def test_a_file_that_unpacks_to_more_than_is_read_is_skipped() -> None:
-    content = tarred({README: "# Quill", "quill-1.0/docs/x.md": "x" * (LONGEST_FILE + 1)})
+    content = make_tar({README: "# Quill", "quill-1.0/docs/x.md": "x" * (MAX_FILE_BYTES + 1)})
 
     assert paths(content) == ["README.md"]
 
 
 def test_a_zip_that_lies_about_its_sizes_is_read_to_the_bound() -> None:
-    content = bytearray(zipped({README: "# Quill", "quill-1.0/docs/x.md": "x" * 3_000_000}))
+    content = bytearray(make_zip({README: "# Quill", "quill-1.0/docs/x.md": "x" * 3_000_000}))
     directory = content.rindex(b"PK\x01\x02")
     content[directory + 24 : directory + 28] = struct.pack("<I", 10)  # the stated unpacked size
 
@@ -304,27 +306,27 @@ def test_only_the_first_members_are_read() -> None:
     many = b"".join(make_header(f"quill-1.0/data/{number}.bin", 0) for number in range(30_000))
     content = gzip.compress(make_member(README) + many + make_member("quill-1.0/docs/x.md") + bytes(1024))
 
-    found = read(content, archive(content))
+    found = read_archive(content, archive(content))
 
     assert [each.path for each in found.documents] == ["README.md"]
-    assert found.incomplete == f"only its first {MOST_MEMBERS:,} files were read"
+    assert found.incomplete == f"only its first {MAX_MEMBERS:,} files were read"
 
 
 def test_only_the_first_members_of_a_zip_are_read() -> None:
-    content = zipped({README: "# Quill"} | {f"quill-1.0/data/{number}.bin": "" for number in range(30_000)})
+    content = make_zip({README: "# Quill"} | {f"quill-1.0/data/{number}.bin": "" for number in range(30_000)})
 
-    found = read(content, archive(content))
+    found = read_archive(content, archive(content))
 
     assert [each.path for each in found.documents] == ["README.md"]
-    assert found.incomplete == f"only its first {MOST_MEMBERS:,} files were read"
+    assert found.incomplete == f"only its first {MAX_MEMBERS:,} files were read"
 
 
 def test_an_archive_that_is_cut_short_gives_what_came_before() -> None:
     body = b"".join(hashlib.sha256(bytes([number])).digest() for number in range(200)) * 40
-    whole = tarred({README: "# Quill", "quill-1.0/data.bin": body, "quill-1.0/docs/x.md": "text"})
+    whole = make_tar({README: "# Quill", "quill-1.0/data.bin": body, "quill-1.0/docs/x.md": "text"})
     content = whole[: len(whole) - 200]
 
-    found = read(content, archive(content))
+    found = read_archive(content, archive(content))
 
     assert [each.path for each in found.documents] == ["README.md"]
     assert found.incomplete == "the archive is damaged"
@@ -343,35 +345,35 @@ def test_an_archive_that_is_cut_short_gives_what_came_before() -> None:
 )
 def test_what_is_no_archive_is_refused(content: bytes) -> None:
     with pytest.raises(BadArchive):
-        read(content, archive(content))
+        read_archive(content, archive(content))
 
 
 def test_an_encrypted_zip_is_refused() -> None:
-    content = bytearray(zipped({README: "# Quill"}))
+    content = bytearray(make_zip({README: "# Quill"}))
     content[content.index(b"PK\x03\x04") + 6] |= 1
     content[content.index(b"PK\x01\x02") + 8] |= 1
 
     with pytest.raises(BadArchive):
-        read(bytes(content), archive(bytes(content)))
+        read_archive(bytes(content), archive(bytes(content)))
 
 
 def test_bytes_that_are_no_text_are_replaced_or_left_out() -> None:
-    content = tarred({README: b"\xef\xbb\xbf# Qu\xffill", "quill-1.0/docs/x.md": b"a\0b"})
+    content = make_tar({README: b"\xef\xbb\xbf# Qu\xffill", "quill-1.0/docs/x.md": b"a\0b"})
 
-    (document,) = read(content, archive(content)).documents
+    (document,) = read_archive(content, archive(content)).documents
 
     assert document.text == "# Qu\ufffdill"
 
 
 def test_more_text_than_is_indexed_is_left_out_from_the_end() -> None:
-    length = LONGEST_FILE - 1
+    length = MAX_FILE_BYTES - 1
     files = {f"quill-1.0/quill/m{number:02}.py": "#" + "x\n" * (length // 2 - 1) for number in range(40)}
-    content = tarred({**files, README: "# Quill"})
+    content = make_tar({**files, README: "# Quill"})
 
-    found = read(content, archive(content)).documents
+    found = read_archive(content, archive(content)).documents
 
     assert found[0].path == "README.md"
-    assert sum(len(each.text) for each in found) <= LONGEST_TEXT
+    assert sum(len(each.text) for each in found) <= MAX_TEXT_LENGTH
 
 
 def test_a_stream_of_several_parts_is_read_whole() -> None:
@@ -383,19 +385,21 @@ def test_a_stream_of_several_parts_is_read_whole() -> None:
 
 @given(st.binary(max_size=3000), st.integers(0, 3000), st.sampled_from(["sdist", "wheel", "npm"]))
 def test_any_damage_is_told_or_read(noise: bytes, place: int, kind: ArchiveKind) -> None:
-    whole = (zipped if kind == "wheel" else tarred)({README: "# Quill", "quill-1.0/docs/x.md": "text" * 50})
+    whole = (make_zip if kind == "wheel" else make_tar)(
+        {README: "# Quill", "quill-1.0/docs/x.md": "text" * 50}
+    )
     content = whole[:place] + noise + whole[place + len(noise) :]
 
     try:
-        found = read(content, archive(content, kind))
+        found = read_archive(content, archive(content, kind))
     except BadArchive:
         return
-    assert all(safe(each.path) for each in found.documents)
+    assert all(is_safe_path(each.path) for each in found.documents)
 
 
 @given(st.text(max_size=40))
 def test_what_is_safe_stays_inside(path: str) -> None:
-    if safe(path):
+    if is_safe_path(path):
         assert not path.startswith("/")
         assert ".." not in path.split("/")
 
@@ -408,7 +412,7 @@ def _with_checksum(block: bytearray) -> bytes:
 
 
 def test_documentation_behind_much_else_is_read() -> None:
-    filler = make_member("quill-1.0/data.bin", bytes(LARGEST_KEPT + 1))
+    filler = make_member("quill-1.0/data.bin", bytes(MAX_DOCUMENT_BYTES + 1))
     content = gzip.compress(make_member(README) + filler + make_member("quill-1.0/docs/x.md") + bytes(1024))
 
     assert paths(content) == ["README.md", "docs/x.md"]

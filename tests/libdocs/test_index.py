@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from centgate.libdocs import index
-from centgate.libdocs.documents import Document
+from centgate.libdocs.documents import PackageDocument
 
 ABOUT = {"name": "acme", "version": "2.1.0", "title": "Acme", "repository": "acme/lib"}
 README = """# Acme
@@ -81,12 +81,14 @@ class RetryPolicy:
 def library(tmp_path: Path) -> Path:
     file = tmp_path / "acme.sqlite"
     documents = [
-        Document("README.md", README, "markdown", None),
-        Document("docs/guide.md", GUIDE, "markdown", "https://github.com/acme/lib/blob/v2/docs/guide.md"),
-        Document("acme/__init__.py", "from ._client import Client, RetryPolicy", "python", None),
-        Document("acme/_client.py", SOURCE, "python", None),
+        PackageDocument("README.md", README, "markdown", None),
+        PackageDocument(
+            "docs/guide.md", GUIDE, "markdown", "https://github.com/acme/lib/blob/v2/docs/guide.md"
+        ),
+        PackageDocument("acme/__init__.py", "from ._client import Client, RetryPolicy", "python", None),
+        PackageDocument("acme/_client.py", SOURCE, "python", None),
     ]
-    index.build(file, documents, ABOUT)
+    index.write_index(file, documents, ABOUT)
     return file
 
 
@@ -143,7 +145,9 @@ def test_the_first_snippet_is_cut_rather_than_left_out(tmp_path: Path) -> None:
     file = tmp_path / "long.sqlite"
     text = "# Sending\n\n" + "A thing is sent by the client, which waits for the host. " * 30
     code = "\n".join(f"client.send({number})" for number in range(150))
-    index.build(file, [Document("docs/a.md", f"{text}\n\n```python\n{code}\n```\n", "markdown", None)], ABOUT)
+    index.write_index(
+        file, [PackageDocument("docs/a.md", f"{text}\n\n```python\n{code}\n```\n", "markdown", None)], ABOUT
+    )
 
     [snippet] = index.search(file, "sending", 200)
 
@@ -178,32 +182,32 @@ def test_a_topic_is_never_query_syntax(library: Path, topic: str) -> None:
 def test_counts_and_what_is_known_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "acme.sqlite"
 
-    built = index.build(file, [Document("README.md", README, "markdown", None)], ABOUT)
+    built = index.write_index(file, [PackageDocument("README.md", README, "markdown", None)], ABOUT)
 
-    about = index.about(file)
+    about = index.read_metadata(file)
     assert about["name"] == "acme"
     assert about["repository"] == "acme/lib"
-    assert (about["pieces"], about["snippet_count"]) == (str(built.pieces), str(built.with_code))
+    assert (about["pieces"], about["snippet_count"]) == (str(built.chunks), str(built.with_code))
     assert built.with_code == 2
     assert about["built_at"].endswith("Z")
 
 
 def test_a_failed_build_leaves_what_was_there(library: Path) -> None:
-    def broken() -> Iterator[Document]:
-        yield Document("README.md", README, "markdown", None)
+    def broken() -> Iterator[PackageDocument]:
+        yield PackageDocument("README.md", README, "markdown", None)
         raise OSError("the archive ends here")
 
     with pytest.raises(OSError, match="the archive ends here"):
-        index.build(library, broken(), ABOUT)
+        index.write_index(library, broken(), ABOUT)
 
     assert titles(library, "timeouts")[0] == "Guide > Timeouts"
     assert [path.name for path in library.parent.iterdir()] == ["acme.sqlite"]
 
 
 def test_a_package_without_documentation_has_an_empty_index(tmp_path: Path) -> None:
-    built = index.build(tmp_path / "none.sqlite", [], ABOUT)
+    built = index.write_index(tmp_path / "none.sqlite", [], ABOUT)
 
-    assert (built.pieces, built.with_code) == (0, 0)
+    assert (built.chunks, built.with_code) == (0, 0)
     assert index.search(tmp_path / "none.sqlite", None, 500) == []
     assert index.search(tmp_path / "none.sqlite", "sending", 500) == []
 
@@ -218,18 +222,20 @@ def test_what_is_no_index_is_an_error(tmp_path: Path) -> None:
 def test_variants_of_an_example_are_one_for_the_newest_python(tmp_path: Path) -> None:
     code = "from acme import Client\n\n\ndef main():\n    Client('host').send('hello')\n"
     paths = ("tutorial001.py", "tutorial001_an.py", "tutorial001_an_py39.py", "tutorial001_an_py310.py")
-    documents = [Document(f"docs_src/sending/{path}", f"{code}\n# {path}", "python", None) for path in paths]
+    documents = [
+        PackageDocument(f"docs_src/sending/{path}", f"{code}\n# {path}", "python", None) for path in paths
+    ]
 
-    index.build(tmp_path / "acme.sqlite", documents, ABOUT)
+    index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
 
     [snippet] = index.search(tmp_path / "acme.sqlite", "sending", 2000)
     assert "tutorial001_an_py310.py" in (snippet.code or "")
 
 
 def test_pieces_that_say_the_same_are_said_once(tmp_path: Path) -> None:
-    documents = [Document(f"docs/{name}.md", GUIDE, "markdown", None) for name in ("one", "two")]
+    documents = [PackageDocument(f"docs/{name}.md", GUIDE, "markdown", None) for name in ("one", "two")]
 
-    index.build(tmp_path / "acme.sqlite", documents, ABOUT)
+    index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
 
     assert titles(tmp_path / "acme.sqlite", "timeouts").count("Guide > Timeouts") == 1
 
@@ -237,24 +243,28 @@ def test_pieces_that_say_the_same_are_said_once(tmp_path: Path) -> None:
 def test_folders_of_an_earlier_major_version_come_last(tmp_path: Path) -> None:
     code = 'def {name}(what):\n    """Send a thing to the host {how}, and wait until it was received."""\n'
     documents = [
-        Document("acme/v1/sending.py", code.format(name="send_thing", how="as ever"), "python", None),
-        Document("acme/sending.py", code.format(name="send_things", how="with care"), "python", None),
+        PackageDocument("acme/v1/sending.py", code.format(name="send_thing", how="as ever"), "python", None),
+        PackageDocument("acme/sending.py", code.format(name="send_things", how="with care"), "python", None),
     ]
 
-    index.build(tmp_path / "acme.sqlite", documents, ABOUT)
+    index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
 
     assert titles(tmp_path / "acme.sqlite", "send a thing")[0] == "acme.sending.send_things"
 
 
 def test_files_that_a_page_includes_are_shown_in_it(tmp_path: Path) -> None:
     documents = [
-        Document("docs/a.md", "# Sending\n\nLike this:\n\n{* ../docs_src/a.py hl[1] *}\n", "markdown", None),
-        Document("docs/b.rst", "Taking\n======\n\n.. literalinclude:: ../docs_src/b.py\n", "rst", None),
-        Document("docs_src/a.py", "send(1)\n", "python", None),
-        Document("docs_src/b.py", "take(1)\n", "python", None),
+        PackageDocument(
+            "docs/a.md", "# Sending\n\nLike this:\n\n{* ../docs_src/a.py hl[1] *}\n", "markdown", None
+        ),
+        PackageDocument(
+            "docs/b.rst", "Taking\n======\n\n.. literalinclude:: ../docs_src/b.py\n", "rst", None
+        ),
+        PackageDocument("docs_src/a.py", "send(1)\n", "python", None),
+        PackageDocument("docs_src/b.py", "take(1)\n", "python", None),
     ]
 
-    index.build(tmp_path / "acme.sqlite", documents, ABOUT)
+    index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
 
     assert [snippet.code for snippet in index.search(tmp_path / "acme.sqlite", "sending", 500)] == ["send(1)"]
     assert [snippet.code for snippet in index.search(tmp_path / "acme.sqlite", "taking", 500)] == ["take(1)"]
@@ -269,11 +279,11 @@ def test_one_page_does_not_crowd_out_the_others(tmp_path: Path) -> None:
         "# Overview\n\nSending is explained here, from the beginning to the end.\n\n```python\nsend()\n```\n"
     )
     documents = [
-        Document("docs/fruit.md", f"# Fruit\n\n{sections}", "markdown", None),
-        Document("docs/other.md", other, "markdown", None),
+        PackageDocument("docs/fruit.md", f"# Fruit\n\n{sections}", "markdown", None),
+        PackageDocument("docs/other.md", other, "markdown", None),
     ]
 
-    index.build(tmp_path / "acme.sqlite", documents, ABOUT)
+    index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
 
     assert "Overview" in titles(tmp_path / "acme.sqlite", "sending")[:4]
 
@@ -282,7 +292,7 @@ def test_a_readme_names_its_library_in_its_titles(tmp_path: Path) -> None:
     usage = "# Usage\n\nThings are sent to other places by a client, one after the other.\n"
     file = tmp_path / "acme.sqlite"
 
-    index.build(file, [Document("README.md", usage, "markdown", None)], ABOUT)
+    index.write_index(file, [PackageDocument("README.md", usage, "markdown", None)], ABOUT)
 
     assert titles(file, None) == ["acme > Usage"]
 
@@ -292,35 +302,35 @@ def test_a_short_readme_is_followed_by_what_is_best_explained(tmp_path: Path) ->
     types = "/** Sends a thing to another place, when the other is ready. */\nexport function send(): void;\n"
     file = tmp_path / "acme.sqlite"
     documents = [
-        Document("README.md", readme, "markdown", None),
-        Document("a.d.ts", types, "typescript", None),
+        PackageDocument("README.md", readme, "markdown", None),
+        PackageDocument("a.d.ts", types, "typescript", None),
     ]
 
-    index.build(file, documents, ABOUT)
+    index.write_index(file, documents, ABOUT)
 
     assert titles(file, None) == ["Acme", "send"]
 
 
 def test_what_takes_too_long_is_finished_with_what_there_is(tmp_path: Path) -> None:
     pages = [
-        Document(f"docs/{number}.md", GUIDE.replace("five", f"{number}"), "markdown", None)
+        PackageDocument(f"docs/{number}.md", GUIDE.replace("five", f"{number}"), "markdown", None)
         for number in range(9)
     ]
     file = tmp_path / "acme.sqlite"
 
-    built = index.build(file, pages, ABOUT, seconds=0)
+    built = index.write_index(file, pages, ABOUT, max_seconds=0)
 
-    assert built.pieces == 1
-    assert "within the time limit" in index.about(file)["incomplete"]
+    assert built.chunks == 1
+    assert "within the time limit" in index.read_metadata(file)["incomplete"]
 
 
 def test_pages_on_the_project_itself_are_no_introduction(tmp_path: Path) -> None:
-    sprint = Document(
+    sprint = PackageDocument(
         "docs/internals/contributing/quickstart.md", GUIDE.replace("# Guide", "# Sprint"), "markdown", None
     )
-    start = Document("docs/intro/quickstart.md", GUIDE.replace("Client", "Sender"), "markdown", None)
+    start = PackageDocument("docs/intro/quickstart.md", GUIDE.replace("Client", "Sender"), "markdown", None)
     file = tmp_path / "acme.sqlite"
 
-    index.build(file, [sprint, start], ABOUT)
+    index.write_index(file, [sprint, start], ABOUT)
 
     assert titles(file, None)[0] == "Guide > Retry policies"

@@ -6,18 +6,18 @@ from textwrap import dedent
 
 import pytest
 
-from centgate.libdocs.documents import Document
-from centgate.libdocs.javascript_pieces import pieces
+from centgate.libdocs.documents import PackageDocument
+from centgate.libdocs.javascript_pieces import split_javascript
 
 BLOB = "https://github.com/acme/lib/blob/v1.0/index.d.ts"
 
 
-def types(text: str, path: str = "index.d.ts", url: str | None = None) -> Document:
-    return Document(path, dedent(text).lstrip("\n"), "typescript", url)
+def types(text: str, path: str = "index.d.ts", url: str | None = None) -> PackageDocument:
+    return PackageDocument(path, dedent(text).lstrip("\n"), "typescript", url)
 
 
-def script(text: str, path: str = "lib/response.js") -> Document:
-    return Document(path, dedent(text).lstrip("\n"), "javascript", None)
+def script(text: str, path: str = "lib/response.js") -> PackageDocument:
+    return PackageDocument(path, dedent(text).lstrip("\n"), "javascript", None)
 
 
 def test_a_declared_function_is_its_signature_and_its_comment() -> None:
@@ -36,7 +36,7 @@ def test_a_declared_function_is_its_signature_and_its_comment() -> None:
         """
     )
 
-    [piece] = pieces(document)
+    [piece] = split_javascript(document)
 
     assert piece.title == "send"
     assert piece.language == "typescript"
@@ -62,7 +62,7 @@ def test_namespaces_qualify_and_lines_are_told() -> None:
         url=BLOB,
     )
 
-    [piece] = [piece for piece in pieces(document) if piece.names]
+    [piece] = [piece for piece in split_javascript(document) if piece.names]
 
     assert piece.names == ("Acme.send", "send")
     assert piece.source_url == f"{BLOB}#L5"
@@ -81,7 +81,7 @@ def test_documented_members_of_an_interface_are_pieces() -> None:
         """
     )
 
-    outline, status = pieces(document)
+    outline, status = split_javascript(document)
 
     assert outline.code is not None
     assert "statusCode: number;" in outline.code
@@ -102,7 +102,7 @@ def test_overloads_are_one_piece() -> None:
         """
     )
 
-    [piece] = pieces(document)
+    [piece] = split_javascript(document)
 
     assert (
         piece.code
@@ -138,7 +138,7 @@ def test_assigned_functions_of_older_scripts_are_found() -> None:
         """
     )
 
-    [piece] = pieces(document)
+    [piece] = split_javascript(document)
 
     assert piece.names == ("res.status", "status")
     assert piece.code == "res.status = function status(code)\n\nres.status(200)"
@@ -159,15 +159,17 @@ def test_exports_without_semicolons_are_told_apart() -> None:
         """
     )
 
-    assert [piece.title for piece in pieces(document)] == ["send", "take"]
+    assert [piece.title for piece in split_javascript(document)] == ["send", "take"]
 
 
 def test_a_minified_file_is_left_out() -> None:
-    assert pieces(script("/** Sends a thing. */export function send(){};" + "x();" * 1000)) == []
+    assert split_javascript(script("/** Sends a thing. */export function send(){};" + "x();" * 1000)) == []
 
 
 def test_an_example_is_shown_whole() -> None:
-    [piece] = pieces(script('import { send } from "acme";\n\nsend("hello");\n', path="examples/send_many.js"))
+    [piece] = split_javascript(
+        script('import { send } from "acme";\n\nsend("hello");\n', path="examples/send_many.js")
+    )
 
     assert (piece.title, piece.code) == ("Send many", 'import { send } from "acme";\n\nsend("hello");')
 
@@ -180,7 +182,7 @@ def test_an_example_is_shown_whole() -> None:
     ],
 )
 def test_what_is_not_javascript_does_no_harm(text: str) -> None:
-    assert isinstance(pieces(types(text)), list)
+    assert isinstance(split_javascript(types(text)), list)
 
 
 def test_one_long_line_is_left_out_of_a_file_that_people_wrote() -> None:
@@ -190,7 +192,7 @@ def test_one_long_line_is_left_out_of_a_file_that_people_wrote() -> None:
         for number in range(200)
     )
 
-    found = pieces(types(f"{functions}export {{ {names} }};\n"))
+    found = split_javascript(types(f"{functions}export {{ {names} }};\n"))
 
     assert len(found) == 200
 
@@ -199,13 +201,13 @@ def test_a_module_among_examples_is_read_as_one() -> None:
     loader = "/** Loads a model from a file. */\nclass Loader {\n  load() {}\n}\n"
     text = loader + "// how it is done\n" * 300 + "export { Loader };\n"
 
-    titles = [piece.title for piece in pieces(script(text, path="examples/jsm/loader.js"))]
+    titles = [piece.title for piece in split_javascript(script(text, path="examples/jsm/loader.js"))]
 
     assert titles == ["Loader"]
 
 
 def test_an_overload_that_should_not_be_used_is_left_out() -> None:
-    [piece] = pieces(
+    [piece] = split_javascript(
         types(
             """
             export declare function send(what: string): void;
@@ -231,4 +233,4 @@ def test_an_overload_that_should_not_be_used_is_left_out() -> None:
     ids=["backticks", "patterns", "comments", "links", "tabs", "blank"],
 )
 def test_hostile_text_is_read_in_time(text: str) -> None:
-    assert isinstance(pieces(types(text)), list)
+    assert isinstance(split_javascript(types(text)), list)

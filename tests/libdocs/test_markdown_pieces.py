@@ -6,14 +6,14 @@ from textwrap import dedent
 
 import pytest
 
-from centgate.libdocs.documents import Document
-from centgate.libdocs.markdown_pieces import pieces
+from centgate.libdocs.documents import PackageDocument
+from centgate.libdocs.markdown_pieces import split_markdown
 
 BLOB = "https://github.com/acme/lib/blob/v1.0/docs/guide.md"
 
 
-def page(text: str, path: str = "docs/guide.md", url: str | None = None) -> Document:
-    return Document(path, dedent(text).lstrip("\n"), "markdown", url)
+def page(text: str, path: str = "docs/guide.md", url: str | None = None) -> PackageDocument:
+    return PackageDocument(path, dedent(text).lstrip("\n"), "markdown", url)
 
 
 def test_code_stays_with_the_section_and_the_prose_that_leads_to_it() -> None:
@@ -31,7 +31,7 @@ def test_code_stays_with_the_section_and_the_prose_that_leads_to_it() -> None:
         """
     )
 
-    [piece] = pieces(document)
+    [piece] = split_markdown(document)
 
     assert piece.title == "Send"
     assert piece.breadcrumb == ("Guide",)
@@ -60,7 +60,7 @@ def test_each_example_of_a_section_is_a_piece_of_its_own() -> None:
         """
     )
 
-    first, second = pieces(document)
+    first, second = split_markdown(document)
 
     assert (first.title, second.title) == ("Send", "Send")
     assert first.code == 'client.send("hello")'
@@ -84,7 +84,7 @@ def test_what_code_prints_stays_beside_it_in_the_text() -> None:
         """
     )
 
-    [piece] = pieces(document)
+    [piece] = split_markdown(document)
 
     assert piece.code == 'print(client.send("hello"))'
     assert piece.text == 'This prints:\n\n```json\n{"sent": 5}\n```'
@@ -95,7 +95,7 @@ def test_a_link_shows_the_lines_at_this_version() -> None:
         "# One\n\nNothing here that anyone would want to read, ever.\n\n## Two\n\n```\nx\n```\n", url=BLOB
     )
 
-    _, piece = pieces(document)
+    _, piece = split_markdown(document)
 
     assert piece.source_url == f"{BLOB}?plain=1#L5-L9"
 
@@ -115,7 +115,7 @@ def test_javascript_that_repeats_typescript_is_left_out() -> None:
         """
     )
 
-    [piece] = pieces(document)
+    [piece] = split_markdown(document)
 
     assert piece.language == "tsx"
     assert piece.code == "export default function Page(props: Props) { return <main /> }"
@@ -125,7 +125,7 @@ def test_javascript_that_repeats_typescript_is_left_out() -> None:
 def test_only_one_package_manager_says_how_to_install() -> None:
     document = page("# Install\n\n```bash\nnpm install acme\n```\n\nOr:\n\n```bash\nyarn add acme\n```\n")
 
-    assert [piece.code for piece in pieces(document)] == ["npm install acme"]
+    assert [piece.code for piece in split_markdown(document)] == ["npm install acme"]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_only_one_package_manager_says_how_to_install() -> None:
     ],
 )
 def test_prose_loses_what_is_only_for_the_eye(written: str, shown: str) -> None:
-    [piece] = pieces(page(f"# Title\n\n{written}\n"))
+    [piece] = split_markdown(page(f"# Title\n\n{written}\n"))
 
     assert piece.text is not None
     assert piece.text.startswith(shown)
@@ -188,7 +188,7 @@ def test_front_matter_gives_the_title_and_mdx_imports_are_no_prose() -> None:
         """
     )
 
-    [piece] = pieces(document)
+    [piece] = split_markdown(document)
 
     assert piece.title == "Sending things"
     assert piece.text == "Everything that can be sent is sent by one function, which is send."
@@ -199,7 +199,7 @@ def test_a_page_without_a_title_of_its_own_is_named_by_its_path() -> None:
         "## Send\n\n```\nsend(1)\n```\n\n## Take\n\n```\ntake(1)\n```\n", path="docs/01-first_steps.md"
     )
 
-    assert [(*piece.breadcrumb, piece.title) for piece in pieces(document)] == [
+    assert [(*piece.breadcrumb, piece.title) for piece in split_markdown(document)] == [
         ("First steps", "Send"),
         ("First steps", "Take"),
     ]
@@ -219,7 +219,7 @@ def test_an_admonition_is_text_and_its_code_is_code() -> None:
         """
     )
 
-    [piece] = pieces(document)
+    [piece] = split_markdown(document)
 
     assert piece.text == "Beware:\nSending twice sends it twice."
     assert piece.code == 'send("twice")'
@@ -230,7 +230,7 @@ def test_indented_lines_are_code_outside_lists() -> None:
         "# Send\n\nLike this:\n\n    send(1)\n\n    send(2)\n\n- a list\n\n    of two paragraphs\n"
     )
 
-    first, *_ = pieces(document)
+    first, *_ = split_markdown(document)
 
     assert first.code == "send(1)\n\nsend(2)"
 
@@ -240,14 +240,14 @@ def test_restructuredtext_inside_of_a_page_is_read() -> None:
         "# Send\n\n```{eval-rst}\n.. click:example::\n\n    @command()\n    def send(): ...\n```\n"
     )
 
-    [piece] = pieces(document)
+    [piece] = split_markdown(document)
 
     assert piece.code == "@command()\ndef send(): ..."
     assert piece.language == "python"
 
 
 def test_a_heading_that_is_a_name_names_the_piece() -> None:
-    [piece] = pieces(page("# API\n\n## `client.send(what)`\n\n```js\nclient.send(1)\n```\n"))
+    [piece] = split_markdown(page("# API\n\n## `client.send(what)`\n\n```js\nclient.send(1)\n```\n"))
 
     assert piece.names == ("client.send", "send")
 
@@ -255,7 +255,7 @@ def test_a_heading_that_is_a_name_names_the_piece() -> None:
 def test_long_code_is_divided_and_the_parts_say_so() -> None:
     code = "\n\n".join(f"def function_{number}():\n    return {number}  # {'x' * 60}" for number in range(90))
 
-    found = pieces(page(f"# Long\n\n```python\n{code}\n```\n"))
+    found = split_markdown(page(f"# Long\n\n```python\n{code}\n```\n"))
 
     assert len(found) > 1
     assert found[0].title == f"Long (part 1 of {len(found)})"
@@ -264,7 +264,7 @@ def test_long_code_is_divided_and_the_parts_say_so() -> None:
 
 
 def test_what_cannot_be_seen_is_removed() -> None:
-    [piece] = pieces(page("# Se\u202end\n\n```\nsend(\u200b1)\n```\n"))
+    [piece] = split_markdown(page("# Se\u202end\n\n```\nsend(\u200b1)\n```\n"))
 
     assert (piece.title, piece.code) == ("Send", "send(1)")
 
@@ -273,13 +273,15 @@ def test_what_cannot_be_seen_is_removed() -> None:
     "text", ["", "```", "# ", "---\ntitle: x\n---", "![", "[" * 5000, "<" * 5000, "    " * 5000]
 )
 def test_what_is_not_markdown_does_no_harm(text: str) -> None:
-    assert pieces(Document("README.md", text, "markdown", None)) == [] or text.startswith(("[", "<"))
+    assert split_markdown(PackageDocument("README.md", text, "markdown", None)) == [] or text.startswith(
+        ("[", "<")
+    )
 
 
 def test_an_admonition_below_code_is_no_code() -> None:
     written = "Examples:\n\n    !!! example\n\n        ```python\n        send(1)\n        ```\n\n"
 
-    found = pieces(
+    found = split_markdown(
         page(f'# Send\n\n{written}    !!! example "Later"\n\n        ```python\n        send(2)\n')
     )
 
@@ -293,4 +295,4 @@ def test_an_admonition_below_code_is_no_code() -> None:
     ids=["backticks", "title", "links", "tags"],
 )
 def test_hostile_text_is_read_in_time(text: str) -> None:
-    assert isinstance(pieces(page(text)), list)
+    assert isinstance(split_markdown(page(text)), list)

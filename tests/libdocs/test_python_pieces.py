@@ -6,13 +6,13 @@ from textwrap import dedent
 
 import pytest
 
-from centgate.libdocs.documents import Document
-from centgate.libdocs.python_exports import public_names, under_public_names
-from centgate.libdocs.python_pieces import module_of, pieces
+from centgate.libdocs.documents import PackageDocument
+from centgate.libdocs.python_exports import collect_imports, use_public_names
+from centgate.libdocs.python_pieces import module_name, split_python
 
 
-def module(text: str, path: str = "acme/client.py", url: str | None = None) -> Document:
-    return Document(path, dedent(text).lstrip("\n"), "python", url)
+def module(text: str, path: str = "acme/client.py", url: str | None = None) -> PackageDocument:
+    return PackageDocument(path, dedent(text).lstrip("\n"), "python", url)
 
 
 def test_a_function_is_its_signature_and_its_docstring() -> None:
@@ -23,7 +23,7 @@ def test_a_function_is_its_signature_and_its_docstring() -> None:
         '''
     )
 
-    [piece] = pieces(document)
+    [piece] = split_python(document)
 
     assert piece.title == "send"
     assert piece.breadcrumb == ("acme.client",)
@@ -43,7 +43,7 @@ def test_an_example_in_a_docstring_is_code_below_the_signature() -> None:
         '''
     )
 
-    [piece] = pieces(document)
+    [piece] = split_python(document)
 
     assert piece.code == 'def send(what)\n\n>>> send("hello")\n5'
 
@@ -70,7 +70,7 @@ def test_a_class_shows_its_fields_and_how_it_is_made() -> None:
         '''
     )
 
-    client, send = pieces(document)
+    client, send = split_python(document)
 
     assert client.code == (
         "@dataclass(frozen=True)\nclass Client(Base):\n    host: str\n    port: int = 80\n"
@@ -92,7 +92,7 @@ def test_what_doc_says_of_parameters_is_text_and_not_in_the_signature() -> None:
         """
     )
 
-    [piece] = pieces(document)
+    [piece] = split_python(document)
 
     assert piece.code is not None
     assert "Doc(" not in piece.code.split("times")[0]
@@ -112,7 +112,7 @@ def test_overloads_are_one_piece_with_the_signatures_that_callers_see() -> None:
         '''
     )
 
-    [piece] = pieces(document)
+    [piece] = split_python(document)
 
     assert piece.code == "def send(what: str) -> int\ndef send(what: bytes) -> bytes"
     assert piece.text == "Send something to wherever."
@@ -135,7 +135,7 @@ def test_google_style_sections_are_lists() -> None:
         '''
     )
 
-    [piece] = pieces(document)
+    [piece] = split_python(document)
 
     assert piece.text == (
         "Send something to wherever.\n\nArgs:\n\n- `what`: To be sent,\n    whatever it is.\n"
@@ -156,7 +156,7 @@ def test_an_example_file_is_shown_whole_and_titled_by_its_path() -> None:
         path="docs_src/background_tasks/tutorial001_an_py310.py",
     )
 
-    [piece] = pieces(document)
+    [piece] = split_python(document)
 
     assert (*piece.breadcrumb, piece.title) == ("Background tasks", "Tutorial 001")
     assert piece.code == 'from acme import send\n\nsend("hello")\nsend("again")'
@@ -174,7 +174,7 @@ def test_an_example_file_is_shown_whole_and_titled_by_its_path() -> None:
     ],
 )
 def test_what_is_not_python_gives_nothing(text: str) -> None:
-    assert pieces(Document("acme/x.py", text, "python", None)) == []
+    assert split_python(PackageDocument("acme/x.py", text, "python", None)) == []
 
 
 @pytest.mark.parametrize(
@@ -187,17 +187,17 @@ def test_what_is_not_python_gives_nothing(text: str) -> None:
     ],
 )
 def test_a_path_is_a_module(path: str, name: str) -> None:
-    assert module_of(path) == name
+    assert module_name(path) == name
 
 
 FUNCTION = 'def send(what):\n    """Send something to wherever it has to go."""\n'
 
 
-def titles(*documents: Document) -> list[str]:
-    found = (piece for document in documents for piece in pieces(document))
+def titles(*documents: PackageDocument) -> list[str]:
+    found = (piece for document in documents for piece in split_python(document))
     return [
         ".".join((*piece.breadcrumb, piece.title))
-        for piece in under_public_names(found, public_names(documents))
+        for piece in use_public_names(found, collect_imports(documents))
     ]
 
 
@@ -212,40 +212,44 @@ def titles(*documents: Document) -> list[str]:
     ],
 )
 def test_a_definition_stands_where_users_import_it_from(gathering: str, defined: str) -> None:
-    package = Document("acme/__init__.py", gathering, "python", None)
+    package = PackageDocument("acme/__init__.py", gathering, "python", None)
 
-    assert titles(package, Document(defined, FUNCTION, "python", None)) == ["acme.send"]
+    assert titles(package, PackageDocument(defined, FUNCTION, "python", None)) == ["acme.send"]
 
 
 def test_imports_are_followed_through_packages() -> None:
-    package = Document("acme/__init__.py", "from .inner import send", "python", None)
-    inner = Document("acme/inner/__init__.py", "from ._deep import send", "python", None)
+    package = PackageDocument("acme/__init__.py", "from .inner import send", "python", None)
+    inner = PackageDocument("acme/inner/__init__.py", "from ._deep import send", "python", None)
 
-    assert titles(package, inner, Document("acme/inner/_deep.py", FUNCTION, "python", None)) == ["acme.send"]
+    assert titles(package, inner, PackageDocument("acme/inner/_deep.py", FUNCTION, "python", None)) == [
+        "acme.send"
+    ]
 
 
 def test_what_all_does_not_name_stays_private() -> None:
-    package = Document("acme/__init__.py", "from ._client import *", "python", None)
+    package = PackageDocument("acme/__init__.py", "from ._client import *", "python", None)
     other = 'def other():\n    """Something that is not for the users of this."""\n'
-    client = Document("acme/_client.py", f'__all__ = ["send"]\n{FUNCTION}{other}', "python", None)
+    client = PackageDocument("acme/_client.py", f'__all__ = ["send"]\n{FUNCTION}{other}', "python", None)
 
     assert titles(package, client) == ["acme.send"]
 
 
 def test_private_modules_that_nothing_public_imports_are_left_out() -> None:
-    assert titles(Document("acme/_client.py", FUNCTION, "python", None)) == []
+    assert titles(PackageDocument("acme/_client.py", FUNCTION, "python", None)) == []
 
 
 def test_a_module_that_gathers_is_followed() -> None:
-    package = Document("acme/__init__.py", "from acme.core.api import send", "python", None)
-    api = Document(
+    package = PackageDocument("acme/__init__.py", "from acme.core.api import send", "python", None)
+    api = PackageDocument(
         "acme/core/api.py",
         '__all__ = ["send"]\n\nfrom acme.core.client import (\n    send,\n)',
         "python",
         None,
     )
 
-    assert titles(package, api, Document("acme/core/client.py", FUNCTION, "python", None)) == ["acme.send"]
+    assert titles(package, api, PackageDocument("acme/core/client.py", FUNCTION, "python", None)) == [
+        "acme.send"
+    ]
 
 
 def test_a_parameter_described_below_its_name_is_no_code() -> None:
@@ -261,7 +265,7 @@ def send(what):
     """
 '''
 
-    [piece] = pieces(Document("acme/client.py", text, "python", None))
+    [piece] = split_python(PackageDocument("acme/client.py", text, "python", None))
 
     assert piece.code == "def send(what)"
     assert "- `what` (`Thing[str]`, *optional*" in (piece.text or "")
@@ -269,6 +273,6 @@ def send(what):
 
 def test_an_expression_that_is_too_deep_to_be_written_out_is_left_out() -> None:
     # the possible depth depends on the stack: either the default is omitted, or the file
-    found = pieces(Document("acme/x.py", "def f(a=" + "a." * 9000 + "a): 'x'", "python", None))
+    found = split_python(PackageDocument("acme/x.py", "def f(a=" + "a." * 9000 + "a): 'x'", "python", None))
 
     assert [piece.code for piece in found] in ([], ["def f(a=...)"])

@@ -10,23 +10,29 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from package_registry import PackageRegistry, package_registry, zipped
+from package_registry import PackageRegistry, make_zip, run_package_registry
 
 from centgate.errors import AnswerTooLong, ProviderError
 from centgate.libdocs.aliases import (
-    MOST_CANDIDATES,
-    NAMES,
+    ALIASES,
+    MAX_CANDIDATES,
     REPOSITORIES,
-    candidates,
+    find_candidates,
+    normalize_package_name,
     package_id,
-    package_name,
 )
-from centgate.libdocs.identifiers import read_id
-from centgate.libdocs.near import near
-from centgate.libdocs.npm import Npm
-from centgate.libdocs.packages import Package, standing
-from centgate.libdocs.pypi import Pypi
-from centgate.libdocs.registries import LARGEST_ARCHIVE, LARGEST_METADATA, followed, integrity, same_version
+from centgate.libdocs.identifiers import parse_library_id
+from centgate.libdocs.near import suggest_similar
+from centgate.libdocs.npm import NpmRegistry
+from centgate.libdocs.packages import Package, maintenance_score
+from centgate.libdocs.pypi import PypiRegistry
+from centgate.libdocs.registries import (
+    MAX_ARCHIVE_BYTES,
+    MAX_METADATA_BYTES,
+    find_version,
+    parse_integrity,
+    resolve_archive_url,
+)
 from centgate.upstream import Upstream, open_session
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -36,7 +42,7 @@ README = {"README.md": "# It\n"}
 @pytest.fixture
 def registry() -> Generator[PackageRegistry]:
     """Run a registry on loopback."""
-    with package_registry() as publishing:
+    with run_package_registry() as publishing:
         yield publishing
 
 
@@ -44,13 +50,13 @@ def registry() -> Generator[PackageRegistry]:
 async def upstream() -> AsyncGenerator[Upstream]:
     """Open an upstream for the registry."""
     async with open_session() as session:
-        yield Upstream("packagedocs", "the registry", session, max_bytes=LARGEST_ARCHIVE, max_wait=5)
+        yield Upstream("packagedocs", "the registry", session, max_bytes=MAX_ARCHIVE_BYTES, max_wait=5)
 
 
 async def test_a_python_package_is_told_in_our_words(registry: PackageRegistry, upstream: Upstream) -> None:
-    registry.python("Quill", "1.4.0", README, summary="Pens and\u202e ink.")
+    registry.publish_python("Quill", "1.4.0", README, summary="Pens and\u202e ink.")
 
-    package = await Pypi(upstream, registry.url).newest("quill")
+    package = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
 
     assert package
     assert (package.id, package.title, package.version) == ("/pypi/quill", "Quill", "1.4.0")
@@ -58,15 +64,15 @@ async def test_a_python_package_is_told_in_our_words(registry: PackageRegistry, 
     assert (package.releases, package.published) == (40, datetime(2026, 9, 1, 10, 0, 0, 123456, UTC))
     (archive,) = package.archives
     assert (archive.kind, archive.algorithm, len(archive.digest)) == ("sdist", "sha256", 32)
-    assert archive.shown_at
-    assert archive.shown_at.startswith("https://inspector.pypi.io/project/quill/1.4.0/packages/")
-    assert archive.shown_at.endswith("/Quill-1.4.0.tar.gz/")
+    assert archive.viewer_url
+    assert archive.viewer_url.startswith("https://inspector.pypi.io/project/quill/1.4.0/packages/")
+    assert archive.viewer_url.endswith("/Quill-1.4.0.tar.gz/")
 
 
 async def test_a_javascript_package_is_told_in_our_words(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
-    registry.javascript(
+    registry.publish_javascript(
         "@ink/quill",
         "2.0.1",
         README,
@@ -74,47 +80,47 @@ async def test_a_javascript_package_is_told_in_our_words(
         dependencies={"@ink/core": "2.0.1", "left-pad": "1"},
     )
 
-    package = await Npm(upstream, registry.url).newest("@ink/quill")
+    package = await NpmRegistry(upstream, registry.url).fetch_latest("@ink/quill")
 
     assert package
-    assert (package.id, package.version, package.typed) == ("/npm/@ink~quill", "2.0.1", True)
+    assert (package.id, package.version, package.has_types) == ("/npm/@ink~quill", "2.0.1", True)
     assert (package.repository, package.parts) == ("ink/quill", (("@ink/core", "2.0.1"),))
     assert package.archives[0].algorithm == "sha512"
-    assert registry.asked == ["/@ink/quill/latest"]
+    assert registry.requested_paths == ["/@ink/quill/latest"]
 
 
 async def test_links_are_made_for_the_public_registry_alone(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
-    body = registry.python("quill", "1.0", README)
+    body = registry.publish_python("quill", "1.0", README)
     body["urls"][0]["url"] = f"{registry.url}/files/quill-1.0.tar.gz"
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
-    registry.javascript("quill", "1.0.0", README)
+    registry.publish_javascript("quill", "1.0.0", README)
 
-    python = await Pypi(upstream, registry.url).newest("quill")
-    javascript = await Npm(upstream, registry.url).newest("quill")
+    python = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
+    javascript = await NpmRegistry(upstream, registry.url).fetch_latest("quill")
 
     assert python
     assert javascript
-    assert python.archives[0].shown_at is None
-    assert javascript.archives[0].shown_at is None
+    assert python.archives[0].viewer_url is None
+    assert javascript.archives[0].viewer_url is None
 
 
 async def test_the_source_comes_before_wheels_and_what_is_too_large_is_left_out(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
-    body = registry.python("quill", "1.0", README)
-    wheel = zipped({"quill/__init__.py": ""})
+    body = registry.publish_python("quill", "1.0", README)
+    wheel = make_zip({"quill/__init__.py": ""})
     body["urls"] = [
-        registry.upload("quill-1.0-cp313-cp313-win32.whl", wheel),
-        registry.upload("quill-1.0-py3-none-any.whl", wheel),
-        registry.upload("quill-1.0.tar.bz2", b""),
-        registry.upload("quill-1.0.zip", b"x", size=LARGEST_ARCHIVE + 1),
+        registry.add_upload("quill-1.0-cp313-cp313-win32.whl", wheel),
+        registry.add_upload("quill-1.0-py3-none-any.whl", wheel),
+        registry.add_upload("quill-1.0.tar.bz2", b""),
+        registry.add_upload("quill-1.0.zip", b"x", size=MAX_ARCHIVE_BYTES + 1),
         *body["urls"],
     ]
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
-    package = await Pypi(upstream, registry.url).newest("quill")
+    package = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
 
     assert package
     names = [archive.url.rpartition("/")[2] for archive in package.archives]
@@ -124,10 +130,12 @@ async def test_the_source_comes_before_wheels_and_what_is_too_large_is_left_out(
 async def test_a_version_is_found_however_it_is_written(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
-    registry.python("quill", "1.4.0", README)
-    pypi = Pypi(upstream, registry.url)
+    registry.publish_python("quill", "1.4.0", README)
+    pypi = PypiRegistry(upstream, registry.url)
 
-    found = [await pypi.release("quill", version) for version in ("1.4.0", "v1.4", "1.4.0.0", "1.5", "0.0.3")]
+    found = [
+        await pypi.fetch_release("quill", version) for version in ("1.4.0", "v1.4", "1.4.0.0", "1.5", "0.0.3")
+    ]
 
     assert [each and each.version for each in found] == ["1.4.0", "1.4.0", "1.4.0", None, "0.0.3"]
 
@@ -135,14 +143,14 @@ async def test_a_version_is_found_however_it_is_written(
 async def test_a_registry_without_a_list_of_releases_is_asked_for_the_one(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
-    body = registry.python("quill", "1.4.0", README)
+    body = registry.publish_python("quill", "1.4.0", README)
     del body["releases"]
     registry.bodies["/pypi/quill/json"] = registry.bodies["/pypi/quill/1.4.0/json"] = json.dumps(
         body
     ).encode()
-    pypi = Pypi(upstream, registry.url)
+    pypi = PypiRegistry(upstream, registry.url)
 
-    package, missing = await pypi.release("quill", "1.4.0"), await pypi.release("quill", "9")
+    package, missing = await pypi.fetch_release("quill", "1.4.0"), await pypi.fetch_release("quill", "9")
 
     assert package
     assert package.releases is None
@@ -150,40 +158,40 @@ async def test_a_registry_without_a_list_of_releases_is_asked_for_the_one(
 
 
 async def test_a_tag_is_no_version(registry: PackageRegistry, upstream: Upstream) -> None:
-    registry.javascript("quill", "1.4.0", README)
+    registry.publish_javascript("quill", "1.4.0", README)
     registry.bodies["/quill/next"] = registry.bodies["/quill/latest"]
-    npm = Npm(upstream, registry.url)
+    npm = NpmRegistry(upstream, registry.url)
 
-    found = [await npm.release("quill", version) for version in ("v1.4.0", "next", "3.0.0")]
+    found = [await npm.fetch_release("quill", version) for version in ("v1.4.0", "next", "3.0.0")]
 
     assert [each and each.version for each in found] == ["1.4.0", None, None]
 
 
 async def test_what_does_not_exist_is_none(registry: PackageRegistry, upstream: Upstream) -> None:
-    assert await Pypi(upstream, registry.url).newest("quill") is None
-    assert await Npm(upstream, registry.url).newest("@ink/quill") is None
-    assert await Npm(upstream, registry.url).history("quill") == (None, None)
+    assert await PypiRegistry(upstream, registry.url).fetch_latest("quill") is None
+    assert await NpmRegistry(upstream, registry.url).fetch_latest("@ink/quill") is None
+    assert await NpmRegistry(upstream, registry.url).fetch_history("quill") == (None, None)
 
 
 async def test_releases_are_counted_without_previews(registry: PackageRegistry, upstream: Upstream) -> None:
-    registry.javascript("quill", "1.4.0", README, releases=7)
+    registry.publish_javascript("quill", "1.4.0", README, releases=7)
     body = json.loads(registry.bodies["/quill"])
     body["versions"]["2.0.0-beta.1"] = {}
     registry.bodies["/quill"] = json.dumps(body).encode()
 
-    releases, published = await Npm(upstream, registry.url).history("quill")
+    releases, published = await NpmRegistry(upstream, registry.url).fetch_history("quill")
 
     assert (releases, published) == (7, datetime(2026, 9, 1, 10, 0, 0, 123000, UTC))
 
 
 async def test_the_newest_of_a_major_version_is_found(registry: PackageRegistry, upstream: Upstream) -> None:
     for version in ("4.9.0", "4.17.2", "5.0.0"):
-        registry.javascript("@types/quill", version, README)
+        registry.publish_javascript("@types/quill", version, README)
     body = json.loads(registry.bodies["/@types/quill"])
     body["versions"] = {version: {} for version in ("4.9.0", "4.17.2", "4.18.0-rc.1", "5.0.0")}
     registry.bodies["/@types/quill"] = json.dumps(body).encode()
 
-    package = await Npm(upstream, registry.url).newest_of("@types/quill", "4")
+    package = await NpmRegistry(upstream, registry.url).fetch_latest_of_major("@types/quill", "4")
 
     assert package
     assert package.version == "4.17.2"
@@ -199,20 +207,20 @@ async def test_the_newest_of_a_major_version_is_found(registry: PackageRegistry,
 async def test_an_inactive_project_is_told_as_such(
     info: dict[str, Any], said: str | None, registry: PackageRegistry, upstream: Upstream
 ) -> None:
-    registry.python("quill", "1.0", README, **info)
+    registry.publish_python("quill", "1.0", README, **info)
 
-    package = await Pypi(upstream, registry.url).newest("quill")
+    package = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
 
     assert package
     assert package.deprecated == said
 
 
 async def test_a_yanked_release_is_told_as_such(registry: PackageRegistry, upstream: Upstream) -> None:
-    body = registry.python("quill", "1.0", README)
+    body = registry.publish_python("quill", "1.0", README)
     body["urls"][0] |= {"yanked": True, "yanked_reason": "loses\x07 data"}
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
-    package = await Pypi(upstream, registry.url).newest("quill")
+    package = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
 
     assert package
     assert package.deprecated == "yanked: loses data"
@@ -238,7 +246,7 @@ async def test_nonsense_from_pypi_is_a_failure(
     registry.bodies["/pypi/quill/json"] = body
 
     with pytest.raises((ProviderError, ValueError, LookupError, TypeError)):
-        await Pypi(upstream, registry.url).newest("quill")
+        await PypiRegistry(upstream, registry.url).fetch_latest("quill")
 
 
 @pytest.mark.parametrize(
@@ -258,13 +266,13 @@ async def test_nonsense_from_npm_is_a_failure(
     registry.bodies["/quill/latest"] = body
 
     with pytest.raises((ProviderError, ValueError, LookupError, TypeError)):
-        await Npm(upstream, registry.url).newest("quill")
+        await NpmRegistry(upstream, registry.url).fetch_latest("quill")
 
 
 async def test_odd_members_of_a_javascript_package_are_nothing_known(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
-    registry.javascript(
+    registry.publish_javascript(
         "quill",
         "1.0.0",
         README,
@@ -275,7 +283,7 @@ async def test_odd_members_of_a_javascript_package_are_nothing_known(
         deprecated=True,
     )
 
-    package = await Npm(upstream, registry.url).newest("quill")
+    package = await NpmRegistry(upstream, registry.url).fetch_latest("quill")
 
     assert package
     assert (package.summary, package.repository, package.parts) == (None, None, ())
@@ -303,13 +311,16 @@ async def test_odd_members_of_a_javascript_package_are_nothing_known(
     ],
 )
 def test_archives_come_from_the_registry_alone(url: Any, allowed: bool) -> None:  # noqa: FBT001 - a case
-    whole = followed(url, "http://127.0.0.9:8000/pypi/x/json", "https://files.pythonhosted.org")
+    whole = resolve_archive_url(url, "http://127.0.0.9:8000/pypi/x/json", "https://files.pythonhosted.org")
 
     assert (whole is not None) is allowed
 
 
 def test_an_encrypted_registry_is_not_left_for_a_plain_one() -> None:
-    assert followed("http://host.example/x", "https://host.example/y", "https://files.example") is None
+    assert (
+        resolve_archive_url("http://host.example/x", "https://host.example/y", "https://files.example")
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -325,14 +336,14 @@ def test_an_encrypted_registry_is_not_left_for_a_plain_one() -> None:
     ],
 )
 def test_digests_are_read(written: Any, algorithm: str | None) -> None:
-    known = integrity(written)
+    known = parse_integrity(written)
 
     assert (known and known[0]) == algorithm
 
 
 @given(st.text(max_size=30), st.lists(st.text(max_size=12), max_size=5))
 def test_any_version_can_be_compared(asked: str, known: list[str]) -> None:
-    found = same_version(asked, dict.fromkeys(known))
+    found = find_version(asked, dict.fromkeys(known))
 
     assert found is None or found in known
 
@@ -362,26 +373,26 @@ def test_any_version_can_be_compared(asked: str, known: list[str]) -> None:
     ],
 )
 def test_a_name_is_tried_as_what_it_most_likely_means(name: str, first: str) -> None:
-    found = candidates(name)
+    found = find_candidates(name)
 
     assert found[0].id == first
 
 
 @given(st.text(max_size=200))
 def test_any_name_gives_few_candidates_each_once(name: str) -> None:
-    found = candidates(name)
+    found = find_candidates(name)
 
-    assert len({each.id for each in found}) == len(found) <= MOST_CANDIDATES
-    assert all(0 < each.likeness <= 1 for each in found)
-    assert all(package_name(each.registry, each.name) == each.name for each in found)
+    assert len({each.id for each in found}) == len(found) <= MAX_CANDIDATES
+    assert all(0 < each.similarity <= 1 for each in found)
+    assert all(normalize_package_name(each.registry, each.name) == each.name for each in found)
 
 
 def test_the_tables_name_packages_that_can_exist() -> None:
-    for package in (*NAMES, *REPOSITORIES.values()):
+    for package in (*ALIASES, *REPOSITORIES.values()):
         _, registry, name = package.split("/")
 
         assert registry in ("pypi", "npm")
-        written = package_name("pypi" if registry == "pypi" else "npm", name)
+        written = normalize_package_name("pypi" if registry == "pypi" else "npm", name)
         assert written
         assert package_id("pypi" if registry == "pypi" else "npm", written) == package
 
@@ -402,7 +413,7 @@ def test_the_tables_name_packages_that_can_exist() -> None:
     ],
 )
 def test_ids_are_read(written: str, first: str, version: str | None, repository: str | None) -> None:
-    wanted = read_id(written)
+    wanted = parse_library_id(written)
 
     assert wanted
     assert (wanted.packages[0].id, wanted.version) == (first, version)
@@ -413,7 +424,7 @@ def test_ids_are_read(written: str, first: str, version: str | None, repository:
     "written", ["", "/", "/pypi", "/pypi/-", "/npm/..", "/a/b/c/d", "/pypi/x/..", "/pypi/x@"]
 )
 def test_what_is_no_id_is_none(written: str) -> None:
-    assert read_id(written) is None
+    assert parse_library_id(written) is None
 
 
 def package(**more: Any) -> Package:
@@ -448,25 +459,25 @@ def package(**more: Any) -> Package:
     ],
 )
 def test_what_is_less_well_kept_stands_lower(worse: dict[str, Any]) -> None:
-    assert 0 <= standing(package(**worse), NOW) < standing(package(), NOW) <= 1
+    assert 0 <= maintenance_score(package(**worse), NOW) < maintenance_score(package(), NOW) <= 1
 
 
 def test_names_that_are_nearly_right_are_found_on_the_shelf() -> None:
-    found = near("fastap", [("pypi", "fastapi"), ("npm", "express")])
+    found = suggest_similar("fastap", [("pypi", "fastapi"), ("npm", "express")])
 
     assert found[0].id == "/pypi/fastapi"
-    assert found[0].likeness < 1
+    assert found[0].similarity < 1
 
 
 async def test_a_list_of_versions_too_long_to_read_is_done_without(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
-    registry.javascript("quill", "1.0.0", {})
-    registry.bodies["/quill"] = b" " * (LARGEST_METADATA + 1)
-    npm = Npm(upstream, registry.url)
+    registry.publish_javascript("quill", "1.0.0", {})
+    registry.bodies["/quill"] = b" " * (MAX_METADATA_BYTES + 1)
+    npm = NpmRegistry(upstream, registry.url)
 
-    newest = await npm.newest_of("quill", "1")
+    newest = await npm.fetch_latest_of_major("quill", "1")
 
     assert newest is None
     with pytest.raises(AnswerTooLong):
-        await npm.history("quill")
+        await npm.fetch_history("quill")

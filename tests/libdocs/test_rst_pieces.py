@@ -6,12 +6,12 @@ from textwrap import dedent
 
 import pytest
 
-from centgate.libdocs.documents import Document, Kind
-from centgate.libdocs.rst_pieces import pieces
+from centgate.libdocs.documents import DocumentKind, PackageDocument
+from centgate.libdocs.rst_pieces import split_rst
 
 
-def page(text: str, kind: Kind = "rst") -> Document:
-    return Document("docs/guide.rst", dedent(text).lstrip("\n"), kind, None)
+def page(text: str, kind: DocumentKind = "rst") -> PackageDocument:
+    return PackageDocument("docs/guide.rst", dedent(text).lstrip("\n"), kind, None)
 
 
 def test_headings_are_told_by_their_underlines_in_order_of_use() -> None:
@@ -36,7 +36,7 @@ def test_headings_are_told_by_their_underlines_in_order_of_use() -> None:
         """
     )
 
-    found = pieces(document)
+    found = split_rst(document)
 
     assert [(*piece.breadcrumb, piece.title) for piece in found] == [
         ("Guide", "Sending", "A string"),
@@ -57,7 +57,7 @@ def test_headings_are_told_by_their_underlines_in_order_of_use() -> None:
     ],
 )
 def test_code_is_found_however_it_is_written(written: str, language: str | None, code: str) -> None:
-    [piece] = pieces(page(f"Send\n====\n\n{written}"))
+    [piece] = split_rst(page(f"Send\n====\n\n{written}"))
 
     assert (piece.language, piece.code) == (language, code)
 
@@ -77,7 +77,7 @@ def test_code_is_found_however_it_is_written(written: str, language: str | None,
     ],
 )
 def test_roles_and_references_become_what_they_show(written: str, shown: str) -> None:
-    [piece] = pieces(page(f"Send\n====\n\n{written}, as long as there is anything to be sent.\n"))
+    [piece] = split_rst(page(f"Send\n====\n\n{written}, as long as there is anything to be sent.\n"))
 
     assert piece.text == f"{shown}, as long as there is anything to be sent."
 
@@ -109,7 +109,7 @@ def test_notes_are_text_and_what_is_generated_is_dropped() -> None:
         """
     )
 
-    [piece] = pieces(document)
+    [piece] = split_rst(document)
 
     assert piece.text == (
         "Note:\nSending the same thing twice sends it twice.\n\n"
@@ -118,7 +118,9 @@ def test_notes_are_text_and_what_is_generated_is_dropped() -> None:
 
 
 def test_code_inside_of_a_note_is_code() -> None:
-    [piece] = pieces(page("Send\n====\n\n.. tip::\n\n   Like this::\n\n       $ acme send\n\nAnd so on.\n"))
+    [piece] = split_rst(
+        page("Send\n====\n\n.. tip::\n\n   Like this::\n\n       $ acme send\n\nAnd so on.\n")
+    )
 
     assert piece.code == "$ acme send"
     assert piece.text == "Tip:\nLike this:\n\nAnd so on."
@@ -139,13 +141,13 @@ def test_badges_are_dropped_and_tables_stay() -> None:
         """
     )
 
-    [piece] = pieces(document)
+    [piece] = split_rst(document)
 
     assert piece.text == "| one | two |\n| 1   | 2   |\n\nA library for sending things to other places."
 
 
 def test_parameters_are_a_list() -> None:
-    [piece] = pieces(
+    [piece] = split_rst(
         page("send\n====\n\nSends whatever it is given to wherever.\n\n:param str what: to be sent\n")
     )
 
@@ -156,14 +158,16 @@ def test_parameters_are_a_list() -> None:
     "text", ["", "::", "====", "..", ".. note::", ">>> ", "=" * 9000, "`" * 9000, ":a:`" * 3000]
 )
 def test_what_is_not_restructuredtext_does_no_harm(text: str) -> None:
-    assert isinstance(pieces(page(text, "text")), list)
+    assert isinstance(split_rst(page(text, "text")), list)
 
 
 def test_a_line_between_paragraphs_is_not_shown() -> None:
-    [piece] = pieces(page("Send\n====\n\n------\n\nThings are sent to other places, one after the other.\n"))
+    [piece] = split_rst(
+        page("Send\n====\n\n------\n\nThings are sent to other places, one after the other.\n")
+    )
 
     assert piece.text == "Things are sent to other places, one after the other."
 
 
 def test_a_line_of_blanks_is_read_in_time() -> None:
-    assert isinstance(pieces(page("Send::\n\n  x\n" + " " * 200_000 + "x\n")), list)
+    assert isinstance(split_rst(page("Send::\n\n  x\n" + " " * 200_000 + "x\n")), list)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from centgate.libdocs.shelves import MOST_UNDER_WAY, Busy, Make, Shelves, Title
+from centgate.libdocs.shelves import MAX_BUILDS, BuildFile, IndexKey, IndexStore, TooManyBuilds
 
-QUILL = Title("pypi", "quill", "1.4.0")
+QUILL = IndexKey("pypi", "quill", "1.4.0")
 
 
-def writing(content: bytes) -> Make:
+def writing(content: bytes) -> BuildFile:
     """Makes an index with this content."""
 
     async def make(file: Path) -> None:
@@ -22,7 +22,7 @@ def writing(content: bytes) -> Make:
     return make
 
 
-def used(shelves: Shelves, title: Title, when: float) -> None:
+def used(shelves: IndexStore, title: IndexKey, when: float) -> None:
     """As if the index was last used then."""
     file = shelves.find(title)
     assert file
@@ -40,10 +40,10 @@ def files(folder: Path) -> list[Path]:
 
 
 async def test_an_index_is_found_once_it_is_made(tmp_path: Path) -> None:
-    shelves = Shelves(tmp_path / "docs")
+    shelves = IndexStore(tmp_path / "docs")
 
     before = shelves.find(QUILL)
-    file = await shelves.making(QUILL, writing(b"index"))
+    file = await shelves.start_build(QUILL, writing(b"index"))
 
     assert before is None
     assert shelves.find(QUILL) == file
@@ -52,7 +52,7 @@ async def test_an_index_is_found_once_it_is_made(tmp_path: Path) -> None:
 
 
 async def test_an_index_is_made_once_for_all_who_ask_meanwhile(tmp_path: Path) -> None:
-    shelves, begun, go_on = Shelves(tmp_path), 0, asyncio.Event()
+    shelves, begun, go_on = IndexStore(tmp_path), 0, asyncio.Event()
 
     async def make(file: Path) -> None:
         nonlocal begun
@@ -60,7 +60,7 @@ async def test_an_index_is_made_once_for_all_who_ask_meanwhile(tmp_path: Path) -
         await go_on.wait()
         put(file)
 
-    tasks = [shelves.making(QUILL, make) for _ in range(5)]
+    tasks = [shelves.start_build(QUILL, make) for _ in range(5)]
     go_on.set()
     made = await asyncio.gather(*tasks)
 
@@ -69,16 +69,16 @@ async def test_an_index_is_made_once_for_all_who_ask_meanwhile(tmp_path: Path) -
 
 
 async def test_a_making_that_fails_leaves_nothing_and_may_be_tried_again(tmp_path: Path) -> None:
-    shelves = Shelves(tmp_path)
+    shelves = IndexStore(tmp_path)
 
     async def make(file: Path) -> None:
         put(file, b"half")
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        await shelves.making(QUILL, make)
+        await shelves.start_build(QUILL, make)
     left = files(tmp_path)
-    file = await shelves.making(QUILL, writing(b"index"))
+    file = await shelves.start_build(QUILL, writing(b"index"))
 
     assert left == []
     assert shelves.libraries() == [("pypi", "quill")]
@@ -86,62 +86,62 @@ async def test_a_making_that_fails_leaves_nothing_and_may_be_tried_again(tmp_pat
 
 
 async def test_only_so_many_are_made_at_once(tmp_path: Path) -> None:
-    shelves, go_on = Shelves(tmp_path), asyncio.Event()
+    shelves, go_on = IndexStore(tmp_path), asyncio.Event()
 
     async def make(file: Path) -> None:
         await go_on.wait()
         put(file)
 
     tasks = [
-        shelves.making(Title("npm", f"quill{number}", "1.0.0"), make) for number in range(MOST_UNDER_WAY)
+        shelves.start_build(IndexKey("npm", f"quill{number}", "1.0.0"), make) for number in range(MAX_BUILDS)
     ]
-    with pytest.raises(Busy):
-        shelves.making(QUILL, make)
+    with pytest.raises(TooManyBuilds):
+        shelves.start_build(QUILL, make)
     go_on.set()
     await asyncio.gather(*tasks)
 
-    assert await shelves.making(QUILL, make)
+    assert await shelves.start_build(QUILL, make)
 
 
 async def test_versions_are_told_newest_first(tmp_path: Path) -> None:
-    shelves = Shelves(tmp_path)
+    shelves = IndexStore(tmp_path)
     for version in ("1.10.0", "1.9.0", "2.0.0rc1", "2.0.0", "1.9.0.post1", "0.5"):
-        await shelves.making(Title("pypi", "quill", version), writing(b""))
+        await shelves.start_build(IndexKey("pypi", "quill", version), writing(b""))
 
     assert shelves.versions("pypi", "quill") == ["2.0.0", "2.0.0rc1", "1.10.0", "1.9.0", "1.9.0.post1", "0.5"]
     assert shelves.versions("npm", "quill") == []
 
 
 async def test_a_scoped_name_is_told_as_it_is(tmp_path: Path) -> None:
-    shelves = Shelves(tmp_path)
+    shelves = IndexStore(tmp_path)
 
-    await shelves.making(Title("npm", "@ink/quill", "1.0.0"), writing(b""))
+    await shelves.start_build(IndexKey("npm", "@ink/quill", "1.0.0"), writing(b""))
 
     assert shelves.libraries() == [("npm", "@ink/quill")]
     assert shelves.versions("npm", "@ink/quill") == ["1.0.0"]
 
 
 async def test_what_was_not_used_for_longest_is_put_away(tmp_path: Path) -> None:
-    shelves = Shelves(tmp_path, most_files=3)
-    titles = [Title("pypi", "quill", f"1.{number}") for number in range(4)]
+    shelves = IndexStore(tmp_path, max_files=3)
+    titles = [IndexKey("pypi", "quill", f"1.{number}") for number in range(4)]
     for when, title in enumerate(titles[:3]):
-        await shelves.making(title, writing(b""))
+        await shelves.start_build(title, writing(b""))
         used(shelves, title, 1_000_000 + when)
     shelves.find(titles[0])
 
-    await shelves.making(titles[3], writing(b""))
+    await shelves.start_build(titles[3], writing(b""))
 
     assert [shelves.find(title) is not None for title in titles] == [True, False, True, True]
 
 
 async def test_more_than_fits_is_put_away_but_never_the_newest(tmp_path: Path) -> None:
-    shelves = Shelves(tmp_path, most_bytes=1000)
-    first, second = Title("pypi", "ink", "1.0"), Title("npm", "ink", "1.0.0")
-    await shelves.making(first, writing(bytes(600)))
+    shelves = IndexStore(tmp_path, max_bytes=1000)
+    first, second = IndexKey("pypi", "ink", "1.0"), IndexKey("npm", "ink", "1.0.0")
+    await shelves.start_build(first, writing(bytes(600)))
     used(shelves, first, 1_000_000)
 
-    await shelves.making(second, writing(bytes(600)))
-    await shelves.making(QUILL, writing(bytes(5000)))
+    await shelves.start_build(second, writing(bytes(600)))
+    await shelves.start_build(QUILL, writing(bytes(5000)))
 
     assert shelves.find(first) is None
     assert shelves.find(second) is None
@@ -150,8 +150,8 @@ async def test_more_than_fits_is_put_away_but_never_the_newest(tmp_path: Path) -
 
 
 async def test_what_was_left_behind_is_put_away_and_what_is_under_way_is_not(tmp_path: Path) -> None:
-    shelves = Shelves(tmp_path)
-    file = await shelves.making(QUILL, writing(b""))
+    shelves = IndexStore(tmp_path)
+    file = await shelves.start_build(QUILL, writing(b""))
     old, new, former = (
         file.with_name("a.part"),
         file.with_name("b.part"),
@@ -162,14 +162,14 @@ async def test_what_was_left_behind_is_put_away_and_what_is_under_way_is_not(tmp
         path.write_bytes(b"")
     os.utime(old, (1_000_000, 1_000_000))
 
-    await shelves.making(Title("pypi", "quill", "2.0"), writing(b""))
+    await shelves.start_build(IndexKey("pypi", "quill", "2.0"), writing(b""))
 
     assert [path.exists() for path in (old, new, former)] == [False, True, True]
 
 
 async def test_a_broken_index_can_be_put_away(tmp_path: Path) -> None:
-    shelves = Shelves(tmp_path)
-    await shelves.making(QUILL, writing(b"no index"))
+    shelves = IndexStore(tmp_path)
+    await shelves.start_build(QUILL, writing(b"no index"))
 
     shelves.discard(QUILL)
     shelves.discard(QUILL)
@@ -179,32 +179,32 @@ async def test_a_broken_index_can_be_put_away(tmp_path: Path) -> None:
 
 async def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "docs").write_text("in the way")
-    shelves = Shelves(tmp_path / "docs")
+    shelves = IndexStore(tmp_path / "docs")
 
     with pytest.raises(OSError, match="docs"):
-        await shelves.making(QUILL, writing(b""))
+        await shelves.start_build(QUILL, writing(b""))
 
     assert (shelves.find(QUILL), shelves.versions("pypi", "quill"), shelves.libraries()) == (None, [], [])
 
 
 async def test_a_making_goes_on_when_nobody_waits_any_more(tmp_path: Path) -> None:
-    shelves, go_on = Shelves(tmp_path), asyncio.Event()
+    shelves, go_on = IndexStore(tmp_path), asyncio.Event()
 
     async def make(file: Path) -> None:
         await go_on.wait()
         put(file)
 
-    task = shelves.making(QUILL, make)
+    task = shelves.start_build(QUILL, make)
     done, _ = await asyncio.wait({task}, timeout=0)
     go_on.set()
-    file = await shelves.making(QUILL, make)
+    file = await shelves.start_build(QUILL, make)
 
     assert not done
     assert file.read_bytes() == b"index"
 
 
 async def test_makings_that_fail_take_no_folder_from_one_that_begins(tmp_path: Path) -> None:
-    shelves = Shelves(tmp_path)
+    shelves = IndexStore(tmp_path)
 
     async def in_vain(file: Path) -> None:
         raise ValueError("broken")
@@ -213,15 +213,17 @@ async def test_makings_that_fail_take_no_folder_from_one_that_begins(tmp_path: P
         put(file)
 
     for turn in range(100):
-        title = Title("pypi", f"quill{turn}", "1.0")
-        broken = [shelves.making(Title("pypi", title.name, f"2.{each}"), in_vain) for each in range(6)]
-        made = await shelves.making(title, well)
+        title = IndexKey("pypi", f"quill{turn}", "1.0")
+        broken = [
+            shelves.start_build(IndexKey("pypi", title.name, f"2.{each}"), in_vain) for each in range(6)
+        ]
+        made = await shelves.start_build(title, well)
         await asyncio.gather(*broken, return_exceptions=True)
         assert made.exists()
 
 
 async def test_a_making_that_fails_does_not_disturb_another_of_the_same_library(tmp_path: Path) -> None:
-    shelves, go_on = Shelves(tmp_path), asyncio.Event()
+    shelves, go_on = IndexStore(tmp_path), asyncio.Event()
 
     async def slowly(file: Path) -> None:
         await go_on.wait()
@@ -230,9 +232,9 @@ async def test_a_making_that_fails_does_not_disturb_another_of_the_same_library(
     async def in_vain(file: Path) -> None:
         raise ValueError("broken")
 
-    slow = shelves.making(QUILL, slowly)
+    slow = shelves.start_build(QUILL, slowly)
     with pytest.raises(ValueError, match="broken"):
-        await shelves.making(Title("pypi", "quill", "2.0"), in_vain)
+        await shelves.start_build(IndexKey("pypi", "quill", "2.0"), in_vain)
     go_on.set()
 
     assert (await slow).read_bytes() == b"index"

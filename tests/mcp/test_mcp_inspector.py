@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from buyer import QUESTION, Buyer, decode_header, encode_header, fetch_terms, sign_payload
-from node_packages import installed
+from node_packages import install_packages
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
@@ -30,7 +30,7 @@ def inspector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The inspector's command; skips where it cannot be had."""
     wanted = tmp_path_factory.mktemp("wanted") / "package.json"
     wanted.write_text(json.dumps({"dependencies": {PACKAGE: RELEASE}}))
-    package = installed(tmp_path_factory, "inspector", [wanted], "install") / "node_modules" / PACKAGE
+    package = install_packages(tmp_path_factory, "inspector", [wanted], "install") / "node_modules" / PACKAGE
     declared = json.loads((package / "package.json").read_text())
     return ["node", str(package / declared["bin"]["mcp-inspector"]), "--cli"]
 

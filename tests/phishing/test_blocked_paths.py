@@ -10,24 +10,24 @@ from centgate.phishing.paths import PathTree
 
 
 def test_a_blocked_ancestor_replaces_its_descendants() -> None:
-    assert PathTree.of(["x.com/a/b", "x.com/a/c", "x.com/a"]).tree == {"x.com": {"a": {}}}
+    assert PathTree.from_entries(["x.com/a/b", "x.com/a/c", "x.com/a"]).tree == {"x.com": {"a": {}}}
 
 
 def test_nothing_is_added_below_a_blocked_ancestor() -> None:
-    assert PathTree.of(["x.com/a", "x.com/a/b/c"]).tree == {"x.com": {"a": {}}}
+    assert PathTree.from_entries(["x.com/a", "x.com/a/b/c"]).tree == {"x.com": {"a": {}}}
 
 
 @pytest.mark.parametrize("text", ["x.com", "x.com/", "", "mailto:a", "x.com/%ff", "x.com/%"])
 def test_an_entry_without_a_readable_path_is_ignored(text: str) -> None:
-    assert not PathTree.of([text])
+    assert not PathTree.from_entries([text])
 
 
 def test_an_entry_may_have_a_scheme_and_a_trailing_slash() -> None:
-    assert PathTree.of(["https://X.com/a/"]) == PathTree.of(["x.com/a"])
+    assert PathTree.from_entries(["https://X.com/a/"]) == PathTree.from_entries(["x.com/a"])
 
 
 def test_a_discarded_path_takes_its_empty_parents_along() -> None:
-    paths = PathTree.of(["x.com/a/b", "y.com/c/d", "y.com/e"])
+    paths = PathTree.from_entries(["x.com/a/b", "y.com/c/d", "y.com/e"])
 
     paths.discard("x.com/a/b")
     paths.discard("y.com/c/d")
@@ -36,12 +36,12 @@ def test_a_discarded_path_takes_its_empty_parents_along() -> None:
 
 
 def test_discarding_what_is_not_there_changes_nothing() -> None:
-    paths = PathTree.of(["x.com/a/b"])
+    paths = PathTree.from_entries(["x.com/a/b"])
 
     paths.discard("x.com/a/c")
     paths.discard("x.com")
 
-    assert paths == PathTree.of(["x.com/a/b"])
+    assert paths == PathTree.from_entries(["x.com/a/b"])
 
 
 COMPONENTS = st.lists(
@@ -58,7 +58,7 @@ def test_a_tree_survives_being_written_as_lines(branches: dict[str, list[str]]) 
         for component in components:
             node = node.setdefault(component, {})
 
-    lines = list(paths.lines())
+    lines = list(paths.iter_lines())
 
-    assert PathTree.of(lines) == paths
+    assert PathTree.from_entries(lines) == paths
     assert not any(line.splitlines() != [line] for line in lines)

@@ -8,77 +8,83 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from centgate.phishing.address import read_address
-from centgate.phishing.detector import Detector, Verdict
+from centgate.phishing.address import parse_address
+from centgate.phishing.detector import PhishingDetector, PhishingVerdict
 from centgate.phishing.paths import PathTree
-from centgate.phishing.rules import Rules, UnreadableList, rules_of
-from centgate.phishing.snapshot import shipped
+from centgate.phishing.rules import InvalidPhishingList, PhishingRules, parse_rules
+from centgate.phishing.snapshot import load_shipped
 
 CID = "bafybeifx7yeb55armcsxwwitkymga5xf53dxiarykms3ygqic223w5sk3m"
 CID_V0 = "QmUDBVyGwqKdSayk7kDKUaj9J41Ft1DWizcKUx5UmgMgGy"
 
 
-def check(text: str, *lists: Rules) -> Verdict:
-    return Detector(*lists).check(read_address(text))
+def check(text: str, *lists: PhishingRules) -> PhishingVerdict:
+    return PhishingDetector(*lists).check(parse_address(text))
 
 
 def test_an_entry_covers_its_subdomains() -> None:
-    rules = Rules(blocklist=["evil.com"])
+    rules = PhishingRules(blocklist=["evil.com"])
 
     assert check("https://a.b.evil.com", rules) == ("a.b.evil.com", "blocked", "blocklist", "evil.com", rules)
 
 
 def test_an_entry_covers_neither_its_parent_nor_a_longer_name() -> None:
-    rules = Rules(blocklist=["sub.evil.com"])
+    rules = PhishingRules(blocklist=["sub.evil.com"])
 
     assert check("evil.com", rules).status == "unknown"
     assert check("notsub.evil.com", rules).status == "unknown"
 
 
 def test_nothing_known_is_unknown_and_no_list_is_named() -> None:
-    assert check("example.com", Rules()) == Verdict("example.com", "unknown", None, None)
+    assert check("example.com", PhishingRules()) == PhishingVerdict("example.com", "unknown", None, None)
 
 
 def test_the_allowlist_decides_before_the_blocklist() -> None:
-    assert check("bad.github.io", Rules(["github.io"], ["bad.github.io"])).match == "github.io"
+    assert check("bad.github.io", PhishingRules(["github.io"], ["bad.github.io"])).match == "github.io"
 
 
 def test_the_allowlist_of_a_later_list_decides_before_the_blocklist_of_an_earlier_one() -> None:
-    assert check("both.com", Rules(blocklist=["both.com"]), Rules(["both.com"])).status == "allowed"
+    assert (
+        check("both.com", PhishingRules(blocklist=["both.com"]), PhishingRules(["both.com"])).status
+        == "allowed"
+    )
 
 
 def test_a_lookalike_of_an_earlier_list_decides_before_the_blocklist_of_a_later_one() -> None:
-    first, second = Rules(fuzzylist=["metamask.io"], tolerance=2), Rules(blocklist=["metamask.org"])
+    first, second = (
+        PhishingRules(fuzzylist=["metamask.io"], tolerance=2),
+        PhishingRules(blocklist=["metamask.org"]),
+    )
 
     assert check("metamask.org", first, second).status == "lookalike"
 
 
 def test_the_list_that_decided_is_named() -> None:
-    first, second = Rules(name="first"), Rules(blocklist=["evil.com"], name="second")
+    first, second = PhishingRules(name="first"), PhishingRules(blocklist=["evil.com"], name="second")
 
     assert check("evil.com", first, second).rules is second
 
 
 def test_the_list_that_allowed_is_named() -> None:
-    first, second = Rules(["a.com", "b.com"], name="first"), Rules(["c.com"], name="second")
+    first, second = PhishingRules(["a.com", "b.com"], name="first"), PhishingRules(["c.com"], name="second")
 
     assert check("c.com", first, second).rules is second
 
 
 def test_the_first_covering_entry_is_named_not_the_longest() -> None:
-    assert check("a.b.com", Rules(blocklist=["b.com", "a.b.com"])).match == "b.com"
+    assert check("a.b.com", PhishingRules(blocklist=["b.com", "a.b.com"])).match == "b.com"
 
 
 def test_one_trailing_dot_is_dropped() -> None:
-    assert check("evil.com.", Rules(blocklist=["evil.com"])).domain == "evil.com"
-    assert check("evil.com..", Rules(blocklist=["evil.com"])).status == "unknown"
+    assert check("evil.com.", PhishingRules(blocklist=["evil.com"])).domain == "evil.com"
+    assert check("evil.com..", PhishingRules(blocklist=["evil.com"])).status == "unknown"
 
 
 @pytest.mark.parametrize(
     "text", ["metamask.org", "www.metamask.org", "metamaskkk.io", "mtamsk.io", "netamask.app"]
 )
 def test_a_name_within_the_tolerance_is_a_lookalike(text: str) -> None:
-    verdict = check(text, Rules(fuzzylist=["metamask.io"], tolerance=2))
+    verdict = check(text, PhishingRules(fuzzylist=["metamask.io"], tolerance=2))
 
     assert (verdict.status, verdict.matched_list, verdict.match) == ("lookalike", "fuzzylist", "metamask.io")
 
@@ -87,42 +93,42 @@ def test_a_name_within_the_tolerance_is_a_lookalike(text: str) -> None:
     "text", ["wallet.metamask.org", "metamask.co.uk", "xwww.metamask.org", "mtmsk.io", "localhost"]
 )
 def test_a_name_beyond_the_tolerance_is_not(text: str) -> None:
-    assert check(text, Rules(fuzzylist=["metamask.io"], tolerance=2)).status == "unknown"
+    assert check(text, PhishingRules(fuzzylist=["metamask.io"], tolerance=2)).status == "unknown"
 
 
 def test_a_swap_of_letters_counts_twice() -> None:
-    assert check("opensae.io", Rules(fuzzylist=["opensea.io"], tolerance=1)).status == "unknown"
+    assert check("opensae.io", PhishingRules(fuzzylist=["opensea.io"], tolerance=1)).status == "unknown"
 
 
 def test_the_first_protected_name_within_the_tolerance_is_named_not_the_nearest() -> None:
     assert (
-        check("maskmata.org", Rules(fuzzylist=["maskmeta.org", "maskmata.io"], tolerance=2)).match
+        check("maskmata.org", PhishingRules(fuzzylist=["maskmeta.org", "maskmata.io"], tolerance=2)).match
         == "maskmeta.org"
     )
 
 
 def test_a_tolerance_of_zero_looks_for_no_lookalikes() -> None:
-    assert check("metamask.org", Rules(fuzzylist=["metamask.io"], tolerance=0)).status == "unknown"
+    assert check("metamask.org", PhishingRules(fuzzylist=["metamask.io"], tolerance=0)).status == "unknown"
 
 
 @pytest.mark.parametrize(
     "text", [f"https://{CID}.ipfs.dweb.link/", f"ipfs.io/ipfs/{CID}/a", f"a.com/?next={CID}"]
 )
 def test_a_listed_content_identifier_is_found_anywhere(text: str) -> None:
-    verdict = check(text, Rules(["ipfs.io", "dweb.link", "a.com"], [CID]))
+    verdict = check(text, PhishingRules(["ipfs.io", "dweb.link", "a.com"], [CID]))
 
     assert (verdict.status, verdict.matched_list, verdict.match) == ("blocked", "blocklist", CID)
 
 
 def test_only_the_first_content_identifier_counts() -> None:
-    assert check(f"ipfs.io/ipfs/{CID_V0}/{CID}", Rules(blocklist=[CID])).status == "unknown"
+    assert check(f"ipfs.io/ipfs/{CID_V0}/{CID}", PhishingRules(blocklist=[CID])).status == "unknown"
 
 
 def test_a_content_identifier_has_upper_and_lower_case() -> None:
-    assert check(f"ipfs.io/ipfs/{CID.upper()}", Rules(blocklist=[CID])).status == "unknown"
+    assert check(f"ipfs.io/ipfs/{CID.upper()}", PhishingRules(blocklist=[CID])).status == "unknown"
 
 
-PATHS = Rules(["x.com"], paths=PathTree.of(["x.com/scam/status", "cdpn.io/bad pen"]))
+PATHS = PhishingRules(["x.com"], paths=PathTree.from_entries(["x.com/scam/status", "cdpn.io/bad pen"]))
 
 
 @pytest.mark.parametrize(
@@ -159,25 +165,25 @@ def test_a_matched_path_is_shown_decoded() -> None:
 
 
 def test_an_address_of_a_thousand_labels_is_checked() -> None:
-    assert check("a." * 990 + "evil.com", Rules(blocklist=["evil.com"])).match == "evil.com"
+    assert check("a." * 990 + "evil.com", PhishingRules(blocklist=["evil.com"])).match == "evil.com"
 
 
 def test_a_malware_host_is_known_by_its_hash_and_covers_its_subdomains() -> None:
     evil = "83fb03a76ca94d7d57c04e6e171bdeebd1fd33ac72fdbd78cad486e5118fcaf0"
-    detector = Detector(Rules(c2_hashes=frozenset({evil})))
+    detector = PhishingDetector(PhishingRules(c2_hashes=frozenset({evil})))
 
-    assert detector.runs_malware(read_address("https://a.malicious.xyz"))
-    assert not detector.runs_malware(read_address("https://benign.xyz"))
+    assert detector.is_malware_host(parse_address("https://a.malicious.xyz"))
+    assert not detector.is_malware_host(parse_address("https://benign.xyz"))
 
 
 def test_a_list_in_the_old_spelling_is_read() -> None:
-    rules = rules_of({"whitelist": ["a.com"], "blacklist": ["b.com"], "fuzzylist": [], "tolerance": 1})
+    rules = parse_rules({"whitelist": ["a.com"], "blacklist": ["b.com"], "fuzzylist": [], "tolerance": 1})
 
     assert (rules.allowlist, rules.blocklist, rules.tolerance) == (("a.com",), ("b.com",), 1)
 
 
 def test_without_a_tolerance_three_letters_may_differ() -> None:
-    assert rules_of({"fuzzylist": ["metamask.io"]}).tolerance == 3
+    assert parse_rules({"fuzzylist": ["metamask.io"]}).tolerance == 3
 
 
 @pytest.mark.parametrize(
@@ -196,28 +202,28 @@ def test_without_a_tolerance_three_letters_may_differ() -> None:
     ],
 )
 def test_a_list_in_no_known_shape_is_refused_with_the_reason(config: object, sentence: str) -> None:
-    with pytest.raises(UnreadableList) as refusal:
-        rules_of(config)
+    with pytest.raises(InvalidPhishingList) as refusal:
+        parse_rules(config)
 
     assert str(refusal.value) == sentence
 
 
 def test_the_shipped_list_knows_its_own() -> None:
-    detector = Detector(shipped().rules)
+    detector = PhishingDetector(load_shipped().rules)
 
-    assert detector.check(read_address("https://www.metamask.io/")).status == "allowed"
-    assert detector.check(read_address("azukishop.live")).status == "blocked"
-    assert detector.check(read_address("metmask.io")).match == "metamask.io"
+    assert detector.check(parse_address("https://www.metamask.io/")).status == "allowed"
+    assert detector.check(parse_address("azukishop.live")).status == "blocked"
+    assert detector.check(parse_address("metmask.io")).match == "metamask.io"
 
 
 def test_the_shipped_list_allows_what_it_has_on_both_lists() -> None:
-    assert Detector(shipped().rules).check(read_address("spi.club")).status == "allowed"
+    assert PhishingDetector(load_shipped().rules).check(parse_address("spi.club")).status == "allowed"
 
 
 LABELS = st.sampled_from(["", "a", "b", "ab", "www", "abc", "abcd", "abxd"])
 NAMES = st.lists(LABELS, min_size=1, max_size=4).map(".".join)
 LISTS = st.builds(
-    Rules,
+    PhishingRules,
     st.lists(NAMES, max_size=2),
     st.lists(NAMES, max_size=4),
     st.lists(NAMES, max_size=3),
@@ -227,24 +233,24 @@ LISTS = st.builds(
 
 @settings(deadline=None)
 @given(NAMES, st.lists(LISTS, max_size=3))
-def test_looking_up_equals_looking_through_the_lists(domain: str, lists: list[Rules]) -> None:
-    assert Detector(*lists).check_domain(domain)[:4] == check_by_scan(domain, lists)[:4]
+def test_looking_up_equals_looking_through_the_lists(domain: str, lists: list[PhishingRules]) -> None:
+    assert PhishingDetector(*lists).check_domain(domain)[:4] == check_by_scan(domain, lists)[:4]
 
 
-def check_by_scan(domain: str, lists: list[Rules]) -> Verdict:
+def check_by_scan(domain: str, lists: list[PhishingRules]) -> PhishingVerdict:
     for rules in lists:
         for entry in rules.allowlist:
             if covers(entry, domain):
-                return Verdict(domain, "allowed", "allowlist", entry)
+                return PhishingVerdict(domain, "allowed", "allowlist", entry)
     for rules in lists:
         for entry in rules.blocklist:
             if covers(entry, domain):
-                return Verdict(domain, "blocked", "blocklist", entry)
+                return PhishingVerdict(domain, "blocked", "blocklist", entry)
         for entry in rules.fuzzylist if rules.tolerance else ():
             imitation, target = ".".join(domain.split(".")[:-1]), ".".join(entry.split(".")[:-1])
             if edit_distance(imitation.removeprefix("www."), target) <= rules.tolerance:
-                return Verdict(domain, "lookalike", "fuzzylist", entry)
-    return Verdict(domain)
+                return PhishingVerdict(domain, "lookalike", "fuzzylist", entry)
+    return PhishingVerdict(domain)
 
 
 def covers(entry: str, domain: str) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from centgate.phishing.address import read_address
-from centgate.phishing.detector import Detector
-from centgate.phishing.rules import Rules
+from centgate.phishing.address import parse_address
+from centgate.phishing.detector import PhishingDetector
+from centgate.phishing.rules import PhishingRules
 
-RULES = Rules(
+RULES = PhishingRules(
     ["metamask.io", "opensea.io", "makerdao.com", "b\u00fccher.example", "xn--bcher-kva.de"],
     fuzzylist=["metamask.io", "opensea.io"],
     tolerance=2,
@@ -16,7 +16,7 @@ RULES = Rules(
 
 
 def homograph(text: str) -> str | None:
-    return Detector(RULES).homograph(read_address(text))
+    return PhishingDetector(RULES).find_homograph(parse_address(text))
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_a_subdomain_in_other_letters_of_an_allowed_name_is_no_homograph() -> No
 
 
 def test_a_homograph_does_not_change_the_verdict() -> None:
-    assert Detector(RULES).check(read_address("xn--metamsk-6fg.io")).status == "unknown"
+    assert PhishingDetector(RULES).check(parse_address("xn--metamsk-6fg.io")).status == "unknown"

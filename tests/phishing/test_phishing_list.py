@@ -13,9 +13,16 @@ from typer.testing import CliRunner, Result
 
 from centgate.phishing import origin
 from centgate.phishing.commands import app
-from centgate.phishing.entries import Dropped
-from centgate.phishing.rules import UnreadableList
-from centgate.phishing.snapshot import Imported, import_list, load, packed, shipped, unpacked
+from centgate.phishing.entries import DroppedEntry
+from centgate.phishing.rules import InvalidPhishingList
+from centgate.phishing.snapshot import (
+    ImportedList,
+    import_list,
+    load_shipped,
+    load_snapshot,
+    pack_snapshot,
+    unpack_snapshot,
+)
 
 CID = "QmUDBVyGwqKdSayk7kDKUaj9J41Ft1DWizcKUx5UmgMgGy"
 STALELIST: dict[str, Any] = {
@@ -29,7 +36,7 @@ STALELIST: dict[str, Any] = {
 }
 
 
-def import_document(document: Any, **options: Any) -> Imported:
+def import_document(document: Any, **options: Any) -> ImportedList:
     return import_list(json.dumps(document), source="test", **options)
 
 
@@ -90,7 +97,7 @@ def test_an_entry_that_would_do_harm_is_dropped_and_reported(entry: str, reason:
     result = import_document({"blocklist": ["known.com", entry]})
 
     assert result.snapshot.rules.blocklist == ("known.com",)
-    assert result.dropped == (Dropped(entry, reason),)  # pyright: ignore[reportArgumentType]
+    assert result.dropped == (DroppedEntry(entry, reason),)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_hosting_platform_is_not_allowed_either() -> None:
@@ -101,7 +108,7 @@ def test_a_short_name_is_not_protected() -> None:
     result = import_document({"blocklist": [], "fuzzylist": ["ens.eth", "opensea.io"], "tolerance": 2})
 
     assert result.snapshot.rules.fuzzylist == ("opensea.io",)
-    assert result.dropped == (Dropped("ens.eth", "too short"),)
+    assert result.dropped == (DroppedEntry("ens.eth", "too short"),)
 
 
 def test_a_blocklist_entry_with_a_path_blocks_the_path() -> None:
@@ -116,35 +123,37 @@ def test_paths_as_wallets_keep_them_are_read() -> None:
 
 def test_a_path_entry_without_a_path_is_dropped() -> None:
     assert import_document({"blocklist": [], "blocklistPaths": ["x.com"]}).dropped == (
-        Dropped("x.com", "unreadable"),
+        DroppedEntry("x.com", "unreadable"),
     )
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"deny": ["evil.com"]}', '{"data": []}', "\udcff"])
 def test_a_file_that_is_no_list_is_refused(text: str) -> None:
-    with pytest.raises(UnreadableList, match="the file is n"):
+    with pytest.raises(InvalidPhishingList, match="the file is n"):
         import_list(text, source="test")
 
 
 def test_a_time_that_is_none_is_refused() -> None:
-    with pytest.raises(UnreadableList, match="not a time in seconds"):
+    with pytest.raises(InvalidPhishingList, match="not a time in seconds"):
         import_document({**STALELIST, "lastUpdated": 10**18})
 
 
 def test_a_snapshot_survives_its_file() -> None:
     snapshot = import_document(STALELIST).snapshot
 
-    assert unpacked(packed(snapshot)) == snapshot
+    assert unpack_snapshot(pack_snapshot(snapshot)) == snapshot
 
 
 def test_an_empty_list_survives_its_file() -> None:
     snapshot = import_document({"blocklist": []}).snapshot
 
-    assert unpacked(packed(snapshot)) == snapshot
+    assert unpack_snapshot(pack_snapshot(snapshot)) == snapshot
 
 
 def test_the_same_list_makes_the_same_bytes() -> None:
-    assert packed(import_document(STALELIST).snapshot) == packed(import_document(STALELIST).snapshot)
+    assert pack_snapshot(import_document(STALELIST).snapshot) == pack_snapshot(
+        import_document(STALELIST).snapshot
+    )
 
 
 def test_another_list_has_another_id() -> None:
@@ -154,25 +163,27 @@ def test_another_list_has_another_id() -> None:
 
 
 def test_a_changed_snapshot_is_refused() -> None:
-    text = lzma.decompress(packed(import_document(STALELIST).snapshot)).replace(b"evil.com", b"good.com")
+    text = lzma.decompress(pack_snapshot(import_document(STALELIST).snapshot)).replace(
+        b"evil.com", b"good.com"
+    )
 
-    with pytest.raises(UnreadableList, match="does not match its SHA-256"):
-        unpacked(lzma.compress(text))
+    with pytest.raises(InvalidPhishingList, match="does not match its SHA-256"):
+        unpack_snapshot(lzma.compress(text))
 
 
 @pytest.mark.parametrize("data", [b"", b"not xz", lzma.compress(b"no header"), lzma.compress(b"\xff")])
 def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
-    with pytest.raises(UnreadableList, match="not a phishing list snapshot"):
-        unpacked(data)
+    with pytest.raises(InvalidPhishingList, match="not a phishing list snapshot"):
+        unpack_snapshot(data)
 
 
 def test_half_a_snapshot_is_refused() -> None:
-    with pytest.raises(UnreadableList):
-        unpacked(packed(import_document(STALELIST).snapshot)[:-20])
+    with pytest.raises(InvalidPhishingList):
+        unpack_snapshot(pack_snapshot(import_document(STALELIST).snapshot)[:-20])
 
 
 def test_the_shipped_list_says_where_it_comes_from() -> None:
-    header = shipped().header
+    header = load_shipped().header
 
     assert (header.source, header.date, header.tolerance) == (
         "npm eth-phishing-detect@1.2.0",
@@ -183,8 +194,8 @@ def test_the_shipped_list_says_where_it_comes_from() -> None:
 
 
 def test_another_package_than_the_pinned_one_is_refused() -> None:
-    with pytest.raises(origin.OriginUnavailable, match="not the pinned"):
-        origin.verified(b"another package")
+    with pytest.raises(origin.PackageUnavailable, match="not the pinned"):
+        origin.verify_integrity(b"another package")
 
 
 def run_command(*arguments: str | Path, **environment: str) -> Result:
@@ -196,18 +207,20 @@ def run_command(*arguments: str | Path, **environment: str) -> Result:
 def test_the_shipped_snapshot_can_be_made_again(tmp_path: Path) -> None:
     try:
         origin.fetch_package()
-    except origin.OriginUnavailable as error:
+    except origin.PackageUnavailable as error:
         pytest.skip(str(error))
 
     result = run_command("build", "--out", tmp_path / "list.xz")
 
     assert result.exit_code == 0
-    assert (tmp_path / "list.xz").read_bytes() == packed(shipped())
+    assert (tmp_path / "list.xz").read_bytes() == pack_snapshot(load_shipped())
     assert "Version 1.1, December 2016" in (tmp_path / "list.LICENSE").read_text()
 
 
 def test_the_shipped_file_is_what_is_made_of_the_shipped_list() -> None:
-    assert files("centgate.phishing").joinpath("data/phishing-list.xz").read_bytes() == packed(shipped())
+    assert files("centgate.phishing").joinpath("data/phishing-list.xz").read_bytes() == pack_snapshot(
+        load_shipped()
+    )
 
 
 def test_a_build_without_npm_says_so_and_writes_nothing(tmp_path: Path) -> None:
@@ -226,8 +239,8 @@ def test_an_update_writes_a_snapshot_and_tells_what_it_dropped(tmp_path: Path) -
     result = run_command("update", tmp_path / "stalelist.json", "--out", tmp_path / "list.xz")
 
     assert result.exit_code == 0
-    assert load(tmp_path / "list.xz").rules.blocklist == ("evil.com",)
-    for told in ("2023-11-14", load(tmp_path / "list.xz").id, "single label", "'zip', 'app'"):
+    assert load_snapshot(tmp_path / "list.xz").rules.blocklist == ("evil.com",)
+    for told in ("2023-11-14", load_snapshot(tmp_path / "list.xz").id, "single label", "'zip', 'app'"):
         assert told in result.output
 
 
@@ -273,7 +286,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_the_shipped_list_is_shown() -> None:
     result = run_command("show")
 
-    assert shipped().id in result.output
+    assert load_shipped().id in result.output
     assert "2022-04-19" in result.output
 
 

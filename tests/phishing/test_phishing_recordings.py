@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from centgate.phishing.address import UnreadableAddress, read_address
-from centgate.phishing.detector import Detector, Verdict
-from centgate.phishing.paths import PathTree, host_and_components
-from centgate.phishing.rules import Rules, UnreadableList, is_array, rules_of
-from centgate.phishing.snapshot import shipped
+from centgate.phishing.address import InvalidAddress, parse_address
+from centgate.phishing.detector import PhishingDetector, PhishingVerdict
+from centgate.phishing.paths import PathTree, split_host_and_path
+from centgate.phishing.rules import InvalidPhishingList, PhishingRules, is_array, parse_rules
+from centgate.phishing.snapshot import load_shipped
 
 REPOSITORY = Path(__file__).parents[2]
 RECORDINGS = (
@@ -46,38 +46,38 @@ def cases(name: str, *wanted: str, key: str = "") -> list[Any]:
     return [case for case in recorded if not wanted or case[key] in wanted]
 
 
-def make_detector(options: Any) -> Detector:
+def make_detector(options: Any) -> PhishingDetector:
     """Return a detector as the reference makes it: of one legacy object or of lists, without invalid ones."""
     configs: list[Any] = [options] if isinstance(options, dict) else options
-    lists: list[Rules] = []
+    lists: list[PhishingRules] = []
     for config in configs:
         try:
-            lists.append(rules_of(config))
-        except UnreadableList:
+            lists.append(parse_rules(config))
+        except InvalidPhishingList:
             continue
-    return Detector(*lists)
+    return PhishingDetector(*lists)
 
 
 @cache
-def shipped_detector() -> Detector:
-    return Detector(shipped().rules)
+def shipped_detector() -> PhishingDetector:
+    return PhishingDetector(load_shipped().rules)
 
 
-def verdict(detector: Detector, text: str) -> Verdict:
+def verdict(detector: PhishingDetector, text: str) -> PhishingVerdict:
     try:
-        return detector.check(read_address(text))
-    except UnreadableAddress:
-        return Verdict("")
+        return detector.check(parse_address(text))
+    except InvalidAddress:
+        return PhishingVerdict("")
 
 
-def assert_same_verdict(ours: Verdict, theirs: dict[str, Any]) -> None:
+def assert_same_verdict(ours: PhishingVerdict, theirs: dict[str, Any]) -> None:
     status = STATUS.get(theirs.get("type", ""), ours.status)
     assert ours.status == status
     assert ours.matched_list == LISTS[status]
     assert (ours.status in ("blocked", "lookalike")) == theirs["result"]
     if "match" in theirs:
         assert ours.match == theirs["match"]
-    if theirs.get("name") and ours.rules and ours.rules.name != shipped().header.source:
+    if theirs.get("name") and ours.rules and ours.rules.name != load_shipped().header.source:
         assert ours.rules.name == theirs["name"]
     if "version" in theirs and ours.rules:
         assert ours.rules.version == str(theirs["version"])
@@ -92,15 +92,15 @@ def test_the_current_detector_gives_the_same_verdict(case: dict[str, Any]) -> No
 def test_the_current_detector_finds_the_same_blocked_path(case: dict[str, Any]) -> None:
     [rules] = make_detector(case["options"]).lists
 
-    assert rules.paths.match(read_address(case["input"])) == case["expected"]
+    assert rules.paths.match(parse_address(case["input"])) == case["expected"]
 
 
 @pytest.mark.parametrize("case", cases("core-detector.json", "isMaliciousC2Domain", key="method"))
 def test_the_current_detector_finds_the_same_malware_hosts(case: dict[str, Any]) -> None:
     detector = make_detector(case["options"])
     try:
-        found = detector.runs_malware(read_address(case["input"]))
-    except UnreadableAddress:
+        found = detector.is_malware_host(parse_address(case["input"]))
+    except InvalidAddress:
         found = False
 
     assert found == case["expected"]["result"]
@@ -129,7 +129,7 @@ def test_the_package_s_own_suite_holds(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", [case for case in cases("npm-suite.json") if not case["input"].isascii()])
 def test_what_the_package_found_in_letters_with_accents_is_a_homograph(case: dict[str, Any]) -> None:
     # the package compares the raw text, the current detector the host of the parsed URL, which is punycode
-    assert shipped_detector().homograph(read_address(case["input"])) == case["expected"]["match"]
+    assert shipped_detector().find_homograph(parse_address(case["input"])) == case["expected"]["match"]
 
 
 @pytest.mark.parametrize("case", cases("workload-sample.json"))
@@ -155,7 +155,7 @@ def expected_reading(case: dict[str, Any]) -> str | None:
 
 
 @cache
-def traps() -> Detector:
+def traps() -> PhishingDetector:
     return make_detector(json.loads((RECORDINGS / "url-traps.json").read_text())["config"])
 
 
@@ -164,8 +164,8 @@ def test_an_address_is_read_as_a_browser_reads_it(case: dict[str, Any]) -> None:
     reading = expected_reading(case)
 
     try:
-        host = read_address(case["input"]).host
-    except UnreadableAddress:
+        host = parse_address(case["input"]).host
+    except InvalidAddress:
         host = None
 
     assert host == reading
@@ -193,19 +193,19 @@ def test_a_change_of_blocked_paths_leaves_the_same_tree(case: dict[str, Any]) ->
     [case for case in cases("core-utils.json", "convertListToTrie", key="fn") if is_array(case["args"][0])],
 )
 def test_a_list_of_paths_makes_the_same_tree(case: dict[str, Any]) -> None:
-    assert PathTree.of(case["args"][0]).tree == case["expected"]
+    assert PathTree.from_entries(case["args"][0]).tree == case["expected"]
 
 
 @pytest.mark.parametrize("case", cases("core-utils.json", "matchedPathPrefix", key="fn"))
 def test_a_path_is_matched_by_the_same_prefix(case: dict[str, Any]) -> None:
     text, tree = case["args"]
 
-    assert PathTree(tree).match(read_address(text)) == case["expected"]
+    assert PathTree(tree).match(parse_address(text)) == case["expected"]
 
 
 @pytest.mark.parametrize("case", cases("core-utils.json", "getHostnameAndPathComponents", key="fn"))
 def test_a_path_has_the_same_components(case: dict[str, Any]) -> None:
-    host, components = host_and_components(case["args"][0])
+    host, components = split_host_and_path(case["args"][0])
 
     assert {"hostname": host, "pathComponents": components} == case["expected"]
 
@@ -213,8 +213,8 @@ def test_a_path_has_the_same_components(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", cases("core-utils.json", "getHostnameFromUrl", key="fn"))
 def test_a_url_has_the_same_host_or_none(case: dict[str, Any]) -> None:
     try:
-        host = read_address(case["args"][0]).host
-    except UnreadableAddress:
+        host = parse_address(case["args"][0]).host
+    except InvalidAddress:
         host = None
 
     assert host == case["expected"]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from centgate.phishing.address import SCHEMES, UnreadableAddress, read_address
+from centgate.phishing.address import SCHEMES, InvalidAddress, parse_address
 
 SAME_HOST = [
     "evil.com",
@@ -44,7 +44,7 @@ SAME_HOST = [
 
 @pytest.mark.parametrize("text", SAME_HOST)
 def test_every_spelling_leads_to_the_same_host(text: str) -> None:
-    assert read_address(text).host == "evil.com"
+    assert parse_address(text).host == "evil.com"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_every_spelling_leads_to_the_same_host(text: str) -> None:
     ],
 )
 def test_a_host_is_read_in_its_canonical_form(text: str, host: str) -> None:
-    assert read_address(text).host == host
+    assert parse_address(text).host == host
 
 
 @pytest.mark.parametrize(
@@ -88,37 +88,37 @@ def test_a_host_is_read_in_its_canonical_form(text: str, host: str) -> None:
     ],
 )
 def test_what_leads_nowhere_is_refused_with_the_reason(text: str, sentence: str) -> None:
-    with pytest.raises(UnreadableAddress) as refusal:
-        read_address(text)
+    with pytest.raises(InvalidAddress) as refusal:
+        parse_address(text)
 
     assert str(refusal.value) == sentence
 
 
 def test_a_refusal_does_not_repeat_a_long_address() -> None:
-    with pytest.raises(UnreadableAddress) as refusal:
-        read_address("mailto:" + "a" * 1900)
+    with pytest.raises(InvalidAddress) as refusal:
+        parse_address("mailto:" + "a" * 1900)
 
     assert len(str(refusal.value)) < 150
 
 
 def test_the_domain_has_lost_one_trailing_dot() -> None:
-    assert read_address("https://evil.com..").domain == "evil.com."
+    assert parse_address("https://evil.com..").domain == "evil.com."
 
 
 def test_the_path_is_canonical() -> None:
-    assert read_address(r"x.com\a\..\b%2D c").pathname == "/b%2D%20c"
+    assert parse_address(r"x.com\a\..\b%2D c").pathname == "/b%2D%20c"
 
 
 def test_only_pages_have_a_path() -> None:
-    assert read_address("wss://x.com/a").pathname == ""
+    assert parse_address("wss://x.com/a").pathname == ""
 
 
 def test_a_domain_in_punycode_can_be_read_by_people() -> None:
-    assert read_address("https://xn--bcher-kva.example.").unicode_domain == "bücher.example"
+    assert parse_address("https://xn--bcher-kva.example.").unicode_domain == "bücher.example"
 
 
 def test_a_thousand_labels_are_read() -> None:
-    assert read_address("a." * 999 + "com").host.count(".") == 999
+    assert parse_address("a." * 999 + "com").host.count(".") == 999
 
 
 # fmt: off
@@ -143,13 +143,13 @@ TEXTS = st.lists(PIECES | KNOWN, min_size=1, max_size=10).map("".join)
 @given(TEXTS)
 def test_reading_gives_a_host_or_a_refusal_and_nothing_else(text: str) -> None:
     try:
-        address = read_address(text)
-    except UnreadableAddress:
+        address = parse_address(text)
+    except InvalidAddress:
         return
 
     assert address.host.isascii()
     assert address.host == address.host.lower()
-    assert read_address(f"https://{address.host}/").host == address.host
+    assert parse_address(f"https://{address.host}/").host == address.host
 
 
 NODE = shutil.which("node")
@@ -179,8 +179,8 @@ def test_node_reads_the_same_hosts() -> None:
 
 def host_or_none(text: str) -> str | None:
     try:
-        return read_address(text).host
-    except UnreadableAddress:
+        return parse_address(text).host
+    except InvalidAddress:
         return None
 
 

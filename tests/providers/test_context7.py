@@ -25,7 +25,7 @@ from centgate.errors import (
     ProviderRefused,
     ProviderUnconfigured,
 )
-from centgate.facts.libraries import Documented, Snippet
+from centgate.facts.libraries import DocSnippet, DocumentedLibrary
 from centgate.providers.context7 import Context7, parse_snippets
 from centgate.settings import ProviderSettings
 
@@ -69,7 +69,9 @@ def info(**more: Any) -> dict[str, Any]:
     return {"pageId": SOURCE, "breadcrumb": "Async > Clients", "content": "Close it at the end."} | more
 
 
-async def known(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> list[Documented]:
+async def known(
+    upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200
+) -> list[DocumentedLibrary]:
     """Return the libraries parsed from these rows."""
     upstreams.set_response("context7", SEARCH, body, status=status)
     async with open_provider(Context7, folder, url=upstreams.url_of("context7"), key=SECRET) as context7:
@@ -78,7 +80,7 @@ async def known(upstreams: FakeUpstreams, folder: Path, body: Any, status: int =
 
 async def told(
     upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200, *, budget: int = 2500
-) -> list[Snippet]:
+) -> list[DocSnippet]:
     """Return the snippets parsed from this body."""
     upstreams.set_response("context7", CONTEXT, body, status=status)
     async with open_provider(Context7, folder, url=upstreams.url_of("context7"), key=SECRET) as context7:
@@ -88,7 +90,7 @@ async def told(
 async def test_a_library_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     libraries = await known(upstreams, tmp_path, {"results": [library()], "searchFilterApplied": False})
 
-    assert libraries == [Documented(ID, "HTTPX", "An HTTP client.", 412, "0.28.1", 9.2)]
+    assert libraries == [DocumentedLibrary(ID, "HTTPX", "An HTTP client.", 412, "0.28.1", 9.2)]
 
 
 async def test_a_name_is_asked_for_as_name_and_as_query(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -177,7 +179,7 @@ async def test_a_version_that_is_none_is_null(
 async def test_a_library_needs_nothing_but_its_id(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     libraries = await known(upstreams, tmp_path, {"results": [{"id": ID}]})
 
-    assert libraries == [Documented(ID, None, None, None, None, None)]
+    assert libraries == [DocumentedLibrary(ID, None, None, None, None, None)]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,7 @@ async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstre
     snippets = await told(upstreams, tmp_path, {"codeSnippets": [code()], "infoSnippets": [info()]})
 
     assert snippets == [
-        Snippet(
+        DocSnippet(
             title="Open a client",
             source_url=f"{SOURCE}#_snippet_0",
             language="python",
@@ -230,7 +232,7 @@ async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstre
             text="Open it once.",
             tokens=tokens.snippet_tokens("client = httpx.AsyncClient()", "Open it once.", "Open a client"),
         ),
-        Snippet(
+        DocSnippet(
             title="Async > Clients",
             source_url=SOURCE,
             language=None,
@@ -597,7 +599,7 @@ async def test_the_recorded_search_is_read(upstreams: FakeUpstreams, tmp_path: P
     libraries = await known(upstreams, tmp_path, load_recording("context7", "libs-search-documented"))
 
     assert libraries == [
-        Documented(
+        DocumentedLibrary(
             "/facebook/react",
             "React",
             "A JavaScript library for building user interfaces",
@@ -679,7 +681,7 @@ def texts(value: Any) -> list[str]:
     match value:
         case str():
             return [value]
-        case Documented() | Snippet():
+        case DocumentedLibrary() | DocSnippet():
             return texts(list(asdict(value).values()))
         case list():
             return [text for each in cast(Sequence[Any], value) for text in texts(each)]

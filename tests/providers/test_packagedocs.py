@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from facilitators import build_settings
-from package_registry import PackageRegistry, package_registry, zipped
+from package_registry import PackageRegistry, make_zip, run_package_registry
 
 from centgate.errors import NoData, ProviderError, ProviderRateLimited, ProviderTimeout
-from centgate.libdocs.shelves import MOST_UNDER_WAY
+from centgate.libdocs.shelves import MAX_BUILDS
 from centgate.provider import RequestTrace
 from centgate.providers.packagedocs import PackageDocs
 from centgate.resources import open_resources
@@ -69,7 +69,7 @@ def saying(sentence: str) -> dict[str, str]:
 @pytest.fixture
 def registry() -> Generator[PackageRegistry]:
     """One registry for both languages."""
-    with package_registry() as publishing:
+    with run_package_registry() as publishing:
         yield publishing
 
 
@@ -94,8 +94,8 @@ def opened(registry: PackageRegistry, tmp_path: Path) -> Open:
 
 
 async def test_a_name_is_resolved_in_both_registries(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("Quill", "1.4.0", QUILL, releases=200)
-    registry.javascript("quill", "0.0.2", TYPED, releases=2)
+    registry.publish_python("Quill", "1.4.0", QUILL, releases=200)
+    registry.publish_javascript("quill", "0.0.2", TYPED, releases=2)
 
     async with opened() as packagedocs:
         found = await packagedocs.find_libraries("quill")
@@ -115,8 +115,8 @@ async def test_a_name_is_resolved_in_both_registries(registry: PackageRegistry, 
 async def test_a_placeholder_comes_after_the_library_of_the_other_registry(
     registry: PackageRegistry, opened: Open
 ) -> None:
-    registry.python("react", "0.0.1", None, releases=1, summary="Reserved package name.")
-    registry.javascript("react", "19.3.1", TYPED, releases=90)
+    registry.publish_python("react", "0.0.1", None, releases=1, summary="Reserved package name.")
+    registry.publish_javascript("react", "19.3.1", TYPED, releases=90)
 
     async with opened() as packagedocs:
         found = await packagedocs.find_libraries("react")
@@ -128,8 +128,8 @@ async def test_a_placeholder_comes_after_the_library_of_the_other_registry(
 async def test_a_nickname_means_its_library_before_a_namesake(
     name: str, registry: PackageRegistry, opened: Open
 ) -> None:
-    registry.javascript("next", "16.0.0", TYPED, releases=90)
-    registry.javascript("nextjs", "0.0.3", TYPED, releases=3)
+    registry.publish_javascript("next", "16.0.0", TYPED, releases=90)
+    registry.publish_javascript("nextjs", "0.0.3", TYPED, releases=3)
 
     async with opened() as packagedocs:
         found = await packagedocs.find_libraries(name)
@@ -138,7 +138,7 @@ async def test_a_nickname_means_its_library_before_a_namesake(
 
 
 async def test_a_library_given_up_says_so(registry: PackageRegistry, opened: Open) -> None:
-    registry.javascript("quill", "1.0.0", TYPED, deprecated="use ink")
+    registry.publish_javascript("quill", "1.0.0", TYPED, deprecated="use ink")
 
     async with opened() as packagedocs:
         (found,) = await packagedocs.find_libraries("quill")
@@ -148,10 +148,10 @@ async def test_a_library_given_up_says_so(registry: PackageRegistry, opened: Ope
 
 async def test_at_most_five_libraries_are_told(registry: PackageRegistry, opened: Open) -> None:
     for name in ("my-quill", "myquill"):
-        registry.python(name, "1.0", QUILL)
-        registry.javascript(name, "1.0.0", TYPED)
-    registry.python("quill", "1.0", QUILL)
-    registry.javascript("quill", "1.0.0", TYPED)
+        registry.publish_python(name, "1.0", QUILL)
+        registry.publish_javascript(name, "1.0.0", TYPED)
+    registry.publish_python("quill", "1.0", QUILL)
+    registry.publish_javascript("quill", "1.0.0", TYPED)
 
     async with opened() as packagedocs:
         found = await packagedocs.find_libraries("my quill")
@@ -169,7 +169,7 @@ async def test_a_name_nobody_published_is_no_data(name: str, opened: Open) -> No
 async def test_a_name_that_is_nearly_right_finds_what_was_read_before(
     registry: PackageRegistry, opened: Open
 ) -> None:
-    registry.python("calligraphy", "1.0", QUILL)
+    registry.publish_python("calligraphy", "1.0", QUILL)
 
     async with opened() as packagedocs:
         await packagedocs.query_docs("/pypi/calligraphy", None, 1000)
@@ -180,7 +180,7 @@ async def test_a_name_that_is_nearly_right_finds_what_was_read_before(
 
 
 async def test_one_registry_that_fails_is_a_warning(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("quill", "1.0", QUILL)
+    registry.publish_python("quill", "1.0", QUILL)
     registry.bodies["/quill/latest"] = b"<html>down</html>"
 
     async with opened() as packagedocs:
@@ -197,7 +197,7 @@ async def test_one_registry_that_fails_is_a_warning(registry: PackageRegistry, o
 async def test_one_registry_in_another_shape_is_a_warning(
     body: bytes, registry: PackageRegistry, opened: Open
 ) -> None:
-    registry.javascript("quill", "1.0.0", TYPED)
+    registry.publish_javascript("quill", "1.0.0", TYPED)
     registry.bodies["/pypi/quill/json"] = body
 
     async with opened() as packagedocs:
@@ -218,7 +218,7 @@ async def test_registries_that_fail_are_no_empty_answer(registry: PackageRegistr
 
 
 async def test_documentation_is_read_out_of_a_python_package(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("Quill", "1.4.0", QUILL)
+    registry.publish_python("Quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
         snippets = await packagedocs.query_docs("/pypi/quill", "dip a pen", 1000)
@@ -241,22 +241,22 @@ async def test_documentation_is_read_out_of_a_python_package(registry: PackageRe
 async def test_documentation_is_read_out_of_a_javascript_package_and_its_types(
     registry: PackageRegistry, opened: Open
 ) -> None:
-    registry.javascript(
+    registry.publish_javascript(
         "quill", "4.1.0", {"README.md": TYPED["README.md"], "index.js": "exports.dip = () => {};"}
     )
-    registry.javascript("@types/quill", "4.0.7", TYPED)
+    registry.publish_javascript("@types/quill", "4.0.7", TYPED)
 
     async with opened() as packagedocs:
         snippets = await packagedocs.query_docs("/npm/quill", "dip", 1000)
 
     assert any("dip(pen: string): boolean" in (each.code or "") for each in snippets)
-    assert registry.count("/@types/quill/-/quill-4.0.7.tgz") == 1
+    assert registry.count_requests("/@types/quill/-/quill-4.0.7.tgz") == 1
 
 
 async def test_types_are_those_of_the_same_major_version(registry: PackageRegistry, opened: Open) -> None:
-    registry.javascript("quill", "4.1.0", {"README.md": TYPED["README.md"]})
-    registry.javascript("@types/quill", "4.0.7", TYPED)
-    registry.javascript("@types/quill", "5.0.0", {"index.d.ts": "export const other: string;\n"})
+    registry.publish_javascript("quill", "4.1.0", {"README.md": TYPED["README.md"]})
+    registry.publish_javascript("@types/quill", "4.0.7", TYPED)
+    registry.publish_javascript("@types/quill", "5.0.0", {"index.d.ts": "export const other: string;\n"})
     whole = json.loads(registry.bodies["/@types/quill"])
     whole["versions"] = {"4.0.6": {}, "4.0.7": {}, "5.0.0": {}}
     registry.bodies["/@types/quill"] = json.dumps(whole).encode()
@@ -264,25 +264,29 @@ async def test_types_are_those_of_the_same_major_version(registry: PackageRegist
     async with opened() as packagedocs:
         await packagedocs.query_docs("/npm/quill", "dip", 1000)
 
-    assert registry.count(".tgz") == 2
-    assert registry.count("/@types/quill/-/quill-4.0.7.tgz") == 1
+    assert registry.count_requests(".tgz") == 2
+    assert registry.count_requests("/@types/quill/-/quill-4.0.7.tgz") == 1
 
 
 async def test_what_a_package_is_made_of_is_read_with_it(registry: PackageRegistry, opened: Open) -> None:
     declared = "/** Opens an inkwell of glass. */\nexport function openInkwell(): void;\n"
-    registry.javascript("@quill/deep", "2.0.0", {"index.d.ts": declared}, types="index.d.ts")
-    registry.javascript("@quill/core", "2.0.0", TYPED, types="x", dependencies={"@quill/deep": "^2.0.0"})
-    registry.javascript("quill", "2.0.0", TYPED, types="x", dependencies={"@quill/core": "2.0.0", "ws": "8"})
+    registry.publish_javascript("@quill/deep", "2.0.0", {"index.d.ts": declared}, types="index.d.ts")
+    registry.publish_javascript(
+        "@quill/core", "2.0.0", TYPED, types="x", dependencies={"@quill/deep": "^2.0.0"}
+    )
+    registry.publish_javascript(
+        "quill", "2.0.0", TYPED, types="x", dependencies={"@quill/core": "2.0.0", "ws": "8"}
+    )
 
     async with opened() as packagedocs:
         snippets = await packagedocs.query_docs("/npm/quill", "openInkwell", 1000)
 
     assert any("openInkwell" in (each.code or "") for each in snippets)
-    assert registry.count("/ws/latest") == 0
+    assert registry.count_requests("/ws/latest") == 0
 
 
 async def test_an_index_is_made_once(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
         both = await asyncio.gather(
@@ -293,24 +297,24 @@ async def test_an_index_is_made_once(registry: PackageRegistry, opened: Open) ->
         later = await packagedocs.query_docs("/pypi/quill", "dip", 1000)
 
     assert again == later == both[0]
-    assert registry.count(".tar.gz") == 1
+    assert registry.count_requests(".tar.gz") == 1
 
 
 async def test_the_newest_version_is_asked_for_once(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
         for _ in range(3):
             await packagedocs.query_docs("/pypi/quill", "dip", 1000)
 
-    assert registry.count("/pypi/quill/json") == 1
+    assert registry.count_requests("/pypi/quill/json") == 1
 
 
 async def test_a_new_version_is_read_when_it_is_known(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
     async with opened() as packagedocs:
         await packagedocs.query_docs("/pypi/quill", None, 1000)
-    registry.python("quill", "1.5.0", saying("Now with fountain pens."))
+    registry.publish_python("quill", "1.5.0", saying("Now with fountain pens."))
 
     async with opened() as packagedocs:
         snippets = await packagedocs.query_docs("/pypi/quill", "fountain", 1000)
@@ -322,8 +326,8 @@ async def test_a_new_version_is_read_when_it_is_known(registry: PackageRegistry,
 async def test_a_version_that_is_asked_for_is_read(
     written: str, registry: PackageRegistry, opened: Open
 ) -> None:
-    old = registry.python("quill", "1.3.0", saying("Only goose feathers."))
-    body = registry.python("quill", "1.4.0", QUILL)
+    old = registry.publish_python("quill", "1.3.0", saying("Only goose feathers."))
+    body = registry.publish_python("quill", "1.4.0", QUILL)
     body["releases"]["1.3.0"] = old["urls"]
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
@@ -334,7 +338,7 @@ async def test_a_version_that_is_asked_for_is_read(
 
 
 async def test_a_version_nobody_released_is_no_data(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
         with pytest.raises(NoData, match=r"no version 9\.9 of /pypi/quill: the newest is 1\.4\.0"):
@@ -346,8 +350,10 @@ async def test_the_id_of_a_repository_finds_its_package(
     written: str, registry: PackageRegistry, opened: Open
 ) -> None:
     url = f"https://github.com/{written.lower().removesuffix('/1.4.0')[1:]}.git"
-    registry.python("quill", "1.4.0", QUILL, project_urls={"Homepage": "https://quill.example", "Code": url})
-    registry.javascript("quill", "9.0.0", TYPED)
+    registry.publish_python(
+        "quill", "1.4.0", QUILL, project_urls={"Homepage": "https://quill.example", "Code": url}
+    )
+    registry.publish_javascript("quill", "9.0.0", TYPED)
 
     async with opened() as packagedocs:
         snippets = await packagedocs.query_docs(written, "dip", 1000)
@@ -358,7 +364,9 @@ async def test_the_id_of_a_repository_finds_its_package(
 async def test_the_id_of_a_repository_that_has_moved_finds_its_package(
     registry: PackageRegistry, opened: Open
 ) -> None:
-    registry.python("fastapi", "1.0.0", QUILL, project_urls={"Source": "https://github.com/fastapi/fastapi"})
+    registry.publish_python(
+        "fastapi", "1.0.0", QUILL, project_urls={"Source": "https://github.com/fastapi/fastapi"}
+    )
 
     async with opened() as packagedocs:
         snippets = await packagedocs.query_docs("/tiangolo/fastapi", "dip", 1000)
@@ -369,7 +377,7 @@ async def test_the_id_of_a_repository_that_has_moved_finds_its_package(
 async def test_many_who_ask_at_once_cause_one_question_and_one_download(
     registry: PackageRegistry, opened: Open, tmp_path: Path
 ) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
         asked = (packagedocs.query_docs("/pypi/quill", f"dip {number}", 1000) for number in range(50))
@@ -377,7 +385,7 @@ async def test_many_who_ask_at_once_cause_one_question_and_one_download(
 
     assert all(answers)
     assert _files(tmp_path / "docs") == ["1.4.0.db"]
-    assert (registry.count("/json"), registry.count(".tar.gz")) == (1, 1)
+    assert (registry.count_requests("/json"), registry.count_requests(".tar.gz")) == (1, 1)
 
 
 def _files(folder: Path) -> list[str]:
@@ -385,7 +393,7 @@ def _files(folder: Path) -> list[str]:
 
 
 async def test_the_id_of_another_repository_is_no_data(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
         with pytest.raises(NoData, match="/pypi/quill has such a name"):
@@ -408,21 +416,23 @@ async def test_an_unknown_id_is_no_data_with_a_hint(written: str, hint: str, ope
 
 
 async def test_a_library_without_documentation_is_no_data(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("quill", "1.4.0", {"quill/data.bin": "x"})
+    registry.publish_python("quill", "1.4.0", {"quill/data.bin": "x"})
 
     async with opened() as packagedocs:
         for _ in range(2):
             with pytest.raises(NoData, match=r"no documentation in /pypi/quill 1\.4\.0"):
                 await packagedocs.query_docs("/pypi/quill", None, 1000)
 
-    assert registry.count(".tar.gz") == 1
+    assert registry.count_requests(".tar.gz") == 1
 
 
 async def test_a_source_without_documentation_is_made_up_for_by_the_wheel(
     registry: PackageRegistry, opened: Open
 ) -> None:
-    body = registry.python("quill", "1.4.0", {"quill/data.bin": "x"})
-    body["urls"].append(registry.upload("quill-1.4.0-py3-none-any.whl", zipped({"quill/__init__.py": PEN})))
+    body = registry.publish_python("quill", "1.4.0", {"quill/data.bin": "x"})
+    body["urls"].append(
+        registry.add_upload("quill-1.4.0-py3-none-any.whl", make_zip({"quill/__init__.py": PEN}))
+    )
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
     async with opened() as packagedocs:
@@ -434,7 +444,7 @@ async def test_a_source_without_documentation_is_made_up_for_by_the_wheel(
 async def test_a_release_whose_archives_are_too_large_is_told_by_its_description(
     registry: PackageRegistry, opened: Open
 ) -> None:
-    body = registry.python(
+    body = registry.publish_python(
         "quill", "1.4.0", QUILL, description=saying("Pens that weigh sixty megabytes.")["README.md"]
     )
     body["urls"][0]["size"] = 61 << 20
@@ -450,7 +460,7 @@ async def test_a_release_whose_archives_are_too_large_is_told_by_its_description
 
 
 async def test_an_archive_that_is_too_large_is_a_failure(registry: PackageRegistry, opened: Open) -> None:
-    registry.javascript("quill", "1.0.0", TYPED, types="x")
+    registry.publish_javascript("quill", "1.0.0", TYPED, types="x")
     registry.bodies["/quill/-/quill-1.0.0.tgz"] = bytes(61 << 20)
 
     async with opened() as packagedocs:
@@ -461,7 +471,7 @@ async def test_an_archive_that_is_too_large_is_a_failure(registry: PackageRegist
 async def test_an_archive_that_was_changed_on_its_way_is_a_failure(
     registry: PackageRegistry, opened: Open
 ) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
     (path,) = [path for path in registry.bodies if path.endswith(".tar.gz")]
     registry.bodies[path] += b"x"
 
@@ -471,8 +481,8 @@ async def test_an_archive_that_was_changed_on_its_way_is_a_failure(
 
 
 async def test_an_archive_elsewhere_is_not_fetched(registry: PackageRegistry, opened: Open) -> None:
-    body = registry.javascript("quill", "1.0.0", TYPED, types="x")
-    with package_registry("127.0.0.2") as elsewhere:
+    body = registry.publish_javascript("quill", "1.0.0", TYPED, types="x")
+    with run_package_registry("127.0.0.2") as elsewhere:
         body["dist"]["tarball"] = f"{elsewhere.url}/quill-1.0.0.tgz"
         registry.bodies["/quill/latest"] = json.dumps(body).encode()
 
@@ -480,12 +490,12 @@ async def test_an_archive_elsewhere_is_not_fetched(registry: PackageRegistry, op
             with pytest.raises(ProviderError):
                 await packagedocs.query_docs("/npm/quill", None, 1000)
 
-    assert elsewhere.asked == []
+    assert elsewhere.requested_paths == []
 
 
 async def test_an_archive_that_is_none_is_a_failure(registry: PackageRegistry, opened: Open) -> None:
-    body = registry.python("quill", "1.4.0", QUILL)
-    body["urls"] = [registry.upload("quill-1.4.0.tar.gz", b"not an archive")]
+    body = registry.publish_python("quill", "1.4.0", QUILL)
+    body["urls"] = [registry.add_upload("quill-1.4.0.tar.gz", b"not an archive")]
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
     async with opened() as packagedocs:
@@ -496,7 +506,7 @@ async def test_an_archive_that_is_none_is_a_failure(registry: PackageRegistry, o
 async def test_a_topic_that_nothing_matches_is_answered_with_an_introduction(
     registry: PackageRegistry, opened: Open
 ) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
         snippets = await packagedocs.query_docs("/pypi/quill", "qwertzuiop", 1000)
@@ -506,7 +516,7 @@ async def test_a_topic_that_nothing_matches_is_answered_with_an_introduction(
 
 
 async def test_an_index_answers_while_its_registry_is_down(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
     async with opened() as packagedocs:
         await packagedocs.query_docs("/pypi/quill", None, 1000)
     registry.status = 503
@@ -523,43 +533,43 @@ async def test_an_index_answers_while_its_registry_is_down(registry: PackageRegi
 
 
 async def test_a_version_on_the_shelf_needs_no_registry(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
     async with opened() as packagedocs:
         await packagedocs.query_docs("/pypi/quill", None, 1000)
-    registry.asked.clear()
+    registry.requested_paths.clear()
 
     async with opened() as packagedocs:
         await packagedocs.query_docs("/pypi/quill/1.4.0", "dip", 1000)
 
-    assert registry.asked == []
+    assert registry.requested_paths == []
     assert packagedocs.trace.warnings == []
 
 
 async def test_a_reading_that_takes_long_goes_on(registry: PackageRegistry, opened: Open) -> None:
-    registry.python("quill", "1.4.0", QUILL)
-    registry.released.clear()
+    registry.publish_python("quill", "1.4.0", QUILL)
+    registry.archives_released.clear()
 
     async with opened(timeout=2) as packagedocs:
         with pytest.raises(ProviderTimeout, match="same payment can be sent again") as late:
             await packagedocs.query_docs("/pypi/quill", "dip", 1000)
-        registry.released.set()
+        registry.archives_released.set()
         snippets = await _patiently(packagedocs, "/pypi/quill")
 
     assert late.value.retry_after
     assert snippets
-    assert registry.count(".tar.gz") == 1
+    assert registry.count_requests(".tar.gz") == 1
 
 
 async def test_only_so_many_libraries_are_read_at_once(registry: PackageRegistry, opened: Open) -> None:
-    names = [f"quill{number}" for number in range(MOST_UNDER_WAY + 1)]
+    names = [f"quill{number}" for number in range(MAX_BUILDS + 1)]
     for name in names:
-        registry.python(name, "1.0", QUILL)
-    registry.released.clear()
+        registry.publish_python(name, "1.0", QUILL)
+    registry.archives_released.clear()
 
     async with opened(timeout=2.5) as packagedocs:
         tries = [asyncio.create_task(packagedocs.query_docs(f"/pypi/{name}", None, 1000)) for name in names]
         failures = await asyncio.gather(*tries, return_exceptions=True)
-        registry.released.set()
+        registry.archives_released.set()
 
     assert sum(isinstance(each, ProviderRateLimited) for each in failures) == 1
 
@@ -567,7 +577,7 @@ async def test_only_so_many_libraries_are_read_at_once(registry: PackageRegistry
 async def test_a_reading_that_takes_too_long_is_ended_and_not_begun_again(
     registry: PackageRegistry, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    registry.python("quill", "1.4.0", {f"quill/m{number}.py": PEN * 2000 for number in range(40)})
+    registry.publish_python("quill", "1.4.0", {f"quill/m{number}.py": PEN * 2000 for number in range(40)})
     monkeypatch.setattr("centgate.providers.packagedocs.BUILD_SECONDS", 0.01)
 
     async with opened() as packagedocs:
@@ -575,11 +585,11 @@ async def test_a_reading_that_takes_too_long_is_ended_and_not_begun_again(
             with pytest.raises(ProviderError, match=r"cannot read /pypi/quill 1\.4\.0: it took more than"):
                 await packagedocs.query_docs("/pypi/quill", None, 1000)
 
-    assert registry.count(".tar.gz") == 1
+    assert registry.count_requests(".tar.gz") == 1
 
 
 async def test_a_broken_index_is_made_anew(registry: PackageRegistry, opened: Open, tmp_path: Path) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
         await packagedocs.query_docs("/pypi/quill", None, 1000)
@@ -594,7 +604,7 @@ async def test_a_broken_index_is_made_anew(registry: PackageRegistry, opened: Op
 async def test_a_folder_that_cannot_be_written_is_a_failure(
     registry: PackageRegistry, opened: Open, tmp_path: Path
 ) -> None:
-    registry.python("quill", "1.4.0", QUILL)
+    registry.publish_python("quill", "1.4.0", QUILL)
     (tmp_path / "docs").write_text("in the way")
 
     async with opened() as packagedocs:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from node_packages import installed
+from node_packages import install_packages
 from snippet_shop import PAYER, fill_upstreams
 from standins import configure_providers, fake_upstreams
 
@@ -58,4 +58,4 @@ def environment(tmp_path: Path) -> Mapping[str, str]:
 @pytest.fixture(scope="session")
 def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with the npm packages of the TypeScript snippet; skips without npm."""
-    return installed(tmp_path_factory, "clients", CLIENTS.glob("*.json"), "ci")
+    return install_packages(tmp_path_factory, "clients", CLIENTS.glob("*.json"), "ci")

@@ -49,7 +49,7 @@ def read_documentation(buyer: DemoBuyer, settings: Settings) -> None:
 
 
 def _registry_answers(settings: Settings) -> bool:
-    registry = settings.provider_settings("packagedocs_pypi").url or pypi.ADDRESS
+    registry = settings.provider_settings("packagedocs_pypi").url or pypi.BASE_URL
     try:
         return httpx.get(f"{registry}/pypi/{LIBRARY}/json", timeout=5).is_success
     except httpx.HTTPError:

@@ -27,8 +27,8 @@ from centgate.doctor.facilitator import request_supported
 from centgate.doctor.stores import read_database_skew
 from centgate.eip3009 import derive_address
 from centgate.errors import ProviderFailure
-from centgate.phishing.rules import UnreadableList
-from centgate.phishing.snapshot import load, shipped
+from centgate.phishing.rules import InvalidPhishingList
+from centgate.phishing.snapshot import load_shipped, load_snapshot
 from centgate.providers.phishinglist import STALE_DAYS
 from centgate.settings import Settings, find_unknown_variables
 from centgate.text import format_timestamp
@@ -50,7 +50,7 @@ async def check_start(deployment: DoctorContext) -> Finding:
     """Everything that the server reads at start is valid: pins, keys, files to serve, providers' settings."""
     try:
         await asyncio.to_thread(_validate_startup, deployment)
-    except (ValueError, OSError, UnreadableList) as error:
+    except (ValueError, OSError, InvalidPhishingList) as error:
         return fail(f"the server would not start: {error}", "change the named setting")
     return ok("everything that the server reads at start is valid")
 
@@ -214,8 +214,10 @@ async def check_phishing_list(deployment: DoctorContext) -> Finding:
     """The phishing list is readable and recent."""
     path = deployment.settings.phishing_list
     try:
-        header = (await asyncio.to_thread(load, path) if path else await asyncio.to_thread(shipped)).header
-    except (OSError, UnreadableList) as error:
+        header = (
+            await asyncio.to_thread(load_snapshot, path) if path else await asyncio.to_thread(load_shipped)
+        ).header
+    except (OSError, InvalidPhishingList) as error:
         return fail(
             f"CENTGATE_PHISHING_LIST cannot be read: {error}",
             "create it with `centgate phishing-list update`",

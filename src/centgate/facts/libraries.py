@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Documented:
+class DocumentedLibrary:
     """A library with documentation. None means that the source does not say."""
 
     id: str
@@ -24,7 +24,7 @@ class Documented:
 
 
 @dataclass(frozen=True, slots=True)
-class Snippet:
+class DocSnippet:
     """An excerpt of documentation: an explanation, code, or both."""
 
     title: str | None

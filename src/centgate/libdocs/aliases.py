@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias
 
 RegistryName: TypeAlias = Literal["pypi", "npm"]
 REGISTRIES: tuple[RegistryName, ...] = ("pypi", "npm")
-MOST_CANDIDATES = 8
+MAX_CANDIDATES = 8
 """Maximum number of packages tried for one name."""
 
-NAMES: Mapping[str, str] = {
+ALIASES: Mapping[str, str] = {
     "/pypi/apache-airflow": "airflow, apache airflow",
     "/pypi/attrs": "attr, python attrs",
     "/pypi/beautifulsoup4": "bs4, beautiful soup, beautifulsoup, beautiful soup 4",
@@ -161,13 +161,13 @@ _AFFIXES = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PackageCandidate:
     """A package that a name may mean. Its similarity is 1 for the package's own name and for an alias."""
 
     registry: RegistryName
     name: str
     """Name used in registry requests; a scoped name contains its slash."""
-    likeness: float
+    similarity: float
 
     @property
     def id(self) -> str:
@@ -180,7 +180,7 @@ def package_id(registry: RegistryName, name: str) -> str:
     return f"/{registry}/{name.replace('/', '~')}"
 
 
-def package_name(registry: RegistryName, raw_name: str) -> str | None:
+def normalize_package_name(registry: RegistryName, raw_name: str) -> str | None:
     """Return the normalised name of a package in its registry, or None if it is not valid there.
 
     PyPI's rule is packaging.python.org's "Name normalization", npm's that of validate-npm-package-name.
@@ -195,58 +195,58 @@ def package_name(registry: RegistryName, raw_name: str) -> str | None:
     return re.sub(r"[-_.]+", "-", lower)
 
 
-def candidates(query: str) -> list[Candidate]:
+def find_candidates(query: str) -> list[PackageCandidate]:
     """Return the packages that a name may mean, most likely first, without duplicates."""
     text = " ".join(query.lower().split())
-    by_id: dict[str, Candidate] = {}
+    by_id: dict[str, PackageCandidate] = {}
     for each in _parse_candidates(text):
         previous = by_id.get(each.id)
-        if previous is None or each.likeness > previous.likeness:
+        if previous is None or each.similarity > previous.similarity:
             by_id[each.id] = each
-    return sorted(by_id.values(), key=lambda each: -each.likeness)[:MOST_CANDIDATES]
+    return sorted(by_id.values(), key=lambda each: -each.similarity)[:MAX_CANDIDATES]
 
 
-def of_repository(owner: str, repository: str) -> list[Candidate]:
+def find_repository_candidates(owner: str, repository: str) -> list[PackageCandidate]:
     """Return the packages that a repository may hold."""
     repository_package = REPOSITORIES.get(f"{owner}/{repository}".lower())
     if repository_package:
         return [_candidate_from_id(repository_package, 1.0)]
-    scoped = package_name("npm", f"@{owner}/{repository}")
-    scoped_candidates = [Candidate("npm", scoped, 0.8)] if scoped else []
+    scoped = normalize_package_name("npm", f"@{owner}/{repository}")
+    scoped_candidates = [PackageCandidate("npm", scoped, 0.8)] if scoped else []
     all_candidates = [
-        *candidates(repository),
+        *find_candidates(repository),
         *scoped_candidates,
         *_candidates_in_registries(owner.lower(), 0.5),
     ]
-    return list({each.id: each for each in reversed(all_candidates)}.values())[::-1][:MOST_CANDIDATES]
+    return list({each.id: each for each in reversed(all_candidates)}.values())[::-1][:MAX_CANDIDATES]
 
 
-def key(name: str) -> str:
+def normalize_library_name(name: str) -> str:
     """Return a name without case and separators, for comparison."""
     return re.sub(r"[\s._/-]+", "", name.lower())
 
 
-def _parse_candidates(text: str) -> Iterator[Candidate]:
+def _parse_candidates(text: str) -> Iterator[PackageCandidate]:
     if text.startswith(("/pypi/", "/npm/")):
         registry: RegistryName = "pypi" if text.startswith("/pypi/") else "npm"
-        name = package_name(registry, text.split("/", 2)[2])
+        name = normalize_package_name(registry, text.split("/", 2)[2])
         if name:
-            yield Candidate(registry, name, 1.0)
+            yield PackageCandidate(registry, name, 1.0)
         return
     if text.startswith("@"):
-        name = package_name("npm", text)
+        name = normalize_package_name("npm", text)
         if name:
-            yield Candidate("npm", name, 1.0)
+            yield PackageCandidate("npm", name, 1.0)
         return
     if parts := _REPOSITORY.fullmatch(text):
-        yield from of_repository(parts[1], parts[2])
+        yield from find_repository_candidates(parts[1], parts[2])
         return
     yield from _candidates_by_name(text)
 
 
-def _candidates_by_name(text: str) -> Iterator[Candidate]:
+def _candidates_by_name(text: str) -> Iterator[PackageCandidate]:
     """Yield candidates from the alias table, for the name as written, and without common affixes."""
-    alias_packages = _PACKAGES_BY_ALIAS.get(key(text), ())
+    alias_packages = _PACKAGES_BY_ALIAS.get(normalize_library_name(text), ())
     for package in alias_packages:
         yield _candidate_from_id(package, 1.0)
     dashed = text.replace(" ", "-")
@@ -256,26 +256,29 @@ def _candidates_by_name(text: str) -> Iterator[Candidate]:
         if variant != dashed:
             yield from _candidates_in_registries(variant, likeness)
     if bare != text:
-        yield from (_candidate_from_id(package, 0.9) for package in _PACKAGES_BY_ALIAS.get(key(bare), ()))
+        yield from (
+            _candidate_from_id(package, 0.9)
+            for package in _PACKAGES_BY_ALIAS.get(normalize_library_name(bare), ())
+        )
 
 
-def _candidates_in_registries(name: str, likeness: float) -> Iterator[Candidate]:
+def _candidates_in_registries(name: str, likeness: float) -> Iterator[PackageCandidate]:
     for registry in REGISTRIES:
-        package = package_name(registry, name)
+        package = normalize_package_name(registry, name)
         if package:
-            yield Candidate(registry, package, likeness)
+            yield PackageCandidate(registry, package, likeness)
 
 
-def _candidate_from_id(package: str, likeness: float) -> Candidate:
+def _candidate_from_id(package: str, likeness: float) -> PackageCandidate:
     _, registry, name = package.split("/")
-    return Candidate("pypi" if registry == "pypi" else "npm", name.replace("~", "/", 1), likeness)
+    return PackageCandidate("pypi" if registry == "pypi" else "npm", name.replace("~", "/", 1), likeness)
 
 
 def _index_aliases() -> Mapping[str, tuple[str, ...]]:
     packages_by_key: dict[str, list[str]] = {}
-    for package, names in NAMES.items():
+    for package, names in ALIASES.items():
         for name in names.split(","):
-            packages_by_key.setdefault(key(name), []).append(package)
+            packages_by_key.setdefault(normalize_library_name(name), []).append(package)
     return {name: tuple(packages) for name, packages in packages_by_key.items()}
 
 

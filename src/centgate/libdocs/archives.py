@@ -19,17 +19,17 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from centgate.libdocs.documents import Document
+from centgate.libdocs.documents import PackageDocument
 from centgate.libdocs.packages import Archive, ArchiveKind
-from centgate.libdocs.selection import kind_of, worthwhile
+from centgate.libdocs.selection import document_kind, select_documents
 
 MEGABYTE = 1 << 20
-LONGEST_FILE = MEGABYTE
-LARGEST_UNPACKED = 300 * MEGABYTE
+MAX_FILE_BYTES = MEGABYTE
+MAX_UNPACKED_BYTES = 300 * MEGABYTE
 """Maximum unpacked size of an archive, including skipped files, which cost only time."""
-LARGEST_KEPT = 100 * MEGABYTE
+MAX_DOCUMENT_BYTES = 100 * MEGABYTE
 """Maximum size of all possible documentation files, which are held in memory until the best are selected."""
-MOST_MEMBERS = 20_000
+MAX_MEMBERS = 20_000
 MAX_PATH_LENGTH = 400
 MAX_EMPTY_READS = 3
 """Empty reads allowed at the end of a tar. A false member size causes more, and they would go on for
@@ -66,25 +66,25 @@ class _SizeLimitReached(Exception):
 class ArchiveContents:
     """Documents read from an archive."""
 
-    documents: list[Document] = field(default_factory=list[Document])
+    documents: list[PackageDocument] = field(default_factory=list[PackageDocument])
     incomplete: str | None = None
     """Reason why there may be more documents, as a clause; None if everything was read."""
 
 
-def read(content: bytes, archive: Archive, inside: str = "") -> ArchiveContents:
+def read_archive(content: bytes, archive: Archive, path_prefix: str = "") -> ArchiveContents:
     """Return the documentation in an archive. Raises BadArchive if its digest or its format is wrong.
 
     `inside` is a prefix for each path and ends in a slash: the name of a package that belongs to another one.
     """
     if not hmac.compare_digest(hashlib.new(archive.algorithm, content).digest(), archive.digest):
         raise BadArchive("its digest differs from the published one")
-    documents, incomplete = list[Document](), None
+    documents, incomplete = list[PackageDocument](), None
     metadata: Member | None = None
     try:
         for path, body in _limit_total_size(_iter_members(content, archive.kind)):
             if _is_metadata(path, archive.kind):
                 metadata = metadata or (path, body)
-            elif document := _make_document(path, body, archive, inside):
+            elif document := _make_document(path, body, archive, path_prefix):
                 documents.append(document)
     except _SizeLimitReached as limit:
         incomplete = str(limit)
@@ -94,14 +94,14 @@ def read(content: bytes, archive: Archive, inside: str = "") -> ArchiveContents:
         incomplete = "the archive is damaged"
     if metadata and not any(PurePosixPath(each.path).stem.lower() == "readme" for each in documents):
         documents += _read_description(*metadata, archive)
-    return ArchiveContents(worthwhile(documents, archive.kind), incomplete)
+    return ArchiveContents(select_documents(documents, archive.kind), incomplete)
 
 
 def _iter_members(content: bytes, kind: ArchiveKind) -> Iterator[Member]:
     """Yield the files that may be documentation, with their paths in the archive."""
 
     def is_wanted(path: str) -> bool:
-        return _is_metadata(path, kind) or kind_of(_strip_root(path, kind), kind) is not None
+        return _is_metadata(path, kind) or document_kind(_strip_root(path, kind), kind) is not None
 
     return _read_zip(content, is_wanted) if content[:2] == b"PK" else _read_tar(content, is_wanted)
 
@@ -110,9 +110,9 @@ def _limit_total_size(members: Iterator[Member]) -> Iterator[Member]:
     total = 0
     for path, body in members:
         total += len(body)
-        if total > LARGEST_KEPT:
+        if total > MAX_DOCUMENT_BYTES:
             raise _SizeLimitReached(
-                f"only the first {LARGEST_KEPT // MEGABYTE} MB of its documentation were read"
+                f"only the first {MAX_DOCUMENT_BYTES // MEGABYTE} MB of its documentation were read"
             )
         yield path, body
 
@@ -124,16 +124,16 @@ def _read_tar(content: bytes, is_wanted: PathFilter) -> Iterator[Member]:
     stream = _BoundedGzipStream(io.BytesIO(content))
     with tarfile.open(fileobj=stream, mode="r|", encoding="utf-8", errors="replace") as archive:
         for count, member in enumerate(archive):
-            if count >= MOST_MEMBERS:
-                raise _SizeLimitReached(f"only its first {MOST_MEMBERS:,} files were read")
+            if count >= MAX_MEMBERS:
+                raise _SizeLimitReached(f"only its first {MAX_MEMBERS:,} files were read")
             if (
                 member.isreg()
-                and member.size <= LONGEST_FILE
-                and safe(member.name)
+                and member.size <= MAX_FILE_BYTES
+                and is_safe_path(member.name)
                 and is_wanted(member.name)
             ):
                 file = archive.extractfile(member)
-                yield member.name, file.read(LONGEST_FILE) if file else b""
+                yield member.name, file.read(MAX_FILE_BYTES) if file else b""
 
 
 class _BoundedGzipStream(io.RawIOBase):
@@ -160,8 +160,8 @@ class _BoundedGzipStream(io.RawIOBase):
         part = bytes(self._buffer[:size])
         del self._buffer[:size]
         self._bytes_returned += len(part)
-        if self._bytes_returned > LARGEST_UNPACKED:
-            raise _SizeLimitReached(f"only its first {LARGEST_UNPACKED // MEGABYTE} MB were read")
+        if self._bytes_returned > MAX_UNPACKED_BYTES:
+            raise _SizeLimitReached(f"only its first {MAX_UNPACKED_BYTES // MEGABYTE} MB were read")
         return part
 
     def _decompress_next(self) -> bytes:
@@ -187,21 +187,21 @@ def _read_zip(content: bytes, is_wanted: PathFilter) -> Iterator[Member]:
     """Yield the files of a zip or a wheel. Sizes in its directory are ignored; only unpacked bytes count."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for count, member in enumerate(archive.infolist()):
-            if count >= MOST_MEMBERS:
-                raise _SizeLimitReached(f"only its first {MOST_MEMBERS:,} files were read")
+            if count >= MAX_MEMBERS:
+                raise _SizeLimitReached(f"only its first {MAX_MEMBERS:,} files were read")
             is_symlink = stat.S_ISLNK(member.external_attr >> 16)
             is_regular = (
                 not member.is_dir() and not is_symlink and member.compress_type in (0, zipfile.ZIP_DEFLATED)
             )
-            if not is_regular or member.file_size > LONGEST_FILE or not safe(member.filename):
+            if not is_regular or member.file_size > MAX_FILE_BYTES or not is_safe_path(member.filename):
                 continue
             if is_wanted(member.filename):
                 with archive.open(member) as file:
-                    body = file.read(LONGEST_FILE)
+                    body = file.read(MAX_FILE_BYTES)
                 yield member.filename, body
 
 
-def safe(path: str) -> bool:
+def is_safe_path(path: str) -> bool:
     """True if a member's path stays inside the archive: relative, without `..`, and printable."""
     parts = path.split("/")
     return (
@@ -213,16 +213,16 @@ def safe(path: str) -> bool:
     )
 
 
-def _make_document(path: str, body: bytes, archive: Archive, inside: str) -> Document | None:
+def _make_document(path: str, body: bytes, archive: Archive, inside: str) -> PackageDocument | None:
     below = _strip_root(path, archive.kind)
-    kind = kind_of(below, archive.kind)
+    kind = document_kind(below, archive.kind)
     if kind is None or b"\0" in body[:READ_SIZE]:
         return None
     if inside and PurePosixPath(below).stem.lower() == "readme":
         return None  # it introduces a dependency, not the requested library
     shown_path = below if archive.kind == "npm" else path
-    url = archive.shown_at + quote(shown_path) if archive.shown_at else None
-    return Document(inside + below, body.decode("utf-8-sig", "replace"), kind, url)
+    url = archive.viewer_url + quote(shown_path) if archive.viewer_url else None
+    return PackageDocument(inside + below, body.decode("utf-8-sig", "replace"), kind, url)
 
 
 def _strip_root(path: str, kind: ArchiveKind) -> str:
@@ -240,11 +240,11 @@ def _is_metadata(path: str, kind: ArchiveKind) -> bool:
     return name == "PKG-INFO" if kind == "sdist" else kind == "wheel" and name == "METADATA"
 
 
-def _read_description(path: str, body: bytes, archive: Archive) -> Iterator[Document]:
+def _read_description(path: str, body: bytes, archive: Archive) -> Iterator[PackageDocument]:
     """Yield the description in a package's core metadata, which is usually its README."""
     message = HeaderParser().parsestr(body.decode("utf-8", "replace"))
     description = str(message.get_payload() or "").strip() or str(message.get("Description") or "").strip()
     if len(description) > 40:
         content_type = str(message.get("Description-Content-Type") or "")
-        url = archive.shown_at + quote(path) if archive.shown_at else None
-        yield Document("README", description, "markdown" if "markdown" in content_type else "rst", url)
+        url = archive.viewer_url + quote(path) if archive.viewer_url else None
+        yield PackageDocument("README", description, "markdown" if "markdown" in content_type else "rst", url)

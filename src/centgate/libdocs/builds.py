@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from centgate.libdocs import index
-from centgate.libdocs.archives import read
-from centgate.libdocs.documents import Document
+from centgate.libdocs.archives import read_archive
+from centgate.libdocs.documents import PackageDocument
 from centgate.libdocs.packages import Archive
 
 INDEX_SECONDS = 25
@@ -16,13 +16,13 @@ INDEX_SECONDS = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class DownloadedArchive:
     """A downloaded archive, ready to be read."""
 
     archive: Archive
     file: Path
     """File with its bytes: passing the bytes themselves to the process would block the sender."""
-    inside: str = ""
+    path_prefix: str = ""
     """Prefix of its paths; empty for the library itself."""
 
 
@@ -30,29 +30,29 @@ class Parcel:
 class BuildOutcome:
     """Result of a build."""
 
-    pieces: int
+    chunks: int
     """Number of chunks; 0 means that no file was written."""
 
 
-def build(
-    file: str, archives: Sequence[Parcel], about: Mapping[str, str], readme: str | None
+def build_index(
+    file: str, archives: Sequence[DownloadedArchive], metadata: Mapping[str, str], readme: str | None
 ) -> BuildOutcome:
     """Write the index of the given archives. Raises BadArchive if one of them is invalid.
 
     `readme` is text that is indexed in addition to the archives. If there may be more documentation, the
     reason is stored as `incomplete` in the metadata of the index.
     """
-    documents, index_metadata = list[Document](), dict(about)
+    documents, index_metadata = list[PackageDocument](), dict(metadata)
     if readme:
-        documents.append(Document("README", readme, "markdown", None))
+        documents.append(PackageDocument("README", readme, "markdown", None))
     for downloaded in archives:
-        contents = read(downloaded.file.read_bytes(), downloaded.archive, downloaded.inside)
+        contents = read_archive(downloaded.file.read_bytes(), downloaded.archive, downloaded.path_prefix)
         documents += contents.documents
         if contents.incomplete:
             index_metadata.setdefault("incomplete", contents.incomplete)
     if not documents:
         return BuildOutcome(0)
-    built = index.build(Path(file), documents, index_metadata, seconds=INDEX_SECONDS)
-    if not built.pieces:
+    built = index.write_index(Path(file), documents, index_metadata, max_seconds=INDEX_SECONDS)
+    if not built.chunks:
         Path(file).unlink()
-    return BuildOutcome(built.pieces)
+    return BuildOutcome(built.chunks)

@@ -43,12 +43,12 @@ class Declaration:
     body: str | None
     """Text between the braces; None without a body."""
     line: int
-    last: int
+    last_line: int
     container: str
     """The enclosing namespace, with dots; empty outside namespaces."""
 
 
-def declarations(
+def parse_declarations(
     text: str, *, first_line: int = 1, container: str = "", depth: int = 0
 ) -> Iterator[Declaration]:
     """Yield the top-level statements of a text and of its namespaces, in order."""
@@ -65,7 +65,7 @@ def declarations(
             inner = _namespace_name(head)
             name = f"{container}.{inner}" if container and inner else container or inner
             inside = line + text.count("\n", at, brace)
-            yield from declarations(body, first_line=inside, container=name, depth=depth + 1)
+            yield from parse_declarations(body, first_line=inside, container=name, depth=depth + 1)
         else:
             last = line + text.count("\n", at, end)
             yield Declaration(comment, head, body, line, last, container)

@@ -7,7 +7,7 @@ import re
 import textwrap
 
 from centgate.libdocs import markdown_pieces, rst_pieces
-from centgate.libdocs.sections import Block, Shown, grouped, shown
+from centgate.libdocs.sections import Excerpt, PageBlock, group_blocks, make_excerpt
 
 _SECTION = re.compile(
     r"(?:Args|Arguments|(?:Other )?Parameters|Params|Attributes|Returns?|Raises|Yields|Keyword Args):[ ]*"
@@ -16,22 +16,22 @@ _ENTRY = re.compile(r"^(\*{0,2}\w{1,60})([ ]?\([^\n]{1,300}\))?:(?:[ ]+|$)")
 _MARKDOWN = re.compile(r"^[ \t]*(?:```|!!! )|^#{1,4} \S|\]\((?:https?://|\.\./)", re.MULTILINE)
 
 
-def examples_and_text(docstring: str, *, language: str) -> list[Shown]:
+def split_examples(docstring: str, *, language: str) -> list[Excerpt]:
     """Return each example with the text that leads to it, in source order.
 
     `language` is the language of code blocks that name none.
     """
     text = _format_sections_as_lists(inspect.cleandoc(docstring))
     if _MARKDOWN.search(text) or language != "python":
-        sections = markdown_pieces.sections(text)
+        sections = markdown_pieces.parse_sections(text)
     else:
-        sections = rst_pieces.sections(text)
-    blocks: list[Block] = []
+        sections = rst_pieces.parse_sections(text)
+    blocks: list[PageBlock] = []
     for section in sections:
         if section.trail:
-            blocks.append(Block(f"{section.trail[-1]}:", section.line, section.line))
+            blocks.append(PageBlock(f"{section.trail[-1]}:", section.line, section.line))
         blocks += section.blocks
-    return [_set_language(shown(group), language) for group in grouped(_merge_prose(blocks))]
+    return [_set_language(make_excerpt(group), language) for group in group_blocks(_merge_prose(blocks))]
 
 
 def _format_sections_as_lists(docstring: str) -> str:
@@ -55,18 +55,18 @@ def _format_sections_as_lists(docstring: str) -> str:
     return "\n".join(lines)
 
 
-def _merge_prose(blocks: list[Block]) -> list[Block]:
+def _merge_prose(blocks: list[PageBlock]) -> list[PageBlock]:
     """Merge adjacent blocks of prose."""
-    merged: list[Block] = []
+    merged: list[PageBlock] = []
     for block in blocks:
-        if merged and not block.code and not merged[-1].code:
-            merged[-1] = Block(f"{merged[-1].text}\n\n{block.text}", merged[-1].first, block.last)
+        if merged and not block.is_code and not merged[-1].is_code:
+            merged[-1] = PageBlock(f"{merged[-1].text}\n\n{block.text}", merged[-1].first, block.last)
         else:
             merged.append(block)
     return merged
 
 
-def _set_language(example: Shown, language: str) -> Shown:
+def _set_language(example: Excerpt, language: str) -> Excerpt:
     if example.code is None:
         return example
-    return Shown(textwrap.dedent(example.code), example.language or language, example.text)
+    return Excerpt(textwrap.dedent(example.code), example.language or language, example.text)

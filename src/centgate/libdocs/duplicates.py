@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from zlib import crc32
 
-from centgate.libdocs.documents import Document
-from centgate.libdocs.pieces import Piece
+from centgate.libdocs.documents import PackageDocument
+from centgate.libdocs.pieces import Chunk
 
 DUPLICATE_SIMILARITY = 0.82
 """Share of common words of two chunks above which the second one is dropped."""
@@ -18,7 +18,7 @@ _WORD = re.compile(r"\w+")
 _NUMBERS = re.compile(r"[\d_\W]+")
 
 
-def without_repeats(chunks: Iterable[Piece]) -> Iterator[Piece]:
+def drop_repeats(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Yield the first of each group of similar chunks. Only chunks with similar titles are compared."""
     checksums: set[int] = set()
     groups: dict[tuple[str, str], list[frozenset[str]]] = {}
@@ -40,9 +40,9 @@ def without_repeats(chunks: Iterable[Piece]) -> Iterator[Piece]:
         yield chunk
 
 
-def without_variants(documents: Iterable[Document]) -> list[Document]:
+def drop_variants(documents: Iterable[PackageDocument]) -> list[PackageDocument]:
     """Keep one variant of each example that exists for several versions: annotated, for the newest Python."""
-    best: dict[str, tuple[tuple[bool, bool, int], Document]] = {}
+    best: dict[str, tuple[tuple[bool, bool, int], PackageDocument]] = {}
     for document in documents:
         name = _EXAMPLE.match(document.path) if document.kind == "python" else None
         family = f"{name['name']}.py" if name else document.path
@@ -56,7 +56,7 @@ def without_variants(documents: Iterable[Document]) -> list[Document]:
     return [document for _, document in best.values()]
 
 
-def _comparison_folder(chunk: Piece) -> str:
+def _comparison_folder(chunk: Chunk) -> str:
     """Return the folder in which equal titles are compared; "" (everywhere) for declarations."""
     return chunk.path.rsplit("/", 1)[0] if not chunk.names else ""
 

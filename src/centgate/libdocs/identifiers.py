@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from centgate.libdocs.aliases import REPOSITORIES, Candidate, RegistryName, of_repository, package_name
+from centgate.libdocs.aliases import (
+    REPOSITORIES,
+    PackageCandidate,
+    RegistryName,
+    find_repository_candidates,
+    normalize_package_name,
+)
 
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LibraryReference:
     """The meaning of a library ID: one package, or a repository whose package must be found."""
 
-    packages: tuple[Candidate, ...]
+    packages: tuple[PackageCandidate, ...]
     """Most likely first."""
     repository: str | None
     """`<owner>/<name>` in lower case if the ID names a repository, which the package must declare as its
@@ -23,7 +29,7 @@ class Wanted:
     """The requested version; None for the newest."""
 
 
-def read_id(library_id: str) -> Wanted | None:
+def parse_library_id(library_id: str) -> LibraryReference | None:
     """Parse `/pypi/<name>`, `/npm/<name>`, `/npm/@<scope>~<name>` or `/<owner>/<repository>`.
 
     A version may follow after another `/` or an `@`. Returns None for an invalid ID.
@@ -41,8 +47,8 @@ def read_id(library_id: str) -> Wanted | None:
         return _package_reference("pypi" if first.lower() == "pypi" else "npm", name, version)
     repository = f"{first}/{name}".lower()
     # for a repository in the table, the repository that its package declares does not matter
-    return Wanted(
-        tuple(of_repository(first.lower(), name.lower())),
+    return LibraryReference(
+        tuple(find_repository_candidates(first.lower(), name.lower())),
         None if repository in REPOSITORIES else repository,
         version,
     )
@@ -54,6 +60,6 @@ def _split_version(name: str) -> tuple[str, str | None]:
     return (name, None) if place < 0 else (name[:place], name[place + 1 :])
 
 
-def _package_reference(registry: RegistryName, raw_name: str, version: str | None) -> Wanted | None:
-    name = package_name(registry, raw_name)
-    return Wanted((Candidate(registry, name, 1.0),), None, version) if name else None
+def _package_reference(registry: RegistryName, raw_name: str, version: str | None) -> LibraryReference | None:
+    name = normalize_package_name(registry, raw_name)
+    return LibraryReference((PackageCandidate(registry, name, 1.0),), None, version) if name else None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from centgate.libdocs.documents import Document
+from centgate.libdocs.documents import PackageDocument
 
 MAX_INCLUDED_LENGTH = 6000
 """Maximum characters of an included file."""
@@ -30,7 +30,7 @@ _LANGUAGES = {
 }
 
 
-def with_includes(document: Document, by_path: Mapping[str, Document]) -> Document:
+def expand_includes(document: PackageDocument, by_path: Mapping[str, PackageDocument]) -> PackageDocument:
     """Return a page with the files that it includes, as far as the package contains them."""
     if document.kind == "markdown" and (
         "{*" in document.text or "--8<--" in document.text or "{!" in document.text
@@ -47,7 +47,9 @@ def with_includes(document: Document, by_path: Mapping[str, Document]) -> Docume
     return document
 
 
-def _include_as_fence(page: Document, found: re.Match[str], by_path: Mapping[str, Document]) -> str:
+def _include_as_fence(
+    page: PackageDocument, found: re.Match[str], by_path: Mapping[str, PackageDocument]
+) -> str:
     name = found["mkdocs"] or found["snippet"] or found["older"]
     included = _find_included(page.path, name, by_path)
     if included is None:
@@ -56,7 +58,9 @@ def _include_as_fence(page: Document, found: re.Match[str], by_path: Mapping[str
     return f"```{language}\n{included.text[:MAX_INCLUDED_LENGTH].strip()}\n```"
 
 
-def _include_as_code_block(page: Document, found: re.Match[str], by_path: Mapping[str, Document]) -> str:
+def _include_as_code_block(
+    page: PackageDocument, found: re.Match[str], by_path: Mapping[str, PackageDocument]
+) -> str:
     included = _find_included(page.path, found["path"], by_path)
     if included is None:
         return found[0]
@@ -68,7 +72,7 @@ def _include_as_code_block(page: Document, found: re.Match[str], by_path: Mappin
     return f"{found['indent']}.. code-block:: {language}\n\n" + "\n".join(lines) + "\n"
 
 
-def _find_included(page: str, name: str, by_path: Mapping[str, Document]) -> Document | None:
+def _find_included(page: str, name: str, by_path: Mapping[str, PackageDocument]) -> PackageDocument | None:
     """Find a file by its path from the page, from the root, or below the package's own folder."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(page), name))
     bare = re.sub(r"^(?:\.{1,2}/)+|^/", "", name)

@@ -15,20 +15,27 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import quote
 
-from centgate.facts.libraries import Snippet
+from centgate.facts.libraries import DocSnippet
 from centgate.libdocs import javascript_pieces, markdown_pieces, python_pieces, rst_pieces
-from centgate.libdocs.documents import Document, Kind
-from centgate.libdocs.duplicates import without_repeats, without_variants
-from centgate.libdocs.includes import with_includes
-from centgate.libdocs.pieces import Piece, titled
-from centgate.libdocs.python_exports import public_names, under_public_names
-from centgate.libdocs.ranking import ranked
-from centgate.libdocs.rows import COLUMNS, Row, definitions, rows
+from centgate.libdocs.documents import DocumentKind, PackageDocument
+from centgate.libdocs.duplicates import drop_repeats, drop_variants
+from centgate.libdocs.includes import expand_includes
+from centgate.libdocs.pieces import Chunk, standalone_title
+from centgate.libdocs.python_exports import collect_imports, use_public_names
+from centgate.libdocs.ranking import rank_chunks
+from centgate.libdocs.rows import COLUMNS, ChunkRow, find_definitions, read_chunks
 from centgate.libdocs.sections import page_name
-from centgate.libdocs.snippets import snippets_within
-from centgate.libdocs.topics import topic_of
-from centgate.libdocs.weights import README, is_business, opening, weighed
-from centgate.libdocs.words import LONGEST, WORD, expanded, key, page_words, stems
+from centgate.libdocs.snippets import take_snippets
+from centgate.libdocs.topics import parse_query
+from centgate.libdocs.weights import README_RANK, apply_boosts, introduction_rank, is_about_project
+from centgate.libdocs.words import (
+    MAX_WORD_LENGTH,
+    WORD,
+    append_identifier_parts,
+    normalize_name,
+    path_words,
+    stem_words,
+)
 from centgate.text import format_timestamp
 
 MAX_CHUNKS = 20_000
@@ -47,13 +54,13 @@ IDEAL_LENGTH = 700
 """Characters of a chunk that explains something and leaves room for others."""
 ENOUGH = 30
 """Introductory chunks that make further lookups unnecessary."""
-_SPLITTERS: Mapping[Kind, Callable[[Document], list[Piece]]] = {
-    "markdown": markdown_pieces.pieces,
-    "rst": rst_pieces.pieces,
-    "text": rst_pieces.pieces,
-    "python": python_pieces.pieces,
-    "javascript": javascript_pieces.pieces,
-    "typescript": javascript_pieces.pieces,
+_SPLITTERS: Mapping[DocumentKind, Callable[[PackageDocument], list[Chunk]]] = {
+    "markdown": markdown_pieces.split_markdown,
+    "rst": rst_pieces.split_rst,
+    "text": rst_pieces.split_rst,
+    "python": python_pieces.split_python,
+    "javascript": javascript_pieces.split_javascript,
+    "typescript": javascript_pieces.split_javascript,
 }
 _TABLES = """
 pragma journal_mode = off;
@@ -82,28 +89,32 @@ _BEST_WEIGHT = f"select {COLUMNS} from piece order by weight desc, id limit ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class IndexSummary:
     """Result of building an index."""
 
-    pieces: int
+    chunks: int
     with_code: int
 
 
-def build(
-    file: Path, documents: Iterable[Document], about: Mapping[str, str], *, seconds: float = math.inf
-) -> Built:
+def write_index(
+    file: Path,
+    documents: Iterable[PackageDocument],
+    metadata: Mapping[str, str],
+    *,
+    max_seconds: float = math.inf,
+) -> IndexSummary:
     """Write the index of a library. The file appears only when it is complete.
 
     `about` is stored in the index. Its `name` is not used as a search term, and folders of major versions
     before its `version` have a lower weight. After `seconds` the index is completed with what it has, and the
     reason is stored as `incomplete`.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + max_seconds
     handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     os.close(handle)
     try:
         with closing(sqlite3.connect(temporary)) as database:
-            built = _write_index(database, pieces_of(list(documents), about), about, deadline)
+            built = _write_index(database, collect_chunks(list(documents), metadata), metadata, deadline)
         Path(temporary).replace(file)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -111,7 +122,7 @@ def build(
     return built
 
 
-def search(file: Path, topic: str | None, budget: int) -> list[Snippet]:
+def search(file: Path, topic: str | None, budget: int) -> list[DocSnippet]:
     """Return the snippets that answer a topic, best first, with at most `budget` tokens together; empty for
     no match.
 
@@ -120,16 +131,16 @@ def search(file: Path, topic: str | None, budget: int) -> list[Snippet]:
     """
     with closing(_open_read_only(file)) as database:
         if topic is None or not topic.strip():
-            return snippets_within(_introduction(database), budget)
+            return take_snippets(_introduction(database), budget)
         name = database.execute("select value from about where key = 'name'").fetchone()
-        query = topic_of(topic, name[0] if name else "")
+        query = parse_query(topic, name[0] if name else "")
         introductory = (
-            snippets_within(_introduction(database), budget) if query.terms and query.is_general else []
+            take_snippets(_introduction(database), budget) if query.terms and query.is_general else []
         )
-        return introductory or snippets_within(ranked(database, query), budget)
+        return introductory or take_snippets(rank_chunks(database, query), budget)
 
 
-def about(file: Path) -> Mapping[str, str]:
+def read_metadata(file: Path) -> Mapping[str, str]:
     """Return the metadata from the build, and `snippet_count`, `pieces`, `built_at` and `format`.
 
     Raises sqlite3.Error if the file is not an index.
@@ -138,22 +149,23 @@ def about(file: Path) -> Mapping[str, str]:
         return dict(database.execute("select key, value from about"))
 
 
-def pieces_of(documents: list[Document], about: Mapping[str, str]) -> Iterator[Piece]:
+def collect_chunks(documents: list[PackageDocument], metadata: Mapping[str, str]) -> Iterator[Chunk]:
     """Yield the chunks of a library in the order of its documents, without repetitions."""
     by_path = {document.path: document for document in documents}
     chunks = (
         chunk
-        for document in without_variants(documents)
-        for chunk in _SPLITTERS[document.kind](with_includes(document, by_path))
+        for document in drop_variants(documents)
+        for chunk in _SPLITTERS[document.kind](expand_includes(document, by_path))
     )
-    public_chunks = under_public_names(chunks, public_names(documents))
+    public_chunks = use_public_names(chunks, collect_imports(documents))
     has_guides = sum(document.kind in ("markdown", "rst") for document in documents) >= MIN_GUIDE_PAGES
     return islice(
-        without_repeats(weighed(chunk, about, guided=has_guides) for chunk in public_chunks), MAX_CHUNKS
+        drop_repeats(apply_boosts(chunk, metadata, has_guides=has_guides) for chunk in public_chunks),
+        MAX_CHUNKS,
     )
 
 
-def _introduction(database: sqlite3.Connection) -> list[Row]:
+def _introduction(database: sqlite3.Connection) -> list[ChunkRow]:
     """Return the start of the README, its examples, first steps, prose, what those use, and good
     explanations.
     """
@@ -172,25 +184,27 @@ def _introduction(database: sqlite3.Connection) -> list[Row]:
     return list(dict.fromkeys(ordered)) or _read_rows(database, _BEST_WEIGHT)
 
 
-def _read_rows(database: sqlite3.Connection, query: str) -> list[Row]:
-    return [Row(*row) for row in database.execute(query, (MAX_INTRODUCTION,))]
+def _read_rows(database: sqlite3.Connection, query: str) -> list[ChunkRow]:
+    return [ChunkRow(*row) for row in database.execute(query, (MAX_INTRODUCTION,))]
 
 
-def _find_used_definitions(database: sqlite3.Connection, users: list[Row]) -> list[Row]:
+def _find_used_definitions(database: sqlite3.Connection, users: list[ChunkRow]) -> list[ChunkRow]:
     """Return the definitions of names that occur in other chunks' code, most used first."""
-    words = Counter(word for row in users for word in WORD.findall(row.code or "") if 2 < len(word) < LONGEST)
+    words = Counter(
+        word for row in users for word in WORD.findall(row.code or "") if 2 < len(word) < MAX_WORD_LENGTH
+    )
     found: dict[int, None] = {}
     for word, _ in words.most_common(MAX_LOOKUPS):
-        for definition in definitions(database, key(word), key(word)):
+        for definition in find_definitions(database, normalize_name(word), normalize_name(word)):
             if definition.name == word and not definition.is_inner and len(found) < ENOUGH:
-                found[definition.piece] = None
-    by_id = {row.id: row for row in rows(database, found)}
+                found[definition.chunk_id] = None
+    by_id = {row.id: row for row in read_chunks(database, found)}
     return [by_id[chunk] for chunk in found]
 
 
 def _write_index(
-    database: sqlite3.Connection, chunks: Iterable[Piece], metadata: Mapping[str, str], deadline: float
-) -> Built:
+    database: sqlite3.Connection, chunks: Iterable[Chunk], metadata: Mapping[str, str], deadline: float
+) -> IndexSummary:
     database.executescript(_TABLES)
     total = with_code = 0
     stored_metadata = dict(metadata)
@@ -210,42 +224,47 @@ def _write_index(
     database.executemany("insert into about values (?, ?)", ({**stored_metadata, **statistics}).items())
     database.execute("insert into words (words) values ('optimize')")
     database.commit()
-    return Built(total, with_code)
+    return IndexSummary(total, with_code)
 
 
-def _insert(database: sqlite3.Connection, number: int, chunk: Piece, library: str) -> None:
+def _insert(database: sqlite3.Connection, number: int, chunk: Chunk, library: str) -> None:
     trail = " > ".join(chunk.breadcrumb)
     above = chunk.breadcrumb[-1] if chunk.breadcrumb else ""
     values = {
         "id": number,
         "page": chunk.path,
         "shown": _display_title(chunk, library),
-        "heads": f"{' '.join(stems(chunk.title))}|{' '.join(stems(f'{above} {chunk.title}'))}",
+        "heads": f"{' '.join(stem_words(chunk.title))}|{' '.join(stem_words(f'{above} {chunk.title}'))}",
         "code": chunk.code,
         "language": chunk.language,
         "text": chunk.text,
         "url": chunk.source_url,
         "weight": chunk.weight,
-        "opening": None if is_business(chunk) else opening(chunk),
+        "opening": None if is_about_project(chunk) else introduction_rank(chunk),
     }
     database.execute(_INSERT_CHUNK, values)
-    body = expanded(f"{chunk.text or ''}\n{chunk.code or ''}")
-    words = (expanded(trail), expanded(chunk.title), page_words(chunk.path), body)
+    body = append_identifier_parts(f"{chunk.text or ''}\n{chunk.code or ''}")
+    words = (
+        append_identifier_parts(trail),
+        append_identifier_parts(chunk.title),
+        path_words(chunk.path),
+        body,
+    )
     database.execute(_INSERT_WORDS, (number, *words))
     database.executemany("insert into name values (?, ?, ?, ?)", _definition_rows(number, chunk))
 
 
-def _display_title(chunk: Piece, library: str) -> str:
+def _display_title(chunk: Chunk, library: str) -> str:
     """Return its title. In a README, which has headings such as Usage, the library's name precedes it."""
-    title = titled(chunk)
-    if opening(chunk) != README or key(library) in key(title):
+    title = standalone_title(chunk)
+    if introduction_rank(chunk) != README_RANK or normalize_name(library) in normalize_name(title):
         return title
     return library if title == page_name(chunk.path) else f"{library} > {title}"
 
 
-def _definition_rows(number: int, chunk: Piece) -> Iterator[tuple[str, str, int, bool]]:
+def _definition_rows(number: int, chunk: Chunk) -> Iterator[tuple[str, str, int, bool]]:
     for name in chunk.names:
-        yield key(name), name, number, len(chunk.names) > 1 and name == chunk.names[-1]
+        yield normalize_name(name), name, number, len(chunk.names) > 1 and name == chunk.names[-1]
 
 
 def _open_read_only(file: Path) -> sqlite3.Connection:

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from centgate.libdocs.declarations import Declaration, declarations
-from centgate.libdocs.docstrings import examples_and_text
-from centgate.libdocs.documents import Document
-from centgate.libdocs.jsdoc import is_private, markdown
-from centgate.libdocs.pieces import Piece, anchored, finished, names_of
-from centgate.libdocs.python_pieces import REFERENCE, UNDOCUMENTED, is_example
-from centgate.libdocs.sections import Shown, page_name
+from centgate.libdocs.declarations import Declaration, parse_declarations
+from centgate.libdocs.docstrings import split_examples
+from centgate.libdocs.documents import PackageDocument
+from centgate.libdocs.jsdoc import is_private, render_jsdoc
+from centgate.libdocs.pieces import Chunk, finalize_chunks, link_to_lines, name_variants
+from centgate.libdocs.python_pieces import REFERENCE_WEIGHT, UNDOCUMENTED_WEIGHT, is_example
+from centgate.libdocs.sections import Excerpt, page_name
 
 MAX_SIGNATURE = 900
 """Maximum characters of a signature."""
@@ -59,7 +59,7 @@ class _Symbol:
     weight: float = 1.0
 
 
-def pieces(document: Document) -> list[Piece]:
+def split_javascript(document: PackageDocument) -> list[Chunk]:
     """Return the chunks of a file; none if it was generated or minified."""
     if is_minified(document.text):
         return []
@@ -68,8 +68,8 @@ def pieces(document: Document) -> list[Piece]:
     ambient = document.path.endswith((".d.ts", ".d.mts", ".d.cts"))
     if is_example(document.path) and not ambient and not _is_module(text):
         name, url = page_name(document.path), document.source_url
-        return finished(Piece(name, (), text, language, None, url, document.path))
-    symbols = _merge_overloads(_iter_symbols(declarations(text), _find_exports(text), ambient=ambient))
+        return finalize_chunks(Chunk(name, (), text, language, None, url, document.path))
+    symbols = _merge_overloads(_iter_symbols(parse_declarations(text), _find_exports(text), ambient=ambient))
     return [chunk for symbol in symbols for chunk in _split_symbol(document, symbol, language)]
 
 
@@ -128,7 +128,7 @@ def _declaration_symbols(declaration: Declaration, kind: str, name: str) -> Iter
 
 def _iter_members(declaration: Declaration, owner: str) -> Iterator[_Symbol]:
     """Yield the documented members."""
-    found = declarations(declaration.body or "", first_line=declaration.line)
+    found = parse_declarations(declaration.body or "", first_line=declaration.line)
     for _, member in zip(range(MAX_MEMBERS), found, strict=False):
         match = _MEMBER.match(member.head)
         if match is None or member.comment is None or is_private(member.comment):
@@ -165,29 +165,29 @@ def _is_deprecated(symbol: _Symbol) -> bool:
     return "@deprecated" in (symbol.comment or "")
 
 
-def _split_symbol(document: Document, symbol: _Symbol, language: str) -> Iterator[Piece]:
-    text = markdown(symbol.comment, language) if symbol.comment else ""
-    url = anchored(document.source_url, symbol.declaration.line, symbol.declaration.last)
+def _split_symbol(document: PackageDocument, symbol: _Symbol, language: str) -> Iterator[Chunk]:
+    text = render_jsdoc(symbol.comment, language) if symbol.comment else ""
+    url = link_to_lines(document.source_url, symbol.declaration.line, symbol.declaration.last_line)
     weight = (
-        (REFERENCE if text else UNDOCUMENTED)
+        (REFERENCE_WEIGHT if text else UNDOCUMENTED_WEIGHT)
         * symbol.weight
         * (INTERNAL_FACTOR if "$" in symbol.name else 1.0)
     )
     if not text and symbol.code.endswith("{}"):
         return
-    for excerpt in _add_signature(symbol.code, examples_and_text(text, language=language), language):
-        trail, names = (_module_name(document.path),), names_of(symbol.name)
-        yield from finished(Piece(symbol.name, trail, *excerpt, url, document.path, names, weight))
+    for excerpt in _add_signature(symbol.code, split_examples(text, language=language), language):
+        trail, names = (_module_name(document.path),), name_variants(symbol.name)
+        yield from finalize_chunks(Chunk(symbol.name, trail, *excerpt, url, document.path, names, weight))
 
 
-def _add_signature(code: str, examples: list[Shown], language: str) -> list[Shown]:
+def _add_signature(code: str, examples: list[Excerpt], language: str) -> list[Excerpt]:
     """Put the signature above the first example, or before it if that is in another language."""
-    first, *rest = examples or [Shown(None, None, None)]
+    first, *rest = examples or [Excerpt(None, None, None)]
     if first.code is None:
-        return [Shown(code, language, first.text), *rest]
+        return [Excerpt(code, language, first.text), *rest]
     if first.language in _SCRIPTS:
-        return [Shown(f"{code}\n\n{first.code}", first.language, first.text), *rest]
-    return [Shown(code, language, first.text), first._replace(text=None), *rest]
+        return [Excerpt(f"{code}\n\n{first.code}", first.language, first.text), *rest]
+    return [Excerpt(code, language, first.text), first._replace(text=None), *rest]
 
 
 def _format_outline(declaration: Declaration) -> str:

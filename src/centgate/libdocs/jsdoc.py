@@ -37,7 +37,7 @@ def is_private(comment: str) -> bool:
     return bool(_PRIVATE.search(comment))
 
 
-def markdown(comment: str, language: str) -> str:
+def render_jsdoc(comment: str, language: str) -> str:
     """Return the description, then a list of parameters and return values, then examples as fenced code."""
     description, tags = _split_tags(comment)
     entries: list[str] = []

@@ -24,7 +24,7 @@ _ALIASES = {
 _NO_LANGUAGE = ("text", "txt", "plain", "plaintext", "none", "output", "")
 
 
-def language_of(word: str | None) -> str | None:
+def normalize_language(word: str | None) -> str | None:
     """Return the language of a fence or a directive in lower case; None if it names none."""
     name = (word or "").lower()
     return None if name in _NO_LANGUAGE else _ALIASES.get(name, name)

@@ -27,7 +27,7 @@ _BLANKS = re.compile(r"\n{3,}")
 _QUOTE = re.compile(r"^[ ]{0,3}>[ ]?(?:\[!(\w+)\][ ]*)?", re.MULTILINE)
 
 
-def plain(markdown: str) -> str:
+def strip_markdown(markdown: str) -> str:
     """Return prose with emphasis, lists and tables; links become their text, code spans do not change."""
     uncommented = _COMMENT.sub("", markdown.replace("\0", ""))
     uncommented = _LINK_LINE.sub("", uncommented)
@@ -41,10 +41,10 @@ def plain(markdown: str) -> str:
     # numbered, because removing an image or a tag can also remove a placeholder inside it
     text = _remove_markup(_SPAN.sub(save_span, uncommented))
     text = _PLACEHOLDER.sub(lambda placeholder: spans[int(placeholder[1])], text)
-    return trimmed(_PUNCTUATION_LINE.sub("", text))
+    return trim_blank_lines(_PUNCTUATION_LINE.sub("", text))
 
 
-def trimmed(text: str) -> str:
+def trim_blank_lines(text: str) -> str:
     """Remove trailing spaces and repeated empty lines."""
     return _BLANKS.sub("\n\n", "\n".join(map(str.rstrip, text.split("\n")))).strip()
 

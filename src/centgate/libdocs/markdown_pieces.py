@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from centgate.libdocs import rst_pieces
-from centgate.libdocs.documents import Document
-from centgate.libdocs.languages import language_of
-from centgate.libdocs.markdown_inline import plain
-from centgate.libdocs.pieces import Piece
-from centgate.libdocs.sections import Block, Section, pieces_of
+from centgate.libdocs.documents import PackageDocument
+from centgate.libdocs.languages import normalize_language
+from centgate.libdocs.markdown_inline import strip_markdown
+from centgate.libdocs.pieces import Chunk
+from centgate.libdocs.sections import PageBlock, PageSection, build_chunks
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+)")
 _FENCE = re.compile(r"(?P<indent>[ \t>]*)(?:[-*+] |\d+[.)] )?(?P<mark>`{3,}|~{3,}) *(?P<info>[^`]*)$")
@@ -51,17 +51,17 @@ _SKIPPED_DIRECTIVES = (
 )
 
 
-def pieces(document: Document) -> list[Piece]:
+def split_markdown(document: PackageDocument) -> list[Chunk]:
     """Return the chunks of a page. The title in its front matter is above all headings."""
-    return pieces_of(document, sections(document.text))
+    return build_chunks(document, parse_sections(document.text))
 
 
-def sections(markdown: str) -> list[Section]:
+def parse_sections(markdown: str) -> list[PageSection]:
     """Return the sections of a page, with fenced and indented code separated from prose."""
     front = _FRONT.match(markdown)
     title = _FRONT_TITLE.search(front[1]) if front else None
     skipped = markdown[: front.end()].count("\n") if front else 0
-    reader = _MarkdownReader(plain(title[1].strip(" \t\r'\"")) if title else None)
+    reader = _MarkdownReader(strip_markdown(title[1].strip(" \t\r'\"")) if title else None)
     reader.read(markdown.splitlines(), skipped)
     return [section for section in reader.sections if section.blocks]
 
@@ -76,7 +76,7 @@ class _MarkdownReader:
         self._block_start = 1
         self._in_list = False
         self._admonition_indent = ""
-        self.sections = [Section(self._heading_trail(), 1)]
+        self.sections = [PageSection(self._heading_trail(), 1)]
 
     def read(self, lines: list[str], start: int) -> None:
         numbered = iter(list(enumerate(lines, 1))[start:])
@@ -161,13 +161,13 @@ class _MarkdownReader:
         file = _FILE.search(fence["info"])
         self._close_block(number - 1)
         if any(line.strip() for line in body):
-            language, name = language_of(word), file[1] if file else None
-            block = Block("\n".join(body), number, end, code=True, language=language, file=name)
+            language, name = normalize_language(word), file[1] if file else None
+            block = PageBlock("\n".join(body), number, end, is_code=True, language=language, file=name)
             self.sections[-1].blocks.append(block)
 
     def _read_rst(self, text: str, number: int) -> None:
         """Read reStructuredText embedded in the page."""
-        for section in rst_pieces.sections(text):
+        for section in rst_pieces.parse_sections(text):
             for block in section.blocks:
                 self._close_block(number - 1)
                 moved = replace(block, first=block.first + number, last=block.last + number)
@@ -182,9 +182,9 @@ class _MarkdownReader:
     def _open_section(self, level: int, text: str, number: int) -> None:
         self._close_block(number - 1)
         self._headings = [each for each in self._headings if each[0] < level]
-        self._headings.append((level, plain(text) or text.strip()))
+        self._headings.append((level, strip_markdown(text) or text.strip()))
         self._in_list = False
-        self.sections.append(Section(self._heading_trail(), number))
+        self.sections.append(PageSection(self._heading_trail(), number))
 
     def _add_prose(self, line: str, number: int) -> None:
         if self._code:
@@ -195,12 +195,12 @@ class _MarkdownReader:
 
     def _close_block(self, number: int) -> None:
         """Finish the collected block: code by indentation, or prose."""
-        code, text = "\n".join(self._code).strip("\n"), plain("\n".join(self._prose))
+        code, text = "\n".join(self._code).strip("\n"), strip_markdown("\n".join(self._prose))
         blocks = self.sections[-1].blocks
         if text:
-            blocks.append(Block(text, self._block_start, number))
+            blocks.append(PageBlock(text, self._block_start, number))
         if code:
-            blocks.append(Block(code, self._block_start, number, code=True))
+            blocks.append(PageBlock(code, self._block_start, number, is_code=True))
         self._prose, self._code = [], []
 
     def _is_underline(self, line: str) -> bool:

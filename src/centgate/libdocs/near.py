@@ -6,25 +6,35 @@ from collections.abc import Iterable
 
 from rapidfuzz import fuzz, process
 
-from centgate.libdocs.aliases import NAMES, Candidate, RegistryName, key
+from centgate.libdocs.aliases import ALIASES, PackageCandidate, RegistryName, normalize_library_name
 
 MIN_SIMILARITY = 80
 """Minimum similarity, of 100, of a suggested name."""
 MAX_SUGGESTIONS = 3
 
 
-def near(name: str, indexed_libraries: Iterable[tuple[RegistryName, str]]) -> list[Candidate]:
+def suggest_similar(
+    name: str, indexed_libraries: Iterable[tuple[RegistryName, str]]
+) -> list[PackageCandidate]:
     """Return well-known libraries, and libraries with an index here, whose names are similar."""
     normalized_names = {
-        Candidate(registry, library, 1.0): key(library) for registry, library in indexed_libraries
+        PackageCandidate(registry, library, 1.0): normalize_library_name(library)
+        for registry, library in indexed_libraries
     }
-    for package in NAMES:
+    for package in ALIASES:
         _, registry, library = package.split("/")
-        candidate = Candidate("pypi" if registry == "pypi" else "npm", library.replace("~", "/", 1), 1.0)
-        normalized_names.setdefault(candidate, key(library))
+        candidate = PackageCandidate(
+            "pypi" if registry == "pypi" else "npm", library.replace("~", "/", 1), 1.0
+        )
+        normalized_names.setdefault(candidate, normalize_library_name(library))
     found = process.extract(
-        key(name), normalized_names, scorer=fuzz.ratio, limit=MAX_SUGGESTIONS, score_cutoff=MIN_SIMILARITY
+        normalize_library_name(name),
+        normalized_names,
+        scorer=fuzz.ratio,
+        limit=MAX_SUGGESTIONS,
+        score_cutoff=MIN_SIMILARITY,
     )
     return [
-        Candidate(candidate.registry, candidate.name, round(score / 150, 2)) for _, score, candidate in found
+        PackageCandidate(candidate.registry, candidate.name, round(score / 150, 2))
+        for _, score, candidate in found
     ]

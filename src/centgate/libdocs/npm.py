@@ -15,22 +15,22 @@ from centgate.errors import AnswerTooLong
 from centgate.libdocs.aliases import RegistryName
 from centgate.libdocs.packages import Archive, Package
 from centgate.libdocs.registries import (
-    SUMMARY,
+    MAX_SUMMARY,
     Digest,
-    called,
-    decoded,
-    fetched,
-    followed,
-    integrity,
-    quoted,
-    repository,
-    version_of,
+    decode_reply,
+    download_archive,
+    find_repository,
+    parse_integrity,
+    parse_package_name,
+    parse_version,
+    quote_version,
+    resolve_archive_url,
 )
 from centgate.readings import as_text, get_path, parse_iso_time
 from centgate.text import clean_line
 from centgate.upstream import Upstream, UpstreamResponse, join_url
 
-ADDRESS = "https://registry.npmjs.org"
+BASE_URL = "https://registry.npmjs.org"
 FILES_URL = "https://unpkg.com"
 ABBREVIATED_HEADERS = {"Accept": "application/vnd.npm.install-v1+json, application/json;q=0.8"}
 """Requests all versions without their documentation (docs/responses/package-metadata.md of the same
@@ -49,28 +49,28 @@ class _Versions(msgspec.Struct):
     modified: Any = None
 
 
-class Npm:
+class NpmRegistry:
     """Client for npm."""
 
     name: ClassVar[RegistryName] = "npm"
     label: ClassVar[str] = "npm"
 
     def __init__(self, upstream: Upstream, address: str | None = None) -> None:
-        self._upstream, self._base = upstream, address or ADDRESS
+        self._upstream, self._base = upstream, address or BASE_URL
 
     @property
     def upstream(self) -> Upstream:
         """The connection to the registry."""
         return self._upstream
 
-    async def newest(self, name: str) -> Package | None:
+    async def fetch_latest(self, name: str) -> Package | None:
         """Return the release that its owners tagged as the latest."""
-        return await self.release(name, "latest")
+        return await self.fetch_release(name, "latest")
 
-    async def release(self, name: str, version: str) -> Package | None:
+    async def fetch_release(self, name: str, version: str) -> Package | None:
         """Return a release by its version; a leading `v` before a number is ignored."""
         number = version[1:] if re.match(r"v[0-9]", version) else version
-        url = self._package_url(name, f"/{quoted(number)}")
+        url = self._package_url(name, f"/{quote_version(number)}")
         reply = await self._upstream.get(url, accept=(404, 405))
         if reply.status in (404, 405):
             return None
@@ -82,7 +82,7 @@ class Npm:
             else None
         )
 
-    async def history(self, name: str) -> tuple[int | None, datetime | None]:
+    async def fetch_history(self, name: str) -> tuple[int | None, datetime | None]:
         """Return the number of releases, without pre-releases, and the date of the newest.
 
         The response has several megabytes for some packages, so it is requested only where a decision depends
@@ -91,12 +91,12 @@ class Npm:
         reply = await self._upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
         if reply.status == 404:
             return None, None
-        listing = decoded(reply, _Versions)
+        listing = decode_reply(reply, _Versions)
         days = [day for number, day in (listing.time or {}).items() if number in listing.versions]
         dates = filter(None, map(parse_iso_time, days or [listing.modified]))
         return sum("-" not in number for number in listing.versions), max(dates, default=None)
 
-    async def newest_of(self, name: str, major: str) -> Package | None:
+    async def fetch_latest_of_major(self, name: str, major: str) -> Package | None:
         """Return the newest release of a major version, without pre-releases.
 
         Returns None without such a release, or if the list of versions is too large to read.
@@ -105,45 +105,53 @@ class Npm:
         if reply.status == 404:
             return None
         try:
-            versions = decoded(reply, _Versions).versions
+            versions = decode_reply(reply, _Versions).versions
         except AnswerTooLong:
             return None
         numbers = [each.split(".") for each in versions if _RELEASE_VERSION.fullmatch(each)]
         candidates = [list(map(int, each)) for each in numbers if each[0] == major]
-        return await self.release(name, ".".join(map(str, max(candidates)))) if candidates else None
+        return await self.fetch_release(name, ".".join(map(str, max(candidates)))) if candidates else None
 
-    async def archive(self, archive: Archive) -> bytes:
-        return await fetched(self._upstream, archive)
+    async def download(self, archive: Archive) -> bytes:
+        return await download_archive(self._upstream, archive)
 
     def _package_url(self, name: str, suffix: str = "") -> str:
         return join_url(self._base, f"/{quote(name, safe='@')}{suffix}")
 
     def _parse_package(self, reply: UpstreamResponse, requested_name: str, body: Any) -> Package:
-        name_published, version = called(reply, body["name"], requested_name), version_of(body["version"])
+        name_published, version = (
+            parse_package_name(reply, body["name"], requested_name),
+            parse_version(body["version"]),
+        )
         return Package(
             registry="npm",
             name=requested_name,
             title=name_published,
             version=version,
-            summary=clean_line(as_text(get_path(body, "description")), SUMMARY),
+            summary=clean_line(as_text(get_path(body, "description")), MAX_SUMMARY),
             repository=_parse_repository(body),
             deprecated=_parse_deprecation(get_path(body, "deprecated")),
             releases=None,
             published=None,
             archives=tuple(self._parse_archives(get_path(body, "dist"), name_published, version)),
-            typed=_has_types(body),
+            has_types=_has_types(body),
             parts=_parse_parts(name_published, body),
         )
 
     def _parse_archives(self, dist: Any, name: str, version: str) -> Iterator[Archive]:
-        url, digest = followed(get_path(dist, "tarball"), self._base + "/", ADDRESS), _parse_digest(dist)
+        url, digest = (
+            resolve_archive_url(get_path(dist, "tarball"), self._base + "/", BASE_URL),
+            _parse_digest(dist),
+        )
         if url and digest:
             # unpkg shows every published file under its own name, so the link is always valid
-            shown_at = f"{FILES_URL}/{name}@{quoted(version)}/" if url.startswith(ADDRESS + "/") else None
+            shown_at = (
+                f"{FILES_URL}/{name}@{quote_version(version)}/" if url.startswith(BASE_URL + "/") else None
+            )
             yield Archive("npm", url, *digest, None, shown_at)
 
 
-def types_package(name: str) -> str:
+def types_package_name(name: str) -> str:
     """Return the package that publishes the types of a package without any
     (github.com/DefinitelyTyped/DefinitelyTyped).
     """
@@ -152,7 +160,7 @@ def types_package(name: str) -> str:
 
 def _parse_digest(dist: Any) -> Digest | None:
     """Return the published digest. Packages from before 2017 have only SHA-1."""
-    if digest := integrity(get_path(dist, "integrity")):
+    if digest := parse_integrity(get_path(dist, "integrity")):
         return digest
     shasum = get_path(dist, "shasum")
     try:
@@ -166,7 +174,7 @@ def _parse_repository(body: Any) -> str | None:
     value = get_path(body, "repository")
     link = get_path(value, "url") if isinstance(value, dict) else value
     short = _GITHUB_SHORTHAND.fullmatch(link[:200]) if isinstance(link, str) else None
-    return short[1] if short else repository([link, get_path(body, "homepage")])
+    return short[1] if short else find_repository([link, get_path(body, "homepage")])
 
 
 def _parse_deprecation(value: Any) -> str | None:

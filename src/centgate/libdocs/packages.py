@@ -33,7 +33,7 @@ class Archive:
     digest: bytes
     size: int | None
     """Bytes, if the registry states them."""
-    shown_at: str | None
+    viewer_url: str | None
     """URL prefix to which a path inside the archive is appended to get a page that shows the file."""
 
 
@@ -58,7 +58,7 @@ class Package:
     """Best first."""
     readme: str | None = None
     """Its long description, if no archive can be read."""
-    typed: bool = True
+    has_types: bool = True
     """True if it contains its own types (JavaScript)."""
     parts: tuple[tuple[str, str], ...] = ()
     """Dependencies of its own scope, with their versions or `latest` (JavaScript)."""
@@ -69,7 +69,7 @@ class Package:
         return package_id(self.registry, self.name)
 
 
-def standing(package: Package, now: datetime | None = None) -> float:
+def maintenance_score(package: Package, now: datetime | None = None) -> float:
     """Score from 0 to 1 how much a package looks like the library that people mean.
 
     It depends on a description, a repository of the same name, the number of releases and the age of the last

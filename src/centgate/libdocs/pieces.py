@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from centgate.libdocs.splitting import code_cut, code_parts, text_parts
+from centgate.libdocs.splitting import cut_code, split_code, split_text
 from centgate.text import clean_line, strip_invisible
 
 _EMPHASIS = re.compile(r"\*\*|`")
@@ -22,7 +22,7 @@ MAX_CODE = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Chunk:
     """An explanation, code, or both, from one file."""
 
     title: str
@@ -39,18 +39,18 @@ class Piece:
     """Factor for the score of a match: 1 for examples and guides, less for bare signatures."""
 
 
-def finished(chunk: Piece) -> list[Piece]:
+def finalize_chunks(chunk: Chunk) -> list[Chunk]:
     """Sanitise a chunk and split it to sizes that can be shown. Returns an empty list if nothing is left."""
     title = _clean_heading(chunk.title)
     code = strip_invisible(chunk.code).strip("\n").expandtabs(4) if chunk.code else ""
-    parts = text_parts(strip_invisible(chunk.text or "").strip(), MAX_TEXT)
+    parts = split_text(strip_invisible(chunk.text or "").strip(), MAX_TEXT)
     if not title or not (code.strip() or sum(map(len, parts)) >= MIN_TEXT):
         return []
     whole = replace(
         chunk,
         title=title,
         breadcrumb=tuple(filter(None, map(_clean_heading, chunk.breadcrumb))),
-        code=code_cut(code, MAX_CODE, chunk.language) if code.strip() else None,
+        code=cut_code(code, MAX_CODE, chunk.language) if code.strip() else None,
         language=chunk.language if code.strip() else None,
         text=parts[0] if parts else None,
     )
@@ -65,13 +65,13 @@ def finished(chunk: Piece) -> list[Piece]:
     return [whole, *(replace(bare, text=part, names=_parameter_names(chunk, part)) for part in parts[1:])]
 
 
-def _split_code(chunk: Piece, code: str, texts: list[str]) -> list[Piece]:
+def _split_code(chunk: Chunk, code: str, texts: list[str]) -> list[Chunk]:
     """Split an example that is too long for one chunk. The end of a very long one is cut."""
-    parts = code_parts(code, MAX_CODE * 3 // 4)
+    parts = split_code(code, MAX_CODE * 3 // 4)
     if len(parts) > MAX_CODE_PARTS:
         parts = [
             *parts[: MAX_CODE_PARTS - 1],
-            code_cut("\n".join(parts[MAX_CODE_PARTS - 1 :]), MAX_CODE * 3 // 4, chunk.language),
+            cut_code("\n".join(parts[MAX_CODE_PARTS - 1 :]), MAX_CODE * 3 // 4, chunk.language),
         ]
     chunks = [replace(chunk, code=None, language=None, text=text) for text in texts[:-1]]
     for number, part in enumerate(parts, 1):
@@ -83,7 +83,7 @@ def _split_code(chunk: Piece, code: str, texts: list[str]) -> list[Piece]:
     return chunks
 
 
-def titled(chunk: Piece) -> str:
+def standalone_title(chunk: Chunk) -> str:
     """Return a title that stands alone: qualified as the name is imported, or below the headings above it."""
     above = [part for part in chunk.breadcrumb if part.lower() != chunk.title.lower()]
     if chunk.names and chunk.path.endswith((".py", ".pyi")):
@@ -93,7 +93,7 @@ def titled(chunk: Piece) -> str:
     )
 
 
-def anchored(url: str | None, first: int, last: int) -> str | None:
+def link_to_lines(url: str | None, first: int, last: int) -> str | None:
     """Return a link to lines of a file, if the host supports such links."""
     if url is None or "#" in url:
         return url
@@ -106,7 +106,7 @@ def anchored(url: str | None, first: int, last: int) -> str | None:
     return f"{url}{plain}#L{first}" + (f"-{until}" if last > first else "")
 
 
-def names_of(qualified: str) -> tuple[str, ...]:
+def name_variants(qualified: str) -> tuple[str, ...]:
     """Return a dotted name and its last part."""
     last = re.split(r"[.#]", qualified)[-1]
     return (qualified, last) if last != qualified else (qualified,)
@@ -116,7 +116,7 @@ def _clean_heading(text: str) -> str | None:
     return clean_line(_EMPHASIS.sub("", text), MAX_TITLE)
 
 
-def _parameter_names(chunk: Piece, text: str) -> tuple[str, ...]:
+def _parameter_names(chunk: Chunk, text: str) -> tuple[str, ...]:
     """Return the names of the parameters described in a later part of a long description."""
     if not chunk.names:
         return ()

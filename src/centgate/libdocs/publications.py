@@ -10,10 +10,10 @@ from weakref import WeakValueDictionary
 from cachetools import TTLCache
 
 from centgate.errors import AnswerTooLong, ProviderError, ProviderFailure
-from centgate.libdocs.aliases import Candidate
-from centgate.libdocs.npm import Npm, types_package
+from centgate.libdocs.aliases import PackageCandidate
+from centgate.libdocs.npm import NpmRegistry, types_package_name
 from centgate.libdocs.packages import MANY_RELEASES, Archive, Package
-from centgate.libdocs.pypi import Pypi
+from centgate.libdocs.pypi import PypiRegistry
 from centgate.sources import attempt, open_task_group
 from centgate.upstream import Upstream
 
@@ -26,10 +26,10 @@ MISSING_TTL = 600
 """Seconds for which it is cached that a package does not exist."""
 
 
-class Publications:
+class RegistryClient:
     """Cached access to PyPI and npm. The newest release of a package is requested once a day."""
 
-    def __init__(self, pypi: Pypi, npm: Npm) -> None:
+    def __init__(self, pypi: PypiRegistry, npm: NpmRegistry) -> None:
         self._pypi, self._npm = pypi, npm
         self._newest = TTLCache[tuple[str, str], Package](MAX_CACHED, DAY)
         self._locks = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
@@ -40,18 +40,18 @@ class Publications:
         """The upstreams of all registries."""
         return self._pypi.upstream, self._npm.upstream
 
-    def upstreams_of(self, candidates: Sequence[Candidate]) -> list[Upstream]:
+    def upstreams_of(self, candidates: Sequence[PackageCandidate]) -> list[Upstream]:
         """Return the upstreams of the registries to query for these packages, without duplicates."""
         unknown = [each for each in candidates if (each.registry, each.name) not in self._missing]
         return [
             self._registry(registry).upstream for registry in dict.fromkeys(each.registry for each in unknown)
         ]
 
-    def knows_any(self, candidates: Sequence[Candidate]) -> bool:
+    def knows_any(self, candidates: Sequence[PackageCandidate]) -> bool:
         """True if the newest release of one of these packages is cached."""
         return any((each.registry, each.name) in self._newest for each in candidates)
 
-    async def newest(self, candidate: Candidate) -> Package | None:
+    async def fetch_latest(self, candidate: PackageCandidate) -> Package | None:
         """Return the newest release of a package; None if the package does not exist."""
         key = candidate.registry, candidate.name
         if key in self._missing:
@@ -67,37 +67,39 @@ class Publications:
                     self._newest[key] = package
             return package
 
-    async def release(self, package: Package, version: str) -> Package | None:
+    async def fetch_release(self, package: Package, version: str) -> Package | None:
         """Return another release of a package; None if it does not exist."""
-        return await self._registry(package.registry).release(package.name, version)
+        return await self._registry(package.registry).fetch_release(package.name, version)
 
-    async def archive(self, package: Package, archive: Archive) -> bytes:
+    async def download(self, package: Package, archive: Archive) -> bytes:
         """Return the bytes of an archive. Raises AnswerTooLong if it is too large."""
-        return await self._registry(package.registry).archive(archive)
+        return await self._registry(package.registry).download(archive)
 
-    async def parts(self, package: Package) -> list[Package]:
+    async def fetch_parts(self, package: Package) -> list[Package]:
         """Return the npm packages that a package lists as its parts, one level deep."""
         async with open_task_group() as group:
-            tasks = [group.create_task(self._npm.release(part, version)) for part, version in package.parts]
+            tasks = [
+                group.create_task(self._npm.fetch_release(part, version)) for part, version in package.parts
+            ]
         return [part for task in tasks if (part := task.result())]
 
-    async def types(self, package: Package) -> Package | None:
+    async def fetch_types(self, package: Package) -> Package | None:
         """Return the type package, of the same major version, of an npm package without its own types."""
-        name, major = types_package(package.name), package.version.split(".")[0]
-        types = await self._npm.newest(name)
+        name, major = types_package_name(package.name), package.version.split(".")[0]
+        types = await self._npm.fetch_latest(name)
         if types and types.version.split(".")[0] != major:
-            types = await self._npm.newest_of(name, major) or types
+            types = await self._npm.fetch_latest_of_major(name, major) or types
         return None if types and types.deprecated else types
 
-    async def all_of(
-        self, candidates: Sequence[Candidate]
-    ) -> tuple[list[tuple[Candidate, Package]], list[ProviderFailure]]:
+    async def find_existing(
+        self, candidates: Sequence[PackageCandidate]
+    ) -> tuple[list[tuple[PackageCandidate, Package]], list[ProviderFailure]]:
         """Return the candidates that exist, in their order, and the failures of registries.
 
         If several exist, their number of releases is fetched too, which npm gives only in a large response.
         """
         async with open_task_group() as group:
-            tasks = [group.create_task(attempt(self.newest, each)) for each in candidates]
+            tasks = [group.create_task(attempt(self.fetch_latest, each)) for each in candidates]
         results = [(candidate, task.result()) for candidate, task in zip(candidates, tasks, strict=True)]
         found = [(candidate, each) for candidate, each in results if isinstance(each, Package)]
         failures = {each.message: each for _, each in results if isinstance(each, ProviderFailure)}
@@ -107,11 +109,11 @@ class Publications:
             found = [(candidate, task.result()) for (candidate, _), task in zip(found, tasks, strict=True)]
         return found, list(failures.values())
 
-    async def _request_latest(self, candidate: Candidate) -> Package | None:
+    async def _request_latest(self, candidate: PackageCandidate) -> Package | None:
         """Request the newest release. A response in an unknown format counts as a failure of the registry."""
         registry = self._registry(candidate.registry)
         try:
-            return await registry.newest(candidate.name)
+            return await registry.fetch_latest(candidate.name)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             message = f"{registry.label} returned a response in an unknown format"
             raise ProviderError(PROVIDER_NAME, message) from error
@@ -120,7 +122,7 @@ class Publications:
         if package.registry != "npm" or package.releases is not None:
             return package
         try:
-            releases, published = await self._npm.history(package.name)
+            releases, published = await self._npm.fetch_history(package.name)
         except AnswerTooLong:
             releases, published = MANY_RELEASES, None
         except (ProviderFailure, ValueError, LookupError, TypeError, AttributeError):
@@ -129,5 +131,5 @@ class Publications:
         self._newest[package.registry, package.name] = complete
         return complete
 
-    def _registry(self, registry: str) -> Pypi | Npm:
+    def _registry(self, registry: str) -> PypiRegistry | NpmRegistry:
         return self._pypi if registry == "pypi" else self._npm

@@ -12,22 +12,22 @@ import msgspec
 from centgate.libdocs.aliases import RegistryName
 from centgate.libdocs.packages import Archive, ArchiveKind, Package
 from centgate.libdocs.registries import (
-    LARGEST_ARCHIVE,
-    SUMMARY,
-    called,
-    decoded,
-    fetched,
-    followed,
-    quoted,
-    repository,
-    same_version,
-    version_of,
+    MAX_ARCHIVE_BYTES,
+    MAX_SUMMARY,
+    decode_reply,
+    download_archive,
+    find_repository,
+    find_version,
+    parse_package_name,
+    parse_version,
+    quote_version,
+    resolve_archive_url,
 )
 from centgate.readings import as_count, as_list, as_text, get_path
 from centgate.text import clean_line
 from centgate.upstream import Upstream, UpstreamResponse, join_url
 
-ADDRESS = "https://pypi.org"
+BASE_URL = "https://pypi.org"
 FILES_URL = "https://files.pythonhosted.org"
 INSPECTOR_URL = "https://inspector.pypi.io"
 MAX_ARCHIVES = 3
@@ -44,53 +44,53 @@ class _Project(msgspec.Struct):
     releases: dict[str, msgspec.Raw] | None = None
 
 
-class Pypi:
+class PypiRegistry:
     """Client for PyPI."""
 
     name: ClassVar[RegistryName] = "pypi"
     label: ClassVar[str] = "PyPI"
 
     def __init__(self, upstream: Upstream, address: str | None = None) -> None:
-        self._upstream, self._base = upstream, address or ADDRESS
+        self._upstream, self._base = upstream, address or BASE_URL
 
     @property
     def upstream(self) -> Upstream:
         """The connection to the registry."""
         return self._upstream
 
-    async def newest(self, name: str) -> Package | None:
+    async def fetch_latest(self, name: str) -> Package | None:
         """Return the release that PyPI lists first: neither a pre-release nor yanked, unless there is no
         other.
         """
         reply = await self._get_json(f"/pypi/{quote(name)}/json")
         if reply is None:
             return None
-        project = decoded(reply, _Project)
+        project = decode_reply(reply, _Project)
         return self._parse_package(reply, name, project, msgspec.json.decode(project.urls))
 
-    async def release(self, name: str, version: str) -> Package | None:
+    async def fetch_release(self, name: str, version: str) -> Package | None:
         """Return a release from the project's list, or from its own page if the registry gives no list."""
         reply = await self._get_json(f"/pypi/{quote(name)}/json")
         if reply is None:
             return None
-        project = decoded(reply, _Project)
+        project = decode_reply(reply, _Project)
         if project.releases is None:
             return await self._fetch_release_page(name, version)
-        published_version = same_version(version, project.releases)
+        published_version = find_version(version, project.releases)
         if published_version is None:
             return None
         return self._parse_package(
             reply, name, project, msgspec.json.decode(project.releases[published_version]), published_version
         )
 
-    async def archive(self, archive: Archive) -> bytes:
-        return await fetched(self._upstream, archive)
+    async def download(self, archive: Archive) -> bytes:
+        return await download_archive(self._upstream, archive)
 
     async def _fetch_release_page(self, name: str, version: str) -> Package | None:
-        reply = await self._get_json(f"/pypi/{quote(name)}/{quoted(version)}/json")
+        reply = await self._get_json(f"/pypi/{quote(name)}/{quote_version(version)}/json")
         if reply is None:
             return None
-        project = decoded(reply, _Project)
+        project = decode_reply(reply, _Project)
         return self._parse_package(reply, name, project, msgspec.json.decode(project.urls))
 
     async def _get_json(self, path: str) -> UpstreamResponse | None:
@@ -107,7 +107,10 @@ class Pypi:
     ) -> Package:
         """Parse a release. `version` is None for the version that the project's description belongs to."""
         info = msgspec.json.decode(project.info)
-        title, number = called(reply, info["name"], requested_name), version_of(version or info["version"])
+        title, number = (
+            parse_package_name(reply, info["name"], requested_name),
+            parse_version(version or info["version"]),
+        )
         files = [file for file in as_list(uploads) if isinstance(get_path(file, "filename"), str)]
         archives = tuple(self._parse_archives(files, requested_name, number))[:MAX_ARCHIVES]
         return Package(
@@ -115,8 +118,8 @@ class Pypi:
             name=requested_name,
             title=title,
             version=number,
-            summary=clean_line(as_text(get_path(info, "summary")), SUMMARY),
-            repository=repository(_repository_links(info)),
+            summary=clean_line(as_text(get_path(info, "summary")), MAX_SUMMARY),
+            repository=find_repository(_repository_links(info)),
             deprecated=_deprecation_reason(info, files),
             releases=None if project.releases is None else len(project.releases),
             published=max(filter(None, map(_upload_time, files)), default=None),
@@ -133,9 +136,9 @@ class Pypi:
         for file in sorted(files, key=_archive_sort_key):
             kind, size = _archive_kind(file["filename"]), as_count(get_path(file, "size"))
             page = join_url(self._base, f"/pypi/{quote(name)}/json")
-            url = followed(get_path(file, "url"), page, FILES_URL)
+            url = resolve_archive_url(get_path(file, "url"), page, FILES_URL)
             digest = get_path(file, "digests", "sha256")
-            if kind and url and isinstance(digest, str) and (size or 0) <= LARGEST_ARCHIVE:
+            if kind and url and isinstance(digest, str) and (size or 0) <= MAX_ARCHIVE_BYTES:
                 shown_at = _inspector_url(file, url, name, version)
                 yield Archive(kind, url, "sha256", bytes.fromhex(digest), size, shown_at)
 
@@ -150,7 +153,9 @@ def _inspector_url(file: Any, url: str, name: str, version: str) -> str | None:
     digest = str(get_path(file, "digests", "blake2b_256"))
     suffix = f"/packages/{digest[:2]}/{digest[2:4]}/{digest[4:]}/{quote(file['filename'])}"
     return (
-        f"{INSPECTOR_URL}/project/{quote(name)}/{quoted(version)}{suffix}/" if url.endswith(suffix) else None
+        f"{INSPECTOR_URL}/project/{quote(name)}/{quote_version(version)}{suffix}/"
+        if url.endswith(suffix)
+        else None
     )
 
 

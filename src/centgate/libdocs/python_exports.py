@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from centgate.libdocs.documents import Document
-from centgate.libdocs.pieces import Piece
-from centgate.libdocs.python_pieces import is_example, module_of
-from centgate.libdocs.python_syntax import parsed
+from centgate.libdocs.documents import PackageDocument
+from centgate.libdocs.pieces import Chunk
+from centgate.libdocs.python_pieces import is_example, module_name
+from centgate.libdocs.python_syntax import parse_source
 
 EXPORTED_WEIGHT = 1.05
 """Factor for a name that the top-level package exports."""
@@ -37,13 +37,13 @@ class PackageImports:
     """The names in the `__all__` of modules, which limit a star import."""
 
 
-def public_names(documents: Iterable[Document]) -> PackageImports:
+def collect_imports(documents: Iterable[PackageDocument]) -> PackageImports:
     """Collect imports from the `__init__.py` of packages and from modules that only re-export."""
     imports = PackageImports()
     for document in documents:
         if document.kind != "python" or is_example(document.path):
             continue
-        module = module_of(document.path)
+        module = module_name(document.path)
         all_names = _ALL.search(document.text)
         if all_names:
             imports.all_names[module] = frozenset(_QUOTED.findall(all_names[1]))
@@ -54,7 +54,7 @@ def public_names(documents: Iterable[Document]) -> PackageImports:
     return imports
 
 
-def under_public_names(chunks: Iterable[Piece], imports: PackageImports) -> Iterator[Piece]:
+def use_public_names(chunks: Iterable[Chunk], imports: PackageImports) -> Iterator[Chunk]:
     """Yield chunks under their shortest public module. Chunks without a public module are dropped."""
     for chunk in chunks:
         if not chunk.path.endswith((".py", ".pyi")) or is_example(chunk.path):
@@ -97,7 +97,7 @@ def _import_statements(text: str, *, limited: bool) -> Iterator[ast.ImportFrom]:
     # a module is parsed again for its chunks; its re-exports are found by the unindented statements alone
     statements = "\n".join(_IMPORT.findall(text)) if limited else text
     try:
-        tree = parsed(statements)
+        tree = parse_source(statements)
     except SyntaxError:
         return
     for node in tree.body:

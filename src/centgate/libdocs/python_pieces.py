@@ -7,22 +7,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from centgate.libdocs.docstrings import examples_and_text
-from centgate.libdocs.documents import Document
-from centgate.libdocs.pieces import Piece, anchored, finished, names_of
+from centgate.libdocs.docstrings import split_examples
+from centgate.libdocs.documents import PackageDocument
+from centgate.libdocs.pieces import Chunk, finalize_chunks, link_to_lines, name_variants
 from centgate.libdocs.python_signatures import (
-    Function,
-    class_outline,
+    FunctionNode,
+    format_class_outline,
+    format_parameter_notes,
+    format_signature,
     is_public,
-    parameter_notes,
-    signature,
 )
-from centgate.libdocs.python_syntax import parsed
-from centgate.libdocs.sections import Shown
+from centgate.libdocs.python_syntax import parse_source
+from centgate.libdocs.sections import Excerpt
 
-UNDOCUMENTED = 0.45
+UNDOCUMENTED_WEIGHT = 0.45
 """Weight of a bare signature."""
-REFERENCE = 0.9
+REFERENCE_WEIGHT = 0.9
 """Weight of a docstring, compared with guides and examples."""
 MEMBER_WEIGHT = 0.9
 """Weight of a method, compared with a class or function."""
@@ -36,18 +36,18 @@ _ROOTS = re.compile(r"^(?:[^/]+-\d[^/]*/)?(?:(?:src|lib|python)/)?")
 _VARIANT = re.compile(r"(?:_non)?(?:_an)?(?:_py\d+)?$")
 
 
-def pieces(document: Document) -> list[Piece]:
+def split_python(document: PackageDocument) -> list[Chunk]:
     """Return the chunks of a file; none if it cannot be parsed."""
     try:
-        return _split_module(document, parsed(document.text))
+        return _split_module(document, parse_source(document.text))
     except (SyntaxError, RecursionError):
         return []
 
 
-def _split_module(document: Document, tree: ast.Module) -> list[Piece]:
+def _split_module(document: PackageDocument, tree: ast.Module) -> list[Chunk]:
     if is_example(document.path):
         return _split_example(document, tree)
-    module = module_of(document.path)
+    module = module_name(document.path)
     found = list(_module_chunks(document, tree, module))
     for node in tree.body:
         found.extend(_definition_chunks(document, node, module))
@@ -59,13 +59,13 @@ def is_example(path: str) -> bool:
     return bool(_EXAMPLES.search(path))
 
 
-def module_of(path: str) -> str:
+def module_name(path: str) -> str:
     """Return the module of a path: `src/flask/json/__init__.py` is `flask.json`."""
     inner = _ROOTS.sub("", path).removesuffix(".pyi").removesuffix(".py").removesuffix("/__init__")
     return inner.replace("/", ".")
 
 
-def _split_example(document: Document, tree: ast.Module) -> list[Piece]:
+def _split_example(document: PackageDocument, tree: ast.Module) -> list[Chunk]:
     """Return the whole file as a chunk, titled by its folder and name."""
     text = document.text.strip()
     docstring = ast.get_docstring(tree)
@@ -76,96 +76,104 @@ def _split_example(document: Document, tree: ast.Module) -> list[Piece]:
     *folders, name = [part for part in document.path.removesuffix(".py").split("/") if part]
     after = [folder for folder in folders if not _EXAMPLES.search(f"{folder}/")][-2:]
     trail = [_title_from_name(part) for part in (*after, _VARIANT.sub("", name))]
-    chunk = Piece(trail[-1], tuple(trail[:-1]), text, "python", docstring, document.source_url, document.path)
-    return finished(chunk)
+    chunk = Chunk(trail[-1], tuple(trail[:-1]), text, "python", docstring, document.source_url, document.path)
+    return finalize_chunks(chunk)
 
 
-def _module_chunks(document: Document, tree: ast.Module, module: str) -> Iterator[Piece]:
+def _module_chunks(document: PackageDocument, tree: ast.Module, module: str) -> Iterator[Chunk]:
     docstring = ast.get_docstring(tree, clean=False)
     if docstring:
         yield from _reference_chunks(document, (module,), None, docstring, (1, docstring.count("\n") + 1))
 
 
-def _definition_chunks(document: Document, node: ast.stmt, module: str) -> Iterator[Piece]:
+def _definition_chunks(document: PackageDocument, node: ast.stmt, module: str) -> Iterator[Chunk]:
     if isinstance(node, ast.If | ast.Try):
         for inner in node.body:
             yield from _definition_chunks(document, inner, module)
-    elif isinstance(node, Function) and is_public(node.name):
+    elif isinstance(node, FunctionNode) and is_public(node.name):
         yield from _function_chunks(document, node, (module, node.name))
     elif isinstance(node, ast.ClassDef) and is_public(node.name):
         yield from _class_chunks(document, node, (module, node.name))
 
 
-def _function_chunks(document: Document, node: Function, trail: tuple[str, ...]) -> Iterator[Piece]:
+def _function_chunks(
+    document: PackageDocument, node: FunctionNode, trail: tuple[str, ...]
+) -> Iterator[Chunk]:
     docstring = ast.get_docstring(node, clean=False) or ""
     if len(trail) > 2 and not docstring:
         return
     text = "\n\n".join(
-        part for part in (_clean_docstring(docstring), "\n".join(parameter_notes(node))) if part
+        part for part in (_clean_docstring(docstring), "\n".join(format_parameter_notes(node))) if part
     )
-    code = signature(node, method=len(trail) > 2)
+    code = format_signature(node, method=len(trail) > 2)
     yield from _reference_chunks(document, trail, code, text, _line_range(node))
 
 
-def _class_chunks(document: Document, node: ast.ClassDef, trail: tuple[str, ...]) -> Iterator[Piece]:
+def _class_chunks(document: PackageDocument, node: ast.ClassDef, trail: tuple[str, ...]) -> Iterator[Chunk]:
     init_method = next(
-        (each for each in node.body if isinstance(each, Function) and each.name == "__init__"), None
+        (each for each in node.body if isinstance(each, FunctionNode) and each.name == "__init__"), None
     )
     parts = [_clean_docstring(ast.get_docstring(node, clean=False) or "")]
     if init_method:
         parts += [
             _clean_docstring(ast.get_docstring(init_method, clean=False) or ""),
-            "\n".join(parameter_notes(init_method)),
+            "\n".join(format_parameter_notes(init_method)),
         ]
     text = "\n\n".join(part for part in parts if part)
     yield from _reference_chunks(
-        document, trail, class_outline(node), text, (node.lineno, node.body[0].lineno)
+        document, trail, format_class_outline(node), text, (node.lineno, node.body[0].lineno)
     )
     for member in node.body:
-        if isinstance(member, Function) and is_public(member.name):
+        if isinstance(member, FunctionNode) and is_public(member.name):
             yield from _function_chunks(document, member, (*trail, member.name))
 
 
 def _reference_chunks(
-    document: Document, trail: tuple[str, ...], code: str | None, docstring: str, lines: tuple[int, int]
-) -> Iterator[Piece]:
+    document: PackageDocument,
+    trail: tuple[str, ...],
+    code: str | None,
+    docstring: str,
+    lines: tuple[int, int],
+) -> Iterator[Chunk]:
     """Yield a signature with its text and first example; further examples become chunks of their own."""
     module, *inner = trail
     title = ".".join(inner) or module
-    names = names_of(title)
-    weight = (REFERENCE if docstring else UNDOCUMENTED) * (MEMBER_WEIGHT if len(inner) > 1 else 1.0)
-    url = anchored(document.source_url, *lines)
+    names = name_variants(title)
+    weight = (REFERENCE_WEIGHT if docstring else UNDOCUMENTED_WEIGHT) * (
+        MEMBER_WEIGHT if len(inner) > 1 else 1.0
+    )
+    url = link_to_lines(document.source_url, *lines)
     trail = (module,) if inner else ()
-    examples = examples_and_text(docstring, language="python") if docstring else []
+    examples = split_examples(docstring, language="python") if docstring else []
     for excerpt in _add_signature(code, examples):
-        yield from finished(Piece(title, trail, *excerpt, url, document.path, names, weight))
+        yield from finalize_chunks(Chunk(title, trail, *excerpt, url, document.path, names, weight))
 
 
-def _add_signature(code: str | None, examples: list[Shown]) -> list[Shown]:
+def _add_signature(code: str | None, examples: list[Excerpt]) -> list[Excerpt]:
     """Put the signature above the first example, or before it if both are long."""
     if code is None:
         return examples
-    first, *rest = examples or [Shown(None, None, None)]
+    first, *rest = examples or [Excerpt(None, None, None)]
     if first.code is None:
-        return [Shown(code, "python", first.text), *rest]
+        return [Excerpt(code, "python", first.text), *rest]
     if first.language == "python" and len(code) + len(first.code) < MAX_SIGNATURE:
-        return [Shown(f"{code}\n\n{first.code}", "python", first.text), *rest]
-    return [Shown(code, "python", first.text), first._replace(text=None), *rest]
+        return [Excerpt(f"{code}\n\n{first.code}", "python", first.text), *rest]
+    return [Excerpt(code, "python", first.text), first._replace(text=None), *rest]
 
 
-def _merge_overloads(found: list[Piece]) -> list[Piece]:
+def _merge_overloads(found: list[Chunk]) -> list[Chunk]:
     """Merge overloads into one chunk: the implementation's text with the signatures that callers see."""
-    merged: list[Piece] = []
+    merged: list[Chunk] = []
     for chunk in found:
         previous = merged[-1] if merged else None
         if (
             previous is None
             or not chunk.names
             or previous.names != chunk.names
-            or previous.weight > UNDOCUMENTED
+            or previous.weight > UNDOCUMENTED_WEIGHT
         ):
             merged.append(chunk)
-        elif chunk.weight <= UNDOCUMENTED:
+        elif chunk.weight <= UNDOCUMENTED_WEIGHT:
             signatures = chunk.code or ""
             is_complete = (
                 signatures in (previous.code or "") or (previous.code or "").count("def ") >= MAX_OVERLOADS
@@ -178,7 +186,7 @@ def _merge_overloads(found: list[Piece]) -> list[Piece]:
     return merged
 
 
-def _line_range(node: Function) -> tuple[int, int]:
+def _line_range(node: FunctionNode) -> tuple[int, int]:
     return node.lineno, node.end_lineno or node.lineno
 
 

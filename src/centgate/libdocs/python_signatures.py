@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 MAX_WIDTH = 96
 """Characters above which each parameter of a signature gets its own line."""
 MAX_DEFAULT = 60
@@ -22,7 +22,7 @@ _VISIBLE_DECORATORS = (
 )
 
 
-def signature(function: Function, *, method: bool = False) -> str:
+def format_signature(function: FunctionNode, *, method: bool = False) -> str:
     """Return the lines from the decorators to the return annotation, without `self` and the docstring."""
     decorators = [
         f"@{name}\n" for name in map(expression_name, function.decorator_list) if name in _VISIBLE_DECORATORS
@@ -39,7 +39,7 @@ def signature(function: Function, *, method: bool = False) -> str:
     return "".join(decorators) + line
 
 
-def class_outline(node: ast.ClassDef) -> str:
+def format_class_outline(node: ast.ClassDef) -> str:
     """Return a class's header, its public fields and its constructor."""
     bases = ", ".join(
         _format_annotation(base) for base in node.bases if "Generic" not in _format_annotation(base)
@@ -52,7 +52,7 @@ def class_outline(node: ast.ClassDef) -> str:
     return "\n".join(lines) if members else lines[0].removesuffix(":")
 
 
-def parameter_notes(function: Function) -> list[str]:
+def format_parameter_notes(function: FunctionNode) -> list[str]:
     """Return the `Annotated[..., Doc("...")]` text of each parameter, one list item each."""
     notes: list[str] = []
     arguments = function.args
@@ -102,11 +102,11 @@ def _iter_members(node: ast.ClassDef) -> Iterator[str]:
             ):
                 yield f"{target.id} = {_format_value(member.value)}"
         elif (
-            isinstance(member, Function)
+            isinstance(member, FunctionNode)
             and member.name == "__init__"
             and member.args.args[1:] + member.args.kwonlyargs
         ):
-            yield signature(member, method=True)
+            yield format_signature(member, method=True)
 
 
 def _class_decorators(node: ast.ClassDef) -> Iterator[str]:

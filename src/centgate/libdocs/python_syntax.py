@@ -6,7 +6,7 @@ import ast
 import warnings
 
 
-def parsed(text: str) -> ast.Module:
+def parse_source(text: str) -> ast.Module:
     """Return the syntax tree of a file, without the warnings that its literals may cause.
 
     Raises SyntaxError for everything that cannot be parsed.

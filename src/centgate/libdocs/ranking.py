@@ -8,9 +8,9 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from centgate.libdocs.rows import Row, definitions, rows
-from centgate.libdocs.topics import NAMED, Term, Topic
-from centgate.libdocs.words import key
+from centgate.libdocs.rows import ChunkRow, find_definitions, read_chunks
+from centgate.libdocs.topics import NAME_BOOST, DocsQuery, QueryTerm
+from centgate.libdocs.words import normalize_name
 
 MAX_CANDIDATES = 200
 """Maximum number of chunks that are scored in detail."""
@@ -52,11 +52,11 @@ _SCORES_OF = f"select rowid, -{_BM25} from words where words match ? and rowid i
 class ScoredChunk:
     """A chunk with its score."""
 
-    row: Row
+    row: ChunkRow
     score: float
 
 
-def ranked(database: sqlite3.Connection, query: Topic) -> Iterator[Row]:
+def rank_chunks(database: sqlite3.Connection, query: DocsQuery) -> Iterator[ChunkRow]:
     """Return the chunks that answer a query, best first."""
     chunks_by_term = _chunks_by_term(database, query.terms)
     if not chunks_by_term:
@@ -69,14 +69,16 @@ def ranked(database: sqlite3.Connection, query: Topic) -> Iterator[Row]:
             row,
             _combine_scores(row, query, scores[row.id], shares.get(row.id, 0.0)) * boosts.get(row.id, 1.0),
         )
-        for row in rows(database, scores)
+        for row in read_chunks(database, scores)
     ]
     return _diversify(_add_page_scores(found))
 
 
-def _chunks_by_term(database: sqlite3.Connection, terms: Iterable[Term]) -> dict[Term, frozenset[int]]:
+def _chunks_by_term(
+    database: sqlite3.Connection, terms: Iterable[QueryTerm]
+) -> dict[QueryTerm, frozenset[int]]:
     """Return the chunk IDs of each term. The parts of an identifier count if only these occur."""
-    chunks_by_term: dict[Term, frozenset[int]] = {}
+    chunks_by_term: dict[QueryTerm, frozenset[int]] = {}
     for term in terms:
         chunks_by_term[term] = _chunks_with_term(database, term)
         if not chunks_by_term[term]:
@@ -86,16 +88,16 @@ def _chunks_by_term(database: sqlite3.Connection, terms: Iterable[Term]) -> dict
     return {term: chunks for term, chunks in chunks_by_term.items() if chunks}
 
 
-def _plain_term(word: str) -> Term:
-    return Term((word,))
+def _plain_term(word: str) -> QueryTerm:
+    return QueryTerm((word,))
 
 
-def _chunks_with_term(database: sqlite3.Connection, term: Term) -> frozenset[int]:
+def _chunks_with_term(database: sqlite3.Connection, term: QueryTerm) -> frozenset[int]:
     found = database.execute("select rowid from words where words match ?", (_match_expression([term]),))
     return frozenset(number for (number,) in found)
 
 
-def _match_expression(terms: Iterable[Term]) -> str:
+def _match_expression(terms: Iterable[QueryTerm]) -> str:
     """Return an FTS5 expression for any of the words.
 
     Each word is quoted and has only letters, digits and `_`, so it is never syntax.
@@ -103,24 +105,26 @@ def _match_expression(terms: Iterable[Term]) -> str:
     return " OR ".join(f'"{form}"' for term in terms for form in term.forms)
 
 
-def _definition_boosts(database: sqlite3.Connection, query: Topic) -> dict[int, float]:
+def _definition_boosts(database: sqlite3.Connection, query: DocsQuery) -> dict[int, float]:
     """Return the boosts of the chunks that define names in the query."""
     boosts: dict[int, float] = {}
     for written, boost in query.names.items():
-        for matches in definitions(database, key(written), key(written).removesuffix("s")):
+        for matches in find_definitions(
+            database, normalize_name(written), normalize_name(written).removesuffix("s")
+        ):
             bonus = boost - 1
             if matches.name != written:
                 bonus *= OTHER_CASE_FACTOR
-            elif boost < NAMED and not matches.is_inner:
+            elif boost < NAME_BOOST and not matches.is_inner:
                 bonus *= EXACT_NAME_FACTOR
-            if matches.is_inner and boost < NAMED:
+            if matches.is_inner and boost < NAME_BOOST:
                 bonus *= MEMBER_NAME_FACTOR
-            boosts[matches.piece] = max(boosts.get(matches.piece, 1.0), 1 + bonus)
+            boosts[matches.chunk_id] = max(boosts.get(matches.chunk_id, 1.0), 1 + bonus)
     return boosts
 
 
 def _bm25_scores(
-    database: sqlite3.Connection, chunks_by_term: Iterable[Term], defining_chunks: Iterable[int]
+    database: sqlite3.Connection, chunks_by_term: Iterable[QueryTerm], defining_chunks: Iterable[int]
 ) -> dict[int, float]:
     """Return the BM25 scores of the best chunks and of the chunks that define a name."""
     match_expression = _match_expression(chunks_by_term)
@@ -133,7 +137,7 @@ def _bm25_scores(
 
 
 def _term_shares(
-    database: sqlite3.Connection, chunks_by_term: dict[Term, frozenset[int]]
+    database: sqlite3.Connection, chunks_by_term: dict[QueryTerm, frozenset[int]]
 ) -> dict[int, float]:
     """Return the share of the terms that each chunk contains; rare terms count more."""
     total = database.execute("select max(id) from piece").fetchone()[0]
@@ -149,8 +153,8 @@ def _term_shares(
     return shares
 
 
-def _combine_scores(row: Row, query: Topic, score: float, share: float) -> float:
-    own, _, both = row.heads.partition("|")
+def _combine_scores(row: ChunkRow, query: DocsQuery, score: float, share: float) -> float:
+    own, _, both = row.heading_stems.partition("|")
     fit = (_word_overlap(query.stems, own) + _word_overlap(query.stems, both)) / 2
     return (
         score**BM25_EXPONENT
@@ -167,7 +171,7 @@ def _word_overlap(words: frozenset[str], heading: str) -> float:
     return len(words & other) / (len(words | other) or 1)
 
 
-def _code_factor(row: Row, query: Topic) -> float:
+def _code_factor(row: ChunkRow, query: DocsQuery) -> float:
     if row.code is None:
         return 1.0
     return IDENTIFIER_FACTOR if any(name in row.code for name in query.identifiers) else CODE_FACTOR
@@ -184,7 +188,7 @@ def _add_page_scores(found: list[ScoredChunk]) -> list[ScoredChunk]:
     return sorted(found, key=lambda each: -each.score)
 
 
-def _diversify(found: list[ScoredChunk]) -> Iterator[Row]:
+def _diversify(found: list[ScoredChunk]) -> Iterator[ChunkRow]:
     """Yield the best chunks; each counts less the more chunks of its page and heading were yielded."""
     last: deque[str] = deque(maxlen=SAME_PAGE_RUN)
     pages: Counter[str] = Counter()
@@ -193,7 +197,7 @@ def _diversify(found: list[ScoredChunk]) -> Iterator[Row]:
     minimum = remaining[0].score * MIN_SCORE_SHARE if remaining else 0.0
 
     def score_in_context(candidate: ScoredChunk) -> float:
-        page, title = pages[candidate.row.page], titles[candidate.row.shown]
+        page, title = pages[candidate.row.page], titles[candidate.row.title]
         run_factor = RUN_DAMPING if last.count(candidate.row.page) == SAME_PAGE_RUN else 1.0
         return candidate.score * run_factor * REPEAT_DAMPING ** (page + 1.5 * title)
 
@@ -205,4 +209,4 @@ def _diversify(found: list[ScoredChunk]) -> Iterator[Row]:
         yield best.row
         last.append(best.row.page)
         pages[best.row.page] += 1
-        titles[best.row.shown] += 1
+        titles[best.row.title] += 1

@@ -18,9 +18,9 @@ from centgate.errors import AnswerTooLong, ProviderError
 from centgate.libdocs.packages import Archive
 from centgate.upstream import Upstream, UpstreamResponse
 
-LARGEST_ARCHIVE = 60 << 20
-LARGEST_METADATA = 12 << 20
-SUMMARY = 400
+MAX_ARCHIVE_BYTES = 60 << 20
+MAX_METADATA_BYTES = 12 << 20
+MAX_SUMMARY = 400
 """Maximum characters of a description."""
 T = TypeVar("T")
 Digest: TypeAlias = tuple[Literal["sha256", "sha512", "sha1"], bytes]
@@ -37,19 +37,19 @@ _REPOSITORY_URL = re.compile(
 _RELEASE = re.compile(r"v?([0-9]*(?:\.[0-9]+)*)(.*)", re.DOTALL)
 
 
-async def fetched(upstream: Upstream, archive: Archive) -> bytes:
+async def download_archive(upstream: Upstream, archive: Archive) -> bytes:
     """Return the bytes of an archive, unchanged."""
     reply = await upstream.get(archive.url, headers={"Accept": "*/*"})
     return reply.body
 
 
-def decoded(reply: UpstreamResponse, kind: type[T]) -> T:
+def decode_reply(reply: UpstreamResponse, kind: type[T]) -> T:
     """Decode the needed members of a large response. Raises ProviderError if it is not JSON.
 
     Raises AnswerTooLong for a response so large that decoding it would block all other work.
     """
-    if len(reply.body) > LARGEST_METADATA:
-        message = f"{reply.label} answered with more than {LARGEST_METADATA >> 20} MB"
+    if len(reply.body) > MAX_METADATA_BYTES:
+        message = f"{reply.label} answered with more than {MAX_METADATA_BYTES >> 20} MB"
         raise AnswerTooLong(reply.name, message)
     try:
         return msgspec.json.decode(reply.body, type=kind)
@@ -60,7 +60,7 @@ def decoded(reply: UpstreamResponse, kind: type[T]) -> T:
         raise
 
 
-def called(reply: UpstreamResponse, value: Any, requested_name: str) -> str:
+def parse_package_name(reply: UpstreamResponse, value: Any, requested_name: str) -> str:
     """Return the name that a package gives itself; it must equal the requested name, apart from spelling."""
     if (
         not isinstance(value, str)
@@ -71,14 +71,14 @@ def called(reply: UpstreamResponse, value: Any, requested_name: str) -> str:
     return value
 
 
-def version_of(value: Any) -> str:
+def parse_version(value: Any) -> str:
     """Return a version as written. Raises ValueError for an invalid one."""
     if not isinstance(value, str) or not _VERSION.fullmatch(value):
         raise ValueError("not a version")
     return value
 
 
-def same_version(requested: str, published: Mapping[str, Any]) -> str | None:
+def find_version(requested: str, published: Mapping[str, Any]) -> str | None:
     """Return the published version that is meant in another notation: `v1.0` may be `1.0.0`."""
     if requested in published:
         return requested
@@ -86,7 +86,7 @@ def same_version(requested: str, published: Mapping[str, Any]) -> str | None:
     return next((number for number in published if _normalize_version(number) == normalized), None)
 
 
-def repository(links: list[Any]) -> str | None:
+def find_repository(links: list[Any]) -> str | None:
     """Return the first repository on a well-known host that the links lead to, as `<owner>/<name>`."""
     for link in links:
         found = _REPOSITORY_URL.search(link[:500]) if isinstance(link, str) else None
@@ -95,7 +95,7 @@ def repository(links: list[Any]) -> str | None:
     return None
 
 
-def followed(url: Any, page: str, official: str) -> str | None:
+def resolve_archive_url(url: Any, page: str, official: str) -> str | None:
     """Return an archive's absolute URL if it is on the page's own host or on the public registry's.
 
     Returns None otherwise: authors of metadata must not choose the hosts that this server connects to.
@@ -110,7 +110,7 @@ def followed(url: Any, page: str, official: str) -> str | None:
     return absolute_url if same_host and parts.scheme in ("http", "https") else None
 
 
-def integrity(value: Any) -> Digest | None:
+def parse_integrity(value: Any) -> Digest | None:
     """Parse a digest in the format of W3C's Subresource Integrity; the strongest of several."""
     digests = dict(part.split("-", 1) for part in str(value or "").split() if "-" in part)
     for algorithm in _DIGEST_LENGTHS:
@@ -127,7 +127,7 @@ def _decode_digest(algorithm: Literal["sha512", "sha256"], encoded: str) -> Dige
     return (algorithm, digest) if len(digest) == _DIGEST_LENGTHS[algorithm] else None
 
 
-def quoted(version: str) -> str:
+def quote_version(version: str) -> str:
     """Return a version as a segment of a URL path."""
     return quote(version, safe="+!")
 

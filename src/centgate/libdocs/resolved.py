@@ -5,35 +5,40 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from centgate.facts.libraries import Documented
+from centgate.facts.libraries import DocumentedLibrary
 from centgate.libdocs import index
-from centgate.libdocs.aliases import Candidate
-from centgate.libdocs.packages import Package, standing
-from centgate.libdocs.shelves import Shelves, Title
+from centgate.libdocs.aliases import PackageCandidate
+from centgate.libdocs.packages import Package, maintenance_score
+from centgate.libdocs.shelves import IndexKey, IndexStore
 
 MAX_RESULTS = 5
 MIN_SCORE = 0.2
 """Candidates with a lower score are dropped if there is a better one."""
 
 
-def told(found: Sequence[tuple[Candidate, Package]], shelves: Shelves) -> list[Documented]:
+def describe_candidates(
+    found: Sequence[tuple[PackageCandidate, Package]], shelves: IndexStore
+) -> list[DocumentedLibrary]:
     """Return the packages by how likely each is meant: similarity of the name times maintenance score.
 
     Reads files, so call it in a thread.
     """
-    scored = [(candidate.likeness * (0.3 + 0.7 * standing(package)), package) for candidate, package in found]
+    scored = [
+        (candidate.similarity * (0.3 + 0.7 * maintenance_score(package)), package)
+        for candidate, package in found
+    ]
     scored.sort(key=lambda each: -each[0])
     results = [each for each in scored if each[0] >= MIN_SCORE] or scored
     return [_describe_package(round(score, 3), package, shelves) for score, package in results[:MAX_RESULTS]]
 
 
-def title_of(package: Package) -> Title:
+def index_key(package: Package) -> IndexKey:
     """Return the key of a package's index."""
-    return Title(package.registry, package.name, package.version)
+    return IndexKey(package.registry, package.name, package.version)
 
 
-def _describe_package(score: float, package: Package, shelves: Shelves) -> Documented:
-    return Documented(
+def _describe_package(score: float, package: Package, shelves: IndexStore) -> DocumentedLibrary:
+    return DocumentedLibrary(
         id=package.id,
         title=package.title,
         description=_format_description(package),
@@ -49,10 +54,10 @@ def _format_description(package: Package) -> str | None:
     return f"Deprecated ({package.deprecated}). {package.summary or ''}".rstrip()
 
 
-def _count_snippets(package: Package, shelves: Shelves) -> int | None:
+def _count_snippets(package: Package, shelves: IndexStore) -> int | None:
     """Return the number of snippets in the index; None without an index."""
-    file = shelves.find(title_of(package))
+    file = shelves.find(index_key(package))
     try:
-        return int(index.about(file)["snippet_count"]) if file else None
+        return int(index.read_metadata(file)["snippet_count"]) if file else None
     except (sqlite3.Error, LookupError, ValueError):
         return None

@@ -12,15 +12,15 @@ _NAMES = "select name, piece, inner from name where key in (?, ?) limit 80"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChunkRow:
     """A chunk in the index."""
 
     id: int
     page: str
     """Path of its file."""
-    shown: str
+    title: str
     """Its title, which stands alone."""
-    heads: str
+    heading_stems: str
     """Stems of its own heading, then of that and the heading above it, separated by `|`."""
     code: str | None
     language: str | None
@@ -34,18 +34,18 @@ class Definition:
     """A name and the chunk that defines it."""
 
     name: str
-    piece: int
+    chunk_id: int
     is_inner: bool
     """True if the name is only the last part of a dotted name."""
 
 
-def rows(database: sqlite3.Connection, chunk_ids: Iterable[int]) -> list[Row]:
+def read_chunks(database: sqlite3.Connection, chunk_ids: Iterable[int]) -> list[ChunkRow]:
     """Return the chunks with these IDs, in any order."""
     id_list = ",".join(map(str, chunk_ids))
-    return [Row(*row) for row in database.execute(_BY_ID.format(id_list))]
+    return [ChunkRow(*row) for row in database.execute(_BY_ID.format(id_list))]
 
 
-def definitions(database: sqlite3.Connection, one: str, other: str) -> list[Definition]:
+def find_definitions(database: sqlite3.Connection, one: str, other: str) -> list[Definition]:
     """Return the definitions of a name under either of two keys."""
     rows = database.execute(_NAMES, (one, other))
     return [Definition(name, chunk_id, bool(inner)) for name, chunk_id, inner in rows]

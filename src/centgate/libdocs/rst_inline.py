@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from centgate.libdocs.markdown_inline import trimmed
+from centgate.libdocs.markdown_inline import trim_blank_lines
 
 _ROLE = re.compile(r":(?:[A-Za-z][\w-]*:){0,2}[A-Za-z][\w+-]*:`([^`]{1,600})`(?:`?_{1,2})?")
 _TITLED = re.compile(r"^(.*?)<[^<>]*>$", re.DOTALL)
@@ -38,7 +38,7 @@ _TEXT_ROLES = (
 )
 
 
-def plain(text: str) -> str:
+def strip_rst(text: str) -> str:
     """Return prose with literals as code spans and references as their visible text."""
     result = _BADGES.sub("", text)
     result = _ROLE.sub(_replace_role, result)
@@ -49,7 +49,7 @@ def plain(text: str) -> str:
     result = _FIELD.sub(_replace_field, result)
     result = _ESCAPED.sub(lambda escaped: escaped[1] or escaped[2].strip(), result)
     result = _DOCINFO.sub(r"\1:", _RULE.sub("", result))
-    return trimmed(result)
+    return trim_blank_lines(result)
 
 
 def _replace_role(role: re.Match[str]) -> str:

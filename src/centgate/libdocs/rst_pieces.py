@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from centgate.libdocs.documents import Document
-from centgate.libdocs.languages import language_of
-from centgate.libdocs.pieces import Piece
-from centgate.libdocs.python_syntax import parsed
-from centgate.libdocs.rst_inline import plain
-from centgate.libdocs.sections import Block, Section, pieces_of
+from centgate.libdocs.documents import PackageDocument
+from centgate.libdocs.languages import normalize_language
+from centgate.libdocs.pieces import Chunk
+from centgate.libdocs.python_syntax import parse_source
+from centgate.libdocs.rst_inline import strip_rst
+from centgate.libdocs.sections import PageBlock, PageSection, build_chunks
 
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+:.<>_])\1{2,}[ \t]*")
 _DIRECTIVE = re.compile(r"(?P<indent>[ \t]*)\.\. +(?P<name>[A-Za-z][\w:.-]*)::[ \t]*(?P<argument>.*)")
@@ -71,12 +71,12 @@ _MARKERS = re.compile(r"\{(?:sql|stop|execsql|printsql|opensql)\}")
 """Markers that fold output in SQLAlchemy's documentation."""
 
 
-def pieces(document: Document) -> list[Piece]:
+def split_rst(document: PackageDocument) -> list[Chunk]:
     """Return the chunks of a page."""
-    return pieces_of(document, sections(document.text))
+    return build_chunks(document, parse_sections(document.text))
 
 
-def sections(text: str) -> list[Section]:
+def parse_sections(text: str) -> list[PageSection]:
     """Return the sections of a page. Heading levels follow the order in which their marks first appear."""
     return _RstReader(text.expandtabs(8).splitlines()).read()
 
@@ -92,9 +92,9 @@ class _RstReader:
         self._block_start = 1
         self._position = 0
         self._language: str | None = None
-        self._sections = [Section((), 1)]
+        self._sections = [PageSection((), 1)]
 
-    def read(self) -> list[Section]:
+    def read(self) -> list[PageSection]:
         while self._position < len(self._lines):
             self._read_block(self._lines[self._position])
         self._close_block()
@@ -134,15 +134,15 @@ class _RstReader:
             self._levels.append(mark)
         level = self._levels.index(mark)
         self._headings = [each for each in self._headings if each[0] < level]
-        self._headings.append((level, plain(text)))
-        self._sections.append(Section(tuple(each for _, each in self._headings), self._position + 1))
+        self._headings.append((level, strip_rst(text)))
+        self._sections.append(PageSection(tuple(each for _, each in self._headings), self._position + 1))
         self._position += lines
 
     def _read_directive(self, directive: re.Match[str]) -> None:
         name = _DOMAIN.sub("", directive["name"].lower())
         indent = len(directive["indent"])
         if name in ("highlight", "highlightlang"):
-            self._language = language_of(directive["argument"].strip())
+            self._language = normalize_language(directive["argument"].strip())
         if name in _CODE_DIRECTIVES:
             self._read_code(indent, directive["argument"])
         elif name.endswith("example"):
@@ -157,7 +157,7 @@ class _RstReader:
         body = self._take_indented_block(indent)
         while body and (_OPTION.match(body[0]) or not body[0].strip()):
             body.pop(0)
-        self._add_code(body, first, language_of(argument.strip().split(" ")[0]) or self._language)
+        self._add_code(body, first, normalize_language(argument.strip().split(" ")[0]) or self._language)
 
     def _unwrap_directive(self, indent: int, label: str, argument: str) -> None:
         """Replace a directive by its content, without its indentation and with its label above."""
@@ -200,7 +200,7 @@ class _RstReader:
             language = "python"
         if language in (None, "default"):
             language = _guess_language(code)
-        block = Block(code, first, self._position, code=True, language=language)
+        block = PageBlock(code, first, self._position, is_code=True, language=language)
         self._sections[-1].blocks.append(block)
 
     def _take_indented_block(self, indent: int) -> list[str]:
@@ -228,10 +228,10 @@ class _RstReader:
         self._prose.append(line)
 
     def _close_block(self) -> None:
-        text = plain("\n".join(self._prose))
+        text = strip_rst("\n".join(self._prose))
         self._prose = []
         if text:
-            self._sections[-1].blocks.append(Block(text, self._block_start, self._position))
+            self._sections[-1].blocks.append(PageBlock(text, self._block_start, self._position))
 
     def _peek_line(self, ahead: int) -> str:
         at = self._position + ahead
@@ -245,7 +245,7 @@ def _guess_language(code: str) -> str | None:
     if not _PYTHON.search(code):
         return None
     try:
-        parsed(code)
+        parse_source(code)
     except SyntaxError:
         return None
     return "python"

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from centgate.libdocs.documents import Document
-from centgate.libdocs.pieces import Piece, anchored, finished, names_of
+from centgate.libdocs.documents import PackageDocument
+from centgate.libdocs.pieces import Chunk, finalize_chunks, link_to_lines, name_variants
 
 MAX_CLOSING_TEXT = 500
 """Maximum characters of prose at the end of a section that still belong to the code above it."""
@@ -25,20 +25,20 @@ _NAME = re.compile(r"[`<]?(@?[A-Za-z_$][\w$]*(?:[.#][\w$]+)*)(?:\([^()]*\))?[`>]
 
 
 @dataclass(slots=True)
-class Block:
+class PageBlock:
     """Prose, or a block of code."""
 
     text: str
     first: int
     """Number of its first line, counted from 1."""
     last: int
-    code: bool = False
+    is_code: bool = False
     language: str | None = None
     file: str | None = None
     """File name that the code would have."""
 
 
-class Shown(NamedTuple):
+class Excerpt(NamedTuple):
     """The visible parts of a chunk."""
 
     code: str | None
@@ -47,44 +47,44 @@ class Shown(NamedTuple):
 
 
 @dataclass(slots=True)
-class Section:
+class PageSection:
     """The content below one heading, up to the next heading of any level."""
 
     trail: tuple[str, ...]
     """The headings above it, then its own; empty before the first heading."""
     line: int
-    blocks: list[Block] = field(default_factory=list[Block])
+    blocks: list[PageBlock] = field(default_factory=list[PageBlock])
 
 
-def pieces_of(document: Document, sections: Iterable[Section]) -> list[Piece]:
+def build_chunks(document: PackageDocument, sections: Iterable[PageSection]) -> list[Chunk]:
     """Return the chunks of all sections in page order."""
-    chunks: list[Piece] = []
+    chunks: list[Chunk] = []
     page = list(sections)
     above = _page_heading(document.path, page)
     for section in page:
         trail = (*above, *section.trail) or (page_name(document.path),)
         start = section.line
-        for group in grouped(section.blocks):
-            url = anchored(document.source_url, start, group[-1].last)
-            chunk = Piece(trail[-1], trail[:-1], *shown(group), url, document.path)
+        for group in group_blocks(section.blocks):
+            url = link_to_lines(document.source_url, start, group[-1].last)
+            chunk = Chunk(trail[-1], trail[:-1], *make_excerpt(group), url, document.path)
             names = _heading_names(chunk.title)
-            chunks.extend(replace(each, names=names) for each in finished(chunk))
+            chunks.extend(replace(each, names=names) for each in finalize_chunks(chunk))
             start = group[-1].last + 1
     return chunks
 
 
-def _page_heading(path: str, page: list[Section]) -> tuple[str, ...]:
+def _page_heading(path: str, page: list[PageSection]) -> tuple[str, ...]:
     """Return the page's name as top heading if the page has several top headings and none of its own."""
     tops = {section.trail[0] for section in page if section.trail}
     stem = path.rsplit("/", 1)[-1].split(".")[0].lower()
     return (page_name(path),) if len(tops) > 1 and stem != "readme" else ()
 
 
-def grouped(blocks: Iterable[Block]) -> list[list[Block]]:
+def group_blocks(blocks: Iterable[PageBlock]) -> list[list[PageBlock]]:
     """Group the blocks that are shown together: text before a code block, the code, and text directly after
     it.
     """
-    groups: list[list[Block]] = []
+    groups: list[list[PageBlock]] = []
     remaining = _drop_repeats(blocks)
     for index, block in enumerate(remaining):
         following = remaining[index + 1] if index + 1 < len(remaining) else None
@@ -98,16 +98,16 @@ def grouped(blocks: Iterable[Block]) -> list[list[Block]]:
     return groups
 
 
-def shown(group: list[Block]) -> Shown:
+def make_excerpt(group: list[PageBlock]) -> Excerpt:
     """Return the code and the text of a group. Code in other languages than the first stays in the text."""
-    first = next((block for block in group if block.code), None)
+    first = next((block for block in group if block.is_code), None)
     code: list[str] = []
     text: list[str] = []
     is_joinable = True
     for block in group:
         if block.file:
             text.append(f"`{block.file}`:")
-        if not block.code:
+        if not block.is_code:
             text.append(block.text)
             is_joinable = is_joinable and not code
         elif first and is_joinable and block.language == first.language:
@@ -115,7 +115,7 @@ def shown(group: list[Block]) -> Shown:
         else:
             text.append(f"```{block.language or ''}\n{block.text}\n```")
     language = first.language if first else None
-    return Shown("\n\n".join(code) or None, language, "\n\n".join(text) or None)
+    return Excerpt("\n\n".join(code) or None, language, "\n\n".join(text) or None)
 
 
 def page_name(path: str) -> str:
@@ -128,45 +128,46 @@ def page_name(path: str) -> str:
     return words[:1].upper() + words[1:] or path
 
 
-def _belongs_to_group(group: list[Block], block: Block, following: Block | None) -> bool:
-    code = next((each for each in group if each.code), None)
+def _belongs_to_group(group: list[PageBlock], block: PageBlock, following: PageBlock | None) -> bool:
+    code = next((each for each in group if each.is_code), None)
     if code is None:
         return True
     size = sum(len(each.text) for each in group) + len(block.text)
-    if block.code:
+    if block.is_code:
         return size < MAX_JOINED_CODE
-    if following is None or not following.code or len(block.text) > MAX_REMARK:
+    if following is None or not following.is_code or len(block.text) > MAX_REMARK:
         return False
     # the output is in another language than the code that prints it
     is_output = following.language in _OUTPUT_LANGUAGES and code.language not in _OUTPUT_LANGUAGES
     return is_output and size + len(following.text) < MAX_JOINED_CODE
 
 
-def _is_alternative(group: list[Block]) -> bool:
+def _is_alternative(group: list[PageBlock]) -> bool:
     """True if a group only repeats a command for a package manager other than npm and pip."""
-    code = [block.text.strip() for block in group if block.code]
-    text_length = sum(len(block.text) for block in group if not block.code)
+    code = [block.text.strip() for block in group if block.is_code]
+    text_length = sum(len(block.text) for block in group if not block.is_code)
     return text_length <= MAX_REMARK and len(code) == 1 and bool(_OTHER_MANAGER.fullmatch(code[0]))
 
 
-def _is_closing_text(group: list[Block]) -> bool:
+def _is_closing_text(group: list[PageBlock]) -> bool:
     return (
-        not any(block.code for block in group) and sum(len(block.text) for block in group) <= MAX_CLOSING_TEXT
+        not any(block.is_code for block in group)
+        and sum(len(block.text) for block in group) <= MAX_CLOSING_TEXT
     )
 
 
-def _drop_repeats(blocks: Iterable[Block]) -> list[Block]:
+def _drop_repeats(blocks: Iterable[PageBlock]) -> list[PageBlock]:
     """Drop JavaScript that repeats the block of TypeScript directly above it."""
-    result: list[Block] = []
+    result: list[PageBlock] = []
     for block in blocks:
         above = result[-1] if result else None
-        if above and above.code and block.code and _is_repetition(above, block):
+        if above and above.is_code and block.is_code and _is_repetition(above, block):
             continue
         result.append(block)
     return result
 
 
-def _is_repetition(above: Block, block: Block) -> bool:
+def _is_repetition(above: PageBlock, block: PageBlock) -> bool:
     if block.language not in _REPEATING_LANGUAGES.get(above.language or "", ()):
         return False
     one, other = set(re.findall(r"\w+", above.text)), set(re.findall(r"\w+", block.text))
@@ -176,4 +177,4 @@ def _is_repetition(above: Block, block: Block) -> bool:
 def _heading_names(heading: str) -> tuple[str, ...]:
     """Return the name that a heading consists of, if it does: `useRouter`, `app.get(path)`."""
     name = _NAME.fullmatch(heading.strip())
-    return names_of(name[1]) if name else ()
+    return name_variants(name[1]) if name else ()

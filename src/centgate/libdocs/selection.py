@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
-from centgate.libdocs.documents import Document, Kind
+from centgate.libdocs.documents import DocumentKind, PackageDocument
 from centgate.libdocs.packages import ArchiveKind
 
-LONGEST_TEXT = 24 << 20
+MAX_TEXT_LENGTH = 24 << 20
 """Maximum characters indexed of one package."""
 MAX_DOCUMENTS = 4_000
 MAX_LINE_LENGTH = 5_000
@@ -17,7 +17,7 @@ MAX_LINE_LENGTH = 5_000
 MACHINE_MADE_SHARE = 0.3
 """Share of longer lines above which a file counts as machine-made."""
 
-_KINDS: Mapping[str, Kind] = {
+_KINDS: Mapping[str, DocumentKind] = {
     ".md": "markdown",
     ".mdx": "markdown",
     ".markdown": "markdown",
@@ -73,7 +73,7 @@ _BUILD_FOLDERS = frozenset(
 )
 
 
-def kind_of(path: str, archive: ArchiveKind) -> Kind | None:
+def document_kind(path: str, archive: ArchiveKind) -> DocumentKind | None:
     """Return the kind of a file that may be documentation; None for all others.
 
     `path` is below the archive's root directory.
@@ -87,7 +87,7 @@ def kind_of(path: str, archive: ArchiveKind) -> Kind | None:
     return _npm_kind(file, folders, kind) if archive == "npm" else _python_kind(file, folders, kind)
 
 
-def worthwhile(documents: Iterable[Document], archive: ArchiveKind) -> list[Document]:
+def select_documents(documents: Iterable[PackageDocument], archive: ArchiveKind) -> list[PackageDocument]:
     """Return the documents to index, most important first, without repetitions."""
     found = [document for document in documents if document.text.strip() and not _is_machine_made(document)]
     paths = {document.path for document in found}
@@ -98,13 +98,15 @@ def worthwhile(documents: Iterable[Document], archive: ArchiveKind) -> list[Docu
         document
         for document in found
         if not _is_repetition(document.path, paths)
-        and not (has_declarations and rank(document.path) == 3 and _is_source(document.path))
+        and not (has_declarations and importance_rank(document.path) == 3 and _is_source(document.path))
     ]
-    selected.sort(key=lambda document: (rank(document.path), document.path.count("/"), document.path))
+    selected.sort(
+        key=lambda document: (importance_rank(document.path), document.path.count("/"), document.path)
+    )
     return _limit_total_length(selected[:MAX_DOCUMENTS])
 
 
-def rank(path: str) -> int:
+def importance_rank(path: str) -> int:
     """Return 0 for the README, 1 for documentation, 2 for examples, 3 for source."""
     file = PurePosixPath(path)
     folders = {part.lower() for part in file.parts[:-1]}
@@ -140,7 +142,7 @@ def _is_translation(file: PurePosixPath, folders: list[str]) -> bool:
     )
 
 
-def _python_kind(file: PurePosixPath, folders: list[str], kind: Kind) -> Kind | None:
+def _python_kind(file: PurePosixPath, folders: list[str], kind: DocumentKind) -> DocumentKind | None:
     if kind == "python":
         return kind
     if kind == "text":
@@ -153,7 +155,7 @@ def _python_kind(file: PurePosixPath, folders: list[str], kind: Kind) -> Kind | 
     return None
 
 
-def _npm_kind(file: PurePosixPath, folders: list[str], kind: Kind) -> Kind | None:
+def _npm_kind(file: PurePosixPath, folders: list[str], kind: DocumentKind) -> DocumentKind | None:
     if kind in _PROSE:
         return (
             "markdown"
@@ -167,7 +169,7 @@ def _npm_kind(file: PurePosixPath, folders: list[str], kind: Kind) -> Kind | Non
     return kind
 
 
-def _unless_kind(kind: Kind, excluded: Kind) -> Kind | None:
+def _unless_kind(kind: DocumentKind, excluded: DocumentKind) -> DocumentKind | None:
     return None if kind == excluded else kind
 
 
@@ -191,7 +193,7 @@ def _is_source(path: str) -> bool:
     return not re.search(r"\.d\.[cm]?ts$", path)
 
 
-def _is_machine_made(document: Document) -> bool:
+def _is_machine_made(document: PackageDocument) -> bool:
     if document.kind in _PROSE:
         return False
     start = document.text[:200_000]
@@ -199,11 +201,11 @@ def _is_machine_made(document: Document) -> bool:
     return long > len(start) * MACHINE_MADE_SHARE
 
 
-def _limit_total_length(documents: list[Document]) -> list[Document]:
-    selected, length = list[Document](), 0
+def _limit_total_length(documents: list[PackageDocument]) -> list[PackageDocument]:
+    selected, length = list[PackageDocument](), 0
     for document in documents:
         length += len(document.text)
-        if length > LONGEST_TEXT:
+        if length > MAX_TEXT_LENGTH:
             break
         selected.append(document)
     return selected

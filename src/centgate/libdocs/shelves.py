@@ -17,22 +17,22 @@ from centgate.libdocs.index import FORMAT
 
 MAX_BYTES = 500 << 20
 MAX_FILES = 500
-MOST_UNDER_WAY = 8
+MAX_BUILDS = 8
 """Maximum number of indexes that are built or wait to be built at once."""
 MAX_ATTEMPTS = 50
 """Attempts to create a file in a folder that other tasks may remove."""
 ABANDONED_SECONDS = 600
 """Seconds after which an unfinished file counts as abandoned."""
-INDEX, UNFINISHED = ".db", ".part"
-Make = Callable[[Path], Awaitable[None]]
+INDEX_SUFFIX, UNFINISHED_SUFFIX = ".db", ".part"
+BuildFile = Callable[[Path], Awaitable[None]]
 
 
-class Busy(Exception):
+class TooManyBuilds(Exception):
     """Too many indexes are being built."""
 
 
 @dataclass(frozen=True, slots=True)
-class Title:
+class IndexKey:
     """Key of an index. Name and version consist of letters, digits and `@ / ~ . _ + ! -`."""
 
     registry: RegistryName
@@ -40,17 +40,17 @@ class Title:
     version: str
 
 
-class Shelves:
+class IndexStore:
     """The indexes in a folder, which several processes may share."""
 
-    def __init__(self, folder: Path, *, most_bytes: int = MAX_BYTES, most_files: int = MAX_FILES) -> None:
+    def __init__(self, folder: Path, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> None:
         self._folder = folder
-        self._max_bytes, self._max_files = most_bytes, most_files
-        self._builds: dict[Title, asyncio.Task[Path]] = {}
+        self._max_bytes, self._max_files = max_bytes, max_files
+        self._builds: dict[IndexKey, asyncio.Task[Path]] = {}
 
-    def find(self, title: Title) -> Path | None:
+    def find(self, key: IndexKey) -> Path | None:
         """Return the index and mark it as used; None if there is no index."""
-        file = self._file(title)
+        file = self._file(key)
         try:
             os.utime(file)
         except OSError:
@@ -59,9 +59,9 @@ class Shelves:
 
     def versions(self, registry: RegistryName, name: str) -> list[str]:
         """Return the versions of a library that have an index, newest first."""
-        folder = self._file(Title(registry, name, "0")).parent
+        folder = self._file(IndexKey(registry, name, "0")).parent
         return sorted(
-            (file.name.removesuffix(INDEX) for file in _index_files(folder)),
+            (file.name.removesuffix(INDEX_SUFFIX) for file in _index_files(folder)),
             key=_version_sort_key,
             reverse=True,
         )
@@ -74,31 +74,31 @@ class Shelves:
             for folder in _list_folder(self._folder / FORMAT / registry)
         ]
 
-    def making(self, title: Title, make: Make) -> asyncio.Task[Path]:
+    def start_build(self, key: IndexKey, make: BuildFile) -> asyncio.Task[Path]:
         """Return the task that builds an index, and start it if necessary. It continues without waiters.
 
         `make` writes the file at the path that it is given. Raises TooManyBuilds if the task cannot start.
         """
-        task = self._builds.get(title)
+        task = self._builds.get(key)
         if task is None:
-            if len(self._builds) >= MOST_UNDER_WAY:
-                raise Busy
-            task = self._builds[title] = asyncio.create_task(self._build(title, make))
-            task.add_done_callback(lambda done: self._finish_build(title, done))
+            if len(self._builds) >= MAX_BUILDS:
+                raise TooManyBuilds
+            task = self._builds[key] = asyncio.create_task(self._build(key, make))
+            task.add_done_callback(lambda done: self._finish_build(key, done))
         return task
 
-    def discard(self, title: Title) -> None:
+    def discard(self, key: IndexKey) -> None:
         """Delete an index that cannot be read."""
         with suppress(OSError):
-            self._file(title).unlink()
+            self._file(key).unlink()
 
-    def _file(self, title: Title) -> Path:
+    def _file(self, title: IndexKey) -> Path:
         name = title.name.replace("/", "~")
-        return self._folder / FORMAT / title.registry / name / f"{title.version}{INDEX}"
+        return self._folder / FORMAT / title.registry / name / f"{title.version}{INDEX_SUFFIX}"
 
-    async def _build(self, title: Title, make: Make) -> Path:
+    async def _build(self, title: IndexKey, make: BuildFile) -> Path:
         file = self._file(title)
-        unfinished = file.with_name(f"{uuid4().hex}{UNFINISHED}")
+        unfinished = file.with_name(f"{uuid4().hex}{UNFINISHED_SUFFIX}")
         try:
             await asyncio.to_thread(_create_placeholder, unfinished)
             await make(unfinished)
@@ -116,8 +116,8 @@ class Shelves:
 
     def _evict(self, newest: Path) -> None:
         newest_size, size, count = newest.stat().st_size, 0, 0
-        for used, length, path in sorted(_files(self._folder), reverse=True):
-            unfinished = path.suffix != INDEX
+        for used, length, path in sorted(_stat_files(self._folder), reverse=True):
+            unfinished = path.suffix != INDEX_SUFFIX
             if path == newest or (unfinished and time.time() - used < ABANDONED_SECONDS):
                 continue
             size, count = size + length, count + 1
@@ -126,7 +126,7 @@ class Shelves:
                     path.unlink()
                     path.parent.rmdir()
 
-    def _finish_build(self, title: Title, task: asyncio.Task[Path]) -> None:
+    def _finish_build(self, title: IndexKey, task: asyncio.Task[Path]) -> None:
         del self._builds[title]
         if not task.cancelled():
             task.exception()  # retrieved: waiters get it, and without any it must not be logged as lost
@@ -146,7 +146,7 @@ def _create_placeholder(unfinished: Path) -> None:
 
 
 def _index_files(folder: Path) -> Iterator[Path]:
-    return (path for path in _list_folder(folder) if path.suffix == INDEX)
+    return (path for path in _list_folder(folder) if path.suffix == INDEX_SUFFIX)
 
 
 def _list_folder(folder: Path) -> list[Path]:
@@ -156,7 +156,7 @@ def _list_folder(folder: Path) -> list[Path]:
         return []
 
 
-def _files(folder: Path) -> Iterator[tuple[float, int, Path]]:
+def _stat_files(folder: Path) -> Iterator[tuple[float, int, Path]]:
     """Yield the last use, the size and the path of each file, including indexes in other formats."""
     for path in folder.glob("*/*/*/*"):
         with suppress(OSError):

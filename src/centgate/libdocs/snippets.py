@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from centgate.facts.libraries import Snippet
-from centgate.libdocs.rows import Row
-from centgate.libdocs.splitting import code_cut, text_parts
-from centgate.tokens import fitting, snippet_tokens
+from centgate.facts.libraries import DocSnippet
+from centgate.libdocs.rows import ChunkRow
+from centgate.libdocs.splitting import cut_code, split_text
+from centgate.tokens import select_fitting, snippet_tokens
 
 MIN_REMAINING = 40
 """Tokens left of a budget below which the search stops."""
@@ -18,9 +18,9 @@ CUT_SHARES = (0.6, 0.35, 0.2, 0.1, 0.05)
 CUT_NOTE = "(The rest of this passage is cut to fit the token budget.)"
 
 
-def snippets_within(chunks: Iterable[Row], budget: int) -> list[Snippet]:
+def take_snippets(chunks: Iterable[ChunkRow], budget: int) -> list[DocSnippet]:
     """Return as many snippets as fit, whole and in order. The first is cut rather than dropped."""
-    snippets: list[Snippet] = []
+    snippets: list[DocSnippet] = []
     remaining, skipped = budget, 0
     for row in chunks:
         snippet = _make_snippet(row, row.code, row.text)
@@ -33,15 +33,15 @@ def snippets_within(chunks: Iterable[Row], budget: int) -> list[Snippet]:
             skipped += 1
         if remaining < MIN_REMAINING or skipped > MAX_SKIPPED:
             break
-    return fitting(snippets, budget)
+    return select_fitting(snippets, budget)
 
 
-def _make_snippet(row: Row, code: str | None, text: str | None) -> Snippet:
-    tokens = snippet_tokens(code, text, row.shown)
-    return Snippet(row.shown, row.source_url, row.language if code else None, code, text, tokens)
+def _make_snippet(row: ChunkRow, code: str | None, text: str | None) -> DocSnippet:
+    tokens = snippet_tokens(code, text, row.title)
+    return DocSnippet(row.title, row.source_url, row.language if code else None, code, text, tokens)
 
 
-def _cut_to_budget(row: Row, budget: int) -> Snippet:
+def _cut_to_budget(row: ChunkRow, budget: int) -> DocSnippet:
     """Fit a chunk into the budget: its text is shortened before its code."""
     for code, text in _iter_shortened(row):
         snippet = _make_snippet(row, code, text)
@@ -50,12 +50,12 @@ def _cut_to_budget(row: Row, budget: int) -> Snippet:
     return _make_snippet(row, None, CUT_NOTE)
 
 
-def _iter_shortened(row: Row) -> Iterator[tuple[str | None, str | None]]:
+def _iter_shortened(row: ChunkRow) -> Iterator[tuple[str | None, str | None]]:
     for share in CUT_SHARES:
         text = _cut_text(row.text, share)
         yield row.code, text
         yield (
-            code_cut(row.code, max(200, int(len(row.code) * share)), row.language) if row.code else None,
+            cut_code(row.code, max(200, int(len(row.code) * share)), row.language) if row.code else None,
             text,
         )
 
@@ -63,5 +63,5 @@ def _iter_shortened(row: Row) -> Iterator[tuple[str | None, str | None]]:
 def _cut_text(text: str | None, share: float) -> str | None:
     if not text:
         return None
-    parts = text_parts(text, max(120, int(len(text) * share)))
+    parts = split_text(text, max(120, int(len(text) * share)))
     return f"{parts[0]}\n\n{CUT_NOTE}" if len(parts) > 1 else text

@@ -8,7 +8,7 @@ _HASH = frozenset(("python", "bash", "shell", "console", "yaml", "toml", "ruby",
 _BLANK = re.compile(r"\n[ \t]*\n")
 
 
-def text_parts(text: str, limit: int) -> list[str]:
+def split_text(text: str, limit: int) -> list[str]:
     """Split a text into parts of at most `limit` characters: between paragraphs, else lines, else words."""
     parts: list[str] = []
     for paragraph in _BLANK.split(text):
@@ -20,7 +20,7 @@ def text_parts(text: str, limit: int) -> list[str]:
     return parts
 
 
-def code_parts(code: str, limit: int) -> list[str]:
+def split_code(code: str, limit: int) -> list[str]:
     """Split code into parts of at most about `limit` characters, before unindented lines or at empty ones."""
     lines = code.split("\n")
     parts: list[str] = []
@@ -46,7 +46,7 @@ def _part_end(lines: list[str], limit: int) -> int:
     return max(unindented if unindented > end // 3 else 0, empty if unindented <= end // 3 else 0) or end
 
 
-def code_cut(code: str, limit: int, language: str | None) -> str:
+def cut_code(code: str, limit: int, language: str | None) -> str:
     """Cut code to at most about `limit` characters. A comment at its end says how much was removed."""
     if len(code) <= limit:
         return code

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from centgate.libdocs.pieces import Piece
+from centgate.libdocs.pieces import Chunk
 
 OLDER_FACTOR = 0.2
 """Factor for folders of an earlier major version."""
@@ -20,7 +20,7 @@ SHORT_FACTOR = 0.7
 """Factor for chunks of less than about three lines."""
 PROSE_FACTOR = 0.65
 """Factor for chunks without code."""
-README = 0
+README_RANK = 0
 """Introduction rank of the README. Its prose names everything and explains little."""
 _MAJOR_FOLDER = re.compile(r"(?:^|/)v(\d{1,2})/")
 _SPECIAL_PAGE = re.compile(
@@ -63,24 +63,24 @@ _PROJECT_HEADING = re.compile(
 )
 
 
-def weighed(chunk: Piece, about: Mapping[str, str], *, guided: bool = False) -> Piece:
+def apply_boosts(chunk: Chunk, metadata: Mapping[str, str], *, has_guides: bool = False) -> Chunk:
     """Return a chunk with its weight lowered if few users search for it.
 
     `guided`: there are so many guides that content which they do not name is mostly not meant for users.
     """
     weight = chunk.weight
-    if guided and _DEEP_TYPES.search(chunk.path):
+    if has_guides and _DEEP_TYPES.search(chunk.path):
         weight *= INTERNAL_FACTOR
-    if _is_older_major(chunk.path, about.get("version", "")):
+    if _is_older_major(chunk.path, metadata.get("version", "")):
         weight *= OLDER_FACTOR
     if _INTERNAL_PATH.search(chunk.path):
         weight *= INTERNAL_FACTOR
     if _SPECIAL_PAGE.search(chunk.path):
         weight *= SPECIAL_PAGE_FACTOR
-    if opening(chunk) is not None and is_business(chunk):
+    if introduction_rank(chunk) is not None and is_about_project(chunk):
         weight *= INTERNAL_FACTOR
     if chunk.code is None:
-        weight *= PROSE_FACTOR * (INTERNAL_FACTOR if opening(chunk) == README else 1.0)
+        weight *= PROSE_FACTOR * (INTERNAL_FACTOR if introduction_rank(chunk) == README_RANK else 1.0)
     if _DEPRECATED.search((chunk.text or "")[:300]):
         weight *= DEPRECATED_FACTOR
     if len(chunk.code or "") + len(chunk.text or "") < 180:
@@ -88,7 +88,7 @@ def weighed(chunk: Piece, about: Mapping[str, str], *, guided: bool = False) -> 
     return chunk if weight == chunk.weight else replace(chunk, weight=weight)
 
 
-def opening(chunk: Piece) -> int | None:
+def introduction_rank(chunk: Chunk) -> int | None:
     """Return the rank of a chunk in the library's introduction, 0 for the README; None if it is no part of
     it.
 
@@ -106,7 +106,7 @@ def opening(chunk: Piece) -> int | None:
     return None
 
 
-def is_business(chunk: Piece) -> bool:
+def is_about_project(chunk: Chunk) -> bool:
     """True if a chunk is about the project and its people, not about the use of the library."""
     if (chunk.text or "").lower().count("sponsor") > 1:
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 WORD = re.compile(r"\w+")
-LONGEST = 60
+MAX_WORD_LENGTH = 60
 """Maximum characters of an indexed word; longer ones are data."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _ENDING = re.compile(r"(?:ies|y|ing|ed|es|s|e)$")
@@ -19,7 +19,7 @@ STOP_WORDS = frozenset((
     "tutorial", "up", "us", "use", "used", "using", "want", "was", "way", "we", "what", "when", "where",
     "which", "who", "why", "will", "with", "would", "you", "your",
 ))
-GENERAL = frozenset((
+GENERAL_WORDS = frozenset((
     "basic", "basics", "beginner", "first", "getting", "hello", "install", "installation", "installing",
     "intro", "introduction", "overview", "quick", "quickstart", "readme", "setup", "start", "started",
     "starting", "steps", "usage", "world",
@@ -52,17 +52,17 @@ SYNONYMS = {
 """Words that documentation uses for common abbreviations, and a few that stemming does not unify."""
 
 
-def parts(word: str) -> list[str]:
+def split_identifier(word: str) -> list[str]:
     """Split a word into lower-case parts: `useEffect` into use and effect, `create_engine` into create and
     engine.
     """
     return [part.lower() for part in _PARTS.findall(word)] or [word.lower()]
 
 
-def expanded(text: str) -> str:
+def append_identifier_parts(text: str) -> str:
     """Return a text with the parts of its identifiers appended, each once."""
-    found = {word for word in WORD.findall(text) if len(word) <= LONGEST and is_compound(word)}
-    extra = [part for word in sorted(found) for part in parts(word)]
+    found = {word for word in WORD.findall(text) if len(word) <= MAX_WORD_LENGTH and is_compound(word)}
+    extra = [part for word in sorted(found) for part in split_identifier(word)]
     return f"{text} {' '.join(extra)}" if extra else text
 
 
@@ -73,19 +73,21 @@ def is_compound(word: str) -> bool:
     return "_" in word.strip("_") or word[1:] != word[1:].lower()
 
 
-def key(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Normalise a name: `create_engine`, `createEngine` and `create engine` become equal."""
     return re.sub(r"[\W_]+", "", name).lower()
 
 
-def page_words(path: str) -> str:
+def path_words(path: str) -> str:
     """Return the words of a path, without numbers that only order it."""
     stem = re.sub(r"(?:\.d)?\.\w+$", "", path)
-    found = (part for word in WORD.findall(stem) for part in dict.fromkeys((word.lower(), *parts(word))))
+    found = (
+        part for word in WORD.findall(stem) for part in dict.fromkeys((word.lower(), *split_identifier(word)))
+    )
     return " ".join(part for part in found if not part.isdigit())
 
 
-def stems(text: str) -> list[str]:
+def stem_words(text: str) -> list[str]:
     """Return the stems of the words of a heading or a question; similar words mostly share a stem."""
-    words = (part for word in WORD.findall(text) for part in parts(word))
+    words = (part for word in WORD.findall(text) for part in split_identifier(word))
     return [_ENDING.sub("", word) if len(word) > 4 else word for word in words]

@@ -24,7 +24,7 @@ REMOVED_CHARACTERS: Final = {ord(mark): None for mark in "\t\r\n"}
 STRIPPED_CHARACTERS: Final = "".join(map(chr, range(0x21)))  # C0 controls and space
 
 
-class UnreadableAddress(ValueError):
+class InvalidAddress(ValueError):
     """The text is not an address that a browser could open; the message says why."""
 
 
@@ -44,7 +44,7 @@ class WebAddress(NamedTuple):
     @property
     def pathname(self) -> str:
         """The canonical path; empty for schemes that do not open pages."""
-        url = URL(with_scheme(self.text))
+        url = URL(add_scheme(self.text))
         return url.pathname if url.protocol in PAGE_SCHEMES else ""
 
     @property
@@ -53,7 +53,7 @@ class WebAddress(NamedTuple):
         return idna_to_unicode(self.domain) if "xn--" in self.host else self.domain
 
 
-def read_address(text: str) -> WebAddress:
+def parse_address(text: str) -> WebAddress:
     """Parse a URL or a bare domain by the rules of the URL standard (https://url.spec.whatwg.org).
 
     A text without a scheme is parsed as if it began with `https://`, and so is `host:port`. Raises
@@ -62,20 +62,20 @@ def read_address(text: str) -> WebAddress:
     if text.isascii() and (plain_host := PLAIN_HOST.match(text)):
         host = plain_host[1].lower()
     else:
-        host = parse_host(with_scheme(text), text)
+        host = parse_host(add_scheme(text), text)
     if "xn--" in host:
         reject_invalid_punycode(host, text)
     return WebAddress(text, host)
 
 
-def with_scheme(text: str) -> str:
+def add_scheme(text: str) -> str:
     """Complete a text as a browser's address bar does."""
     if SURROGATE.search(text):
-        raise UnreadableAddress("the address contains an unpaired surrogate, which is not a character")
+        raise InvalidAddress("the address contains an unpaired surrogate, which is not a character")
     # the standard does this before it looks for a scheme, so `ht\ntps:` is one
     text_without_blanks = text.strip(STRIPPED_CHARACTERS).translate(REMOVED_CHARACTERS)
     if not text_without_blanks:
-        raise UnreadableAddress("the address is empty")
+        raise InvalidAddress("the address is empty")
     scheme = SCHEME.match(text_without_blanks)
     if scheme is None:
         return f"https://{text_without_blanks}"
@@ -83,7 +83,7 @@ def with_scheme(text: str) -> str:
         return text_without_blanks
     if PORT.match(text_without_blanks, scheme.end() - 1):
         return f"https://{text_without_blanks}"
-    raise UnreadableAddress(
+    raise InvalidAddress(
         f"{quote_value(text)} has the scheme {quote_value(scheme[1])}, which does not open a website"
     )
 
@@ -92,9 +92,9 @@ def parse_host(url: str, text: str) -> str:
     try:
         host = URL(url).hostname
     except ValueError:
-        raise UnreadableAddress(f"{quote_value(text)} is not a valid address") from None
+        raise InvalidAddress(f"{quote_value(text)} is not a valid address") from None
     if not host.strip("."):
-        raise UnreadableAddress(f"{quote_value(text)} has no host")
+        raise InvalidAddress(f"{quote_value(text)} has no host")
     return host
 
 
@@ -107,7 +107,7 @@ def reject_invalid_punycode(host: str, text: str) -> None:
             and not PLAIN_PUNYCODE.fullmatch(label)
             and idna_to_unicode(label) == label
         ):
-            raise UnreadableAddress(
+            raise InvalidAddress(
                 f"{quote_value(text)} has the label {quote_value(label)}, which is not valid punycode"
             )
 

@@ -14,9 +14,16 @@ from rich.console import Console
 from rich.table import Table
 
 from centgate.phishing import origin
-from centgate.phishing.entries import Dropped
-from centgate.phishing.rules import UnreadableList
-from centgate.phishing.snapshot import Imported, Snapshot, import_list, load, packed, shipped
+from centgate.phishing.entries import DroppedEntry
+from centgate.phishing.rules import InvalidPhishingList
+from centgate.phishing.snapshot import (
+    ImportedList,
+    Snapshot,
+    import_list,
+    load_shipped,
+    load_snapshot,
+    pack_snapshot,
+)
 
 EXAMPLES_PER_REASON = 3
 
@@ -33,11 +40,11 @@ def build(out: OutputFile = Path("phishing-list.xz")) -> None:
     """Rebuild the shipped snapshot from its npm package, byte for byte."""
     try:
         archive = origin.fetch_package()
-    except origin.OriginUnavailable as error:
+    except origin.PackageUnavailable as error:
         exit_with_error(str(error))
     imported = origin.import_package(archive)
-    write_atomically(out, packed(imported.snapshot))
-    write_atomically(out.with_suffix(".LICENSE"), origin.licence(archive))
+    write_atomically(out, pack_snapshot(imported.snapshot))
+    write_atomically(out.with_suffix(".LICENSE"), origin.read_licence(archive))
     print_report(imported, out)
 
 
@@ -55,9 +62,9 @@ def update(
         imported = import_list(file.read_bytes(), source=source or file.name, date=date)
     except OSError as error:
         exit_with_error(f"{file} cannot be read: {error.strerror}")
-    except UnreadableList as error:
+    except InvalidPhishingList as error:
         exit_with_error(f"{file}: {error}")
-    write_atomically(out, packed(imported.snapshot))
+    write_atomically(out, pack_snapshot(imported.snapshot))
     print_report(imported, out)
 
 
@@ -67,10 +74,10 @@ def show(
 ) -> None:
     """Show the content of a snapshot and its source."""
     try:
-        snapshot = load(file) if file else shipped()
+        snapshot = load_snapshot(file) if file else load_shipped()
     except OSError as error:
         exit_with_error(f"{file} cannot be read: {error.strerror}")
-    except UnreadableList as error:
+    except InvalidPhishingList as error:
         exit_with_error(str(error))
     Console().print(format_snapshot(snapshot))
 
@@ -99,7 +106,7 @@ def write_atomically(out: Path, content: bytes) -> None:
         exit_with_error(f"{out} cannot be written: {error.strerror}")
 
 
-def print_report(imported: Imported, out: Path) -> None:
+def print_report(imported: ImportedList, out: Path) -> None:
     console = Console()
     console.print(format_snapshot(imported.snapshot))
     if imported.dropped:
@@ -127,7 +134,7 @@ def format_snapshot(snapshot: Snapshot) -> Table:
     return table
 
 
-def format_dropped(dropped: tuple[Dropped, ...]) -> Table:
+def format_dropped(dropped: tuple[DroppedEntry, ...]) -> Table:
     table = Table("dropped entries", "reason", "examples")
     for reason, count in Counter(entry.reason for entry in dropped).most_common():
         examples = [repr(entry.entry) for entry in dropped if entry.reason == reason][:EXAMPLES_PER_REASON]

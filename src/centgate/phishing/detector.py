@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from centgate.phishing.address import WebAddress
-from centgate.phishing.homograph import Protected
-from centgate.phishing.lookalikes import Lookalikes, form
-from centgate.phishing.rules import CID, Rules
+from centgate.phishing.homograph import HomographIndex
+from centgate.phishing.lookalikes import LookalikeIndex, strip_last_label
+from centgate.phishing.rules import CID, PhishingRules
 
 Status = Literal["allowed", "blocked", "lookalike", "unknown"]
 MatchedList = Literal["allowlist", "blocklist", "fuzzylist"]
@@ -26,7 +26,7 @@ LONGEST_NAME: Final = 253  # characters, in the domain name system
 UNRANKED: Final = 1 << 62
 
 
-class Verdict(NamedTuple):
+class PhishingVerdict(NamedTuple):
     """Result of checking a domain. `unknown` means that it is on no list, not that it is safe."""
 
     domain: str
@@ -34,7 +34,7 @@ class Verdict(NamedTuple):
     matched_list: MatchedList | None = None
     match: str | None = None
     """The entry, blocked path, content identifier or imitated name that matched."""
-    rules: Rules | None = None
+    rules: PhishingRules | None = None
     """The list that matched."""
 
 
@@ -42,14 +42,14 @@ class Stage(NamedTuple):
     """The checks of one list after the allowlists: entries ranked below `end`, then lookalikes."""
 
     end: int
-    lookalikes: Lookalikes
-    rules: Rules
+    lookalikes: LookalikeIndex
+    rules: PhishingRules
 
 
-class Detector:
+class PhishingDetector:
     """Checks addresses against several lists; the first list with a match decides."""
 
-    def __init__(self, *lists: Rules) -> None:
+    def __init__(self, *lists: PhishingRules) -> None:
         self.lists = lists
         self.allowed = sum(len(rules.allowlist) for rules in lists)
         self.rank = rank_names([rules.allowlist for rules in lists] + [rules.blocklist for rules in lists])
@@ -58,32 +58,32 @@ class Detector:
         self.cids = {cid: rules for rules in reversed(lists) for cid in rules.blocklist if CID.fullmatch(cid)}
         self.with_paths = tuple(rules for rules in lists if rules.paths)
 
-    def check(self, address: WebAddress) -> Verdict:
+    def check(self, address: WebAddress) -> PhishingVerdict:
         """Return the verdict of the first check that matches."""
         if self.cids and len(address.text) >= SHORTEST_CID:
             # the identifier may be in the path or in the host; only the first one counts
             cid = CID.search(address.text)
             if cid and (rules := self.cids.get(cid[0])):
-                return Verdict(address.domain, "blocked", "blocklist", cid[0], rules)
+                return PhishingVerdict(address.domain, "blocked", "blocklist", cid[0], rules)
         for rules in self.with_paths:
             if path := rules.paths.match(address):
-                return Verdict(address.domain, "blocked", "blocklist", path, rules)
+                return PhishingVerdict(address.domain, "blocked", "blocklist", path, rules)
         return self.check_domain(address.domain)
 
-    def check_domain(self, domain: str) -> Verdict:
+    def check_domain(self, domain: str) -> PhishingVerdict:
         """Return the verdict on a canonical host without its trailing dot."""
         rank, entry = self.find_best_entry(domain)
         if rank < self.allowed:
-            return Verdict(domain, "allowed", "allowlist", entry, self.allowlist_at(rank))
+            return PhishingVerdict(domain, "allowed", "allowlist", entry, self.allowlist_at(rank))
         for end, lookalikes, rules in self.stages:
             if rank < end:
-                return Verdict(domain, "blocked", "blocklist", entry, rules)
-            imitated = lookalikes.imitated_by(domain)
+                return PhishingVerdict(domain, "blocked", "blocklist", entry, rules)
+            imitated = lookalikes.find_imitated(domain)
             if imitated is not None:
-                return Verdict(domain, "lookalike", "fuzzylist", imitated, rules)
-        return Verdict(domain)
+                return PhishingVerdict(domain, "lookalike", "fuzzylist", imitated, rules)
+        return PhishingVerdict(domain)
 
-    def homograph(self, address: WebAddress) -> str | None:
+    def find_homograph(self, address: WebAddress) -> str | None:
         """Return the protected name that an internationalised domain resembles, unless the domain itself is
         allowed.
 
@@ -91,9 +91,9 @@ class Detector:
         """
         if "xn--" not in address.host or self.find_best_entry(address.domain)[0] < self.allowed:
             return None
-        return self.homograph_index.read_as(address.unicode_domain)
+        return self.homograph_index.find_imitated(address.unicode_domain)
 
-    def runs_malware(self, address: WebAddress) -> bool:
+    def is_malware_host(self, address: WebAddress) -> bool:
         """True if the host or a parent is on a list of hashed malware hosts, and none of them is allowed."""
         if self.find_best_entry(address.domain)[0] < self.allowed:
             return False
@@ -112,7 +112,7 @@ class Detector:
             _, dot, suffix = suffix.partition(".")
         return best, entry
 
-    def allowlist_at(self, rank: int) -> Rules:
+    def allowlist_at(self, rank: int) -> PhishingRules:
         for rules in self.lists:
             rank -= len(rules.allowlist)
             if rank < 0:
@@ -120,8 +120,8 @@ class Detector:
         raise IndexError(rank)
 
     @cached_property
-    def homograph_index(self) -> Protected:
-        return Protected(self.lists)
+    def homograph_index(self) -> HomographIndex:
+        return HomographIndex(self.lists)
 
 
 def rank_names(lists: Sequence[Sequence[str]]) -> dict[str, int]:
@@ -135,11 +135,11 @@ def rank_names(lists: Sequence[Sequence[str]]) -> dict[str, int]:
     return rank
 
 
-def build_stages(lists: Sequence[Rules], end: int) -> Iterator[Stage]:
+def build_stages(lists: Sequence[PhishingRules], end: int) -> Iterator[Stage]:
     for rules in lists:
         end += len(rules.blocklist)
-        forms = [(form(name), name) for name in rules.fuzzylist]
-        yield Stage(end, Lookalikes(forms, rules.tolerance), rules)
+        forms = [(strip_last_label(name), name) for name in rules.fuzzylist]
+        yield Stage(end, LookalikeIndex(forms, rules.tolerance), rules)
 
 
 def last_labels(domain: str, dots: int) -> str:

@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 from ada_url import URL
 
-from centgate.phishing.address import UnreadableAddress, read_address, with_scheme
-from centgate.phishing.paths import PathTree, host_and_components
+from centgate.phishing.address import InvalidAddress, add_scheme, parse_address
+from centgate.phishing.paths import PathTree, split_host_and_path
 from centgate.phishing.rules import CID
 
 Reason = Literal[
@@ -42,7 +42,7 @@ SHARED_HOSTS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedEntry:
     """An entry that was not accepted."""
 
     entry: str
@@ -57,43 +57,43 @@ class InvalidEntry(Exception):
         self.reason: Reason = reason
 
 
-class Intake:
+class EntryNormalizer:
     """Normalises entries, one list at a time, and records the dropped ones."""
 
-    def __init__(self, *, keep: Collection[str] = ()) -> None:
-        self.keep = frozenset(keep)
+    def __init__(self, *, single_labels: Collection[str] = ()) -> None:
+        self.single_labels = frozenset(single_labels)
         """Single labels that are known not to be top-level domains."""
         self.paths = PathTree()
-        self.dropped: list[Dropped] = []
+        self.dropped: list[DroppedEntry] = []
 
-    def allowed(self, entries: Iterable[str]) -> tuple[str, ...]:
+    def normalize_allowlist(self, entries: Iterable[str]) -> tuple[str, ...]:
         """Return the names of an allowlist."""
         return self.normalize_names(entries, excluded=PLATFORMS)
 
-    def blocked(self, entries: Iterable[str]) -> tuple[str, ...]:
+    def normalize_blocklist(self, entries: Iterable[str]) -> tuple[str, ...]:
         """Return the names of a blocklist. An entry with a path becomes a blocked path."""
         hosts: list[str] = []
         for entry in entries:
-            if "/" in entry and host_and_components(entry)[1]:
+            if "/" in entry and split_host_and_path(entry)[1]:
                 self.paths.add(entry)
             else:
                 hosts.append(entry)
         return self.normalize_names(hosts, excluded=PLATFORMS | SHARED_HOSTS)
 
-    def protected(self, entries: Iterable[str], tolerance: int) -> tuple[str, ...]:
+    def normalize_fuzzylist(self, entries: Iterable[str], tolerance: int) -> tuple[str, ...]:
         """Return the names of a fuzzylist. Short ones are dropped, because they resemble half of the web."""
         names = self.normalize_names(entries, excluded=frozenset())
         short = [name for name in names if len(name.rpartition(".")[0]) < tolerance + 3]
-        self.dropped += [Dropped(name, "too short") for name in short]
+        self.dropped += [DroppedEntry(name, "too short") for name in short]
         return tuple(name for name in names if name not in short)
 
-    def blocked_paths(self, entries: Iterable[str]) -> None:
+    def add_blocked_paths(self, entries: Iterable[str]) -> None:
         """Add paths written `host/path` to `paths`."""
         for entry in entries:
-            if host_and_components(entry)[1]:
+            if split_host_and_path(entry)[1]:
                 self.paths.add(entry)
             else:
-                self.dropped.append(Dropped(entry, "unreadable"))
+                self.dropped.append(DroppedEntry(entry, "unreadable"))
 
     def normalize_names(self, entries: Iterable[str], *, excluded: frozenset[str]) -> tuple[str, ...]:
         names_in_order: dict[str, None] = {}
@@ -109,7 +109,7 @@ class Intake:
                 if name in names_in_order:
                     raise InvalidEntry("repeated")
             except InvalidEntry as invalid:
-                self.dropped.append(Dropped(entry, invalid.reason))
+                self.dropped.append(DroppedEntry(entry, invalid.reason))
             else:
                 names_in_order[name] = None
         return tuple(names_in_order)
@@ -120,15 +120,15 @@ class Intake:
         if "*" in entry:
             raise InvalidEntry("wildcard")
         try:
-            address = read_address(entry)
-        except UnreadableAddress:
+            address = parse_address(entry)
+        except InvalidAddress:
             raise InvalidEntry("unreadable") from None
-        url = URL(with_scheme(entry))
+        url = URL(add_scheme(entry))
         if url.port:
             raise InvalidEntry("port")
         if url.pathname != "/" or url.search or url.hash:
             raise InvalidEntry("path")
         is_single_label = "." not in address.domain and not address.domain.startswith("[")
-        if is_single_label and address.domain not in self.keep:
+        if is_single_label and address.domain not in self.single_labels:
             raise InvalidEntry("single label")
         return address.domain

@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
-from centgate.phishing.lookalikes import Lookalikes, compared, form
-from centgate.phishing.rules import Rules
+from centgate.phishing.lookalikes import LookalikeIndex, comparable_part, strip_last_label
+from centgate.phishing.rules import PhishingRules
 
 # Letters that are allowed in a domain name and read like Latin ones without their accents: confusables of
 # Unicode (https://www.unicode.org/reports/tr39/), and the small capitals and hooked letters of imitators.
@@ -44,32 +44,34 @@ LATIN_LOOKALIKES: Final = {
     "z": "ᴢʐƶȥ",
     "3": "зɜӡ",
 }
-LATIN: Final = str.maketrans({other: latin for latin, others in LATIN_LOOKALIKES.items() for other in others})
+LATIN_TABLE: Final = str.maketrans(
+    {other: latin for latin, others in LATIN_LOOKALIKES.items() for other in others}
+)
 
 
-class Protected:
+class HomographIndex:
     """Index of the names worth imitating: those of allowlists and, most of all, of fuzzylists."""
 
-    def __init__(self, lists: Iterable[Rules]) -> None:
+    def __init__(self, lists: Iterable[PhishingRules]) -> None:
         self.by_skeleton: dict[str, str] = {}
-        self.lookalikes: list[Lookalikes] = []
+        self.lookalikes: list[LookalikeIndex] = []
         for rules in lists:
             for name in (*rules.fuzzylist, *rules.allowlist):
                 self.by_skeleton.setdefault(skeleton(name), name)
-            forms = [(skeleton(form(name)), name) for name in rules.fuzzylist]
-            self.lookalikes.append(Lookalikes(forms, rules.tolerance))
+            forms = [(skeleton(strip_last_label(name)), name) for name in rules.fuzzylist]
+            self.lookalikes.append(LookalikeIndex(forms, rules.tolerance))
 
-    def read_as(self, domain: str) -> str | None:
+    def find_imitated(self, domain: str) -> str | None:
         """Return the protected name that a Unicode domain resembles; None for an ASCII domain."""
         suffix = domain
         while not suffix.isascii():
             if name := self.by_skeleton.get(skeleton(suffix)):
                 return name
             suffix = suffix.partition(".")[2]
-        if compared(domain).isascii():
+        if comparable_part(domain).isascii():
             return None
         domain_skeleton = skeleton(domain)
-        return next(filter(None, (names.imitated_by(domain_skeleton) for names in self.lookalikes)), None)
+        return next(filter(None, (names.find_imitated(domain_skeleton) for names in self.lookalikes)), None)
 
 
 def skeleton(text: str) -> str:
@@ -77,4 +79,4 @@ def skeleton(text: str) -> str:
     without_accents = "".join(
         mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark)
     )
-    return without_accents.translate(LATIN).replace("rn", "m").replace("vv", "w")
+    return without_accents.translate(LATIN_TABLE).replace("rn", "m").replace("vv", "w")

@@ -11,7 +11,7 @@ Target: TypeAlias = "tuple[str, str]"
 """The compared form, and the name that it represents."""
 
 
-class Lookalikes:
+class LookalikeIndex:
     """Protected names, indexed for comparison. With a tolerance of zero nothing imitates them."""
 
     def __init__(self, protected: Iterable[Target], tolerance: int) -> None:
@@ -23,9 +23,9 @@ class Lookalikes:
             for length_in_range in range(max(0, length - tolerance), length + tolerance + 1):
                 self.by_length.setdefault(length_in_range, []).append(target)
 
-    def imitated_by(self, domain: str) -> str | None:
+    def find_imitated(self, domain: str) -> str | None:
         """Return the first protected name, in list order, that the domain resembles."""
-        form = compared(domain)
+        form = comparable_part(domain)
         tolerance = self.tolerance
         for target, name in self.by_length.get(len(form), ()):
             if distance(form, target, score_cutoff=tolerance) <= tolerance:
@@ -33,11 +33,11 @@ class Lookalikes:
         return None
 
 
-def compared(domain: str) -> str:
+def comparable_part(domain: str) -> str:
     """Return the compared part of a domain: without the last label and without a leading `www.`."""
-    return form(domain).removeprefix("www.")
+    return strip_last_label(domain).removeprefix("www.")
 
 
-def form(name: str) -> str:
+def strip_last_label(name: str) -> str:
     """Return the compared part of a protected name: all but the last label."""
     return name.rpartition(".")[0]

@@ -12,7 +12,7 @@ from hashlib import sha512
 from pathlib import Path
 from typing import Final
 
-from centgate.phishing.snapshot import Imported, import_list
+from centgate.phishing.snapshot import ImportedList, import_list
 
 PACKAGE: Final = "eth-phishing-detect@1.2.0"
 INTEGRITY: Final = (
@@ -24,7 +24,7 @@ SINGLE_LABELS: Final = ("com12786312634", "iclexofmarket")
 """Single labels in the list that are not top-level domains, so they are harmless."""
 
 
-class OriginUnavailable(Exception):
+class PackageUnavailable(Exception):
     """The package cannot be fetched, or is not the pinned one; the message says which."""
 
 
@@ -32,34 +32,34 @@ def fetch_package() -> bytes:
     """Fetch the package with npm and check it against the pinned hash. Raises `PackageUnavailable`."""
     npm = shutil.which("npm")
     if npm is None:
-        raise OriginUnavailable(f"npm is not on the PATH; it is needed to fetch {PACKAGE}")
+        raise PackageUnavailable(f"npm is not on the PATH; it is needed to fetch {PACKAGE}")
     # outside of any project, because npm would apply the project's settings
     with tempfile.TemporaryDirectory() as folder:
         command = [npm, "pack", PACKAGE, "--pack-destination", folder, "--silent"]
         try:
             subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=True)
         except subprocess.TimeoutExpired:
-            raise OriginUnavailable(f"npm did not fetch {PACKAGE} within two minutes") from None
+            raise PackageUnavailable(f"npm did not fetch {PACKAGE} within two minutes") from None
         except subprocess.CalledProcessError as error:
-            raise OriginUnavailable(f"npm could not fetch {PACKAGE}: {error.stderr.strip()}") from None
-        return verified(next(Path(folder).glob("*.tgz")).read_bytes())
+            raise PackageUnavailable(f"npm could not fetch {PACKAGE}: {error.stderr.strip()}") from None
+        return verify_integrity(next(Path(folder).glob("*.tgz")).read_bytes())
 
 
-def verified(archive: bytes) -> bytes:
+def verify_integrity(archive: bytes) -> bytes:
     """Return the archive if it is the pinned one. Raises `PackageUnavailable`."""
     integrity = f"sha512-{b64encode(sha512(archive).digest()).decode()}"
     if integrity != INTEGRITY:
-        raise OriginUnavailable(f"{PACKAGE} has the integrity {integrity}, not the pinned {INTEGRITY}")
+        raise PackageUnavailable(f"{PACKAGE} has the integrity {integrity}, not the pinned {INTEGRITY}")
     return archive
 
 
-def import_package(archive: bytes) -> Imported:
+def import_package(archive: bytes) -> ImportedList:
     """Build a snapshot from the pinned package."""
     config = read_member(archive, "package/src/config.json")
-    return import_list(config, source=f"npm {PACKAGE}", date=DATE, keep=SINGLE_LABELS)
+    return import_list(config, source=f"npm {PACKAGE}", date=DATE, single_labels=SINGLE_LABELS)
 
 
-def licence(archive: bytes) -> bytes:
+def read_licence(archive: bytes) -> bytes:
     """Return the licence of the list."""
     return read_member(archive, "package/LICENSE")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote_to_bytes
 
-from centgate.phishing.address import UnreadableAddress, WebAddress, read_address
+from centgate.phishing.address import InvalidAddress, WebAddress, parse_address
 
 Tree: TypeAlias = "dict[str, Tree]"
 """A host, then one path component per level; an empty dict ends a blocked path."""
@@ -22,7 +22,7 @@ class PathTree:
         self.tree: Tree = {} if tree is None else tree
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> PathTree:
+    def from_entries(cls, texts: Iterable[str]) -> PathTree:
         """Build the tree from entries written `host/path`; unreadable ones are skipped."""
         paths = cls()
         for text in texts:
@@ -39,7 +39,7 @@ class PathTree:
 
     def add(self, text: str) -> None:
         """Block a path and drop the blocked paths below it, as it covers them."""
-        host, components = host_and_components(text)
+        host, components = split_host_and_path(text)
         if not components:
             return
         node = self.tree.setdefault(host, {})
@@ -51,7 +51,7 @@ class PathTree:
 
     def discard(self, text: str) -> None:
         """Unblock a path and the paths below it; nodes that become empty are removed."""
-        host, components = host_and_components(text)
+        host, components = split_host_and_path(text)
         trail = [self.tree]
         for key in (host, *components):
             if not components or key not in trail[-1]:
@@ -77,7 +77,7 @@ class PathTree:
                 return "/".join(matched)
         return None
 
-    def lines(self) -> Iterator[str]:
+    def iter_lines(self) -> Iterator[str]:
         """Yield every blocked path, percent-encoded so that it stays on one line."""
         for host, node in self.tree.items():
             for components in iter_branches(node):
@@ -92,10 +92,10 @@ def iter_branches(node: Tree) -> Iterator[list[str]]:
             yield [component]
 
 
-def host_and_components(text: str) -> tuple[str, list[str]]:
+def split_host_and_path(text: str) -> tuple[str, list[str]]:
     try:
-        address = read_address(text)
-    except UnreadableAddress:
+        address = parse_address(text)
+    except InvalidAddress:
         return "", []
     return address.domain, split_path(address.pathname)
 

@@ -19,12 +19,12 @@ CID: Final = re.compile(
 )
 
 
-class UnreadableList(ValueError):
+class InvalidPhishingList(ValueError):
     """The document is not a phishing list in a known format; the message says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PhishingRules:
     """One list. Names cover their subdomains; if several match, the first in the list is reported."""
 
     allowlist: Sequence[str] = ()
@@ -40,18 +40,18 @@ class Rules:
     version: str | None = None
 
 
-def rules_of(config: object) -> Rules:
+def parse_rules(config: object) -> PhishingRules:
     """Parse one list in the format of eth-phishing-detect or of MetaMask's wallets; entries are not changed.
 
     Both spellings are accepted (`whitelist`/`blacklist`, `allowlist`/`blocklist`). Raises
     `InvalidPhishingList`.
     """
     if not is_object(config):
-        raise UnreadableList("the list is not a JSON object")
+        raise InvalidPhishingList("the list is not a JSON object")
     tolerance = config.get("tolerance")
     if tolerance is not None and config.get("fuzzylist") is None:
-        raise UnreadableList("the list has a tolerance and no fuzzylist")
-    return Rules(
+        raise InvalidPhishingList("the list has a tolerance and no fuzzylist")
+    return PhishingRules(
         allowlist=read_names(config, "allowlist", "whitelist"),
         blocklist=read_names(config, "blocklist", "blacklist"),
         fuzzylist=read_names(config, "fuzzylist"),
@@ -69,7 +69,7 @@ def read_names(config: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
         if value is None:
             continue
         if not is_array(value):
-            raise UnreadableList(f"'{key}' is not an array")
+            raise InvalidPhishingList(f"'{key}' is not an array")
         return tuple(entry for entry in value if isinstance(entry, str))
     return ()
 
@@ -77,7 +77,7 @@ def read_names(config: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
 def parse_tolerance(tolerance: object) -> int:
     if isinstance(tolerance, int) and not isinstance(tolerance, bool) and tolerance >= 0:
         return tolerance
-    raise UnreadableList(f"the tolerance {tolerance!r} is not a whole number")
+    raise InvalidPhishingList(f"the tolerance {tolerance!r} is not a whole number")
 
 
 def parse_paths(value: object) -> PathTree:
@@ -85,16 +85,16 @@ def parse_paths(value: object) -> PathTree:
     if value is None:
         return PathTree()
     if is_array(value):
-        return PathTree.of(text for text in value if isinstance(text, str))
+        return PathTree.from_entries(text for text in value if isinstance(text, str))
     if is_tree(value):
         return PathTree(value)
-    raise UnreadableList("'blocklistPaths' is neither an array nor an object of objects")
+    raise InvalidPhishingList("'blocklistPaths' is neither an array nor an object of objects")
 
 
 def parse_name(config: Mapping[str, Any]) -> str | None:
     name = config.get("name")
     if name is not None and (not isinstance(name, str) or not name):
-        raise UnreadableList(f"the name {name!r} is not a text")
+        raise InvalidPhishingList(f"the name {name!r} is not a text")
     return name
 
 
@@ -103,7 +103,7 @@ def parse_version(config: Mapping[str, Any]) -> str | None:
     if version is None:
         return None
     if isinstance(version, bool) or not isinstance(version, int | str) or version == "":
-        raise UnreadableList(f"the version {version!r} is neither a number nor a text")
+        raise InvalidPhishingList(f"the version {version!r} is neither a number nor a text")
     return str(version)
 
 

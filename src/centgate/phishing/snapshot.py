@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
-from centgate.phishing.entries import Dropped, Intake
+from centgate.phishing.entries import DroppedEntry, EntryNormalizer
 from centgate.phishing.paths import PathTree
-from centgate.phishing.rules import Rules, UnreadableList, is_array, is_object, rules_of
+from centgate.phishing.rules import InvalidPhishingList, PhishingRules, is_array, is_object, parse_rules
 
 FORMAT: Final = 1
 SHIPPED_FILE: Final = "data/phishing-list.xz"
@@ -52,7 +52,7 @@ class Snapshot:
     """A list with its source and its date."""
 
     header: SnapshotHeader
-    rules: Rules
+    rules: PhishingRules
 
     @property
     def id(self) -> str:
@@ -61,37 +61,37 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedList:
     """A snapshot of a published list, and the entries that were dropped."""
 
     snapshot: Snapshot
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[DroppedEntry, ...]
 
 
-def shipped() -> Snapshot:
+def load_shipped() -> Snapshot:
     """Return the list that comes with the package; `data/ORIGIN.md` describes its origin."""
-    return unpacked(files("centgate.phishing").joinpath(SHIPPED_FILE).read_bytes())
+    return unpack_snapshot(files("centgate.phishing").joinpath(SHIPPED_FILE).read_bytes())
 
 
-def load(path: Path) -> Snapshot:
+def load_snapshot(path: Path) -> Snapshot:
     """Load a list from a file written by `pack_snapshot`. Raises `InvalidPhishingList`, or `OSError` without
     a file.
     """
     try:
-        return unpacked(path.read_bytes())
-    except UnreadableList as error:
-        raise UnreadableList(f"{path}: {error}") from None
+        return unpack_snapshot(path.read_bytes())
+    except InvalidPhishingList as error:
+        raise InvalidPhishingList(f"{path}: {error}") from None
 
 
-def unpacked(data: bytes) -> Snapshot:
+def unpack_snapshot(data: bytes) -> Snapshot:
     """Decompress a snapshot and check that it is complete. Raises `InvalidPhishingList`."""
     try:
         head, *lines = lzma.decompress(data).decode().split("\n")
         header = SnapshotHeader.model_validate_json(head)
     except (lzma.LZMAError, UnicodeDecodeError, ValidationError):
-        raise UnreadableList("the file is not a phishing list snapshot, or it is damaged") from None
+        raise InvalidPhishingList("the file is not a phishing list snapshot, or it is damaged") from None
     if header.format != FORMAT:
-        raise UnreadableList(
+        raise InvalidPhishingList(
             f"the snapshot has format {header.format}, but only format {FORMAT} is supported"
         )
     entries = iter(lines)
@@ -100,26 +100,26 @@ def unpacked(data: bytes) -> Snapshot:
         for count in (header.fuzzylist, header.allowlist, header.blocklist, header.paths)
     )
     if content_digest(header, lines) != header.sha256:
-        raise UnreadableList("the snapshot's content does not match its SHA-256")
-    rules = Rules(
+        raise InvalidPhishingList("the snapshot's content does not match its SHA-256")
+    rules = PhishingRules(
         allowlist,
         blocklist,
         fuzzylist,
         tolerance=header.tolerance,
-        paths=PathTree.of(paths),
+        paths=PathTree.from_entries(paths),
         name=header.source,
         version=header.version,
     )
     return Snapshot(header, rules)
 
 
-def packed(snapshot: Snapshot) -> bytes:
+def pack_snapshot(snapshot: Snapshot) -> bytes:
     """Return the bytes of a snapshot's file; the same list always makes the same bytes."""
     text = "\n".join([snapshot.header.model_dump_json(), *iter_lines(snapshot.rules)])
     return lzma.compress(text.encode(), preset=COMPRESSION)
 
 
-def snapshot_of(rules: Rules, *, source: str, date: str | None) -> Snapshot:
+def make_snapshot(rules: PhishingRules, *, source: str, date: str | None) -> Snapshot:
     """Create a snapshot of a list by adding the header. The entries are not changed."""
     lines = list(iter_lines(rules))
     header = SnapshotHeader(
@@ -138,8 +138,8 @@ def snapshot_of(rules: Rules, *, source: str, date: str | None) -> Snapshot:
 
 
 def import_list(
-    text: bytes | str, *, source: str, date: str | None = None, keep: Collection[str] = ()
-) -> Imported:
+    text: bytes | str, *, source: str, date: str | None = None, single_labels: Collection[str] = ()
+) -> ImportedList:
     """Import a published list in its order, with each entry in the spelling that addresses are parsed to.
 
     Accepts the `config.json` of eth-phishing-detect and the stalelist that MetaMask's wallets download, the
@@ -147,12 +147,15 @@ def import_list(
     single labels that are known not to be top-level domains. Raises `InvalidPhishingList`.
     """
     config = parse_config(text)
-    raw = rules_of(config)
-    normalizer = Intake(keep=keep)
-    allowlist, blocklist = normalizer.allowed(raw.allowlist), normalizer.blocked(raw.blocklist)
-    fuzzylist = normalizer.protected(raw.fuzzylist, raw.tolerance)
-    normalizer.blocked_paths(path_entries(config))
-    rules = Rules(
+    raw = parse_rules(config)
+    normalizer = EntryNormalizer(single_labels=single_labels)
+    allowlist, blocklist = (
+        normalizer.normalize_allowlist(raw.allowlist),
+        normalizer.normalize_blocklist(raw.blocklist),
+    )
+    fuzzylist = normalizer.normalize_fuzzylist(raw.fuzzylist, raw.tolerance)
+    normalizer.add_blocked_paths(path_entries(config))
+    rules = PhishingRules(
         allowlist,
         blocklist,
         fuzzylist,
@@ -160,20 +163,20 @@ def import_list(
         paths=normalizer.paths,
         version=raw.version,
     )
-    snapshot = snapshot_of(rules, source=source, date=parse_date(config) or date)
-    return Imported(snapshot, tuple(normalizer.dropped))
+    snapshot = make_snapshot(rules, source=source, date=parse_date(config) or date)
+    return ImportedList(snapshot, tuple(normalizer.dropped))
 
 
 def parse_config(text: bytes | str) -> dict[str, Any]:
     try:
         document: Any = json.loads(text)
     except ValueError:
-        raise UnreadableList("the file is not JSON") from None
+        raise InvalidPhishingList("the file is not JSON") from None
     if is_object(document) and is_object(document.get("data")):
         document = document["data"]
     if is_object(document) and (is_array(document.get("blocklist")) or is_array(document.get("blacklist"))):
         return document
-    raise UnreadableList(
+    raise InvalidPhishingList(
         "the file is neither a config.json of eth-phishing-detect (whitelist and blacklist, or allowlist and"
         " blocklist) nor a stalelist (allowlist, blocklist, fuzzylist, tolerance)"
     )
@@ -184,7 +187,7 @@ def path_entries(config: Mapping[str, Any]) -> Iterator[str]:
     paths: Any = config.get("blocklistPaths")
     if is_array(paths):
         return (entry for entry in paths if isinstance(entry, str))
-    return rules_of({"blocklistPaths": paths}).paths.lines()
+    return parse_rules({"blocklistPaths": paths}).paths.iter_lines()
 
 
 def parse_date(config: Mapping[str, Any]) -> str | None:
@@ -195,7 +198,7 @@ def parse_date(config: Mapping[str, Any]) -> str | None:
     try:
         return datetime.fromtimestamp(seconds, UTC).date().isoformat()
     except (ValueError, OverflowError, OSError):
-        raise UnreadableList(f"'lastUpdated' is {seconds}, which is not a time in seconds") from None
+        raise InvalidPhishingList(f"'lastUpdated' is {seconds}, which is not a time in seconds") from None
 
 
 def content_digest(header: SnapshotHeader, lines: Collection[str]) -> str:
@@ -203,8 +206,8 @@ def content_digest(header: SnapshotHeader, lines: Collection[str]) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def iter_lines(rules: Rules) -> Iterator[str]:
+def iter_lines(rules: PhishingRules) -> Iterator[str]:
     yield from rules.fuzzylist
     yield from rules.allowlist
     yield from rules.blocklist
-    yield from rules.paths.lines()
+    yield from rules.paths.iter_lines()

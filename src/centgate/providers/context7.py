@@ -9,7 +9,7 @@ from typing import Any, cast
 from centgate import tokens
 from centgate.errors import NoData, ProviderError
 from centgate.facts.hits import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH, parse_line, parse_rows, parse_url
-from centgate.facts.libraries import Documented, Snippet
+from centgate.facts.libraries import DocSnippet, DocumentedLibrary
 from centgate.provider import MEGABYTE, Provider, ProviderInfo, instrumented
 from centgate.readings import as_amount, as_count, as_list, get_path
 from centgate.readings import as_clean_name as clean_name
@@ -56,7 +56,7 @@ class Context7(Provider):
         return self.settings.enabled and (self.settings.key is not None or self.settings.url is not None)
 
     @instrumented
-    async def find_libraries(self, name: str) -> list[Documented]:
+    async def find_libraries(self, name: str) -> list[DocumentedLibrary]:
         """Return at most five libraries that match a name, best first; NoData if nothing matches."""
         query = name.strip()[:MAX_QUERY_LENGTH]
         reply = await self._get("/api/v2/libs/search", {"libraryName": query, "query": query}, accept=(404,))
@@ -70,13 +70,13 @@ class Context7(Provider):
         ready = [row for row in readable if get_path(row, "state") in ("finalized", None)]
         if not ready:
             raise self.no_data(f"no library by the name {quoted} whose documentation is ready")
-        by_id: dict[str, Documented] = {}
+        by_id: dict[str, DocumentedLibrary] = {}
         for library in map(_parse_library, ready):
             by_id.setdefault(library.id, library)
         return [*by_id.values()][:MAX_LIBRARIES]
 
     @instrumented
-    async def query_docs(self, library_id: str, topic: str | None, budget: int) -> list[Snippet]:
+    async def query_docs(self, library_id: str, topic: str | None, budget: int) -> list[DocSnippet]:
         """Return snippets of a library for a topic that fit a token budget together.
 
         The API has no budget, so whole snippets are left out here: code first, the best explanation right
@@ -86,7 +86,7 @@ class Context7(Provider):
         snippets = parse_snippets(body)
         if not snippets:
             raise self.no_data(f"no documentation of {library_id} on that topic")
-        fitting = tokens.fitting(snippets, budget)
+        fitting = tokens.select_fitting(snippets, budget)
         if not fitting:
             raise self.no_data(f"no documentation of {library_id} on that topic within {budget} tokens")
         return fitting
@@ -191,8 +191,8 @@ def _project_name(library_id: str) -> str:
     return project[:1].lstrip("@.") + project[1:].split("@")[0] or project
 
 
-def _parse_library(row: Any) -> Documented:
-    return Documented(
+def _parse_library(row: Any) -> DocumentedLibrary:
+    return DocumentedLibrary(
         id=row["id"],
         title=parse_line(get_path(row, "title"), MAX_TITLE_LENGTH),
         description=parse_line(get_path(row, "description"), MAX_DESCRIPTION_LENGTH),
@@ -202,7 +202,7 @@ def _parse_library(row: Any) -> Documented:
     )
 
 
-def parse_snippets(body: Mapping[str, Any]) -> list[Snippet]:
+def parse_snippets(body: Mapping[str, Any]) -> list[DocSnippet]:
     """Parse all snippets, best first: code, with the best explanation right after the best code.
 
     One of the two lists may be missing. TypeError if both are, or if no snippet can be parsed.
@@ -221,7 +221,7 @@ def _snippet_rows(value: Any) -> list[Any]:
     return [] if value is None else parse_rows(value)[:MAX_SNIPPETS]
 
 
-def _parse_examples(row: Any) -> Iterator[Snippet]:
+def _parse_examples(row: Any) -> Iterator[DocSnippet]:
     """Yield one snippet for each language of an example; the first has the explanation."""
     codes_by_language: dict[str | None, list[str]] = {}
     for each in as_list(get_path(row, "codeList"))[:MAX_SNIPPETS]:
@@ -241,7 +241,7 @@ def _parse_examples(row: Any) -> Iterator[Snippet]:
         yield _build_snippet(title, get_path(row, "codeId"), None, text)
 
 
-def _parse_explanation(row: Any) -> Snippet | None:
+def _parse_explanation(row: Any) -> DocSnippet | None:
     """Parse an explanation; None if it is empty."""
     text = _parse_text(get_path(row, "content"))
     return (
@@ -255,9 +255,9 @@ def _parse_explanation(row: Any) -> Snippet | None:
 
 def _build_snippet(
     title: str | None, source: Any, code: str | None, text: str | None, language: str | None = None
-) -> Snippet:
+) -> DocSnippet:
     token_count = tokens.snippet_tokens(code, text, title)
-    return Snippet(title, parse_url(source), language if code else None, code, text, token_count)
+    return DocSnippet(title, parse_url(source), language if code else None, code, text, token_count)
 
 
 def _parse_text(value: Any) -> str | None:

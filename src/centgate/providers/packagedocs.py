@@ -19,19 +19,19 @@ from centgate.errors import (
     ProviderRateLimited,
     ProviderTimeout,
 )
-from centgate.facts.libraries import Documented, Snippet
+from centgate.facts.libraries import DocSnippet, DocumentedLibrary
 from centgate.libdocs import index, npm, pypi
-from centgate.libdocs.aliases import Candidate, candidates
+from centgate.libdocs.aliases import PackageCandidate, find_candidates
 from centgate.libdocs.archives import BadArchive
-from centgate.libdocs.builds import build
-from centgate.libdocs.identifiers import Wanted, read_id
-from centgate.libdocs.near import near
+from centgate.libdocs.builds import build_index
+from centgate.libdocs.identifiers import LibraryReference, parse_library_id
+from centgate.libdocs.near import suggest_similar
 from centgate.libdocs.packages import Package
-from centgate.libdocs.parcels import parcels
-from centgate.libdocs.publications import Publications
-from centgate.libdocs.registries import LARGEST_ARCHIVE
-from centgate.libdocs.resolved import title_of, told
-from centgate.libdocs.shelves import Busy, Shelves, Title
+from centgate.libdocs.parcels import download_archives
+from centgate.libdocs.publications import RegistryClient
+from centgate.libdocs.registries import MAX_ARCHIVE_BYTES
+from centgate.libdocs.resolved import describe_candidates, index_key
+from centgate.libdocs.shelves import IndexKey, IndexStore, TooManyBuilds
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.sandbox import TaskFailed
 from centgate.text import clean_line
@@ -48,7 +48,7 @@ BUILD_SECONDS = 40
 """Seconds for parsing archives; the largest accepted ones take 10 on an idle machine."""
 INDEX_SECONDS = 90
 """Seconds for downloading, queueing and parsing together."""
-UNREADABLE_ARCHIVES = f"it has no archive of a known form that is at most {LARGEST_ARCHIVE >> 20} MB"
+UNREADABLE_ARCHIVES = f"it has no archive of a known form that is at most {MAX_ARCHIVE_BYTES >> 20} MB"
 ID_HINT = "libdocs-resolve-library gives the ids, such as /pypi/httpx and /npm/@tanstack~react-query"
 DEADLINE_MARGIN = 0.3
 """Seconds before the deadline of a call at which it reports that the index is still being built."""
@@ -66,26 +66,26 @@ class PackageDocs(Provider):
         "packagedocs",
         "Built-in package documentation",
         docs_url="https://packaging.python.org/en/latest/specifications/simple-repository-api/",
-        part_urls=(("pypi", pypi.ADDRESS), ("npm", npm.ADDRESS)),
+        part_urls=(("pypi", pypi.BASE_URL), ("npm", npm.BASE_URL)),
         terms="The registries are free for fair use; what is in a package is under its own licence.",
         timeout=20,
-        max_bytes=LARGEST_ARCHIVE,
+        max_bytes=MAX_ARCHIVE_BYTES,
     )
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        self._registries = Publications(
-            pypi.Pypi(
+        self._registries = RegistryClient(
+            pypi.PypiRegistry(
                 self.open_upstream(resources, settings, "PyPI"),
                 settings.provider_settings("packagedocs_pypi").url,
             ),
-            npm.Npm(
+            npm.NpmRegistry(
                 self.open_upstream(resources, settings, "npm"),
                 settings.provider_settings("packagedocs_npm").url,
             ),
         )
-        self._refusals = TTLCache[Title, CentgateError](MAX_REFUSALS, REFUSAL_TTL)
-        self._indexes = Shelves(settings.packagedocs_folder)
+        self._refusals = TTLCache[IndexKey, CentgateError](MAX_REFUSALS, REFUSAL_TTL)
+        self._indexes = IndexStore(settings.packagedocs_folder)
 
     def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
         """Return the registries that can have the requested packages; all of them while all are up."""
@@ -93,8 +93,8 @@ class PackageDocs(Provider):
         if not any(upstream.breaker.is_open for upstream in all_upstreams):
             return all_upstreams
         library_id = options.get("libraryId")
-        library = read_id(str(library_id)) if library_id is not None else None
-        packages = library.packages if library else candidates(str(options.get("libraryName", "")))
+        library = parse_library_id(str(library_id)) if library_id is not None else None
+        packages = library.packages if library else find_candidates(str(options.get("libraryName", "")))
         upstreams = self._registries.upstreams_of(packages)
         if not all(upstream.breaker.is_open for upstream in upstreams):
             return upstreams
@@ -105,26 +105,26 @@ class PackageDocs(Provider):
         return () if is_indexed else upstreams
 
     @instrumented
-    async def find_libraries(self, name: str) -> list[Documented]:
+    async def find_libraries(self, name: str) -> list[DocumentedLibrary]:
         """Return at most five packages that match a name, best first; NoData if nothing matches."""
-        found = await self._find_packages(candidates(name))
+        found = await self._find_packages(find_candidates(name))
         if not found:
             indexed = await asyncio.to_thread(self._indexes.libraries)
-            found = await self._find_packages(near(name, indexed))
+            found = await self._find_packages(suggest_similar(name, indexed))
             if found:
                 self.trace.add_warning(f"no library is called {clean_line(name)!r}; these have similar names")
         if not found:
             raise self.no_data(f"no library called {clean_line(name)!r}")
-        return await asyncio.to_thread(told, found, self._indexes)
+        return await asyncio.to_thread(describe_candidates, found, self._indexes)
 
     @instrumented
-    async def query_docs(self, library_id: str, topic: str | None, budget: int) -> list[Snippet]:
+    async def query_docs(self, library_id: str, topic: str | None, budget: int) -> list[DocSnippet]:
         """Return the snippets for a topic, best first, of at most `budget` tokens together.
 
         Raises NoData for an unknown library or version, or one without documentation, and ProviderTimeout
         while the index is being built for the first time, which continues in the background.
         """
-        library = read_id(library_id)
+        library = parse_library_id(library_id)
         if library is None:
             raise self.no_data(f"no library {clean_line(library_id)!r}; {ID_HINT}")
         title, package = await self._resolve_release(library, library_id)
@@ -135,9 +135,11 @@ class PackageDocs(Provider):
             file = await self._await_index(title, package)
         return await self._search_index(title, file, topic, budget)
 
-    async def _find_packages(self, requested: Sequence[Candidate]) -> list[tuple[Candidate, Package]]:
+    async def _find_packages(
+        self, requested: Sequence[PackageCandidate]
+    ) -> list[tuple[PackageCandidate, Package]]:
         """Return the packages that exist; warn of a failed registry if others respond."""
-        found, failures = await self._registries.all_of(requested)
+        found, failures = await self._registries.find_existing(requested)
         if failures and not found:
             raise failures[0].copy_for_caller()
         for failure in failures:
@@ -145,7 +147,9 @@ class PackageDocs(Provider):
             self.trace.is_provisional = True
         return found
 
-    async def _resolve_release(self, library: Wanted, library_id: str) -> tuple[Title, Package | None]:
+    async def _resolve_release(
+        self, library: LibraryReference, library_id: str
+    ) -> tuple[IndexKey, Package | None]:
         """Resolve the release to read; the package is None if only an index is available."""
         indexed = self._find_index(library)
         if indexed and library.version:
@@ -166,22 +170,22 @@ class PackageDocs(Provider):
             )
             self.trace.is_provisional = True
             return indexed, None
-        return title_of(package), package
+        return index_key(package), package
 
-    def _find_index(self, library: Wanted) -> Title | None:
+    def _find_index(self, library: LibraryReference) -> IndexKey | None:
         """Return the stored index of the requested version, or of the newest stored one."""
         for each in library.packages if library.repository is None else ():
             for version in self._indexes.versions(each.registry, each.name):
                 if library.version in (None, version):
-                    return Title(each.registry, each.name, version)
+                    return IndexKey(each.registry, each.name, version)
         return None
 
-    async def _fetch_release(self, library: Wanted, library_id: str) -> Package:
+    async def _fetch_release(self, library: LibraryReference, library_id: str) -> Package:
         """Fetch the requested release from its registry."""
         newest = await self._newest_release(library, library_id)
         if library.version in (None, newest.version):
             return newest
-        package = await self._registries.release(newest, library.version)
+        package = await self._registries.fetch_release(newest, library.version)
         if package is None:
             raise self.no_data(
                 f"no version {library.version} of {newest.id}: the newest is {newest.version}, which is the "
@@ -189,10 +193,10 @@ class PackageDocs(Provider):
             )
         return package
 
-    async def _newest_release(self, library: Wanted, library_id: str) -> Package:
+    async def _newest_release(self, library: LibraryReference, library_id: str) -> Package:
         """Fetch the newest release of the package that an id denotes."""
         if library.repository is None:
-            package = await self._registries.newest(library.packages[0])
+            package = await self._registries.fetch_latest(library.packages[0])
             if package is None:
                 raise self.no_data(
                     f"no library {library_id}{await self._suggestion(library.packages[0].name)}"
@@ -207,17 +211,17 @@ class PackageDocs(Provider):
 
     async def _suggestion(self, name: str) -> str:
         """Return a hint for an unknown library."""
-        likely = near(name, await asyncio.to_thread(self._indexes.libraries))
+        likely = suggest_similar(name, await asyncio.to_thread(self._indexes.libraries))
         ids = " or ".join(dict.fromkeys(each.id for each in likely))
         return f"; did you mean {ids}?" if ids else f"; {ID_HINT}"
 
-    async def _await_index(self, title: Title, package: Package) -> Path:
+    async def _await_index(self, title: IndexKey, package: Package) -> Path:
         """Wait for the index to be built; building continues after the timeout of this call."""
         if refusal := self._refusals.get(title):
             raise refusal.copy_for_caller()
         try:
-            task = self._indexes.making(title, partial(self._build_index, title, package))
-        except Busy:
+            task = self._indexes.start_build(title, partial(self._build_index, title, package))
+        except TooManyBuilds:
             raise ProviderRateLimited(
                 self.info.name,
                 f"{self.info.label} is already reading the maximum number of libraries",
@@ -238,7 +242,7 @@ class PackageDocs(Provider):
         except (OSError, sqlite3.Error) as error:
             raise self.invalid_response(f"cannot store its indexes: {type(error).__name__}") from error
 
-    async def _build_index(self, title: Title, package: Package, file: Path) -> None:
+    async def _build_index(self, title: IndexKey, package: Package, file: Path) -> None:
         """Build the index of a release: from its source archive, or else from the installable one."""
         try:
             async with asyncio.timeout(INDEX_SECONDS):
@@ -263,24 +267,26 @@ class PackageDocs(Provider):
         unreadable = not package.archives
         for archive in package.archives or (None,):
             try:
-                async with parcels(package, archive, self._registries, file) as archive_files:
+                async with download_archives(package, archive, self._registries, file) as archive_files:
                     metadata = origin | {"incomplete": UNREADABLE_ARCHIVES} if unreadable else origin
                     run = self.resources.index_builder.run_task
                     outcome = await run(
-                        BUILD_SECONDS, build, str(file), archive_files, metadata, package.readme
+                        BUILD_SECONDS, build_index, str(file), archive_files, metadata, package.readme
                     )
             except AnswerTooLong:
                 unreadable = True
                 continue
-            if outcome.pieces:
+            if outcome.chunks:
                 return
         if unreadable:
             raise self.invalid_response(f"cannot read {package.id} {package.version}: {UNREADABLE_ARCHIVES}")
         raise self.no_data(f"no documentation in {package.id} {package.version}")
 
-    async def _search_index(self, title: Title, file: Path, topic: str | None, budget: int) -> list[Snippet]:
+    async def _search_index(
+        self, title: IndexKey, file: Path, topic: str | None, budget: int
+    ) -> list[DocSnippet]:
         try:
-            about = await asyncio.to_thread(index.about, file)
+            about = await asyncio.to_thread(index.read_metadata, file)
             snippets = await asyncio.to_thread(index.search, file, topic, budget)
             if not snippets and topic:
                 self.trace.add_warning(

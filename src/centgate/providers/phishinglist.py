@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from centgate.phishing.address import WebAddress
-from centgate.phishing.detector import Detector, Verdict
-from centgate.phishing.snapshot import load, shipped
+from centgate.phishing.detector import PhishingDetector, PhishingVerdict
+from centgate.phishing.snapshot import load_shipped, load_snapshot
 from centgate.provider import Provider, ProviderInfo
 from centgate.settings import Settings
 
@@ -31,11 +31,11 @@ class PhishingList(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        snapshot = load(settings.phishing_list) if settings.phishing_list else shipped()
+        snapshot = load_snapshot(settings.phishing_list) if settings.phishing_list else load_shipped()
         self._header = snapshot.header
-        self._detector = Detector(snapshot.rules)
+        self._detector = PhishingDetector(snapshot.rules)
 
-    def check_address(self, address: WebAddress) -> Verdict:
+    def check_address(self, address: WebAddress) -> PhishingVerdict:
         """Check an address against the list; warn of an old list and of lookalike characters."""
         self.record_status(
             "ok", list=self._header.source, version=self._header.version, date=self._header.date
@@ -46,7 +46,7 @@ class PhishingList(Provider):
                 f"the phishing list {age_text}; newer phishing sites are missing, "
                 "so `unknown` is weak evidence"
             )
-        if imitated := self._detector.homograph(address):
+        if imitated := self._detector.find_homograph(address):
             self.trace.add_warning(
                 f"{address.unicode_domain} ({address.domain}) contains lookalike characters "
                 f"that imitate {imitated}"

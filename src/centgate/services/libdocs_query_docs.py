@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from centgate.facts.libraries import Snippet
+from centgate.facts.libraries import DocSnippet
 from centgate.provider import Leg
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
@@ -93,7 +93,7 @@ async def libdocs_query_docs(
     return Docs(docs=[_build_doc(snippet) for snippet in snippets])
 
 
-def _build_doc(snippet: Snippet) -> Doc:
+def _build_doc(snippet: DocSnippet) -> Doc:
     return Doc(
         title=snippet.title,
         source_url=snippet.source_url,

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from centgate.facts.libraries import Documented
+from centgate.facts.libraries import DocumentedLibrary
 from centgate.provider import Leg
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
@@ -91,7 +91,7 @@ async def libdocs_resolve_library(
     return Libraries(libraries=[_build_library(each) for each in libraries[:MAX_LIBRARIES]])
 
 
-def _build_library(library: Documented) -> Library:
+def _build_library(library: DocumentedLibrary) -> Library:
     return Library(
         id=library.id,
         title=library.title,

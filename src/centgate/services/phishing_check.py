@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from centgate.errors import Issue
-from centgate.phishing.address import UnreadableAddress, read_address
+from centgate.phishing.address import InvalidAddress, parse_address
 from centgate.provider import Primary
 from centgate.providers.phishinglist import PhishingList
 from centgate.schema import Data, Request
@@ -31,8 +31,8 @@ class PhishingCheckRequest(Request):
         url = body.get("url")
         if isinstance(url, str) and 3 <= len(url) <= 2000:
             try:
-                read_address(url)
-            except UnreadableAddress as error:
+                parse_address(url)
+            except InvalidAddress as error:
                 yield Issue("url", str(error))
 
 
@@ -74,7 +74,7 @@ async def phishing_check(request: PhishingCheckRequest, phishinglist: Primary[Ph
     Uses a public phishing list mirrored in the server: allowlist, blocklist with subdomains, paths and IPFS
     content identifiers, and near-misses of protected names. No remote lookups.
     """
-    verdict = phishinglist.check_address(read_address(request.url))
+    verdict = phishinglist.check_address(parse_address(request.url))
     return PhishingCheck(
         domain=verdict.domain,
         status=verdict.status,

@@ -17,7 +17,7 @@ from typing import Literal
 
 from centgate.facts.known_tokens import NATIVE_COIN_ADDRESSES, find_known_token
 from centgate.facts.wallets import Holding, Price, Token, Transfer, to_whole_units, usd_value
-from centgate.phishing.homograph import LATIN, skeleton
+from centgate.phishing.homograph import LATIN_TABLE, skeleton
 from centgate.text import clean_line, has_invisible
 
 SuspicionId = Literal[
@@ -174,7 +174,7 @@ def _has_unusual(text: str) -> bool:
 def _has_mixed_alphabets(text: str) -> bool:
     """True if Cyrillic or Greek letters that look like Latin ones are mixed with Latin ones."""
     foreign = (
-        ord(letter.casefold()[:1]) in LATIN or ord(letter) in _CAPITALS
+        ord(letter.casefold()[:1]) in LATIN_TABLE or ord(letter) in _CAPITALS
         for letter in text
         if "\u0370" <= letter <= "\u052f" and letter not in _NOTATION
     )
