@@ -116,7 +116,7 @@ async def open_page_resources(readers: Sandbox, settings: Settings) -> AsyncGene
     """Open the resources of a deployment, with `readers` as the sandbox that parses pages."""
     async with open_resources(settings) as own:
         robots = Robots(own.fetcher, readers, user_agent(settings))
-        yield replace(own, readers=readers, robots=robots)
+        yield replace(own, page_parsers=readers, robots=robots)
 
 
 @asynccontextmanager

@@ -45,9 +45,9 @@ class Notes(MemoryCache):
         super().__init__()
         self.seconds: list[float] = []
 
-    async def put(self, key: str, content: bytes, seconds: float) -> None:
-        self.seconds.append(seconds)
-        await super().put(key, content, seconds)
+    async def put(self, key: str, content: bytes, ttl_seconds: float) -> None:
+        self.seconds.append(ttl_seconds)
+        await super().put(key, content, ttl_seconds)
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ async def test_an_answer_that_lacks_a_source_is_kept_for_a_moment_only(status: s
 async def test_an_answer_to_which_more_will_be_known_is_kept_for_a_moment_only() -> None:
     cache = Notes()
 
-    await ResponseCache(cache).get_or_compute("k", FRESH, Work(replace(answered(), provisional=True)))
+    await ResponseCache(cache).get_or_compute("k", FRESH, Work(replace(answered(), is_provisional=True)))
 
     assert cache.seconds == [MAX_DEGRADED_TTL]
 

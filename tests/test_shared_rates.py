@@ -44,7 +44,7 @@ def server() -> Generator[Redis]:
 async def shared(redis: Redis) -> AsyncGenerator[list[SharedRedis]]:
     """What two servers have of a Redis."""
     async with AsyncExitStack() as stack:
-        servers = [await stack.enter_async_context(open_redis(redis.url, patience=30)) for _ in range(2)]
+        servers = [await stack.enter_async_context(open_redis(redis.url, timeout=30)) for _ in range(2)]
         await usable(servers)
         yield servers
 

@@ -261,7 +261,7 @@ def test_breaker_that_opens_tells_how_long_to_wait() -> None:
 def test_breaker_whose_pause_is_over_stays_open_until_a_call_succeeds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(CircuitBreaker, "PAUSE", 0.0)
+    monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 0.0)
     breaker = opened()
 
     due = breaker.is_open, breaker.seconds_until_trial
@@ -272,7 +272,7 @@ def test_breaker_whose_pause_is_over_stays_open_until_a_call_succeeds(
 
 
 def test_trial_is_reserved_once_and_begins_in_spite_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CircuitBreaker, "PAUSE", 0.0)
+    monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 0.0)
     breaker = opened()
     breaker.PAUSE_SECONDS = 60
     breaker.reserve_trial()

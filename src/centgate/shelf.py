@@ -61,7 +61,7 @@ class StaleWhileRevalidate(Generic[T]):
             return await self._fetch_first()
         if self.clock() - self._failed_at >= RETRY_SECONDS:
             await asyncio.wait({self._start_fetch()}, timeout=max_wait)
-        return self._entry if self._entry and self._entry is not entry else replace(entry, stale=True)
+        return self._entry if self._entry and self._entry is not entry else replace(entry, is_stale=True)
 
     async def _fetch_first(self) -> CacheEntry[T]:
         try:

@@ -291,7 +291,7 @@ async def test_new_payment_while_all_sources_are_down_is_not_settled(
     buyer: Buyer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(CircuitBreaker, "PAUSE", 60.0)
+    monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 60.0)
     upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
     for _ in range(3 * CircuitBreaker.FAILURE_LIMIT):
         send_paid(unlisted, POOL_PATH, PAIR)

@@ -76,7 +76,7 @@ def noted(monkeypatch: pytest.MonkeyPatch, *replies: UpstreamResponse) -> Noted:
     def way_out(*_given: object, **_more: object) -> Noted:
         return way
 
-    monkeypatch.setattr(Blockscout, "way_out", way_out)
+    monkeypatch.setattr(Blockscout, "open_upstream", way_out)
     return way
 
 

@@ -34,7 +34,7 @@ CAKE = "0x0e09fabb73bd3ade0a17ecc321fd13a19e81ce82"
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GoPlus, "PAUSE", 0.0)
+    monkeypatch.setattr(GoPlus, "RETRY_PAUSE", 0.0)
 
 
 def saying(code: Any = 1, result: Any = None, **more: Any) -> dict[str, Any]:
@@ -288,7 +288,7 @@ async def test_too_often_twice_is_a_rate_limit(upstreams: FakeUpstreams, tmp_pat
 async def test_without_time_for_a_pause_it_is_asked_once(
     upstreams: FakeUpstreams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(GoPlus, "PAUSE", 9.0)
+    monkeypatch.setattr(GoPlus, "RETRY_PAUSE", 9.0)
     upstreams.set_response("goplus", PATH, TOO_OFTEN)
 
     with pytest.raises(ProviderRateLimited):

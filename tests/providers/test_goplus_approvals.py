@@ -26,7 +26,7 @@ PATH = "/api/v2/token_approval_security/56"
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch):
     """Retry without a pause."""
-    monkeypatch.setattr(GoPlus, "PAUSE", 0.0)
+    monkeypatch.setattr(GoPlus, "RETRY_PAUSE", 0.0)
 
 
 def entry(**fields: Any) -> dict[str, Any]:

@@ -62,7 +62,7 @@ Body = dict[str, Any]
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch):
     """A question that is asked twice is so at once."""
-    monkeypatch.setattr(GoPlus, "PAUSE", 0.0)
+    monkeypatch.setattr(GoPlus, "RETRY_PAUSE", 0.0)
 
 
 @dataclass

@@ -46,7 +46,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    monkeypatch.setattr(CircuitBreaker, "PAUSE", 60.0)  # no trial is due before the test says so
+    monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 60.0)  # no trial is due before the test says so
     clock = Clock()
     monkeypatch.setattr("centgate.upstream.time", clock)
     return clock

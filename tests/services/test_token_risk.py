@@ -41,7 +41,7 @@ Body = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GoPlus, "PAUSE", 0.0)
+    monkeypatch.setattr(GoPlus, "RETRY_PAUSE", 0.0)
 
 
 @pytest.fixture

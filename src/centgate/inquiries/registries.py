@@ -163,7 +163,7 @@ class SourceRegistries:
         if not isinstance(account, ExplorerAccount):
             return sources
         creations = [each for each in (sources.creation, account.creation) if each]
-        return replace(sources, account=account, created=_merge_creations(creations))
+        return replace(sources, account=account, creation=_merge_creations(creations))
 
     async def _fetch_creation(self, address: str) -> ContractCreation | None:
         """Fetch the creation, for which only Etherscan has a separate call."""
@@ -175,7 +175,7 @@ class SourceRegistries:
 
 def _with_time(sources: ContractSources, moment: datetime | None) -> ContractSources:
     """Set the time of creation."""
-    return replace(sources, created=replace(sources.creation, at=moment)) if sources.creation else sources
+    return replace(sources, creation=replace(sources.creation, at=moment)) if sources.creation else sources
 
 
 def _merge_creations(creations: Sequence[ContractCreation]) -> ContractCreation | None:
@@ -198,12 +198,12 @@ async def read_chain_state(
     clock = asyncio.get_running_loop()
     start = clock.time()
     for _ in range(MAX_READ_ROUNDS):
-        next_reads = next_reads(state)
-        if not next_reads:
+        reads = next_reads(state)
+        if not reads:
             break
         if clock.time() - start > rpc.remaining_seconds:
             return state, rpc.invalid_response("is too slow: not all of the contract was read")
-        if failure := await _read_chain(rpc, chain_id, state, next_reads):
+        if failure := await _read_chain(rpc, chain_id, state, reads):
             return state, failure
     return state, None
 

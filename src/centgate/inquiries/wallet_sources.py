@@ -127,7 +127,7 @@ class WalletSources:
                 replace(each, token=each.token.fill_missing(metadata.get(each.token.address)))
                 for each in holdings
             ],
-            movements=[_with_metadata(each, metadata) for each in snapshot.transfers],
+            transfers=[_with_metadata(each, metadata) for each in snapshot.transfers],
         )
         self._warn_unnamed(complete)
         return complete
