@@ -955,7 +955,7 @@ async def test_a_node_that_failed_is_asked_after_the_others_for_a_while(
 async def test_a_node_that_failed_is_asked_first_again_when_it_has_rested(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("centgate.jsonrpc.nodes.REST", 0)
+    monkeypatch.setattr("centgate.jsonrpc.nodes.FAILURE_COOLDOWN", 0)
     first, second = start_proxy(upstreams, "first", node), start_proxy(upstreams, "second", node)
     upstreams.faults["first"] = "500"
 

@@ -428,7 +428,7 @@ def test_listed_approvals_that_are_all_revoked_do_not_mean_that_there_are_none(s
 def test_an_empty_list_that_may_be_incomplete_is_not_kept_for_long(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(answers, "DEGRADED_SECONDS", 0.0)
+    monkeypatch.setattr(answers, "MAX_DEGRADED_TTL", 0.0)
     client, question = shop.open(), {"chainId": 1, "walletAddress": WALLET}
     shop.lists()
     send_paid(client, PATH, question)
@@ -782,7 +782,7 @@ def test_nfts_and_what_is_no_approval_of_the_wallet_are_left_out(shop: Shop):
 
 
 def test_only_the_newest_blocks_are_dated(shop: Shop, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(allowances, "DATED_BLOCKS", 2)
+    monkeypatch.setattr(allowances, "MAX_TIMED_BLOCKS", 2)
     spenders = [f"0x{number:040x}" for number in range(900, 904)]
     shop.upstreams.faults["goplus"] = "500"
     shop.node.logs = [event(shop.node.head - 9 + at, 7, spender=each) for at, each in enumerate(spenders)]

@@ -284,7 +284,7 @@ def test_without_a_key_the_other_leg_leads(case: Case, deploy: Deploy, upstreams
 def test_when_the_lead_fails_the_other_leg_answers_and_it_is_said(
     case: Case, deploy: Deploy, upstreams: FakeUpstreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "DEGRADED_SECONDS", 0.0)  # so that the lead is asked each time
+    monkeypatch.setattr(answers, "MAX_DEGRADED_TTL", 0.0)  # so that the lead is asked each time
     client = deploy(case.lead)
 
     for fault in LEFT_TO_THE_OTHER:

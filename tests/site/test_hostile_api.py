@@ -358,7 +358,7 @@ def test_what_a_page_can_do_without_is_left_out(bodies: Bodies, how: str) -> Non
 
 
 def test_an_api_that_drips_is_left(bodies: Bodies, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "SECONDS", 0.2)
+    monkeypatch.setattr(catalog, "REQUEST_TIMEOUT", 0.2)
     enough = threading.Event()
 
     class Dripping(_Handler):

@@ -294,7 +294,7 @@ def test_a_failure_of_its_own_is_an_apology(shop: ServedSite, monkeypatch: pytes
     def broken(*_given: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("centgate.faces.site.serving.headers_of", broken)
+    monkeypatch.setattr("centgate.faces.site.serving.response_headers", broken)
     response = client.get("/", headers={"Accept": "text/html"})
 
     assert response.status_code == 500
