@@ -57,8 +57,8 @@ def test_pairs_are_read_as_the_schema_says(case: str) -> None:
         ("whole=maybe", "whole: 'maybe' is not true or false; expected: true or false"),
         ("kind=new", "kind: 'new' is not known (did you mean news?); expected: one of news, research paper"),
         ("words=a,b,c,d", "words: 4 values given; expected: a list, at most 3 values"),
-        ("words=[1", "words: this is no JSON list: "),
-        ("urls=ftp://a.org", "urls: 'ftp://a.org' has another form; expected: a list"),
+        ("words=[1", "words: this is not a JSON list: "),
+        ("urls=ftp://a.org", "urls: 'ftp://a.org' does not match the pattern; expected: a list"),
     ],
 )
 def test_what_does_not_fit_is_told_with_the_bounds(pair: str, told: str) -> None:

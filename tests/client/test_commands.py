@@ -188,13 +188,13 @@ def test_the_input_can_be_given_as_json(shell: Shell, body: str) -> None:
 
 WRONG: dict[str, tuple[list[str], list[str]]] = {
     "slug": (["phishing-chek", KNOWN], ["did you mean phishing-check?"]),
-    "key": (["phishing-check", "ulr=x.org"], ["there is no 'ulr' here (did you mean url?)"]),
+    "key": (["phishing-check", "ulr=x.org"], ["unknown key 'ulr' (did you mean url?)"]),
     "no pair": (["phishing-check", "x.org"], ["'x.org' is not key=value; the keys are url"]),
     "too short": (["phishing-check", "url=x"], ["url: 'x' is outside the limits", "3 to 2000 characters"]),
-    "missing": (["phishing-check"], ["url is needed: A URL or a bare domain"]),
+    "missing": (["phishing-check"], ["url is required: A URL or a bare domain"]),
     "word": (["token-risk", "chain=bas"], ["'bas' is not known (did you mean base?)", "arbitrum, base"]),
     "integer": (["crawler-search", "query=cats", "limit=many"], ["'many' is not a whole number", "1 to 10"]),
-    "twice": (["phishing-check", KNOWN, KNOWN], ["url: given 2 times, and is one value"]),
+    "twice": (["phishing-check", KNOWN, KNOWN], ["url: given 2 times, but it takes one value"]),
     "not JSON": (["phishing-check", "--body", "{"], ["the body is not JSON"]),
     "deep JSON": (["phishing-check", "--body", "[" * 50_000], ["the body is not JSON"]),
     "no object": (["phishing-check", "--body", "[1]"], ["the body is not a JSON object"]),
@@ -502,7 +502,7 @@ def test_a_key_is_never_written_over(poor: Shell) -> None:
     done = poor("wallet", "new")
 
     assert done.returncode == 4
-    assert "never written over" in sentences(done)[0]
+    assert "never overwritten" in sentences(done)[0]
     assert (poor.home / "config" / "centgate" / "wallet").read_text() == key
 
 
@@ -528,8 +528,8 @@ def test_a_wallets_balance_is_read_from_a_node(on_chain: Shell, devchain: DevCha
     [
         ((200, {"result": 5}), "does not respond like an Ethereum node"),
         ((200, b"<html>"), "does not respond like an Ethereum node"),
-        ((404, b""), "answers 404"),
-        ((200, {"result": "0x7"}), "knows no USDC"),
+        ((404, b""), "returned 404"),
+        ((200, {"result": "0x7"}), "has no USDC"),
         ((200, {"result": "0x" + "7" * 2_000_000}), "does not respond like an Ethereum node"),
         ((200, b" " * 9_000_000), "more than 8 MB"),
     ],

@@ -419,7 +419,7 @@ async def test_unused_is_not_believed_of_a_payment_that_may_have_been_taken(
     )
     hostile.paid = [taking(PlannedResponse(500, b"")), changed]
 
-    with pytest.raises(Unresolved, match="may have taken") as error:
+    with pytest.raises(Unresolved, match="may have accepted") as error:
         await shop(hostile.url).call(SLUG, {})
 
     assert error.value.money == "unknown"

@@ -71,7 +71,7 @@ def last_state(path: Path) -> LedgerRecord:
 async def test_a_second_client_finds_the_cap_spent(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {"n": 1})
 
-    with pytest.raises(CapExceeded, match=r"\$0.01 of the cap of \$0.01"):
+    with pytest.raises(CapExceeded, match=r"\$0.01 of \$0.01 is already committed"):
         await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {"n": 2})
 
     assert len(set(hostile.payments)) == 1

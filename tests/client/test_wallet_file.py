@@ -74,7 +74,7 @@ def test_each_new_wallet_is_another(tmp_path: Path) -> None:
 
 
 def test_a_key_is_never_written_over(file: Path) -> None:
-    with pytest.raises(WalletUnreadable, match="never written over"):
+    with pytest.raises(WalletUnreadable, match="never overwritten"):
         Wallet.new(file)
 
     assert Wallet.from_file(file).address == ADDRESS
@@ -83,7 +83,7 @@ def test_a_key_is_never_written_over(file: Path) -> None:
 def test_a_link_without_an_end_is_not_followed_to_write_a_key(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
 
-    with pytest.raises(WalletUnreadable, match="there already"):
+    with pytest.raises(WalletUnreadable, match="already exists"):
         Wallet.new(tmp_path / "link")
 
     assert not (tmp_path / "nowhere").exists()

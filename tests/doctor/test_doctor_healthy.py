@@ -152,7 +152,7 @@ def test_a_warning_is_no_failure_and_the_table_says_how_to_mend_it(tmp_path: Pat
 
     assert done.returncode == 0
     assert "CENTGATE_PAYTO: unknown setting" in done.stdout
-    assert "-> see `centgate settings`" in done.stdout
+    assert "-> `centgate settings`" in done.stdout
     assert "1 warning" in done.stdout
 
 

@@ -55,12 +55,12 @@ async def test_an_address_with_its_checksum_is_right(monkeypatch: pytest.MonkeyP
     ("address", "why"),
     [
         (None, "not set"),
-        ("0x000000000000000000000000000000000000dEaD", "nobody's"),
-        ("0x0000000000000000000000000000000000000004", "nobody's"),
+        ("0x000000000000000000000000000000000000dEaD", "has no owner"),
+        ("0x0000000000000000000000000000000000000004", "has no owner"),
         (BUYER_ACCOUNTS[0].address, "key is public"),
         (FACILITATOR_ACCOUNT.address, "key is public"),
         ("0xcE47ca7E00000000000000000000000000000402", "whose key does not exist"),
-        (USDC["eip155:8453"].address, "the token itself"),
+        (USDC["eip155:8453"].address, "the token contract itself"),
     ],
     ids=["none", "burn", "precompiled", "test key", "test facilitator", "test merchant", "token"],
 )
@@ -138,8 +138,8 @@ async def test_without_a_node_real_money_is_warned_of_and_test_money_is_not(sett
         ([{**KIND, "network": "eip155:1"}], 200, 400, "does not settle on eip155:84532"),
         ([{**KIND, "scheme": "upto"}], 200, 400, "does not settle"),
         ([{**KIND, "x402Version": 1}], 200, 400, "does not settle"),
-        ([KIND], 401, 400, "refuses this deployment"),
-        ([KIND], 200, 403, "refuses this deployment"),
+        ([KIND], 401, 400, "rejects this deployment"),
+        ([KIND], 200, 403, "rejects this deployment"),
         ([KIND], 503, 400, "status 503"),
         (["nonsense"], 200, 400, "not a facilitator's response"),
     ],
@@ -171,8 +171,8 @@ async def test_a_facilitator_that_settles_is_asked_with_the_key(
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"facilitator_url": UNREACHABLE_URL}, "no answer"),
-        ({"network": "eip155:8453", "facilitator_url": None}, "wants a key"),
+        ({"facilitator_url": UNREACHABLE_URL}, "does not respond"),
+        ({"network": "eip155:8453", "facilitator_url": None}, "requires a key"),
         ({"cdp_api_key_id": "id", "cdp_api_key_secret": SecretStr("bm9uZQ==")}, "SECRET"),
     ],
     ids=["address", "no key", "bad key"],
@@ -217,7 +217,7 @@ async def test_a_node_that_gives_few_logs_is_told(chain_settings: Settings, upst
 
     told = await run_check(with_node_proxy(upstreams, chain_settings, change), "node")
 
-    assert (told.status, "500 blocks at a time" in told.what) == ("failed", True), told
+    assert (told.status, "500 blocks per request" in told.what) == ("failed", True), told
 
 
 async def test_an_old_block_where_money_is_real_is_a_failure(

@@ -95,9 +95,9 @@ async def test_the_public_url_of_a_server_that_runs_is_right(served_settings: Se
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"pay_to": BUYER_ACCOUNTS[3].address}, "other terms (payTo)"),
-        ({"payment_window": 300}, "other terms (maxTimeoutSeconds)"),
-        ({"public_url": UNREACHABLE_URL}, "no answer"),
+        ({"pay_to": BUYER_ACCOUNTS[3].address}, "different terms (payTo)"),
+        ({"payment_window": 300}, "different terms (maxTimeoutSeconds)"),
+        ({"public_url": UNREACHABLE_URL}, "does not respond"),
         ({"public_url": "http://facts.example"}, "not https"),
         ({"network": "eip155:8453"}, "their own machine"),
     ],
@@ -114,7 +114,7 @@ async def test_a_public_url_that_leads_elsewhere_is_told(
 @pytest.mark.parametrize(
     ("name", "mangle", "drop", "why"),
     [
-        ("public-url", without("payment-required"), "", "does not come through"),
+        ("public-url", without("payment-required"), "", "is missing"),
         ("public-url", cut, "", "truncated or changed"),
         ("public-url", kept_for_good, "", "status 200"),
         ("proxy", without("access-control-allow-origin"), "", "OPTIONS"),
@@ -173,7 +173,7 @@ async def test_a_database_that_is_migrated_is_right_and_an_empty_one_is_told(
     assert (full[0], HEAD_REVISION in full[1]) == ("ok", True), full
 
 
-@pytest.mark.parametrize(("version", "mend"), [("0001", "centgate migrate"), ("9999", "update")])
+@pytest.mark.parametrize(("version", "mend"), [("0001", "centgate migrate"), ("9999", "upgrade")])
 async def test_another_schema_is_told(settings: Settings, database_url: str, version: str, mend: str) -> None:
     await migrated(database_url)
     change = f"UPDATE alembic_version SET version_num = '{version}'"
@@ -197,7 +197,7 @@ async def test_another_schema_is_told(settings: Settings, database_url: str, ver
             "failed",
             "confirms writes before they are on disk",
         ),
-        ("ALTER DATABASE {} SET default_transaction_read_only = on", "failed", "cannot be written"),
+        ("ALTER DATABASE {} SET default_transaction_read_only = on", "failed", "is not writable"),
     ],
     ids=["not durable", "read only"],
 )
@@ -238,9 +238,9 @@ async def test_an_sqlite_file_that_cannot_be_used_is_told(settings: Settings, tm
     nowhere = await said_of(settings, f"sqlite:///{tmp_path / 'none' / 'journal.db'}")
     absent = await said_of(settings, f"sqlite:///{tmp_path / 'new.db'}")
 
-    assert (torn[0], "cannot be written" in torn[1]) == ("failed", True), torn
+    assert (torn[0], "is not writable" in torn[1]) == ("failed", True), torn
     assert (nowhere[0], "does not exist" in nowhere[1]) == ("failed", True), nowhere
-    assert (absent[0], "will be made" in absent[1]) == ("ok", True), absent
+    assert (absent[0], "will be created" in absent[1]) == ("ok", True), absent
     assert not (tmp_path / "new.db").exists()
 
 
@@ -303,7 +303,7 @@ async def test_a_metrics_port_that_something_else_has_is_told(settings: Settings
                 continue
         told = await taken
 
-    assert (told.status, "something else" in told.what) == ("failed", True), told
+    assert (told.status, "in use by another program" in told.what) == ("failed", True), told
     assert (await run_check(with_changes(settings, metrics_port=port), "metrics")).status == "ok"
 
 
@@ -450,6 +450,6 @@ async def test_a_chains_node_that_is_on_another_chain_is_told(
 async def test_a_provider_that_is_off_or_not_set_up_is_passed_over(settings: Settings) -> None:
     off = with_provider(settings, "goplus", enabled=False)
 
-    assert (await run_check(off, "provider-goplus")).what == "switched off"
+    assert (await run_check(off, "provider-goplus")).what == "disabled"
     told = await run_check(off, "provider-exa")
     assert (told.status, "CENTGATE_EXA_KEY" in (told.mend or "")) == ("skipped", True)

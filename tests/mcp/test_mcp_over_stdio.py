@@ -273,7 +273,7 @@ def test_standard_output_carries_the_protocol_and_nothing_else(
     ("given", "code", "says"),
     [
         ({"API_URL": "http://127.0.0.1:9"}, 1, "http://127.0.0.1:9 cannot be reached"),
-        ({"API_URL": "nowhere"}, 2, "'nowhere' is no address of an API"),
+        ({"API_URL": "nowhere"}, 2, "'nowhere' is not a valid API URL"),
         ({"CAP_TOTAL": "much"}, 2, "CENTGATE_CAP_TOTAL"),
         ({"PAYEE": "0x12"}, 2, "CENTGATE_PAYEE"),
         ({"PAYEE": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA029aa"}, 2, "is mistyped"),

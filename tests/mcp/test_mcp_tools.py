@@ -101,7 +101,7 @@ def test_text_of_strangers_is_called_data(slug: str) -> None:
     [
         ("pool-snapshot", "up to 1 minute old"),
         ("token-risk", "up to 5 minutes old"),
-        ("phishing-check", "when it is asked for"),
+        ("phishing-check", "not cached"),
     ],
 )
 def test_it_says_how_old_an_answer_may_be(slug: str, says: str) -> None:
@@ -114,8 +114,8 @@ def test_it_says_when_a_deployment_has_not_set_it_up() -> None:
 
     entry = ServiceDetail.model_validate(service_details(SERVICES["phishing-check"], settings))
 
-    assert "not set up on this deployment" in (build_tool(entry).description or "")
-    assert "not set up on this deployment" not in (tool_for("phishing-check").description or "")
+    assert "not configured on this deployment" in (build_tool(entry).description or "")
+    assert "not configured on this deployment" not in (tool_for("phishing-check").description or "")
 
 
 @pytest.mark.parametrize("slug", SERVICES)

@@ -173,7 +173,7 @@ def test_a_foreign_page_is_kept_out(guarded: httpx.Client, origin: str) -> None:
     response = post_message(guarded, before("tools/list"), origin=origin)
 
     assert response.status_code == 403
-    assert response.json()["error"]["message"].startswith(f"pages of {origin} may not call")
+    assert response.json()["error"]["message"].startswith(f"origin {origin} is not allowed to call")
     assert response.json()["id"] is None
 
 

@@ -168,7 +168,7 @@ def test_network_without_a_node_is_a_part_that_could_not_be_audited(deployed: Se
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--since", "soon"], "is no time"),
+        (["--since", "soon"], "is not a time"),
         (["--since", "1h", "--until", "2h"], "--since must be before --until"),
         (["--since", "1h", "--from-block", "1"], "not by both"),
         (["--from-block", "2", "--to-block", "1"], "--from-block must not be after"),

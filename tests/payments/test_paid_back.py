@@ -56,7 +56,7 @@ async def test_it_buys_nothing_when_payments_are_good_for_longer_again(
     response = pay(client, encode_header(payload))
 
     assert (response.status_code, payment_note(response)["state"]) == (402, "settled")
-    assert "paid back" in response.json()["error"]["message"]
+    assert "refunded" in response.json()["error"]["message"]
     assert decode_header(response.headers["PAYMENT-REQUIRED"])["error"] == "payment_already_used"
     assert facilitator.asked == 0
 

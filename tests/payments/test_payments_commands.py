@@ -393,7 +393,7 @@ def test_another_schema_is_told_in_a_sentence(tmp_path: Path, version: str, advi
     ("arguments", "code", "sentence"),
     [
         (["list", "--state", "paid"], 2, "--state is one of settling"),
-        (["list", "--since", "soon"], 2, "is no time"),
+        (["list", "--since", "soon"], 2, "is not a time"),
         (["list", "--after", "x"], 2, "--after must be"),
         (["list", "--after", "WzEsMl0"], 2, "--after must be"),
         (["export"], 2, "--format csv"),

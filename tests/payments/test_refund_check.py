@@ -131,7 +131,7 @@ def test_without_an_answering_node_a_refund_is_entered_unchecked_only(
     assert "could not be checked" in unreachable.stderr
     assert "CENTGATE_RPC_84532_URL" in nowhere.stderr
     assert all("--unchecked" in each.stderr for each in (unreachable, nowhere))
-    assert events(url, paid["nonce"])[-1].endswith("It was not looked up on the chain.")
+    assert events(url, paid["nonce"])[-1].endswith("It was not checked on the chain.")
 
 
 def test_refused_payment_that_was_taken_can_be_entered_as_paid_back(

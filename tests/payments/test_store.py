@@ -266,7 +266,7 @@ async def test_a_name_may_hold_what_means_something_in_an_address(tmp_path: Path
 
 
 def test_a_journal_in_memory_is_refused() -> None:
-    with pytest.raises(InvalidDatabaseUrl, match="name a file"):
+    with pytest.raises(InvalidDatabaseUrl, match="use a file"):
         open_store("sqlite:///:memory:")
 
 

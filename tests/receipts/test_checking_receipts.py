@@ -227,12 +227,12 @@ def test_optional_fields_that_are_missing_are_signed_as_empty() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "it is empty: it has to hold the value of PAYMENT-RESPONSE"),
+        ("", "it is empty: it must hold the value of PAYMENT-RESPONSE"),
         ("not base64!", "it is neither the value of PAYMENT-RESPONSE nor JSON"),
         (b"\xff\xfe\x00", "it is neither the value of PAYMENT-RESPONSE nor JSON"),
         ('{"success": ', "it is neither JSON nor a header of base64-encoded JSON"),
-        (b64encode(b"[1]"), "it is no JSON object"),
-        (b64encode(b"null"), "it is no JSON object"),
+        (b64encode(b"[1]"), "it is not a JSON object"),
+        (b64encode(b"null"), "it is not a JSON object"),
         ("[" * 100_000, "it is neither"),
         ('{"a":' * 100_000, "it is neither JSON nor a header"),
         ("x" * 1_100_000, "it is longer than 1024 KiB"),

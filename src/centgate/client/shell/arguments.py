@@ -111,7 +111,7 @@ def describe_limits(schema: Schema) -> str:
         return label
     if maximum is None:
         return f"{label} of {minimum}{unit} or more"
-    return f"{label}, {f'{minimum} to {maximum}' if minimum is not None else f'at maximum {maximum}'}{unit}"
+    return f"{label}, {f'{minimum} to {maximum}' if minimum is not None else f'at most {maximum}'}{unit}"
 
 
 def _to_arguments(value: Any) -> list[str]:
