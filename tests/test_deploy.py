@@ -20,7 +20,7 @@ import typer
 import yaml
 
 from centgate.catalog import all_providers, all_services
-from centgate.cli import app
+from centgate.cli.main import app
 from centgate.faces.api import create_routes
 from centgate.settings import Settings, get_raw_value
 

@@ -1,5 +1,5 @@
 """`python -m centgate`."""
 
-from centgate.cli import main
+from centgate.cli.main import main
 
 main()

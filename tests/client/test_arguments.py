@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.client.shell.arguments import InvalidArguments, format_command, match_key, parse_pairs
+from centgate.cli.buyer.arguments import InvalidArguments, format_command, match_key, parse_pairs
 
 SCHEMA: dict[str, Any] = {
     "properties": {

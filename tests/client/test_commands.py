@@ -32,9 +32,9 @@ from hostile import (
 )
 
 from centgate.catalog import all_services
+from centgate.cli.buyer.arguments import format_command, parse_pairs
+from centgate.cli.buyer.exit_codes import exit_code
 from centgate.client.errors import BuyerError, CapExceeded, Drift, NoData, NotFound, PaymentRefused
-from centgate.client.shell.arguments import format_command, parse_pairs
-from centgate.client.shell.telling import exit_code
 from centgate.devchain.house import DevChain
 from centgate.server import run_in_thread
 from centgate.service import AnyService
@@ -772,9 +772,9 @@ def test_help_loads_neither_the_server_nor_the_client(shell: Shell) -> None:
     ours = {name for name in loaded if name.startswith("centgate")}
     assert ours == {
         "centgate",
-        "centgate.cli",
+        "centgate.cli.main",
         "centgate.client",
-        "centgate.client.shell",
-        "centgate.client.shell.commands",
+        "centgate.cli.buyer",
+        "centgate.cli.buyer.commands",
     }
     assert not {"httpx2", "structlog", "starlette", "sqlalchemy"} & loaded

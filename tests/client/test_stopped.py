@@ -9,10 +9,10 @@ import pytest
 from hostile import PATH, SLUG, HostileApi, PlannedResponse, Reply, error_response
 from shopping import SHORT_TIMEOUTS
 
+from centgate.cli.buyer.call import PendingPurchase, report_interruption
 from centgate.client.errors import BuyerError
 from centgate.client.ledger import Ledger
 from centgate.client.payment import PurchaseOrder, canonical_json
-from centgate.client.shell.calling import PendingPurchase, report_interruption
 from centgate.client.sync import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS

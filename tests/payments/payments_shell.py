@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from typer.testing import CliRunner, Result
 
-from centgate.cli import app
+from centgate.cli.main import app
 
 NO_NODES = {"CENTGATE_RPC_8453_ENABLED": "false", "CENTGATE_RPC_84532_ENABLED": "false"}
 """Settings that disable the public nodes."""

@@ -36,7 +36,7 @@ SKEWED = f"""
 import time
 right = time.time
 time.time = lambda: right() + {2 * DAY}
-from centgate.cli import main
+from centgate.cli.main import main
 main()
 """
 HASH = "0x" + "ab" * 32

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from audits import mine_block, newer_block, record_false_delivery, settle_on_chain, sign_unsubmitted
 from buyer import Buyer
-from doctor.deployments import run_check
+from cli.doctor.doctor_fixtures import run_check
 from entered import insert_rows
 from fronts import start_proxy
 from pasts import PATIENCE, open_journal_store

@@ -23,7 +23,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from typer.testing import CliRunner
 
-from centgate.cli import app
+from centgate.cli.main import app
 from centgate.dev import DEFAULT_PAYEE
 from centgate.payments import migrations
 from centgate.payments.migrations import (

@@ -19,7 +19,7 @@ from entered import NOW, answer_row, insert_rows, payment_row
 from facilitators import StubFacilitator, refuse_with, reply_with
 from payments_shell import run_payments_command
 
-from centgate.payments.columns import DAILY_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS
+from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS
 from centgate.payments.migrations import HEAD_REVISION
 from centgate.settings import Settings
 

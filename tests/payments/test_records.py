@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from entered import NOW, REDEEM_CUTOFF, RETENTION, Row, insert_rows, make_random_rows, payment_row
 
-from centgate.payments.entries import ViewSettings, daily_entry, payment_entry
+from centgate.cli.payments.serializers import ViewSettings, daily_entry, payment_entry
 from centgate.payments.periods import format_age, format_iso, parse_time
 from centgate.payments.records import (
     FILTER_STATES,
@@ -204,7 +204,7 @@ async def test_reading_all_holds_up_no_payment(database_url: str) -> None:
 
 
 def test_an_entry_has_every_column_and_no_secret() -> None:
-    from centgate.payments.columns import DAILY_COLUMNS, PAYMENT_COLUMNS
+    from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS
     from centgate.payments.summaries import DailyTotals, PaymentTotals
 
     line = DailyTotals(

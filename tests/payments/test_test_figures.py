@@ -14,7 +14,7 @@ import pytest
 from entered import TOKENS, insert_rows, payment_row
 from typer.testing import CliRunner
 
-from centgate.cli import app
+from centgate.cli.main import app
 
 DAY = 86_400.0
 MAIN, _, TEST = TOKENS

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from centgate.cli.phishing_list import app
 from centgate.phishing import origin
-from centgate.phishing.commands import app
 from centgate.phishing.entries import DroppedEntry
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.snapshot import (

@@ -16,13 +16,13 @@ import pytest
 from facilitators import build_settings
 from package_registry import PackageRegistry, make_zip, run_package_registry
 
+from centgate.cli.settings_docs import render_env_example, render_markdown
 from centgate.errors import NoData, ProviderError, ProviderRateLimited, ProviderTimeout
 from centgate.libdocs.shelves import MAX_BUILDS
 from centgate.provider import RequestTrace
 from centgate.providers.packagedocs import PackageDocs
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings, Settings, find_unknown_variables
-from centgate.settings_page import render_env_example, render_markdown
 
 PEN = '''"""Pens."""
 

@@ -24,7 +24,7 @@ from signed import (
 )
 from typer.testing import CliRunner, Result
 
-from centgate.cli import app
+from centgate.cli.main import app
 from centgate.receipts.checking import verify_receipt
 
 Verify = Callable[..., Result]

@@ -34,7 +34,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from centgate.catalog import all_providers, all_services
-from centgate.cli import app
+from centgate.cli.main import app
 from centgate.client.settings import BuyerSettings
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.envelope import ERROR_SPECS

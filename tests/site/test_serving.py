@@ -26,8 +26,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from visitors import ServedSite
 
+from centgate.cli.website import parse_api_address
 from centgate.client.catalog import CatalogUnavailable
-from centgate.faces.site.commands import parse_api_address
 from centgate.faces.site.deployment import ApiSnapshot, read_snapshot
 from centgate.faces.site.serving import create_site_app
 from centgate.server import local_url, open_listener, run_in_thread

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from centgate.catalog import all_services, service_details
+from centgate.cli.buyer.arguments import parse_pairs
 from centgate.client.catalog import ServiceDetail
-from centgate.client.shell.arguments import parse_pairs
 from centgate.dev import DEFAULT_PAYEE
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.snippets import build_samples

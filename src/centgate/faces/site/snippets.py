@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any, cast
 
+from centgate.cli.buyer.arguments import format_command
 from centgate.client.catalog import ServiceDetail
-from centgate.client.shell.arguments import format_command
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.typed_client import to_snake_case
 

@@ -1,0 +1,269 @@
+"""Commands `centgate call` and `centgate services`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from typing import Any, cast
+
+from centgate.cli.buyer.arguments import (
+    InvalidArguments,
+    format_command,
+    network_to_enable,
+    parse_body,
+    parse_pairs,
+    require_keys,
+)
+from centgate.cli.buyer.console import create_console, discard_stdout, format_json, text_line
+from centgate.cli.buyer.exit_codes import (
+    NOT_MOVED_STATES,
+    ExitCode,
+    print_message,
+    read_buyer_settings,
+    reports_errors,
+)
+from centgate.cli.buyer.render import answer_json, quote_json, render_answer, render_quote
+from centgate.cli.buyer.services import fetch_service_details, render_service, render_services, service_json
+from centgate.client import Answer, Centgate, Ledger
+from centgate.client.catalog import ServiceDetail, ServiceSummary
+from centgate.client.errors import Drift, InvalidInput, LedgerUnwritable, NotFound
+from centgate.client.payment import PurchaseOrder, canonical_json
+
+Watch = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CallArguments:
+    """Arguments of a call, as typed."""
+
+    slug: str
+    pairs: tuple[str, ...] = ()
+    body: str | None = None
+    api: str | None = None
+    max_price: str | None = None
+    networks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPurchase:
+    """Request about to be paid, and the ledger that records the payment."""
+
+    ledger: Ledger
+    order: PurchaseOrder
+
+
+@reports_errors
+def run_purchase(question: CallArguments, *, json: bool) -> ExitCode:
+    """Buy an answer and print it."""
+    started_at, purchases = datetime.now(UTC), list[PendingPurchase]()
+    try:
+        answer, payee = _buy_answer(question, purchases)
+        return _print_answer(answer, payee, json=json)
+    except KeyboardInterrupt:
+        if not purchases:
+            raise
+        return report_interruption(purchases[0], started_at)
+
+
+def _buy_answer(question: CallArguments, purchases: list[PendingPurchase]) -> tuple[Answer, str | None]:
+    """Buy the answer. Returns it with the payee; appends the purchase to `purchases` before paying."""
+    with _progress(f"asking for {question.slug}") as watch, _open_client(question, watch) as client:
+        service, body = _prepare_request(client, question)
+        purchases.append(
+            PendingPurchase(client.ledger, PurchaseOrder(client.api, service.path, canonical_json(body)))
+        )
+        try:
+            answer = client.call(question.slug, body)
+        except InvalidInput as error:
+            raise _with_example(error, service) from None
+        return answer, _payee_of(client.ledger, answer)
+
+
+@reports_errors
+def show_terms(question: CallArguments, *, json: bool) -> ExitCode:
+    """Print the price and the payee of a call; exit code 4 if this client would not pay it."""
+    with (
+        _progress(f"asking for the terms of {question.slug}") as watch,
+        _open_client(question, watch) as client,
+    ):
+        service, body = _prepare_request(client, question)
+        try:
+            quote = client.terms(question.slug, body)
+        except InvalidInput as error:
+            raise _with_example(error, service) from None
+    create_console().print(
+        text_line(format_json(quote_json(quote))) if json else render_quote(quote), soft_wrap=True
+    )
+    return 4 if quote.objections else 0
+
+
+@reports_errors
+def show_services(api: str | None, *, json: bool) -> ExitCode:
+    """Print every service of the API."""
+    with _open_client(CallArguments("", api=api), None) as client:
+        services = fetch_service_details(client, [each.slug for each in _list_services(client)])
+    create_console().print(
+        text_line(format_json([service_json(each) for each in services]))
+        if json
+        else render_services(services),
+        soft_wrap=json,
+    )
+    return 0
+
+
+@reports_errors
+def show_service(slug: str, api: str | None, *, json: bool) -> ExitCode:
+    """Print one service with its input and output fields."""
+    with _open_client(CallArguments(slug, api=api), None) as client:
+        service = _fetch_service(client, slug)
+    out = create_console()
+    out.print(
+        text_line(format_json(service_json(service))) if json else render_service(service), soft_wrap=json
+    )
+    if not json:
+        out.print(text_line(f"  {_example_command(service)}"), soft_wrap=True)
+    return 0
+
+
+def _print_answer(answer: Answer, payee: str | None, *, json: bool) -> ExitCode:
+    """Print an answer; on standard error if standard output cannot be written, because it was paid for."""
+    out, text = create_console(), format_json(answer_json(answer, payee))
+    try:
+        out.print(text_line(text) if json else render_answer(answer, payee, out.width), soft_wrap=json)
+    except KeyboardInterrupt:
+        discard_stdout()  # the user interrupted the output
+    except OSError as error:
+        print_message(
+            f"standard output cannot be written ({error.strerror}); the paid answer is on standard error:"
+        )
+        sys.stderr.write(f"{text}\n")
+        discard_stdout()
+        return 5
+    return 0
+
+
+@contextmanager
+def _progress(what: str) -> Generator[Watch | None]:
+    """Show a spinner on a terminal; yields a callback for progress messages, or None."""
+    err = create_console(stderr=True)
+    if not err.is_terminal:
+        yield None
+        return
+    with err.status(text_line(what)) as status:
+        yield lambda sentence: status.update(text_line(sentence))
+
+
+def _open_client(question: CallArguments, watch: Watch | None) -> Centgate:
+    max_price = None if question.max_price is None else _parse_dollars(question.max_price)
+    networks = question.networks or None
+    settings = read_buyer_settings(api_url=question.api, cap_per_call=max_price, networks=networks)
+    return Centgate.from_settings(settings, watch=watch)
+
+
+def _parse_dollars(text: str) -> Decimal:
+    try:
+        amount = Decimal(text.removeprefix("$"))
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or amount < 0:
+        raise InvalidArguments([f"--max-price is an amount in US dollars, such as 0.02, not {text!r}"])
+    return amount
+
+
+def _prepare_request(client: Centgate, question: CallArguments) -> tuple[ServiceDetail, dict[str, Any]]:
+    """Return the service and the request body from the arguments."""
+    service = _fetch_service(client, question.slug)
+    body = parse_body(_body_text(question.body)) if question.body is not None else {}
+    if question.body is None or question.pairs:
+        schema = _input_schema(service)
+        body |= parse_pairs(question.pairs, schema)
+        require_keys(body, schema)
+    return service, body
+
+
+def _fetch_service(client: Centgate, slug: str) -> ServiceDetail:
+    """Fetch a service. Raises NotFound with the closest slug."""
+    try:
+        return client.service(slug)
+    except NotFound:
+        slugs = [each.slug for each in _list_services(client)]
+    matches = get_close_matches(slug, slugs, 1)
+    hint = f"did you mean {matches[0]}?" if matches else f"it has {', '.join(slugs)}"
+    raise NotFound(f"{client.api} has no service {slug!r}: {hint}")
+
+
+def _list_services(client: Centgate) -> tuple[ServiceSummary, ...]:
+    try:
+        return client.services()
+    except NotFound:
+        raise Drift(f"{client.api} has no catalogue. Is this a Centgate API URL?") from None
+
+
+def _input_schema(service: ServiceDetail) -> dict[str, Any]:
+    """Return the input schema of a service. Raises Drift unless it describes an object."""
+    properties: Any = service.input_schema.get("properties")
+    if isinstance(properties, dict):
+        fields = cast(dict[str, Any], properties)
+        if all(isinstance(each, dict) for each in fields.values()):
+            return service.input_schema
+    raise Drift(
+        f"the API's input schema of {service.slug} is not in the Centgate format: pass the input as --body"
+    )
+
+
+def _body_text(body: str) -> str | bytes:
+    return sys.stdin.buffer.read() if body == "-" else body
+
+
+def _with_example(error: InvalidInput, service: ServiceDetail) -> InvalidInput:
+    """Add every issue and a working example command to the error."""
+    for issue in error.issues[1:]:
+        error.add_note(f"{issue.path}: {issue.message}" if issue.path else issue.message)
+    error.add_note(f"for example: {_example_command(service)}")
+    return error
+
+
+def _example_command(service: ServiceDetail) -> str:
+    """Return a working command, with `--network` if the network must be enabled."""
+    return format_command(
+        service.slug, service.input_example, network=network_to_enable(service.payment.network)
+    )
+
+
+def report_interruption(purchase: PendingPurchase, started_at: datetime) -> ExitCode:
+    """Print the payment's state after an interruption."""
+    try:
+        with purchase.ledger.entry() as entry:
+            open_payment = entry.find_pending(purchase.order, payer=None, now=time.time())
+            records = [each for each in entry.records() if each.time >= started_at]
+    except LedgerUnwritable as error:
+        print_message(f"stopped: it is unknown whether a payment was signed, because {error}")
+        return 5
+    if open_payment is not None:
+        print_message(
+            "stopped after a payment was signed: it is unknown whether it moved. Run the same command again "
+            "within a day: it sends the same payment, never a second one"
+        )
+        return 5
+    if payment_records := [each for each in records if each.payment.is_for(purchase.order)]:
+        outcome = "answered" if payment_records[-1].event == "delivered" else "refused"
+        print_message(f"stopped after the payment was {outcome}: see `centgate wallet receipts`")
+        return 4 if payment_records[-1].money in NOT_MOVED_STATES else 5
+    print_message("stopped: nothing was signed")
+    return 130
+
+
+def _payee_of(ledger: Ledger, answer: Answer) -> str | None:
+    """Look up in the ledger the payee of an answer."""
+    try:
+        records = ledger.records()
+    except LedgerUnwritable:
+        return None
+    matching = (each for each in reversed(records) if each.request_id == answer.request_id)
+    return next((each.payment.payee for each in matching), None)

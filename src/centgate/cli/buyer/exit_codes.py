@@ -1,0 +1,100 @@
+"""Error messages and exit codes of the client's commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Literal, ParamSpec
+
+from pydantic import ValidationError
+
+from centgate.cli.buyer.arguments import InvalidArguments
+from centgate.cli.buyer.console import discard_stdout, escape_controls
+from centgate.client.errors import (
+    AddressRefused,
+    BuyerError,
+    CapExceeded,
+    InvalidInput,
+    LedgerUnwritable,
+    NoData,
+    NotFound,
+    NoWallet,
+    PaymentRefused,
+    TermsRefused,
+    UnsupportedOptions,
+    WalletUnreadable,
+)
+from centgate.client.settings import BuyerSettings
+
+ExitCode = Literal[0, 1, 2, 3, 4, 5, 130]
+P = ParamSpec("P")
+
+WRONG_INPUT = (AddressRefused, InvalidInput, NotFound, UnsupportedOptions)
+REFUSED = (CapExceeded, LedgerUnwritable, NoWallet, PaymentRefused, TermsRefused, WalletUnreadable)
+
+NOT_MOVED_STATES = ("not_moved", "reported_not_moved")
+"""States of `money` in which no money moved, as verified by this client or reported by the API."""
+
+
+class InvalidSettings(Exception):
+    """Invalid settings; `problems` lists every problem."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+def reports_errors(command: Callable[P, ExitCode]) -> Callable[P, ExitCode]:
+    """Decorator: print a command's errors on standard error and return an exit code."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> ExitCode:
+        try:
+            return command(*args, **kwargs)
+        except (InvalidArguments, InvalidSettings) as error:
+            for problem in error.problems:
+                print_message(problem)
+            return 2
+        except KeyboardInterrupt:
+            print_message("stopped: nothing was signed")
+            return 130
+        except BuyerError as error:
+            for sentence in (str(error), *getattr(error, "__notes__", ())):
+                print_message(sentence)
+            return exit_code(error)
+        except OSError as error:
+            print_message(f"input or output failed: {error.strerror or error}")
+            discard_stdout()
+            return 1
+
+    return run
+
+
+def exit_code(error: BuyerError) -> ExitCode:
+    """Return the exit code of an error; whether money may have moved takes precedence."""
+    if isinstance(error, NoData):
+        return 3
+    if error.money not in NOT_MOVED_STATES:
+        return 5
+    if isinstance(error, WRONG_INPUT):
+        return 2
+    return 4 if isinstance(error, REFUSED) else 1
+
+
+def print_message(sentence: str) -> None:
+    """Print a message to the user on standard error."""
+    sys.stderr.write(f"centgate: {escape_controls(sentence)}\n")
+
+
+def read_buyer_settings(**overrides: Any) -> BuyerSettings:
+    """Read the client's settings, overridden by command-line values that are not None."""
+    try:
+        return BuyerSettings(**{name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        raise InvalidSettings(
+            [
+                f"CENTGATE_{str(problem['loc'][0]).upper()}: {problem['msg'].removeprefix('Value error, ')}"
+                for problem in error.errors()
+            ]
+        ) from None

@@ -1,0 +1,58 @@
+"""Scenario of the demo: all steps in order."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import httpx
+from rich.console import Console
+
+from centgate import server
+from centgate.cli.demo import client, money, wallet, web
+from centgate.cli.demo.buyer import DemoBuyer, DemoFailed
+from centgate.cli.demo.site import serve_site
+from centgate.dev import DevEnvironment, open_dev_environment
+from centgate.settings import Settings
+
+
+def run_demo(settings: Settings) -> None:
+    """Run every step. Raises DemoFailed for the first step that fails."""
+    console = Console(highlight=False, soft_wrap=True)
+    console.rule("[bold]Centgate: facts for agents at one cent a call")
+    with ExitStack() as stack:
+        site = stack.enter_context(serve_site())
+        development_chain = stack.enter_context(open_dev_environment(_with_fetch_allowed(settings, site)))
+        url = stack.enter_context(server.run_in_thread(development_chain.settings))
+        http = stack.enter_context(httpx.Client(base_url=url, timeout=30))
+        console.print(
+            f"chain [cyan]{development_chain.chain.rpc_url}[/] ({development_chain.chain.kind}), facilitator "
+            f"[cyan]{development_chain.chain.facilitator_url}[/], API [cyan]{url}[/]\n"
+        )
+        try:
+            paid_count = _run_steps(
+                DemoBuyer(console, development_chain.chain, development_chain.settings, http),
+                development_chain,
+                site=site,
+                api=url,
+            )
+        except httpx.HTTPError as error:
+            raise DemoFailed(f"the API could not be reached: {error}") from error
+    console.print(f"\n[bold green]Done.[/] {paid_count} answers for {paid_count} cents, and one free replay.")
+
+
+def _with_fetch_allowed(settings: Settings, site: str) -> Settings:
+    """Return settings that allow fetching the demo's own site."""
+    address = site.removeprefix("http://")
+    return settings.model_copy(update={"fetch_allowed": (*settings.fetch_allowed, address)})
+
+
+def _run_steps(buyer: DemoBuyer, development_chain: DevEnvironment, *, site: str, api: str) -> int:
+    """Run every step. Returns the number of paid answers."""
+    before = money.read_balances(buyer, development_chain)
+    money.ask_and_pay(buyer)
+    wallet.inspect_wallet(buyer)
+    web.read_site(buyer, site)
+    web.read_documentation(buyer, development_chain.settings)
+    client.buy_under_caps(buyer, api)
+    money.show_balances(buyer, before, money.read_balances(buyer, development_chain))
+    return buyer.paid_count

@@ -1,0 +1,163 @@
+"""Checks of the payee address and the payment token."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from eth_abi.abi import decode
+from eth_abi.exceptions import DecodingError
+
+from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
+from centgate.cli.doctor.context import DoctorContext
+from centgate.cli.doctor.node import missing_node
+from centgate.dollars import USDC, Asset
+from centgate.eip3009 import domain_separator
+from centgate.errors import ProviderFailure
+from centgate.evm import keccak
+from centgate.jsonrpc.nodes import CallFailure, RpcNode
+from centgate.settings import Settings, get_raw_value
+
+BURNS = frozenset(
+    {
+        "0x000000000000000000000000000000000000dead",
+        "0xdead000000000000000042069420694206942069",
+        "0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
+        "0xffffffffffffffffffffffffffffffffffffffff",
+    }
+)
+"""Burn addresses and placeholder addresses."""
+PRECOMPILED = 0xFFFF
+"""Highest address reserved for precompiled contracts."""
+DELEGATION = b"\xef\x01\x00"
+"""Code prefix of an account that has delegated to a contract (EIP-7702)."""
+
+
+async def check_pay_to(deployment: DoctorContext) -> Finding:
+    """CENTGATE_PAY_TO is set, has its checksum, and is a usable address."""
+    address = deployment.settings.pay_to
+    if address is None:
+        return fail(
+            "CENTGATE_PAY_TO is not set: no payments are accepted, and nothing is served",
+            "set it to the address that receives payments",
+        )
+    if why := _unusable_reason(address, deployment.settings):
+        return fail(f"{address} {why}", "set CENTGATE_PAY_TO to an address whose key you hold")
+    configured = get_raw_value("PAY_TO") or address
+    if configured != address:
+        return warn(
+            f"{configured} has no checksum, so a wrong digit would go unnoticed",
+            f"compare it with your wallet and set CENTGATE_PAY_TO={address}",
+        )
+    return ok(f"{address}, with its checksum")
+
+
+def _unusable_reason(address: str, settings: Settings) -> str | None:
+    """Return why funds sent to this address would be lost, or None."""
+    from centgate.dev import DEFAULT_PAYEE
+    from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT
+
+    lower = address.lower()
+    if lower in BURNS or int(lower, 16) <= PRECOMPILED:
+        return "has no owner: funds sent there are lost"
+    if lower in {settings.token.address.lower(), *(token.address.lower() for token in USDC.values())}:
+        return "is the token contract itself, which cannot return funds"
+    if settings.development_chain is None:
+        if address == DEFAULT_PAYEE:
+            return "is the development chain's payee, whose key does not exist"
+        if address in {account.address for account in (*BUYER_ACCOUNTS, FACILITATOR_ACCOUNT)}:
+            return "is an account of the development chain, whose key is public"
+    return None
+
+
+async def check_pay_to_account(deployment: DoctorContext) -> Finding:
+    """The account at CENTGATE_PAY_TO on the chain: a contract must be able to transfer tokens, and the token
+    must not block the address."""
+    address, node = deployment.settings.pay_to, deployment.node
+    if address is None:
+        return skip("CENTGATE_PAY_TO is not set")
+    if node is None:
+        return missing_node(deployment)
+    try:
+        (code,) = await node.send_requests([("eth_getCode", [address, "latest"])], tolerant=False)
+        token = deployment.settings.token.address
+        blocked = await _call_contract(node, token, "isBlacklisted(address)", address)
+    except ProviderFailure as failure:
+        return skip(failure.message)
+    if blocked and int.from_bytes(blocked) == 1:
+        return fail(f"the token blocks {address}: payments fail", "set CENTGATE_PAY_TO to another address")
+    code_bytes = bytes.fromhex(str(code).removeprefix("0x"))
+    if code_bytes.startswith(DELEGATION):
+        return warn(f"{address} has delegated to a contract (EIP-7702)", "check that you chose this contract")
+    if code_bytes:
+        return warn(
+            f"{address} is a contract", "fine for a Safe; otherwise check that it can transfer tokens"
+        )
+    return ok("a regular account with its own key")
+
+
+async def check_token(deployment: DoctorContext) -> Finding:
+    """The token's EIP-712 domain (name, version) and decimals match the contract on the chain."""
+    settings, node = deployment.settings, deployment.node
+    if settings.pay_to is None and settings.network not in USDC and not settings.asset:
+        return skip("no token is set")
+    asset = settings.token
+    if node is None:
+        return missing_node(deployment)
+    try:
+        separator = await _call_contract(node, asset.address, "DOMAIN_SEPARATOR()")
+        decimals = await _call_contract(node, asset.address, "decimals()")
+        name, version = [
+            _decode_string(await _call_contract(node, asset.address, what))
+            for what in ("name()", "version()")
+        ]
+    except ProviderFailure as failure:
+        return fail(failure.message, f"check the node in {deployment.node_setting}")
+    if decimals is None:
+        return fail(
+            f"there is no token at {asset.address} on {settings.network}",
+            "set CENTGATE_ASSET to the token's address on that network",
+        )
+    if int.from_bytes(decimals) != asset.decimals:
+        return fail(
+            f"the token has {int.from_bytes(decimals)} decimals, but prices use {asset.decimals}",
+            "set CENTGATE_ASSET to a dollar token with 6 decimals",
+        )
+    return _check_domain(asset, settings.chain_id, separator, (name, version))
+
+
+def _check_domain(
+    asset: Asset, chain_id: int, separator: bytes | None, contract_domain: tuple[str | None, str | None]
+) -> Finding:
+    """Check that buyers sign under the domain that the contract verifies."""
+    expected = f"name {asset.name!r}, version {asset.version!r}"
+    actual = f"name {contract_domain[0]!r}, version {contract_domain[1]!r}"
+    if separator is None:
+        if contract_domain == (asset.name, asset.version):
+            return ok(f"{expected}, 6 decimals")
+        return warn(
+            f"the contract has no DOMAIN_SEPARATOR(), and reports {actual}; the settings say {expected}",
+            "check that the token supports EIP-3009, and its signing domain",
+        )
+    if separator == domain_separator(asset.name, asset.version, chain_id, asset.address):
+        return ok(f"{expected}, 6 decimals, the domain on the chain")
+    return fail(
+        f"signatures will be invalid: the settings say {expected}, the contract says {actual}",
+        "set CENTGATE_ASSET_NAME and CENTGATE_ASSET_VERSION to the contract's values",
+    )
+
+
+async def _call_contract(node: RpcNode, to: str, signature: str, address: str | None = None) -> bytes | None:
+    """Call a contract and return its output; None if it returns nothing or reverts."""
+    data = keccak(signature.encode())[:4] + (bytes.fromhex(address[2:]).rjust(32, b"\0") if address else b"")
+    call = {"to": to, "data": "0x" + data.hex()}
+    (answer,) = await node.send_requests([("eth_call", [call, "latest"])], tolerant=True)
+    if isinstance(answer, CallFailure):
+        return None
+    return bytes.fromhex(str(answer).removeprefix("0x")) or None
+
+
+def _decode_string(returned: bytes | None) -> str | None:
+    try:
+        return cast(str, decode(["string"], returned)[0]) if returned else None
+    except (DecodingError, UnicodeDecodeError):
+        return None

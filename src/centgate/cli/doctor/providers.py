@@ -1,0 +1,101 @@
+"""Checks of the configured providers."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from centgate.catalog import all_providers, all_services
+from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
+from centgate.cli.doctor.context import DoctorContext, display_origin
+from centgate.errors import CentgateError, ProviderFailure, ProviderRefused
+from centgate.jsonrpc.nodes import run_concurrently
+from centgate.provider import Provider, RequestTrace, UnavailableProvider
+from centgate.service import AnyService
+from centgate.settings import PREFIX
+
+REACHABLE_STATUSES = range(200, 500)
+"""Statuses that prove the host is up: a URL without a path is no valid request."""
+
+
+@runtime_checkable
+class SupportsProbe(Protocol):
+    """Provider with a free request that verifies its key."""
+
+    async def probe(self) -> str:
+        """Send the request and describe the result, as a clause. Raises ProviderFailure."""
+        ...
+
+
+async def check_services(deployment: DoctorContext) -> Finding:
+    """Every service has a configured provider that can answer alone."""
+    unserved = [
+        service.slug for service in all_services() if not _has_configured_provider(service, deployment)
+    ]
+    if unserved:
+        return warn(
+            f"{', '.join(unserved)}: no provider is configured, so calls return 503 and are not charged",
+            "configure a provider that the catalogue lists, or ignore this",
+        )
+    return ok("every service has a configured provider")
+
+
+def _has_configured_provider(service: AnyService, deployment: DoctorContext) -> bool:
+    pin = deployment.settings.pinned_provider(service.slug)
+    leads = [source for source in service.sources if source.can_answer_alone]
+    return any(
+        source.provider(deployment.settings).is_configured
+        for source in leads
+        if pin in (None, source.info.name)
+    )
+
+
+async def check_provider(name: str, deployment: DoctorContext) -> Finding:
+    """The provider is configured and reachable, and accepts its key if that can be tested for free."""
+    provider_class = all_providers(all_services())[name]
+    setting = PREFIX + name.upper()
+    try:
+        instance = provider_class(deployment.settings, deployment.resources).bind(RequestTrace())
+    except (ValueError, OSError) as error:
+        return fail(str(error), f"check the settings {setting}_…")
+    if issubclass(provider_class, UnavailableProvider):
+        return skip("this version has no adapter for it")
+    if not instance.settings.enabled:
+        return skip("disabled")
+    if not instance.is_configured:
+        needs = "URL" if instance.info.url is None else "KEY"
+        return skip("not configured", f"set {setting}_{needs} to use it")
+    try:
+        result = (
+            await instance.probe()
+            if isinstance(instance, SupportsProbe)
+            else await _check_reachable(instance, deployment)
+        )
+    except ProviderRefused as refusal:
+        return fail(refusal.message, f"check {setting}_KEY and its plan")
+    except (ProviderFailure, CentgateError) as failure:
+        return fail(failure.message, f"check the outbound connection, or set {setting}_ENABLED=false")
+    if instance.trace.warnings:
+        return warn(f"{result}; {'; '.join(instance.trace.warnings)}", f"check the settings {setting}_…")
+    return ok(result)
+
+
+async def _check_reachable(instance: Provider, deployment: DoctorContext) -> str:
+    """Check that the provider's hosts accept connections."""
+    urls = _provider_urls(instance, deployment)
+    if not urls:
+        return "nothing to reach"
+    await run_concurrently(instance.upstream.get(url, accept=REACHABLE_STATUSES) for url in urls)
+    key = "; its key was not tested, because calls are metered" if instance.settings.key else ""
+    return f"{', '.join(display_origin(url) for url in urls)} responds{key}"
+
+
+def _provider_urls(instance: Provider, deployment: DoctorContext) -> list[str]:
+    about = instance.info
+    if about.part_urls:
+        overrides = {
+            part: deployment.settings.provider_settings(f"{about.name}_{part}").url
+            for part, _ in about.part_urls
+        }
+        return [overrides[part] or address for part, address in about.part_urls]
+    address = instance.settings.url or about.url
+    return [address] if address else []

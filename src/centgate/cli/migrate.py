@@ -1,0 +1,71 @@
+"""The command `centgate migrate`, which updates the schema of the journal's database."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import typer
+
+from centgate.cli.terminal import exit_with_error, load_settings, print_message
+
+if TYPE_CHECKING:
+    from centgate.settings import Settings
+
+app = typer.Typer()
+
+
+@app.command()
+def migrate() -> None:
+    """Update the schema of the database of CENTGATE_DATABASE_URL; servers may be running."""
+    from centgate.payments.migrations import HEAD_REVISION
+    from centgate.payments.store import JournalUnavailable
+
+    settings = load_settings()
+    try:
+        previous = asyncio.run(_run_migration(settings))
+    except JournalUnavailable as error:
+        exit_with_error(f"the database is not available: {error.detail}")
+    except ValueError as error:
+        exit_with_error(str(error))
+    if previous is None:
+        print(f"the database was empty: created schema {HEAD_REVISION}")
+    elif previous == HEAD_REVISION:
+        print(f"the database is up to date: schema {HEAD_REVISION}")
+    else:
+        print(f"the database is updated from schema {previous} to {HEAD_REVISION}")
+
+
+def check_database(settings: Settings) -> None:
+    """Check the database before the start, and print a message if it is not available yet.
+
+    Raises ValueError for permanent problems: a schema of another version, an invalid URL.
+    """
+    from centgate.payments.store import JournalUnavailable
+
+    try:
+        asyncio.run(_check_schema(settings))
+    except JournalUnavailable as error:
+        print_message(
+            f"the database is not available yet ({error.detail}): no payments are accepted until it is"
+        )
+
+
+async def _run_migration(settings: Settings) -> str | None:
+    from centgate.payments.store import open_store
+
+    store = open_store(settings.database_url)
+    try:
+        return await store.migrate()
+    finally:
+        await store.close()
+
+
+async def _check_schema(settings: Settings) -> None:
+    from centgate.payments.store import open_store
+
+    store = open_store(settings.database_url)
+    try:
+        await store.check()
+    finally:
+        await store.close()

@@ -1,0 +1,101 @@
+"""Shared context, exit codes and output of the `payments` commands."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from centgate.cli.buyer.console import create_console, discard_stdout, format_json, text_line
+from centgate.cli.payments.serializers import ViewSettings
+from centgate.cli.terminal import load_settings, print_message
+from centgate.dollars import is_test_network
+from centgate.log import configure_logging
+from centgate.payments.looking import ReadOnlyJournal, describe_error, open_readonly
+from centgate.payments.migrations import SchemaMismatch
+from centgate.payments.queries import read_time
+from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
+from centgate.settings import Settings
+
+ExitCode = Literal[0, 1, 2, 130]
+OutputFormat = Literal["table", "json", "csv", "jsonl"]
+
+
+class InvalidArgument(Exception):
+    """An invalid argument; the message says what is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandContext:
+    """Context of a command: settings, open journal, and display settings."""
+
+    settings: Settings
+    journal: ReadOnlyJournal
+    view: ViewSettings
+
+    def print_empty(self, message: str) -> None:
+        """Print that there is no result, or that there is no journal."""
+        print_message(self.journal.missing_message or message)
+
+
+def run_command(work: Callable[[CommandContext], Awaitable[ExitCode]]) -> ExitCode:
+    """Run a command, and print a message for each expected error; return the exit code."""
+    settings = load_settings()
+    configure_logging("error")
+    try:
+        return asyncio.run(_run_in_context(settings, work))
+    except (InvalidArgument, InvalidDatabaseUrl) as error:
+        print_message(str(error))
+        return 2
+    except SchemaMismatch as error:
+        print_message(str(error))
+    except JournalUnavailable as error:
+        print_message(
+            f"the payment journal cannot be read: {describe_error(error)}. Check that the database runs and that "
+            "CENTGATE_DATABASE_URL is correct"
+        )
+    except BrokenPipeError:  # the reader closed the pipe
+        discard_stdout()
+        return 0
+    except OSError as error:
+        print_message(f"{error.filename or 'the output'} cannot be written: {error.strerror or error}")
+    except KeyboardInterrupt:
+        print_message("stopped")
+        return 130
+    return 1
+
+
+def print_renderable(content: RenderableType) -> None:
+    """Print a table in the terminal's width, or a line without wrapping."""
+    create_console().print(content, soft_wrap=not isinstance(content, Table))
+
+
+def print_json(content: Any) -> None:
+    """Print JSON to standard output."""
+    create_console().print(text_line(format_json(content)), soft_wrap=True)
+
+
+async def _run_in_context(
+    settings: Settings, work: Callable[[CommandContext], Awaitable[ExitCode]]
+) -> ExitCode:
+    async with _open_context(settings) as desk:
+        return await work(desk)
+
+
+@asynccontextmanager
+async def _open_context(settings: Settings) -> AsyncGenerator[CommandContext]:
+    from centgate.catalog import all_services
+
+    routes = {service.slug: service.path for service in all_services()}
+    async with open_readonly(settings.database_url) as books:
+        now = await books.reader.read(read_time) or time.time()  # without a journal there are no rows
+        test_money = is_test_network(settings.network)
+        yield CommandContext(
+            settings, books, ViewSettings(now, settings.redeem_hours * 3600, routes, test_money)
+        )

@@ -1,0 +1,255 @@
+"""The commands `centgate payments list`, `show`, `export` and `summary`."""
+
+from __future__ import annotations
+
+import sys
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from centgate.cli.buyer.console import create_console, text_line
+from centgate.cli.payments import render
+from centgate.cli.payments.context import (
+    CommandContext,
+    ExitCode,
+    InvalidArgument,
+    OutputFormat,
+    print_json,
+    print_renderable,
+)
+from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS
+from centgate.cli.payments.serializers import (
+    EntryWriter,
+    ExportEntry,
+    ExportFormat,
+    daily_entry,
+    format_from_suffix,
+    open_output,
+    payment_entry,
+)
+from centgate.cli.terminal import print_message
+from centgate.payments.looking import sqlite_path
+from centgate.payments.periods import format_iso, parse_time
+from centgate.payments.queries import find_answer, find_events
+from centgate.payments.records import (
+    FILTER_STATES,
+    FOREVER,
+    PaymentFilter,
+    PaymentRecord,
+    SortKey,
+    find_by_reference,
+    iterate_payments,
+    list_newest,
+)
+from centgate.payments.statements import ResultRow
+from centgate.payments.summaries import read_daily_totals, sum_totals
+from centgate.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentFilterOptions:
+    """Filter options of a command, as entered."""
+
+    state: str | None = None
+    service: str | None = None
+    payer: str | None = None
+    transaction: str | None = None
+    since: str | None = None
+    until: str | None = None
+
+    def to_filter(self, now: float) -> PaymentFilter:
+        """Convert the options to a filter for the journal. Raises BadArgument."""
+        if self.state and self.state not in FILTER_STATES:
+            raise InvalidArgument(f"--state is one of {', '.join(FILTER_STATES)}, not {self.state!r}")
+        try:
+            since = parse_time(self.since, now) if self.since else 0.0
+            until = parse_time(self.until, now) if self.until else FOREVER
+        except ValueError as error:
+            raise InvalidArgument(str(error)) from error
+        payer, transaction = (text.lower() if text else None for text in (self.payer, self.transaction))
+        return PaymentFilter(self.state, self.service, payer, transaction, since, until)
+
+
+async def list_payments(
+    context: CommandContext,
+    options: PaymentFilterOptions,
+    limit: int,
+    *,
+    after: str | None,
+    output_format: OutputFormat,
+) -> ExitCode:
+    """Show a page of the newest payments that match."""
+    wanted, place = options.to_filter(context.view.now), _decode_cursor(after)
+    unit = partial(list_newest, wanted, context.view.redemption_cutoff, limit=limit + 1, after=place)
+    rows = await context.journal.reader.read(unit)
+    records, has_more = rows[:limit], len(rows) > limit
+    next_cursor = _encode_cursor(records[-1].sort_key) if has_more else None
+    if output_format == "json":
+        print_json({"payments": [payment_entry(each, context.view) for each in records], "next": next_cursor})
+    elif records:
+        print_renderable(render.payments_table(records, context.view, create_console().width))
+        if next_cursor:
+            print_renderable(text_line(f"\nNext page: --after {next_cursor}"))
+    else:
+        context.print_empty(
+            "no payment matches" if options != PaymentFilterOptions() else "no payment was presented yet"
+        )
+    return 0
+
+
+async def show_payment(
+    context: CommandContext, name: str, *, include_body: bool, output_format: OutputFormat
+) -> ExitCode:
+    """Show all details of the payments with a name."""
+    records = await context.journal.reader.read(partial(find_by_reference, name))
+    if not records:
+        context.print_empty(
+            f"no payment found for {name!r}: give a transaction, a nonce, a request id or payer:nonce"
+        )
+        return 1
+    answers = [await context.journal.reader.read(partial(find_answer, each.key)) for each in records]
+    histories = [await context.journal.reader.read(partial(find_events, each.key)) for each in records]
+    details = list(zip(records, answers, histories, strict=True))
+    if output_format == "json":
+        rows = [
+            _payment_details(each, context, answer, history, body=include_body)
+            for each, answer, history in details
+        ]
+        print_json({"payments": rows})
+        return 0
+    for record, answer, history in details:
+        stored_answer = _answer_entry(answer, body=False) if answer else None
+        print_renderable(
+            render.render_payment(record, context.view, stored_answer, create_console().width, history)
+        )
+        if include_body and answer:
+            print_renderable(text_line(_decode_body(answer)))
+    return 0
+
+
+async def export_payments(
+    context: CommandContext,
+    options: PaymentFilterOptions,
+    *,
+    out: str,
+    file_format: ExportFormat | None,
+    days: bool = False,
+) -> ExitCode:
+    """Write all payments that match, or the figures per day, one by one."""
+    wanted = options.to_filter(context.view.now)
+    chosen = file_format or format_from_suffix(out)
+    if chosen is None:
+        raise InvalidArgument(
+            "add --format csv or --format jsonl, or use a file name for --out that ends in one of them"
+        )
+    _check_not_journal(context.settings, out)
+    written = 0
+    with open_output(out) as stream:
+        sheet = EntryWriter(stream, chosen, tuple(DAILY_COLUMNS if days else PAYMENT_COLUMNS))
+        async for row in _iterate_days(context, wanted) if days else _iterate_entries(context, wanted):
+            sheet.write_entry(row)
+            written += 1
+    if context.journal.missing_message:
+        print_message(context.journal.missing_message)
+    noun = f"{'line' if days else 'payment'}{'' if written == 1 else 's'}"
+    print_message(f"{written} {noun} written{'' if out == '-' else f' to {out}'}")
+    return 0
+
+
+async def show_summary(
+    context: CommandContext, options: PaymentFilterOptions, *, output_format: OutputFormat
+) -> ExitCode:
+    """Show the figures per day, and their totals."""
+    wanted = options.to_filter(context.view.now)
+    lines = await context.journal.reader.read(
+        partial(read_daily_totals, wanted.since, wanted.until, context.view.redemption_cutoff)
+    )
+    sums = sum_totals(lines)
+    if output_format == "json":
+        print_json({"days": list(map(daily_entry, lines)), "totals": list(map(daily_entry, sums))})
+    elif output_format in ("csv", "jsonl"):
+        EntryWriter(sys.stdout, output_format, tuple(DAILY_COLUMNS)).write_entries(map(daily_entry, lines))
+    elif lines:
+        print_renderable(render.summary_table(lines, sums, create_console().width))
+    else:
+        context.print_empty("no payment was presented in that time")
+    return 0
+
+
+async def _iterate_entries(context: CommandContext, wanted: PaymentFilter) -> AsyncGenerator[ExportEntry]:
+    async for record in iterate_payments(context.journal.reader, wanted, context.view.redemption_cutoff):
+        yield payment_entry(record, context.view)
+
+
+async def _iterate_days(context: CommandContext, wanted: PaymentFilter) -> AsyncGenerator[dict[str, Any]]:
+    unit = partial(read_daily_totals, wanted.since, wanted.until, context.view.redemption_cutoff)
+    for each in await context.journal.reader.read(unit):
+        yield daily_entry(each)
+
+
+def _payment_details(
+    record: PaymentRecord,
+    context: CommandContext,
+    answer: ResultRow | None,
+    history: Sequence[ResultRow],
+    *,
+    body: bool,
+) -> dict[str, Any]:
+    """Return a payment as JSON with its events, what is owed and what to do."""
+    return {
+        **payment_entry(record, context.view),
+        "validBefore": record.valid_before,
+        "paymentIdentifier": record.identifier,
+        "attempts": record.attempts,
+        "retryAt": None if record.retry_at is None else format_iso(record.retry_at),
+        "events": [{"at": format_iso(at), "what": what} for at, what in render.list_events(record, history)],
+        "owed": render.describe_owed(record, context.view),
+        "toDo": render.describe_next_step(record, context.view),
+        "answer": _answer_entry(answer, body=body) if answer else None,
+    }
+
+
+def _answer_entry(answer: ResultRow, *, body: bool) -> dict[str, Any]:
+    summary = {
+        "status": answer["status"],
+        "bytes": len(answer["body"]),
+        "storedAt": format_iso(answer["stored_at"]),
+    }
+    return {**summary, "body": _decode_body(answer)} if body else summary
+
+
+def _decode_body(answer: ResultRow) -> str:
+    return bytes(answer["body"]).decode("utf-8", "backslashreplace")
+
+
+def _encode_cursor(place: SortKey) -> str:
+    return urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
+
+
+def _decode_cursor(cursor: str | None) -> SortKey | None:
+    """Parse the cursor of the previous page. Raises BadArgument."""
+    if cursor is None:
+        return None
+    try:
+        at, *key = orjson.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        network, asset, payer, nonce = map(_require_string, key)
+        return float(at), network, asset, payer, nonce
+    except (ValueError, TypeError) as error:
+        raise InvalidArgument("--after must be the value of `next` from the previous page") from error
+
+
+def _require_string(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _check_not_journal(settings: Settings, out: str) -> None:
+    url = settings.database_url
+    if out != "-" and url.startswith("sqlite:") and Path(out).absolute() == sqlite_path(url):
+        raise InvalidArgument("--out must not be the journal itself")

@@ -1,0 +1,96 @@
+"""The command `centgate payments reconcile`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from centgate.cli.buyer.console import create_console, text_line
+from centgate.cli.payments import render
+from centgate.cli.payments.context import (
+    CommandContext,
+    ExitCode,
+    InvalidArgument,
+    OutputFormat,
+    print_json,
+    print_renderable,
+)
+from centgate.cli.payments.serializers import payment_entry
+from centgate.cli.terminal import print_message
+from centgate.payments.records import PaymentFilter, PaymentRecord, iterate_payments
+from centgate.settings import ProviderSettings, Settings
+
+
+async def reconcile_now(
+    context: CommandContext, *, dry_run: bool, rpc: str | None, output_format: OutputFormat
+) -> ExitCode:
+    """Look up once, now, the outcome of every open payment."""
+    settings = _with_node(context.settings, rpc)
+    before = [
+        each
+        async for each in iterate_payments(
+            context.journal.reader, PaymentFilter("open"), context.view.redemption_cutoff
+        )
+    ]
+    if dry_run:
+        return _show_open(context, before, output_format=output_format)
+    from centgate.payments import upkeep
+
+    resolutions = await upkeep.reconcile_all(settings) if before else []
+    checked = {each.key for each in resolutions}
+    after = [
+        each
+        async for each in iterate_payments(
+            context.journal.reader, PaymentFilter("open"), context.view.redemption_cutoff
+        )
+    ]
+    if output_format == "json":
+        resolved = [_resolution_entry(each) for each in resolutions]
+        print_json({"resolved": resolved, "open": [payment_entry(each, context.view) for each in after]})
+    elif not before:
+        context.print_empty("no payment is open")
+    else:
+        if resolutions:
+            print_renderable(render.resolutions_table(resolutions, create_console().width))
+        busy = sum(each.key not in checked for each in after)
+        busy_note = f" ({busy} claimed by servers that are processing them or have just died)" if busy else ""
+        print_renderable(text_line(f"\nOpen before: {len(before)}, now: {len(after)}{busy_note}."))
+        if busy:
+            print_message("run it again in a few seconds: claims of a server that died expire by then")
+    return 1 if after else 0
+
+
+def _show_open(
+    context: CommandContext, before: list[PaymentRecord], *, output_format: OutputFormat
+) -> ExitCode:
+    if output_format == "json":
+        print_json({"wouldAsk": [payment_entry(each, context.view) for each in before]})
+    elif before:
+        print_renderable(render.payments_table(before, context.view, create_console().width))
+        print_renderable(text_line(f"\nOpen: {len(before)}. Nothing was looked up."))
+    else:
+        context.print_empty("no payment is open")
+    return 1 if before else 0
+
+
+def _with_node(settings: Settings, rpc: str | None) -> Settings:
+    """Return the settings with the node of --rpc. Raises BadArgument."""
+    if rpc is None:
+        return settings
+    if not re.match(r"https?://[^\s]+$", rpc):
+        raise InvalidArgument(f"--rpc must be a node's URL, http://… or https://…, not {rpc!r}")
+    node = {f"rpc_{settings.chain_id}": ProviderSettings(url=rpc)}
+    return settings.model_copy(update={"providers": {**settings.providers, **node}})
+
+
+def _resolution_entry(each: Any) -> dict[str, Any]:
+    return {
+        "network": each.key.network,
+        "asset": each.key.asset,
+        "payer": each.key.payer,
+        "nonce": each.key.nonce,
+        "before": each.before,
+        "after": each.after,
+        "transaction": each.transaction,
+        "reason": each.reason,
+    }

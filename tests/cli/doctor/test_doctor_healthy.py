@@ -1,0 +1,183 @@
+"""A deployment in health, all of it real: every check passes, or has nothing to look at."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from buyer import PHISHING, QUESTION, ApiFactory
+from databases import Redis, free_port
+from doctor_fixtures import (
+    UNREACHABLE_URL,
+    healthy_providers,
+    run_named_checks,
+    today,
+    with_changes,
+    with_provider,
+    write_phishing_list,
+)
+from pydantic import SecretStr
+from standins import FakeUpstreams, send_paid
+
+from centgate.cli.doctor.registry import CHECKS, all_checks
+from centgate.settings import ProviderSettings, Settings
+
+KEY = "0x" + "11" * 32
+
+
+async def test_a_healthy_deployment_is_told_so(
+    api: ApiFactory,
+    chain_settings: Settings,
+    postgres_url: str,
+    redis: Redis,
+    upstreams: FakeUpstreams,
+    tmp_path: Path,
+) -> None:
+    port = free_port()
+    settings = with_changes(
+        chain_settings,
+        port=port,
+        public_url=f"http://127.0.0.1:{port}",
+        database_url=postgres_url,
+        cache_url=redis.url,
+        receipt_key=SecretStr(KEY),
+        metrics_port=free_port(),
+        phishing_list=write_phishing_list(tmp_path, today()),
+        providers={**healthy_providers(upstreams), **chain_settings.providers},
+    )
+    client = api(settings)
+    # a development chain makes a block for each payment, and none in between
+    assert send_paid(client, PHISHING, QUESTION).status_code == 200
+
+    checks = await run_named_checks(settings)
+
+    assert {name: each for name, each in checks.items() if each.status not in ("ok", "skipped")} == {}
+    asked = {name for name, each in checks.items() if each.status == "ok"}
+    idle = {"alert-webhook", "audit", "browser", "services"}
+    assert asked >= {check.name for check in CHECKS} - idle
+
+
+async def test_without_a_network_each_check_fails_by_itself(settings: Settings) -> None:
+    lost = with_changes(
+        settings,
+        facilitator_url=UNREACHABLE_URL,
+        public_url=UNREACHABLE_URL,
+        database_url="postgresql://nobody@127.0.0.1:9/none",
+        cache_url="redis://127.0.0.1:9/0",
+    )
+    lost = with_provider(lost, "rpc_84532", url=UNREACHABLE_URL)
+    every = {check.name.removeprefix("provider-") for check in all_checks()}
+    lost = with_changes(
+        lost, providers={**lost.providers, **dict.fromkeys(every, ProviderSettings(url=UNREACHABLE_URL))}
+    )
+
+    checks = await run_named_checks(lost)
+
+    broken = {name for name, each in checks.items() if each.status == "failed"}
+    assert broken >= {
+        "facilitator",
+        "node",
+        "public-url",
+        "proxy",
+        "database",
+        "cache",
+        "provider-rpc",
+    }
+    assert not [each for each in checks.values() if "check itself" in each.what]
+    assert all(checks[name].mend for name in broken)
+
+
+async def test_nothing_secret_is_shown(settings: Settings, upstreams: FakeUpstreams) -> None:
+    secrets = [f"s3cret{number:026x}" for number in range(7)]
+    echo = upstreams.url_of("echo") + f"/{secrets[0]}"
+    for method in ("GET", "POST"):
+        for path in (f"/{secrets[0]}", f"/{secrets[0]}/api"):
+            upstreams.set_response(
+                "echo", path, {"error": {"code": 1, "message": " ".join(secrets)}}, method=method
+            )
+    given: dict[str, Any] = {
+        "facilitator_token": secrets[1],
+        "database_url": f"postgresql://u:{secrets[2]}@127.0.0.1:{secrets[2]}/x",
+        "cache_url": f"redis://u:{secrets[3]}@127.0.0.1:9/0",
+        "alert_webhook": f"{UNREACHABLE_URL}/hooks/{secrets[4]}",
+        "receipt_key": KEY,
+        "facilitator_url": upstreams.url_of("echo"),
+    }
+    telling = Settings(**{**settings.model_dump(), **given})
+    for name in ("exa", "brave", "etherscan", "firecrawl", "goplus", "searxng", "blockscout", "dexscreener"):
+        telling = with_provider(telling, name, url=echo, key=secrets[6])
+    telling = with_provider(telling, "rpc_84532", url=echo)
+
+    checks = await run_named_checks(telling, send_test_alert=True)
+
+    assert not [secret for secret in secrets if secret in repr(checks)]
+    assert KEY not in repr(checks)
+    assert checks["proxy"].status == "skipped"
+    assert checks["database"].status == checks["node"].status == "failed"
+
+
+def doctor(*arguments: str, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "centgate", "doctor", *arguments],
+        env={**os.environ, "COLUMNS": "110", **settings},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_what_failed_is_the_exit_code_and_stands_in_json(tmp_path: Path) -> None:
+    done = doctor("--json", "--only", "pay-to", "--only", "database", folder=tmp_path)
+
+    report = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert report["status"] == "failed"
+    assert [(check["name"], check["status"]) for check in report["checks"]] == [
+        ("pay-to", "failed"),
+        ("database", "ok"),
+    ]
+    assert set(report["checks"][0]) == {"name", "status", "what", "mend", "seconds"}
+
+
+def test_a_warning_is_no_failure_and_the_table_says_how_to_mend_it(tmp_path: Path) -> None:
+    done = doctor("--only", "settings", folder=tmp_path, CENTGATE_PAYTO="0x" + "1" * 40)
+
+    assert done.returncode == 0
+    assert "CENTGATE_PAYTO: unknown setting" in done.stdout
+    assert "-> `centgate settings`" in done.stdout
+    assert "1 warning" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "said"),
+    [
+        ((), {"CENTGATE_PAY_TO": "0x12"}, "CENTGATE_PAY_TO"),
+        (("--only", "everything"), {}, "unknown check 'everything'"),
+    ],
+    ids=["settings", "name"],
+)
+def test_what_cannot_be_read_has_an_exit_code_of_its_own(
+    tmp_path: Path, arguments: tuple[str, ...], settings: dict[str, str], said: str
+) -> None:
+    done = doctor(*arguments, folder=tmp_path, **settings)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_list_says_what_each_check_looks_at(tmp_path: Path) -> None:
+    done = doctor("--list", folder=tmp_path)
+
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert all(any(line.startswith(check.name) for line in lines) for check in all_checks())
+    assert all(check.description.endswith(".") for check in all_checks())

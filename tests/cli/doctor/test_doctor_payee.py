@@ -1,0 +1,318 @@
+"""What can be wrong with money: address, token, facilitator, node, clock. Each test breaks one thing."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from databases import Postgres
+from doctor_fixtures import (
+    KIND,
+    NETWORK,
+    UNREACHABLE_URL,
+    facilitator_supporting,
+    replace_result,
+    run_check,
+    serve_skewed_facilitator,
+    with_changes,
+    with_node_proxy,
+    with_provider,
+)
+from fronts import limit_log_range, start_proxy
+from pydantic import SecretStr
+from standins import FakeUpstreams
+
+from centgate.cli.doctor.check import Finding
+from centgate.cli.doctor.context import open_context
+from centgate.cli.doctor.node import check_nodes
+from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT
+from centgate.devchain.house import DevChain
+from centgate.dollars import USDC
+from centgate.payments.nodes import NodeSet
+from centgate.settings import Settings
+
+MINE = "0x2e988A386a799F506693793c6A5AF6B54dfAaBfB"
+TRUE = "0x" + "1".rjust(64, "0")
+
+
+async def test_an_address_without_its_checksum_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CENTGATE_PAY_TO", MINE.lower())
+
+    told = await run_check(Settings(), "pay-to")
+
+    assert told.status == "warning"
+    assert f"CENTGATE_PAY_TO={MINE}" in (told.mend or "")
+
+
+async def test_an_address_with_its_checksum_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CENTGATE_PAY_TO", MINE)
+
+    assert (await run_check(Settings(), "pay-to")).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        (None, "not set"),
+        ("0x000000000000000000000000000000000000dEaD", "has no owner"),
+        ("0x0000000000000000000000000000000000000004", "has no owner"),
+        (BUYER_ACCOUNTS[0].address, "key is public"),
+        (FACILITATOR_ACCOUNT.address, "key is public"),
+        ("0xcE47ca7E00000000000000000000000000000402", "whose key does not exist"),
+        (USDC["eip155:8453"].address, "the token contract itself"),
+    ],
+    ids=["none", "burn", "precompiled", "test key", "test facilitator", "test merchant", "token"],
+)
+async def test_an_address_that_is_nobodys_is_refused(address: str | None, why: str) -> None:
+    told = await run_check(Settings(pay_to=address), "pay-to")
+
+    assert (told.status, why in told.what) == ("failed", True), told
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "why"),
+    [("0x6001", "warning", "Safe"), ("0xef0100" + "11" * 20, "warning", "EIP-7702"), ("0x", "ok", "")],
+    ids=["contract", "delegated", "plain"],
+)
+async def test_what_stands_at_the_address_is_told(
+    chain_settings: Settings, upstreams: FakeUpstreams, code: str, status: str, why: str
+) -> None:
+    settings = with_node_proxy(upstreams, chain_settings, replace_result("eth_getCode", code))
+
+    told = await run_check(settings, "pay-to-account")
+
+    assert (told.status, why in f"{told.what} {told.mend}") == (status, True), told
+
+
+async def test_an_address_that_the_token_blocks_is_told(
+    chain_settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    settings = with_node_proxy(upstreams, chain_settings, replace_result("eth_call", TRUE, data="0xfe575a87"))
+
+    told = await run_check(settings, "pay-to-account")
+
+    assert (told.status, "blocks" in told.what) == ("failed", True), told
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"asset": USDC[NETWORK].address, "asset_name": "USD Coin"}, "the contract says name 'USDC'"),
+        ({"asset": USDC[NETWORK].address, "asset_name": "USDC", "asset_version": "1"}, "version '2'"),
+        ({"asset": MINE, "asset_name": "USDC"}, "there is no token at"),
+    ],
+    ids=["name", "version", "address"],
+)
+async def test_a_token_that_is_another_on_the_chain_is_told(
+    chain_settings: Settings, changes: dict[str, Any], why: str
+) -> None:
+    told = await run_check(with_changes(chain_settings, **changes), "token")
+
+    assert (told.status, why in told.what) == ("failed", True), told
+
+
+async def test_a_token_with_other_decimals_is_told(
+    chain_settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    eighteen = "0x" + f"{18:x}".rjust(64, "0")
+    settings = with_node_proxy(
+        upstreams, chain_settings, replace_result("eth_call", eighteen, data="0x313ce567")
+    )
+
+    told = await run_check(settings, "token")
+
+    assert (told.status, "18 decimals" in told.what) == ("failed", True), told
+
+
+async def test_without_a_node_real_money_is_warned_of_and_test_money_is_not(settings: Settings) -> None:
+    real = with_provider(with_changes(settings, network="eip155:8453"), "rpc_8453", enabled=False)
+
+    assert (await run_check(real, "node")).status == "warning"
+    assert (await run_check(settings, "node")).status == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "status", "verify", "why"),
+    [
+        ([{**KIND, "network": "eip155:1"}], 200, 400, "does not settle on eip155:84532"),
+        ([{**KIND, "scheme": "upto"}], 200, 400, "does not settle"),
+        ([{**KIND, "x402Version": 1}], 200, 400, "does not settle"),
+        ([KIND], 401, 400, "rejects this deployment"),
+        ([KIND], 200, 403, "rejects this deployment"),
+        ([KIND], 503, 400, "status 503"),
+        (["nonsense"], 200, 400, "not a facilitator's response"),
+    ],
+    ids=["network", "scheme", "version", "key", "key to verify", "down", "nonsense"],
+)
+async def test_a_facilitator_that_would_not_settle_is_told(
+    settings: Settings, upstreams: FakeUpstreams, kinds: list[Any], status: int, verify: int, why: str
+) -> None:
+    url = facilitator_supporting(upstreams, *kinds, status=status, verify=verify)
+
+    told = await run_check(with_changes(settings, facilitator_url=url), "facilitator")
+
+    assert (told.status, why in told.what, bool(told.mend)) == ("failed", True, True), told
+
+
+async def test_a_facilitator_that_settles_is_asked_with_the_key(
+    settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    url = facilitator_supporting(upstreams, KIND)
+    keyed = with_changes(settings, facilitator_url=url, facilitator_token=SecretStr("the-token"))
+
+    told = await run_check(keyed, "facilitator")
+
+    assert told.status == "ok", told
+    keys = [asked.headers.get("authorization") for asked in upstreams.requests_of("facilitator")]
+    assert keys == ["Bearer the-token", "Bearer the-token"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"facilitator_url": UNREACHABLE_URL}, "does not respond"),
+        ({"network": "eip155:8453", "facilitator_url": None}, "requires a key"),
+        ({"cdp_api_key_id": "id", "cdp_api_key_secret": SecretStr("bm9uZQ==")}, "SECRET"),
+    ],
+    ids=["address", "no key", "bad key"],
+)
+async def test_a_facilitator_that_is_set_up_wrongly_is_told(
+    settings: Settings, changes: dict[str, Any], why: str
+) -> None:
+    told = await run_check(with_changes(settings, **changes), "facilitator")
+
+    assert (told.status, why in told.what) == ("failed", True), told
+
+
+def block(age: float) -> dict[str, str]:
+    """A block of some age, in seconds."""
+    return {"number": "0x10", "timestamp": hex(int(time.time() - age))}
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "status", "why"),
+    [
+        ("eth_chainId", "0x1", "failed", "on chain 1"),
+        ("eth_getBlockByNumber", block(120), "warning", "s old"),
+        ("eth_getBlockByNumber", block(1200), "warning", "s old"),
+        ("eth_getBlockByNumber", "nonsense", "failed", "invalid responses"),
+    ],
+    ids=["chain", "behind", "development chain", "nonsense"],
+)
+async def test_a_node_that_cannot_tell_is_told(
+    chain_settings: Settings, upstreams: FakeUpstreams, method: str, result: Any, status: str, why: str
+) -> None:
+    told = await run_check(with_node_proxy(upstreams, chain_settings, replace_result(method, result)), "node")
+
+    assert (told.status, why in told.what) == (status, True), told
+
+
+async def test_a_node_that_gives_few_logs_is_told(chain_settings: Settings, upstreams: FakeUpstreams) -> None:
+    refuses = limit_log_range(500, "query exceeds max block range 500")
+
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        newest = {"number": "0x100000", "timestamp": hex(int(time.time()))}
+        return refuses(request) or replace_result("eth_getBlockByNumber", newest)(request)
+
+    told = await run_check(with_node_proxy(upstreams, chain_settings, change), "node")
+
+    assert (told.status, "500 blocks per request" in told.what) == ("failed", True), told
+
+
+async def test_an_old_block_where_money_is_real_is_a_failure(
+    chain_settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        old = replace_result("eth_getBlockByNumber", block(1200))
+        return replace_result("eth_chainId", "0x2105")(request) or old(request)
+
+    front = with_node_proxy(upstreams, chain_settings, change)
+    real = with_changes(
+        front, network="eip155:8453", providers={"rpc_8453": front.provider_settings("rpc_84532")}
+    )
+
+    assert (await run_check(real, "node")).status == "failed"
+
+
+async def checked(settings: Settings, *urls: str) -> Finding:
+    """What is found of nodes that are public, of which two must agree."""
+    async with open_context(settings) as deployment:
+        return await check_nodes(deployment, NodeSet(settings.network, urls, 2, "public"))
+
+
+def young(devchain: DevChain, upstreams: FakeUpstreams) -> str:
+    """The development chain's node, with a block that is a second old: it makes none by itself."""
+    return (
+        start_proxy(upstreams, "young", devchain.rpc_url, replace_result("eth_getBlockByNumber", block(1)))
+        + "/"
+    )
+
+
+async def test_two_of_three_public_nodes_are_enough(
+    chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
+) -> None:
+    node = young(devchain, upstreams)
+
+    told = await checked(chain_settings, UNREACHABLE_URL, node, node)
+
+    assert told.status == "ok", told
+    assert "public nodes, 2 of 3 must agree; set CENTGATE_RPC_84532_URL to use your own" in told.what
+    assert f"not responding: {UNREACHABLE_URL}" in told.what
+
+
+async def test_one_of_three_public_nodes_is_too_few(chain_settings: Settings, devchain: DevChain) -> None:
+    told = await checked(chain_settings, UNREACHABLE_URL, devchain.rpc_url, UNREACHABLE_URL)
+
+    assert (told.status, told.mend) == ("failed", "set CENTGATE_RPC_84532_URL to your own node"), told
+
+
+async def test_own_node_that_does_not_answer_beside_one_that_does_is_told(
+    chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
+) -> None:
+    two = with_provider(chain_settings, "rpc_84532", url=f"{UNREACHABLE_URL},{young(devchain, upstreams)}")
+
+    told = await run_check(two, "node")
+
+    assert (told.status, f"not responding: {UNREACHABLE_URL}" in told.what) == ("warning", True), told
+
+
+async def test_node_without_a_safe_block_is_told(chain_settings: Settings, upstreams: FakeUpstreams) -> None:
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        found = None if "safe" in request["params"] else block(1)
+        return replace_result("eth_getBlockByNumber", found)(request)
+
+    told = await run_check(with_node_proxy(upstreams, chain_settings, change), "node")
+
+    assert (told.status, "no safe block" in told.what) == ("ok", True), told
+
+
+@pytest.mark.parametrize(
+    ("ahead", "status", "why"),
+    [(90, "failed", "behind"), (-90, "failed", "ahead of"), (3.5, "warning", "behind"), (0, "ok", "within")],
+    ids=["behind", "ahead", "drifting", "right"],
+)
+async def test_a_clock_that_is_wrong_is_told(settings: Settings, ahead: float, status: str, why: str) -> None:
+    with serve_skewed_facilitator(ahead) as url:
+        told = await run_check(with_changes(settings, facilitator_url=url), "clock")
+
+    assert (told.status, why in told.what) == (status, True), told
+
+
+async def test_a_block_of_the_future_tells_of_a_slow_clock(
+    chain_settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    settings = with_node_proxy(upstreams, chain_settings, replace_result("eth_getBlockByNumber", block(-60)))
+
+    told = await run_check(settings, "clock")
+
+    assert (told.status, "newest block" in told.what) == ("failed", True), told
+
+
+async def test_the_databases_clock_is_compared_too(settings: Settings, postgres: Postgres) -> None:
+    lonely = with_changes(settings, facilitator_url=UNREACHABLE_URL)
+
+    assert (await run_check(lonely, "clock")).status == "skipped"
+    told = await run_check(with_changes(lonely, database_url=postgres.url), "clock")
+
+    assert (told.status, "the database's" in told.what) == ("ok", True), told

@@ -1,0 +1,455 @@
+"""What can be wrong around the money: public URL, proxy, stores, alerts, providers; one thing a test."""
+
+# asyncpg and redis are typed in parts
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sqlite3
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import asyncpg
+import pytest
+from databases import Postgres, Redis, free_port
+from doctor_fixtures import (
+    UNREACHABLE_URL,
+    ResponseChange,
+    healthy_providers,
+    run_check,
+    serve_proxy,
+    today,
+    with_changes,
+    with_provider,
+    write_phishing_list,
+)
+from facilitators import build_settings
+from pydantic import SecretStr
+from redis import Redis as Client
+from standins import FakeUpstreams
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from centgate.devchain.accounts import BUYER_ACCOUNTS
+from centgate.devchain.serving import serve_app
+from centgate.payments.migrations import HEAD_REVISION
+from centgate.payments.store import open_store
+from centgate.server import run_in_thread
+from centgate.settings import ProviderSettings, Settings
+
+
+@pytest.fixture(scope="module")
+def served_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settings]:
+    """An API that runs, and its settings: the public URL is where it listens."""
+    port = free_port()
+    folder = tmp_path_factory.mktemp("served")
+    settings = build_settings(folder, UNREACHABLE_URL, port=port, public_url=f"http://127.0.0.1:{port}")
+    with run_in_thread(settings):
+        yield settings
+
+
+def untouched(_asked: dict[str, str], status: int, _headers: dict[str, str]) -> int:
+    return status
+
+
+def without(*names: str) -> ResponseChange:
+    """Takes response headers away."""
+
+    def mangle(_asked: dict[str, str], status: int, headers: dict[str, str]) -> int:
+        for name in names:
+            headers.pop(name, None)
+        return status
+
+    return mangle
+
+
+def cut(_asked: dict[str, str], status: int, headers: dict[str, str]) -> int:
+    if "payment-required" in headers:
+        headers["payment-required"] = headers["payment-required"][:1001]
+    return status
+
+
+def kept_for_good(_asked: dict[str, str], _status: int, _headers: dict[str, str]) -> int:
+    return 200
+
+
+def no_options(asked: dict[str, str], status: int, _headers: dict[str, str]) -> int:
+    return 405 if "access-control-request-method" in asked else status
+
+
+def short_headers(asked: dict[str, str], status: int, _headers: dict[str, str]) -> int:
+    return 431 if len(asked.get("payment-signature", "")) > 2000 else status
+
+
+async def test_the_public_url_of_a_server_that_runs_is_right(served_settings: Settings) -> None:
+    for name in ("public-url", "proxy", "header-size"):
+        assert (await run_check(served_settings, name)).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"pay_to": BUYER_ACCOUNTS[3].address}, "different terms (payTo)"),
+        ({"payment_window": 300}, "different terms (maxTimeoutSeconds)"),
+        ({"public_url": UNREACHABLE_URL}, "does not respond"),
+        ({"public_url": "http://facts.example"}, "not https"),
+        ({"network": "eip155:8453"}, "their own machine"),
+    ],
+    ids=["payee", "window", "down", "clear", "loopback"],
+)
+async def test_a_public_url_that_leads_elsewhere_is_told(
+    served_settings: Settings, changes: dict[str, Any], why: str
+) -> None:
+    told = await run_check(with_changes(served_settings, **changes), "public-url")
+
+    assert (told.status, why in told.what) == ("failed", True), told
+
+
+@pytest.mark.parametrize(
+    ("name", "mangle", "drop", "why"),
+    [
+        ("public-url", without("payment-required"), "", "is missing"),
+        ("public-url", cut, "", "truncated or changed"),
+        ("public-url", kept_for_good, "", "status 200"),
+        ("proxy", without("access-control-allow-origin"), "", "OPTIONS"),
+        ("proxy", without("access-control-expose-headers"), "", "cannot read PAYMENT-REQUIRED"),
+        ("proxy", no_options, "", "OPTIONS"),
+        ("proxy", short_headers, "", "too long"),
+        ("proxy", untouched, "payment-signature", "does not reach"),
+    ],
+    ids=["dropped", "cut", "cached", "origin", "exposed", "options", "short", "signature"],
+)
+async def test_a_proxy_that_spoils_headers_is_told(
+    served_settings: Settings, name: str, mangle: ResponseChange, drop: str, why: str
+) -> None:
+    with serve_proxy(served_settings.port, mangle, drop=drop) as url:
+        told = await run_check(with_changes(served_settings, public_url=url), name)
+
+    assert (told.status, why in told.what) == ("failed", True), told
+
+
+async def test_terms_that_are_too_long_are_told(settings: Settings) -> None:
+    long = with_changes(settings, public_url="https://" + "a" * 4500 + ".example")
+
+    assert (await run_check(long, "header-size")).status == "failed"
+    assert (await run_check(settings, "header-size")).status == "warning"
+
+
+async def migrated(url: str) -> str:
+    """The same database, with the tables in it."""
+    store = open_store(url)
+    await store.migrate()
+    await store.close()
+    return url
+
+
+async def said_of(settings: Settings, url: str) -> tuple[str, str, str]:
+    """What the doctor says of a database."""
+    told = await run_check(with_changes(settings, database_url=url), "database")
+    return told.status, told.what, told.mend or ""
+
+
+async def execute(url: str, *statements: str) -> None:
+    """Do something to a PostgreSQL database."""
+    connection = await asyncpg.connect(url)
+    for statement in statements:
+        await connection.execute(statement)
+    await connection.close()
+
+
+async def test_a_database_that_is_migrated_is_right_and_an_empty_one_is_told(
+    settings: Settings, postgres_url: str
+) -> None:
+    empty = await said_of(settings, postgres_url)
+    full = await said_of(settings, await migrated(postgres_url))
+
+    assert (empty[0], "centgate migrate" in empty[2]) == ("warning", True), empty
+    assert (full[0], HEAD_REVISION in full[1]) == ("ok", True), full
+
+
+@pytest.mark.parametrize(("version", "mend"), [("0001", "centgate migrate"), ("9999", "upgrade")])
+async def test_another_schema_is_told(settings: Settings, database_url: str, version: str, mend: str) -> None:
+    await migrated(database_url)
+    change = f"UPDATE alembic_version SET version_num = '{version}'"
+    if database_url.startswith("sqlite"):
+        with sqlite3.connect(database_url.removeprefix("sqlite:///")) as file:
+            file.execute(change)
+        file.close()
+    else:
+        await execute(database_url, change)
+
+    status, what, told = await said_of(settings, database_url)
+
+    assert (status, version in what, mend in told) == ("failed", True, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "why"),
+    [
+        (
+            "ALTER DATABASE {} SET synchronous_commit = off",
+            "failed",
+            "confirms writes before they are on disk",
+        ),
+        ("ALTER DATABASE {} SET default_transaction_read_only = on", "failed", "is not writable"),
+    ],
+    ids=["not durable", "read only"],
+)
+async def test_a_postgresql_that_would_lose_payments_is_told(
+    settings: Settings, postgres_url: str, change: str, status: str, why: str
+) -> None:
+    await migrated(postgres_url)
+    await execute(postgres_url, change.format(postgres_url.rpartition("/")[2]))
+
+    told = await said_of(settings, postgres_url)
+
+    assert (told[0], why in told[1]) == (status, True), told
+
+
+async def test_a_user_without_the_tables_is_told(
+    settings: Settings, postgres: Postgres, postgres_url: str
+) -> None:
+    await migrated(postgres_url)
+    await execute(postgres_url, "DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN")
+
+    told = await said_of(settings, postgres_url.replace("postgres@", "guest@"))
+
+    assert (told[0], "permission denied" in told[1]) == ("failed", True), told
+
+
+async def test_more_connections_than_the_server_has_are_told(settings: Settings, postgres_url: str) -> None:
+    url = await migrated(postgres_url)
+
+    told = await run_check(with_changes(settings, database_url=url, workers=4), "database")
+
+    assert (told.status, "40 connections" in told.what) == ("warning", True), told
+
+
+async def test_an_sqlite_file_that_cannot_be_used_is_told(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "torn.db").write_bytes(b"no database at all " * 100)
+
+    torn = await said_of(settings, f"sqlite:///{tmp_path / 'torn.db'}")
+    nowhere = await said_of(settings, f"sqlite:///{tmp_path / 'none' / 'journal.db'}")
+    absent = await said_of(settings, f"sqlite:///{tmp_path / 'new.db'}")
+
+    assert (torn[0], "is not writable" in torn[1]) == ("failed", True), torn
+    assert (nowhere[0], "does not exist" in nowhere[1]) == ("failed", True), nowhere
+    assert (absent[0], "will be created" in absent[1]) == ("ok", True), absent
+    assert not (tmp_path / "new.db").exists()
+
+
+async def test_a_cache_that_can_be_used_is_right_and_one_that_fills_up_is_told(
+    settings: Settings, redis: Redis
+) -> None:
+    shared = with_changes(settings, cache_url=redis.url)
+    right = await run_check(shared, "cache")
+    with Client.from_url(redis.url) as client:
+        client.config_set("maxmemory", "10mb")
+        full = await run_check(shared, "cache")
+        client.config_set("requirepass", "a-password")
+        closed = await run_check(shared, "cache")
+
+    assert (right.status, right.what.startswith("Redis")) == ("ok", True), right
+    assert (full.status, "noeviction" in full.what) == ("warning", True), full
+    assert (closed.status, "authenticated" in closed.what) == ("failed", True), closed
+
+
+async def test_a_key_that_signs_receipts_and_has_the_money_is_told(settings: Settings) -> None:
+    key = SecretStr(BUYER_ACCOUNTS[0].private_key)
+    same = with_changes(settings, receipt_key=key, pay_to=BUYER_ACCOUNTS[0].address)
+
+    assert (await run_check(same, "receipt-key")).status == "warning"
+    assert (await run_check(with_changes(settings, receipt_key=key), "receipt-key")).status == "ok"
+
+
+async def test_an_alert_is_sent_only_when_asked_for(settings: Settings, upstreams: FakeUpstreams) -> None:
+    upstreams.set_response("hook", "/secret-path-1", {}, method="POST")
+    told_to = with_changes(settings, alert_webhook=upstreams.url_of("hook") + "/secret-path-1")
+
+    silent = await run_check(told_to, "alert-webhook")
+    asked_before = len(upstreams.requests_of("hook"))
+    sent = await run_check(told_to, "alert-webhook", send_test_alert=True)
+    gone = await run_check(
+        with_changes(settings, alert_webhook=upstreams.url_of("hook") + "/gone"),
+        "alert-webhook",
+        send_test_alert=True,
+    )
+
+    assert (silent.status, asked_before) == ("skipped", 0)
+    assert (sent.status, upstreams.requests_of("hook")[0].body["kind"]) == ("ok", "test")
+    assert (gone.status, "404" in gone.what) == ("failed", True)
+
+
+async def test_a_metrics_port_that_something_else_has_is_told(settings: Settings) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        taken = asyncio.create_task(run_check(with_changes(settings, metrics_port=port), "metrics"))
+        connection, _ = await asyncio.to_thread(other.accept)
+        connection.close()
+        other.settimeout(0.2)
+        while not taken.done():  # it is asked once more
+            try:
+                again, _ = await asyncio.to_thread(other.accept)
+                again.close()
+            except TimeoutError:
+                continue
+        told = await taken
+
+    assert (told.status, "in use by another program" in told.what) == ("failed", True), told
+    assert (await run_check(with_changes(settings, metrics_port=port), "metrics")).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [("# TYPE centgate_payments_total counter", "ok"), ("# TYPE go_info gauge", "failed")],
+    ids=["ours", "others"],
+)
+async def test_metrics_that_are_read_already_are_told_from_others(
+    settings: Settings, line: str, status: str
+) -> None:
+    def page(_request: Request) -> Response:
+        return Response(f"# HELP it\n{line}\n", media_type="text/plain")
+
+    with serve_app(Starlette(routes=[Route("/metrics", page)]), 0) as url:
+        told = await run_check(with_changes(settings, metrics_port=urlsplit(url).port), "metrics")
+
+    assert told.status == status, told
+
+
+async def test_settings_that_set_nothing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CENTGATE_PAYTO", "0x" + "1" * 40)
+    monkeypatch.setenv("CENTGATE_EXA_TOKEN", "x")
+
+    told = await run_check(Settings(), "settings")
+
+    assert told.status == "warning"
+    assert "CENTGATE_EXA_TOKEN, CENTGATE_PAYTO" in told.what
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"pinned": ("crawler-scrape=nobody",)}, "not by 'nobody'"),
+        ({"phishing_list": Path("/nowhere/list.xz")}, "/nowhere/list.xz"),
+        ({"well_known": Path("/nowhere")}, "/nowhere"),
+    ],
+    ids=["pin", "list", "well-known"],
+)
+async def test_what_keeps_a_server_from_starting_is_told(
+    settings: Settings, changes: dict[str, Any], why: str
+) -> None:
+    told = await run_check(with_changes(settings, **changes), "start")
+
+    assert (told.status, why in told.what) == ("failed", True), told
+
+
+@pytest.mark.parametrize(
+    ("day", "status"),
+    [("2022-04-19", "warning"), (None, "warning"), (today(), "ok")],
+    ids=["old", "undated", "today"],
+)
+async def test_the_phishing_lists_age_is_told(
+    settings: Settings, tmp_path: Path, day: str | None, status: str
+) -> None:
+    told = await run_check(
+        with_changes(settings, phishing_list=write_phishing_list(tmp_path, day)), "phishing-list"
+    )
+
+    assert told.status == status, told
+
+
+async def test_a_browser_that_is_not_there_is_told(settings: Settings) -> None:
+    without_one = with_changes(
+        settings, pagereader_render=True, pagereader_chromium=Path("/nowhere/chromium")
+    )
+
+    assert (await run_check(without_one, "browser")).status == "failed"
+
+
+async def test_services_that_nobody_can_answer_are_named(settings: Settings) -> None:
+    keyed = with_changes(settings, providers={"exa": ProviderSettings(key=SecretStr("exa-key-1"))})
+
+    assert "neuralweb-search" in (await run_check(settings, "services")).what
+    assert "neuralweb-search" not in (await run_check(keyed, "services")).what
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "body", "status", "why"),
+    [
+        ("etherscan", "/v2/api", {"status": "0", "result": "Invalid API Key (#err2)|"}, 200, "accept"),
+        ("firecrawl", "/v2/team/credit-usage", {"error": "Unauthorized"}, 401, "refuses"),
+        ("goplus", "/api/v1/supported_chains", {"code": 4012, "message": "wrong"}, 200, "refuses"),
+        ("searxng", "/search", "<html>403 Forbidden</html>", 403, "search.formats"),
+        ("dexscreener", "/", "", 503, "status 503"),
+    ],
+)
+async def test_a_provider_that_refuses_its_key_is_told(
+    settings: Settings, upstreams: FakeUpstreams, name: str, path: str, body: Any, status: int, why: str
+) -> None:
+    settings = with_changes(settings, providers=healthy_providers(upstreams))
+    upstreams.set_response(name, path, body, status=status)
+
+    settings = with_provider(settings, name, key="key-0123456789", url=upstreams.url_of(name))
+
+    told = await run_check(settings, f"provider-{name}")
+
+    assert (told.status, why in told.what, bool(told.mend)) == ("failed", True, True), told
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "why"),
+    [("0x2105", "ok", "accepts the key"), (None, "failed", "Must be authenticated")],
+    ids=["accepted", "refused"],
+)
+async def test_alchemys_key_is_tried_for_nothing(
+    settings: Settings, upstreams: FakeUpstreams, result: str | None, status: str, why: str
+) -> None:
+    refusal = {"error": {"code": -32600, "message": "Must be authenticated!"}}
+    networks = iter(range(100))
+
+    def answer(_asked: Any) -> tuple[int, Any]:
+        from centgate.providers.alchemy import NETWORKS
+
+        chain = list(NETWORKS)[next(networks)]
+        return 200, {"jsonrpc": "2.0", "id": 0, **({"result": hex(chain)} if result else refusal)}
+
+    upstreams.set_response_function("alchemy", "/v2/alchemy-key-1", answer, method="POST")
+    keyed = with_provider(settings, "alchemy", key="alchemy-key-1", url=upstreams.url_of("alchemy"))
+
+    told = await run_check(keyed, "provider-alchemy")
+
+    assert told.status == status, told
+    assert {asked.body["method"] for asked in upstreams.requests_of("alchemy")} == {"eth_chainId"}
+    assert why in told.what or "refuses" in told.what
+
+
+@pytest.mark.parametrize(
+    ("second", "status"), [(UNREACHABLE_URL, "warning"), (None, "failed")], ids=["one of two", "the only one"]
+)
+async def test_a_chains_node_that_is_on_another_chain_is_told(
+    settings: Settings, upstreams: FakeUpstreams, second: str | None, status: str
+) -> None:
+    settings = with_changes(settings, providers=healthy_providers(upstreams))
+    good, wrong = upstreams.url_of("rpc") + "/1", upstreams.url_of("rpc") + "/10"
+
+    told = await run_check(
+        with_provider(settings, "rpc_1", url=f"{good},{second}" if second else wrong), "provider-rpc"
+    )
+
+    assert (told.status, "chain 1" in told.what) == (status, True), told
+
+
+async def test_a_provider_that_is_off_or_not_set_up_is_passed_over(settings: Settings) -> None:
+    off = with_provider(settings, "goplus", enabled=False)
+
+    assert (await run_check(off, "provider-goplus")).what == "disabled"
+    told = await run_check(off, "provider-exa")
+    assert (told.status, "CENTGATE_EXA_KEY" in (told.mend or "")) == ("skipped", True)
