@@ -40,7 +40,7 @@ docs: setup
 	$(RUN)python -m centgate.payments.settlement_outcomes_page > docs/settlement-outcomes.md
 
 client: setup
-	$(RUN)python -m centgate.faces.typed_client src/centgate/client
+	$(RUN)python -m generate_client src/centgate/client
 	$(RUN)ruff format --quiet src/centgate/client/models.py src/centgate/client/services.py
 
 screenshots: setup

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
+from browser_session import BrowserWallet, install_wallet, serve_site
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
-from visitors import BrowserWallet, install_wallet, serve_site
 
 from centgate.dev import devchain_settings
 from centgate.devchain.house import open_devchain

@@ -19,9 +19,9 @@ import pytest
 import typer
 import yaml
 
+from centgate.api.app import create_routes
 from centgate.catalog import all_providers, all_services
 from centgate.cli.main import app
-from centgate.faces.api import create_routes
 from centgate.settings import Settings, get_raw_value
 
 ROOT = Path(__file__).parent.parent

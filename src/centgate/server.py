@@ -19,7 +19,7 @@ from centgate.meter import NULL_METER, Meter
 from centgate.metrics.starting import open_meter, publish_worker_metrics
 from centgate.settings import PREFIX, Settings
 
-FACTORY = "centgate.faces.api:app_from_environment"
+FACTORY = "centgate.api.app:app_from_environment"
 KEEP_ALIVE_SECONDS = 75
 """Keep-alive timeout in seconds: longer than that of proxies and clients, otherwise a request would sometimes
 be sent on a connection that is just being closed.
@@ -67,7 +67,7 @@ def create_config(
     settings: Settings, meter: Meter = NULL_METER, limits: ConnectionLimits | None = None
 ) -> uvicorn.Config:
     """Return the uvicorn configuration of the API."""
-    from centgate.faces.api import create_app
+    from centgate.api.app import create_app
 
     return LimitedConfig(
         FACTORY if settings.workers > 1 else create_app(settings, meter),

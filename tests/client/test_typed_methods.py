@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from buyers_shell import private_key_of
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator
+from generate_client import generate_modules, to_snake_case
 
 import centgate.client
 from centgate.catalog import all_services
@@ -20,7 +21,6 @@ from centgate.client import Answer, AsyncCentgate, Centgate, Receipt, Wallet, mo
 from centgate.client.models import TokenRiskData
 from centgate.client.services import AsyncServices, Services
 from centgate.client.typed import AnswerData, AnswerDrift, TypedAnswer
-from centgate.faces.typed_client import generate_modules, to_snake_case
 from centgate.schema import to_camel_case
 from centgate.server import run_in_thread
 from centgate.service import AnyService

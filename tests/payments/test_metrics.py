@@ -424,7 +424,7 @@ def test_the_port_of_the_api_is_refused(tmp_path: Path) -> None:
 def test_where_nobody_listens_nothing_is_loaded() -> None:
     program = """
 import sys
-from centgate.faces.api import app
+from centgate.api.app import app
 from centgate.metrics.starting import metered
 from centgate.settings import Settings
 with metered(Settings()) as meter:

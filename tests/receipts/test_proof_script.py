@@ -33,7 +33,7 @@ def run(tmp_path: Path) -> Run:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not on this machine")
-    script = files("centgate.faces.site") / "assets" / "proof.js"
+    script = files("centgate.website") / "assets" / "proof.js"
     (tmp_path / "proof.mjs").write_bytes(script.read_bytes())
 
     def evaluate(expression: str, given: Any) -> Any:

@@ -69,9 +69,9 @@ def serve(
 ) -> None:
     """Serve the API for real payments, configured by CENTGATE_* and .env."""
     from centgate import server
+    from centgate.api import wellknown_files
     from centgate.cli.migrate import check_database
     from centgate.cli.terminal import exit_with_error, load_settings, print_message
-    from centgate.faces import verification
     from centgate.log import configure_logging
     from centgate.payments.token_decimals import check_decimals
     from centgate.runtime import validate_startup
@@ -82,7 +82,7 @@ def serve(
     _log_nodes(settings)
     try:
         validate_startup(settings)
-        verification.read_wellknown_files(settings.well_known)
+        wellknown_files.read_wellknown_files(settings.well_known)
         if warning := check_decimals(settings):
             print_message(warning)
         check_database(settings)

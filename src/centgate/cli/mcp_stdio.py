@@ -22,9 +22,7 @@ from mcp_types import (
     PaginatedRequestParams,
 )
 
-from centgate.client import Answer, AsyncCentgate, BuyerError, BuyerSettings
-from centgate.client.errors import NotFound, NoWallet
-from centgate.faces.mcp.tools import (
+from centgate.api.mcp.tools import (
     RECEIPT_KEY,
     REPLAYED_KEY,
     REQUEST_ID_KEY,
@@ -33,6 +31,8 @@ from centgate.faces.mcp.tools import (
     build_tool_list,
     create_server,
 )
+from centgate.client import Answer, AsyncCentgate, BuyerError, BuyerSettings
+from centgate.client.errors import NotFound, NoWallet
 
 NOTES_KEY, PAID_KEY = "centgate/notes", "centgate/paid"
 _ERROR_DETAILS = ("code", "provider", "reason", "retry", "options", "objections")

@@ -9,8 +9,8 @@ import typer
 
 from centgate.cli.terminal import exit_with_error, load_settings, print_message
 from centgate.client.catalog import CatalogUnavailable
-from centgate.faces.site.admission import is_site_url
 from centgate.log import configure_logging
+from centgate.website.validation import is_site_url
 
 app = typer.Typer(
     name="site",
@@ -33,7 +33,7 @@ def serve(
     """Serve the website of an API; the API is read again every 30 seconds."""
     if context.invoked_subcommand:
         return
-    from centgate.faces.site.serving import run_site
+    from centgate.website.server import run_site
 
     address = parse_api_address(api)
     settings = load_settings(site_url=url, host=host, port=port)
@@ -49,15 +49,15 @@ def build(
     out: Annotated[Path, typer.Option(help="Folder to write to.")], api: Api = LOCAL_API, url: Url = None
 ) -> None:
     """Write the website as static files."""
-    from centgate.faces import verification
-    from centgate.faces.site.building import write_site as build_files
-    from centgate.faces.site.deployment import read_snapshot
+    from centgate.api import wellknown_files
+    from centgate.website.api_snapshot import read_snapshot
+    from centgate.website.static_build import write_site as build_files
 
     address = parse_api_address(api)
     settings = load_settings(site_url=url)
     try:
         deployment = read_snapshot(address, settings.site_url)
-        paths = build_files(deployment, out, verification.read_wellknown_files(settings.well_known))
+        paths = build_files(deployment, out, wellknown_files.read_wellknown_files(settings.well_known))
     except (CatalogUnavailable, OSError) as error:
         exit_with_error(str(error))
     if settings.site_url is None:

@@ -56,11 +56,11 @@ async def check_start(deployment: DoctorContext) -> Finding:
 
 
 def _validate_startup(deployment: DoctorContext) -> None:
-    from centgate.faces import verification
+    from centgate.api import wellknown_files
     from centgate.runtime import validate_startup
 
     validate_startup(deployment.settings)
-    verification.read_wellknown_files(deployment.settings.well_known)
+    wellknown_files.read_wellknown_files(deployment.settings.well_known)
 
 
 async def check_clock(deployment: DoctorContext) -> Finding:

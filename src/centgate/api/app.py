@@ -1,0 +1,443 @@
+"""The ASGI application: routes generated from the catalogue, and request-ID and access-log middleware."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import orjson
+import structlog
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from centgate import envelope
+from centgate.api import index_page, wellknown_files, x402_discovery
+from centgate.api.content_negotiation import is_preferred
+from centgate.api.mcp import endpoint as mcp
+from centgate.api.openapi import openapi_document
+from centgate.body import MAX_BODY_BYTES
+from centgate.catalog import all_services, service_details, service_summary
+from centgate.client_limits import Admission, ClientLimits, PaidRequestHeaders
+from centgate.errors import (
+    CentgateError,
+    InternalError,
+    MethodNotAllowed,
+    NotFound,
+    PaymentRequired,
+    RateLimited,
+)
+from centgate.log import configure_logging
+from centgate.meter import NULL_METER, Meter
+from centgate.metrics.starting import create_worker_meter
+from centgate.payments.claiming import StoredAnswer
+from centgate.payments.gate import encode_receipt_header
+from centgate.pipeline import PaidCall, process_request
+from centgate.runtime import Runtime, open_runtime
+from centgate.service import AnyService
+from centgate.settings import Settings
+from centgate.text import format_timestamp
+
+EXPOSED_HEADERS = (
+    "Payment-Required",
+    "Payment-Response",
+    "X-Request-Id",
+    "Idempotent-Replayed",
+    "Retry-After",
+)
+
+UNLIMITED_PATHS = frozenset({"/health", "/livez", "/readyz"})
+"""Health-check paths for the operator; they are never rate limited."""
+
+_CACHE_CONTROL = "public, max-age=60"
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def create_app(settings: Settings, meter: Meter = NULL_METER) -> ASGIApp:
+    """Return the API as an ASGI application that reports its events to `meter`."""
+    all_routes = create_routes(settings)
+    starlette = Starlette(
+        routes=all_routes,
+        exception_handlers={
+            CentgateError: _error_response,
+            HTTPException: _http_error_response,
+            ClientDisconnect: _client_disconnected,
+            Exception: _internal_error,
+        },
+        lifespan=partial(_lifespan, settings, meter),
+    )
+    starlette.router.redirect_slashes = False
+    dispatcher = PaidRouteDispatcher(all_routes, starlette, ClientLimits(settings, meter))
+    cors = CORSMiddleware(  # around Starlette, so that a page of another origin can read a 500 too
+        dispatcher,
+        allow_origins=settings.allowed_origins,
+        allow_methods=["GET", "HEAD", "POST"],
+        allow_headers=["*"],
+        expose_headers=EXPOSED_HEADERS,
+    )
+    return AccessLogMiddleware(dispatcher, cors, meter)
+
+
+def app_from_environment() -> ASGIApp:
+    """Return the API configured by the environment. Each server process runs this factory."""
+    settings = Settings()
+    configure_logging(settings.log_level)
+    return create_app(settings, create_worker_meter(settings))
+
+
+@asynccontextmanager
+async def _lifespan(settings: Settings, meter: Meter, starlette: Starlette) -> AsyncGenerator[None]:
+    async with open_runtime(settings, meter) as runtime:
+        starlette.state.runtime = runtime
+        yield
+
+
+def create_routes(settings: Settings) -> list[Route]:
+    """Return all routes, free and paid."""
+    catalog = all_services()
+    descriptions = {service.slug: _json_endpoint(service_details(service, settings)) for service in catalog}
+    return [
+        # first, because Starlette tries routes in order
+        *(
+            Route(
+                service.path,
+                PaidEndpoint(service, descriptions[service.slug]),
+                methods=["GET", "HEAD", "POST"],
+            )
+            for service in catalog
+        ),
+        Route("/", _index_endpoint(settings)),
+        Route(
+            "/services",
+            _json_endpoint({"services": [service_summary(service, settings) for service in catalog]}),
+        ),
+        Route("/openapi.json", _json_endpoint(openapi_document(catalog, settings))),
+        Route("/.well-known/x402", _json_endpoint(x402_discovery.x402_document(catalog, settings))),
+        *_mcp_routes(catalog, settings),
+        *(
+            Route(file.path, _static_endpoint(file.content, file.media_type))
+            for file in wellknown_files.read_wellknown_files(settings.well_known)
+        ),
+        *(
+            Route(path, _static_endpoint(index_page.read_icon(path), media_type))
+            for path, media_type in index_page.ICONS.items()
+        ),
+        Route("/health", _handle_health),
+        Route("/livez", _handle_livez),
+        Route("/readyz", _handle_readyz),
+        # only needed where the paid route has a longer path; an unknown slug matches no route
+        *(
+            Route(f"/services/{service.slug}", descriptions[service.slug])
+            for service in catalog
+            if service.path != f"/services/{service.slug}"
+        ),
+    ]
+
+
+def _mcp_routes(catalog: tuple[AnyService, ...], settings: Settings) -> list[Route]:
+    """Return the routes of `/mcp` and of its discovery documents."""
+    card = _json_endpoint(mcp.server_card(settings, index_page.TAGLINE), mcp.CARD_TYPE)
+    return [
+        Route(mcp.MCP_PATH, mcp.McpEndpoint(catalog, settings), methods=["POST"]),
+        Route(mcp.CARD_PATH, card),
+        Route("/.well-known/mcp/server-card.json", card),
+        Route("/.well-known/ai-catalog.json", _json_endpoint(mcp.ai_catalog(settings), mcp.CATALOG_TYPE)),
+    ]
+
+
+def _index_endpoint(settings: Settings) -> Endpoint:
+    """Return the endpoint of `/`: JSON by default, HTML if the `Accept` header prefers it."""
+    body, page = (
+        orjson.dumps(index_page.index_document(settings)),
+        index_page.render_index_page(settings).encode(),
+    )
+    headers = {
+        "Cache-Control": _CACHE_CONTROL,
+        "Link": index_page.index_link_header(settings),
+        "Vary": "Accept",
+    }
+    policy = {"Content-Security-Policy": index_page.INDEX_CSP, "X-Content-Type-Options": "nosniff"}
+
+    async def endpoint(request: Request) -> Response:
+        if is_preferred(request.headers.get("accept", ""), "text/html", "application/json"):
+            return Response(page, 200, headers | policy, media_type="text/html")
+        return _json_response(200, body, headers)
+
+    return endpoint
+
+
+def _json_endpoint(content: Any, media_type: str = "application/json") -> Endpoint:
+    """Return an endpoint for a static JSON document, serialized once."""
+    return _static_endpoint(orjson.dumps(content), media_type)
+
+
+def _static_endpoint(content: bytes, media_type: str) -> Endpoint:
+    """Return an endpoint for static bytes."""
+    headers = {
+        "Content-Type": media_type,
+        "Cache-Control": _CACHE_CONTROL,
+        "X-Content-Type-Options": "nosniff",
+    }
+
+    async def endpoint(_request: Request) -> Response:
+        return Response(content, 200, headers)
+
+    return endpoint
+
+
+class PaidRouteDispatcher:
+    """Dispatch POSTs to paid routes directly, bypassing Starlette's router for speed.
+
+    Starlette's middleware stack and route matching take about as long as checking a payment.
+    """
+
+    def __init__(self, all_routes: list[Route], rest: Starlette, limits: ClientLimits) -> None:
+        self._paid = {route.path: route.app for route in all_routes if isinstance(route.app, PaidEndpoint)}
+        self._rest = rest
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request, or the lifespan."""
+        if scope["type"] != "http" or scope["path"] in UNLIMITED_PATHS:
+            await self._rest(scope, receive, send)
+            return
+        admission = scope["state"]["admission"] = self._limits.admit(scope)
+        paid = self._paid.get(scope["path"]) if scope["method"] == "POST" else None
+        if paid is not None:
+            scope["app"] = self._rest
+            await paid(scope, receive, send)
+        elif admission.is_limited and (scope["method"], scope["path"]) != ("POST", mcp.MCP_PATH):
+            response = await _error_response(Request(scope), admission.rate_limit_error())
+            await response(scope, receive, send)
+        else:  # an MCP message may carry a payment, so the MCP endpoint checks the admission itself
+            await self._rest(scope, receive, send)
+
+
+class PaidEndpoint:
+    """A paid route. GET returns its catalogue entry free of charge."""
+
+    def __init__(self, service: AnyService, describe: Endpoint) -> None:
+        self._service = service
+        self._describe = describe
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        request = Request(scope, receive, send)
+        try:
+            response = await (
+                self._handle_paid(request) if request.method == "POST" else self._describe(request)
+            )
+        except CentgateError as error:
+            response = await _error_response(request, error)
+        except ClientDisconnect as error:
+            response = await _client_disconnected(request, error)
+        except Exception as error:
+            await (await _internal_error(request, error))(scope, receive, send)
+            raise
+        await response(scope, receive, send)
+
+    async def _handle_paid(self, request: Request) -> Response:
+        notes = request.state.notes
+        notes["service"] = self._service.slug
+        signature = _read_header(request, "payment-signature")
+        idempotency_key = _read_header(request, "idempotency-key")
+        presented = PaidRequestHeaders(self._service.slug, signature, idempotency_key)
+        runtime = _get_runtime(request)
+        admission: Admission = request.state.admission
+
+        async def serve_call() -> StoredAnswer:
+            call = PaidCall(
+                request_id=notes["request_id"],
+                body=await _read_body(request),
+                content_type=request.headers.get("content-type", ""),
+                signature=signature,
+                admission=admission,
+                idempotency_key=idempotency_key,
+            )
+            return await process_request(runtime, self._service, call)
+
+        stored = await admission.run_request(presented, runtime.gate, runtime.journal, serve_call)
+        notes["replayed"] = stored.replayed
+        return _build_paid_response(stored)
+
+
+def _read_header(request: Request, name: str) -> str | None:
+    """Return a header, or None. Repeated headers are joined (RFC 9110, section 5.3), and so are invalid."""
+    return ", ".join(request.headers.getlist(name)) if name in request.headers else None
+
+
+async def _read_body(request: Request) -> bytes:
+    """Read at most `MAX_BODY` + 1 bytes of the body; the extra byte shows that the body is too long."""
+    chunks = bytearray()
+    async for chunk in request.stream():
+        chunks += chunk
+        if len(chunks) > MAX_BODY_BYTES:
+            break
+    return bytes(chunks[: MAX_BODY_BYTES + 1])
+
+
+def _get_runtime(request: Request) -> Runtime:
+    return request.app.state.runtime
+
+
+async def _handle_health(request: Request) -> Response:
+    reachable = await _is_database_writable(_get_runtime(request))
+    content = {
+        "status": "ok" if reachable else "unavailable",
+        "db": "ok" if reachable else "unavailable",
+        "time": format_timestamp(),
+    }
+    return _json_response(200 if reachable else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
+
+
+async def _handle_livez(_request: Request) -> Response:
+    return _json_response(200, orjson.dumps({"status": "ok"}), {"Cache-Control": "no-store"})
+
+
+async def _handle_readyz(request: Request) -> Response:
+    runtime = _get_runtime(request)
+    ready = not runtime.single_flight.draining and await _is_database_writable(runtime)
+    content = {"status": "ready" if ready else "unavailable"}
+    if runtime.shared is not None:  # the server stays ready without the shared cache
+        content["cache"] = "shared" if runtime.shared.is_up else "local"
+    return _json_response(200 if ready else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
+
+
+async def _is_database_writable(runtime: Runtime) -> bool:
+    """Return True if the journal is writable; tests it with a write."""
+    try:
+        await runtime.journal.heartbeat()
+    except CentgateError:
+        return False
+    return True
+
+
+def _build_paid_response(answer: StoredAnswer) -> Response:
+    headers = {
+        "PAYMENT-RESPONSE": answer.receipt,
+        "X-Request-Id": answer.request_id,
+        "Cache-Control": "private",
+    }
+    if answer.replayed:
+        headers["Idempotent-Replayed"] = "true"
+    return _json_response(answer.status, answer.body, headers)
+
+
+async def _error_response(request: Request, error: Exception) -> Response:
+    """Convert a CentgateError to a response."""
+    assert isinstance(error, CentgateError)
+    notes = request.state.notes
+    notes["code"] = error.code
+    if error.payment:
+        notes["payment"] = error.payment.state
+    if isinstance(error, RateLimited):
+        notes["client"] = request.state.admission.client
+    headers = {"Cache-Control": "no-store"}
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(error.retry_after)
+    if isinstance(error, MethodNotAllowed):
+        headers["Allow"] = ", ".join(error.allowed)
+    if isinstance(error, PaymentRequired):
+        error.details.update(_add_payment_terms(request, error, headers))
+    return _json_response(
+        envelope.http_status(error), envelope.render_error(error, notes["request_id"]), headers
+    )
+
+
+def _add_payment_terms(request: Request, error: PaymentRequired, headers: dict[str, str]) -> dict[str, Any]:
+    """Add the payment terms to the headers of a 402 and return the same terms for the error's details."""
+    terms = _get_runtime(request).gate.terms[request.state.notes["service"]]
+    headers["PAYMENT-REQUIRED"] = terms.header_with_error(error.reason) if error.reason else terms.header
+    if error.settlement:
+        headers["PAYMENT-RESPONSE"] = encode_receipt_header(error.settlement)
+    return {"accepts": [terms.requirements]}
+
+
+async def _http_error_response(request: Request, error: Exception) -> Response:
+    """Convert Starlette's 404 and 405 errors to responses."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        allowed = sorted((error.headers or {})["Allow"].split(", "))
+        return await _error_response(request, MethodNotAllowed(request.method, allowed))
+    message = f"no route {request.url.path[:80]!r}; see GET /services and GET /openapi.json"
+    return await _error_response(request, NotFound(message))
+
+
+async def _client_disconnected(request: Request, _error: Exception) -> Response:
+    """Return a response that only the log will see: the client has disconnected."""
+    request.state.notes["code"] = "client_disconnected"
+    return Response(status_code=499)
+
+
+async def _internal_error(request: Request, _error: Exception) -> Response:
+    """Return 500 for an unexpected exception; the middleware logs it."""
+    return await _error_response(request, InternalError("unexpected server error; report the requestId"))
+
+
+def _json_response(status: int, body: bytes, headers: dict[str, str]) -> Response:
+    return Response(body, status, headers, media_type="application/json")
+
+
+class AccessLogMiddleware:
+    """Middleware that assigns request IDs, writes the access log and catches all exceptions."""
+
+    def __init__(self, inner: ASGIApp, for_browsers: ASGIApp, meter: Meter = NULL_METER) -> None:
+        """`for_browsers` is `inner` with CORS headers, for pages of other origins."""
+        self._inner = inner
+        self._for_browsers = for_browsers
+        self._meter = meter
+        self._log = structlog.get_logger()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request, or the lifespan."""
+        if scope["type"] != "http":
+            await self._inner(scope, receive, send)
+            return
+        started = time.perf_counter()
+        self._meter.record_request_start()
+        notes: dict[str, Any] = {"request_id": "req_" + secrets.token_hex(12)}
+        scope.setdefault("state", {})["notes"] = notes
+        if b"%" in scope.get("raw_path", b""):
+            # match the undecoded path, as a proxy in front does: each route has exactly one spelling
+            scope["path"] = scope["raw_path"].decode("latin-1")
+        by_browser = any(name == b"origin" for name, _ in scope["headers"])
+        inner = self._for_browsers if by_browser or scope["method"] != "POST" else self._inner
+        try:
+            await inner(scope, receive, _add_request_id(send, notes))
+        except Exception:  # noqa: BLE001 - outermost middleware; the 500 response has been sent
+            self._log.exception("unexpected", request_id=notes["request_id"])
+        finally:
+            seconds = time.perf_counter() - started
+            self._record_outcome(notes, seconds)
+            milliseconds = round(seconds * 1000, 1)
+            path = scope["path"][:200]
+            self._log.info("request", method=scope["method"], path=path, **notes, ms=milliseconds)
+
+    def _record_outcome(self, notes: Mapping[str, Any], seconds: float) -> None:
+        """Report a request's outcome to the meter. All unknown paths share the label `unknown`."""
+        service = notes.get("service") or ("unknown" if notes.get("code") == "not_found" else "free")
+        replayed = notes.get("replayed", False)
+        self._meter.record_request_end(service, notes.get("status", 500), seconds, replayed=replayed)
+
+
+def _add_request_id(send: Send, notes: dict[str, Any]) -> Send:
+    """Wrap `send` to add the request ID, unless the response has one (a replay keeps its original ID)."""
+
+    async def send_with_id(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            notes["status"] = message["status"]
+            headers = message["headers"] = list(message.get("headers", ()))
+            if not any(name.lower() == b"x-request-id" for name, _ in headers):
+                headers.append((b"x-request-id", notes["request_id"].encode()))
+        await send(message)
+
+    return send_with_id

@@ -1,0 +1,175 @@
+"""Code samples that call a service from a shell, Python, TypeScript and an agent; they run unchanged."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any, cast
+
+from generate_client import to_snake_case
+
+from centgate.cli.buyer.arguments import format_command
+from centgate.client.catalog import ServiceDetail
+from centgate.website.api_snapshot import ApiSnapshot
+
+WALLET_PLACEHOLDER = "/path/to/wallet"
+"""Placeholder for the path of the reader's wallet file."""
+_NETWORK_PATTERN = re.compile(r"eip155:[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSample:
+    """A code sample."""
+
+    label: str
+    language: str
+    """Language of the code block: `sh`, `python`, `typescript`, `json`."""
+    code: str
+    """Ends with a line break."""
+
+
+def build_samples(service: ServiceDetail, deployment: ApiSnapshot) -> tuple[CodeSample, ...]:
+    """Return samples of the service's example for every way to call it on this deployment."""
+    makers: tuple[Callable[[ServiceDetail, str], CodeSample], ...] = (
+        _curl_sample,
+        _python_sample,
+        _typescript_sample,
+        _shell_sample,
+        _mcp_stdio_sample,
+        _mcp_http_sample,
+    )
+    return tuple(make(service, deployment.api) for make in makers)
+
+
+def _curl_sample(service: ServiceDetail, api: str) -> CodeSample:
+    """Return a request without payment that prints the terms."""
+    code = f"""\
+# a request without payment: the response is 402, and its header contains the terms
+headers=$(curl -s -D - -o /dev/null {quote(api + service.path)} \\
+  -H 'Content-Type: application/json' \\
+  -d {quote(json.dumps(service.input_example))} | tr -d '\\r')
+echo "$headers" | head -n 1
+echo "$headers" | grep -i '^payment-required:' | cut -d ' ' -f 2 | base64 -d
+"""
+    return CodeSample("curl", "sh", code)
+
+
+def _python_sample(service: ServiceDetail, api: str) -> CodeSample:
+    call = _format_call(_method_name(service), service.input_example)
+    code = f"""\
+# pip install centgate
+import os
+
+from centgate.client import Centgate, Wallet
+
+wallet = Wallet.from_file(os.environ["CENTGATE_WALLET"])
+with Centgate({_format_literal(api)}, wallet=wallet{_network_argument(service)}) as client:
+    answer = client.{call}
+
+print(answer.data.{to_snake_case(_informative_field(service))})
+if answer.receipt:
+    print("paid in", answer.receipt.transaction)
+"""
+    return CodeSample("Python", "python", code)
+
+
+def _typescript_sample(service: ServiceDetail, api: str) -> CodeSample:
+    """Return a paid call as in the documentation of `@x402/fetch`; plain JavaScript, so Node runs it too."""
+    body = json.dumps(service.input_example, indent=2).replace("\n", "\n  ")
+    code = f"""\
+// npm install @x402/fetch @x402/evm viem
+import {{ wrapFetchWithPayment, x402Client, x402HTTPClient }} from "@x402/fetch";
+import {{ ExactEvmScheme }} from "@x402/evm/exact/client";
+import {{ privateKeyToAccount }} from "viem/accounts";
+
+const key = (process.env.CENTGATE_WALLET_KEY ?? "").replace("0x", "");
+const client = new x402Client();
+client.register({json.dumps(service.payment.network)}, new ExactEvmScheme(privateKeyToAccount(`0x${{key}}`)));
+const pay = wrapFetchWithPayment(fetch, client);
+
+const response = await pay({json.dumps(api + service.path)}, {{
+  method: "POST",
+  headers: {{ "Content-Type": "application/json" }},
+  body: JSON.stringify({body}),
+}});
+const answer = await response.json();
+if (!response.ok) throw new Error(JSON.stringify(answer.error));
+const receipt = new x402HTTPClient(client).getPaymentSettleResponse((name) => response.headers.get(name));
+
+console.log(answer.data.{_informative_field(service)});
+console.log("paid in", receipt.transaction);
+"""
+    return CodeSample("TypeScript", "typescript", code)
+
+
+def _shell_sample(service: ServiceDetail, api: str) -> CodeSample:
+    call = format_command(service.slug, service.input_example)
+    options = shlex.join(["--api", api, *network_option(service)])
+    return CodeSample("Command line", "sh", f"{call} \\\n  {options}\n")
+
+
+def _mcp_stdio_sample(service: ServiceDetail, api: str) -> CodeSample:
+    """Return the configuration of a local MCP server that pays from a wallet within caps."""
+    arguments = ["mcp", "--api", api, *network_option(service)]
+    server = {"command": "centgate", "args": arguments, "env": {"CENTGATE_WALLET": WALLET_PLACEHOLDER}}
+    return CodeSample("MCP, paid from a wallet", "json", _mcp_configuration(server))
+
+
+def _mcp_http_sample(_service: ServiceDetail, api: str) -> CodeSample:
+    """Return the configuration for MCP clients that pay by x402 themselves."""
+    return CodeSample("MCP over HTTP", "json", _mcp_configuration({"type": "http", "url": f"{api}/mcp"}))
+
+
+def network_option(service: ServiceDetail) -> list[str]:
+    """Return the option that allows the service's payment network; empty if it has no valid network."""
+    return ["--network", network] if (network := _payment_network(service)) else []
+
+
+def _network_argument(service: ServiceDetail) -> str:
+    """Return the client's argument that allows the service's payment network, or ""."""
+    return f", networks={_format_literal([network])}" if (network := _payment_network(service)) else ""
+
+
+def _payment_network(service: ServiceDetail) -> str | None:
+    """Return the service's payment network; None if it is not a valid identifier."""
+    return service.payment.network if _NETWORK_PATTERN.fullmatch(service.payment.network) else None
+
+
+def _mcp_configuration(server: dict[str, Any]) -> str:
+    return json.dumps({"mcpServers": {"centgate": server}}, indent=2) + "\n"
+
+
+def _informative_field(service: ServiceDetail) -> str:
+    """Return the first output field whose value does not repeat the request."""
+    request = json.dumps(service.input_example).lower()
+    output = service.output_example
+    fields = (name for name in service.output_fields if str(output.get(name)).lower() not in request)
+    return next(fields, service.output_fields[0])
+
+
+def _method_name(service: ServiceDetail) -> str:
+    """Return the name of the client's method for a service."""
+    return service.slug.replace("-", "_")
+
+
+def _format_call(method: str, arguments: dict[str, Any]) -> str:
+    """Format a call of a client's method, on one line if it fits."""
+    keywords = [f"{to_snake_case(name)}={_format_literal(value)}" for name, value in arguments.items()]
+    line = f"{method}({', '.join(keywords)})"
+    if len(line) <= 70:
+        return line
+    lines = "".join(f"        {each},\n" for each in keywords)
+    return f"{method}(\n{lines}    )"
+
+
+def _format_literal(value: Any) -> str:
+    """Format JSON as a Python literal, in double quotes if that needs no escapes."""
+    if isinstance(value, list):
+        return f"[{', '.join(_format_literal(each) for each in cast(list[Any], value))}]"
+    if isinstance(value, str) and value.isascii() and value.isprintable() and not {'"', "\\"} & set(value):
+        return f'"{value}"'
+    return ascii(value)

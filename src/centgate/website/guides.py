@@ -1,0 +1,275 @@
+"""The guide pages, generated from the API's documents and from the code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from centgate.api.error_examples import build_error_examples
+from centgate.body import MAX_BODY_BYTES
+from centgate.client.caps import DEFAULT_CAPS
+from centgate.client.catalog import ServiceDetail
+from centgate.envelope import ERROR_SPECS
+from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT
+from centgate.settings import Settings
+from centgate.website import discovery
+from centgate.website.api_snapshot import ApiSnapshot, ServiceState
+from centgate.website.code_samples import WALLET_PLACEHOLDER, build_samples, network_option
+from centgate.website.markdown import heading_id
+from centgate.website.networks import FAUCET, PaymentNetwork, find_network
+from centgate.website.openapi_reference import ApiReference
+from centgate.website.page import SitePage
+from centgate.website.payment_states import PAYMENT_STATES, RETRY_MEANINGS
+from centgate.website.provider_index import list_sources
+from centgate.website.settings_table import buyer_settings, operator_settings
+from centgate.website.validation import parse_proofs, parse_signer
+
+FIRST_SERVICE = "phishing-check"
+"""Slug of the service used in the first steps: it needs no upstream, so it works on every deployment."""
+
+
+def build_guides(deployment: ApiSnapshot) -> tuple[SitePage, ...]:
+    """Return the guides in reading order."""
+    return (
+        SitePage(
+            "/start",
+            "Get started",
+            "From the price to a paid answer, from a shell, Python, TypeScript or an agent.",
+            "start",
+            menu="Start",
+            context=_start_context(deployment),
+        ),
+        SitePage(
+            "/paying",
+            "How paying works",
+            "How a call is paid, what it costs, and when nothing is charged.",
+            "paying",
+            menu="Paying",
+            context=_paying_context(deployment),
+        ),
+        SitePage(
+            "/reference",
+            "API reference",
+            "Every operation of the API, with its fields, statuses and headers.",
+            "reference",
+            menu="Reference",
+            context=_reference_context(deployment),
+        ),
+        SitePage(
+            "/errors",
+            "Errors",
+            "Every error code: when it occurs, whether it costs anything, and what to do.",
+            "errors",
+            context=_errors_context(deployment),
+        ),
+        SitePage(
+            "/agents",
+            "For agents",
+            "Discovery files, MCP, caps, and how to treat returned text: for agents and their developers.",
+            "agents",
+            menu="Agents",
+            context=_agents_context(deployment),
+        ),
+        SitePage(
+            "/status",
+            "Status",
+            "The health of the API, its payments, and the sources of each service.",
+            "status",
+            menu="Status",
+            context=_status_context(deployment),
+        ),
+        SitePage(
+            "/trust",
+            "Trust",
+            "The payee, stored data, third parties that see your requests, and the limits of verdicts.",
+            "trust",
+            context=_trust_context(deployment),
+        ),
+        SitePage(
+            "/receipt",
+            "Check a receipt",
+            "What a signed receipt proves, and how to check one: on this page, with a command, or by hand.",
+            "receipt",
+            layout="receipt.html.j2",
+            context=_receipt_context(deployment),
+            offline=True,
+        ),
+        SitePage(
+            "/operate",
+            "Run your own",
+            "How to run your own Centgate and get paid for its answers.",
+            "operate",
+            context=_operate_context(deployment),
+        ),
+        SitePage(
+            "/changelog",
+            "Changelog",
+            "What changed in each version.",
+            "changelog",
+            context=_changelog_context(),
+        ),
+    )
+
+
+def default_redeem_hours() -> str:
+    """Return the default redemption period in hours; the API does not publish the actual setting."""
+    return f"{Settings.model_fields['redeem_hours'].default:g}"
+
+
+def first_service(deployment: ApiSnapshot) -> ServiceDetail:
+    """Return the service used in the first steps: `FIRST` if available, else the first of the catalogue."""
+    return next((each for each in deployment.services if each.slug == FIRST_SERVICE), deployment.services[0])
+
+
+def _payment_network(deployment: ApiSnapshot) -> PaymentNetwork | None:
+    """Return the payment network; None if payments are disabled."""
+    return find_network(deployment.terms.network) if deployment.terms else None
+
+
+def _accepts_entries(deployment: ApiSnapshot) -> list[dict[str, Any]]:
+    """Return the terms in the form of a 402's `accepts`."""
+    return [deployment.terms.model_dump(by_alias=True)] if deployment.terms else []
+
+
+def _start_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    service = first_service(deployment)
+    return {
+        "service": service,
+        "code": {snippet.label: snippet for snippet in build_samples(service, deployment)},
+        "network": _payment_network(deployment),
+        "faucet": FAUCET,
+    }
+
+
+def _paying_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    return {
+        "price": deployment.services[0].price,
+        "accepts": _accepts_entries(deployment),
+        "network": _payment_network(deployment),
+        "errors": ERROR_SPECS,
+        "states": PAYMENT_STATES,
+        "retries": RETRY_MEANINGS,
+        "redeem_hours": default_redeem_hours(),
+        "signer": parse_signer(deployment.x402),
+        "buying": buyer_settings(),
+    }
+
+
+def _reference_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    reference = ApiReference(deployment.openapi)
+    operations = tuple(reference.operations())
+    paths = {service.path for service in deployment.services}
+    codes: dict[str, list[str]] = {}
+    for code, meaning in ERROR_SPECS.items():
+        codes.setdefault(str(meaning.status), []).append(code)
+    return {
+        "paid": [each for each in operations if each.price and each.path in paths],
+        "free": [each for each in operations if not each.price and each.path not in paths],
+        "slugs": {service.path: service.slug for service in deployment.services},
+        "codes": codes,
+        "answer": reference.answer_fields(),
+        "error": reference.error_fields(),
+        "headers": reference.headers(),
+        "anchor": heading_id,
+        "body_kib": MAX_BODY_BYTES // 1024,
+    }
+
+
+def _errors_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    return {"errors": ERROR_SPECS, "examples": build_error_examples(_accepts_entries(deployment))}
+
+
+def _agents_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    code = {snippet.label: snippet.code for snippet in build_samples(first_service(deployment), deployment)}
+    stdio, http = code["MCP, paid from a wallet"], code["MCP over HTTP"]
+    return {
+        "price": deployment.services[0].price,
+        "discovery": discovery.list_discovery_files(deployment),
+        "caps": DEFAULT_CAPS,
+        "wallet": WALLET_PLACEHOLDER,
+        "network_option": "".join(f" {word}" for word in network_option(first_service(deployment))),
+        "mcp_stdio": stdio,
+        "mcp_http": http,
+        "mcp_vscode": {
+            "servers": {
+                "centgate": {"type": "stdio", **_server_entry(stdio)},
+                "centgate-http": _server_entry(http),
+            }
+        },
+    }
+
+
+def _server_entry(configuration: str) -> dict[str, Any]:
+    return json.loads(configuration)["mcpServers"]["centgate"]
+
+
+def _status_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    return {
+        "network": _payment_network(deployment),
+        "up": sum(deployment.is_up(service) for service in deployment.services),
+        "api_state": _api_state(deployment),
+        "set_up": {service.slug: _source_labels(service, configured=True) for service in deployment.services},
+        "missing": {
+            service.slug: _source_labels(service, configured=False) for service in deployment.services
+        },
+    }
+
+
+def _api_state(deployment: ApiSnapshot) -> ServiceState:
+    if deployment.is_healthy:
+        return "up"
+    return "down" if deployment.health else "not reachable"
+
+
+def _source_labels(service: ServiceDetail, *, configured: bool) -> str:
+    """List a service's sources that are configured, or those that are not."""
+    names = {source.name for source in service.sources if source.configured is configured}
+    return ", ".join(provider.label for provider in service.providers if provider.name in names) or "none"
+
+
+def _trust_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    return {
+        "price": deployment.services[0].price,
+        "network": _payment_network(deployment),
+        "service": (service := first_service(deployment)),
+        "body": quote(json.dumps(service.input_example)),
+        "proofs": parse_proofs(deployment.x402),
+        "signer": parse_signer(deployment.x402),
+        "redeem_hours": default_redeem_hours(),
+        "cache_minutes": max(service.cache_seconds for service in deployment.services) // 60,
+        "sources": list_sources(deployment),
+        "security_txt": discovery.has_security_contact(deployment),
+        "licence": deployment.openapi["info"]["license"]["name"],
+    }
+
+
+def _receipt_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    statements = {"offer": OFFER, "receipt": RECEIPT, "answer": ANSWER}
+    return {
+        "signer": parse_signer(deployment.x402),
+        "statements": {
+            name: {**asdict(each), "fields": list(each.fields.items())} for name, each in statements.items()
+        },
+    }
+
+
+def _operate_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    return {
+        "price": deployment.services[0].price,
+        "service": first_service(deployment),
+        "settings": operator_settings(),
+        "sources": list_sources(deployment),
+    }
+
+
+@cache
+def _changelog_context() -> dict[str, str]:
+    """Read the repository's changelog: from the built package, else from the checkout."""
+    packaged = files("centgate") / "CHANGELOG.md"
+    path = packaged if packaged.is_file() else Path(__file__).parents[4] / "CHANGELOG.md"
+    return {"changelog": path.read_text(encoding="utf-8")}

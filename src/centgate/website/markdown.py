@@ -1,0 +1,179 @@
+"""Render Markdown as HTML: headings with links, scrollable tables and code, no inline styles."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+
+from centgate.website.syntax_highlight import highlight_code, language_name
+
+STATE_CLASSES = {"up": "up", "down": "down", "not reachable": "lost"}
+"""CSS class of each state; applied to these words if they are **bold and alone**."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One second-level heading and the content below it."""
+
+    id: str
+    title: str
+    html: Markup
+
+
+@dataclass(frozen=True)
+class RenderedDocument:
+    """A page's content: the part before the first section, and the sections."""
+
+    lead: Markup
+    sections: tuple[Section, ...]
+
+    def __html__(self) -> str:
+        return "".join((self.lead, *(section.html for section in self.sections)))
+
+
+def render_document(markdown: str, href: Callable[[str], str]) -> RenderedDocument:
+    """Render Markdown; `href` converts each link target to its target in HTML.
+
+    Tables and code blocks are named after the heading above them; a code block can have a name of its own
+    after its language: ```` ```bash The terms ````. HTML in the Markdown stays text.
+    """
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    for rule, render in (
+        ("fence", _render_code),
+        ("table_open", _render_table_open),
+        ("table_close", _render_table_close),
+    ):
+        reader.add_render_rule(rule, render)
+    tokens = reader.parse(markdown)
+    _TokenAnnotator(href).annotate(tokens)
+    lead, *parts = _split_sections(tokens)
+
+    def html(part: Sequence[Token]) -> Markup:
+        return Markup(reader.renderer.render(part, reader.options, {}))
+
+    sections = (Section(str(part[0].attrs["id"]), _inline_text(part[1]), html(part)) for part in parts)
+    return RenderedDocument(html(lead), tuple(sections))
+
+
+def heading_id(title: str) -> str:
+    """Return the id of a heading."""
+    return re.sub(r"[^a-z0-9_]+", "-", title.lower()).strip("-") or "part"
+
+
+def _split_sections(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Split tokens at second-level headings; the first list precedes the first such heading."""
+    parts: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.type == "heading_open" and token.tag == "h2":
+            parts.append([])
+        parts[-1].append(token)
+    return parts
+
+
+def _inline_text(inline: Token) -> str:
+    return "".join(child.content for child in inline.children or ())
+
+
+@dataclass
+class _TokenAnnotator:
+    """Adds ids, names and classes to a page's tokens in one pass."""
+
+    href: Callable[[str], str]
+    heading: str = ""
+    ids: Counter[str] = field(default_factory=Counter[str])
+    labels: Counter[str] = field(default_factory=Counter[str])
+
+    def annotate(self, tokens: list[Token]) -> None:
+        first = False
+        for at, token in enumerate(tokens):
+            if token.type == "heading_open":
+                self._open_heading(token, tokens[at + 1])
+            elif token.type in ("table_open", "fence"):
+                self._name_block(token)
+            elif token.type == "tr_open":
+                first = True
+            elif token.type in ("td_open", "th_open"):
+                _convert_cell(token, tokens[at + 2], first=first)
+                first = False
+            elif token.type == "inline":
+                self._annotate_inline(token)
+
+    def _open_heading(self, token: Token, inline: Token) -> None:
+        self.heading = _inline_text(inline)
+        if token.tag == "h1":
+            return
+        token.attrs["id"] = self._unique_name(self.ids, heading_id(self.heading), "-")
+        link = Token("link_open", "a", 1, attrs={"href": f"#{token.attrs['id']}"})
+        inline.children = [link, *(inline.children or ()), Token("link_close", "a", -1)]
+
+    def _name_block(self, token: Token) -> None:
+        """Name a scrollable block; names must be unique, since each block is an ARIA landmark."""
+        language, _, label = token.info.strip().partition(" ")
+        kind = "Code" if token.type == "fence" else "Table"
+        name = self._unique_name(self.labels, f"{kind}: {label or self.heading}", ", ")
+        token.meta = {"language": language, "label": label, "name": name, "caption": self.heading}
+
+    def _unique_name(self, counts: Counter[str], name: str, joint: str) -> str:
+        counts[name] += 1
+        return name if counts[name] == 1 else f"{name}{joint}{counts[name]}"
+
+    def _annotate_inline(self, inline: Token) -> None:
+        children = inline.children or []
+        for child in children:
+            if child.type == "link_open":
+                _rewrite_link(child, self.href)
+        for opening, word in pairwise(children):
+            if opening.type == "strong_open" and word.content in STATE_CLASSES:
+                opening.attrs["class"] = f"state {STATE_CLASSES[word.content]}"
+
+
+def _rewrite_link(link: Token, href: Callable[[str], str]) -> None:
+    target = href(str(link.attrs["href"]))
+    link.attrs["href"] = target
+    if target.startswith(("http:", "https:")):
+        link.attrs["rel"] = "external noopener"
+
+
+def _convert_cell(opening: Token, closing: Token, *, first: bool) -> None:
+    """Make a row's first cell its header; turn alignment into a class, as the CSP forbids inline styles."""
+    head = opening.type == "th_open"
+    style = str(opening.attrs.pop("style", ""))
+    if "right" in style:
+        opening.attrs["class"] = "right"
+    if head or first:
+        opening.tag = closing.tag = "th"
+        opening.attrs["scope"] = "col" if head else "row"
+
+
+def _render_table_open(_renderer: Any, tokens: Sequence[Token], at: int, *_rest: Any) -> str:
+    meta = tokens[at].meta
+    return (
+        f'<div class="table" role="region" aria-label="{escape(meta["name"])}" tabindex="0">\n'
+        f'<table>\n<caption class="unseen">{escape(meta["caption"])}</caption>\n'
+    )
+
+
+def _render_table_close(*_rest: Any) -> str:
+    return "</table>\n</div>\n"
+
+
+def _render_code(_renderer: Any, tokens: Sequence[Token], at: int, *_rest: Any) -> str:
+    meta = tokens[at].meta
+    return "".join(_code_block(tokens[at].content, **meta))
+
+
+def _code_block(content: str, *, language: str, label: str, name: str, caption: str) -> Iterator[str]:
+    yield '<div class="code">\n'
+    if label or language:
+        yield f'<p class="label">{escape(label or language_name(language))}</p>\n'
+    yield f'<pre role="region" aria-label="{escape(name)}" tabindex="0">'
+    yield f'<code class="language-{escape(language or "text")}">{highlight_code(content, language)}</code>'
+    yield "</pre>\n</div>\n"

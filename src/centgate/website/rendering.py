@@ -1,0 +1,102 @@
+"""Render pages as Markdown, and their Markdown as HTML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from centgate.website.api_snapshot import ApiSnapshot, format_time
+from centgate.website.json_ld import build_json_ld
+from centgate.website.markdown import render_document
+from centgate.website.markdown_escape import code_block, escape_cell, external_link, inline_code
+from centgate.website.page import SitePage
+from centgate.website.security_headers import meta_policy, offline_meta_policy
+
+
+def render_markdown(page: SitePage, deployment: ApiSnapshot) -> str:
+    """Return the page as Markdown for agents, with links to its HTML and to llms.txt below the title."""
+    title, _, rest = render_template(page, deployment).partition("\n")
+    site = deployment.site
+    pointer = f"This page for people: <{site}{page.path}>. All pages for agents: [llms.txt]({site}/llms.txt)."
+    return f"{title}\n\n{pointer}\n{rest}"
+
+
+def render_template(page: SitePage, deployment: ApiSnapshot) -> str:
+    """Render the page's Markdown template; `link(path)` in it returns the URL of a page's Markdown."""
+    template = _create_environment(escaped=False).get_template(f"{page.template}.md.j2")
+    link = partial(_markdown_url, deployment.site)
+    return _normalize_blank_lines(
+        template.render(page=page, deployment=deployment, link=link, **page.context)
+    )
+
+
+def render_html(page: SitePage, deployment: ApiSnapshot, pages: tuple[SitePage, ...]) -> str:
+    """Return the page as HTML; `pages` are those linked in its header and footer."""
+    template = _create_environment(escaped=True).get_template(page.layout)
+    content = render_document(render_template(page, deployment), link_rewriter(deployment, pages))
+    return template.render(
+        page=page,
+        deployment=deployment,
+        content=content,
+        pages=pages,
+        policy=offline_meta_policy() if page.offline else meta_policy(deployment),
+        structured=build_json_ld,
+        **page.context,
+    )
+
+
+def link_rewriter(deployment: ApiSnapshot, pages: tuple[SitePage, ...]) -> Callable[[str], str]:
+    """Return a function that converts link targets of the Markdown to site-relative paths of HTML pages."""
+    html_paths = {deployment.site + page.markdown_path: page.path for page in pages}
+
+    def href(target: str) -> str:
+        address, mark, fragment = target.partition("#")
+        if address in html_paths:
+            return html_paths[address] + mark + fragment
+        if deployment.site != deployment.api and target.startswith(deployment.site + "/"):
+            return target.removeprefix(deployment.site)
+        return target
+
+    return href
+
+
+@cache
+def _create_environment(*, escaped: bool) -> Environment:
+    environment = Environment(
+        loader=PackageLoader("centgate.website"),
+        autoescape=escaped,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Any] = {
+        "cell": escape_cell,
+        "code": inline_code,
+        "fenced": code_block,
+        "json": format_json,
+        "moment": format_time,
+        "outside": external_link,
+    }
+    environment.filters.update(filters)
+    return environment
+
+
+def format_json(value: Any) -> str:
+    """Format a value as indented JSON."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _markdown_url(site: str, path: str) -> str:
+    path, mark, fragment = path.partition("#")
+    return f"{site}{'/index' if path == '/' else path}.md{mark}{fragment}"
+
+
+def _normalize_blank_lines(text: str) -> str:
+    """Collapse repeated empty lines, and end the text with one line break."""
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

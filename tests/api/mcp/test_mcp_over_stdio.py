@@ -1,0 +1,302 @@
+"""`centgate mcp`: an agent buys over stdio, from a wallet and under caps that are not its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import QUESTION
+from jsonschema import Draft202012Validator
+from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
+from mcp_clients import MODES, PAIR, POOL, RECEIPT, result_meta, result_text, structured_content
+
+from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.accounts import BUYER_ACCOUNTS
+from centgate.devchain.house import DevChain
+from centgate.server import run_in_thread
+from centgate.settings import Settings
+
+SLUG = "phishing-check"
+CENT = 10_000
+PAYER = BUYER_ACCOUNTS[3]
+COMMAND = [sys.executable, "-m", "centgate", "mcp"]
+Open = Callable[..., Client]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home folder without a wallet."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def wallet(tmp_path: Path) -> str:
+    """The key file of a payer with test money."""
+    file = tmp_path / "wallet"
+    file.write_text(PAYER.private_key + "\n")
+    file.chmod(0o600)
+    return str(file)
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CENTGATE_", "XDG_"))}
+    return {**kept, "HOME": str(home), **{f"CENTGATE_{name}": value for name, value in more.items()}}
+
+
+@pytest.fixture
+def open_stdio(home: Path) -> Open:
+    """Starts `centgate mcp` under the official client, in the current version of the protocol."""
+    return partial(start_stdio, home, "auto")
+
+
+@pytest.fixture(params=list(MODES))
+def open_each(request: pytest.FixtureRequest, home: Path) -> Open:
+    """Starts `centgate mcp` under the official client, in each version of the protocol."""
+    return partial(start_stdio, home, MODES[request.param])
+
+
+def start_stdio(home: Path, mode: str, api: httpx.Client | str, **more: str) -> Client:
+    """The client; `more` are settings as the environment spells them."""
+    url = api if isinstance(api, str) else str(api.base_url)
+    command = StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], "--api", url], env=environment(home, **more), cwd=home
+    )
+    return Client(command, mode=mode, read_timeout_seconds=60)
+
+
+def issues_over_http(client: httpx.Client, slug: str, body: dict[str, Any]) -> Any:
+    return client.post(f"/services/{slug}", json=body).json()["error"]["details"]["issues"]
+
+
+async def test_it_offers_the_tools_that_the_api_offers(open_each: Open, chained: httpx.Client) -> None:
+    async with Client(str(chained.base_url.join("/mcp"))) as remote, open_each(chained) as local:
+        over_http, over_stdio = await remote.list_tools(), await local.list_tools()
+
+    assert over_stdio.tools == over_http.tools
+    assert len(over_stdio.tools) == 14
+
+
+async def test_it_says_what_may_be_spent(open_stdio: Open, chained: httpx.Client) -> None:
+    async with open_stdio(chained, CAP_PER_CALL="0.015", CAP_TOTAL="0.5") as local:
+        told = local.instructions or ""
+
+    assert "at most $0.015 a call and $0.5 in all" in told
+
+
+async def test_a_call_is_paid_from_the_wallet_and_answered(
+    open_each: Open, chained: httpx.Client, devchain: DevChain, wallet: str
+) -> None:
+    before = devchain.token_balance(PAYER.address), devchain.token_balance(DEFAULT_PAYEE)
+
+    async with open_each(chained, WALLET=wallet) as local:
+        result = await local.call_tool(SLUG, QUESTION)
+        schemas = {tool.name: tool.output_schema for tool in (await local.list_tools()).tools}
+
+    after = devchain.token_balance(PAYER.address), devchain.token_balance(DEFAULT_PAYEE)
+    assert (before[0] - after[0], after[1] - before[1]) == (CENT, CENT)
+    assert not result.is_error
+    assert structured_content(result)["data"]["status"] == "blocked"
+    assert json.loads(result_text(result)) == structured_content(result)
+    Draft202012Validator(schemas[SLUG] or False).validate(structured_content(result))  # pyright: ignore[reportUnknownMemberType]
+    assert result_meta(result)[RECEIPT]["transaction"].startswith("0x")
+    assert result_meta(result)["centgate/paid"] == "$0.01"
+    assert result_meta(result)["centgate/request-id"] == structured_content(result)["requestId"]
+
+
+async def test_the_cap_in_all_holds_for_the_process(
+    open_stdio: Open, chained: httpx.Client, devchain: DevChain, wallet: str
+) -> None:
+    before = devchain.token_balance(PAYER.address)
+
+    async with open_stdio(chained, WALLET=wallet, CAP_TOTAL="0.01") as local:
+        first = await local.call_tool(SLUG, QUESTION)
+        second = await local.call_tool(SLUG, {"url": "https://example.org"})
+
+    assert not first.is_error
+    assert second.is_error
+    error = structured_content(second)["error"]
+    assert (error["code"], error["money"]) == ("cap_exceeded", "not_moved")
+    assert "CENTGATE_CAP_TOTAL" in error["message"]
+    assert before - devchain.token_balance(PAYER.address) == CENT
+
+
+async def test_a_price_above_the_cap_of_a_call_is_not_paid(
+    open_stdio: Open, chained: httpx.Client, devchain: DevChain, wallet: str
+) -> None:
+    before = devchain.token_balance(PAYER.address)
+
+    async with open_stdio(chained, WALLET=wallet, CAP_PER_CALL="0.009") as local:
+        result = await local.call_tool(SLUG, QUESTION)
+
+    assert result.is_error
+    assert structured_content(result)["error"]["code"] == "cap_exceeded"
+    assert structured_content(result)["error"]["money"] == "not_moved"
+    assert devchain.token_balance(PAYER.address) == before
+
+
+async def test_without_a_wallet_a_call_says_how_to_make_one_and_what_it_costs(
+    open_each: Open, chained: httpx.Client
+) -> None:
+    async with open_each(chained) as local:
+        listed = await local.list_tools()
+        result = await local.call_tool(SLUG, QUESTION)
+
+    assert len(listed.tools) == 14
+    assert result.is_error
+    error = structured_content(result)["error"]
+    assert (error["code"], error["money"]) == ("no_wallet", "not_moved")
+    assert "centgate wallet new" in error["message"]
+    assert "$0.01" in error["message"]
+
+
+async def test_wrong_arguments_are_told_one_by_one_and_cost_nothing(
+    open_stdio: Open, chained: httpx.Client, devchain: DevChain, wallet: str
+) -> None:
+    before = devchain.token_balance(PAYER.address)
+
+    async with open_stdio(chained, WALLET=wallet) as local:
+        result = await local.call_tool("token-risk", {"tokenAddress": 7})
+
+    assert result.is_error
+    assert structured_content(result)["error"]["issues"] == issues_over_http(
+        chained, "token-risk", {"tokenAddress": 7}
+    )
+    assert devchain.token_balance(PAYER.address) == before
+
+
+async def test_that_nothing_is_known_is_told_with_the_money_it_cost(
+    open_stdio: Open, unlisted: httpx.Client, wallet: str
+) -> None:
+    async with open_stdio(unlisted, WALLET=wallet) as local:
+        result = await local.call_tool(POOL, PAIR)
+
+    assert result.is_error
+    error = structured_content(result)["error"]
+    assert (error["code"], error["money"]) == ("no_data", "moved")
+    assert structured_content(result)["requestId"].startswith("req_")
+
+
+async def test_an_option_beyond_one_cent_is_named(
+    open_stdio: Open, chained: httpx.Client, wallet: str
+) -> None:
+    async with open_stdio(chained, WALLET=wallet) as local:
+        result = await local.call_tool("crawler-scrape", {"url": "https://example.org", "actions": []})
+
+    error = structured_content(result)["error"]
+    assert (error["code"], error["options"]) == ("unsupported_options", ["actions"])
+
+
+async def test_an_empty_wallet_is_told_and_nothing_moves(
+    open_stdio: Open, chained: httpx.Client, tmp_path: Path
+) -> None:
+    poor = tmp_path / "poor"
+    poor.write_text("0x" + "42" * 32)
+    poor.chmod(0o600)
+
+    async with open_stdio(chained, WALLET=str(poor)) as local:
+        result = await local.call_tool(SLUG, QUESTION)
+
+    error = structured_content(result)["error"]
+    assert (error["code"], error["money"]) == ("insufficient_balance", "reported_not_moved")
+
+
+async def test_a_tool_the_api_does_not_have_is_an_error_of_the_protocol(
+    open_stdio: Open, chained: httpx.Client
+) -> None:
+    async with open_stdio(chained) as local:
+        with pytest.raises(MCPError, match="no tool 'token-rsik'") as failed:
+            await local.call_tool("token-rsik", {})
+
+    assert failed.value.code == -32602
+
+
+async def test_an_api_that_went_away_is_told_when_tools_are_listed(
+    open_stdio: Open, chain_settings: Settings
+) -> None:
+    with run_in_thread(chain_settings) as url:
+        local = open_stdio(url)
+        await local.__aenter__()
+    try:
+        with pytest.raises(MCPError, match="cannot be reached"):
+            await local.list_tools()
+        result = await local.call_tool(SLUG, QUESTION)
+    finally:
+        await local.__aexit__(None, None, None)
+
+    assert structured_content(result)["error"]["code"] == "unreachable"
+
+
+def run(home: Path, *arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        input=stdin,
+        env=environment(home, **more),
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_standard_output_carries_the_protocol_and_nothing_else(
+    chained: httpx.Client, home: Path, wallet: str
+) -> None:
+    who = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": who},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "ping"},
+    ]
+    lines = "".join(json.dumps(message) + "\n" for message in messages)
+
+    done = run(home, "--api", str(chained.base_url), stdin=lines + "no json\n")
+
+    answered = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {message["jsonrpc"] for message in answered} == {"2.0"}
+    assert answered[0]["result"]["serverInfo"]["name"] == "centgate"
+    assert done.returncode == 0
+    assert "no wallet found" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "says"),
+    [
+        ({"API_URL": "http://127.0.0.1:9"}, 1, "http://127.0.0.1:9 cannot be reached"),
+        ({"API_URL": "nowhere"}, 2, "'nowhere' is not a valid API URL"),
+        ({"CAP_TOTAL": "much"}, 2, "CENTGATE_CAP_TOTAL"),
+        ({"PAYEE": "0x12"}, 2, "CENTGATE_PAYEE"),
+        ({"PAYEE": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA029aa"}, 2, "is mistyped"),
+        ({"WALLET": "/no/such/file"}, 4, "there is no key file /no/such/file"),
+        ({"WALLET_KEY": "0x12"}, 4, "not one line of 64 hex digits"),
+    ],
+    ids=["unreachable", "no-address", "cap", "payee", "typo", "no-file", "no-key"],
+)
+def test_what_is_set_wrongly_ends_the_start_with_a_sentence(
+    home: Path, given: dict[str, str], code: int, says: str
+) -> None:
+    done = run(home, **given)
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_key_file_that_others_can_read_ends_the_start(home: Path, wallet: str) -> None:
+    Path(wallet).chmod(0o644)
+
+    done = run(home, WALLET=wallet)
+
+    assert done.returncode == 4
+    assert "chmod 600" in done.stderr
+    assert PAYER.private_key[2:] not in done.stderr

@@ -1,0 +1,344 @@
+"""The OpenAPI document is valid, complete, and says what the server does."""
+
+# jsonschema is typed in part
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import ApiFactory, Buyer, pay, sign_payment
+from jsonschema import Draft202012Validator
+from node_packages import ORIGINAL_ENVIRONMENT
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from centgate.api.openapi import openapi_document
+from centgate.catalog import all_services
+from centgate.dev import DEFAULT_PAYEE
+from centgate.envelope import ERROR_SPECS
+from centgate.service import AnyService
+from centgate.settings import Settings
+
+REDOCLY = "@redocly/cli@2.77.0"
+METHODS = ("get", "post")
+CARD = "application/mcp-server-card+json"
+FREE = {
+    "/": "application/json",
+    "/services": "application/json",
+    "/openapi.json": "application/json",
+    "/.well-known/x402": "application/json",
+    "/mcp/server-card": CARD,
+    "/health": "application/json",
+    "/livez": "application/json",
+    "/readyz": "application/json",
+}
+"""The free routes that are described, with the type of what they answer."""
+PROOFS = ("0x" + "1f" * 65, "0x" + "2e" * 65)
+
+each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
+
+
+@pytest.fixture(scope="session")
+def document(reader: httpx.Client) -> dict[str, Any]:
+    """The document as it is served."""
+    return reader.get("/openapi.json").json()
+
+
+def told(**given: Any) -> dict[str, Any]:
+    """The document of a deployment that is set up so."""
+    written: dict[str, Any] = json.loads(
+        json.dumps(openapi_document(all_services(), Settings(pay_to=DEFAULT_PAYEE, **given)))
+    )
+    return written
+
+
+def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [path[method] for path in document["paths"].values() for method in METHODS if method in path]
+
+
+def schema_at(document: dict[str, Any], *pointer: str) -> Draft202012Validator:
+    """A validator for the schema that lies at a place in the document."""
+    place = "/".join(part.replace("~", "~0").replace("/", "~1") for part in pointer)
+    return Draft202012Validator({**document, "$ref": f"#/{place}"})
+
+
+def answer_schema(document: dict[str, Any], path: str, method: str, status: int) -> Draft202012Validator:
+    """A validator for what an operation answers with a status."""
+    response = document["paths"][path][method]["responses"][str(status)]
+    place = ["paths", path, method, "responses", str(status)]
+    if "$ref" in response:
+        place = response["$ref"].removeprefix("#/").split("/")
+    return schema_at(document, *place, "content", "application/json", "schema")
+
+
+def test_the_document_is_openapi_3_1(document: dict[str, Any]) -> None:
+    assert document["openapi"].startswith("3.1.")
+
+
+def test_the_document_is_valid(document: dict[str, Any]) -> None:
+    assert not list(OpenAPIV31SpecValidator(document).iter_errors())
+
+
+def test_a_document_with_a_fault_would_be_noticed(document: dict[str, Any]) -> None:
+    faulty: dict[str, Any] = {**document, "paths": {"/x": {"get": {"responses": {"200": {}}}}}}
+
+    assert list(OpenAPIV31SpecValidator(faulty).iter_errors())
+
+
+def test_every_paid_route_is_described(document: dict[str, Any]) -> None:
+    paid = {path for path, item in document["paths"].items() if "post" in item}
+
+    assert paid == {service.path for service in all_services()}
+
+
+def test_what_is_paid_is_a_post_to_a_service_and_nothing_else(document: dict[str, Any]) -> None:
+    priced = {
+        (method, path)
+        for path, item in document["paths"].items()
+        for method in METHODS
+        if "x-payment-info" in item.get(method, {})
+    }
+
+    assert priced == {("post", service.path) for service in all_services()}
+
+
+def test_no_operation_wants_an_account(document: dict[str, Any]) -> None:
+    assert [operation["security"] for operation in operations(document)] == [[]] * len(operations(document))
+
+
+def test_every_free_route_is_described(document: dict[str, Any]) -> None:
+    free = {path for path, item in document["paths"].items() if "post" not in item}
+
+    assert free == {*FREE, "/services/{slug}"}
+
+
+def test_the_services_that_can_be_described_are_named(document: dict[str, Any]) -> None:
+    slug = document["paths"]["/services/{slug}"]["get"]["parameters"][0]["schema"]
+
+    assert slug["enum"] == [service.slug for service in all_services()]
+
+
+def test_operation_ids_are_unique(document: dict[str, Any]) -> None:
+    ids = Counter(operation["operationId"] for operation in operations(document))
+
+    assert set(ids.values()) == {1}
+
+
+def test_every_operation_has_a_tag_that_is_explained(document: dict[str, Any]) -> None:
+    explained = {tag["name"] for tag in document["tags"]}
+
+    assert {tag for operation in operations(document) for tag in operation["tags"]} == explained
+
+
+@each_service
+def test_a_paid_route_says_what_it_costs(document: dict[str, Any], service: AnyService) -> None:
+    info = document["paths"][service.path]["post"]["x-payment-info"]
+
+    assert info["price"] == {"mode": "fixed", "currency": "USD", "amount": "0.01"}
+    assert info["protocols"] == [{"x402": {}}]
+
+
+@each_service
+def test_a_paid_route_lists_every_status_there_is(document: dict[str, Any], service: AnyService) -> None:
+    responses = document["paths"][service.path]["post"]["responses"]
+
+    assert set(responses) == {"200"} | {str(meaning.status) for meaning in ERROR_SPECS.values()}
+
+
+@each_service
+def test_the_example_of_a_request_fits_its_schema(document: dict[str, Any], service: AnyService) -> None:
+    content = document["paths"][service.path]["post"]["requestBody"]["content"]["application/json"]
+
+    place = ("paths", service.path, "post", "requestBody", "content", "application/json", "schema")
+    schema_at(document, *place).validate(content["example"])
+
+
+@each_service
+def test_the_example_of_an_answer_fits_its_schema(document: dict[str, Any], service: AnyService) -> None:
+    content = document["paths"][service.path]["post"]["responses"]["200"]["content"]["application/json"]
+
+    answer_schema(document, service.path, "post", 200).validate(content["example"])
+
+
+@each_service
+def test_the_schema_of_an_answer_is_no_empty_promise(document: dict[str, Any], service: AnyService) -> None:
+    content = document["paths"][service.path]["post"]["responses"]["200"]["content"]["application/json"]
+    schema = answer_schema(document, service.path, "post", 200)
+
+    for field in content["example"]["data"]:
+        data = {name: value for name, value in content["example"]["data"].items() if name != field}
+        assert not schema.is_valid({**content["example"], "data": data}), field
+
+
+@each_service
+def test_a_refusal_fits_its_schema(
+    document: dict[str, Any], reader: httpx.Client, service: AnyService
+) -> None:
+    invalid = reader.post(service.path, json={})
+    unpaid = reader.post(service.path, json=service.input_example)
+
+    answer_schema(document, service.path, "post", 400).validate(invalid.json())
+    answer_schema(document, service.path, "post", 402).validate(unpaid.json())
+    assert (invalid.status_code, unpaid.status_code) == (400, 402)
+
+
+@each_service
+def test_what_a_paid_request_gets_fits_its_schema(
+    document: dict[str, Any], reader: httpx.Client, buyer: Buyer, service: AnyService
+) -> None:
+    payment = sign_payment(reader, buyer, service.path, service.input_example)
+
+    response = pay(reader, payment, service.path, service.input_example)
+
+    answer_schema(document, service.path, "post", response.status_code).validate(response.json())
+
+
+@pytest.mark.parametrize("path", FREE)
+def test_what_a_free_route_answers_fits_its_description(
+    document: dict[str, Any], reader: httpx.Client, path: str
+) -> None:
+    response = reader.get(path)
+
+    described = document["paths"][path]["get"]["responses"]["200"]["content"]
+    assert response.headers["Content-Type"] in described
+    place = ("paths", path, "get", "responses", "200", "content", FREE[path], "schema")
+    schema_at(document, *place).validate(response.json())
+
+
+@pytest.mark.parametrize("code", ERROR_SPECS)
+def test_every_error_has_an_example_that_fits_its_schema(document: dict[str, Any], code: str) -> None:
+    described = {
+        name: (place, example["value"])
+        for place, response in document["components"]["responses"].items()
+        for name, example in response["content"]["application/json"]["examples"].items()
+    }
+
+    place, example = described[code]
+    assert example["error"]["code"] == code
+    schema = ("components", "responses", place, "content", "application/json", "schema")
+    schema_at(document, *schema).validate(example)
+
+
+def test_the_example_of_a_402_has_the_terms_of_this_deployment(
+    document: dict[str, Any], reader: httpx.Client
+) -> None:
+    examples = document["components"]["responses"]["PaymentRequired"]["content"]["application/json"][
+        "examples"
+    ]
+
+    real = reader.post("/services/token-risk").json()["error"]
+
+    assert examples["payment_required"]["value"]["error"] == real
+
+
+@each_service
+def test_the_headers_of_payment_are_described(document: dict[str, Any], service: AnyService) -> None:
+    responses = document["paths"][service.path]["post"]["responses"]
+    unpaid = document["components"]["responses"][responses["402"]["$ref"].rpartition("/")[2]]
+
+    assert "PAYMENT-RESPONSE" in responses["200"]["headers"]
+    assert "PAYMENT-REQUIRED" in unpaid["headers"]
+    for name in ("PAYMENT-RESPONSE", "PAYMENT-REQUIRED"):
+        assert document["components"]["headers"][name]["schema"]["contentEncoding"] == "base64"
+
+
+@pytest.mark.parametrize(
+    ("operator", "contact"),
+    [
+        ("desk@shop.example", {"email": "desk@shop.example"}),
+        ("mailto:desk@shop.example", {"email": "desk@shop.example"}),
+        ("https://shop.example/contact", {"url": "https://shop.example/contact"}),
+        ("shop.example", {"name": "shop.example"}),
+    ],
+)
+def test_the_operator_is_whom_to_contact(operator: str, contact: dict[str, str]) -> None:
+    assert told(operator=operator)["info"]["contact"] == contact
+
+
+def test_what_the_operator_has_not_set_is_not_there() -> None:
+    bare = told()
+
+    absent = {"externalDocs", "x-agentcash-guidance", "x-agentcash-provenance", "x-discovery"}
+    assert not absent & bare.keys()
+    assert "contact" not in bare["info"]
+
+
+def test_the_website_is_where_to_read_on() -> None:
+    document = told(site_url="https://shop.example/")
+
+    assert document["externalDocs"]["url"] == "https://shop.example"
+    assert document["x-agentcash-guidance"] == {"llmsTxtUrl": "https://shop.example/llms.txt"}
+
+
+def test_proofs_of_ownership_stand_where_directories_look() -> None:
+    document = told(ownership_proofs=PROOFS)
+
+    assert document["x-agentcash-provenance"] == {"ownershipProofs": list(PROOFS)}
+    assert document["x-discovery"] == {"ownershipProofs": list(PROOFS)}
+
+
+def test_a_document_with_everything_set_is_valid() -> None:
+    document = told(
+        operator="desk@shop.example",
+        site_url="https://shop.example",
+        public_url="https://api.shop.example",
+        ownership_proofs=PROOFS,
+    )
+
+    assert not list(OpenAPIV31SpecValidator(document).iter_errors())
+
+
+def test_guidance_is_short(document: dict[str, Any]) -> None:
+    assert 0 < len(document["info"]["x-guidance"]) < 4000
+
+
+def test_the_server_is_the_public_address(api: ApiFactory, settings: Settings) -> None:
+    client = api(settings.model_copy(update={"public_url": "https://api.shop.example"}))
+
+    assert client.get("/openapi.json").json()["servers"] == [{"url": "https://api.shop.example"}]
+
+
+def test_the_server_is_where_it_listens_unless_set(document: dict[str, Any], reader: httpx.Client) -> None:
+    assert document["servers"] == [{"url": str(reader.base_url).rstrip("/")}]
+
+
+def test_no_reference_leads_nowhere(document: dict[str, Any]) -> None:
+    text = json.dumps(document)
+    components = document["components"]
+    defined = {f"#/components/{kind}/{name}" for kind, named in components.items() for name in named}
+
+    used = {part.split('"')[0] for part in text.split('"$ref": "')[1:]}
+
+    assert used <= defined
+
+
+@pytest.mark.skipif(shutil.which("npx") is None, reason="npx is not installed")
+def test_the_document_passes_the_recommended_ruleset_of_redocly(
+    document: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "openapi.json").write_text(json.dumps(document), encoding="utf-8")
+    quiet = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true", "NO_COLOR": "1"}
+    redocly = ["npx", "--yes", REDOCLY]
+    if subprocess.run(
+        [*redocly, "--version"], cwd=tmp_path, env=ORIGINAL_ENVIRONMENT, capture_output=True, check=False
+    ).returncode:
+        pytest.skip(f"{REDOCLY} cannot be had here")
+
+    lint = subprocess.run(
+        [*redocly, "lint", "--extends", "recommended", "openapi.json"],
+        cwd=tmp_path,
+        env={**ORIGINAL_ENVIRONMENT, **quiet},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert lint.returncode == 0, lint.stdout + lint.stderr
+    assert "warning" not in (lint.stdout + lint.stderr).lower().replace("deprecation warning", "")

@@ -1,0 +1,61 @@
+"""Deployment on the development chain whose services all return data, for the whole session."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from node_packages import install_packages
+from sample_runner import PAYER, fill_upstreams
+from standins import configure_providers, fake_upstreams
+
+from centgate.dev import devchain_settings
+from centgate.devchain.house import DevChain
+from centgate.server import run_in_thread
+from centgate.settings import Settings
+from centgate.website.api_snapshot import ApiSnapshot, read_snapshot
+
+CLIENTS = Path(__file__).parents[1] / "clients"
+
+
+@pytest.fixture(scope="session")
+def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[ApiSnapshot]:
+    """Deployment data that the website reads from the API."""
+    folder = tmp_path_factory.mktemp("shop")
+    with ExitStack() as open_parts, pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
+            patch.delenv(name)
+        patch.chdir(folder)
+        upstreams = open_parts.enter_context(fake_upstreams())
+        settings = configure_providers(
+            devchain_settings(devchain, Settings(port=0), folder), fill_upstreams(upstreams)
+        )
+        yield read_snapshot(open_parts.enter_context(run_in_thread(settings)), None)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Mapping[str, str]:
+    """Environment of a buyer who runs a snippet: a wallet, and a separate home."""
+    wallet = tmp_path / "wallet"
+    wallet.write_text(PAYER.private_key + "\n")
+    wallet.chmod(0o600)
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("CENTGATE_", "XDG_"))
+    }
+    return {
+        **inherited,
+        "HOME": str(tmp_path),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "CENTGATE_WALLET": str(wallet),
+        "CENTGATE_WALLET_KEY": PAYER.private_key,
+    }
+
+
+@pytest.fixture(scope="session")
+def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with the npm packages of the TypeScript snippet; skips without npm."""
+    return install_packages(tmp_path_factory, "clients", CLIENTS.glob("*.json"), "ci")

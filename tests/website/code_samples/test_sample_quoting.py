@@ -1,0 +1,211 @@
+"""Whatever stands in an example or an address, a snippet means just that and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shlex
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from centgate.catalog import all_services, service_details
+from centgate.cli.buyer.arguments import parse_pairs
+from centgate.client.catalog import ServiceDetail
+from centgate.dev import DEFAULT_PAYEE
+from centgate.settings import Settings
+from centgate.website.api_snapshot import ApiSnapshot
+from centgate.website.code_samples import build_samples
+
+NASTY = (
+    "'; touch pwned; '",
+    '"; touch pwned; "',
+    "$(touch pwned)",
+    "`touch pwned`",
+    "${HOME} $HOME",
+    "back\\slash \\' \\\" \\n",
+    "a\nb\r\tc",
+    "//comment /* */ # -- --api=x",
+    "@/etc/passwd",
+    "ünï © \u202e \u2028 \U0001f600",
+    "</script>```",
+    "%s {0} !! *?[]~",
+    "=,=",
+)
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=40)
+FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SERVICES = {service.slug: service for service in all_services()}
+SEARCH = ServiceDetail.model_validate(
+    service_details(SERVICES["crawler-search"], Settings(pay_to=DEFAULT_PAYEE))
+)
+PLAIN = {"type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
+API = "http://127.0.0.1:8402"
+
+
+def codes(query: str, api: str = API) -> dict[str, str]:
+    """The snippets of a search for this, by their labels."""
+    service = SEARCH.model_copy(update={"input_example": {"query": query, "limit": 3}})
+    return {snippet.label: snippet.code for snippet in build_samples(service, of_one(service, api))}
+
+
+def of_one(service: ServiceDetail, api: str = API) -> ApiSnapshot:
+    """A deployment with one service."""
+    return ApiSnapshot(
+        api=api,
+        site=api,
+        services=(service,),
+        terms=None,
+        health=None,
+        openapi={},
+        x402={},
+        read_at=datetime.now(UTC),
+    )
+
+
+def words(code: str) -> list[list[str]]:
+    """What a shell runs: each command with its arguments, as bash itself reads them."""
+    telling = "tell() { printf '%s\\0' \"$@\" >&2; printf '\\n\\0' >&2; }; curl() { tell curl \"$@\"; }; "
+    done = subprocess.run(
+        ["bash", "-c", f'{telling} centgate() {{ tell centgate "$@"; }}; {code}'],
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+    commands = done.stderr.decode().split("\0\n\0")[:-1]
+    return [command.split("\0") for command in commands]
+
+
+def each_nasty(function: Any) -> Any:
+    """The property, tried with all that is known to be nasty as well."""
+    for text in NASTY:
+        function = example(text)(function)
+    return FEW(given(TEXT)(function))
+
+
+@each_nasty
+def test_curl_sends_the_example(query: str) -> None:
+    (command,) = words(codes(query)["curl"])
+
+    assert json.loads(command[command.index("-d") + 1]) == {"query": query, "limit": 3}
+    assert not command[command.index("-d") + 1].startswith("@")
+    assert command.count("-H") == 1
+
+
+@each_nasty
+def test_the_command_line_means_the_example(query: str) -> None:
+    (command,) = words(codes(query)["Command line"])
+
+    options = ["--api", API, "--network", SEARCH.payment.network]
+    assert command == ["centgate", "call", "crawler-search", f"query={query}", "limit=3", *options]
+    assert parse_pairs(command[3:5], PLAIN) == {"query": query, "limit": 3}
+
+
+@each_nasty
+def test_python_passes_the_example(query: str) -> None:
+    tree = ast.parse(codes(query)["Python"])
+
+    (call,) = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "client.crawler_search"
+    )
+    assert {each.arg: ast.literal_eval(each.value) for each in call.keywords} == {"query": query, "limit": 3}
+
+
+@each_nasty
+def test_typescript_sends_the_example(query: str) -> None:
+    code = codes(query)["TypeScript"]
+
+    before, _, rest = code.partition("body: JSON.stringify(")
+    body, end = json.JSONDecoder().raw_decode(rest)
+    assert body == {"query": query, "limit": 3}
+    assert "query" not in before + rest[end:]
+    assert rest[end:].startswith("),\n});")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not on this machine")
+def test_node_reads_what_is_nasty_as_it_is_meant() -> None:
+    bodies = [
+        codes(text)["TypeScript"].partition("JSON.stringify(")[2].partition("\n  }),")[0] + "}"
+        for text in NASTY
+    ]
+    program = f"console.log(JSON.stringify([{', '.join(bodies)}].map((each) => each.query)))"
+
+    done = subprocess.run(
+        ["node", "--input-type=module"], input=program, capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert json.loads(done.stdout) == list(NASTY)
+
+
+@pytest.mark.parametrize("api", ["https://x'; touch pwned; '", 'https://x"$(touch pwned)`touch pwned`\\'])
+def test_an_address_is_no_code(api: str) -> None:
+    found = codes("x", api)
+
+    (asked,) = words(found["curl"])
+    (called,) = words(found["Command line"])
+    assert api + SEARCH.path in asked
+    assert called[called.index("--api") + 1] == api
+    assert api in [
+        node.value for node in ast.walk(ast.parse(found["Python"])) if isinstance(node, ast.Constant)
+    ]
+    assert json.dumps(api + SEARCH.path) in found["TypeScript"]
+    assert json.loads(found["MCP, paid from a wallet"])["mcpServers"]["centgate"]["args"] == [
+        "mcp",
+        "--api",
+        api,
+        "--network",
+        SEARCH.payment.network,
+    ]
+    assert json.loads(found["MCP over HTTP"])["mcpServers"]["centgate"]["url"] == f"{api}/mcp"
+
+
+def test_the_network_that_is_charged_on_is_named() -> None:
+    payment = SEARCH.payment.model_copy(update={"network": "eip155:8453"})
+    service = SEARCH.model_copy(update={"payment": payment})
+    found = {each.label: each.code for each in build_samples(service, of_one(service))}
+
+    (called,) = words(found["Command line"])
+    (client,) = (
+        node
+        for node in ast.walk(ast.parse(found["Python"]))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Centgate"
+    )
+    named = {each.arg: each.value for each in client.keywords}
+    server = json.loads(found["MCP, paid from a wallet"])["mcpServers"]["centgate"]
+
+    assert called[-2:] == server["args"][-2:] == ["--network", "eip155:8453"]
+    assert ast.literal_eval(named["networks"]) == ["eip155:8453"]
+
+
+@pytest.mark.parametrize("network", ["", "base", "x'; touch pwned; '", 'x"$(touch pwned)`'])
+def test_what_is_no_network_is_not_named(network: str) -> None:
+    payment = SEARCH.payment.model_copy(update={"network": network})
+    service = SEARCH.model_copy(update={"payment": payment})
+
+    found = {each.label: each.code for each in build_samples(service, of_one(service))}
+
+    assert "network" not in found["Python"] + found["Command line"] + found["MCP, paid from a wallet"]
+
+
+@each_nasty
+def test_no_snippet_ends_the_block_of_code_it_stands_in(query: str) -> None:
+    """A fence of Markdown ends at a line of its own."""
+    for code in codes(query).values():
+        assert not [line for line in code.splitlines() if line.lstrip().startswith(("```", "~~~"))]
+
+
+@pytest.mark.parametrize("slug", SERVICES)
+def test_the_command_line_is_one_that_the_command_reads_back(slug: str) -> None:
+    service = SERVICES[slug]
+    entry = ServiceDetail.model_validate(service_details(service, Settings(pay_to=DEFAULT_PAYEE)))
+    code = {each.label: each.code for each in build_samples(entry, of_one(entry))}["Command line"]
+
+    _, _, _, *pairs, _, _, _, _ = shlex.split(code.replace("\\\n", ""))
+
+    assert parse_pairs(pairs, entry.input_schema) == service.input_example

@@ -1,0 +1,165 @@
+"""Every snippet of every service runs as it stands, and buys the answer where it is one that buys."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from sample_runner import PAYER
+
+from centgate.catalog import all_services
+from centgate.client.catalog import ServiceDetail
+from centgate.devchain.house import DevChain
+from centgate.website.api_snapshot import ApiSnapshot
+from centgate.website.code_samples import WALLET_PLACEHOLDER, CodeSample, build_samples
+
+SLUGS = [service.slug for service in all_services()]
+LABELS = ["curl", "Python", "TypeScript", "Command line", "MCP, paid from a wallet", "MCP over HTTP"]
+RUN_WITHIN = 90
+CENT = 10_000
+
+each_slug = pytest.mark.parametrize("slug", SLUGS)
+
+
+def entry_of(deployment: ApiSnapshot, slug: str) -> ServiceDetail:
+    (entry,) = (each for each in deployment.services if each.slug == slug)
+    return entry
+
+
+def snippet(deployment: ApiSnapshot, slug: str, label: str) -> CodeSample:
+    (found,) = (each for each in build_samples(entry_of(deployment, slug), deployment) if each.label == label)
+    return found
+
+
+def run(command: list[str], environment: Mapping[str, str], folder: Path) -> str:
+    """What a command prints, which must not fail."""
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=RUN_WITHIN, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@each_slug
+def test_there_is_one_of_each_kind(deployment: ApiSnapshot, slug: str) -> None:
+    found = build_samples(entry_of(deployment, slug), deployment)
+
+    assert [each.label for each in found] == LABELS
+    assert all(each.code.endswith("\n") and each.code.isascii() for each in found)
+    assert all(len(each.code.splitlines()) <= 30 for each in found)
+
+
+@each_slug
+def test_curl_shows_the_terms_and_pays_nothing(
+    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
+) -> None:
+    before = devchain.token_balance(PAYER.address)
+
+    status, _, terms = run(
+        ["bash", "-c", snippet(deployment, slug, "curl").code], environment, tmp_path
+    ).partition("\n")
+
+    assert status == "HTTP/1.1 402 Payment Required"
+    assert json.loads(terms)["accepts"][0]["amount"] == str(CENT)
+    assert json.loads(terms)["resource"]["url"] == deployment.api + entry_of(deployment, slug).path
+    assert devchain.token_balance(PAYER.address) == before
+
+
+@each_slug
+def test_python_buys_the_answer(
+    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
+) -> None:
+    before = devchain.token_balance(PAYER.address)
+    (tmp_path / "snippet.py").write_text(snippet(deployment, slug, "Python").code)
+
+    printed = run([sys.executable, "snippet.py"], environment, tmp_path).splitlines()
+
+    assert printed[0]
+    assert printed[-1].startswith("paid in 0x")
+    assert before - devchain.token_balance(PAYER.address) == CENT
+
+
+@each_slug
+def test_typescript_buys_the_answer(
+    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], node_folder: Path, slug: str
+) -> None:
+    before = devchain.token_balance(PAYER.address)
+    (node_folder / "snippet.mjs").write_text(snippet(deployment, slug, "TypeScript").code)
+
+    printed = run(["node", "snippet.mjs"], environment, node_folder).splitlines()
+
+    assert printed[0] != "undefined"
+    assert printed[-1].startswith("paid in 0x")
+    assert before - devchain.token_balance(PAYER.address) == CENT
+
+
+@each_slug
+def test_the_command_buys_the_answer(
+    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
+) -> None:
+    before = devchain.token_balance(PAYER.address)
+
+    printed = run(["bash", "-c", snippet(deployment, slug, "Command line").code], environment, tmp_path)
+
+    assert "0x" in printed
+    assert before - devchain.token_balance(PAYER.address) == CENT
+
+
+def configured(deployment: ApiSnapshot, label: str) -> dict[str, Any]:
+    """The one server that the snippets of all services configure."""
+    codes = {snippet(deployment, slug, label).code for slug in SLUGS}
+    (code,) = codes
+    server: dict[str, Any] = json.loads(code)["mcpServers"]["centgate"]
+    return server
+
+
+async def test_the_configuration_of_mcp_starts_a_server_that_pays(
+    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str]
+) -> None:
+    server = configured(deployment, "MCP, paid from a wallet")
+    before = devchain.token_balance(PAYER.address)
+    given = {
+        name: environment["CENTGATE_WALLET"] if each == WALLET_PLACEHOLDER else each
+        for name, each in server["env"].items()
+    }
+    around = {name: environment[name] for name in ("PATH", "HOME")}
+    parameters = StdioServerParameters(
+        command=server["command"], args=server["args"], env={**around, **given}
+    )
+
+    with open(os.devnull, "w") as unread:  # noqa: ASYNC230, PTH123 - what the server says besides
+        async with (
+            stdio_client(parameters, errlog=unread) as (read, write),
+            ClientSession(read, write) as session,
+        ):
+            await session.initialize()
+            listed = await session.list_tools()
+            example = entry_of(deployment, "phishing-check").input_example
+            answer = await session.call_tool("phishing-check", example)
+
+    assert [tool.name for tool in listed.tools] == SLUGS
+    assert not answer.is_error
+    assert before - devchain.token_balance(PAYER.address) == CENT
+
+
+async def test_the_configuration_of_mcp_over_http_leads_to_the_tools(deployment: ApiSnapshot) -> None:
+    server = configured(deployment, "MCP over HTTP")
+
+    async with (
+        streamable_http_client(server["url"]) as (read, write, *_),
+        ClientSession(read, write) as session,
+    ):
+        await session.initialize()
+        listed = await session.list_tools()
+
+    assert server["type"] == "http"
+    assert [tool.name for tool in listed.tools] == SLUGS

@@ -1,0 +1,494 @@
+"""The website of an API that lies, breaks, drips or attacks: nothing runs, escapes, fails or hangs."""
+
+# lxml is typed in part
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import copy
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import pytest
+from browser_session import ServedSite, serve_site
+from markdown_it import MarkdownIt
+from playwright.sync_api import Page
+from site_fixtures import xpath
+
+from centgate.client import catalog
+from centgate.client.catalog import CatalogUnavailable
+from centgate.website.api_snapshot import ApiSnapshot, read_snapshot
+from centgate.website.file import SiteFile
+from centgate.website.files import build_files
+from centgate.website.markdown_escape import (
+    code_block,
+    escape_cell,
+    escape_line,
+    escape_name,
+    external_link,
+    inline_code,
+)
+from centgate.website.security_headers import content_security_policy
+from centgate.website.server import SiteState
+from centgate.website.static_build import write_site
+
+CENTGATE = Path(sys.executable).with_name("centgate")
+SITE = "https://www.shop.example"
+WAIT = 60.0
+CATALOGUE, OPENAPI, TERMS, HEALTH = "/services", "/openapi.json", "/.well-known/x402", "/health"
+ATTACK = (
+    "\n\n# Owned\n\n```\n\n| a | b |\n|---|---|\n| c | d |\n\n<script>owned = 1</script></script><img src=x "
+    "onerror='owned=1'> [x](javascript:owned=1) ![i](https://evil.example/i.png) <https://evil.example> "
+    "`` [y](https://evil.example) ` \\` [z](https://evil.example) `\n\n[a]: https://evil.example\n"
+)
+WORDS = ("title", "summary", "description", "pricingNote", "label", "terms", "docsUrl")
+"""Members that hold words; their values are attacked wherever they stand."""
+
+FEW = ("token-risk", "phishing-check", "crawler-map")
+Bodies = dict[str, Any]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        body = cast(_Api, self.server).bodies.get(self.path)
+        status = 404 if body is None else 200
+        if isinstance(body, tuple):
+            status, body = cast(tuple[int, Any], body)
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Location", "/elsewhere")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_request(self, code: Any = "-", size: Any = "-") -> None:
+        del code, size
+
+
+class _Api(ThreadingHTTPServer):
+    bodies: Bodies
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore clients that disconnect."""
+
+
+@contextmanager
+def api_of(bodies: Bodies) -> Generator[str]:
+    """An API that says just this: JSON, bytes, or a status with either, by path."""
+    server = _Api(("127.0.0.1", 0), _Handler)
+    server.bodies = bodies
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def tame(shop: ServedSite) -> Bodies:
+    """Everything that an honest API of a few services says."""
+    with httpx.Client(base_url=shop.deployment.api, timeout=WAIT) as http:
+        paths = [CATALOGUE, OPENAPI, TERMS, HEALTH]
+        paths += [f"{CATALOGUE}/{slug}" for slug in FEW]
+        bodies = {path: http.get(path).json() for path in paths}
+    bodies[CATALOGUE]["services"] = [each for each in bodies[CATALOGUE]["services"] if each["slug"] in FEW]
+    return bodies
+
+
+@pytest.fixture
+def bodies(tame: Bodies) -> Bodies:
+    """The same, to be spoilt."""
+    return copy.deepcopy(tame)
+
+
+def attacked(node: Any, key: str = "") -> Any:
+    """JSON whose words attack."""
+    if isinstance(node, dict):
+        return {name: attacked(each, name) for name, each in cast(dict[str, Any], node).items()}
+    if isinstance(node, list):
+        return [attacked(each, key) for each in cast(list[Any], node)]
+    if not isinstance(node, str) or key not in (*WORDS, "tags", "guardrails", "db"):
+        return node
+    return f"javascript:owned=1//{ATTACK}" if key == "docsUrl" else f"{ATTACK}{node}{ATTACK}"
+
+
+def made(bodies: Bodies) -> tuple[ApiSnapshot, dict[str, SiteFile]]:
+    """The website of an API that says this."""
+    with api_of(bodies) as api:
+        deployment = read_snapshot(api, SITE)
+        return deployment, build_files(deployment)
+
+
+def headings(markdown: str) -> list[str]:
+    """Return the headings below the title, as levels and titles."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
+    found = [(head.tag, text.content) for head, text in pairwise(tokens) if head.type == "heading_open"]
+    return [f"{tag} {text}" for tag, text in found if tag != "h1"]
+
+
+@pytest.fixture(scope="module")
+def hostile(tame: Bodies) -> dict[str, SiteFile]:
+    """The website of an API that attacks with every word."""
+    return made({path: attacked(body) for path, body in tame.items()})[1]
+
+
+def test_words_that_attack_put_nothing_into_a_page(hostile: dict[str, SiteFile]) -> None:
+    for path, file in hostile.items():
+        if not file.media_type.startswith("text/html"):
+            continue
+        page = file.content.decode()
+        assert xpath(page, "//img | //iframe | //object | //embed | //style | //@style") == [], path
+        assert [at for at in xpath(page, "//@*") if at.attrname.startswith("on")] == [], path
+        assert xpath(page, "//script[not(@src) and not(contains(@type, 'json'))]") == [], path
+        assert [to for to in xpath(page, "//@href") if "javascript" in to or "evil" in to] == [], path
+
+
+def test_words_that_attack_change_no_page_of_markdown_but_in_its_words(
+    tame: Bodies, hostile: dict[str, SiteFile]
+) -> None:
+    honest = made(tame)[1]
+    for path, file in hostile.items():
+        if path.endswith(".md") and path != "/changelog.md":
+            expected = headings(honest[path].content.decode())
+            assert len(headings(file.content.decode())) == len(expected), path
+            assert not any("Owned" in each and "#" in each for each in headings(file.content.decode())), path
+
+
+@pytest.mark.parametrize("path", ["/llms.txt", "/services/token-risk.md", "/index.md", "/trust.md"])
+def test_words_that_attack_make_no_link_of_markdown(hostile: dict[str, SiteFile], path: str) -> None:
+    tokens = MarkdownIt("commonmark").enable("table").parse(hostile[path].content.decode())
+    links = [
+        str(child.attrs.get("href") or child.attrs.get("src"))
+        for token in tokens
+        for child in token.children or ()
+        if child.type in ("link_open", "image")
+    ]
+
+    assert links
+    assert [link for link in links if "evil" in link or "javascript" in link] == []
+
+
+def test_words_that_attack_run_nothing_in_a_browser(page: Page, tame: Bodies) -> None:
+    with api_of({path: attacked(body) for path, body in tame.items()}) as api, serve_site(api) as site:
+        for path in ("/", "/services/token-risk", "/trust", "/reference", "/status"):
+            page.goto(site.url + path)
+
+            assert page.evaluate("typeof owned") == "undefined"
+            assert page.locator("#content h1").count() == 1
+
+
+def test_a_service_more_and_fields_of_another_version_are_shown(bodies: Bodies) -> None:
+    new = bodies[f"{CATALOGUE}/token-risk"] | {
+        "slug": "weather",
+        "path": "/services/weather",
+        "title": "Rain",
+    }
+    bodies[f"{CATALOGUE}/weather"] = new | {"aFieldOfTomorrow": {"deep": [1, 2]}}
+    bodies[CATALOGUE]["services"].append(new)
+    paths = bodies[OPENAPI]["paths"]
+    paths["/services/weather"] = paths["/services/token-risk"]
+
+    files = made(bodies)[1]
+
+    assert b"Rain" in files["/services/weather"].content
+    assert b"Rain" in files["/llms.txt"].content
+
+
+Spoil = Callable[[Bodies], object]
+
+
+def spoilt(path: str, *keys: str | int, value: Any) -> Spoil:
+    """Return a change that sets a value in the document at a path."""
+
+    def spoil(bodies: Bodies) -> None:
+        node = bodies[path]
+        for key in keys[:-1]:
+            node = node[key]
+        node[keys[-1]] = value
+
+    return spoil
+
+
+def whole(path: str, value: Any) -> Spoil:
+    """Return a change that replaces the document at a path."""
+    return lambda bodies: bodies.__setitem__(path, value)
+
+
+def renamed(slug: str) -> Spoil:
+    """Return a change of a service's slug, in the list and in its entry."""
+
+    def spoil(bodies: Bodies) -> None:
+        bodies[CATALOGUE]["services"][0]["slug"] = slug
+        bodies[ONE]["slug"] = slug
+
+    return spoil
+
+
+def nested(deep: int) -> dict[str, Any]:
+    """Objects inside one another."""
+    node: dict[str, Any] = {}
+    for _ in range(deep):
+        node = {"not": node}
+    return node
+
+
+ONE = f"{CATALOGUE}/token-risk"
+SELF: Mapping[str, Any] = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}
+BROKEN: dict[str, Spoil] = {
+    "a redirection": whole(OPENAPI, (302, {})),
+    "an error": whole(CATALOGUE, (500, {})),
+    "no JSON": whole(CATALOGUE, b"<html>"),
+    "half of a JSON": whole(OPENAPI, b'{"servers": [{"url'),
+    "too deep": whole(OPENAPI, b"[" * 100_000),
+    "too large": whole(OPENAPI, b'"' + b" " * (catalog.MAX_RESPONSE_BYTES + 1) + b'"'),
+    "no bytes of text": whole(CATALOGUE, b"\xff\xfe\x00"),
+    "a list for an object": whole(OPENAPI, []),
+    "null for everything": whole(CATALOGUE, None),
+    "no services": whole(CATALOGUE, {"services": []}),
+    "services without an end": lambda bodies: bodies[CATALOGUE].update(
+        services=bodies[CATALOGUE]["services"] * 1000
+    ),
+    "an address with a policy": spoilt(OPENAPI, "servers", 0, "url", value="https://x;script-src-elem *"),
+    "an address with a header": spoilt(OPENAPI, "servers", 0, "url", value="https://x\r\nX-Owned: 1"),
+    "an address of scripts": spoilt(OPENAPI, "servers", 0, "url", value="javascript:owned=1"),
+    "an address of nobody's alphabet": spoilt(
+        OPENAPI, "servers", 0, "url", value="https://\u00fc\u4e2d.example"
+    ),
+    "no version": lambda bodies: bodies[OPENAPI].pop("info"),
+    "no paths": lambda bodies: bodies[OPENAPI].pop("paths"),
+    "no components": lambda bodies: bodies[OPENAPI].pop("components"),
+    "a version that is a list": spoilt(OPENAPI, "info", "version", value=[]),
+    "a slug that climbs": renamed("../../../../etc/cron.d/owned"),
+    "a slug that overwrites": renamed("../llms.txt"),
+    "a slug that is a tag": renamed("<script>"),
+    "a slug without an end": renamed("a" * 300),
+    "another slug than the list's": spoilt(ONE, "slug", value="/etc/passwd"),
+    "a path to another host": spoilt(ONE, "path", value="@evil.example/"),
+    "a path that ends the shell's word": spoilt(ONE, "path", value="/x; rm -rf ~"),
+    "a price that is none": spoilt(ONE, "price", value="cheap"),
+    "a price without an end": spoilt(ONE, "price", value="$1e999999999"),
+    "no sources": spoilt(ONE, "providers", value=[]),
+    "no fields": spoilt(ONE, "outputFields", value=[]),
+    "a field that is code": spoilt(ONE, "inputExample", value={"x=1); import os #": 1}),
+    "a schema without fields": spoilt(ONE, "inputSchema", value={}),
+    "a schema of other types": spoilt(ONE, "inputSchema", value={"properties": {"a": 7}}),
+    "a schema that is itself": spoilt(
+        ONE, "inputSchema", value={**SELF, "$defs": {"a": {"$ref": "#/$defs/a"}}}
+    ),
+    "a field that holds itself": spoilt(
+        ONE, "outputSchema", value={**SELF, "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}}
+    ),
+    "a schema without a bottom": spoilt(ONE, "outputSchema", value=nested(900)),
+    "a schema of a number": spoilt(ONE, "inputSchema", value={"properties": 7}),
+    "bounds of other types": spoilt(
+        ONE, "inputSchema", value={"properties": {"a": {"minimum": "x", "maximum": "y"}}}
+    ),
+    "a document that is itself": spoilt(
+        OPENAPI, "components", "schemas", "Error", value={"$ref": "#/components/schemas/Error"}
+    ),
+    "half a character": spoilt(ONE, "inputExample", value={"chain": "\ud800"}),
+    "terms of another chain": spoilt(TERMS, "products", 0, "accepts", 0, "network", value="solana:5eykt4"),
+    "terms for a tag": spoilt(TERMS, "products", 0, "accepts", 0, "payTo", value="<b>"),
+    "terms without words": lambda bodies: bodies[TERMS].pop("products"),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_an_api_that_breaks_ends_in_one_plain_sentence(bodies: Bodies, how: str) -> None:
+    BROKEN[how](bodies)
+
+    with pytest.raises(CatalogUnavailable) as raised:
+        made(bodies)
+
+    assert len(str(raised.value)) < 500
+    assert str(raised.value).isprintable()
+
+
+SHOWN: dict[str, Spoil] = {
+    "no health": lambda bodies: bodies.pop(HEALTH),
+    "health of other types": whole(HEALTH, [1]),
+    "a contact of scripts": spoilt(OPENAPI, "info", "contact", value={"url": "javascript:owned=1"}),
+    "a contact of two lines": spoilt(
+        OPENAPI, "info", "contact", value={"email": "a@b\nPolicy: https://evil"}
+    ),
+    "proofs that are code": spoilt(TERMS, "ownershipProofs", value=['"); import os; ("', 7]),
+    "tags of words": spoilt(OPENAPI, "tags", value=[]),
+    "fields that multiply": spoilt(
+        ONE,
+        "outputSchema",
+        value={
+            "properties": {"a": {"$ref": "#/$defs/a"}},
+            "$defs": {"a": {"properties": {f"m{at}": {"$ref": "#/$defs/a"} for at in range(20)}}},
+        },
+    ),
+    "a word with a fence in it": spoilt(ONE, "inputExample", value={"chain": "a\n```\n# Owned\n\n````\n"}),
+    "a path of the document that is a table": lambda bodies: bodies[OPENAPI]["paths"].update(
+        {"/x | y\n# Owned": bodies[OPENAPI]["paths"]["/health"]}
+    ),
+}
+
+
+@pytest.mark.parametrize("how", SHOWN)
+def test_what_a_page_can_do_without_is_left_out(bodies: Bodies, how: str) -> None:
+    SHOWN[how](bodies)
+
+    files = made(bodies)[1]
+
+    told = b"".join(file.content for file in files.values() if file.path.endswith((".md", ".txt")))
+    assert b'"); import os' not in told
+    assert b"javascript:" not in told
+    assert b"Policy: https://evil" not in told
+    page = files["/services/token-risk.md"].content.decode()
+    assert "h2 Related" in headings(page)
+    assert not any(
+        "Owned" in each for each in headings(page) + headings(files["/reference.md"].content.decode())
+    )
+
+
+def test_an_api_that_drips_is_left(bodies: Bodies, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "REQUEST_TIMEOUT", 0.2)
+    enough = threading.Event()
+
+    class Dripping(_Handler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "100000")
+            self.end_headers()
+            with suppress(ConnectionError):
+                while not enough.wait(0.02):
+                    self.wfile.write(b" ")
+            self.close_connection = True
+
+    with _Api(("127.0.0.1", 0), Dripping) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        with pytest.raises(CatalogUnavailable, match="takes longer"):
+            read_snapshot(f"http://127.0.0.1:{server.server_address[1]}", SITE)
+        enough.set()
+        server.shutdown()
+
+
+@pytest.mark.parametrize("command", ["serve", "build"])
+def test_the_commands_say_it_and_write_nothing(bodies: Bodies, tmp_path: Path, command: str) -> None:
+    renamed("../../owned")(bodies)
+    bodies[f"{CATALOGUE}/..%2F..%2Fowned"] = bodies[ONE]
+    out = tmp_path / "out"
+
+    with api_of(bodies) as api:
+        arguments = ["build", "--api", api, "--out", str(out)] if command == "build" else ["--api", api]
+        done = subprocess.run(
+            [CENTGATE, "site", *arguments, *(["--port", "0"] if command == "serve" else [])],
+            capture_output=True,
+            text=True,
+            timeout=WAIT,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "slug" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_api_that_turns_bad_leaves_the_pages_as_they_were(bodies: Bodies) -> None:
+    with api_of(bodies) as api:
+        window = SiteState(api, read_snapshot(api, SITE), ())
+        before = set(window.files)
+        bodies[ONE]["inputSchema"] = {"properties": 7}
+        window.refresh()
+
+        assert set(window.files) == before
+        assert b"not reachable" in window.files["/status.md"].content
+
+
+def test_a_website_of_a_hostile_api_lies_in_its_folder(tame: Bodies, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    deployment = made({path: attacked(body) for path, body in tame.items()})[0]
+
+    written = write_site(deployment, out)
+
+    assert all(path.resolve().is_relative_to(out.resolve()) for path in written)
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
+    assert content_security_policy(deployment).count("script-src") == 1
+
+
+def test_words_of_others_keep_their_place() -> None:
+    assert escape_name(ATTACK).count("\n") == 0
+    assert not set(escape_name(ATTACK)) & set("[]<>`|*#")
+    for text in (ATTACK, "- a", "> a", "# a", "```sh", "~~~", "| a |", "=== b", "[a]: https://evil.example"):
+        tokens = MarkdownIt("commonmark").enable("table").parse(escape_line(text))
+        assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"], text
+        assert {child.type for child in tokens[1].children or ()} <= {"text", "code_inline", "text_special"}
+    assert escape_cell("a|b\nc") == "a\\|b c"
+    assert inline_code("a`b") == "``a`b``"
+    assert code_block("```\n````", "sh").startswith("`````sh")
+    assert external_link("A", "javascript:x") == "A"
+    assert external_link("A]", "https://a.example/x") == "[A](https://a.example/x)"
+
+
+ODD = [
+    b"GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1",
+    b"GET /../../etc/passwd HTTP/1.1",
+    b"GET //evil.example/ HTTP/1.1",
+    b"GET /\\evil.example HTTP/1.1",
+    b"GET /services//token-risk// HTTP/1.1",
+    b"GET /%00 HTTP/1.1",
+    b"GET /%ff%fe HTTP/1.1",
+    b"GET /%0d%0aX-Owned:%201 HTTP/1.1",
+    b"GET /paying/?%0d%0aX-Owned:%201 HTTP/1.1",
+    b"GET /paying/?\xe4\xb8 HTTP/1.1",
+    b"GET http://evil.example/paying/ HTTP/1.1",
+    b"OPTIONS * HTTP/1.1",
+    b"BREW / HTTP/1.1",
+    b"POST / HTTP/1.1",
+    b"GET /" + b"a" * 70_000 + b" HTTP/1.1",
+]
+HEADERS = [
+    b"Accept: ;;;q=,,*/*;q=nan,text/markdown;q=1e999",
+    b"Accept: " + b"a/b," * 5_000,
+    b"Accept: \xff\xfe",
+    b"Range: bytes=5-1",
+    b"Range: bytes=0-99999999999999999999",
+    b'If-None-Match: ",,,W/"',
+    b"If-Modified-Since: not a date",
+    b"Accept-Encoding: gzip;q=0, br, identity;q=0",
+    b"X-Large: " + b"x" * 200_000,
+    b"Content-Length: -1",
+]
+
+
+def sent(site: ServedSite, head: bytes) -> bytes:
+    """Return the response to raw bytes."""
+    port, answer = int(site.url.rpartition(":")[2]), b""
+    with socket.create_connection(("127.0.0.1", port), timeout=WAIT) as connection, suppress(ConnectionError):
+        connection.sendall(head + b"\r\nHost: x\r\nConnection: close\r\n\r\n")
+        while chunk := connection.recv(65536):
+            answer += chunk
+    return answer
+
+
+@pytest.mark.parametrize("head", [*ODD, *(b"GET / HTTP/1.1\r\n" + each for each in HEADERS)], ids=range(25))
+def test_an_odd_request_is_answered_or_refused(shop: ServedSite, head: bytes) -> None:
+    answer = sent(shop, head)
+
+    status = int(answer.split(b" ", 2)[1]) if answer else 400
+    fields = answer.partition(b"\r\n\r\n")[0].lower()
+    assert status < 500
+    assert b"\nx-owned" not in fields
+    assert b"location: //" not in fields
+    assert b"location: http" not in fields
+    assert b"root:" not in answer
+    again = sent(shop, b"GET /paying HTTP/1.1")
+    assert again.startswith(b"HTTP/1.1 200")

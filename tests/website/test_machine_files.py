@@ -1,0 +1,337 @@
+"""Files for machines are valid for real parsers and agree with the API."""
+
+# lxml, protego and yaml are typed in part
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import subprocess
+import sys
+from collections.abc import Generator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+import yaml
+from browser_session import ServedSite
+from buyer import decode_header
+from lxml import etree
+from markdown_it import MarkdownIt
+from protego import Protego
+from site_fixtures import API, SITE, SiteFixture, open_site_fixture, xpath
+
+from centgate.api.wellknown_files import read_wellknown_files as own_files
+from centgate.website.discovery import has_security_contact
+from centgate.website.files import build_files
+from centgate.website.llms_txt import CRAWLER_NAMES
+from centgate.website.pages import build_pages
+from centgate.website.static_build import write_site
+
+SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
+    """A deployment whose operator can be written to."""
+    with open_site_fixture(tmp_path_factory.mktemp("told"), operator="mailto:desk@shop.example") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def unpaid(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
+    """A deployment that takes no payments, and whose operator cannot be reached."""
+    with open_site_fixture(tmp_path_factory.mktemp("unpaid"), pay_to=None) as found:
+        yield found
+
+
+@pytest.fixture(params=["told", "unpaid"])
+def either(request: pytest.FixtureRequest) -> SiteFixture:
+    """Each of the two."""
+    return request.getfixturevalue(request.param)
+
+
+def structured(page: str) -> list[dict[str, Any]]:
+    """Return the JSON-LD of a page."""
+    (script,) = xpath(page, "//script[@type='application/ld+json']/text()")
+    content = json.loads(script)
+    assert content["@context"] == "https://schema.org"
+    return content["@graph"]
+
+
+def found(told: SiteFixture, address: str) -> bool:
+    """Return True if an address of the website or of the API exists."""
+    if address.startswith(SITE):
+        return (urlsplit(address).path or "/") in told.files
+    return told.api.get(urlsplit(address).path or "/").status_code == 200
+
+
+def headings(text: str) -> list[str]:
+    """The headings of a text, with their levels."""
+    tokens = MarkdownIt("commonmark").parse(text)
+    return [
+        f"{token.tag} {tokens[at + 1].content}"
+        for at, token in enumerate(tokens)
+        if token.type == "heading_open"
+    ]
+
+
+def test_llms_txt_has_the_form_that_readers_take(either: SiteFixture) -> None:
+    text = either.text("/llms.txt")
+
+    title, empty, summary = text.splitlines()[:3]
+    assert title.startswith("# ")
+    assert not empty
+    assert summary.startswith("> ")
+    assert len(text) < 50_000
+    assert [each[:2] for each in headings(text)] == ["h1", *["h2"] * 4]
+
+
+def test_llms_txt_leads_to_markdown_that_is_there(either: SiteFixture) -> None:
+    sections = either.text("/llms.txt").split("\n## Optional\n")
+
+    pages = re.findall(r"^- \[[^]]+\]\(([^)]+)\): ", sections[0], re.MULTILINE)
+    machine = re.findall(r"^- \[[^]]+\]\(([^)]+)\): ", sections[1], re.MULTILINE)
+
+    assert len(pages) == len(build_pages(either.deployment)) - 1
+    assert all(page.startswith(f"{SITE}/") and page.endswith(".md") for page in pages)
+    assert [address for address in [*pages, *machine] if not found(either, address)] == []
+
+
+def test_the_prices_of_llms_txt_are_those_of_the_catalogue_and_of_the_402(told: SiteFixture) -> None:
+    offered = re.findall(r"`(\w+) (/\S+) \$(\S+)`", told.text("/llms.txt"))
+
+    catalogue = told.api.get("/services").json()["services"]
+    assert offered == [(each["method"], each["path"], str(each["price"])[1:]) for each in catalogue]
+    for _, path, price in offered:
+        terms = decode_header(told.api.post(path).headers["PAYMENT-REQUIRED"])["accepts"][0]
+        assert Decimal(price) * 10**6 == int(terms["amount"])
+
+
+def test_llms_full_has_every_page_under_headings_that_differ(either: SiteFixture) -> None:
+    text = either.text("/llms-full.txt")
+
+    found = headings(text)
+
+    assert [each for each in found if each.startswith("h1")] == [
+        f"h1 {title}" for title in (either.text(path).splitlines()[0][2:] for path in either.markdown_paths)
+    ]
+    assert sorted(set(found)) == sorted(found)
+    assert len(found) > 100
+
+
+@pytest.mark.parametrize("agent", [*CRAWLER_NAMES, "curl", "somebody-new"])
+def test_every_agent_may_read_every_page(told: SiteFixture, agent: str) -> None:
+    rules = Protego.parse(told.text("/robots.txt"))
+
+    assert all(rules.can_fetch(f"{SITE}{page.path}", agent) for page in build_pages(told.deployment))
+    assert rules.can_fetch(f"{SITE}/llms.txt", agent)
+
+
+def test_robots_txt_names_the_sitemap_and_what_texts_are_for(told: SiteFixture) -> None:
+    text = told.text("/robots.txt")
+
+    groups = text.strip().split("\n\n")
+    assert list(Protego.parse(text).sitemaps) == [f"{SITE}/sitemap.xml"]
+    assert all("\nContent-Signal: search=yes, ai-input=yes\n" in group for group in groups[:2])
+
+
+def test_the_sitemap_has_every_page_and_no_invented_date(told: SiteFixture) -> None:
+    tree = etree.fromstring(told.files["/sitemap.xml"].content)
+
+    pages = [f"{SITE}{page.path}" for page in build_pages(told.deployment)]
+    assert [each.text for each in tree.iter(f"{SITEMAP}loc")] == pages
+    assert [*tree.iter(f"{SITEMAP}lastmod")] == []
+
+
+def test_the_api_catalog_is_a_linkset_whose_targets_are_there(either: SiteFixture) -> None:
+    file = either.files["/.well-known/api-catalog"]
+    catalogue, said = json.loads(file.content)["linkset"]
+
+    targets = [target for relation, each in said.items() if relation != "anchor" for target in each]
+    assert file.media_type == 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
+    assert catalogue == {"anchor": f"{SITE}/.well-known/api-catalog", "item": [{"href": API}]}
+    assert said["anchor"] == API
+    assert {"service-desc", "service-doc", "service-meta", "status"} <= set(said)
+    assert all(set(target) == {"href", "type"} for target in targets)
+    assert [target["href"] for target in targets if not found(either, target["href"])] == []
+
+
+def test_the_types_of_the_api_catalog_are_those_of_the_responses(told: SiteFixture) -> None:
+    _, said = json.loads(told.text("/.well-known/api-catalog"))["linkset"]
+
+    for relation in ("service-desc", "service-meta", "status"):
+        for target in said[relation]:
+            response = told.api.get(urlsplit(target["href"]).path)
+            assert response.headers["Content-Type"].partition(";")[0] == target["type"]
+
+
+def test_the_terms_of_the_website_are_the_apis_own(either: SiteFixture) -> None:
+    assert json.loads(either.text("/.well-known/x402")) == either.api.get("/.well-known/x402").json()
+
+
+def test_security_txt_says_whom_to_write_to_for_less_than_a_year(told: SiteFixture) -> None:
+    lines = told.text("/.well-known/security.txt").splitlines()
+    fields = dict(line.split(": ", 1) for line in lines)
+
+    left = datetime.fromisoformat(fields["Expires"]) - told.deployment.read_at
+    page, _, fragment = fields["Policy"].removeprefix(SITE).partition("#")
+    assert fields["Contact"] == "mailto:desk@shop.example"
+    assert fields["Canonical"] == f"{SITE}/.well-known/security.txt"
+    assert timedelta(days=30) < left < timedelta(days=365)
+    assert f'id="{fragment}"' in told.text(page)
+
+
+def test_there_is_no_security_txt_without_a_contact(unpaid: SiteFixture) -> None:
+    assert "/.well-known/security.txt" not in unpaid.files
+
+
+def test_a_contact_without_tls_is_none_for_security_txt(told: SiteFixture) -> None:
+    openapi = told.deployment.openapi
+    plain = {**openapi, "info": {**openapi["info"], "contact": {"url": "http://shop.example/contact"}}}
+
+    assert has_security_contact(told.deployment)
+    assert not has_security_contact(replace(told.deployment, openapi=plain))
+
+
+def test_the_skill_is_the_one_its_index_promises(either: SiteFixture) -> None:
+    (skill,) = json.loads(either.text("/.well-known/agent-skills/index.json"))["skills"]
+
+    content = either.files[urlsplit(skill["url"]).path].content
+    front = yaml.safe_load(content.decode().split("---\n")[1])
+    assert skill["digest"] == f"sha256:{sha256(content).hexdigest()}"
+    assert front == {"name": skill["name"], "description": skill["description"]}
+    assert re.fullmatch(r"[a-z0-9-]{1,64}", skill["name"])
+    assert len(skill["description"]) <= 1024
+
+
+def test_a_service_page_offers_its_service_at_its_price(told: SiteFixture) -> None:
+    for service in told.deployment.services:
+        way, offered = structured(told.text(f"/services/{service.slug}"))
+
+        assert way["@type"] == "BreadcrumbList"
+        assert offered["@type"] == "WebAPI"
+        assert offered["url"] == f"{API}{service.path}"
+        assert Decimal(offered["offers"]["price"]) == Decimal(str(service.price_usd))
+        assert offered["offers"]["priceCurrency"] == "USD"
+        assert all(found(told, offered[name]) for name in ("documentation", "termsOfService"))
+
+
+def test_every_page_says_what_it_is(told: SiteFixture) -> None:
+    for page in build_pages(told.deployment):
+        kind = "WebSite" if page.path == "/" else "BreadcrumbList"
+        metas = xpath(told.text(page.path), "//meta[@property]")
+        properties = {each.get("property"): each.get("content") for each in metas}
+
+        assert structured(told.text(page.path))[0]["@type"] == kind
+        assert properties["og:url"] == f"{SITE}{page.path}"
+        assert properties["og:title"] == page.title
+        assert found(told, properties["og:image"])
+
+
+def test_what_a_service_says_of_itself_cannot_leave_its_data_block(told: SiteFixture) -> None:
+    hostile = '</script><script src="//evil.example"></script> & "quoted" <!--'
+    first = told.deployment.services[0].model_copy(update={"summary": hostile})
+    deployment = replace(told.deployment, services=(first, *told.deployment.services[1:]))
+
+    page = build_files(deployment)[f"/services/{first.slug}"].content.decode()
+
+    assert structured(page)[1]["description"] == hostile
+    assert "evil.example" not in "".join(xpath(page, "//script/@src"))
+
+
+def test_the_social_image_has_the_size_that_is_told(told: SiteFixture) -> None:
+    page = told.text("/")
+    said = [xpath(page, f"//meta[@property='og:image:{side}']/@content") for side in ("width", "height")]
+
+    size = struct.unpack(">2I", told.files["/social.png"].content[16:24])
+
+    assert said == [[str(side)] for side in size]
+
+
+def test_the_icon_is_there_in_both_forms(told: SiteFixture) -> None:
+    icon = told.files["/favicon.ico"]
+
+    reserved, kind, images = struct.unpack("<3H", icon.content[:6])
+    assert (reserved, kind, images, icon.media_type) == (0, 1, 1, "image/x-icon")
+    assert etree.fromstring(told.files["/favicon.svg"].content).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+@pytest.mark.parametrize("path", ["/", "/start", "/start.md"])
+def test_every_page_is_served_with_links_to_what_machines_read(shop: ServedSite, path: str) -> None:
+    response = httpx.get(shop.url + path)
+
+    targets = {relation: link["url"] for relation, link in response.links.items()}
+    assert {"api-catalog", "service-desc", "service-doc", "describedby", "status"} <= set(targets)
+    machine = [targets[each] for each in ("api-catalog", "service-desc", "describedby", "status")]
+    assert {httpx.get(target).status_code for target in machine} == {200}
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type"),
+    [
+        ("/.well-known/api-catalog", "application/linkset+json"),
+        ("/.well-known/agent-skills/centgate/SKILL.md", "text/markdown"),
+        ("/llms.txt", "text/plain"),
+        ("/sitemap.xml", "application/xml"),
+        ("/favicon.ico", "image/x-icon"),
+    ],
+)
+def test_machine_files_are_served_with_their_types(shop: ServedSite, path: str, media_type: str) -> None:
+    response = httpx.get(shop.url + path)
+
+    assert response.status_code == 200
+    assert response.headers["Content-Type"].partition(";")[0] == media_type
+
+
+def test_an_operators_files_are_built_beside_ours(told: SiteFixture, tmp_path: Path) -> None:
+    folder, out = tmp_path / "own", tmp_path / "out"
+    folder.mkdir()
+    (folder / "402index-verify.txt").write_bytes(b"f00d")
+
+    write_site(told.deployment, out, own_files(folder))
+
+    assert (out / ".well-known" / "402index-verify.txt").read_bytes() == b"f00d"
+    assert (out / ".well-known" / "x402").read_bytes() == told.files["/.well-known/x402"].content
+
+
+@pytest.mark.parametrize("name", ["x402", "agent-skills", "security.txt"])
+def test_an_operators_file_that_would_hide_ours_ends_the_command(
+    told: SiteFixture, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / name).write_text("mine")
+    command = [
+        sys.executable,
+        "-m",
+        "centgate",
+        "site",
+        "build",
+        "--api",
+        str(told.api.base_url),
+        "--out",
+        "out",
+    ]
+
+    done = subprocess.run(
+        command,
+        env={"CENTGATE_WELL_KNOWN": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    assert f"would hide /.well-known/{name}" in done.stderr
+    assert not Path("out").exists()

@@ -1,0 +1,144 @@
+"""The website as files: that a host which knows nothing of it serves it whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from browser_session import ServedSite
+from lxml import html as lxml
+
+from centgate.api.wellknown_files import WellKnownFile
+from centgate.website.files import build_files
+from centgate.website.static_build import UnwritableFile, write_site
+
+READER: Any = lxml
+CENTGATE = Path(sys.executable).with_name("centgate")
+WAIT = 30.0
+
+
+@pytest.fixture(scope="session")
+def built(shop: ServedSite, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The website, written."""
+    out = tmp_path_factory.mktemp("built")
+    write_site(shop.deployment, out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def host(built: Path) -> Generator[httpx.Client]:
+    """A client of Python's own server of static files, which follows redirections."""
+    command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]
+    with subprocess.Popen(
+        command, cwd=built, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
+        assert server.stdout is not None
+        port = server.stdout.readline().split(" port ")[1].split()[0]
+        url = f"http://127.0.0.1:{port}"
+        with httpx.Client(base_url=url, timeout=WAIT, follow_redirects=True) as client:
+            yield client
+        server.terminate()
+
+
+def test_everything_that_is_served_is_written(shop: ServedSite, built: Path) -> None:
+    for file in build_files(shop.deployment).values():
+        assert (built / file.static_path).read_bytes() == file.content, file.path
+
+
+def test_a_plain_host_serves_every_page_and_all_that_it_links_to(
+    shop: ServedSite, built: Path, host: httpx.Client
+) -> None:
+    links: set[str] = set()
+    for file in built.rglob("*.html"):
+        tree = READER.document_fromstring(file.read_bytes().decode())
+        links.update(tree.xpath("//a/@href | //link[@rel='stylesheet']/@href | //script/@src"))
+
+    inside = sorted({link.partition("#")[0] for link in links if link.startswith("/")})
+
+    assert {"/site.css", "/page.js", "/services/token-risk", "/llms.txt"} <= set(inside)
+    assert {link: host.get(link).status_code for link in inside if host.get(link).status_code != 200} == {}
+
+
+def test_hosts_are_told_what_they_do_not_know(shop: ServedSite, built: Path) -> None:
+    told = (built / "_headers").read_text()
+
+    rules = {block.splitlines()[0]: block for block in ("\n" + told).split("\n/") if block.strip()}
+    assert "Content-Security-Policy: default-src 'none'" in rules["*"]
+    assert "Content-Type: text/markdown" in rules["services/token-risk.md"]
+    assert "application/linkset+json" in rules[".well-known/api-catalog"]
+    assert len(rules) <= 100  # as many as Cloudflare reads
+    assert (built / "404.html").is_file()
+
+
+def test_what_the_operator_gives_is_written_too(shop: ServedSite, tmp_path: Path) -> None:
+    own = WellKnownFile("proof.txt", "text/plain; charset=utf-8", b"proof")
+
+    write_site(shop.deployment, tmp_path, [own])
+
+    assert (tmp_path / ".well-known" / "proof.txt").read_bytes() == b"proof"
+
+
+@pytest.mark.parametrize("slug", ["../../outside", "a/../../../outside"])
+def test_nothing_is_written_outside_the_folder(shop: ServedSite, tmp_path: Path, slug: str) -> None:
+    first, *others = shop.deployment.services
+    hostile = replace(shop.deployment, services=(first.model_copy(update={"slug": slug}), *others))
+
+    with pytest.raises(UnwritableFile, match="nothing was written"):
+        write_site(hostile, tmp_path / "out" / "site")
+
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_a_link_in_the_folder_does_not_lead_out_of_it(shop: ServedSite, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "services").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(UnwritableFile, match="nothing was written"):
+        write_site(shop.deployment, tmp_path / "out")
+
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_what_lies_in_the_folder_stays(shop: ServedSite, tmp_path: Path) -> None:
+    (tmp_path / "CNAME").write_text("site.example")
+
+    write_site(shop.deployment, tmp_path)
+
+    assert (tmp_path / "CNAME").read_text() == "site.example"
+
+
+def test_the_command_writes_a_site_under_the_address_given(shop: ServedSite, tmp_path: Path) -> None:
+    done = run("--api", shop.deployment.api, "--url", "https://site.example/", "--out", str(tmp_path / "out"))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 'href="https://site.example/paying"' in (tmp_path / "out" / "paying" / "index.html").read_text()
+    assert "](https://site.example/paying.md)" in (tmp_path / "out" / "index.md").read_text()
+
+
+def test_without_an_address_it_says_which_one_it_took(shop: ServedSite, tmp_path: Path) -> None:
+    done = run("--api", shop.deployment.api, "--out", str(tmp_path))
+
+    assert done.returncode == 0
+    assert "--url is not set" in done.stderr
+
+
+def test_a_folder_that_cannot_be_written_is_said(shop: ServedSite, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+
+    done = run("--api", shop.deployment.api, "--url", "https://site.example", "--out", str(tmp_path / "out"))
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"centgate: cannot write {tmp_path / 'out'}")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """`centgate site build` with arguments, to its end."""
+    command = [CENTGATE, "site", "build", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
