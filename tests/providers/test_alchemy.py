@@ -12,8 +12,8 @@ import pytest
 from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 
+from centgate.crypto.wallet.wallets import Holding, Token
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused, ProviderUnconfigured
-from centgate.facts.wallets import Holding, Token
 from centgate.providers.alchemy import MAX_PAGES, Alchemy
 
 KEY = "sk-alchemy-1234567890"

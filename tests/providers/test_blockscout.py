@@ -11,8 +11,8 @@ from facilitators import build_settings
 from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
+from centgate.crypto.contract.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
-from centgate.facts.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.providers.blockscout import HOSTS, Blockscout, ExplorerAccount, redirect_target
 from centgate.settings import ProviderSettings
 from centgate.upstream import RateLimit, UpstreamResponse

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
+from centgate.crypto.wallet.wallets import Holding, NativeCoin, Token
 from centgate.errors import NoData, ProviderFailure
-from centgate.facts.wallets import Holding, NativeCoin, Token
 from centgate.providers.blockscout import Blockscout
 
 WALLET = "0x" + "aa" * 20

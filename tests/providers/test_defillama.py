@@ -13,8 +13,8 @@ import pytest
 from standins import FAULTS, PAGE, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.chains import CHAINS
+from centgate.crypto.wallet.wallets import Price
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
-from centgate.facts.wallets import Price
 from centgate.provider import RequestTrace
 from centgate.providers.defillama import DefiLlama, FlowTotals
 

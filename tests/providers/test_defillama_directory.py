@@ -10,7 +10,13 @@ import msgspec
 import pytest
 from standins import load_recording
 
-from centgate.facts.directory import DefiProtocol, DirectoryLink, ProtocolDirectory, alphanumeric_key, to_slug
+from centgate.crypto.protocol.directory import (
+    DefiProtocol,
+    DirectoryLink,
+    ProtocolDirectory,
+    alphanumeric_key,
+    to_slug,
+)
 from centgate.providers.defillama_directory import (
     SLICE_BYTES,
     SLICE_ROWS,

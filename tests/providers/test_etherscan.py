@@ -12,6 +12,7 @@ import pytest
 from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
+from centgate.crypto.contract.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.errors import (
     NoData,
     ProviderError,
@@ -21,7 +22,6 @@ from centgate.errors import (
     ProviderTimeout,
     ProviderUnconfigured,
 )
-from centgate.facts.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.provider import RequestTrace
 from centgate.providers.etherscan import Etherscan, explorer_page
 

@@ -19,8 +19,8 @@ from standins import (
     open_provider,
 )
 
+from centgate.crypto.token.security import GOPLUS_FIELDS, Holder, TokenFlags
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
-from centgate.facts.tokens import GOPLUS_FIELDS, Holder, TokenFlags
 from centgate.provider import RequestTrace
 from centgate.providers.goplus import GoPlus
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
+from centgate.crypto.approvals.reported import UNLIMITED_ALLOWANCE, ReportedApproval, ReportedApprovals
 from centgate.errors import CentgateError, NoData, ProviderError, ProviderRateLimited, ProviderRefused
-from centgate.facts.approvals import UNLIMITED_ALLOWANCE, ReportedApproval, ReportedApprovals
 from centgate.providers.goplus import GoPlus
 from centgate.providers.goplus_approvals import parse_goplus_approvals
 

@@ -10,8 +10,8 @@ import pytest
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.chains import CHAINS
+from centgate.crypto.token.security import Simulation
 from centgate.errors import NoData, ProviderError, ProviderFailure
-from centgate.facts.tokens import Simulation
 from centgate.providers.honeypotis import HoneypotIs
 
 TOKEN = "0x" + "ab" * 20

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from facilitators import build_settings
 from fronts import Interceptor, block_span, forward_to_node, limit_log_range, rpc_error, start_proxy
-from onchain.world import (
+from lookups.chain_world import (
     MULTICALL,
     Builder,
     TestWallet,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 
+from centgate.crypto.contract.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.errors import ProviderError, ProviderFailure, ProviderRateLimited
-from centgate.facts.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.providers.sourcify import FIELDS, Sourcify
 
 CONTRACT = "0x" + "ab" * 20

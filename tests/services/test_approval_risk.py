@@ -25,11 +25,12 @@ from standins import (
 
 from centgate.cache import answers
 from centgate.chains import CHAINS
+from centgate.crypto.approvals.approval_rules import RULES_VERSION
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS
-from centgate.inquiries import allowances
-from centgate.inquiries.erc20 import (
+from centgate.lookups import allowances
+from centgate.lookups.erc20 import (
     ALLOWANCE_SELECTOR,
     APPROVAL_TOPIC,
     BALANCE_OF_SELECTOR,
@@ -41,7 +42,6 @@ from centgate.inquiries.erc20 import (
 from centgate.providers.goplus import GoPlus
 from centgate.providers.rpc import AGGREGATE3_SELECTOR, MULTICALL
 from centgate.settings import ProviderSettings, Settings
-from centgate.verdicts.approval_rules import RULES_VERSION
 
 PATH = "/services/approval-risk"
 WALLET = "0x85f6be9460291e86e0fb49b07d0a83cc5f7206cd"

@@ -15,10 +15,16 @@ from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 
 from centgate.chains import CHAINS
+from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.contract.proxies import (
+    ADMIN_SLOT,
+    FACETS_CALL,
+    IMPLEMENTATION_SLOT,
+    OWNER_CALL,
+    PROXIABLE_SLOT,
+)
 from centgate.services.contract_explain import contract_explain
 from centgate.settings import ProviderSettings, Settings
-from centgate.verdicts.bytecode import function_selector
-from centgate.verdicts.proxies import ADMIN_SLOT, FACETS_CALL, IMPLEMENTATION_SLOT, OWNER_CALL, PROXIABLE_SLOT
 
 PATH = "/services/contract-explain"
 CONTRACT, LOGIC, ADMIN, OLD, CREATOR, OWNED = ("0x" + digit * 40 for digit in "a1bcd2")

@@ -6,8 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import quote
 
+from centgate.crypto.wallet.wallets import (
+    Holding,
+    Token,
+    Transfer,
+    parse_block_number,
+    parse_transaction_hash,
+)
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused, ProviderTimeout
-from centgate.facts.wallets import Holding, Token, Transfer, parse_block_number, parse_transaction_hash
 from centgate.jsonrpc.nodes import run_concurrently
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import as_address, as_base_units, as_decimals, as_text, parse_iso_time

@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urljoin, urlsplit
 
-from centgate.errors import NoData, ProviderFailure
-from centgate.facts.contracts import (
+from centgate.crypto.contract.contracts import (
     ContractCreation,
     MatchLevel,
     NamedAddress,
@@ -20,7 +19,8 @@ from centgate.facts.contracts import (
     parse_nonzero_address,
     spdx_license,
 )
-from centgate.facts.wallets import Holding, NativeCoin, Transfer
+from centgate.crypto.wallet.wallets import Holding, NativeCoin, Transfer
+from centgate.errors import NoData, ProviderFailure
 from centgate.jsonrpc.nodes import run_concurrently
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.blockscout_wallet import (

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from centgate.facts.wallets import Holding, Token, Transfer, parse_block_number, parse_transaction_hash
+from centgate.crypto.wallet.wallets import (
+    Holding,
+    Token,
+    Transfer,
+    parse_block_number,
+    parse_transaction_hash,
+)
 from centgate.readings import as_address, as_base_units, as_decimals, as_price, as_text, parse_iso_time
 
 JsonObject = dict[str, Any]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import quote
 
 from centgate.chains import CHAIN_BY_ID
-from centgate.facts.directory import DefiProtocol, ProtocolDirectory
-from centgate.facts.wallets import Price
+from centgate.crypto.protocol.directory import DefiProtocol, ProtocolDirectory
+from centgate.crypto.wallet.wallets import Price
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.defillama_directory import parse_directory, parse_protocol
 from centgate.readings import MAX_USD, as_number, as_price, from_unix_seconds

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from centgate.facts.directory import (
+from centgate.crypto.protocol.directory import (
     MAX_CHAINS,
     DefiProtocol,
     DirectoryLink,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
-from centgate.facts.pairs import Pair, PairToken, multiply_known, pair_creation_time
+from centgate.crypto.token.pairs import Pair, PairToken, multiply_known, pair_creation_time
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import as_amount, as_clean_name, as_count, as_pool_id, as_price, as_usd, get_path
 from centgate.upstream import RateLimit

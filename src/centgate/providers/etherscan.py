@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
-from centgate.errors import (
-    ProviderError,
-    ProviderFailure,
-    ProviderRateLimited,
-    ProviderRefused,
-    ProviderTimeout,
-)
-from centgate.facts.contracts import (
+from centgate.crypto.contract.contracts import (
     ContractCreation,
     ProxyClaim,
     SourceRecord,
     parse_named_addresses,
     parse_nonzero_address,
     spdx_license,
+)
+from centgate.errors import (
+    ProviderError,
+    ProviderFailure,
+    ProviderRateLimited,
+    ProviderRefused,
+    ProviderTimeout,
 )
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import as_clean_name, as_count, from_unix_seconds

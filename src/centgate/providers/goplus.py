@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 
+from centgate.crypto.approvals.reported import ReportedApprovals
+from centgate.crypto.token.security import TokenFlags
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused
-from centgate.facts.approvals import ReportedApprovals
-from centgate.facts.tokens import TokenFlags
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.goplus_approvals import parse_goplus_approvals
 from centgate.providers.goplus_token import parse_token_security

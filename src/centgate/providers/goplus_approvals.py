@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any, cast
 
-from centgate.facts.approvals import (
+from centgate.crypto.approvals.reported import (
     UNLIMITED_ALLOWANCE,
     ReportedApproval,
     ReportedApprovals,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from centgate.facts.tokens import GOPLUS_FIELDS, DexPool, Holder, TokenFlags
+from centgate.crypto.token.security import GOPLUS_FIELDS, DexPool, Holder, TokenFlags
 from centgate.readings import as_address, as_clean_name, as_count, as_list, as_number, as_pool_id, as_usd
 from centgate.text import clean_line
 

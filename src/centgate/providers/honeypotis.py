@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from centgate.facts.tokens import Simulation, SimulationFlag
+from centgate.crypto.token.security import Simulation, SimulationFlag
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import (
     as_address,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from centgate.errors import ProviderError
-from centgate.evm import to_checksum_address
-from centgate.facts.contracts import (
+from centgate.crypto.contract.contracts import (
     ContractCreation,
     MatchLevel,
     ProxyClaim,
@@ -14,6 +12,8 @@ from centgate.facts.contracts import (
     SourceRecord,
     parse_named_addresses,
 )
+from centgate.errors import ProviderError
+from centgate.evm import to_checksum_address
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import as_clean_name, as_count
 from centgate.text import clean_line

@@ -10,26 +10,8 @@ from typing import Literal
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
-from centgate.errors import NoData
-from centgate.facts.approvals import (
-    ApprovalScan,
-    ApprovalSource,
-    CurrentToken,
-    OnchainState,
-    ReportedApproval,
-    ReportedApprovals,
-)
-from centgate.inquiries.allowances import merge_approvals, read_onchain_state, scan_approvals
-from centgate.provider import Fallback, Primary
-from centgate.providers.goplus import GoPlus
-from centgate.providers.rpc import Rpc
-from centgate.readings import from_unix_seconds
-from centgate.schema import Data
-from centgate.service import service
-from centgate.sources import attempt
-from centgate.text import clean_line, format_timestamp
-from centgate.verdicts.approval_history import ApprovalHistory, collect_warnings, describe_coverage
-from centgate.verdicts.approval_rules import (
+from centgate.crypto.approvals.approval_history import ApprovalHistory, collect_warnings, describe_coverage
+from centgate.crypto.approvals.approval_rules import (
     PERMIT2,
     RULES_VERSION,
     ApprovalAction,
@@ -41,6 +23,24 @@ from centgate.verdicts.approval_rules import (
     evaluate_approval,
     recommend_action,
 )
+from centgate.crypto.approvals.reported import (
+    ApprovalScan,
+    ApprovalSource,
+    CurrentToken,
+    OnchainState,
+    ReportedApproval,
+    ReportedApprovals,
+)
+from centgate.errors import NoData
+from centgate.lookups.allowances import merge_approvals, read_onchain_state, scan_approvals
+from centgate.provider import Fallback, Primary
+from centgate.providers.goplus import GoPlus
+from centgate.providers.rpc import Rpc
+from centgate.readings import from_unix_seconds
+from centgate.schema import Data
+from centgate.service import service
+from centgate.sources import attempt
+from centgate.text import clean_line, format_timestamp
 
 SpenderKind = Literal["contract", "wallet", "unknown"]
 

@@ -9,8 +9,16 @@ from datetime import UTC, datetime, timedelta
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
-from centgate.facts.contracts import AccountKind, ContractSource, MatchLevel, ProxyKind, SourceRecord
-from centgate.inquiries.registries import (
+from centgate.crypto.contract.contracts import (
+    AccountKind,
+    ContractSource,
+    MatchLevel,
+    ProxyKind,
+    SourceRecord,
+)
+from centgate.crypto.contract.proxies import AccountFinding, ChainState, classify_account
+from centgate.crypto.contract.proxy_claims import apply_registry_claims
+from centgate.lookups.contract_sources import (
     MAX_SOURCE_LOOKUPS,
     ContractSources,
     SourceRegistries,
@@ -25,8 +33,6 @@ from centgate.schema import Data
 from centgate.service import service
 from centgate.sources import open_task_group
 from centgate.text import format_timestamp
-from centgate.verdicts.proxies import AccountFinding, ChainState, classify_account
-from centgate.verdicts.proxy_claims import apply_registry_claims
 
 NEW_CONTRACT_AGE = timedelta(days=7)
 """Age below which a contract gets a warning."""

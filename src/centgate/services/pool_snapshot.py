@@ -11,8 +11,14 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from centgate.chains import Address, NamedChainRequest
+from centgate.crypto.token.pairs import Pair, PairToken
+from centgate.crypto.token.top_pair import (
+    PairChoice,
+    choose_top_pair,
+    describe_price_spread,
+    list_pair_warnings,
+)
 from centgate.errors import Issue, NoData, ProviderFailure
-from centgate.facts.pairs import Pair, PairToken
 from centgate.provider import Fallback, Primary, RequestTrace
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
@@ -20,7 +26,6 @@ from centgate.schema import Data, Omittable, to_camel_case
 from centgate.service import service
 from centgate.sources import attempt, first_concurrent, first_of
 from centgate.text import format_timestamp
-from centgate.verdicts.top_pair import PairChoice, choose_top_pair, describe_price_spread, list_pair_warnings
 
 Source = DexScreener | GeckoTerminal
 

@@ -9,16 +9,8 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
-from centgate.facts.directory import DefiProtocol, ProtocolDirectory
-from centgate.provider import GapFallback, Primary, RequestTrace
-from centgate.providers.defillama import DefiLlama, FlowTotals
-from centgate.providers.exa import Exa
-from centgate.schema import Data, Request, to_camel_case
-from centgate.service import service
-from centgate.sources import attempt, open_task_group
-from centgate.text import clean_line
-from centgate.verdicts.protocol_names import (
+from centgate.crypto.protocol.directory import DefiProtocol, ProtocolDirectory
+from centgate.crypto.protocol.name_match import (
     ProtocolMatch,
     match_exact,
     match_similar,
@@ -26,6 +18,14 @@ from centgate.verdicts.protocol_names import (
     parse_slug,
     suggest_slugs,
 )
+from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
+from centgate.provider import GapFallback, Primary, RequestTrace
+from centgate.providers.defillama import DefiLlama, FlowTotals
+from centgate.providers.exa import Exa
+from centgate.schema import Data, Request, to_camel_case
+from centgate.service import service
+from centgate.sources import attempt, open_task_group
+from centgate.text import clean_line
 
 MAX_NAME_LENGTH = 100
 MAX_RESULTS = 5

@@ -11,8 +11,18 @@ from typing import Any, Literal, TypeVar, cast
 from pydantic import ConfigDict, Field
 
 from centgate.chains import Address, NamedChainRequest
+from centgate.crypto.token.evidence import (
+    Liquidity,
+    MissingReason,
+    TokenEvidence,
+    TokenSource,
+    sum_pair_liquidity,
+    sum_pool_liquidity,
+)
+from centgate.crypto.token.security import Simulation, TokenFlags
+from centgate.crypto.token.token_rules import RULES_VERSION
+from centgate.crypto.token.token_verdict import Citation, VerdictFlag, cite_field, evaluate_token
 from centgate.errors import Issue, NoData, ProviderFailure, ProviderUnconfigured
-from centgate.facts.tokens import Simulation, TokenFlags
 from centgate.provider import Enrichment, Primary, Secondary
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
@@ -22,16 +32,6 @@ from centgate.schema import Data
 from centgate.service import service
 from centgate.sources import attempt, open_task_group
 from centgate.text import format_timestamp
-from centgate.verdicts.token_facts import (
-    Liquidity,
-    MissingReason,
-    TokenEvidence,
-    TokenSource,
-    sum_pair_liquidity,
-    sum_pool_liquidity,
-)
-from centgate.verdicts.token_rules import RULES_VERSION
-from centgate.verdicts.token_verdict import Citation, VerdictFlag, cite_field, evaluate_token
 
 T = TypeVar("T")
 

@@ -9,8 +9,32 @@ from typing import Literal
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
-from centgate.facts.wallets import Price, Token, Transfer, WalletSource, to_finite_float, to_whole_units
-from centgate.inquiries.wallet_sources import (
+from centgate.crypto.wallet.spam_rules import (
+    CounterpartyEvidence,
+    Lookalike,
+    Suspicion,
+    SuspicionId,
+    assess_counterparty,
+    find_holding_suspicions,
+    find_lookalikes,
+    find_transfer_suspicions,
+)
+from centgate.crypto.wallet.valuation import (
+    PriceQuote,
+    ValuedHolding,
+    rank_holdings,
+    value_coin,
+    value_holding,
+)
+from centgate.crypto.wallet.wallets import (
+    Price,
+    Token,
+    Transfer,
+    WalletSource,
+    to_finite_float,
+    to_whole_units,
+)
+from centgate.lookups.wallet_fallback import (
     MAX_RECENT_TRANSFERS,
     NATIVE_COIN,
     WalletSnapshot,
@@ -25,17 +49,6 @@ from centgate.providers.rpc import Rpc
 from centgate.schema import Data
 from centgate.service import service
 from centgate.text import clean_line, format_timestamp
-from centgate.verdicts.suspicion import (
-    CounterpartyEvidence,
-    Lookalike,
-    Suspicion,
-    SuspicionId,
-    assess_counterparty,
-    find_holding_suspicions,
-    find_lookalikes,
-    find_transfer_suspicions,
-)
-from centgate.verdicts.valuation import PriceQuote, ValuedHolding, rank_holdings, value_coin, value_holding
 
 MAX_BALANCES = 10
 """Most token balances in a response."""

@@ -1,0 +1,107 @@
+"""Describe in words how much of a wallet's history an approval answer covers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from centgate.crypto.approvals.approval_rules import ApprovalEvidence
+from centgate.crypto.approvals.reported import ApprovalScan, ApprovalSource, OnchainState, ReportedApprovals
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalHistory:
+    """The approvals of a wallet, with the source that lists them."""
+
+    reported: ReportedApprovals
+    source: ApprovalSource
+    scan: ApprovalScan | None
+
+    @property
+    def is_complete(self) -> bool | None:
+        """True if these are all ERC-20 approvals; None if the source cannot tell."""
+        if self.source == "rpc":
+            return self.scan is not None and self.scan.is_complete
+        return False if self.reported.partial or self.reported.unreadable else None
+
+    def with_times(self, times: Mapping[int, int]) -> ApprovalHistory:
+        """Return a copy with block times added where known; `times` maps block number to Unix seconds."""
+        if self.scan is None:
+            return self
+        first, until = times.get(self.scan.from_block), self.scan.end_time
+        days = round((until - first) / 86_400, 2) if first and first <= until else None
+        return replace(self, reported=_add_times(self.reported, times), scan=replace(self.scan, days=days))
+
+
+def _add_times(reported: ReportedApprovals, times: Mapping[int, int]) -> ReportedApprovals:
+    entries = (
+        entry if entry.block is None else replace(entry, changed_at=times.get(entry.block))
+        for entry in reported.entries
+    )
+    return replace(reported, entries=tuple(entries))
+
+
+def describe_coverage(history: ApprovalHistory, *, empty: bool) -> str:
+    """Return a sentence on the source of the list, and on what an empty list means."""
+    if not empty or history.is_complete:
+        return f"{_describe_source(history)}."
+    return f"{_describe_source(history)}. No approval was found, but some may exist."
+
+
+def _describe_source(history: ApprovalHistory) -> str:
+    scan = history.scan
+    if history.source == "goplus":
+        added = f", completed from event logs of {_format_range(scan)}" if scan else ""
+        if history.reported.partial:
+            return f"GoPlus is still collecting this wallet's approvals: a part of its index{added}"
+        return "GoPlus's index of approvals, which does not say how complete it is"
+    assert scan is not None
+    if scan.is_complete:
+        return f"All events of the chain up to block {scan.to_block}"
+    return f"Event logs of {_format_range(scan)} only; older approvals may exist"
+
+
+def _format_range(scan: ApprovalScan) -> str:
+    days = f", {scan.days:g} days" if scan.days is not None else ""
+    return f"blocks {scan.from_block} to {scan.to_block}{days}"
+
+
+def collect_warnings(
+    history: ApprovalHistory, live: OnchainState, evidence: Sequence[ApprovalEvidence]
+) -> list[str]:
+    """Return warnings: what was not read or checked, and where index and chain disagree."""
+    active = [each for each in evidence if each.amount != 0]
+    count_by_text = {
+        "Approvals of single NFTs, which are left out": history.scan.collectibles if history.scan else 0,
+        "Approvals that are in no index, so that reports of wrongdoing, lists of trusted and of "
+        "suspicious addresses, published source and age of the contracts were not checked": sum(
+            not each.entry.spender.is_assessed for each in active
+        ),
+        "Listed approvals that are used up or revoked by now and left out": len(evidence) - len(active),
+        "Allowances that could not be read from the chain, with amounts as listed": live.unreadable_count,
+        "Approvals that were not read from the chain, with amounts as listed": len(evidence)
+        - len(live.allowances),
+        "Approvals whose amount on the chain differs from the listed one; the chain's is given": sum(
+            each.amounts_differ for each in active
+        ),
+        "Spenders whose code was not read from the chain": len(
+            {each.entry.spender.address for each in active if each.kind is None}
+        ),
+        "Spenders of another kind on the chain than listed; the chain's kind is given": len(
+            {each.entry.spender.address for each in active if each.kinds_differ}
+        ),
+    }
+    counts = [f"{text}: {count}" for text, count in count_by_text.items() if count]
+    return [*_warn_missing(history, empty=not active), *counts]
+
+
+def _warn_missing(history: ApprovalHistory, *, empty: bool) -> list[str]:
+    """Return warnings about approvals that the list may miss."""
+    if history.is_complete:
+        return []
+    if empty:
+        basis = _describe_source(history)
+        return [f"No approval was found, but some may exist. Searched: {basis}"]
+    if history.scan:
+        return [f"Event logs were read for {_format_range(history.scan)}; older approvals may exist"]
+    return []

@@ -1,0 +1,109 @@
+"""Parse contract bytecode: minimal proxies, delegations, opcodes; and address words of storage."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from centgate.crypto.contract.contracts import ProxyKind
+from centgate.evm import keccak
+
+DELEGATION_PREFIX = bytes.fromhex("ef0100")
+MASTER_COPY_SELECTOR = bytes.fromhex("a619486e")
+"""Selector of masterCopy(), which Safe proxies implement themselves."""
+_DELEGATING_OPCODES = frozenset({0xF4, 0xF2})  # DELEGATECALL, CALLCODE
+_CREATING_OPCODES = frozenset({0xF0, 0xF5})  # CREATE, CREATE2
+
+_PAYABLE_PREFIX = (
+    "(?:36602[cf]57343d527f9e4ac34f21c619cefc926c8bd93b54bf5a39c7ab2127a895af1cc0691d7e3dff593da1005b)?"
+)
+"""Optional prefix of some clones: plain payments are only logged."""
+_TARGET = "(?:73([0-9a-f]{40})|72([0-9a-f]{38})|71([0-9a-f]{36})|70([0-9a-f]{34})|6f([0-9a-f]{32}))"
+_CLONES = tuple(
+    re.compile(pattern.format(target=_TARGET, payable=_PAYABLE_PREFIX))
+    for pattern in (
+        # EIP-1167; with PUSH0 (EIP-7511, Solady); 44 bytes and 0xSplits' order of them; early Vyper; and from
+        # before the standard
+        "{payable}363d3d373d3d3d363d{target}5af43d82803e903d9160..57fd5bf3",
+        "365f5f375f5f365f{target}5af43d5f5f3e5f3d9160..57fd5bf3",
+        "5f5f365f5f37365f{target}5af43d5f5f3e60..573d5ffd5b3d5ff3",
+        "{payable}(?:3d3d3d3d363d3d37|363d3d373d3d3d3d)363d{target}5af43d3d93803e60..57fd5bf3",
+        "366000600037611000600036600073([0-9a-f]{{40}})5af4602c57600080fd5b6110006000f3",
+        "3660008037602060003660003473([0-9a-f]{{40}})[0-9a-f]{{2,10}}5a03f21560..5760206000f3",
+    )
+)
+_CLONES_WITH_ARGUMENTS = (
+    re.compile(
+        f"{_PAYABLE_PREFIX}3d3d3d3d363d3d3761....60..36393661....013d{_TARGET}5af43d3d93803e60..57fd5bf3"
+    ),
+    re.compile(f"363d3d373d3d3d3d60368038038091363936013d{_TARGET}5af43d3d93803e60..57fd5bf3"),
+)
+"""Clones that append arguments to the call data: clones-with-immutable-args, and EIP-3448."""
+
+
+@cache
+def function_selector(signature: str) -> bytes:
+    """Return the function selector: the first four bytes of the hash of a signature."""
+    return keccak(signature.encode())[:4]
+
+
+def parse_address_word(word: bytes | None) -> str | None:
+    """Parse a 32-byte word as an address; None for zero, or if it is not only an address."""
+    if word is None or len(word) != 32 or any(word[:12]) or not any(word):
+        return None
+    return "0x" + word[12:].hex()
+
+
+def is_reserved(address: str) -> bool:
+    """True for the zero address and the range that chains use for precompiles."""
+    return int(address, 16) < 0x200
+
+
+def delegation_target(code: bytes) -> str | None:
+    """Return the contract that a wallet delegates to (EIP-7702), or None."""
+    return "0x" + code[3:].hex() if len(code) == 23 and code.startswith(DELEGATION_PREFIX) else None
+
+
+def match_clone(code: bytes) -> tuple[str, ProxyKind] | None:
+    """Match a minimal proxy; return its implementation and kind, or None."""
+    text = code[:200].hex()
+    for pattern in _CLONES_WITH_ARGUMENTS:
+        if match := pattern.match(text):
+            return _target_address(match), "clone_with_immutable_args"
+    for pattern in _CLONES:
+        if match := pattern.match(text):
+            is_whole = match.end() == 2 * len(code)
+            return _target_address(match), "eip1167" if is_whole else "clone_with_immutable_args"
+    return None
+
+
+def _target_address(match: re.Match[str]) -> str:
+    """Return the pushed address; a shorter push omits leading zeros."""
+    return "0x" + next(filter(None, match.groups())).rjust(40, "0")
+
+
+def list_opcodes(code: bytes) -> frozenset[int]:
+    """Return the opcodes of some code, without push data and without the compiler's metadata."""
+    end = _code_length(code)
+    result: set[int] = set()
+    position = 0
+    while position < end:
+        result.add(opcode := code[position])
+        position += opcode - 0x5E if 0x60 <= opcode <= 0x7F else 1
+    return frozenset(result)
+
+
+def _code_length(code: bytes) -> int:
+    """Return the offset of the metadata (a CBOR map, then its length in two bytes), else the length."""
+    start = len(code) - 2 - int.from_bytes(code[-2:], "big")
+    return start if 0 < start < len(code) - 2 and 0xA1 <= code[start] <= 0xA4 else len(code)
+
+
+def has_delegatecall(code: bytes) -> bool:
+    """True if the code can run another contract's code on its own storage (DELEGATECALL, CALLCODE)."""
+    return bool(_DELEGATING_OPCODES & list_opcodes(code))
+
+
+def has_create(code: bytes) -> bool:
+    """True if the code can create contracts (CREATE, CREATE2)."""
+    return bool(_CREATING_OPCODES & list_opcodes(code))

@@ -1,0 +1,76 @@
+"""Value a wallet's holdings and rank them. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from centgate.crypto.wallet.wallets import (
+    MIN_CONFIDENCE,
+    Holding,
+    NativeCoin,
+    Price,
+    to_whole_units,
+    usd_value,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PriceQuote:
+    """A price with its source's confidence."""
+
+    usd: float
+    confidence: float | None
+    source: Literal["blockscout", "defillama"]
+
+    @property
+    def is_doubtful(self) -> bool:
+        """True if the confidence is too low: ranked after prices that are not doubtful."""
+        return self.confidence is not None and self.confidence < MIN_CONFIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class ValuedHolding:
+    """A holding with its decimals, price and value; None where unknown."""
+
+    holding: Holding
+    decimals: int | None
+    quote: PriceQuote | None
+    usd: float | None
+    """Value of the whole holding in US dollars."""
+
+
+def choose_quote(own_usd: float | None, price: Price | None) -> PriceQuote | None:
+    """Return DefiLlama's price, unless it is missing or doubtful and the explorer has one."""
+    llama = PriceQuote(price.usd, price.confidence, "defillama") if price else None
+    if own_usd is not None and (llama is None or llama.is_doubtful):
+        return PriceQuote(own_usd, None, "blockscout")
+    return llama
+
+
+def value_holding(holding: Holding, price: Price | None) -> ValuedHolding:
+    """Value a holding; decimals missing from its source are taken from the price."""
+    token = holding.token
+    decimals = price.decimals if token.decimals is None and price else token.decimals
+    quote = choose_quote(token.price_usd, price)
+    usd = usd_value(to_whole_units(holding.amount, decimals), quote.usd) if quote else None
+    return ValuedHolding(holding, decimals, quote if usd is not None else None, usd)
+
+
+def value_coin(coin: NativeCoin, price: Price | None) -> tuple[PriceQuote, float] | None:
+    """Return the price of the chain's native coin and the value of the balance; None if unknown."""
+    quote = choose_quote(coin.price_usd, price)
+    usd = usd_value(to_whole_units(coin.amount, 18), quote.usd) if quote else None
+    return (quote, usd) if quote and usd is not None else None
+
+
+def rank_holdings(holdings: Iterable[ValuedHolding]) -> list[ValuedHolding]:
+    """Sort: the most valuable first, then those with a doubtful price, last those without one, by symbol."""
+    return sorted(holdings, key=_sort_key)
+
+
+def _sort_key(each: ValuedHolding) -> tuple[int, float, str, str]:
+    token = each.holding.token
+    price_class = 2 if each.quote is None else 1 if each.quote.is_doubtful else 0
+    return price_class, -(each.usd or 0), (token.symbol or "\uffff").casefold(), token.address

@@ -1,0 +1,244 @@
+"""Collect facts about a contract from registries of verified source and, in rounds, from the chain."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Iterable, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ParamSpec, TypeVar
+
+from centgate.chains import CHAIN_BY_ID
+from centgate.crypto.contract.contracts import ContractCreation, ProxyClaim, SourceRecord, SourceRegistry
+from centgate.crypto.contract.proxies import ChainState, NextReads, encode_call, next_reads
+from centgate.errors import NoData, ProviderFailure
+from centgate.providers.blockscout import Blockscout, ExplorerAccount
+from centgate.providers.etherscan import Etherscan
+from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.sourcify import Sourcify
+from centgate.readings import from_unix_seconds
+from centgate.sources import attempt, open_task_group
+
+P = ParamSpec("P")
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+MAX_READ_ROUNDS = 5
+"""Rounds of concurrent chain reads; three are enough for most contracts."""
+MAX_SOURCE_LOOKUPS = 3
+"""Implementations whose source is looked up; each costs one more call."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractSources:
+    """Records of registries about an address, in the order of the queries."""
+
+    records: tuple[SourceRecord, ...]
+    account: ExplorerAccount | None = None
+    creation: ContractCreation | None = None
+
+    @property
+    def best_record(self) -> SourceRecord | None:
+        """Best record of the source: of this very address, else of a contract with the same code."""
+        found = [each for each in self.records if each.match != "none"]
+        return next((each for each in found if each.is_verified), found[0] if found else None)
+
+    @property
+    def proxy_claims(self) -> list[tuple[SourceRegistry, ProxyClaim]]:
+        """Statements of the registries about a proxy."""
+        claims: dict[SourceRegistry, ProxyClaim] = {
+            each.registry: each.proxy for each in self.records if each.proxy
+        }
+        if self.account and self.account.proxy:
+            claims.setdefault("blockscout", self.account.proxy)
+        return list(claims.items())
+
+    @property
+    def is_contract(self) -> bool | None:
+        """True if there is or was a contract, as far as the registries know; None if unknown."""
+        if any(claim.kind == "eip7702" for _, claim in self.proxy_claims):
+            return False
+        if self.creation or self.best_record or any(claim.is_proxy for _, claim in self.proxy_claims):
+            return True
+        if any(each.has_code for each in self.records):
+            return True
+        return self.account.is_contract if self.account else None
+
+
+class SourceRegistries:
+    """Source registries available for a chain, the best one first.
+
+    Etherscan and Sourcify are queried concurrently: one knows most contracts, the other how closely their
+    source matches. A miss in both does not prove that there is no source, so Blockscout is queried then. A
+    registry that failed is not queried again for the same request.
+    """
+
+    def __init__(
+        self, chain_id: int, etherscan: Etherscan, sourcify: Sourcify, blockscout: Blockscout
+    ) -> None:
+        self._chain_id = chain_id
+        self._etherscan, self._sourcify, self._blockscout = etherscan, sourcify, blockscout
+        self._available: list[Etherscan | Sourcify | Blockscout] = [
+            each
+            for each in (etherscan, sourcify, blockscout)
+            if each.is_configured and each.supports_chain(chain_id)
+        ]
+        self._failed: dict[str, ProviderFailure | NoData] = {}
+
+    @property
+    def has_any(self) -> bool:
+        """True if any registry is available."""
+        return bool(self._available)
+
+    @property
+    def unavailable_names(self) -> list[str]:
+        """Names of the registries that failed."""
+        return list(self._failed)
+
+    async def fetch(self, address: str) -> ContractSources:
+        """Fetch the records of an address. Raise the first failure if all fail on a supported chain."""
+        async with open_task_group() as group:
+            published_task = group.create_task(self.fetch_records(address))
+            creation_task = group.create_task(self._fetch_creation(address))
+        published, created = published_task.result(), creation_task.result()
+        if self._available and not published and self._chain_id in CHAIN_BY_ID:
+            raise next(iter(self._failed.values()))
+        creations = [created, *(each.created for each in published)]
+        sources = ContractSources(published, creation=_merge_creations([each for each in creations if each]))
+        needs_account = any(each.registry == "blockscout" for each in published)
+        return await self._with_account(sources, address) if needs_account else sources
+
+    async def fetch_records(self, address: str) -> tuple[SourceRecord, ...]:
+        """Query every available registry."""
+        found = await self._query_published(address, self._etherscan, self._sourcify)
+        if not any(each.is_verified for each in found):
+            found += await self._query_published(address, self._blockscout)
+        return tuple(found)
+
+    async def _query_published(
+        self, address: str, *registries: Etherscan | Sourcify | Blockscout
+    ) -> list[SourceRecord]:
+        """Query these registries concurrently."""
+        queried = [each for each in registries if self._can_query(each)]
+        answers = await asyncio.gather(
+            *(attempt(each.source_record, self._chain_id, address) for each in queried)
+        )
+        for registry, answer in zip(queried, answers, strict=True):
+            if not isinstance(answer, SourceRecord):
+                self._failed[registry.info.name] = answer
+        return [each for each in answers if isinstance(each, SourceRecord)]
+
+    def _can_query(self, registry: Etherscan | Sourcify | Blockscout) -> bool:
+        return registry in self._available and registry.info.name not in self._failed
+
+    async def with_creation_time(self, sources: ContractSources, address: str, rpc: Rpc) -> ContractSources:
+        """Add the time of creation, from its block or transaction where only those are known."""
+        sources = await self._creation_time_from_block(sources, rpc)
+        if sources.creation and sources.creation.at:
+            return sources
+        if not sources.creation or not sources.creation.transaction:
+            sources = await self._with_account(sources, address)
+        transaction = sources.creation and sources.creation.transaction
+        if not transaction or not self._can_query(self._blockscout):
+            return sources
+        moment = await attempt(self._blockscout.transaction_time, self._chain_id, transaction)
+        return _with_time(sources, moment if isinstance(moment, datetime) else None)
+
+    async def _creation_time_from_block(self, sources: ContractSources, rpc: Rpc) -> ContractSources:
+        created = sources.creation
+        if not created or created.at or created.block is None:
+            return sources
+        if not rpc.is_configured or not rpc.supports_chain(self._chain_id):
+            return sources
+        blocks = await attempt(rpc.block_headers, self._chain_id, [created.block])
+        return _with_time(
+            sources, from_unix_seconds(blocks[0].timestamp) if isinstance(blocks, list) else None
+        )
+
+    async def _with_account(self, sources: ContractSources, address: str) -> ContractSources:
+        """Add Blockscout's record of the address itself, if Blockscout is available."""
+        if sources.account or not self._can_query(self._blockscout):
+            return sources
+        account = await attempt(self._blockscout.explorer_account, self._chain_id, address)
+        if not isinstance(account, ExplorerAccount):
+            return sources
+        creations = [each for each in (sources.creation, account.creation) if each]
+        return replace(sources, account=account, creation=_merge_creations(creations))
+
+    async def _fetch_creation(self, address: str) -> ContractCreation | None:
+        """Fetch the creation, for which only Etherscan has a separate call."""
+        if self._etherscan not in self._available:
+            return None
+        answer = await attempt(self._etherscan.contract_creation, self._chain_id, address)
+        return answer if isinstance(answer, ContractCreation) else None
+
+
+def _with_time(sources: ContractSources, moment: datetime | None) -> ContractSources:
+    """Set the time of creation."""
+    return replace(sources, creation=replace(sources.creation, at=moment)) if sources.creation else sources
+
+
+def _merge_creations(creations: Sequence[ContractCreation]) -> ContractCreation | None:
+    """Merge records: each value from the first that has it."""
+    if not creations:
+        return None
+    return ContractCreation(
+        creator=next((each.creator for each in creations if each.creator), None),
+        transaction=next((each.transaction for each in creations if each.transaction), None),
+        at=next((each.at for each in creations if each.at), None),
+        block=next((each.block for each in creations if each.block is not None), None),
+    )
+
+
+async def read_chain_state(
+    rpc: Rpc, chain_id: int, address: str
+) -> tuple[ChainState, ProviderFailure | None]:
+    """Read the chain state of an address; the second value is the failure that ended reading early."""
+    state = ChainState(address)
+    clock = asyncio.get_running_loop()
+    start = clock.time()
+    for _ in range(MAX_READ_ROUNDS):
+        reads = next_reads(state)
+        if not reads:
+            break
+        if clock.time() - start > rpc.remaining_seconds:
+            return state, rpc.invalid_response("is too slow: not all of the contract was read")
+        if failure := await _read_chain(rpc, chain_id, state, reads):
+            return state, failure
+    return state, None
+
+
+async def _read_chain(rpc: Rpc, chain_id: int, state: ChainState, reads: NextReads) -> ProviderFailure | None:
+    """Run all reads concurrently and store the results; return the first failure, if any."""
+    calls = [ContractCall(to, encode_call(call)) for to, call in reads.calls]
+    pending: list[Awaitable[ProviderFailure | None]] = [
+        _read_into(state.slots, slots, rpc.storage_slots, chain_id, contract, [slot for _, slot in slots])
+        for contract, slots in _group_by_contract(reads.slots).items()
+    ]
+    if reads.codes:
+        pending.append(_read_into(state.codes, reads.codes, rpc.contract_codes, chain_id, reads.codes))
+    if calls:
+        pending.append(_read_into(state.call_results, reads.calls, rpc.call_contracts, chain_id, calls))
+    return next((failure for failure in await asyncio.gather(*pending) if failure), None)
+
+
+async def _read_into(
+    into: MutableMapping[K, T],
+    keys: Sequence[K],
+    method: Callable[P, Awaitable[list[T]]],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> ProviderFailure | None:
+    """Call a method and store its result for each key; return its failure, if any."""
+    try:
+        into.update(zip(keys, await method(*args, **kwargs), strict=True))
+    except ProviderFailure as failure:
+        return failure
+    return None
+
+
+def _group_by_contract(slots: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    grouped: dict[str, list[tuple[str, str]]] = {}
+    for slot in slots:
+        grouped.setdefault(slot[0], []).append(slot)
+    return grouped

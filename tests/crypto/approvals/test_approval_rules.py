@@ -1,0 +1,311 @@
+"""The rules for approvals: what each sign means, and what no sign may ever do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from centgate.chains import CHAIN_BY_ID
+from centgate.crypto.approvals.approval_rules import (
+    DAY_SECONDS,
+    EXPLOITED_SPENDERS,
+    PERMIT2,
+    SEVERITY_ORDER,
+    ApprovalEvidence,
+    ApprovalFindingId,
+    ApprovalSeverity,
+    evaluate_approval,
+    recommend_action,
+)
+from centgate.crypto.approvals.reported import ReportedApproval, ReportedSpender, ReportedToken
+from centgate.readings import as_address
+
+NOW = 1_790_000_000
+TOKEN = "0x" + "11" * 20
+SPENDER = "0x" + "22" * 20
+UNI = "0x1f9840a85d5af5bf1d1762f925bdaddc4201f984"
+SUSHI = "0x044b75f554b886a065b9567891e45c79542d7357"
+HIDING = "0x0000" + "5a" * 16 + "0000"
+MAX = 2**256 - 1
+
+
+def case(**known: Any) -> ApprovalEvidence:
+    """A bounded approval of yesterday to a contract, read in full; `known` says otherwise."""
+    token = ReportedToken(known.pop("token", TOKEN), **known.pop("token_is", {}))
+    spender = ReportedSpender(known.pop("spender", SPENDER), **known.pop("spender_is", {}))
+    told: dict[str, Any] = {"source": "goplus", "amount": 500, "said": "500", "changed_at": NOW - DAY_SECONDS}
+    told |= known.pop("told", {})
+    read: dict[str, Any] = {"allowance": 500, "balance": 50, "supply": 10_000, "kind": "contract"}
+    return ApprovalEvidence(
+        ReportedApproval(token, spender, **told), known.pop("chain_id", 1), NOW, **(read | known)
+    )
+
+
+def found(evidence: ApprovalEvidence) -> dict[ApprovalFindingId, ApprovalSeverity]:
+    """What the rules find, and how bad each is."""
+    return {finding.id: finding.severity for finding in evaluate_approval(evidence).findings}
+
+
+def test_a_bounded_recent_approval_to_a_contract_is_fine():
+    verdict = evaluate_approval(case())
+
+    assert verdict.findings == ()
+    assert verdict.severity == "info"
+    assert recommend_action(verdict) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({"spender_is": {"misdeeds": ("phishing_activities",)}}, {"malicious_spender": "danger"}),
+        ({"spender_is": {"doubtful": True}}, {"doubtful_spender": "danger"}),
+        ({"token_is": {"malicious": True}}, {"malicious_token": "danger"}),
+        ({"token_is": {"misdeeds": ("reinit",)}}, {"malicious_token": "danger"}),
+        ({"spender": SUSHI}, {"exploited_spender": "danger"}),
+        ({"spender": SUSHI, "spender_is": {"trusted": True}}, {"exploited_spender": "danger"}),
+        ({"spender": SUSHI, "chain_id": 8453}, {}),
+        ({"spender": HIDING}, {"spender_hides": "warning"}),
+        ({"spender": HIDING, "spender_is": {"trusted": True}}, {"spender_hides": "info"}),
+        ({"spender": HIDING[:-1] + "1"}, {}),
+        ({"spender": "0x1" + HIDING[3:]}, {}),
+        ({"kind": "wallet"}, {"spender_is_wallet": "danger"}),
+        ({"kind": "delegated"}, {"spender_is_wallet": "danger"}),
+        ({"kind": "unused"}, {"spender_has_no_code": "danger"}),
+        ({"kind": "unused", "spender_is": {"is_contract": True}}, {"spender_has_no_code": "danger"}),
+        ({"spender_is": {"is_contract": False}}, {}),
+        (
+            {"kind": None, "spender_is": {"is_contract": False}},
+            {"spender_is_wallet": "danger", "unread": "info"},
+        ),
+        ({"allowance": MAX}, {"unlimited": "warning"}),
+        ({"allowance": MAX, "spender_is": {"trusted": True}}, {"unlimited": "info"}),
+        ({"spender_is": {"source_verified": False}}, {"spender_unverified": "warning"}),
+        ({"spender_is": {"deployed_at": NOW - 29 * DAY_SECONDS}}, {"spender_young": "warning"}),
+        ({"spender_is": {"deployed_at": NOW - 31 * DAY_SECONDS}}, {}),
+        ({"told": {"changed_at": NOW - 181 * DAY_SECONDS}}, {"stale": "info"}),
+        ({"told": {"changed_at": NOW - 180 * DAY_SECONDS}}, {}),
+        ({"told": {"changed_at": None}}, {}),
+        (
+            {"told": {"changed_at": NOW - 181 * DAY_SECONDS}, "allowance": MAX},
+            {"stale": "warning", "unlimited": "warning"},
+        ),
+        ({"spender": PERMIT2, "allowance": MAX}, {"unlimited": "info", "permit2": "info"}),
+        ({"balance": 0}, {"nothing_held": "info"}),
+        ({"allowance": None}, {"unread": "info"}),
+        ({"allowance": None, "told": {"amount": None, "said": "?"}}, {"unread": "warning"}),
+        ({"kind": "wallet", "spender_is": {"trusted": True}}, {"spender_is_wallet": "warning"}),
+        (
+            {"spender_is": {"trusted": True, "misdeeds": ("stealing_attack",)}},
+            {"malicious_spender": "danger"},
+        ),
+    ],
+    ids=str,
+)
+def test_each_sign_has_its_level(known: dict[str, Any], expected: dict[ApprovalFindingId, ApprovalSeverity]):
+    assert found(case(**known)) == expected
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({"allowance": 2**255, "supply": None}, True),
+        ({"allowance": 2**255 - 1, "supply": None}, False),
+        ({"allowance": 10_001}, True),
+        ({"allowance": 10_000}, False),
+        ({"allowance": 10_001, "supply": 0}, False),
+        ({"allowance": 2**96 - 1, "token": UNI, "supply": None}, True),
+        ({"allowance": 2**96 - 2, "token": UNI, "supply": None}, False),
+        ({"allowance": 2**96 - 1, "token": UNI, "supply": None, "chain_id": 56}, False),
+        ({"allowance": 2**160 - 1, "spender": PERMIT2, "supply": None}, True),
+        ({"allowance": 2**160 - 1, "supply": None}, False),
+        ({"allowance": None, "told": {"amount": None, "unlimited": True}}, True),
+        ({"allowance": 7, "told": {"amount": None, "unlimited": True}}, False),
+        ({"allowance": None, "told": {"amount": MAX}}, True),
+        ({"allowance": None, "told": {"amount": None}}, None),
+    ],
+    ids=str,
+)
+def test_unlimited_is_what_the_wallet_could_never_hold(known: dict[str, Any], expected: Any):
+    assert case(**known).is_unlimited is expected
+
+
+def test_an_empty_wallet_lowers_the_severity_and_says_that_deposits_are_exposed():
+    verdict = evaluate_approval(case(kind="wallet", balance=0))
+
+    assert verdict.severity == "warning"
+    assert verdict.is_dangerous
+    assert any("later deposits are exposed" in finding.explanation for finding in verdict.findings)
+
+
+@pytest.mark.parametrize(
+    ("known", "exposed"),
+    [
+        ({}, 50),
+        ({"allowance": 20}, 20),
+        ({"allowance": None, "told": {"amount": None, "unlimited": True}}, 50),
+        ({"balance": None}, None),
+        ({"allowance": None, "told": {"amount": None}}, None),
+    ],
+    ids=str,
+)
+def test_what_is_exposed_is_the_lesser_of_amount_and_balance(known: dict[str, Any], exposed: int | None):
+    assert case(**known).exposed_amount == exposed
+
+
+def test_the_order_is_danger_then_unlimited_and_stale_then_unlimited_then_stale_then_the_rest():
+    long_ago = {"changed_at": NOW - 200 * DAY_SECONDS}
+    ordered = [
+        case(kind="wallet"),
+        case(kind="wallet", balance=0),
+        case(allowance=MAX, told=long_ago),
+        case(allowance=MAX, told=long_ago, spender_is={"trusted": True}),
+        case(allowance=MAX),
+        case(told=long_ago),
+        case(spender_is={"source_verified": False}),
+        case(),
+    ]
+
+    verdicts = sorted(
+        (evaluate_approval(each) for each in reversed(ordered)), key=lambda verdict: verdict.sort_key
+    )
+
+    assert [verdict.evidence for verdict in verdicts] == ordered
+    assert [line.action if (line := recommend_action(verdict)) else None for verdict in verdicts] == [
+        *("revoke", "revoke", "revoke", "review", "review", "review", "review"),
+        None,
+    ]
+
+
+def test_permit2_is_to_be_looked_at_however_old_and_unlimited_it_is():
+    line = recommend_action(
+        evaluate_approval(case(spender=PERMIT2, allowance=MAX, told={"changed_at": NOW - 400 * DAY_SECONDS}))
+    )
+
+    assert line
+    assert line.action == "review"
+    assert "Permit2" in line.reason
+
+
+SPENDERS = st.builds(
+    ReportedSpender,
+    st.sampled_from([SPENDER, PERMIT2, SUSHI, HIDING]),
+    is_contract=st.sampled_from([True, False, None]),
+    source_verified=st.sampled_from([True, False, None]),
+    trusted=st.sampled_from([True, False, None]),
+    doubtful=st.sampled_from([True, False, None]),
+    misdeeds=st.sampled_from([(), ("mixer",)]),
+    deployed_at=st.sampled_from([None, NOW - DAY_SECONDS, NOW - 900 * DAY_SECONDS]),
+)
+TOKENS = st.builds(
+    ReportedToken,
+    st.sampled_from([TOKEN, UNI]),
+    malicious=st.sampled_from([True, False, None]),
+    misdeeds=st.sampled_from([(), ("reinit",)]),
+)
+AMOUNTS = st.one_of(
+    st.none(), st.sampled_from([0, 1, 2**96 - 1, 2**160 - 1, 2**255, MAX]), st.integers(0, MAX)
+)
+APPROVALS = st.builds(
+    ReportedApproval,
+    TOKENS,
+    SPENDERS,
+    st.sampled_from(["goplus", "rpc"]),
+    AMOUNTS,
+    st.just("said"),
+    unlimited=st.booleans(),
+    changed_at=st.one_of(st.none(), st.integers(1, NOW)),
+)
+CASES = st.builds(
+    ApprovalEvidence,
+    APPROVALS,
+    st.just(1),
+    st.just(NOW),
+    allowance=AMOUNTS,
+    balance=AMOUNTS,
+    supply=AMOUNTS,
+    kind=st.sampled_from([None, "contract", "wallet", "delegated", "unused"]),
+)
+
+
+def worse(evidence: ApprovalEvidence) -> list[ApprovalEvidence]:
+    """The same with one bad sign more, each."""
+    told = evidence.entry
+    spenders: list[dict[str, Any]] = [
+        {"misdeeds": ("sanctioned",)},
+        {"doubtful": True},
+        {"source_verified": False},
+        {"is_contract": False},
+        {"deployed_at": NOW - 60},
+    ]
+    tokens: list[dict[str, Any]] = [{"malicious": True}, {"misdeeds": ("honeypot_related_address",)}]
+    bad_entries = [
+        *(replace(told, spender=replace(told.spender, **bad)) for bad in spenders),
+        *(replace(told, token=replace(told.token, **bad)) for bad in tokens),
+        replace(told, changed_at=NOW - 900 * DAY_SECONDS),
+        *([] if evidence.is_unlimited is None else [replace(told, unlimited=True)]),
+    ]
+    return [
+        *(replace(evidence, entry=bad) for bad in bad_entries),
+        *(replace(evidence, kind=kind) for kind in ("wallet", "delegated", "unused")),
+        *([] if evidence.is_unlimited is None else [replace(evidence, allowance=MAX)]),
+    ]
+
+
+@given(CASES)
+def test_a_bad_sign_more_never_lowers_the_severity_or_the_place(evidence: ApprovalEvidence):
+    before = evaluate_approval(evidence)
+
+    for bad in worse(evidence):
+        after = evaluate_approval(bad)
+        assert SEVERITY_ORDER[after.severity] <= SEVERITY_ORDER[before.severity], bad
+        assert after.priority_group <= before.priority_group, bad
+
+
+@given(CASES, st.sampled_from(["allowance", "balance", "supply", "kind"]))
+def test_what_could_not_be_read_never_makes_an_approval_safer_without_saying_so(
+    evidence: ApprovalEvidence, lost: str
+):
+    before, after = evaluate_approval(evidence), evaluate_approval(replace(evidence, **{lost: None}))
+
+    safer = (
+        SEVERITY_ORDER[after.severity] > SEVERITY_ORDER[before.severity]
+        or after.priority_group > before.priority_group
+    )
+    assert not safer or any(finding.id == "unread" for finding in after.findings)
+
+
+@given(CASES)
+def test_the_balance_unread_never_makes_an_approval_safer(evidence: ApprovalEvidence):
+    before, after = evaluate_approval(evidence), evaluate_approval(replace(evidence, balance=None))
+
+    assert SEVERITY_ORDER[after.severity] <= SEVERITY_ORDER[before.severity]
+
+
+@given(st.lists(CASES, max_size=12, unique_by=lambda evidence: evidence.entry.pair), st.randoms())
+def test_the_order_does_not_depend_on_how_approvals_came(cases: list[ApprovalEvidence], chance: Any):
+    verdicts = [evaluate_approval(evidence) for evidence in cases]
+    shuffled = verdicts[:]
+    chance.shuffle(shuffled)
+
+    orders = [verdict.sort_key for verdict in verdicts]
+    assert len(set(orders)) == len(orders)
+    assert sorted(shuffled, key=lambda each: each.sort_key) == sorted(
+        verdicts, key=lambda each: each.sort_key
+    )
+
+
+@given(CASES)
+def test_every_finding_is_one_sentence_with_its_source(evidence: ApprovalEvidence):
+    for finding in evaluate_approval(evidence).findings:
+        assert finding.explanation.endswith(".")
+        assert finding.source in ("goplus", "rpc", "centgate")
+
+
+def test_exploited_contracts_are_known_by_chain_and_address():
+    for chain_id, spender in EXPLOITED_SPENDERS:
+        assert chain_id in CHAIN_BY_ID
+        assert as_address(spender) == spender

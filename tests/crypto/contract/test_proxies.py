@@ -1,0 +1,641 @@
+"""Proxies by their code, storage and answers: what is found, what only looks like one, who can change it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from standins import load_recording
+
+from centgate.crypto.contract.bytecode import (
+    delegation_target,
+    function_selector,
+    has_delegatecall,
+    list_opcodes,
+    match_clone,
+    parse_address_word,
+)
+from centgate.crypto.contract.contracts import MAX_IMPLEMENTATIONS, NamedAddress, ProxyClaim, SourceRegistry
+from centgate.crypto.contract.proxies import (
+    ADMIN_SLOT,
+    BEACON_SLOT,
+    CUT_FACET_CALL,
+    FACETS_CALL,
+    FIRST_SLOT,
+    IMPLEMENTATION_CALL,
+    IMPLEMENTATION_SLOT,
+    MAX_FACETS,
+    OWNER_CALL,
+    POINTER_SLOTS,
+    PROXIABLE_SLOT,
+    SLOTS,
+    ZEPPELIN_ADMIN_SLOT,
+    ZEPPELIN_SLOT,
+    AccountFinding,
+    ChainState,
+    classify_account,
+    encode_call,
+    next_reads,
+)
+from centgate.crypto.contract.proxy_claims import apply_registry_claims
+
+ZERO = "0x" + "0" * 40
+ME, LOGIC, ADMIN, BEACON, OWNED, OTHER = ("0x" + digit * 40 for digit in "a1b2c3")
+PLAIN = bytes.fromhex("6080604052600080fd")
+DELEGATING = bytes.fromhex("365f5f375f5f365f5f545af43d5f5f3e5f3d91602a57fd5bf3")
+UPGRADING = PLAIN + function_selector("upgradeTo(address)")
+CREATING = DELEGATING + b"\xf0"
+SAFE = bytes.fromhex("7fa619486e" + "00" * 28) + DELEGATING
+ADDRESSES = st.binary(min_size=20, max_size=20).map(lambda raw: "0x" + raw.hex()).filter(lambda a: int(a, 16))
+FORMS = {
+    "EIP-1167": "363d3d373d3d3d363d73{}5af43d82803e903d91602b57fd5bf3",
+    "PUSH0": "365f5f375f5f365f73{}5af43d5f5f3e5f3d91602a57fd5bf3",
+    "PUSH0, other order": "5f5f365f5f37365f73{}5af43d5f5f3e6029573d5ffd5b3d5ff3",
+    "44 bytes": "3d3d3d3d363d3d37363d73{}5af43d3d93803e602a57fd5bf3",
+    "Vyper": "366000600037611000600036600073{}5af4602c57600080fd5b6110006000f3",
+    "before the standard": "3660008037602060003660003473{}61235a5a03f21560015760206000f3",
+    "payable, other order": "36602c57343d527f9e4ac34f21c619cefc926c8bd93b54bf5a39c7ab2127a895af1cc0691d7e3dff"
+    "593da1005b363d3d373d3d3d3d363d73{}5af43d3d93803e605757fd5bf3",
+    "payable": "36602f57343d527f9e4ac34f21c619cefc926c8bd93b54bf5a39c7ab2127a895af1cc0691d7e3dff593da1005b"
+    "363d3d373d3d3d363d73{}5af43d82803e903d91605b57fd5bf3",
+}
+
+
+def word(address: str) -> bytes:
+    return bytes.fromhex(address[2:]).rjust(32, b"\0")
+
+
+def addresses(*named: str) -> bytes:
+    """What a call that returns address[] returns."""
+    return (32).to_bytes(32, "big") + len(named).to_bytes(32, "big") + b"".join(map(word, named))
+
+
+@dataclass
+class World:
+    """A chain with these codes, storage words and answers; everything else is empty."""
+
+    codes: dict[str, bytes]
+    slots: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    answers: dict[tuple[str, str], bytes] = field(default_factory=dict[tuple[str, str], bytes])
+    elsewhere: dict[tuple[str, str], bytes] = field(default_factory=dict[tuple[str, str], bytes])
+    rounds: int = 0
+    asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    def seen(self, address: str = ME) -> ChainState:
+        seen = ChainState(address)
+        while further := next_reads(seen):
+            self.rounds += 1
+            self.asked += further.calls
+            assert self.rounds <= 5
+            seen.codes |= {each: self.codes.get(each, b"") for each in further.codes}
+            words = {(ME, slot): word for slot, word in self.slots.items()} | self.elsewhere
+            seen.slots |= {each: words.get(each, b"").rjust(32, b"\0") for each in further.slots}
+            seen.call_results |= {each: self.answers.get(each) for each in further.calls}
+        return seen
+
+    def found(self, address: str = ME) -> AccountFinding:
+        found = classify_account(self.seen(address))
+        assert found
+        return found
+
+
+def proxy(slot: str, *, code: bytes = DELEGATING, **slots: bytes) -> World:
+    return World({ME: code, LOGIC: PLAIN}, {slot: word(LOGIC), **slots})
+
+
+def test_an_address_without_code_is_a_wallet_and_one_look_is_enough():
+    world = World({})
+
+    assert world.found() == AccountFinding("wallet", is_proxy=False, has_delegatecall=False)
+    assert world.rounds == 1
+
+
+@pytest.mark.parametrize("number", [0, 1, 9, 0x100])
+def test_an_address_that_the_chain_keeps_for_itself_is_no_wallet(number: int):
+    found = World({}).found(f"0x{number:040x}")
+
+    assert found.account == "unknown"
+    assert "reserved" in found.notes[0]
+
+
+def test_a_wallet_with_delegated_code_is_named_so():
+    found = World({ME: bytes.fromhex("ef0100" + LOGIC[2:]), LOGIC: PLAIN}).found()
+
+    assert (found.account, found.kind, found.implementations) == ("delegated_wallet", "eip7702", (LOGIC,))
+    assert (found.upgradeable, found.upgrader) == (True, ME)
+    assert "wallet with delegated code" in found.notes[0]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(address=ADDRESSES)
+def test_every_form_of_minimal_proxy_tells_its_target(form: str, address: str):
+    assert match_clone(bytes.fromhex(FORMS[form].format(address[2:]))) == (address, "eip1167")
+
+
+@pytest.mark.parametrize(("push", "length"), [("72", 19), ("71", 18), ("70", 17), ("6f", 16)])
+def test_a_shorter_push_leaves_out_leading_zeros(push: str, length: int):
+    short = "1" * 2 * length
+    code = bytes.fromhex(f"363d3d373d3d3d363d{push}{short}5af43d82803e903d9160{43 - 20 + length:02x}57fd5bf3")
+
+    assert match_clone(code) == ("0x" + short.rjust(40, "0"), "eip1167")
+
+
+@pytest.mark.parametrize("form", ["EIP-1167", "PUSH0"])
+def test_arguments_behind_a_minimal_proxy_are_told(form: str):
+    code = bytes.fromhex(FORMS[form].format(LOGIC[2:])) + b"\1" * 40
+
+    assert match_clone(code) == (LOGIC, "clone_with_immutable_args")
+
+
+def test_a_clone_that_carries_its_arguments_behind_the_call_data_is_told():
+    code = f"3d3d3d3d363d3d3761002a603736393661002a013d73{LOGIC[2:]}5af43d3d93803e603557fd5bf3" + "02" * 42
+
+    assert match_clone(bytes.fromhex(code)) == (LOGIC, "clone_with_immutable_args")
+
+
+def test_a_clone_that_carries_metadata_behind_the_call_data_is_told():
+    code = f"363d3d373d3d3d3d60368038038091363936013d73{LOGIC[2:]}5af43d3d93803e603457fd5bf3" + "07" * 64
+
+    assert match_clone(bytes.fromhex(code)) == (LOGIC, "clone_with_immutable_args")
+
+
+def test_a_factory_that_holds_the_pattern_is_no_clone():
+    pattern = bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))
+
+    assert match_clone(PLAIN + pattern) is None
+    assert match_clone(b"\x7f" + pattern) is None
+
+
+def test_a_recorded_minimal_proxy_is_told():
+    code = bytes.fromhex(load_recording("json_rpc", "getcode_eip1167_proxy")["result"][2:])
+
+    assert match_clone(code) == ("0x9ec1c3dcf667f2035fb4cd2eb42a1566fd54d2b7", "eip1167")
+
+
+def test_a_recorded_old_forwarder_is_told():
+    code = bytes.fromhex(load_recording("etherscan", "getcode_old_style_minimal_forwarder")["result"][2:])
+
+    assert match_clone(code) == ("0x273930d21e01ee25e4c219b63259d214872220a2", "eip1167")
+
+
+def test_a_recorded_contract_that_is_no_proxy_is_none():
+    code = bytes.fromhex(load_recording("json_rpc", "getcode_no_proxy")["result"][2:])
+
+    assert World({ME: code}).found().is_proxy is False
+
+
+def test_recorded_usdc_is_a_proxy_of_the_kind_before_the_standard():
+    code = bytes.fromhex(load_recording("json_rpc", "getcode_usdc_zos_proxy")["result"][2:])
+
+    found = proxy(ZEPPELIN_SLOT, code=code, **{ZEPPELIN_ADMIN_SLOT: word(ADMIN)}).found()
+
+    assert (found.kind, found.implementations, found.upgrader) == ("zeppelinos", (LOGIC,), ADMIN)
+
+
+def test_a_clone_cannot_be_changed():
+    world = World({ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:])), LOGIC: PLAIN})
+
+    assert world.found().upgradeable is False
+    assert world.rounds == 2
+
+
+def test_a_clone_of_a_proxy_is_not_called_unchangeable():
+    code = bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))
+    found = World(
+        {ME: code, LOGIC: DELEGATING}, elsewhere={(LOGIC, IMPLEMENTATION_SLOT): word(OTHER)}
+    ).found()
+
+    assert found.upgradeable is None
+    assert any("may be a proxy itself" in note for note in found.notes)
+
+
+def test_a_clone_whose_target_was_not_looked_at_is_not_called_unchangeable():
+    seen = ChainState(ME, codes={ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:])), LOGIC: PLAIN})
+
+    found = classify_account(seen)
+
+    assert found
+    assert (found.kind, found.upgradeable) == ("eip1167", None)
+
+
+def test_a_clone_of_nothing_is_told():
+    found = World({ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))}).found()
+
+    assert any("which has none" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("slot", "kind"),
+    [(IMPLEMENTATION_SLOT, "eip1967"), (PROXIABLE_SLOT, "eip1822"), (ZEPPELIN_SLOT, "zeppelinos")],
+)
+def test_a_slot_tells_the_kind_and_where_the_code_lies(slot: str, kind: str):
+    found = proxy(slot).found()
+
+    assert (found.is_proxy, found.kind, found.implementations) == (True, kind, (LOGIC,))
+    assert (found.evidence[0].field, found.evidence[0].value) == (f"storage {slot}", "0x" + word(LOGIC).hex())
+    assert found.upgradeable is None
+
+
+def test_a_safe_is_told_by_slot_and_code_together():
+    assert proxy(FIRST_SLOT, code=SAFE).found().kind == "safe"
+    assert proxy(FIRST_SLOT).found().is_proxy is None
+
+
+@pytest.mark.parametrize("slot", [slot for slot, _ in POINTER_SLOTS])
+@pytest.mark.parametrize("bad", ["dirty", "no code"])
+def test_a_slot_without_a_contract_behind_it_is_not_accepted(slot: str, bad: str):
+    world = proxy(slot, code=SAFE)
+    if bad == "dirty":
+        world.slots[slot] = b"\1" + word(LOGIC)[1:]
+    else:
+        del world.codes[LOGIC]
+
+    found = world.found()
+
+    assert found.is_proxy is None
+    assert found.implementations == ()
+
+
+def test_a_slot_that_cannot_be_accepted_is_told():
+    world = proxy(IMPLEMENTATION_SLOT)
+    del world.codes[LOGIC]
+
+    assert any("not a contract's address" in note for note in world.found().notes)
+
+
+@pytest.mark.parametrize("slot", [IMPLEMENTATION_SLOT, ZEPPELIN_SLOT])
+def test_a_single_wallet_that_can_change_the_code_is_told(slot: str):
+    admin = ADMIN_SLOT if slot == IMPLEMENTATION_SLOT else ZEPPELIN_ADMIN_SLOT
+    found = proxy(slot, **{admin: word(ADMIN)}).found()
+
+    assert (found.upgradeable, found.upgrader) == (True, ADMIN)
+    assert any("single wallet" in note for note in found.notes)
+
+
+def test_an_admin_contract_is_told_with_its_owner():
+    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
+    world.codes[ADMIN] = PLAIN
+    world.answers[ADMIN, OWNER_CALL] = word(OWNED)
+
+    found = world.found()
+
+    assert (found.upgradeable, found.upgrader) == (True, ADMIN)
+    assert any(f"a contract, whose owner() is {OWNED}, a wallet" in note for note in found.notes)
+    assert found.evidence[-1].value == OWNED
+
+
+@pytest.mark.parametrize("slot", [IMPLEMENTATION_SLOT, ZEPPELIN_SLOT])
+@pytest.mark.parametrize("burned", [ZERO[:-1] + "1", ZERO[:-4] + "dead", "0x" + "dead" * 10])
+def test_an_admin_that_nobody_can_be_changes_nothing(slot: str, burned: str):
+    admin = ADMIN_SLOT if slot == IMPLEMENTATION_SLOT else ZEPPELIN_ADMIN_SLOT
+    found = proxy(slot, **{admin: word(burned)}).found()
+
+    assert (found.upgradeable, found.upgrader) == (False, None)
+    assert any(f"its admin is a burn address ({burned})" in note for note in found.notes)
+    assert found.evidence[-1].value == "0x" + word(burned).hex()
+
+
+def test_a_contract_of_the_chain_at_a_low_address_can_be_admin():
+    timelock = ZERO[:-4] + "2006"
+    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(timelock)})
+    world.codes[timelock] = PLAIN
+
+    found = world.found()
+
+    assert (found.upgradeable, found.upgrader) == (True, timelock)
+
+
+@pytest.mark.parametrize("owner", [ZERO, ZERO[:-4] + "dead"])
+def test_a_proxy_admin_without_an_owner_changes_nothing(owner: str):
+    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
+    world.codes[ADMIN] = PLAIN + function_selector("upgradeAndCall(address,address,bytes)")
+    world.answers[ADMIN, OWNER_CALL] = word(owner)
+
+    found = world.found()
+
+    assert (found.upgradeable, found.upgrader) == (False, None)
+    assert any(f"whose owner() is a burn address ({owner})" in note for note in found.notes)
+    assert found.evidence[-1].value == owner
+
+
+def test_an_admin_of_another_kind_may_obey_others_than_its_owner():
+    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
+    world.codes[ADMIN] = PLAIN
+    world.answers[ADMIN, OWNER_CALL] = word(ZERO)
+
+    found = world.found()
+
+    assert (found.upgradeable, found.upgrader) == (None, None)
+    assert any("whether any account can make it do that is not known" in note for note in found.notes)
+
+
+def test_without_an_admin_the_code_behind_a_proxy_may_still_replace_itself():
+    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ZERO[:-4] + "dead")})
+    world.codes[LOGIC] = UPGRADING
+
+    assert world.found().upgradeable is True
+
+
+def test_whether_code_that_nobody_owns_can_replace_itself_is_open():
+    world = proxy(IMPLEMENTATION_SLOT)
+    world.codes[LOGIC] = UPGRADING
+    world.answers[ME, OWNER_CALL] = word(ZERO)
+
+    found = world.found()
+
+    assert found.upgradeable is None
+    assert any("that is a burn address" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("who", [ME, LOGIC])
+def test_a_proxy_whose_code_can_replace_it_is_changeable(who: str):
+    world = proxy(IMPLEMENTATION_SLOT)
+    world.codes[who] += function_selector("upgradeToAndCall(address,bytes)")
+    world.answers[ME, OWNER_CALL] = word(OWNED)
+
+    found = world.found()
+
+    assert (found.upgradeable, found.upgrader) == (True, None)
+    assert any(OWNED in note for note in found.notes)
+
+
+def beacon(code: bytes) -> World:
+    world = World({ME: DELEGATING, BEACON: code, LOGIC: PLAIN}, {BEACON_SLOT: word(BEACON)})
+    world.answers = {(BEACON, IMPLEMENTATION_CALL): word(LOGIC), (BEACON, OWNER_CALL): word(OWNED)}
+    return world
+
+
+def test_a_beacon_is_asked_where_the_code_lies():
+    found = beacon(PLAIN).found()
+
+    assert (found.kind, found.beacon, found.implementations) == ("eip1967_beacon", BEACON, (LOGIC,))
+    assert (found.upgradeable, found.upgrader) == (None, None)
+
+
+def test_the_owner_of_a_beacon_that_can_change_changes_all_its_proxies():
+    found = beacon(UPGRADING).found()
+
+    assert (found.upgradeable, found.upgrader) == (True, OWNED)
+    assert any("the beacon: a single wallet" in note for note in found.notes)
+
+
+def test_a_beacon_that_was_given_up_changes_no_more():
+    world = beacon(UPGRADING)
+    world.answers[BEACON, OWNER_CALL] = word(ZERO)
+
+    found = world.found()
+
+    assert (found.upgradeable, found.upgrader) == (False, None)
+    assert found.evidence[-1].value == ZERO
+    assert any("its owner() is a burn address" in note for note in found.notes)
+
+
+def test_a_beacon_that_does_not_tell_its_owner_can_be_changed_by_somebody():
+    world = beacon(UPGRADING)
+    del world.answers[BEACON, OWNER_CALL]
+
+    found = world.found()
+
+    assert (found.upgradeable, found.upgrader) == (True, None)
+    assert any("by whom is not known" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("said", [None, word(OTHER), b"\1" * 32, b"", addresses(LOGIC)])
+def test_a_beacon_that_names_no_contract_makes_no_proxy(said: bytes | None):
+    world = beacon(PLAIN)
+    del world.answers[BEACON, IMPLEMENTATION_CALL]
+    if said is not None:
+        world.answers[BEACON, IMPLEMENTATION_CALL] = said
+
+    assert world.found().is_proxy is None
+
+
+def test_a_diamond_is_told_with_its_facets():
+    world = World({ME: DELEGATING, LOGIC: PLAIN, OTHER: PLAIN})
+    world.answers = {(ME, FACETS_CALL): addresses(LOGIC, OTHER, ME, ADMIN, LOGIC)}
+
+    found = world.found()
+
+    assert (found.kind, found.implementations, found.upgradeable) == ("eip2535", (LOGIC, OTHER), None)
+
+
+def test_a_diamond_that_can_be_cut_is_changeable_by_its_owner():
+    world = World({ME: DELEGATING, LOGIC: PLAIN})
+    world.answers = {
+        (ME, FACETS_CALL): addresses(LOGIC),
+        (ME, CUT_FACET_CALL): word(LOGIC),
+        (ME, OWNER_CALL): word(OWNED),
+    }
+
+    found = world.found()
+
+    assert (found.upgradeable, found.upgrader) == (True, OWNED)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"\1" * 31, addresses(), addresses(LOGIC)[:-1], b"\xff" * 96, (32).to_bytes(32, "big") * 2],
+)
+def test_a_loupe_that_tells_nothing_makes_no_diamond(answer: bytes):
+    world = World({ME: DELEGATING, LOGIC: PLAIN}, answers={(ME, FACETS_CALL): answer})
+
+    assert world.found().kind is None
+
+
+def test_of_very_many_facets_the_first_are_looked_at():
+    many = [f"0x{number:040x}" for number in range(0x1000, 0x1000 + 200)]
+    world = World(
+        {ME: DELEGATING} | dict.fromkeys(many, PLAIN), answers={(ME, FACETS_CALL): addresses(*many)}
+    )
+
+    found = world.found()
+
+    assert len(found.implementations) == MAX_FACETS
+    assert any("140 more facets" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "hint", [IMPLEMENTATION_CALL, "childImplementation()", "comptrollerImplementation()"]
+)
+def test_a_contract_that_delegates_and_names_an_implementation_is_some_proxy(hint: str):
+    found = World({ME: DELEGATING, LOGIC: PLAIN}, answers={(ME, hint): word(LOGIC)}).found()
+
+    assert (found.is_proxy, found.kind, found.implementations) == (True, "other", (LOGIC,))
+
+
+@pytest.mark.parametrize(("code", "verdict"), [(PLAIN, False), (CREATING, None)])
+def test_beacons_and_factories_name_an_implementation_and_are_no_proxies(
+    *, code: bytes, verdict: bool | None
+):
+    found = World({ME: code, LOGIC: PLAIN}, answers={(ME, IMPLEMENTATION_CALL): word(LOGIC)}).found()
+
+    assert found.is_proxy is verdict
+    assert found.implementations == ()
+
+
+def test_hints_are_asked_only_when_nothing_else_tells():
+    world = proxy(IMPLEMENTATION_SLOT)
+    world.found()
+
+    assert (ME, IMPLEMENTATION_CALL) not in world.asked
+
+
+def test_code_that_can_run_no_other_is_no_proxy():
+    assert World({ME: PLAIN}).found().is_proxy is False
+    assert World({ME: DELEGATING}).found().is_proxy is None
+
+
+def test_what_is_pushed_or_noted_is_no_instruction():
+    metadata = bytes.fromhex("a165f4f4f4f4f4") + (7).to_bytes(2, "big")
+
+    assert not has_delegatecall(bytes.fromhex("63f4f4f4f400"))
+    assert not has_delegatecall(PLAIN + metadata)
+    assert has_delegatecall(DELEGATING)
+    assert list_opcodes(b"") == frozenset()
+
+
+@given(
+    code=st.binary(max_size=120),
+    words=st.lists(st.binary(min_size=32, max_size=32), min_size=len(SLOTS), max_size=len(SLOTS)),
+    answer=st.one_of(st.none(), st.binary(max_size=200)),
+    target=st.sampled_from([b"", PLAIN, UPGRADING]),
+)
+def test_whatever_stands_there_is_judged_and_every_implementation_has_code(
+    code: bytes, words: list[bytes], answer: bytes | None, target: bytes
+):
+    seen = ChainState(ME)
+    rounds = 0
+    while further := next_reads(seen):
+        rounds += 1
+        assert rounds <= 5
+        seen.codes |= {each: code if each == ME else target for each in further.codes}
+        seen.slots |= {each: words[SLOTS.index(each[1])] for each in further.slots}
+        seen.call_results |= dict.fromkeys(further.calls, answer)
+
+    found = classify_account(seen)
+
+    assert found
+    assert bool(found.implementations) == (found.is_proxy is True)
+    if found.kind not in ("eip7702", "eip1167", "clone_with_immutable_args"):
+        assert all(seen.codes[each] for each in found.implementations)
+
+
+@given(st.binary(max_size=40))
+def test_a_word_is_an_address_only_with_twelve_zero_bytes_before_it(raw: bytes):
+    address = parse_address_word(raw)
+
+    assert (address is not None) == (len(raw) == 32 and not any(raw[:12]) and any(raw))
+
+
+def test_a_delegation_has_23_bytes():
+    code = bytes.fromhex("ef0100" + LOGIC[2:])
+
+    assert delegation_target(code) == LOGIC
+    assert delegation_target(code + b"\0") is None
+    assert delegation_target(b"\xef\x01\x01" + code[3:]) is None
+
+
+def test_selectors_are_those_of_the_standards():
+    named = {OWNER_CALL: "8da5cb5b", IMPLEMENTATION_CALL: "5c60da1b", FACETS_CALL: "52ef6b2c"}
+
+    assert {question: encode_call(question).hex() for question in named} == named
+    assert encode_call(CUT_FACET_CALL).hex().startswith("cdffacc61f931c1c")
+    assert len(encode_call(CUT_FACET_CALL)) == 36
+
+
+@pytest.mark.parametrize("looked", [0, 1, 2])
+def test_what_was_not_looked_at_is_not_claimed(looked: int):
+    seen = ChainState(ME)
+    world = proxy(IMPLEMENTATION_SLOT)
+    if looked:
+        seen.codes[ME] = DELEGATING
+    if looked > 1:
+        seen.slots = {(ME, slot): word.rjust(32, b"\0") for slot, word in world.slots.items()}
+
+    found = classify_account(seen)
+
+    assert found is None if not looked else found and found.is_proxy is None
+
+
+def claim(*implementations: str, is_proxy: bool = True, kind: Any = None) -> ProxyClaim:
+    named = tuple(NamedAddress(each, None) for each in implementations)
+    return ProxyClaim(is_proxy, kind, named, "Proxy", "1")
+
+
+def test_a_registry_that_is_behind_is_contradicted_by_the_slot():
+    found = apply_registry_claims(proxy(IMPLEMENTATION_SLOT).found(), [("etherscan", claim(OTHER))])
+
+    assert found.implementations == (LOGIC,)
+    assert any(f"etherscan gives {OTHER} as implementation, the slot has {LOGIC}" in n for n in found.notes)
+
+
+def test_a_registry_that_agrees_adds_nothing():
+    found = proxy(IMPLEMENTATION_SLOT).found()
+
+    told = apply_registry_claims(found, [("etherscan", claim(LOGIC)), ("sourcify", claim(is_proxy=False))])
+
+    assert told == apply_registry_claims(found, [])
+
+
+def test_a_registry_can_know_a_proxy_that_the_chain_does_not_show():
+    found = apply_registry_claims(World({ME: DELEGATING}).found(), [("sourcify", claim(LOGIC, kind="other"))])
+
+    assert (found.is_proxy, found.kind, found.implementations) == (True, "other", (LOGIC,))
+    assert any("only sourcify reports" in note for note in found.notes)
+
+
+def test_a_registry_cannot_make_a_proxy_of_code_that_runs_no_other():
+    found = apply_registry_claims(World({ME: PLAIN}).found(), [("etherscan", claim(LOGIC))])
+
+    assert found.is_proxy is False
+    assert any("cannot run other code" in note for note in found.notes)
+
+
+def test_a_registry_can_say_that_code_which_could_be_a_proxy_is_none():
+    delegating = World({ME: DELEGATING}).found()
+
+    assert apply_registry_claims(delegating, [("sourcify", claim(is_proxy=False))]).is_proxy is False
+    assert apply_registry_claims(delegating, []).is_proxy is None
+
+
+@pytest.mark.parametrize("slot", [IMPLEMENTATION_SLOT, PROXIABLE_SLOT, ZEPPELIN_SLOT])
+def test_that_nobody_knows_who_can_change_a_proxy_is_said(slot: str):
+    found = apply_registry_claims(proxy(slot).found(), [])
+
+    assert found.upgradeable is None
+    assert any("and by whom, is not known" in note for note in found.notes)
+
+
+def test_without_the_chain_the_registry_that_knows_the_kind_is_believed_first():
+    claims: list[tuple[SourceRegistry, ProxyClaim]] = [
+        ("etherscan", claim(OTHER)),
+        ("sourcify", claim(LOGIC, kind="eip1967")),
+    ]
+
+    found = apply_registry_claims(None, claims)
+
+    assert (found.kind, found.implementations) == ("eip1967", (LOGIC,))
+
+
+def test_of_very_many_claimed_implementations_the_first_are_told():
+    many = [NamedAddress(f"0x{number:040x}", None) for number in range(1, 20_001)]
+    told = ProxyClaim.from_registry("eip2535", many, "proxyResolution", "DiamondProxy", is_proxy=True)
+
+    found = apply_registry_claims(None, [("sourcify", told)])
+
+    assert len(found.implementations) == MAX_IMPLEMENTATIONS
+    assert found.evidence[0].value
+    assert found.evidence[0].value.endswith("and 19940 more")
+    assert any("19940 more implementations" in note for note in found.notes)
+
+
+def test_without_the_chain_registries_are_believed():
+    found = apply_registry_claims(None, [("blockscout", claim(LOGIC, kind="eip1967"))])
+
+    assert (found.is_proxy, found.kind, found.upgradeable) == (True, "eip1967", None)
+    assert apply_registry_claims(None, [("etherscan", claim(LOGIC))]).kind is None
+    assert apply_registry_claims(None, [("etherscan", claim(is_proxy=False))]).is_proxy is False
+    assert apply_registry_claims(None, []).is_proxy is None

@@ -1,0 +1,267 @@
+"""Which protocol is meant by a slug, a name, a symbol, or nearly so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from centgate.crypto.protocol.directory import ProtocolDirectory
+from centgate.crypto.protocol.name_match import (
+    ProtocolMatch,
+    match_exact,
+    match_similar,
+    match_without_ending,
+    parse_slug,
+    suggest_slugs,
+)
+from centgate.providers.defillama_directory import parse_directory
+
+ROWS: tuple[dict[str, Any], ...] = (
+    {"slug": "aave-v2", "name": "Aave V2", "symbol": "AAVE", "parentProtocol": "parent#aave", "tvl": 10},
+    {"slug": "aave-v3", "name": "Aave V3", "symbol": "AAVE", "parentProtocol": "parent#aave", "tvl": 300},
+    {
+        "slug": "uniswap-v2",
+        "name": "Uniswap V2",
+        "symbol": "UNI",
+        "parentProtocol": "parent#uniswap",
+        "tvl": 5,
+    },
+    {
+        "slug": "uniswap-v3",
+        "name": "Uniswap V3",
+        "symbol": "UNI",
+        "parentProtocol": "parent#uniswap",
+        "tvl": 50,
+    },
+    {"slug": "curve-dex", "name": "Curve DEX", "symbol": "CRV", "gecko_id": "curve-dao-token", "tvl": 20},
+    {"slug": "curve.fi", "name": "Curve Old", "symbol": "-", "tvl": None},
+    {"slug": "makerdao", "name": "Sky Lending", "symbol": "MKR", "gecko_id": "maker", "tvl": 40},
+    {"slug": "swap-a", "name": "Swap", "symbol": "CRV", "tvl": 1},
+    {"slug": "swap-b", "name": "Swap", "symbol": None, "tvl": 2},
+    {
+        "slug": "eigenpie",
+        "name": "Eigenpie",
+        "symbol": "-",
+        "parentProtocol": "parent#magpie-ecosystem",
+        "tvl": 3,
+    },
+    {"slug": "lido", "name": "Lido", "symbol": "LDO", "gecko_id": "lido-dao", "tvl": 900},
+    {"slug": "crv", "name": "A protocol whose slug is a symbol", "tvl": 0},
+    {"slug": "compound-v3", "name": "Compound V3", "symbol": "COMP", "tvl": 7},
+    {"slug": "pancakeswap", "name": "PancakeSwap", "symbol": "CAKE", "tvl": 7},
+    {"slug": "lombard", "name": "\u041b\u043e\u043c\u0431\u0430\u0440\u0434", "tvl": 7},
+)
+DIRECTORY: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(ROWS).encode()))
+
+
+def slug(match: ProtocolMatch | None) -> str | None:
+    return match.protocol.slug if match else None
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("aave-v3", "aave-v3"),
+        ("AAVE-V3", "aave-v3"),
+        ("Aave V3", "aave-v3"),
+        ("aave v3", "aave-v3"),
+        ("aave_v3", "aave-v3"),
+        ("  Aave   V3 ", "aave-v3"),
+        ("AaveV3", "aave-v3"),
+        ("A\u200bave V3\n", "aave-v3"),
+        ("\uff21ave V3", "aave-v3"),
+        ("aave", "aave"),
+        ("Aave", "aave"),
+        ("AAVE", "aave"),
+        ("parent-less", None),
+        ("uniswap", "uniswap"),
+        ("Magpie Ecosystem", "magpie-ecosystem"),
+        ("magpieecosystem", "magpie-ecosystem"),
+        ("parent#aave", "aave"),
+        ("Parent#Uniswap", "uniswap"),
+        ("curve.fi", "curve.fi"),
+        ("Curve.Fi", "curve.fi"),
+        ("Sky Lending", "makerdao"),
+        ("sky-lending", "makerdao"),
+        ("crv", "crv"),
+        ("\u041b\u043e\u043c\u0431\u0430\u0440\u0434", "lombard"),
+    ],
+)
+def test_a_slug_a_name_or_a_parent_is_found_without_doubt(asked: str, meant: str | None) -> None:
+    match = match_exact(DIRECTORY, asked)
+
+    assert slug(match) == meant
+    assert match is None or match.warning is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant", "doubt"),
+    [
+        ("UNI", "uniswap-v3", "by the symbol UNI, the most valuable of 2 that have it"),
+        ("$uni", "uniswap-v3", "by the symbol UNI, the most valuable of 2 that have it"),
+        ("ldo", "lido", "matched Lido (lido) by the symbol LDO"),
+        ("Curve-DAO-token", "curve-dex", "by the CoinGecko id Curve-DAO-token"),
+        ("maker", "makerdao", "by the CoinGecko id maker"),
+        ("Swap", "swap-b", "by the name Swap, the most valuable of 2 that have it"),
+    ],
+)
+def test_a_match_that_may_be_another_protocol_says_so(asked: str, meant: str, doubt: str) -> None:
+    match = match_exact(DIRECTORY, asked)
+
+    assert match
+    assert match.protocol.slug == meant
+    assert match.warning
+    assert doubt in match.warning
+
+
+@pytest.mark.parametrize(
+    "asked", ["-", "$-", "--", "", " ", "..", "../", "\x00", "\N{OCTOPUS}", "null", "None"]
+)
+def test_what_names_nothing_matches_nothing(asked: str) -> None:
+    assert match_exact(DIRECTORY, asked) is None
+    assert match_similar(DIRECTORY, asked) is None
+
+
+def test_a_parent_has_the_value_of_its_children() -> None:
+    match = match_exact(DIRECTORY, "Aave")
+
+    assert match
+    assert (match.protocol.name, match.protocol.tvl_usd) == ("Aave", 310)
+
+
+def test_a_row_of_its_own_comes_before_the_sum_of_children() -> None:
+    rows = [*ROWS, {"slug": "aave", "name": "Aave", "tvl": 1}]
+    directory = asyncio.run(parse_directory(json.dumps(rows).encode()))
+
+    match = match_exact(directory, "aave")
+
+    assert match
+    assert match.protocol.tvl_usd == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("compond-v3", "compound-v3"),
+        ("Compund V3", "compound-v3"),
+        ("uniswapp", "uniswap"),
+        ("pancakeswapp", "pancakeswap"),
+        ("compound-v2", None),
+        ("aave-v4", None),
+        ("lidoo", None),
+        ("sushiswap", None),
+    ],
+)
+def test_a_similar_name_is_taken_only_when_it_is_nearly_the_same(asked: str, meant: str | None) -> None:
+    match = match_similar(DIRECTORY, asked)
+
+    assert slug(match) == meant
+    assert match is None or "by a similar name" in (match.warning or "")
+
+
+KIN: tuple[dict[str, Any], ...] = (
+    *(each for each in ROWS if each["slug"] not in ("curve-dex", "curve.fi", "lido", "makerdao")),
+    {"slug": "curve-dex", "name": "Curve DEX", "parentProtocol": "parent#curve-finance", "tvl": 20},
+    {"slug": "crvusd", "name": "crvUSD", "parentProtocol": "parent#curve-finance", "tvl": 90},
+    {"slug": "yearn.finance", "name": "Yearn", "tvl": 4},
+    {"slug": "lido", "name": "Lido", "symbol": "LDO", "tvl": 900},
+    {"slug": "ribbon-dao", "name": "Ribbon DAO", "tvl": 1},
+    {"slug": "ribbon.xyz", "name": "Ribbon dot xyz", "tvl": 2},
+    {"slug": "kelp-v2", "name": "Kelp V2", "tvl": 1},
+    {"slug": "x-dex", "name": "X dot DEX", "tvl": 1},
+    {"slug": "maker-labs", "name": "Something", "tvl": 1},
+)
+RELATIVES: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(KIN).encode()))
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("Curve", "curve-finance"),
+        ("curve.fi", "curve-finance"),
+        ("Curve Protocol", "curve-finance"),
+        ("Yearn Finance", "yearn.finance"),
+        ("yearn.fi", "yearn.finance"),
+        ("yearn protocol", "yearn.finance"),
+        ("lido finance", "lido"),
+        ("Lido DAO", "lido"),
+        ("lido.fi", "lido"),
+        ("https://www.lido.fi/", "lido"),
+        ("aave.com", "aave"),
+        ("app.aave.com", "aave"),
+        ("aave labs", "aave"),
+        ("Aave V3 protocol", "aave-v3"),
+        ("uniswap.org", "uniswap"),
+        ("uniswap v3 labs", "uniswap-v3"),
+        ("ribbon", "ribbon.xyz"),
+        ("maker", "maker-labs"),
+        ("uniswap-v4", None),
+        ("uniswap v4 labs", None),
+        ("kelp", None),
+        ("kelp dao", None),
+        ("x", None),
+        ("x.com", None),
+        ("finance", None),
+        (".com", None),
+        ("", None),
+    ],
+)
+def test_an_ending_more_or_less_is_the_same_name_and_said(asked: str, meant: str | None) -> None:
+    match = match_without_ending(RELATIVES, asked)
+
+    assert slug(match) == meant
+    assert match is None or "by its name apart from an ending" in (match.warning or "")
+
+
+def test_of_names_as_similar_the_most_valuable_is_taken() -> None:
+    rows = [{"slug": "stakehouse-a", "tvl": 1}, {"slug": "stakehouse-b", "tvl": 2}]
+    directory = asyncio.run(parse_directory(json.dumps(rows).encode()))
+
+    match = match_similar(directory, "stakehouse-c")
+
+    assert slug(match) == "stakehouse-b"
+
+
+def test_slugs_that_may_have_been_meant_are_a_few() -> None:
+    assert suggest_slugs(DIRECTORY, "aave v4") == ["aave-v3", "aave-v2", "aave"]
+    assert suggest_slugs(DIRECTORY, "sushiswap")[0] in ("pancakeswap", "uniswap")
+    assert suggest_slugs(DIRECTORY, "zzzzzzzz") == []
+    assert suggest_slugs(DIRECTORY, "") == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("Aave V3", "aave-v3"),
+        ("1inch.io", "1inch.io"),
+        ("../admin", None),
+        ("%2e%2e%2fadmin", None),
+        ("a/b", None),
+        ("a\\b", None),
+        ("a?b=c", None),
+        ("a#b", None),
+        ("..", None),
+        ("\x00", None),
+        ("\N{OCTOPUS}", None),
+        ("a\x00b", "ab"),
+        ("parent#aave", "aave"),
+        ("\ufdfa" * 100, None),
+    ],
+)
+def test_only_what_may_be_a_slug_is_asked_for(asked: str, expected: str | None) -> None:
+    assert parse_slug(asked) == expected
+
+
+@given(st.text(max_size=100))
+def test_anything_can_be_asked_for(asked: str) -> None:
+    match_exact(DIRECTORY, asked)
+    match_without_ending(DIRECTORY, asked)
+    match_similar(DIRECTORY, asked)
+
+    assert len(suggest_slugs(DIRECTORY, asked)) <= 3
+    assert not set(parse_slug(asked) or "") & set("/\\%?# ")

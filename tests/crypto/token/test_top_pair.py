@@ -1,0 +1,303 @@
+"""The choice among a token's pairs, and what is said of the one that is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from centgate.crypto.token.pairs import Pair, PairToken
+from centgate.crypto.token.top_pair import (
+    choose_top_pair,
+    describe_price_spread,
+    list_pair_warnings,
+    pair_depth,
+)
+
+TOKEN = "0x" + "a" * 40
+OTHER = "0x" + "b" * 40
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+MARKET = 3.5
+"""The token's price wherever it is not nonsense."""
+
+
+def pair(number: int = 1, **more: Any) -> Pair:
+    """A sound pair with the token as base; `number` tells it from others."""
+    sound = Pair(
+        address=f"0x{number:040x}",
+        dex="uniswap",
+        base=PairToken(TOKEN, "TKN"),
+        quote=PairToken(OTHER, "WETH"),
+        price_usd=MARKET,
+        quote_price_usd=2000.0,
+        liquidity_usd=100_000.0,
+        base_side_usd=None,
+        quote_side_usd=None,
+        volume24h_usd=5_000.0,
+        fdv_usd=1_000_000.0,
+        created_at=NOW - timedelta(days=100),
+        buys24h=10,
+        sells24h=10,
+        url=None,
+        source="dexscreener",
+    )
+    return replace(sound, **more)
+
+
+def turned(given: Pair) -> Pair:
+    """The same pool with the token as quote."""
+    return replace(
+        given,
+        base=given.quote,
+        quote=given.base,
+        price_usd=given.quote_price_usd,
+        quote_price_usd=given.price_usd,
+        base_side_usd=given.quote_side_usd,
+        quote_side_usd=given.base_side_usd,
+    )
+
+
+def test_the_deepest_pair_is_chosen() -> None:
+    pairs = [pair(1, liquidity_usd=5e4), pair(2, liquidity_usd=5e6), pair(3, liquidity_usd=5e5)]
+
+    choice = choose_top_pair(pairs, TOKEN)
+
+    assert choice.pair == pairs[1]
+    assert choice.considered == 3
+    assert (choice.price_outliers, choice.nearly_empty) == ((), ())
+
+
+def test_a_deep_pair_with_the_token_as_quote_goes_before_a_small_one_with_it_as_base() -> None:
+    deep, small = turned(pair(1, liquidity_usd=5e6)), pair(2, liquidity_usd=5e4)
+
+    assert choose_top_pair([small, deep], TOKEN).pair == deep
+
+
+def test_among_equally_deep_pairs_the_token_is_rather_base() -> None:
+    slightly_deeper, base = turned(pair(1, liquidity_usd=1e6)), pair(2, liquidity_usd=0.95e6)
+
+    assert choose_top_pair([slightly_deeper, base], TOKEN).pair == base
+    assert (
+        choose_top_pair([slightly_deeper, replace(base, liquidity_usd=0.89e6)], TOKEN).pair == slightly_deeper
+    )
+
+
+def test_of_pairs_equal_in_depth_the_busier_is_chosen() -> None:
+    quiet, busy = pair(1, volume24h_usd=None), pair(2, volume24h_usd=1.0)
+
+    assert choose_top_pair([quiet, busy], TOKEN).pair == busy
+
+
+def test_a_large_pool_at_a_nonsense_price_is_passed_over() -> None:
+    nonsense = pair(1, price_usd=11.53 * MARKET, liquidity_usd=2e6)
+    sound = [pair(2, liquidity_usd=1.5e6), pair(3, liquidity_usd=0.8e6)]
+
+    choice = choose_top_pair([nonsense, *sound], TOKEN)
+
+    assert choice.pair == sound[0]
+    assert choice.price_outliers == (nonsense,)
+
+
+def test_many_shallow_pools_do_not_outvote_a_deep_one() -> None:
+    deep = pair(1, liquidity_usd=2e6)
+    shallow = [pair(number, liquidity_usd=1.5e5, price_usd=40.0) for number in range(2, 40)]
+
+    choice = choose_top_pair([*shallow, deep], TOKEN)
+
+    assert choice.pair == deep
+    assert len(choice.price_outliers) == 38
+
+
+def test_a_pool_whose_other_side_is_empty_has_no_more_depth_than_that_side() -> None:
+    hollow = pair(1, liquidity_usd=1e8, base_side_usd=1e8, quote_side_usd=40.0)
+    sound = pair(2, liquidity_usd=2e4, base_side_usd=1e4, quote_side_usd=1e4)
+
+    choice = choose_top_pair([hollow, sound], TOKEN)
+
+    assert (pair_depth(hollow), pair_depth(sound)) == (80.0, 2e4)
+    assert choice.pair == sound
+    assert choice.nearly_empty == (hollow,)
+    assert choose_top_pair([hollow], TOKEN).pair == hollow
+
+
+@pytest.mark.parametrize("base_side", [None, 0.0, 2.7, 4e6, 1e7])
+@pytest.mark.parametrize("as_quote", [False, True])
+def test_a_side_next_to_empty_counts_whatever_the_other_is_said_to_be(
+    base_side: float | None, *, as_quote: bool
+) -> None:
+    odd = pair(1, price_usd=0.9 * MARKET, liquidity_usd=1e7, base_side_usd=base_side, quote_side_usd=2.7)
+    odd = turned(odd) if as_quote else odd
+    sound = pair(2, liquidity_usd=1e6, base_side_usd=5e5, quote_side_usd=5e5)
+
+    choice = choose_top_pair([odd, sound], TOKEN)
+
+    assert choice.pair == sound
+    assert choice.nearly_empty == (odd,)
+
+
+@pytest.mark.parametrize(("base_side", "quote_side"), [(98_000.0, 2_000.0), (None, 1_500.0), (None, None)])
+def test_a_pool_that_leans_to_one_side_has_its_depth(base_side: Any, quote_side: Any) -> None:
+    leaning = pair(liquidity_usd=1e5, base_side_usd=base_side, quote_side_usd=quote_side)
+
+    assert pair_depth(leaning) == 1e5
+
+
+def test_a_pair_without_a_price_goes_after_those_with_one() -> None:
+    unpriced, priced = pair(1, price_usd=None, liquidity_usd=1e6), pair(2, liquidity_usd=10.0)
+
+    assert choose_top_pair([unpriced, priced], TOKEN).pair == priced
+    assert choose_top_pair([unpriced], TOKEN).pair == unpriced
+
+
+def test_without_any_liquidity_figure_the_busiest_pair_is_chosen() -> None:
+    pairs = [pair(number, liquidity_usd=None, volume24h_usd=float(number)) for number in (1, 3, 2)]
+
+    choice = choose_top_pair(pairs, TOKEN)
+
+    assert choice.pair == pairs[1]
+    assert choice.deep_pairs == ()
+
+
+def test_a_sound_pair_raises_no_suspicion() -> None:
+    assert list(list_pair_warnings(pair(base_side_usd=5e4, quote_side_usd=5e4), NOW)) == []
+    assert list(list_pair_warnings(pair(created_at=None), NOW)) == []
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ({"liquidity_usd": None}, "no figure is given"),
+        ({"liquidity_usd": 0.0}, "holds only $0.00"),
+        ({"liquidity_usd": 999.99}, "holds only $999.99"),
+        ({"base_side_usd": 96_000.0, "quote_side_usd": 4_000.0}, "one-sided"),
+        ({"base_side_usd": 12.5, "quote_side_usd": None}, "one side holds only $12.50"),
+        ({"created_at": NOW - timedelta(hours=23)}, "less than 24 hours old"),
+        ({"created_at": NOW - timedelta(days=6)}, "less than 7 days old"),
+    ],
+)
+def test_each_suspicion_is_one_sentence(odd: dict[str, Any], said: str) -> None:
+    (sentence,) = list_pair_warnings(pair(**odd), NOW)
+
+    assert said in sentence
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {"liquidity_usd": 1_000.0},
+        {"base_side_usd": 94_000.0, "quote_side_usd": 6_000.0},
+        {"created_at": NOW - timedelta(days=7)},
+    ],
+)
+def test_what_is_just_inside_the_limits_is_not_suspected(plain: dict[str, Any]) -> None:
+    assert list(list_pair_warnings(pair(**plain), NOW)) == []
+
+
+def test_deep_pairs_that_differ_by_more_than_a_tenth_are_told() -> None:
+    chosen, dearer = pair(1, liquidity_usd=1e6), pair(2, price_usd=MARKET * 1.2, liquidity_usd=5e5)
+
+    sentence = describe_price_spread(choose_top_pair([chosen, dearer], TOKEN), TOKEN)
+
+    assert sentence is not None
+    assert "from $3.5 to $4.2" in sentence
+
+
+@pytest.mark.parametrize("other", [{"price_usd": MARKET * 1.09}, {"price_usd": 99.0, "liquidity_usd": 5e4}])
+def test_small_differences_and_shallow_pairs_are_not_told(other: dict[str, Any]) -> None:
+    pairs = [pair(1, liquidity_usd=1e6), pair(2, **{"liquidity_usd": 5e5, **other})]
+
+    assert describe_price_spread(choose_top_pair(pairs, TOKEN), TOKEN) is None
+
+
+FIGURES = st.none() | st.floats(0, 1e12)
+
+
+@st.composite
+def any_pair(draw: st.DrawFn) -> Pair:
+    """A pair with any figures, the token on either side."""
+    drawn = pair(
+        draw(st.integers(1, 50)),
+        price_usd=draw(st.none() | st.floats(1e-12, 1e9)),
+        quote_price_usd=draw(st.none() | st.floats(1e-12, 1e9)),
+        liquidity_usd=draw(FIGURES),
+        base_side_usd=draw(FIGURES),
+        quote_side_usd=draw(FIGURES),
+        volume24h_usd=draw(FIGURES),
+    )
+    return turned(drawn) if draw(st.booleans()) else drawn
+
+
+@st.composite
+def market(draw: st.DrawFn) -> tuple[list[Pair], list[Pair]]:
+    """Deep pairs about the market's price, and pairs at nonsense prices that are shallow or outnumbered."""
+    rough = st.floats(MARKET / 1.15, MARKET * 1.15)
+    depths = draw(st.lists(st.floats(1e5, 9e5), min_size=1, max_size=6))
+    sound = [pair(n, price_usd=draw(rough), liquidity_usd=deep) for n, deep in enumerate(depths, 1)]
+    nonsense_price = st.floats(1e-9, MARKET / 3) | st.floats(MARKET * 3, 1e9)
+    shallow = draw(st.lists(st.floats(0, 9_999), max_size=8))
+    larger = [draw(st.floats(1e6, 9e5 * 10))] if len(sound) >= 2 and draw(st.booleans()) else []
+    if larger and sum(deep >= larger[0] / 10 for deep in depths) < 2:
+        larger = []
+    nonsense = [
+        pair(n, price_usd=draw(nonsense_price), liquidity_usd=deep)
+        for n, deep in enumerate([*shallow, *larger], 100)
+    ]
+    sides = st.booleans()
+    return [turned(each) if draw(sides) else each for each in sound], [
+        turned(each) if draw(sides) else each for each in nonsense
+    ]
+
+
+def lists_of_pairs() -> st.SearchStrategy[list[Pair]]:
+    """A source lists a pair once."""
+    return st.lists(any_pair(), min_size=1, max_size=12, unique_by=lambda each: each.address)
+
+
+@given(market(), st.randoms())
+def test_a_nonsense_price_is_never_chosen_beside_deep_pairs(
+    drawn: tuple[list[Pair], list[Pair]], shuffler: Any
+) -> None:
+    sound, nonsense = drawn
+    pairs = [*sound, *nonsense]
+    shuffler.shuffle(pairs)
+
+    choice = choose_top_pair(pairs, TOKEN)
+
+    assert choice.pair in sound
+    assert set(choice.price_outliers) == set(nonsense)
+
+
+@given(lists_of_pairs(), st.randoms())
+def test_the_order_of_the_pairs_makes_no_difference(pairs: list[Pair], shuffler: Any) -> None:
+    shuffled = pairs.copy()
+    shuffler.shuffle(shuffled)
+
+    assert choose_top_pair(shuffled, TOKEN) == choose_top_pair(pairs, TOKEN)
+
+
+@given(lists_of_pairs())
+def test_what_is_chosen_is_one_of_the_pairs_and_can_be_described(pairs: list[Pair]) -> None:
+    choice = choose_top_pair(pairs, TOKEN)
+
+    assert choice.pair in pairs
+    assert choice.considered == len(pairs)
+    assert choice.pair not in choice.price_outliers
+    assert all(sentence.isprintable() for sentence in list_pair_warnings(choice.pair, NOW))
+    describe_price_spread(choice, TOKEN)
+
+
+@given(lists_of_pairs())
+def test_a_pair_that_is_chosen_has_a_price_if_any_has(pairs: list[Pair]) -> None:
+    choice = choose_top_pair(pairs, TOKEN)
+
+    assert (choice.pair.price_of(TOKEN) is None) == all(each.price_of(TOKEN) is None for each in pairs)
+
+
+@given(any_pair())
+def test_a_token_costs_the_same_as_base_and_as_quote(drawn: Pair) -> None:
+    assert drawn.price_of(TOKEN) == turned(drawn).price_of(TOKEN)
+    assert drawn.price_of("0x" + "c" * 40) is None

@@ -1,0 +1,40 @@
+"""Table of well-known tokens."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from centgate.chains import CHAINS
+from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS, NATIVE_COIN_ADDRESSES, find_known_token
+from centgate.dollars import TEST_NETWORKS, USDC
+
+
+def test_every_chain_has_its_own() -> None:
+    on_test = {int(network.removeprefix("eip155:")) for network in TEST_NETWORKS}
+
+    assert {*KNOWN_TOKENS} == {chain.id for chain in CHAINS} | on_test
+    assert all(len(KNOWN_TOKENS[chain.id]) >= 25 for chain in CHAINS)
+
+
+@pytest.mark.parametrize("chain", KNOWN_TOKENS)
+def test_each_is_at_a_proper_address(chain: int) -> None:
+    for address, token in KNOWN_TOKENS[chain].items():
+        assert re.fullmatch("0x[0-9a-f]{40}", address)
+        assert token.address == address
+        assert address not in NATIVE_COIN_ADDRESSES
+        assert 2 <= token.decimals <= 18
+        assert find_known_token(chain, address) is token
+
+
+@pytest.mark.parametrize("network", [name for name in USDC if int(name[7:]) in KNOWN_TOKENS])
+def test_the_money_that_payments_are_made_in_is_known(network: str) -> None:
+    token = find_known_token(int(network[7:]), USDC[network].address.lower())
+
+    assert token
+    assert (token.symbol, token.decimals) == ("USDC", 6)
+
+
+def test_an_unknown_chain_knows_none() -> None:
+    assert find_known_token(7, "0x" + "00" * 20) is None

@@ -1,0 +1,395 @@
+"""What makes tokens and transfers look like a trick, and what must not."""
+
+# ruff: noqa: RUF001 - letters that are taken for others are what this is about
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS, KnownToken
+from centgate.crypto.wallet.spam_rules import (
+    SPAM_RULES,
+    CounterpartyEvidence,
+    Lookalike,
+    assess_counterparty,
+    find_holding_suspicions,
+    find_lookalikes,
+    find_token_suspicions,
+    find_transfer_suspicions,
+)
+from centgate.crypto.wallet.wallets import Holding, Price, Token, Transfer
+from centgate.text import MAX_NAME_LENGTH, clean_line
+
+STRANGE = "0x" + "5c" * 20
+WALLET = "0x" + "aa" * 20
+FRIEND = "0xb0b1" + "00" * 16 + "c0c1"
+IMPOSTOR = "0xb0b1" + "77" * 16 + "c0c1"
+often = settings(max_examples=200, deadline=None, database=None)
+USDC = Token("0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48", "USDC", decimals=6)
+GEM = Token("0x" + "9e" * 20, "GEM", "Gem", 18)
+TOKENS = [(chain, token) for chain, tokens in KNOWN_TOKENS.items() for token in tokens.values()]
+
+
+def ids(token: Token, chain_id: int = 1) -> set[str]:
+    """The rules that a token breaks."""
+    return {each.id for each in find_token_suspicions(token, chain_id)}
+
+
+def called(name: str, symbol: str = "TKN") -> Token:
+    """A token nobody knows."""
+    return Token(STRANGE, symbol, name, 18)
+
+
+COPY = {IMPOSTOR: Lookalike(FRIEND, is_copy=True)}
+
+
+def movement(side: str, amount: int | None, *, token: Token | None = None, out: bool = False) -> Transfer:
+    """A transfer between the wallet and another address."""
+    pair = (WALLET, side) if out else (side, WALLET)
+    return Transfer("0x" + "1f" * 32, *pair, token, amount, 7, datetime(2026, 11, 2, tzinfo=UTC))
+
+
+def light(each: Transfer) -> CounterpartyEvidence:
+    """Weighed without prices."""
+    return assess_counterparty(each, WALLET, 1, None)
+
+
+def price(usd: float, confidence: float = 0.99) -> Price:
+    return Price(usd, confidence, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("Visit example.com to claim", "link_in_name"),
+        ("Visit example.com to claim", "reward_bait"),
+        ("https://a.b", "link_in_name"),
+        ("www.gift", "link_in_name"),
+        ("t.me/usdtgift", "link_in_name"),
+        ("get-eth.top", "link_in_name"),
+        ("example\uff0ecom", "link_in_name"),
+        ("example\u3002com", "link_in_name"),
+        ("exam\u200bple.com", "link_in_name"),
+        ("something.finance", "link_in_name"),
+        ("Curve.fi but another", "link_in_name"),
+        ("\uff57\uff57\uff57.example", "link_in_name"),
+        ("Free claim", "reward_bait"),
+        ("Claim your reward", "reward_bait"),
+        ("$5,000 Airdrop", "reward_bait"),
+        ("USDT Voucher", "reward_bait"),
+        ("Airdrop at our site", "reward_bait"),
+        ("usdc[.]com", "link_in_name"),
+        ("usdc (dot) com", "link_in_name"),
+        ("t . me/abc", "link_in_name"),
+        ("bit.ly/abc", "link_in_name"),
+        ("gift.day", "link_in_name"),
+        ("подарок.рф", "link_in_name"),
+        ("1000 USDC Reward", "reward_bait"),
+        ("1,000USDT bonus", "reward_bait"),
+        ("Visit example.com", "reward_bait"),
+        ("\u2705 Verified", "unusual_characters"),
+        ("\uff04 1000", "unusual_characters"),
+        ("$ 1000", "unusual_characters"),
+        ("Uniswар", "unusual_characters"),
+        ("US\u200bDollar", "unusual_characters"),
+        ("\u202emoc.elpmaxe", "unusual_characters"),
+    ],
+)
+def test_a_name_that_is_bait_is_suspicious(name: str, rule: str) -> None:
+    assert rule in ids(called(name))
+    assert rule in ids(Token(STRANGE, name, None, 18))
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    ["USDT", "usdt", "$USDT", "USDТ", "U\u200bSDT", "ＵＳＤＴ", "USD₮", "ЕТН", "ΕΤΗ", "WЕTH", "ETH", "USDC."],
+)
+def test_a_symbol_of_a_major_token_at_another_address_is_suspicious(symbol: str) -> None:
+    assert "imitates_known_symbol" in ids(called("Tether", symbol))
+
+
+@pytest.mark.parametrize(
+    ("name", "symbol"),
+    [
+        ("Wrapped Something", "wSTH"),
+        ("Aave Ethereum USDC", "aEthUSDC"),
+        ("USDC yVault", "yvUSDC-2"),
+        ("Uniswap V2", "UNI-V2"),
+        ("Liquity v2.1", "BOLD"),
+        ("Bridged USD Coin", "USDC.e"),
+        ("U.S. Dollar", "USDX"),
+        ("Staked Reward Token", "stkRWD"),
+        ("Lido DAO", "LDO2"),
+        ("\u2764\ufe0f Love", "LOVE"),
+        ("\U0001f469\u200d\U0001f680 Space", "SPACE"),
+        ("μPad", "μPAD"),
+        ("Кошка", "КОТ"),
+        ("Gemini dollar", "GUSD"),
+        ("Mr. Me", "MR"),
+        ("1.5x Long", "L15"),
+        ("Magic", "MAGIC"),
+    ],
+)
+def test_an_honest_name_is_not_suspicious(name: str, symbol: str) -> None:
+    assert not ids(called(name, symbol))
+
+
+@pytest.mark.parametrize(
+    ("chain", "symbol"),
+    [
+        *((56, "BNB"), (137, "POL"), (8453, "ETH"), (10, "USDT"), (42161, "USDT"), (137, "ETH")),
+        *((56, "WETH"), (56, "WBTC"), (1, "BTC"), (10, "EURC"), (31337, "ETH"), (7, "USDT")),
+        *((chain, "BNB") for chain in (1, 8453, 137, 42161, 10)),
+    ],
+)
+def test_a_major_is_imitated_on_every_chain(chain: int, symbol: str) -> None:
+    assert ids(called("Anything", symbol), chain) == {"imitates_known_symbol"}
+
+
+@pytest.mark.parametrize("name", ["ether.fi governance token", "Curve.fi LP", "Fetch.ai", "pump.fun"])
+def test_a_link_alone_says_nothing_against_what_trades(name: str) -> None:
+    assert {each.id for each in find_token_suspicions(called(name), 1)} == {"link_in_name"}
+    assert not find_token_suspicions(called(name), 1, has_confident_price=True)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        called("Visit ether.fi"),
+        called("Claim at ether.fi"),
+        called("ether.fi\u200b"),
+        called("ether.fi", "USDT"),
+        Token(STRANGE, "X", "ether.fi", accusation="reputation: scam"),
+    ],
+)
+def test_more_than_a_link_is_held_against_what_trades_too(token: Token) -> None:
+    found = find_token_suspicions(token, 1, has_confident_price=True)
+
+    assert "link_in_name" in {each.id for each in found}
+    assert len(found) > 1
+
+
+def test_what_a_source_holds_against_a_token_is_repeated() -> None:
+    (found,) = find_token_suspicions(Token(STRANGE, "OK", "Okay", 18, accusation="reputation scam"), 1)
+
+    assert (found.id, found.value) == ("flagged_by_source", "reputation scam")
+
+
+@pytest.mark.parametrize(
+    ("chain", "address", "name"),
+    [
+        (1, "0x6c3f90f043a72fa612cbac8115ee7e52bde6e490", "Curve.fi DAI/USDC/USDT"),
+        (1, "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48", "USD Coin"),
+        (1, "0xae7ab96520de3a18e5e111b5eaab095312d7fe84", "Liquid staked Ether 2.0"),
+        (1, "0xa354f35829ae975e850e23e9615b11da1b3dc4de", "USDC yVault"),
+        (1, "0xfe0c30065b384f05761f15d0cc899d4f9f9cc0eb", "ether.fi governance token"),
+        (1, "0x35fa164735182de50811e8e2e824cfb9b6118ac2", "ether.fi ETH"),
+        (137, "0xb0897686c545045afc77cf20ec7a532e3120e0f1", "LINK"),
+        (56, "0x4db5a66e937a9f4473fa95b1caf1d1e1d62e29ea", "WETH"),
+        (137, "0x0000000000000000000000000000000000001010", "POL"),
+        (10, "0xdeaddeaddeaddeaddeaddeaddeaddeaddead0000", "ETH"),
+        (42161, "0xfd086bc7cd5c481dcc9c85ebe478a1c0b69fcbb9", "USD₮0"),
+    ],
+)
+def test_a_token_known_by_its_address_is_called_what_it_likes(chain: int, address: str, name: str) -> None:
+    assert not ids(Token(address, name, name, 18), chain)
+
+
+@often
+@given(st.sampled_from(TOKENS), st.text(), st.text(), st.none() | st.text())
+def test_a_known_token_is_never_suspicious(
+    known: tuple[int, KnownToken], symbol: str, name: str, accused: str | None
+) -> None:
+    chain, token = known
+
+    assert not find_token_suspicions(Token(token.address, symbol, name, 18, accusation=accused), chain)
+
+
+@pytest.mark.parametrize(("chain", "token"), TOKENS)
+def test_the_rules_would_spare_nearly_all_known_tokens_by_their_names_alone(
+    chain: int, token: KnownToken
+) -> None:
+    elsewhere = Token(STRANGE, token.symbol + "x", token.name, token.decimals)
+
+    links = (".fi ", ".finance", "ther.fi", ".com ")
+    assert not ids(elsewhere, chain) or any(link in token.name.lower() for link in links)
+
+
+@often
+@given(st.text(), st.text())
+def test_every_reason_is_a_rule_s_with_a_clean_value(symbol: str, name: str) -> None:
+    explanations = {rule.id: rule.explanation for rule in SPAM_RULES}
+
+    for found in find_token_suspicions(Token(STRANGE, symbol, name), 1):
+        assert found.explanation == explanations[found.id]
+        assert found.value == clean_line(found.value)
+
+
+@often
+@given(st.text(st.characters(), max_size=200), st.integers(1, 100))
+def test_cleaning_leaves_nothing_invisible_and_no_more_than_asked(text: str, length: int) -> None:
+    shown = clean_line(text, length)
+
+    assert shown is None or len(shown) <= length
+    for character in shown or "":
+        category = unicodedata.category(character)
+        assert category[0] != "C", "control, bidi and zero-width characters"
+        assert category[0] != "Z" or character == " "
+
+
+@often
+@given(st.text())
+def test_cleaning_a_name_cuts_it_to_its_length(text: str) -> None:
+    assert len(clean_line(text * 40) or "") <= MAX_NAME_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("supply", "amount", "made_up"),
+    [(1000, 1001, True), (0, 1, True), (1000, 1000, False), (1000, 1, False), (None, 2**256 - 1, False)],
+)
+def test_nobody_holds_more_than_there_is(supply: int | None, amount: int, made_up: bool) -> None:  # noqa: FBT001
+    holding = Holding(Token(STRANGE, "OK", "Okay", 18, supply=supply), amount)
+
+    found = [each.id for each in find_holding_suspicions(holding, 1)]
+
+    assert found == (["more_than_exists"] if made_up else [])
+
+
+def test_a_known_token_may_count_as_it_likes() -> None:
+    assert not find_holding_suspicions(Holding(Token(USDC.address, "USDC", supply=1), 2), 1)
+
+
+def test_an_address_that_looks_like_a_counterparty_and_sends_nothing_is_a_plant() -> None:
+    history = [movement(FRIEND, 10**18, out=True), movement(IMPOSTOR, 0)]
+
+    imitated = find_lookalikes(history, WALLET, light)
+
+    assert imitated == COPY
+    notes = find_transfer_suspicions(history[1], WALLET, 1, imitated)
+    assert [each.id for each in notes] == ["lookalike_counterparty", "zero_value"]
+    assert notes[0].value == FRIEND
+    assert not find_transfer_suspicions(history[0], WALLET, 1, imitated)
+
+
+def test_dust_from_a_look_alike_is_a_plant() -> None:
+    history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 10**11)]
+
+    assert find_lookalikes(history, WALLET, light) == COPY
+
+
+def test_a_counterfeit_token_from_a_look_alike_is_a_plant_whatever_its_amount() -> None:
+    fake = Token(STRANGE, "USDT", "Tether USD", 6)
+    history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 5000 * 10**6, token=fake)]
+
+    assert find_lookalikes(history, WALLET, light) == COPY
+
+
+@pytest.mark.parametrize(
+    "bait",
+    [
+        movement(IMPOSTOR, 1000 * 10**18, token=GEM, out=True),
+        movement(IMPOSTOR, 1000 * 10**18, token=GEM),
+        movement(IMPOSTOR, 1000, token=Token(STRANGE), out=True),
+        movement(IMPOSTOR, None, token=GEM),
+        movement(IMPOSTOR, 10_000, token=USDC),
+        movement(IMPOSTOR, 0, token=USDC, out=True),
+    ],
+)
+@pytest.mark.parametrize("amount", [500 * 10**6, 500_000])
+def test_a_look_alike_of_one_that_the_wallet_paid_is_a_copy_whatever_it_moves(
+    bait: Transfer, amount: int
+) -> None:
+    history = [movement(FRIEND, amount, token=USDC, out=True), bait]
+
+    assert find_lookalikes(history, WALLET, light) == COPY
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (movement(FRIEND, 10**18), movement(IMPOSTOR, 10**18)),
+        (movement(FRIEND, 500_000, token=USDC, out=True), movement(IMPOSTOR, 10**9, token=USDC, out=True)),
+        (movement(FRIEND, 0), movement(IMPOSTOR, 0)),
+        (movement(FRIEND, 10**18, token=GEM), movement(IMPOSTOR, 10_000, token=USDC)),
+    ],
+)
+def test_two_that_look_alike_and_cannot_be_told_apart_are_both_pointed_out(
+    one: Transfer, other: Transfer
+) -> None:
+    alike = find_lookalikes([one, other], WALLET, light)
+
+    assert alike == {
+        FRIEND: Lookalike(IMPOSTOR, is_copy=False),
+        IMPOSTOR: Lookalike(FRIEND, is_copy=False),
+    }
+    note = find_transfer_suspicions(one, WALLET, 1, alike)[0]
+    assert (note.id, note.value) == ("lookalike_counterparty", IMPOSTOR)
+    assert "compare every character" in note.explanation
+
+
+def test_of_three_that_look_alike_each_is_pointed_out() -> None:
+    third = "0xb0b1" + "88" * 16 + "c0c1"
+    history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 10**18), movement(third, 0)]
+
+    alike = find_lookalikes(history, WALLET, light)
+
+    assert {side: each.is_copy for side, each in alike.items()} == {
+        FRIEND: False,
+        IMPOSTOR: False,
+        third: True,
+    }
+
+
+def test_an_address_made_to_look_like_the_wallet_itself_is_a_plant() -> None:
+    twin = WALLET[:6] + "11" * 16 + WALLET[-4:]
+
+    assert find_lookalikes([movement(twin, 0)], WALLET, light) == {twin: Lookalike(WALLET, is_copy=True)}
+    assert find_lookalikes([movement(twin, 1, out=True)], WALLET, light) == {
+        twin: Lookalike(WALLET, is_copy=False)
+    }
+
+
+def test_addresses_of_zeros_do_not_imitate_each_other() -> None:
+    zero, dead = "0x" + "00" * 20, "0x0000" + "12" * 16 + "0000"
+
+    assert not find_lookalikes([movement(zero, 10**18), movement(dead, 0)], WALLET, light)
+
+
+def test_only_the_same_first_and_last_four_digits_look_alike() -> None:
+    near = FRIEND[:-1] + "2"
+
+    assert not find_lookalikes([movement(FRIEND, 10**18), movement(near, 0)], WALLET, light)
+
+
+@pytest.mark.parametrize(
+    ("moved", "price_of_it", "proved"),
+    [
+        (movement(FRIEND, 0, token=USDC), None, CounterpartyEvidence.NONE),
+        (movement(FRIEND, 0, token=USDC, out=True), None, CounterpartyEvidence.NONE),
+        (movement(FRIEND, 0), None, CounterpartyEvidence.NONE),
+        (movement(FRIEND, 0, out=True), None, CounterpartyEvidence.STRONG),
+        (movement(FRIEND, None, token=USDC), None, CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 100, token=USDC), None, CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 500_000, token=USDC), price(1), CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 500_000, token=USDC), None, CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 5 * 10**6, token=USDC), None, CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 10**18), None, CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 5 * 10**6, token=USDC), price(1), CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 1, token=USDC, out=True), price(1), CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 10**14), price(60_000.0), CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 10**14), None, CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 10**18, token=GEM, out=True), None, CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 10**18, token=GEM, out=True), price(9, 0.5), CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 10**18, token=GEM, out=True), price(9), CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 10**18, token=called("T", "USDT"), out=True), price(9), CounterpartyEvidence.WEAK),
+    ],
+)
+def test_what_a_transfer_proves_of_its_other_side(
+    moved: Transfer, price_of_it: Price | None, proved: CounterpartyEvidence
+) -> None:
+    assert assess_counterparty(moved, WALLET, 1, price_of_it) == proved

@@ -1,0 +1,197 @@
+"""What tokens are worth, and which come first."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from centgate.crypto.wallet.valuation import (
+    PriceQuote,
+    choose_quote,
+    rank_holdings,
+    value_coin,
+    value_holding,
+)
+from centgate.crypto.wallet.wallets import (
+    Holding,
+    NativeCoin,
+    Price,
+    Token,
+    Transfer,
+    parse_block_number,
+    parse_transaction_hash,
+    sort_newest_first,
+    to_finite_float,
+    to_whole_units,
+)
+from centgate.readings import MAX_BASE_UNITS, MAX_USD, as_base_units, as_price, parse_iso_time
+from centgate.readings import as_decimals as token_decimals
+
+often = settings(max_examples=200, deadline=None, database=None)
+anything = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers())
+
+
+def priced(usd: float, confidence: float | None = 0.99, decimals: int | None = None) -> Price:
+    return Price(usd, confidence, "X", decimals, None)
+
+
+def holding(symbol: str | None, amount: int = 10**18, decimals: int | None = 18) -> Holding:
+    return Holding(
+        Token("0x" + (symbol or "0").encode().hex().rjust(40, "0"), symbol, None, decimals), amount
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "llama", "expected"),
+    [
+        (None, None, None),
+        (2.0, None, PriceQuote(2.0, None, "blockscout")),
+        (2.0, priced(3), PriceQuote(3, 0.99, "defillama")),
+        (2.0, priced(3, None), PriceQuote(3, None, "defillama")),
+        (2.0, priced(3, 0.9), PriceQuote(3, 0.9, "defillama")),
+        (2.0, priced(3, 0.89), PriceQuote(2.0, None, "blockscout")),
+        (None, priced(3, 0.89), PriceQuote(3, 0.89, "defillama")),
+    ],
+)
+def test_a_doubtful_price_gives_way_to_the_explorer_s(
+    own: float | None, llama: Price | None, expected: PriceQuote | None
+) -> None:
+    assert choose_quote(own, llama) == expected
+
+
+def test_decimals_that_the_token_does_not_say_are_the_price_s() -> None:
+    found = value_holding(holding("X", 5 * 10**6, None), priced(2, decimals=6))
+
+    assert (found.decimals, found.usd) == (6, 10)
+
+
+def test_decimals_of_the_token_win() -> None:
+    assert value_holding(holding("X", 10**18, 18), priced(2, decimals=6)).usd == 2
+
+
+def test_without_decimals_there_is_no_worth() -> None:
+    found = value_holding(holding("X", 10**18, None), priced(2))
+
+    assert (found.quote, found.usd) == (None, None)
+
+
+def test_confident_first_then_doubtful_then_unpriced_by_symbol() -> None:
+    rows = [
+        value_holding(holding("b"), None),
+        value_holding(holding("dear"), priced(10**9, 0.5)),
+        value_holding(holding(None), None),
+        value_holding(holding("A"), None),
+        value_holding(holding("cheap"), priced(0.01)),
+        value_holding(holding("rich"), priced(50)),
+    ]
+
+    order = [each.holding.token.symbol for each in rank_holdings(rows)]
+
+    assert order == ["rich", "cheap", "dear", "A", "b", None]
+    assert [each.holding.token.symbol for each in rank_holdings(reversed(rows))] == order
+
+
+def test_the_coin_has_eighteen_decimals() -> None:
+    assert value_coin(NativeCoin(125 * 10**16), priced(3000)) == (PriceQuote(3000, 0.99, "defillama"), 3750)
+    assert value_coin(NativeCoin(10**18, 7.5), None) == (PriceQuote(7.5, None, "blockscout"), 7.5)
+    assert value_coin(NativeCoin(10**18), None) is None
+    assert value_coin(NativeCoin(None), priced(3000)) is None
+
+
+def test_amounts_are_scaled_exactly() -> None:
+    assert str(to_whole_units(MAX_BASE_UNITS, 18)).replace(".", "") == str(MAX_BASE_UNITS)
+    assert str(to_whole_units(1, 255)) == "1E-255"
+    assert to_whole_units(5, 0) == 5
+    assert to_whole_units(None, 18) is to_whole_units(5, None) is None
+
+
+@often
+@given(
+    st.integers(0, MAX_BASE_UNITS),
+    st.none() | st.integers(0, 255),
+    st.floats(min_value=1e-300, allow_infinity=False),
+)
+def test_no_worth_is_beyond_all_that_is_owned(amount: int, decimals: int | None, usd: float) -> None:
+    found = value_holding(holding("X", amount, decimals), priced(usd))
+
+    assert found.usd is None or found.usd <= MAX_USD
+    units = to_finite_float(to_whole_units(amount, decimals))
+    assert units is None or math.isfinite(units)
+
+
+@often
+@given(anything)
+def test_what_sources_write_is_read_or_unknown(value: object) -> None:
+    amount, decimals, usd, at = (
+        as_base_units(value),
+        token_decimals(value),
+        as_price(value),
+        parse_iso_time(value),
+    )
+
+    assert amount is None or 0 <= amount <= MAX_BASE_UNITS
+    assert decimals is None or 0 <= decimals <= 255
+    assert usd is None or 0 < usd < math.inf
+    assert at is None or at.tzinfo
+
+
+@pytest.mark.parametrize(
+    ("value", "amount"),
+    [
+        ("0x", None),
+        ("", None),
+        ("0x0", 0),
+        ("12", 12),
+        ("0x" + "f" * 64, MAX_BASE_UNITS),
+        ("0x1" + "0" * 64, None),
+        ("1e18", None),
+        ("-1", None),
+        (True, None),
+        (1.0, None),
+    ],
+)
+def test_amounts_in_every_spelling(value: object, amount: int | None) -> None:
+    assert as_base_units(value) == amount
+
+
+@pytest.mark.parametrize(
+    "value", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-11-02T10:15:47", "yesterday", 7]
+)
+def test_a_time_that_no_calendar_has_is_unknown(value: object) -> None:
+    assert parse_iso_time(value) is None
+
+
+def moved(name: str, block: int | None, second: int | None, place: int = 0) -> Transfer:
+    at = None if second is None else datetime(2026, 11, 2, 10, 0, second, tzinfo=UTC)
+    return Transfer(name, "0x", "0x", None, 1, block, at, place)
+
+
+def test_the_latest_movement_comes_first_and_blocks_stand_in_for_times() -> None:
+    rows = [
+        moved("oldest of all", 1, None),
+        moved("first", 5, 10),
+        moved("second", 6, None),
+        moved("third", 6, None, place=3),
+        moved("by time", None, 15),
+        moved("fourth", 7, 20),
+        moved("newest", 9, None),
+        moved("unknown", None, None),
+    ]
+    newest = ["newest", "fourth", "by time", "third", "second", "first", "oldest of all", "unknown"]
+
+    assert [each.transaction for each in sort_newest_first(rows)] == newest
+    assert [each.transaction for each in sort_newest_first(rows[::-1])] == newest
+
+
+@often
+@given(anything)
+def test_a_transaction_and_a_block_are_read_or_unknown(value: object) -> None:
+    number = parse_block_number(value)
+
+    assert number is None or 0 <= number < 2**53
+    assert parse_transaction_hash(value) is None
+    assert parse_transaction_hash("0x" + "AB" * 32) == "0x" + "ab" * 32

@@ -1,0 +1,72 @@
+"""One test chain for all tests of a worker, and one API that is paid on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from lookups.chain_world import OFFCHAIN_SOURCES, World, open_world
+from standins import FakeUpstreams, configure_providers, fake_upstreams, send_paid
+
+from centgate.dev import devchain_settings
+from centgate.server import run_in_thread
+from centgate.settings import Settings
+
+
+@dataclass(frozen=True)
+class Shop:
+    """API that is paid on the test chain, and the stand-ins of sources that are not on it."""
+
+    client: httpx.Client
+    elsewhere: FakeUpstreams
+
+    def answer(self, path: str, body: Any) -> dict[str, Any]:
+        """Buy a response and return its envelope."""
+        response = send_paid(self.client, path, body)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+
+@pytest.fixture(scope="session")
+def world() -> Generator[World]:
+    """Contracts and wallets on a separate chain, with the expected facts."""
+    with open_world() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def shop(world: World, tmp_path_factory: pytest.TempPathFactory) -> Generator[Shop]:
+    """One API for all tests of a worker."""
+    folder = tmp_path_factory.mktemp("shop")
+    with pytest.MonkeyPatch.context() as patch, fake_upstreams() as elsewhere:
+        for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
+            patch.delenv(name)
+        patch.chdir(folder)
+        settings = configure_providers(
+            devchain_settings(world.chain, Settings(port=0), folder),
+            elsewhere.provider_settings(*OFFCHAIN_SOURCES),
+        )
+        with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+            yield Shop(client, elsewhere)
+
+
+@pytest.fixture
+def world_settings(world: World, tmp_path: Path) -> Settings:
+    """Settings of a deployment that is paid on the test chain, with its own journal."""
+    return devchain_settings(world.chain, Settings(port=0), tmp_path)
+
+
+@pytest.fixture
+def answered(world: World, shop: Shop) -> Generator[Callable[..., dict[str, Any]]]:
+    """Function that buys a response, `answered("wallet-brief", walletAddress=…)`; returns the envelope."""
+
+    def answered(service: str, **asked: Any) -> dict[str, Any]:
+        return shop.answer(f"/services/{service}", {"chainId": world.chain.chain_id, **asked})
+
+    yield answered
+    assert shop.elsewhere.requests == []

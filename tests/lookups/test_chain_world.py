@@ -1,0 +1,113 @@
+"""The test chain itself: the expected facts, read without our own provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lookups import proxycode as code
+from lookups.chain_world import DAY, DAYS_AGO, ETHER, MULTICALL, World, encode_call
+
+from centgate.devchain.node import DevNodeError, call_rpc
+
+
+def read(world: World, to: str, data: bytes) -> str:
+    """Return the raw result of a call."""
+    return call_rpc(world.chain.rpc_url, "eth_call", {"to": to, "data": "0x" + data.hex()}, "latest")
+
+
+CODE_ONLY = ("diamond",)
+"""Its loupe is all there is of it."""
+
+
+def test_every_proxy_runs_the_code_that_is_said_to_be_behind_it(world: World):
+    running = [proxy for name, proxy in world.proxies.items() if name not in CODE_ONLY]
+
+    found = {proxy.address: read(world, proxy.address, encode_call("answer()"))[:66] for proxy in running}
+    here = {
+        proxy.address: read(world, proxy.address, encode_call("whereabouts()"))[26:66] for proxy in running
+    }
+
+    assert set(found.values()) == {f"0x{42:064x}"}
+    assert here == {proxy.address: proxy.address[2:] for proxy in running}
+    assert len(running) == 15
+
+
+@pytest.mark.parametrize("name", ["empty target", "nothing"])
+def test_what_is_no_proxy_runs_nothing(world: World, name: str):
+    assert read(world, world.contracts[name], encode_call("answer()")) == "0x"
+
+
+def test_what_answers_everything_answers_this(world: World):
+    assert read(world, world.contracts["ones"], encode_call("answer()")) == "0x" + "ff" * 64
+    assert len(read(world, world.contracts["zeros"], encode_call("facetAddresses()"))) == 2 + 2 * (
+        64 + 3000 * 32
+    )
+
+
+def test_the_factory_carries_the_pattern_of_what_it_makes(world: World):
+    made = call_rpc(world.chain.rpc_url, "eth_getCode", world.proxies["factory's"].address, "latest")
+    factory = call_rpc(world.chain.rpc_url, "eth_getCode", world.contracts["factory"], "latest")
+
+    assert made == "0x" + code.minimal_proxy(world.contracts["box"]).hex()
+    assert "363d3d373d3d3d363d73" in factory
+
+
+def test_the_delegated_wallet_has_the_code_that_its_authorization_gave_it(world: World):
+    found = call_rpc(world.chain.rpc_url, "eth_getCode", world.people["delegator"].address, "latest")
+
+    assert found == "0x" + code.delegation(world.contracts["box"]).hex()
+
+
+def test_the_safe_names_its_master_copy(world: World):
+    found = read(world, world.proxies["safe"].address, encode_call("masterCopy()"))
+
+    assert found[26:] == world.contracts["box"][2:]
+
+
+def test_what_burns_all_gas_is_no_revert(world: World):
+    with pytest.raises(DevNodeError, match="nvalid opcode"):
+        read(world, world.contracts["burner"], b"")
+
+
+def test_the_world_is_as_old_as_it_says_and_has_come_to_today(world: World):
+    stale = world.times[world.approvals["stale"].block]
+    fresh = world.times[world.approvals["limited"].block]
+
+    assert DAYS_AGO * DAY - 60 < fresh - stale < DAYS_AGO * DAY + 60
+
+
+def test_allowances_are_as_they_are_said_to_be(world: World):
+    approver = world.people["approver"].address
+
+    for name, approved in world.approvals.items():
+        if approved.allowance is None:
+            continue
+        found = read(
+            world, approved.token, encode_call("allowance(address,address)", approver, approved.spender)
+        )
+        assert int(found, 16) == approved.allowance, name
+
+
+def test_the_holder_has_what_the_transfers_left(world: World):
+    holder = world.people["holder"].address
+    held: dict[str, Any] = {}
+    for moved in world.transfers:
+        sign = 1 if moved.receiver == holder else -1
+        held[moved.token or "coin"] = held.get(moved.token or "coin", 0) + sign * moved.amount
+
+    tokens = {name: held[token] for name, token in world.tokens.items() if token in held}
+
+    assert tokens["plain"] == 960 * ETHER
+    assert tokens["tax"] == 95 * ETHER
+    for name, amount in tokens.items():
+        if name != "lying":
+            assert (
+                int(read(world, world.tokens[name], encode_call("balanceOf(address)", holder)), 16) == amount
+            )
+    coin = int(call_rpc(world.chain.rpc_url, "eth_getBalance", holder, "latest"), 16)
+    assert 0 < 100 * ETHER + held["coin"] - coin < ETHER // 100
+
+
+def test_multicall_stands_where_it_stands_on_every_chain(world: World):
+    assert call_rpc(world.chain.rpc_url, "eth_getCode", MULTICALL, "latest") != "0x"

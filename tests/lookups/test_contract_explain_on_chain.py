@@ -1,0 +1,128 @@
+"""contract-explain on a real chain: every kind of proxy, and contracts that only resemble one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from lookups.chain_world import World
+
+Answered = Callable[..., dict[str, Any]]
+
+PROXIES = (
+    "eip1167",
+    "eip1167 push0",
+    "eip1167 vyper",
+    "eip1167 arguments",
+    "clone arguments",
+    "eip1967",
+    "eip1967 wallet admin",
+    "eip1967 no admin",
+    "uups",
+    "eip1822",
+    "zeppelinos",
+    "safe",
+    "factory's",
+    "beacon",
+    "diamond",
+    "delegated wallet",
+)
+NO_PROXIES = (
+    "box",
+    "factory",
+    "spender",
+    "empty target",
+    "dirty slot",
+    "own target",
+    "beacon nowhere",
+    "beacon mute",
+    "ones",
+    "zeros",
+    "burner",
+)
+
+
+def explained(answered: Answered, address: str) -> dict[str, Any]:
+    """Return the data about an address."""
+    return answered("contract-explain", contractAddress=address)["data"]
+
+
+@pytest.fixture(params=PROXIES)
+def kind(request: pytest.FixtureRequest) -> str:
+    """Return each proxy of the test chain."""
+    return request.param
+
+
+def test_all_proxies_of_the_world_are_tried(world: World):
+    assert set(PROXIES) == world.proxies.keys()
+
+
+def test_a_proxy_is_told_with_its_kind_and_the_code_behind_it(world: World, answered: Answered, kind: str):
+    expected = world.proxies[kind]
+
+    proxy = explained(answered, expected.address)["proxy"]
+
+    assert proxy["isProxy"] is True
+    assert proxy["kind"] == expected.kind
+    assert {each["address"] for each in proxy["implementations"]} == set(expected.implementations)
+    assert proxy["beaconAddress"] == expected.beacon
+    assert proxy["accountKind"] == ("delegated_wallet" if expected.kind == "eip7702" else "contract")
+    assert [each for each in proxy["evidence"] if each["source"] == "rpc" and each["value"]]
+
+
+def test_who_can_change_the_code_is_told_where_the_chain_tells(world: World, answered: Answered, kind: str):
+    expected = world.proxies[kind]
+
+    upgrade = explained(answered, expected.address)["proxy"]["upgrade"]
+
+    if expected.upgradeable is None:
+        assert upgrade["possible"] is not False
+    else:
+        assert upgrade["possible"] is expected.upgradeable
+    if expected.admin:
+        assert (upgrade["byAddress"], upgrade["byKind"]) == (expected.admin, expected.admin_kind)
+
+
+@pytest.mark.parametrize("name", NO_PROXIES)
+def test_what_only_looks_like_a_proxy_is_none(world: World, answered: Answered, name: str):
+    proxy = explained(answered, world.contracts[name])["proxy"]
+
+    assert proxy["isProxy"] is not True
+    assert proxy["implementations"] == []
+    assert proxy["kind"] is None
+    assert proxy["accountKind"] == "contract"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("own target", "is its own address"),
+        ("beacon mute", "leads to no code to run"),
+        ("beacon nowhere", "is not a contract's address"),
+        ("empty target", "is not a contract's address"),
+        ("dirty slot", "is not a contract's address"),
+    ],
+)
+def test_a_slot_that_leads_nowhere_is_told(world: World, answered: Answered, name: str, why: str):
+    data = explained(answered, world.contracts[name])
+
+    assert data["proxy"]["isProxy"] is None
+    assert any(why in each for each in data["warnings"])
+
+
+def test_a_wallet_has_no_code(world: World, answered: Answered):
+    data = explained(answered, world.people["newcomer"].address)
+
+    assert data["proxy"]["accountKind"] == "wallet"
+    assert data["proxy"]["isProxy"] is False
+    assert data["verified"] is None
+
+
+def test_without_registries_nobody_can_tell_whether_source_is_published(world: World, answered: Answered):
+    data = explained(answered, world.tokens["plain"])
+
+    assert data["verified"] is None
+    assert data["contractName"] is None
+    assert data["proxy"]["isProxy"] is False
+    assert data["warnings"]

@@ -1,0 +1,70 @@
+"""Services on a chain whose node returns partial data: they claim nothing about the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from buyer import ApiFactory
+from fronts import limit_log_range, start_proxy
+from lookups.chain_world import OFFCHAIN_SOURCES, World
+from standins import FakeUpstreams, configure_providers, send_paid
+
+from centgate.devchain.node import call_rpc
+from centgate.settings import ProviderSettings, Settings
+
+HASHES = False
+"""Of transactions, and no more of them."""
+
+
+@pytest.fixture
+def by_two(world: World, world_settings: Settings, upstreams: FakeUpstreams) -> Settings:
+    """API whose node returns the logs of two blocks at a time, and has no later payments."""
+    refused = limit_log_range(2, "eth_getLogs is limited to a 2 blocks range")
+    newest = call_rpc(world.chain.rpc_url, "eth_getBlockByNumber", hex(max(world.times)), HASHES)
+
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["params"][0] == "latest":
+            return 200, {"jsonrpc": "2.0", "id": request["id"], "result": newest}
+        return refused(request)
+
+    url = start_proxy(upstreams, "node", world.chain.rpc_url, change)
+    node = {f"rpc_{world.chain.chain_id}": ProviderSettings(url=url)}
+    return configure_providers(world_settings, {**node, **upstreams.provider_settings(*OFFCHAIN_SOURCES)})
+
+
+def data_of(api: ApiFactory, settings: Settings, world: World, service: str, wallet: str) -> dict[str, Any]:
+    """Buy a response and return its envelope."""
+    body = {"chainId": world.chain.chain_id, "walletAddress": wallet}
+    response = send_paid(api(settings), f"/services/{service}", body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_approvals_of_blocks_that_were_not_read_are_neither_listed_nor_denied(
+    api: ApiFactory, by_two: Settings, world: World
+):
+    answer = data_of(api, by_two, world, "approval-risk", world.people["approver"].address)
+
+    data, coverage = answer["data"], answer["data"]["coverage"]
+    seen = [each for each in world.approvals.values() if each.block >= coverage["fromBlock"]]
+    found = {(each["token"]["address"], each["spender"]["address"]) for each in data["approvals"]}
+    assert 0 < coverage["fromBlock"] < coverage["toBlock"] == max(world.times)
+    assert coverage["complete"] is False
+    assert found <= {(each.token, each.spender) for each in seen}
+    assert (world.approvals["stale"].token, world.approvals["stale"].spender) not in found
+    assert (world.approvals["partly spent"].token, world.approvals["partly spent"].spender) in found
+    assert any("older approvals may exist" in each for each in data["warnings"])
+
+
+def test_a_wallet_is_told_from_the_blocks_that_were_read_and_the_answer_says_which(
+    api: ApiFactory, by_two: Settings, world: World
+):
+    answer = data_of(api, by_two, world, "wallet-brief", world.people["approver"].address)
+
+    rows = answer["data"]["recentTransfers"]
+    assert rows
+    said = next(each for each in answer["warnings"] if "transfers were read" in each)
+    first = int(said.split("blocks ")[1].split(" ")[0])
+    assert first > 0
+    assert all(row["blockNumber"] >= first for row in rows)
