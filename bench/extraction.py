@@ -30,8 +30,8 @@ from rich.progress import track
 from rich.table import Table
 from trafilatura import extract
 
-from centgate.pages.reading import ExtractedPage, extract_page
 from centgate.sandbox import Sandbox, TaskFailed
+from centgate.web.extract.extract import ExtractedPage, extract_page
 
 URL: Final = "https://example.com/docs/page"
 KINDS: Final = ("manual", "readme", "article")
@@ -180,7 +180,7 @@ def render_hostile_table() -> Table:
 
 async def measure_stalls(pages: list[Sample]) -> Table:
     """Read all pages and all hostile ones through the sandbox, `CONCURRENCY` at once."""
-    sandbox = Sandbox(PROCESSES, megabytes=1024, modules=("centgate.pages.reading",))
+    sandbox = Sandbox(PROCESSES, megabytes=1024, modules=("centgate.web.extract.extract",))
     table = Table(title=f"event loop while pages are read, {CONCURRENCY} at once", title_justify="left")
     for column in ("load", "pages", "unread", "pages/s", "worst stall ms"):
         table.add_column(column, justify="left" if column == "load" else "right")

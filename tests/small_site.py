@@ -15,7 +15,7 @@ from facilitators import build_settings
 from centgate.resources import Resources, open_resources, user_agent
 from centgate.sandbox import Sandbox
 from centgate.settings import Settings
-from centgate.sites.robots import Robots
+from centgate.web.sitemap.robots import Robots
 
 HTML = "text/html; charset=utf-8"
 XML = "application/xml"

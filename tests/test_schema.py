@@ -25,7 +25,7 @@ from centgate.errors import InvalidRequest, UnsupportedOptions
 from centgate.phishing.address import InvalidAddress, parse_address
 from centgate.schema import iterate_objects
 from centgate.service import AnyService
-from centgate.web import validate_web_url
+from centgate.web.fields import validate_web_url
 
 DEVELOPMENT_CHAIN = 84532
 repeatably = settings(max_examples=60, deadline=None, derandomize=True, database=None)

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from centgate.facts.web import UnreadReason
+from centgate.web.results import UnreadReason
 
 PaymentState = Literal["unused", "in_flight", "settled", "delivered", "refused"]
 Retry = Literal["same_payment", "new_payment", "none"]

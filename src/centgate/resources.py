@@ -10,22 +10,27 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
-from centgate.browser.rendering import Renderer
 from centgate.cache.shared_rates import RedisRateLimiter
 from centgate.meter import NULL_METER, Meter
-from centgate.safefetch.fetcher import Fetcher, open_fetcher
 from centgate.sandbox import Sandbox
 from centgate.settings import Settings
-from centgate.sites.robots import Robots
 from centgate.upstream import RateLimit, RateLimiter, open_session
+from centgate.web.browser.renderer import Renderer
+from centgate.web.fetch.fetcher import Fetcher, open_fetcher
+from centgate.web.sitemap.robots import Robots
 
 if TYPE_CHECKING:
     from centgate.cache.shared import SharedRedis
 
 PARSER_MEGABYTES = 1024
 PARSER_MODULES = (
-    *("centgate.pages.reading", "centgate.pages.feeds", "centgate.pages.pdf", "trafilatura"),
-    *("centgate.sites.mapping", "centgate.sites.robots"),
+    *(
+        "centgate.web.extract.extract",
+        "centgate.web.extract.feeds",
+        "centgate.web.extract.pdf",
+        "trafilatura",
+    ),
+    *("centgate.web.sitemap.site_map", "centgate.web.sitemap.robots"),
 )
 BUILDER_MEGABYTES = 2048
 

@@ -17,7 +17,7 @@ from centgate.client.settings import BuyerSettings
 from centgate.client_address import parse_network
 from centgate.dollars import TEST_NETWORKS, USDC, Asset
 from centgate.evm import to_checksum_address
-from centgate.safefetch.policy import FetchPolicy
+from centgate.web.fetch.policy import FetchPolicy
 
 PREFIX = "CENTGATE_"
 CDP_FACILITATOR = "https://api.cdp.coinbase.com/platform/v2/x402"

@@ -12,9 +12,9 @@ from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
-from centgate.facts.web import Hit, SearchResults
 from centgate.providers.brave import Brave
 from centgate.settings import Settings
+from centgate.web.results import Hit, SearchResults
 
 KEY = "brave-0123456789abcdef"
 SECRET = SecretStr(KEY)

@@ -20,11 +20,11 @@ from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recordi
 from structlog.testing import capture_logs
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
-from centgate.facts.web import Hit, SearchResults, UnreadPage, WebPage
 from centgate.log import configure_logging
 from centgate.providers.exa import Exa
 from centgate.providers.exa_pages import parse_pages
 from centgate.settings import Settings
+from centgate.web.results import Hit, SearchResults, UnreadPage, WebPage
 
 KEY = "exa-0123456789abcdef"
 SECRET = SecretStr(KEY)

@@ -25,10 +25,10 @@ from centgate.errors import (
     ProviderTimeout,
     ProviderUnconfigured,
 )
-from centgate.facts.web import Hit, SearchResults, WebPage
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.firecrawl_pages import MAX_CHARACTERS, failure_reason, parse_page
 from centgate.settings import ProviderSettings
+from centgate.web.results import Hit, SearchResults, WebPage
 
 SPEC = "firecrawl-v2.json"
 KEY = "fc-0123456789abcdef"

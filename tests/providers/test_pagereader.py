@@ -15,11 +15,11 @@ from facilitators import build_settings
 from small_site import open_page_resources
 
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured
-from centgate.facts.web import UnreadPage, WebPage
 from centgate.provider import RequestTrace
 from centgate.providers.pagereader import PageReader
 from centgate.sandbox import Sandbox
 from centgate.settings import ProviderSettings
+from centgate.web.results import UnreadPage, WebPage
 
 STORY = (
     "<!doctype html><html lang=en><head><title>Story</title><link rel=canonical href=/canonical></head><body>"

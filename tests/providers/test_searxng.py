@@ -12,9 +12,9 @@ from pydantic import SecretStr
 from standins import FAULTS, PAGE, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
-from centgate.facts.web import Hit, SearchResults
 from centgate.providers.searxng import SearXNG
 from centgate.settings import Settings
+from centgate.web.results import Hit, SearchResults
 
 KEY = "searxng-0123456789abcdef"
 A, B = "https://a.example/one", "https://b.example/two"

@@ -10,9 +10,9 @@ import pytest
 from small_site import XML, OpenReader, SmallSite, render_sitemap, serve_small_site
 
 from centgate.errors import NoData, PageUnread, ProviderFailure
-from centgate.facts.web import Hit
 from centgate.provider import RequestTrace
 from centgate.providers.sitemapper import SiteMapper
+from centgate.web.results import Hit
 
 HOME = """<title>A small site</title><meta name=description content="All there is.">
 <a href="/about">About us</a><a href="docs/">Documentation</a><a href="/style.css">Style</a>
@@ -366,7 +366,7 @@ async def test_an_address_inside_is_blocked(site: SmallSite, reaching: OpenReade
 async def test_a_site_that_never_answers_is_a_timeout(
     site: SmallSite, mapped: Map, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("centgate.sites.robots.FETCH_SECONDS", 0.5)
+    monkeypatch.setattr("centgate.web.sitemap.robots.FETCH_SECONDS", 0.5)
     site.silent_paths |= {"/robots.txt", "/", "/sitemap.xml", "/sitemap_index.xml"}
 
     with pytest.raises(PageUnread) as caught:

@@ -19,12 +19,12 @@ from standins import FAULTS, FakeUpstreams, Fault, configure_providers, send_pai
 
 from centgate.cache import answers
 from centgate.catalog import all_services
-from centgate.facts.web import WebPage
 from centgate.provider import instrumented
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.pagereader import PageReader
 from centgate.services.crawler_scrape import CrawlerScrape
 from centgate.settings import ProviderSettings, Settings
+from centgate.web.results import WebPage
 
 WORD = "Kumquat"
 ARTICLE = f"""<!doctype html><html lang="en"><head><title>{WORD} farming</title></head><body><main><h1>{WORD}

@@ -18,7 +18,7 @@ from centgate.services.libdocs_query_docs import libdocs_query_docs
 from centgate.services.libdocs_resolve_library import libdocs_resolve_library
 from centgate.services.neuralweb_contents import neuralweb_contents
 from centgate.services.neuralweb_search import neuralweb_search
-from centgate.web import validate_web_url
+from centgate.web.fields import validate_web_url
 
 SEARCHES = (neuralweb_search, crawler_search)
 PAGED = (crawler_map, crawler_scrape)

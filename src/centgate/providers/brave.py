@@ -8,7 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from centgate.errors import ProviderRefused
-from centgate.facts.hits import (
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.readings import get_path
+from centgate.upstream import RateLimit, UpstreamResponse
+from centgate.web.results import Hit, SearchResults
+from centgate.web.search_results import (
     MAX_DESCRIPTION_LENGTH,
     MAX_TITLE_LENGTH,
     OPERATORS,
@@ -22,10 +26,6 @@ from centgate.facts.hits import (
     parse_rows,
     parse_url,
 )
-from centgate.facts.web import Hit, SearchResults
-from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.readings import get_path
-from centgate.upstream import RateLimit, UpstreamResponse
 
 MAX_QUERY_CHARACTERS = 400
 MAX_QUERY_WORDS = 50

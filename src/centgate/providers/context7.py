@@ -8,13 +8,19 @@ from typing import Any, cast
 
 from centgate import tokens
 from centgate.errors import NoData, ProviderError
-from centgate.facts.hits import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH, parse_line, parse_rows, parse_url
 from centgate.facts.libraries import DocSnippet, DocumentedLibrary
 from centgate.provider import MEGABYTE, Provider, ProviderInfo, instrumented
 from centgate.readings import as_amount, as_count, as_list, get_path
 from centgate.readings import as_clean_name as clean_name
 from centgate.text import clean_line, strip_invisible
 from centgate.upstream import UpstreamResponse
+from centgate.web.search_results import (
+    MAX_DESCRIPTION_LENGTH,
+    MAX_TITLE_LENGTH,
+    parse_line,
+    parse_rows,
+    parse_url,
+)
 
 MAX_LIBRARIES = 5
 MAX_SNIPPETS = 50

@@ -9,7 +9,12 @@ from typing import Any, cast
 import structlog
 
 from centgate.errors import ProviderError
-from centgate.facts.hits import (
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.providers.exa_pages import parse_pages, parse_tag
+from centgate.readings import as_amount, as_number, get_path
+from centgate.upstream import RateLimit, UpstreamResponse
+from centgate.web.results import Hit, SearchResults, SearchType, UnreadPage, WebPage
+from centgate.web.search_results import (
     MAX_AUTHOR_LENGTH,
     MAX_TITLE_LENGTH,
     distinct_hits,
@@ -19,11 +24,6 @@ from centgate.facts.hits import (
     parse_rows,
     parse_url,
 )
-from centgate.facts.web import Hit, SearchResults, SearchType, UnreadPage, WebPage
-from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.providers.exa_pages import parse_pages, parse_tag
-from centgate.readings import as_amount, as_number, get_path
-from centgate.upstream import RateLimit, UpstreamResponse
 
 MAX_COST = 0.01
 """US dollars: no request may cost more."""

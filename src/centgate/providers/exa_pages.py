@@ -9,8 +9,11 @@ from urllib.parse import unquote
 
 from ada_url import URL
 
-from centgate.facts.foreign_markdown import sanitize_markdown
-from centgate.facts.hits import (
+from centgate.readings import as_list, as_number, as_text, get_path
+from centgate.text import strip_invisible
+from centgate.web.results import UnreadPage, UnreadReason, WebPage
+from centgate.web.sanitize_markdown import sanitize_markdown
+from centgate.web.search_results import (
     MAX_AUTHOR_LENGTH,
     MAX_ROWS,
     MAX_TITLE_LENGTH,
@@ -18,9 +21,6 @@ from centgate.facts.hits import (
     parse_line,
     parse_url,
 )
-from centgate.facts.web import UnreadPage, UnreadReason, WebPage
-from centgate.readings import as_list, as_number, as_text, get_path
-from centgate.text import strip_invisible
 
 _HTTP_TAG = re.compile(r"(?:CRAWL_)?HTTP_(\d{3})")
 _TAG = re.compile(r"[A-Z0-9_]{1,40}")

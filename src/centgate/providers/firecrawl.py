@@ -9,16 +9,6 @@ from typing import Any, cast
 from ada_url import URL
 
 from centgate.errors import PageUnread, ProviderError
-from centgate.facts.hits import (
-    MAX_DESCRIPTION_LENGTH,
-    MAX_ROWS,
-    MAX_TITLE_LENGTH,
-    distinct_hits,
-    parse_line,
-    parse_rows,
-    parse_url,
-)
-from centgate.facts.web import Hit, SearchResults, UnreadReason, WebPage
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.firecrawl_pages import (
     FAILURE_MESSAGES,
@@ -31,6 +21,16 @@ from centgate.providers.firecrawl_pages import (
 from centgate.readings import as_list, get_path
 from centgate.text import clean_line
 from centgate.upstream import RateLimit, UpstreamResponse
+from centgate.web.results import Hit, SearchResults, UnreadReason, WebPage
+from centgate.web.search_results import (
+    MAX_DESCRIPTION_LENGTH,
+    MAX_ROWS,
+    MAX_TITLE_LENGTH,
+    distinct_hits,
+    parse_line,
+    parse_rows,
+    parse_url,
+)
 
 EXPENSIVE_SITES = ("x.com", "twitter.com")
 """Sites, with their subdomains, that cost 30 credits a request: more than ten cents."""

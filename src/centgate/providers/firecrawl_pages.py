@@ -6,8 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from centgate.facts.foreign_markdown import sanitize_markdown
-from centgate.facts.hits import (
+from centgate.readings import as_count, as_list, get_path
+from centgate.text import strip_invisible
+from centgate.web.results import UnreadReason, WebPage
+from centgate.web.sanitize_markdown import sanitize_markdown
+from centgate.web.search_results import (
     MAX_AUTHOR_LENGTH,
     MAX_DESCRIPTION_LENGTH,
     MAX_TITLE_LENGTH,
@@ -15,9 +18,6 @@ from centgate.facts.hits import (
     parse_line,
     parse_url,
 )
-from centgate.facts.web import UnreadReason, WebPage
-from centgate.readings import as_count, as_list, get_path
-from centgate.text import strip_invisible
 
 MAX_CHARACTERS = 200_000
 """Characters read of a page: ten times what is returned."""

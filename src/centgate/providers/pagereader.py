@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from centgate.browser.program import RenderFailed
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured
-from centgate.facts.web import UnreadPage, UnreadReason, WebPage
-from centgate.pages.kinds import MEDIA_TYPES, Unreadable, Unsupported
-from centgate.pages.reading import ExtractedPage, extract_page
-from centgate.pages.walls import is_challenge
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
-from centgate.safefetch.fetcher import FetchFailed, FetchResult
 from centgate.sandbox import TaskDied, TaskFailed, TaskTimedOut
 from centgate.settings import Settings
 from centgate.text import clean_line
+from centgate.web.browser.executable import RenderFailed
+from centgate.web.extract.content_type import MEDIA_TYPES, Unreadable, Unsupported
+from centgate.web.extract.extract import ExtractedPage, extract_page
+from centgate.web.extract.interstitials import is_challenge
+from centgate.web.fetch.fetcher import FetchFailed, FetchResult
+from centgate.web.results import UnreadPage, UnreadReason, WebPage
 
 READ_SECONDS = 5
 FETCH_SHARE = 0.65

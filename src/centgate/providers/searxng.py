@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from centgate.errors import ProviderRefused
-from centgate.facts.hits import (
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.readings import as_clean_name, as_list, as_number, get_path
+from centgate.web.results import Hit, SearchResults
+from centgate.web.search_results import (
     MAX_AUTHOR_LENGTH,
     MAX_DESCRIPTION_LENGTH,
     MAX_TITLE_LENGTH,
@@ -21,9 +24,6 @@ from centgate.facts.hits import (
     parse_rows,
     parse_url,
 )
-from centgate.facts.web import Hit, SearchResults
-from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.readings import as_clean_name, as_list, as_number, get_path
 
 CATEGORIES = {"news": "news", "research paper": "science"}
 """SearXNG's names of categories; others are searched by an operator in the query."""

@@ -6,22 +6,22 @@ import asyncio
 from dataclasses import dataclass
 
 from centgate.errors import PageUnread, ProviderUnconfigured
-from centgate.facts.web import Hit
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
-from centgate.safefetch.fetcher import FetchFailed, FetchResult
 from centgate.sandbox import TaskFailed
 from centgate.settings import Settings
-from centgate.sites.gathering import SITEMAP_TYPES, SitemapFetcher, status_failure
-from centgate.sites.mapping import (
+from centgate.text import clean_line
+from centgate.web.fetch.fetcher import FetchFailed, FetchResult
+from centgate.web.results import Hit
+from centgate.web.sitemap.fetch_sitemaps import SITEMAP_TYPES, SitemapFetcher, status_failure
+from centgate.web.sitemap.site_map import (
     PackedEntries,
     build_page_part,
     build_sitemap_part,
     pack_entries,
     rank_pages,
 )
-from centgate.sites.site import PageEntry, parse_page_url
-from centgate.text import clean_line
+from centgate.web.sitemap.urls import PageEntry, parse_page_url
 
 PAGE_BYTES = 2 << 20
 PARSE_SECONDS = 5

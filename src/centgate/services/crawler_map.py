@@ -13,7 +13,7 @@ from centgate.providers.sitemapper import SiteMapper
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
-from centgate.web import NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link, WebUrl
+from centgate.web.fields import NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link, WebUrl
 
 MAX_LINKS = 100
 

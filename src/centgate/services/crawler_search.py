@@ -13,7 +13,7 @@ from centgate.providers.searxng import SearXNG
 from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
-from centgate.web import NON_BLANK, NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link
+from centgate.web.fields import NON_BLANK, NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link
 
 
 class CrawlerSearch(StrictRequest):

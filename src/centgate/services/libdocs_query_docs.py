@@ -14,7 +14,7 @@ from centgate.providers.packagedocs import PackageDocs
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
-from centgate.web import NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
+from centgate.web.fields import NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
 
 Topic = Annotated[
     str, Field(max_length=200, description="The topic to read about; if left out, the library in general.")

@@ -13,7 +13,7 @@ from centgate.providers.packagedocs import PackageDocs
 from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
-from centgate.web import NON_BLANK, NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
+from centgate.web.fields import NON_BLANK, NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
 
 MAX_LIBRARIES = 5
 

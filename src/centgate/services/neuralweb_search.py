@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from centgate.facts.web import Hit, SearchType
 from centgate.provider import Leg
 from centgate.providers.brave import Brave
 from centgate.providers.exa import Exa
@@ -15,7 +14,7 @@ from centgate.providers.searxng import SearXNG
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
-from centgate.web import (
+from centgate.web.fields import (
     NON_BLANK,
     NOT_INSTRUCTIONS,
     READING_OPTIONS,
@@ -24,6 +23,7 @@ from centgate.web import (
     UPSTREAM_MODES,
     Link,
 )
+from centgate.web.results import Hit, SearchType
 
 Category = Annotated[
     Literal["company", "news", "research paper", "github", "pdf"],

@@ -251,7 +251,7 @@ async def check_browser(deployment: DoctorContext) -> Finding:
     settings = deployment.settings
     if not settings.pagereader_render:
         return skip("CENTGATE_PAGEREADER_RENDER is not set: pages are read without a browser")
-    from centgate.browser.program import RenderFailed, find_executable
+    from centgate.web.browser.executable import RenderFailed, find_executable
 
     try:
         program: Path = find_executable(settings.pagereader_chromium)

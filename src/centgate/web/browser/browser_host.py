@@ -1,0 +1,245 @@
+"""Process between the server and a browser, so that untrusted browser output is not parsed in the server.
+
+It receives commands as lines of JSON. For each page it writes the result, as a line of JSON followed by the
+page's HTML, and then a line that the page is closed. At the end of its input it stops, with the browser.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, cast
+
+from playwright.async_api import Browser, BrowserContext, Error, Page, Request, Response, async_playwright
+from playwright.async_api import TimeoutError as PlaywrightTimeout
+
+from centgate.web.browser.flags import FLAGS, IGNORED_DEFAULT_FLAGS
+
+MAX_CHARACTERS = 2_000_000
+MAX_LINE = 1 << 20
+MAX_URL_LENGTH = 8_000
+START_SECONDS = 20.0
+CLOSE_SECONDS = 3.0
+END_SECONDS = 1.0
+"""Time between the end of a browser's pages and its `disconnected` event."""
+QUIET_SECONDS = 2.0
+"""Wait for a page whose scripts send requests after it has loaded."""
+READ_TRIES = 4
+
+# repeats what the flags disable, since flag names change between versions
+_DISABLE_SCRIPT = (
+    "for (const n of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport']) delete self[n]"
+)
+_PAGE_EXPRESSION = f"""({{
+  url: location.href.slice(0, {MAX_URL_LENGTH}),
+  html: (document.documentElement ? document.documentElement.outerHTML : "").slice(0, {MAX_CHARACTERS}),
+}})"""
+
+
+class BrowserHost:
+    """Owner of a browser and its open pages."""
+
+    def __init__(self, browser: Browser, proxy: str, user_agent: str) -> None:
+        self._browser, self._proxy, self._user_agent = browser, proxy, user_agent
+        self.ended = asyncio.Event()
+        """Set when the browser has disconnected."""
+        browser.on("disconnected", lambda _: self.ended.set())
+        self._pages: dict[int, asyncio.Task[None]] = {}
+
+    def handle(self, command: dict[str, Any]) -> None:
+        """Execute a command: open a page, or cancel one."""
+        number = command["id"]
+        if "url" not in command:
+            if number in self._pages:
+                self._pages[number].cancel()
+            return
+        task = asyncio.ensure_future(self._serve_page(number, command))
+        self._pages[number] = task
+        task.add_done_callback(lambda _: self._pages.pop(number, None))
+
+    async def _serve_page(self, number: int, command: dict[str, Any]) -> None:
+        """Load a page, send its result, close it and report that."""
+        opening = asyncio.ensure_future(self._create_context(command))
+        answer: dict[str, Any] = {}
+        try:
+            async with asyncio.timeout(command["seconds"]):
+                answer = await self._load_page(await asyncio.shield(opening), command)
+        except (TimeoutError, PlaywrightTimeout):
+            answer = {"failed": "timeout"}
+        except Error as error:
+            answer = {"failed": _first_line(error)}
+        finally:
+            await self._send_response(number, answer)
+            await _wait_closed(_close_context(opening))
+            await self._send_response(number, {"closed": True})
+
+    async def _create_context(self, command: dict[str, Any]) -> BrowserContext:
+        return await self._browser.new_context(
+            user_agent=self._user_agent,
+            proxy={"server": self._proxy, "username": command["username"], "password": command["password"]},
+            accept_downloads=False,
+            service_workers="block",
+            permissions=[],
+        )
+
+    async def _load_page(self, context: BrowserContext, command: dict[str, Any]) -> dict[str, Any]:
+        await context.add_init_script(_DISABLE_SCRIPT)
+        return await _PageVisit(await context.new_page(), command["seconds"]).load(command["url"])
+
+    async def _send_response(self, number: int, answer: dict[str, Any]) -> None:
+        """Send a response, unless the browser has ended: then the end of the output fails all pages."""
+        if "has been closed" in answer.get("failed", ""):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.ended.wait(), END_SECONDS)
+        if not self.ended.is_set():
+            _write_response({"id": number, **answer})
+
+
+class _PageVisit:
+    """Visit of one page: load it, wait and read it."""
+
+    def __init__(self, page: Page, seconds: float) -> None:
+        self._page = page
+        self._deadline = asyncio.get_running_loop().time() + seconds
+        self._requested_url = ""
+        self._response: Response | None = None
+        page.on("request", self._note_request)
+        page.on("response", self._note_response)
+
+    async def load(self, url: str) -> dict[str, Any]:
+        """Return the page after it has loaded and gone quiet, or the failure with its URL."""
+        try:
+            await self._page.goto(url, wait_until="domcontentloaded", timeout=self._remaining_ms())
+            await self._wait_until_quiet()
+            page = await _read_page(self._page)
+        except PlaywrightTimeout:
+            raise
+        except Error as error:
+            return {"failed": _first_line(error), "at": self._requested_url[:MAX_URL_LENGTH]}
+        status, content_type = await self._read_response()
+        return {**page, "at": self._requested_url[:MAX_URL_LENGTH], "status": status, "type": content_type}
+
+    async def _wait_until_quiet(self) -> None:
+        """Wait until the page has loaded its resources, or most of its time is over."""
+        with suppress(PlaywrightTimeout):
+            await self._page.wait_for_load_state("load", timeout=self._remaining_ms() / 2)
+            quiet = min(QUIET_SECONDS * 1000, self._remaining_ms() / 2)
+            await self._page.wait_for_load_state("networkidle", timeout=quiet)
+
+    def _remaining_ms(self) -> float:
+        """Return the remaining milliseconds, at least one, since Playwright takes 0 as no limit."""
+        return max((self._deadline - asyncio.get_running_loop().time()) * 1000, 1)
+
+    async def _read_response(self) -> tuple[int | None, str]:
+        if self._response is None:
+            return None, ""
+        content_type = await self._response.header_value("content-type") or ""
+        return self._response.status, content_type[:200]
+
+    def _note_request(self, request: Request) -> None:
+        if self._of_main_frame(request):
+            self._requested_url = request.url
+
+    def _note_response(self, response: Response) -> None:
+        if self._of_main_frame(response.request) and not 300 <= response.status < 400:
+            self._response = response
+
+    def _of_main_frame(self, request: Request) -> bool:
+        try:
+            return request.is_navigation_request() and request.frame == self._page.main_frame
+        except Error:  # the frame does not exist yet, so it is not the main one
+            return False
+
+
+async def _read_page(page: Page) -> dict[str, Any]:
+    """Return URL and HTML of the same moment, read in a world that the page's scripts cannot change."""
+    session = await page.context.new_cdp_session(page)
+    send = cast("Callable[..., Awaitable[dict[str, Any]]]", session.send)  # its results are untyped
+    for _ in range(READ_TRIES):
+        try:
+            return await _evaluate_page(send)
+        except (Error, KeyError):  # the page navigated meanwhile
+            await page.wait_for_load_state("domcontentloaded")
+    raise Error("the page keeps navigating")
+
+
+async def _evaluate_page(send: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    tree = await send("Page.getFrameTree")
+    world = await send("Page.createIsolatedWorld", {"frameId": tree["frameTree"]["frame"]["id"]})
+    context = world["executionContextId"]
+    result = await send(
+        "Runtime.evaluate", {"expression": _PAGE_EXPRESSION, "contextId": context, "returnByValue": True}
+    )
+    return result["result"]["value"]
+
+
+async def _close_context(opening: Awaitable[BrowserContext]) -> None:
+    await (await opening).close()
+
+
+async def _wait_closed(closing: Awaitable[None]) -> None:
+    """Wait until a page is closed; if it does not close, exit, which stops the whole browser."""
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await closing
+    except TimeoutError:
+        os._exit(1)
+    except Error:
+        pass
+
+
+def _first_line(error: Error) -> str:
+    return error.message.partition("\n")[0][:300]
+
+
+def _write_response(answer: dict[str, Any]) -> None:
+    html = answer.pop("html", "").encode(errors="replace")[:MAX_CHARACTERS]
+    html = html.decode(errors="ignore").encode()
+    line = json.dumps({**answer, "bytes": len(html)}).encode()
+    sys.stdout.buffer.write(line + b"\n" + html)
+    sys.stdout.buffer.flush()
+
+
+async def run_host() -> None:
+    """Start the browser that the first line describes; serve until the input or the browser ends."""
+    commands = asyncio.StreamReader(limit=MAX_LINE)
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(commands), sys.stdin
+    )
+    start = json.loads(await commands.readline())
+    async with async_playwright() as playwright:
+        try:
+            browser = await playwright.chromium.launch(
+                executable_path=start["program"],
+                chromium_sandbox=True,
+                proxy={"server": start["proxy"]},
+                args=FLAGS,
+                ignore_default_args=IGNORED_DEFAULT_FLAGS,
+                timeout=START_SECONDS * 1000,
+                handle_sighup=False,
+                handle_sigint=False,
+                handle_sigterm=False,
+            )
+        except Error as error:
+            _write_response({"failed": error.message[-20_000:]})
+            return
+        _write_response({"version": browser.version})
+        host = BrowserHost(browser, start["proxy"], start["user_agent"])
+        handler = asyncio.ensure_future(_handle_commands(host, commands))
+        await asyncio.wait(
+            {handler, asyncio.ensure_future(host.ended.wait())}, return_when=asyncio.FIRST_COMPLETED
+        )
+        await _wait_closed(browser.close())
+
+
+async def _handle_commands(host: BrowserHost, commands: asyncio.StreamReader) -> None:
+    while line := await commands.readline():
+        host.handle(json.loads(line))
+
+
+if __name__ == "__main__":
+    asyncio.run(run_host())

@@ -1,0 +1,197 @@
+"""Remove the parts of a page that are not its content: menus, banners, forms, boxes around the text."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from lxml import etree
+
+from centgate.web.extract.dom import Element, extract_beginning, remove_element
+from centgate.web.extract.elements import name_set
+from centgate.web.extract.text_density import TextDensity
+
+_BOILERPLATE_TAGS = name_set("nav footer header aside form dialog menu search")
+_BOILERPLATE_ROLES = name_set(
+    "navigation banner contentinfo complementary search dialog alertdialog menu menubar toolbar tooltip"
+)
+_CERTAIN_WORDS = name_set(
+    "cookie cookies consent gdpr ccpa onetrust cookiebot cmp newsletter breadcrumb breadcrumbs share "
+    "sharing sharebar social advert advertisement adsbygoogle ad ads sponsored outbrain taboola skiplink "
+    "skip disqus paywall printfooter catlinks navbox editsection noprint headerlink permalink feedback "
+    "pagination pager prevnext"
+)
+"""Words in a class or an id that mark a part as boilerplate."""
+_LIKELY_WORDS = name_set(
+    "sidebar related recommended recommendation recommendations promo promotion menu nav navbar "
+    "navigation footer banner comments comment toc toctree masthead popular trending subscribe "
+    "subscription signup login modal popup overlay widget widgets tags teaser teasers readnext "
+    "morestories copyright colophon toolbar dropdown mostread tooltip notification alertbar topbar subnav "
+    "submenu sitemap backlinks rail"
+)
+"""Words of parts that are boilerplate unless they are large."""
+_WORD_PAIRS = re.compile(
+    r"\b(?:read|more|also|most)-(?:more|next|also|read|popular|stories|posts|articles)\b|\bauthor-(?:bio|box|card)\b|"
+    r"\bsite-(?:header|footer|nav)|\bpage-(?:header|footer)\b|\btable-of-contents\b|\bcall-to-action\b|\bskip-to\b"
+)
+_NOTE_CLASSES = re.compile(
+    r"note|tip|warning|caution|danger|important|admonition|callout|info|aside--|starlight|alert"
+)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_CONSENT_BUTTON = re.compile(
+    r"\b(?:accept|agree|allow|consent|reject|decline|got it|ok|okay|understand|manage|akzeptieren|zustimmen|"
+    r"ablehnen|einverstanden|accepter|refuser|aceptar|rechazar|accetta|rifiuta|aceitar|accepteren|godk\u00e4nn)\b|\u540c\u610f",
+    re.IGNORECASE,
+)
+_CONSENT_TOPIC = re.compile(r"cookie|consent|gdpr|datenschutz|privacy|tracking", re.IGNORECASE)
+_MAX_BANNER_LENGTH, _MAX_BUTTON_LENGTH, _MAX_BUTTONS = 2000, 60, 200
+_NEVER_BOILERPLATE = name_set("main article pre code tr td th dt dd h1 h2 h3 h4 h5 h6")
+"""Elements that are never boilerplate themselves, whatever their class or id."""
+_CONTENT_TAGS = ("h1", "article", "main")
+_TEXT_TAGS = name_set("p h1 h2 h3 pre blockquote")
+_BOX_TAGS = name_set("div section aside ul ol td table center tr tbody span font a")
+_DOMINANT_SHARE = 0.6
+"""Share of the unlinked text that one part must hold before the parts beside it are examined."""
+_SHORT_TEXT = 160
+_MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE, _MAX_TAGGED_SHARE = 0.5, 0.3, 0.5
+"""Shares of the page's text above which a part stays, whatever its class or id."""
+
+
+def drop_consent_banners(root: Element) -> None:
+    """Remove cookie banners, recognised by their text and not by their class names."""
+    buttons = (
+        each for each in root.iter("button", "a", "input") if _CONSENT_BUTTON.search(_button_label(each))
+    )
+    for button in list(islice(buttons, _MAX_BUTTONS)):
+        banner = _find_banner(button)
+        if banner is not None:
+            remove_element(banner)
+
+
+def _button_label(button: Element) -> str:
+    """Return the text of a button; empty if it is long."""
+    text = extract_beginning(button, _MAX_BUTTON_LENGTH + 1) or button.get("value") or ""
+    return text if len(text) <= _MAX_BUTTON_LENGTH else ""
+
+
+def _find_banner(button: Element) -> Element | None:
+    """Return the largest small part around a button that mentions cookies and holds no content."""
+    banner, part = None, button.getparent()
+    for _ in range(8):
+        if part is None or part.tag in ("body", "html", "main", "article"):
+            break
+        text = extract_beginning(part, _MAX_BANNER_LENGTH + 1)
+        if len(text) > _MAX_BANNER_LENGTH or next(part.iter(*_CONTENT_TAGS), None) is not None:
+            break
+        banner = part if _CONSENT_TOPIC.search(text) else banner
+        part = part.getparent()
+    return banner
+
+
+def drop_boilerplate(body: Element, weights: TextDensity) -> None:
+    """Remove what tags, roles and names mark as boilerplate; large parts and those with the title stay."""
+    page_length = max(1, weights.text_length(body))
+    frequent = _frequent_words(body, weights, page_length)
+    for element in list(body.iterdescendants(etree.Element)):
+        if element.tag in _NEVER_BOILERPLATE:
+            continue
+        max_share = _max_share(element, frequent)
+        if weights.text_length(element) / page_length <= max_share and max_share and _is_removable(element):
+            remove_element(element)
+
+
+def _frequent_words(body: Element, weights: TextDensity, page_length: int) -> frozenset[str]:
+    """Return words that name too much of the page to be a signal, such as the comments of a forum."""
+    shares: dict[str, float] = {}
+    elements_by_word: dict[str, set[Element]] = {}
+    for element in body.iterdescendants(etree.Element):
+        for word in _name_words(element) & _LIKELY_WORDS:
+            inside = elements_by_word.setdefault(word, set())
+            if not any(each in inside for each in element.iterancestors()):
+                shares[word] = shares.get(word, 0) + weights.text_length(element) / page_length
+            inside.add(element)
+    return frozenset(word for word, share in shares.items() if share > _MAX_TAGGED_SHARE)
+
+
+def _is_removable(element: Element) -> bool:
+    """True if a part holds no title and is not the header of one text in a list of texts."""
+    if element.tag == "header" and next(element.iter("h2", "h3"), None) is not None:
+        inner = any(each.tag in ("article", "section", "li") for each in element.iterancestors())
+        return not inner
+    return element.tag == "nav" or next(element.iter(*_CONTENT_TAGS), None) is None
+
+
+def _max_share(element: Element, frequent: frozenset[str]) -> float:
+    """Return the share of the page up to which an element is boilerplate; 0 for content."""
+    tag, parent = element.tag, element.getparent()
+    if tag == "aside" and _NOTE_CLASSES.search(_class_and_id(element).lower()):
+        return 0
+    if tag == "footer" and parent is not None and parent.tag in ("blockquote", "figure"):
+        return 0
+    if tag == "nav":
+        return 1
+    if tag in _BOILERPLATE_TAGS or element.get("role") in _BOILERPLATE_ROLES:
+        return _MAX_TAGGED_SHARE
+    words = _name_words(element)
+    if words & _CERTAIN_WORDS:
+        return _MAX_CERTAIN_SHARE
+    if words & (_LIKELY_WORDS - frequent) or _WORD_PAIRS.search(
+        _class_and_id(element).lower().replace("_", "-")
+    ):
+        return _MAX_LIKELY_SHARE
+    return 0
+
+
+def _class_and_id(element: Element) -> str:
+    """Return the class and the id of an element; empty if they are too long to be names."""
+    class_and_id = f"{element.get('class') or ''} {element.get('id') or ''}"
+    return class_and_id if 3 <= len(class_and_id) <= 400 else ""
+
+
+def _name_words(element: Element) -> set[str]:
+    class_and_id = _class_and_id(element)
+    return {word.lower() for word in _WORD.findall(class_and_id)} if class_and_id else set()
+
+
+def drop_side_boxes(body: Element, weights: TextDensity) -> None:
+    """Remove boxes beside the part that holds most of a page's unlinked text, whatever their names.
+
+    Descends from the body while one part holds most of that text, and stops at the level of paragraphs.
+    """
+    part = body
+    while weights.link_share(body) <= 0.5 and not _is_text_level(part):
+        dominant = max(part, key=weights.unlinked_length, default=None)
+        if (
+            dominant is None
+            or weights.unlinked_length(dominant) < weights.unlinked_length(part) * _DOMINANT_SHARE
+        ):
+            return
+        for other in list(part):
+            if other is not dominant and _is_beside(other, weights, weights.text_length(body)):
+                remove_element(other)
+        part = dominant
+
+
+def _is_text_level(part: Element) -> bool:
+    return sum(1 for each in part if each.tag in _TEXT_TAGS) >= 2
+
+
+def _is_beside(element: Element, weights: TextDensity, page_length: int) -> bool:
+    """True if a part is a box of links, or a few words without a heading."""
+    if element.tag not in _BOX_TAGS or next(element.iter("h1", "pre"), None) is not None:
+        return False
+    text, linked = weights.text_length(element), weights.link_share(element)
+    short = text < _SHORT_TEXT and next(element.iter("h2", "table", "dl", "img"), None) is None
+    return text < page_length * _MAX_LIKELY_SHARE and (short or linked >= 0.2)
+
+
+def drop_link_lists(body: Element, weights: TextDensity) -> None:
+    """Remove lists that consist of links, unless most of the page's text is links."""
+    if weights.link_share(body) > 0.5:
+        return
+    for element in list(body.iter("ul", "ol", "div", "section", "p")):
+        links = sum(1 for _ in islice(element.iter("a"), 4))
+        if links < 4 or weights.link_share(element) < 0.85 or weights.text_length(element) > 3000:
+            continue
+        if next(element.iter("pre", "h1", "img"), None) is None:
+            remove_element(element)

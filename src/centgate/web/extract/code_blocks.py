@@ -1,0 +1,121 @@
+"""Read a page's code blocks: their lines and their language."""
+
+from __future__ import annotations
+
+import re
+
+from centgate.web.extract.dom import Element, extract_all_text, remove_element
+from centgate.web.extract.elements import name_set
+
+_LANGUAGE_CLASS = re.compile(
+    r"(?:^|[\s;])(?:language|lang|highlight-source|highlight|brush|syntax|code|prism)[-:]\s*([a-z0-9+#.-]{1,20})",
+    re.IGNORECASE,
+)
+_LANGUAGES = name_set(
+    "asm awk bash bat c clojure cmake cmd console cpp cs csharp css csv cxx dart diff docker dockerfile "
+    "elixir elm erlang f90 fish fortran fsharp go golang graphql groovy haskell hcl html http ini java "
+    "javascript jinja js json json5 jsonc jsx julia kotlin kt latex less lisp lua make makefile markdown "
+    "matlab md mermaid nginx nim nix objc objectivec ocaml pascal perl php php+html pl powershell prolog "
+    "promql protobuf ps1 pwsh py pycon pytb python python3 r rb regex rs rst ruby rust sass scala scheme "
+    "scss sh shell shell-session sol solidity sql svelte swift tcl terraform tex toml ts tsx typescript "
+    "vb vim vue wasm xml yaml yml zig zsh"
+)
+"""Classes accepted as a language without a prefix such as `language-`."""
+_NOT_LANGUAGES = name_set(
+    "none default text txt plain plaintext nohighlight notranslate block code example copy"
+)
+_LINE_NUMBER_CLASS = re.compile(
+    r"(^|[\s_-])(line-?numbers?(-rows)?|linenos?|gutter|lnt|blob-num|copy-?btn|copy-?button)([\s_]|$)"
+)
+_LINE_TAGS = name_set("div p li tr")
+_SKIPPED_TAGS = name_set("button script style template select input svg")
+_MAX_ANCESTORS = 3
+"""Number of elements around a block that are searched for its language."""
+
+
+def extract_code(pre: Element) -> str:
+    """Return the lines of a block, without line numbers and buttons."""
+    parts: list[str] = []
+    _collect_text(pre, parts, 0)
+    text = "".join(parts).replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
+    lines = [line.rstrip() for line in text.rstrip().split("\n")]
+    first_line = next((number for number, line in enumerate(lines) if line), len(lines))
+    return "\n".join(lines[first_line:])
+
+
+def _collect_text(element: Element, parts: list[str], depth: int) -> None:
+    if depth > 60:
+        parts.extend(str(text) for text in element.itertext())
+        return
+    if element.text:
+        parts.append(element.text)
+    for child in element:
+        tag = child.tag
+        if tag == "br":
+            parts.append("\n")
+        elif tag not in _SKIPPED_TAGS and not _is_line_number(child):
+            if tag in _LINE_TAGS:
+                _end_line(parts)
+            _collect_text(child, parts, depth + 1)
+            if tag in _LINE_TAGS:
+                _end_line(parts)
+        if child.tail:
+            parts.append(child.tail)
+
+
+def _end_line(parts: list[str]) -> None:
+    """End a line after the element that holds it, unless it ends with a line feed already."""
+    if parts and not parts[-1].endswith("\n"):
+        parts.append("\n")
+
+
+def _is_line_number(element: Element) -> bool:
+    classes = element.get("class")
+    return bool(classes) and _LINE_NUMBER_CLASS.search(classes) is not None
+
+
+def drop_language_labels(root: Element) -> None:
+    """Remove the language names written above code blocks."""
+    for pre in list(root.iter("pre")):
+        label = pre.getprevious()
+        if label is None or label.tag not in ("div", "span", "p", "figcaption"):
+            continue
+        text = extract_all_text(label).replace("Copy code", "").replace("Copy", "").strip().lower()
+        if text in _LANGUAGES:
+            remove_element(label)
+
+
+def detect_language(pre: Element) -> str:
+    """Return a block's language in lower case, by its classes or those around it; empty if unknown."""
+    inner = next(pre.iter("code"), None)
+    around = [
+        each
+        for each, _ in zip(
+            pre.iterancestors("div", "figure", "td", "section"), range(_MAX_ANCESTORS), strict=False
+        )
+    ]
+    for element in (*(() if inner is None else (inner,)), pre, *around):
+        if name := _find_language(element, allow_bare_names=element in (inner, pre)):
+            return name
+    return ""
+
+
+def _find_language(element: Element, *, allow_bare_names: bool) -> str:
+    for attribute in ("data-lang", "data-language", "data-code-language", "lang"):
+        if attribute != "lang" and (name := _normalize_language(element.get(attribute))):
+            return name
+    classes = element.get("class") or ""
+    for match in _LANGUAGE_CLASS.finditer(classes):
+        if name := _normalize_language(match[1]):
+            return name
+    words = classes.lower().split()
+    languages = [word for word in words if word in _LANGUAGES]
+    return (
+        languages[0] if languages and (allow_bare_names or {"highlight", "sourcecode"} & set(words)) else ""
+    )
+
+
+def _normalize_language(text: str | None) -> str:
+    name = (text or "").strip().lower()
+    is_valid = re.fullmatch(r"[a-z0-9+#.-]{1,20}", name) is not None
+    return name.rstrip(".-") if is_valid and name not in _NOT_LANGUAGES else ""

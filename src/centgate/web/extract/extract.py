@@ -1,0 +1,161 @@
+"""Extract a fetched document as Markdown. The input is hostile, so this runs in a sandbox process.
+
+The server only references `extract_page` and receives its result. The larger parsers are imported where they
+are used, so that the server process does not load them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from centgate.text import clean_line, strip_invisible
+from centgate.web.extract.charset import decode_text
+from centgate.web.extract.content_type import CODE_LANGUAGES, DocumentKind, detect_kind, parse_media_type
+from centgate.web.extract.dom import MAX_BYTES, drop_hidden, find_body, parse_html
+from centgate.web.extract.elements import extract_text
+from centgate.web.extract.interstitials import (
+    find_refresh_target,
+    is_interstitial,
+    is_soft_404,
+    needs_scripts,
+)
+from centgate.web.extract.links import find_base_url
+from centgate.web.extract.main_content import extract_main_content
+from centgate.web.extract.markdown import render_markdown
+from centgate.web.extract.markdown_syntax import format_code_block
+from centgate.web.extract.metadata import DocumentMetadata, extract_metadata
+from centgate.web.extract.plaintext import convert_json, convert_markdown, convert_text, find_heading
+from centgate.web.extract.truncate import truncate
+
+MAX_MARKDOWN = 400_000
+MIN_MAIN_CONTENT = 100
+"""Characters below which a page's main content is considered wrong."""
+_TRUNCATED_WARNING = f"the page is longer than {MAX_BYTES >> 20} MB, and only its beginning was read"
+_WHOLE_PAGE_WARNING = (
+    "the main content could not be separated from the rest of the page, so the whole page is returned"
+)
+_SOFT_404_WARNING = "the page says that this address does not exist"
+_HIDDEN_TEXT_WARNING = "the page hides its text until its scripts have run; the hidden text is returned"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedPage:
+    """Content of a document."""
+
+    kind: DocumentKind
+    markdown: str
+    """At most `MAX_MARKDOWN` characters."""
+    metadata: DocumentMetadata = field(default_factory=DocumentMetadata)
+    warnings: tuple[str, ...] = ()
+    """Limits of the extraction, as sentences for the reader."""
+    needs_scripts: bool = False
+    """True if the page is built by its scripts, which were not run."""
+    blocked: bool = False
+    """True for a bot check or a refusal in place of the page."""
+    refresh_target: str | None = None
+    """Target of an immediate `refresh`."""
+    length: int = 0
+    """Characters of the Markdown before truncation."""
+
+
+def extract_page(body: bytes, content_type: str | None, url: str, only_main_content: bool) -> ExtractedPage:  # noqa: FBT001
+    """Extract a body as Markdown. `content_type` is the raw header; `url` is the body's own URL.
+
+    Raises Unsupported if the body is not text, and Unreadable for a PDF without extractable text.
+    """
+    page = _extract_by_kind(body, content_type, url, only_main_content=only_main_content)
+    markdown, _ = truncate(page.markdown, MAX_MARKDOWN)
+    return replace(page, markdown=markdown, length=len(page.markdown))
+
+
+def _extract_by_kind(
+    body: bytes, content_type: str | None, url: str, *, only_main_content: bool
+) -> ExtractedPage:
+    kind = detect_kind(body, content_type, urlsplit(url).path)
+    if kind == "pdf":
+        from centgate.web.extract.pdf import convert_pdf
+
+        markdown, metadata, warnings = convert_pdf(body)
+        return ExtractedPage("pdf", markdown, metadata, warnings)
+    warnings = (_TRUNCATED_WARNING,) if len(body) > MAX_BYTES else ()
+    body = body[:MAX_BYTES]
+    if kind == "feed":
+        from centgate.web.extract.feeds import convert_feed
+
+        if feed := convert_feed(body, content_type, url):
+            return ExtractedPage("feed", feed[0], feed[1], (*warnings, *feed[2]))
+    text = decode_text(body, content_type)
+    if kind == "html":
+        return _extract_html(text, url, warnings, only_main_content=only_main_content)
+    return _extract_text(kind, text, content_type, url, warnings)
+
+
+def _extract_text(
+    kind: DocumentKind, text: str, content_type: str | None, url: str, warnings: tuple[str, ...]
+) -> ExtractedPage:
+    if kind == "json":
+        return ExtractedPage("json", convert_json(text), warnings=warnings)
+    if kind == "markdown":
+        markdown = convert_markdown(text, url)
+        return ExtractedPage(
+            "markdown", markdown, DocumentMetadata(title=clean_line(find_heading(markdown), 300)), warnings
+        )
+    if kind == "text":
+        return ExtractedPage("text", convert_text(text), warnings=warnings)
+    language = (
+        CODE_LANGUAGES.get(parse_media_type(content_type).partition("/")[2], "") if kind == "code" else "xml"
+    )
+    return ExtractedPage(
+        kind,
+        format_code_block(strip_invisible(text).strip("\n"), language) if text.strip() else "",
+        warnings=warnings,
+    )
+
+
+def _extract_html(
+    text: str, url: str, warnings: tuple[str, ...], *, only_main_content: bool
+) -> ExtractedPage:
+    root = parse_html(text)
+    if root is None:
+        return ExtractedPage("html", "", warnings=warnings)
+    base = find_base_url(root, url)
+    metadata = extract_metadata(root, base)
+    drop_hidden(root)
+    visible = " ".join(extract_text(find_body(root)).split())
+    if is_interstitial(text.encode(), metadata.title, visible):
+        return ExtractedPage("html", visible, metadata, warnings, blocked=True)
+    if is_soft_404(metadata.title, visible):
+        warnings += (_SOFT_404_WARNING,)
+    redirect = find_refresh_target(root, base, visible)
+    is_shell = needs_scripts(root, visible)
+    if is_shell:
+        warnings += (
+            f"the page is built by its scripts, and its HTML contains only {len(visible)} characters of text",
+        )
+    main = render_markdown(
+        extract_main_content(find_body(root)) if only_main_content and not is_shell else find_body(root), base
+    )
+    if only_main_content and len(main) < min(MIN_MAIN_CONTENT, len(visible) // 3):
+        main, extra = _convert_whole_page(text, base)
+        warnings += extra
+    if not main:
+        main, extra = _convert_hidden_text(text, base)
+        warnings += extra
+    return ExtractedPage("html", main, metadata, warnings, needs_scripts=is_shell, refresh_target=redirect)
+
+
+def _convert_whole_page(text: str, base: str) -> tuple[str, tuple[str, ...]]:
+    """Convert the whole page, for pages whose main content is almost empty."""
+    root = parse_html(text)
+    if root is None:
+        return "", ()
+    drop_hidden(root)
+    return render_markdown(find_body(root), base), (_WHOLE_PAGE_WARNING,)
+
+
+def _convert_hidden_text(text: str, base: str) -> tuple[str, tuple[str, ...]]:
+    """Convert a page that shows nothing, including its hidden elements."""
+    root = parse_html(text)
+    markdown = render_markdown(find_body(root), base) if root is not None else ""
+    return markdown, (_HIDDEN_TEXT_WARNING,) if markdown else ()

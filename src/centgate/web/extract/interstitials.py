@@ -1,0 +1,118 @@
+"""Detect pages in place of the requested one: bot checks, soft 404s, and shells filled by scripts."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from centgate.web.extract.dom import Element, extract_all_text, find_by_xpath
+from centgate.web.extract.links import resolve_link
+
+MAX_INTERSTITIAL_TEXT = 1500
+"""Characters of text above which a page counts as content, whatever its title."""
+MAX_SHELL_TEXT = 200
+_SCAN_BYTES = 256 * 1024
+_INTERSTITIAL_TITLE = re.compile(
+    r"just a moment|attention required|access (?:to this page has been )?denied|"
+    r"are you (?:a )?(?:human|robot)|"
+    r"robot check|pardon our interruption|human verification|security check|"
+    r"verify(?:ing)? (?:you are|that you)|"
+    r"ddos-guard|checking your browser|one more step|bot (?:verification|protection)|client challenge|"
+    r"please wait\.\.\.|you have been blocked|request (?:blocked|rejected)|unusual traffic|captcha",
+    re.IGNORECASE,
+)
+_CHALLENGE_MARK = re.compile(
+    rb"_cf_chl_opt|/cdn-cgi/challenge-platform/h/|cf-browser-verification|cf-error-details|cf_captcha_kind|"
+    rb"captcha-delivery\.com|px-captcha|_pxAppId|_Incapsula_Resource|Incapsula incident|"
+    rb"awsWafCookieDomainList|"
+    rb"AwsWafIntegration|gokuProps|errors\.edgesuite\.net|distil_r_captcha|sgcaptcha|/_sec/cp_challenge|"
+    rb"g-recaptcha|h-captcha|cf-turnstile|geetest_|ddos-guard",
+    re.IGNORECASE,
+)
+_CHALLENGE_TEXT = re.compile(
+    r"verify (?:that )?you are (?:a )?human|enable javascript and cookies to continue|not a robot|"
+    r"unusual traffic|"
+    r"automated (?:access|requests|queries)|bot (?:activity|traffic)|complete the (?:security|captcha)|"
+    r"you don.t have permission to access|access denied|"
+    r"your (?:ip|request) (?:address )?(?:has been|was) blocked",
+    re.IGNORECASE,
+)
+_NOT_FOUND_TITLE = re.compile(
+    r"^\W*(?:(?:error|fehler|http)\W*)?404\b|\b404\W*$|page (?:was |could )?not (?:be )?found|"
+    r"seite (?:wurde )?nicht gefunden|page (?:non trouv\u00e9e|introuvable)|p\u00e1gina no encontrada",
+    re.IGNORECASE,
+)
+_REFRESH = re.compile(r"\s*(\d{1,3})(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"'<>]+)", re.IGNORECASE)
+_MAX_REFRESH_SECONDS = 5
+"""Maximum delay of a `refresh` that makes a page a redirect."""
+_MAX_METAS = 50
+_MAX_NOTE_LENGTH = 2000
+_APP_ROOTS = (
+    "//*[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='app-root' or @id='react-root' or "
+    "@id='___gatsby' or @id='svelte' or @id='q-app' or @id='main-app' or @ng-app or "
+    "@data-reactroot or @data-server-rendered]"
+    " | //app-root | //*[@ng-version]"
+)
+_NEEDS_JAVASCRIPT = re.compile(
+    r"(?:enable|requires?|need|turn on|without|activate|aktivier\w*|activer|"
+    r"habilit\w*)\W+(?:\w+\W+){0,4}?java\s*script|"
+    r"java\s*script (?:is|must be|to be|has been)\s+(?:\w+\s+)?(?:required|enabled|disabled|turned)",
+    re.IGNORECASE,
+)
+
+
+def is_challenge(body: bytes) -> bool:
+    """True if a body contains the marks of a bot check; it may contain content as well."""
+    return _CHALLENGE_MARK.search(body[:_SCAN_BYTES]) is not None
+
+
+def is_interstitial(body: bytes, title: str | None, text: str) -> bool:
+    """True if a page is a bot check or a refusal; `text` is all its visible text."""
+    if len(text) > MAX_INTERSTITIAL_TEXT:
+        return False
+    has_title = bool(title and len(title) < 120 and _INTERSTITIAL_TITLE.search(title))
+    has_marks, has_phrase = (
+        is_challenge(body),
+        _CHALLENGE_TEXT.search(text[:MAX_INTERSTITIAL_TEXT]) is not None,
+    )
+    return (has_title and (has_marks or has_phrase or len(text) < 300)) or (
+        has_marks and (has_phrase or len(text) < MAX_SHELL_TEXT)
+    )
+
+
+def is_soft_404(title: str | None, text: str) -> bool:
+    """True if the page is a soft 404; `text` is all its visible text."""
+    return len(text) < MAX_INTERSTITIAL_TEXT and bool(title and _NOT_FOUND_TITLE.search(title))
+
+
+def find_refresh_target(root: Element, base: str, text: str) -> str | None:
+    """Return the target of the `refresh` of a page with little text; None without one."""
+    if len(text) >= MAX_SHELL_TEXT:
+        return None
+    for meta in islice(root.iter("meta"), _MAX_METAS):
+        parent = meta.getparent()
+        if (meta.get("http-equiv") or "").lower() != "refresh" or (
+            parent is not None and parent.tag == "noscript"
+        ):
+            continue
+        match = _REFRESH.match((meta.get("content") or "")[:_MAX_NOTE_LENGTH])
+        if match and int(match[1]) <= _MAX_REFRESH_SECONDS:
+            address = resolve_link(base, match[2].strip())
+            return address if address and address.startswith("http") else None
+    return None
+
+
+def needs_scripts(root: Element, text: str) -> bool:
+    """True if a page shows little text and looks like a shell for its scripts."""
+    if len(text) >= MAX_SHELL_TEXT * 2:
+        return False
+    scripts = sum(1 for each in root.iter("script") if "json" not in (each.get("type") or ""))
+    if not scripts:
+        return False
+    has_notice = any(
+        _NEEDS_JAVASCRIPT.search(extract_all_text(each)[:_MAX_NOTE_LENGTH]) for each in root.iter("noscript")
+    )
+    has_app_root = bool(find_by_xpath(root, _APP_ROOTS))
+    if has_notice or has_app_root or _NEEDS_JAVASCRIPT.search(text):
+        return True
+    return len(text) < MAX_SHELL_TEXT and scripts >= 2

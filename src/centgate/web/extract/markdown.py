@@ -1,0 +1,246 @@
+"""Render a page's elements as Markdown: headings, lists, tables, code with its language, links.
+
+Escapes only text that would begin a block or be read as a tag. Code keeps its lines unchanged; elsewhere
+there is never more than one blank line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from centgate.web.extract.code_blocks import detect_language, extract_code
+from centgate.web.extract.dom import Element
+from centgate.web.extract.elements import (
+    BLOCK_TAGS,
+    HEADING_LEVELS,
+    MAX_DEPTH,
+    NON_TEXT_TAGS,
+    extract_text,
+    has_blocks,
+)
+from centgate.web.extract.markdown_inline import (
+    SPACE,
+    InlineRenderer,
+    escape_brackets,
+    escape_text,
+    format_code_span,
+    normalize_spaces,
+    wrap_in_marks,
+)
+from centgate.web.extract.markdown_syntax import (
+    escape_block_starts,
+    format_code_block,
+    indent_lines,
+    normalize_markdown,
+    trim_rules,
+)
+from centgate.web.extract.tables import is_header_row, is_layout_table, iter_rows, parse_integer
+
+MAX_COLUMNS = 60
+_LIST_TAGS = frozenset({"ul", "ol", "menu", "dir"})
+
+
+def render_markdown(element: Element, base: str) -> str:
+    """Render an element as Markdown; `base` is the URL that its links are relative to."""
+    blocks = trim_rules(_MarkdownRenderer(base).render_blocks(element, 0))
+    return normalize_markdown("\n\n".join(blocks))
+
+
+class _MarkdownRenderer(InlineRenderer):
+    """Renderer of block elements, on top of the inline ones."""
+
+    def render_blocks(self, element: Element, depth: int) -> list[str]:
+        """Render the children of an element as blocks without indentation."""
+        if depth > MAX_DEPTH:
+            return _to_paragraphs(extract_text(element))
+        rendered: list[str] = []
+        line: list[str] = [escape_text(element.text)]
+        for child in element:
+            tag = child.tag
+            if tag not in NON_TEXT_TAGS:
+                if tag in BLOCK_TAGS or has_blocks(child):
+                    rendered += _to_paragraphs("".join(line))
+                    line = []
+                    rendered += self._render_block(child, tag, depth + 1)
+                else:
+                    line.append(self.render_element(child, tag, depth + 1))
+            if child.tail:
+                line.append(escape_text(child.tail))
+        rendered += _to_paragraphs("".join(line))
+        return rendered
+
+    def _render_block(self, element: Element, tag: str, depth: int) -> list[str]:
+        if tag in HEADING_LEVELS:
+            text = self.render_inline(element, depth)
+            return [f"{'#' * HEADING_LEVELS[tag]} {text}"] if text else []
+        if tag == "pre":
+            code = extract_code(element)
+            return [format_code_block(code, detect_language(element))] if code.strip() else []
+        if tag in _LIST_TAGS:
+            return self._render_list(element, depth)
+        if tag == "table":
+            return self._render_table(element, depth)
+        if tag == "blockquote":
+            quoted = "\n\n".join(trim_rules(self.render_blocks(element, depth)))
+            return ["\n".join(f"> {line}".rstrip() for line in quoted.split("\n"))] if quoted else []
+        if tag == "dl":
+            return self._render_definitions(element, depth)
+        if tag == "hr":
+            return ["---"]
+        if tag == "a":
+            return self._render_link_block(element, depth)
+        if tag == "li":
+            return _format_item("- ", self.render_blocks(element, depth))
+        if tag in ("summary", "caption"):
+            text = self.render_inline(element, depth)
+            return [wrap_in_marks(text, "**")] if text else []
+        return self.render_blocks(element, depth)
+
+    def _render_link_block(self, element: Element, depth: int) -> list[str]:
+        """Render a link around blocks: its first heading or its first line becomes the link."""
+        blocks = self.render_blocks(element, depth)
+        address = self.resolve_url(element.get("href"))
+        for at, block in enumerate(blocks if address else ()):
+            if "](" in block or "\n" in block:
+                continue
+            hashes = re.match(r"#{1,6} ", block)
+            start = hashes.end() if hashes else 0
+            blocks[at] = f"{block[:start]}[{escape_brackets(block[start:])}]({address})"
+            break
+        return blocks
+
+    def _render_list(self, element: Element, depth: int) -> list[str]:
+        items: list[str] = []
+        number = parse_integer(element.get("start"), 1)
+        for child in element:
+            tag = child.tag
+            if tag in NON_TEXT_TAGS:
+                continue
+            if tag != "li" and items and tag in _LIST_TAGS:  # a list inside a list, not inside its item
+                items += [indent_lines(block, "  ") for block in self._render_list(child, depth + 1)]
+                continue
+            if tag != "li":
+                items += self._render_block(child, tag, depth + 1) if tag in BLOCK_TAGS else ()
+                continue
+            mark = f"{number}. " if element.tag == "ol" else "- "
+            item = _format_item(mark + _checkbox_mark(child), self.render_blocks(child, depth + 1), len(mark))
+            number += bool(item)
+            items += item
+        return ["\n".join(items)] if items else []
+
+    def _render_definitions(self, element: Element, depth: int) -> list[str]:
+        rendered: list[str] = []
+        for child in _definition_parts(element):
+            if child.tag == "dt":
+                text = self.render_inline(child, depth + 1)
+                if "sig" in (child.get("class") or "").split():
+                    text = format_code_span(SPACE.sub(" ", extract_text(child).replace("\xb6", "")).strip())
+                rendered += (
+                    [text if "*" in text or "`" in text else wrap_in_marks(text, "**")] if text else ()
+                )
+                continue
+            blocks = self.render_blocks(child, depth + 1)
+            if rendered and len(blocks) == 1 and "\n" not in blocks[0] and not blocks[0].startswith("#"):
+                rendered[-1] += f"\n: {blocks[0]}"
+            else:
+                rendered += blocks
+        return rendered
+
+    def _render_table(self, element: Element, depth: int) -> list[str]:
+        rows = list(iter_rows(element))
+        if is_layout_table(element, rows):
+            return [block for row in rows for cell in row for block in self.render_blocks(cell, depth + 1)]
+        above: dict[int, int] = {}
+        grid = [cells for row in rows if any(cells := self._render_row(row, above, depth + 1))]
+        width = max(map(len, grid), default=0)
+        if not width:
+            return []
+        caption = [
+            block for each in element.iter("caption") for block in self._render_block(each, "caption", depth)
+        ]
+        if not is_header_row(rows[0]) and len(grid) == len(rows):
+            grid.insert(0, [""] * width) if rows[0] and rows[0][0].tag == "th" else None
+        lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in grid]
+        lines.insert(1, "|" + " --- |" * width)
+        return [*caption[:1], "\n".join(lines)]
+
+    def _render_row(self, row: list[Element], above: dict[int, int], depth: int) -> list[str]:
+        """Render a row's cells, empty where spanned; `above` counts the rows still spanned, by column."""
+        cells: list[str] = []
+        spanned = {column for column, rows in above.items() if rows}
+        for column in spanned:
+            above[column] -= 1
+        for cell in row:
+            while len(cells) in spanned:
+                cells.append("")
+            first = len(cells)
+            text = (
+                normalize_spaces(escape_text(cell.text)) if not len(cell) else self._render_cell(cell, depth)
+            )
+            cells.append(text.replace("|", "\\|"))
+            span = cell.get("colspan")
+            cells += [""] * (min(parse_integer(span, 1), MAX_COLUMNS) - 1 if span else 0)
+            if (rows := parse_integer(cell.get("rowspan"), 1)) > 1:
+                above.update(dict.fromkeys(range(first, len(cells)), rows - 1))
+            if len(cells) >= MAX_COLUMNS:
+                break
+        return cells[:MAX_COLUMNS]
+
+    def _render_cell(self, cell: Element, depth: int) -> str:
+        """Render a cell on one line: code becomes a span, list items follow one another."""
+        if not has_blocks(cell):
+            return self.render_inline(cell, depth)
+        parts: list[str] = []
+        for block in self.render_blocks(cell, depth):
+            if block.startswith("```"):
+                block = format_code_span(" ".join(block.split("\n")[1:-1]))
+            elif block.startswith("| "):
+                block = _flatten_table(block)
+            parts.append(
+                " ".join(re.sub(r"^[>\s]*[-*] ", "\u2022 ", line.strip()) for line in block.split("\n"))
+            )
+        return " ".join(parts)
+
+
+def _flatten_table(table: str) -> str:
+    """Flatten a nested table: cells separated by commas, rows by semicolons."""
+    rows = (line.strip("| ") for line in table.split("\n") if not line.startswith("| ---"))
+    return "; ".join(row.replace(" | ", ", ") for row in rows if row)
+
+
+def _to_paragraphs(text: str) -> list[str]:
+    text = normalize_spaces(text)
+    return [escape_block_starts(text)] if text else []
+
+
+def _format_item(mark: str, blocks: list[str], width: int = 2) -> list[str]:
+    """Format a list item: further blocks go under its text, without a blank line before a list."""
+    if not blocks:
+        return []
+    item = mark + indent_lines(blocks[0], " " * width).lstrip(" ")
+    for before, block in pairwise(blocks):
+        is_tight = _starts_list(block) and not before.startswith("```")
+        item += ("\n" if is_tight else "\n\n") + indent_lines(block, " " * width)
+    return [item]
+
+
+def _starts_list(block: str) -> bool:
+    return re.match(r"(- |\d+\. )", block) is not None
+
+
+def _checkbox_mark(item: Element) -> str:
+    for box in item.iter("input"):
+        if box.get("type") == "checkbox":
+            return "[x] " if box.get("checked") is not None else "[ ] "
+    return ""
+
+
+def _definition_parts(element: Element) -> Iterator[Element]:
+    """Yield terms and definitions, which may be grouped in `div`."""
+    for child in element:
+        if child.tag == "div" and next(child.iterchildren("dt", "dd"), None) is not None:
+            yield from child
+        else:
+            yield child

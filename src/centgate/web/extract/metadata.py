@@ -1,0 +1,246 @@
+"""Extract a page's own metadata: title, author, dates, language, canonical URL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from itertools import islice
+from typing import Any, cast
+
+import orjson
+
+from centgate.readings import as_list, get_path
+from centgate.text import clean_line
+from centgate.web.extract.dom import Element, extract_all_text
+from centgate.web.extract.links import resolve_link
+
+MAX_TITLE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH = 300, 1000, 200
+MAX_METAS = 400
+MAX_JSON_LD = 512 * 1024
+"""Characters of all JSON-LD of a page."""
+MAX_OBJECTS = 500
+_LANGUAGE = re.compile(r"[a-zA-Z]{2,8}(?:[-_][a-zA-Z0-9]{1,8}){0,3}")
+_ARTICLE_TYPE = re.compile(
+    r"Article|Posting|Report|WebPage|Page|Recipe|Review|Book|Course|HowTo|Video|Software|Dataset|Work"
+)
+_PUBLISHED_NAMES = (
+    "article:published_time",
+    "og:article:published_time",
+    "datepublished",
+    "date",
+    "dc.date",
+    "dc.date.issued",
+    "dcterms.created",
+    "dcterms.issued",
+    "citation_publication_date",
+    "publishdate",
+    "pubdate",
+    "parsely-pub-date",
+    "sailthru.date",
+    "article.published",
+)
+_MODIFIED_NAMES = (
+    "article:modified_time",
+    "og:updated_time",
+    "datemodified",
+    "dcterms.modified",
+    "last-modified",
+    "revised",
+)
+_AUTHOR_NAMES = (
+    "author",
+    "article:author",
+    "dc.creator",
+    "dcterms.creator",
+    "citation_author",
+    "parsely-author",
+    "byl",
+    "sailthru.author",
+)
+_DAY = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?$")
+_ZONE = re.compile(r"([+-]\d{2})(\d{2})$")
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentMetadata:
+    """Metadata of a page; None if the page does not state it."""
+
+    title: str | None = None
+    description: str | None = None
+    language: str | None = None
+    canonical: str | None = None
+    author: str | None = None
+    published: str | None = None
+    modified: str | None = None
+
+
+def extract_metadata(root: Element, base: str) -> DocumentMetadata:
+    """Return the metadata in a page's head, its JSON-LD and its first heading."""
+    metas = _meta_contents(root)
+    json_ld = list(islice(_iter_json_ld(root), MAX_OBJECTS))
+    return DocumentMetadata(
+        title=_find_title(root, metas),
+        description=_first_meta(
+            metas, ("og:description", "description", "twitter:description"), MAX_DESCRIPTION_LENGTH
+        ),
+        language=_find_language(root, metas),
+        canonical=_find_canonical(root, metas, base),
+        author=_find_author(metas, json_ld),
+        published=_find_date(json_ld, "datePublished", metas, _PUBLISHED_NAMES)
+        or _find_publication_time(root),
+        modified=_find_date(json_ld, "dateModified", metas, _MODIFIED_NAMES),
+    )
+
+
+def normalize_time(text: Any) -> str | None:
+    """Return a date or time in ISO 8601, as precise as it was written; None if invalid or implausible."""
+    value = text.strip()[:40] if isinstance(text, str) else ""
+    if day := _DAY.match(value):
+        return _format_date(*day.groups())
+    try:
+        parsed_time = datetime.fromisoformat(_ZONE.sub(r"\1:\2", value).replace(" ", "T", 1).replace(" ", ""))
+    except ValueError:
+        return None
+    if not _is_plausible_year(parsed_time.year):
+        return None
+    if parsed_time.tzinfo is not None and parsed_time.utcoffset() == UTC.utcoffset(None):
+        return parsed_time.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+    return parsed_time.replace(microsecond=0).isoformat()
+
+
+def _format_date(year: str, month: str | None, day: str | None) -> str | None:
+    try:
+        date(int(year), int(month or 1), int(day or 1))
+    except ValueError:
+        return None
+    parts = [year, *(part.zfill(2) for part in (month, day) if part)]
+    return "-".join(parts) if _is_plausible_year(int(year)) else None
+
+
+def _is_plausible_year(year: int) -> bool:
+    return 1900 <= year <= datetime.now(UTC).year + 2
+
+
+def _meta_contents(root: Element) -> dict[str, str]:
+    """Return the first non-empty content of each `meta` name."""
+    contents: dict[str, str] = {}
+    for meta in islice(root.iter("meta"), MAX_METAS):
+        content = (meta.get("content") or "").strip()
+        for attribute in ("property", "name", "itemprop", "http-equiv"):
+            name = (meta.get(attribute) or "").strip().lower()
+            if name and content:
+                contents.setdefault(name, content)
+    return contents
+
+
+def _iter_json_ld(root: Element) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a page's JSON-LD, including those of its graphs."""
+    remaining = MAX_JSON_LD
+    for script in root.iter("script"):
+        if (script.get("type") or "").strip().lower() != "application/ld+json":
+            continue
+        text = script.text or ""
+        remaining -= len(text)
+        if remaining < 0:
+            return
+        try:
+            yield from _flatten_json_ld(
+                orjson.loads(text.strip().removeprefix("<!--").removesuffix("-->")), 0
+            )
+        except (orjson.JSONDecodeError, RecursionError):
+            continue
+
+
+def _flatten_json_ld(value: Any, depth: int) -> Iterator[dict[str, Any]]:
+    if depth > 4:
+        return
+    for each in as_list(value) or [value]:
+        if isinstance(each, dict):
+            yield cast(dict[str, Any], each)
+            yield from _flatten_json_ld(get_path(each, "@graph"), depth + 1)
+            yield from _flatten_json_ld(get_path(each, "mainEntity"), depth + 1)
+
+
+def _find_title(root: Element, metas: dict[str, str]) -> str | None:
+    if title := _first_meta(metas, ("og:title",), MAX_TITLE_LENGTH):
+        return title
+    for tag in ("title", "h1"):
+        for element in islice(root.iter(tag), 3):
+            parent = element.getparent()
+            if parent is not None and parent.tag == "svg":
+                continue
+            if title := clean_line(extract_all_text(element), MAX_TITLE_LENGTH):
+                return title
+    return _first_meta(metas, ("twitter:title", "dc.title"), MAX_TITLE_LENGTH)
+
+
+def _first_meta(metas: dict[str, str], names: tuple[str, ...], length: int) -> str | None:
+    return next((text for name in names if (text := clean_line(metas.get(name), length))), None)
+
+
+def _find_language(root: Element, metas: dict[str, str]) -> str | None:
+    """Return the language of the document; a region follows a hyphen."""
+    html = root.get("lang") or root.get("xml:lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
+    for value in (html, metas.get("og:locale"), metas.get("content-language"), metas.get("dc.language")):
+        if value and _LANGUAGE.fullmatch(value.strip()):
+            return value.strip().replace("_", "-")
+    return None
+
+
+def _find_canonical(root: Element, metas: dict[str, str], base: str) -> str | None:
+    for link in islice(root.iter("link"), MAX_METAS):
+        if "canonical" in (link.get("rel") or "").lower().split():
+            url = resolve_link(base, link.get("href"))
+            return url if url and url.startswith("http") else None
+    url = resolve_link(base, metas.get("og:url"))
+    return url if url and url.startswith("http") else None
+
+
+def _find_author(metas: dict[str, str], json_ld: list[dict[str, Any]]) -> str | None:
+    for each in _article_objects(json_ld):
+        if name := _author_names(each.get("author")):
+            return name
+    for key in _AUTHOR_NAMES:
+        if (name := clean_line(metas.get(key), MAX_NAME_LENGTH)) and not name.startswith(
+            ("http:", "https:", "@", "//")
+        ):
+            return name
+    return None
+
+
+def _author_names(author: Any) -> str | None:
+    """Return the names of one or several authors, given as texts or objects."""
+    names = [
+        each if isinstance(each, str) else get_path(each, "name")
+        for each in (as_list(author) or [author])[:10]
+    ]
+    cleaned_names = [
+        name for each in names if isinstance(each, str) and (name := clean_line(each, MAX_NAME_LENGTH))
+    ]
+    return clean_line(
+        ", ".join(name for name in cleaned_names if not name.startswith("http")), MAX_NAME_LENGTH
+    )
+
+
+def _article_objects(json_ld: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the objects that are articles or pages, articles first."""
+    works = [each for each in json_ld if _ARTICLE_TYPE.search(str(each.get("@type")))]
+    return sorted(works, key=lambda each: "Page" in str(each.get("@type")))
+
+
+def _find_date(
+    json_ld: list[dict[str, Any]], key: str, metas: dict[str, str], names: tuple[str, ...]
+) -> str | None:
+    values = [each.get(key) for each in _article_objects(json_ld)] + [metas.get(name) for name in names]
+    return next((time for each in values if (time := normalize_time(each))), None)
+
+
+def _find_publication_time(root: Element) -> str | None:
+    """Return the date of the `time` element that is marked as publication date."""
+    for element in islice(root.iter("time"), 20):
+        is_marked = element.get("pubdate") is not None or element.get("itemprop") == "datePublished"
+        if is_marked or "published" in (element.get("class") or ""):
+            return normalize_time(element.get("datetime"))
+    return None

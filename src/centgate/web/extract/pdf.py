@@ -1,0 +1,91 @@
+"""Extract the text of a PDF."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import time
+from collections.abc import Iterator
+
+from pypdf import PdfReader
+from pypdf.errors import FileNotDecryptedError, PyPdfError
+
+from centgate.text import clean_line
+from centgate.web.extract.content_type import Unreadable
+from centgate.web.extract.markdown_syntax import escape_block_starts, normalize_markdown
+from centgate.web.extract.metadata import MAX_NAME_LENGTH, MAX_TITLE_LENGTH, DocumentMetadata
+
+MAX_PAGES = 200
+MAX_CHARACTERS = 400_000
+MAX_SECONDS = 3.0
+"""Seconds after which no further page is started."""
+_HYPHENATION = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
+_SPACES = re.compile(r"[ \t\xa0]+")
+
+
+def convert_pdf(body: bytes) -> tuple[str, DocumentMetadata, tuple[str, ...]]:
+    """Return Markdown, metadata and warnings. Raises Unreadable if there is no text."""
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    try:
+        reader = PdfReader(io.BytesIO(body), strict=False)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise Unreadable("the PDF is locked with a password")
+        count = len(reader.pages)
+        pages = list(_iter_page_texts(reader, count))
+        metadata = _read_metadata(reader)
+    except FileNotDecryptedError:
+        raise Unreadable("the PDF is locked with a password") from None
+    except (
+        PyPdfError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        OSError,
+        NotImplementedError,
+        AssertionError,
+    ) as error:  # a broken file makes pypdf raise many kinds of errors
+        raise Unreadable("the PDF is broken") from error
+    text = normalize_markdown("\n\n".join(page for page in pages if page))
+    if not text.strip():
+        raise Unreadable("the PDF has no text: its pages are images")
+    warnings = (
+        (f"only the first {len(pages)} of the PDF's {count} pages were read",) if len(pages) < count else ()
+    )
+    return text, metadata, warnings
+
+
+def _iter_page_texts(reader: PdfReader, count: int) -> Iterator[str]:
+    deadline, remaining = time.monotonic() + MAX_SECONDS, MAX_CHARACTERS
+    for number in range(min(count, MAX_PAGES)):
+        if time.monotonic() > deadline or remaining <= 0:
+            return
+        text = _extract_page_text(reader, number)[:remaining]
+        remaining -= len(text)
+        yield text
+
+
+def _extract_page_text(reader: PdfReader, number: int) -> str:
+    """Return a page's lines, with hyphenated words joined."""
+    text = _HYPHENATION.sub("", reader.pages[number].extract_text() or "")
+    return escape_block_starts("\n".join(_SPACES.sub(" ", line).strip() for line in text.split("\n")))
+
+
+def _read_metadata(reader: PdfReader) -> DocumentMetadata:
+    try:
+        info = reader.metadata
+        if info is None:
+            return DocumentMetadata()
+        created, modified = info.creation_date, info.modification_date
+        return DocumentMetadata(
+            title=clean_line(info.title, MAX_TITLE_LENGTH),
+            author=clean_line(info.author, MAX_NAME_LENGTH),
+            description=clean_line(info.subject, MAX_TITLE_LENGTH),
+            published=created.replace(microsecond=0).isoformat() if created else None,
+            modified=modified.replace(microsecond=0).isoformat() if modified else None,
+        )
+    except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return DocumentMetadata()

@@ -1,0 +1,47 @@
+"""Measure the text, and its share in links, of each element of a page."""
+
+from __future__ import annotations
+
+from centgate.web.extract.dom import Element
+from centgate.web.extract.elements import name_set
+
+_IGNORED_TAGS = name_set("script style template noscript head title option select textarea button svg")
+
+
+class TextDensity:
+    """Text lengths of each element, without white space at the ends; computed in one pass."""
+
+    def __init__(self, root: Element) -> None:
+        self._elements = list(root.iter())  # lxml reuses the identity of an element that is not referenced
+        self._text: dict[Element, int] = {}
+        self._links: dict[Element, int] = {}
+        for element in reversed(self._elements):
+            self._measure(element)
+
+    def _measure(self, element: Element) -> None:
+        if element.tag in _IGNORED_TAGS:
+            text = links = 0
+        else:
+            text = self._text.get(element, 0) + _text_size(element.text)
+            links = text if element.tag == "a" else self._links.get(element, 0)
+        self._text[element], self._links[element] = text, links
+        parent = element.getparent()
+        if parent is not None:
+            self._text[parent] = self._text.get(parent, 0) + text + _text_size(element.tail)
+            self._links[parent] = self._links.get(parent, 0) + links
+
+    def text_length(self, element: Element) -> int:
+        """Return the characters of text in an element."""
+        return self._text.get(element, 0)
+
+    def unlinked_length(self, element: Element) -> int:
+        """Return the characters of text outside links."""
+        return self._text.get(element, 0) - self._links.get(element, 0)
+
+    def link_share(self, element: Element) -> float:
+        """Return the share of an element's text that is in links, 0 to 1."""
+        return self._links.get(element, 0) / max(1, self._text.get(element, 0))
+
+
+def _text_size(text: str | None) -> int:
+    return len(text.strip()) if text else 0

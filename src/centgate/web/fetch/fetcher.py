@@ -1,0 +1,225 @@
+"""Fetch untrusted URLs, from public addresses only."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from centgate.web.fetch.connector import create_tls_context, open_checked_connection
+from centgate.web.fetch.content_coding import ACCEPT_ENCODING, parse_coding, read_body
+from centgate.web.fetch.dns import DnsResolver, ResolveFunction, resolve_allowed
+from centgate.web.fetch.failure import FetchFailed
+from centgate.web.fetch.fairness import CooperativeScheduler
+from centgate.web.fetch.host_limits import HostLimiter
+from centgate.web.fetch.http_client import HttpExchange
+from centgate.web.fetch.policy import FetchPolicy
+from centgate.web.fetch.url import Target, parse_target
+
+__all__ = ["FetchFailed", "FetchResult", "Fetcher", "ResolveFunction", "open_fetcher"]
+
+MEGABYTE = 1 << 20
+MAX_REDIRECTS = 5
+MAX_ERROR_BYTES = 64 * 1024
+"""Maximum body size of an error response."""
+MAX_LOCATION_LENGTH = 8192
+_BODYLESS_STATUSES = frozenset({204, 205, 304})
+_REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResult:
+    """Response of a site, with any status."""
+
+    url: str
+    """URL after redirects, without a fragment."""
+    status: int
+    content_type: str | None
+    """Raw header, with its parameters."""
+    body: bytes = field(repr=False)
+    """Decompressed; at most 64 KB for an error, and empty for an error of another media type."""
+    headers: Mapping[str, str] = field(repr=False)
+    """Case-insensitive names."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FetchOptions:
+    max_bytes: int
+    media_types: tuple[str, ...]
+
+    def accepts(self, content_type: str | None) -> bool:
+        media = (content_type or "").partition(";")[0].strip().lower()
+        families = (media, media.partition("/")[0] + "/*")
+        return not media or not self.media_types or any(family in self.media_types for family in families)
+
+
+class Fetcher:
+    """HTTP client for untrusted URLs.
+
+    Fetches share no state: no connections, no cookies, no DNS results.
+    """
+
+    def __init__(
+        self,
+        policy: FetchPolicy,
+        user_agent: str,
+        *,
+        resolve: ResolveFunction | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Create a fetcher; `resolve` and `tls` replace the system's resolver and its CAs."""
+        if not (user_agent.isascii() and user_agent.isprintable()):
+            raise ValueError("a user agent may contain only printable ASCII")
+        self._policy, self._user_agent = policy, user_agent
+        self._resolver = DnsResolver()
+        self._resolve = resolve or self._resolver
+        self._tls = tls or create_tls_context()
+        self._host_limiter = HostLimiter()
+        self._scheduler = CooperativeScheduler()
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        timeout: float,
+        max_bytes: int = 5 * MEGABYTE,
+        media_types: Collection[str] = (),
+    ) -> FetchResult:
+        """GET a URL. Raises FetchFailed if there is no readable response.
+
+        `media_types` are the accepted types, `text/*` for a family; empty accepts all. A response of another
+        type raises FetchFailed with `unsupported`, except for errors (status 400 and up), whose body is then
+        empty. `timeout` is in seconds and includes everything: waiting for a slot, DNS lookups, redirects.
+        """
+        options = _FetchOptions(max_bytes, tuple(each.lower() for each in media_types))
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._fetch_following(url, options)
+        except TimeoutError:
+            raise FetchFailed(
+                "timeout", f"{_host_label(url)} did not answer within {timeout:.3g} s"
+            ) from None
+
+    async def close(self) -> None:
+        """Stop the resolver threads; connections end with their fetches."""
+        self._resolver.close()
+
+    async def _fetch_following(self, url: str, options: _FetchOptions) -> FetchResult:
+        target = self._check_url(url)
+        for _ in range(MAX_REDIRECTS + 1):
+            async with self._host_limiter.acquire_slot(target.host, label=target.label):
+                answer = await self._send(target, options)
+            if isinstance(answer, FetchResult):
+                return answer
+            target = self._follow_redirect(target, answer)
+        raise FetchFailed("failed", f"{target.label} redirects more than {MAX_REDIRECTS} times")
+
+    def _check_url(self, url: str) -> Target:
+        target = parse_target(url)
+        if target is None:
+            raise FetchFailed("failed", "the address is not a valid URL")
+        if rejection := self._policy.target_rejection(target):
+            raise FetchFailed("blocked_address", f"the address must not be fetched: {rejection}")
+        return target
+
+    def _follow_redirect(self, target: Target, location: str) -> Target:
+        """Return the target of a redirect, checked like the first URL."""
+        redirect = parse_target(location, target.url)
+        if redirect is None:
+            raise FetchFailed("failed", f"{target.label} redirects to an invalid URL")
+        if self._policy.target_rejection(redirect):
+            message = f"{target.label} redirects to an address that must not be fetched"
+            raise FetchFailed("blocked_address", message)
+        return redirect
+
+    async def _send(self, target: Target, options: _FetchOptions) -> FetchResult | str:
+        """Return the response, or the location of a redirect."""
+        await self._scheduler.wait_turn()
+        addresses = await resolve_allowed(target, self._policy, self._resolve)
+        async with open_checked_connection(target, addresses, self._policy, self._tls) as connection:
+            exchange = HttpExchange(target, connection, self._scheduler)
+            await exchange.send_request(self._request_headers(options))
+            if 300 <= exchange.status < 400 and exchange.status not in _BODYLESS_STATUSES:
+                return _redirect_location(target, exchange)
+            return await self._read_response(target, exchange, options)
+
+    async def _read_response(
+        self, target: Target, exchange: HttpExchange, options: _FetchOptions
+    ) -> FetchResult:
+        content_type = exchange.headers.get("Content-Type") or None
+        body = bytearray()
+        try:
+            await self._read_body(target, exchange, options, buffer=body)
+        except FetchFailed:
+            if exchange.status < 400:
+                raise
+            del body[MAX_ERROR_BYTES:]  # the content of an error page matters less than its status
+        return FetchResult(target.url, exchange.status, content_type, bytes(body), exchange.headers)
+
+    async def _read_body(
+        self, target: Target, exchange: HttpExchange, options: _FetchOptions, *, buffer: bytearray
+    ) -> None:
+        """Read the body into a buffer, which keeps the bytes before a failure."""
+        host, headers, error = target.label, exchange.headers, exchange.status >= 400
+        if exchange.status in _BODYLESS_STATUSES:
+            return
+        if not options.accepts(headers.get("Content-Type")):
+            raise FetchFailed("unsupported", f"{host} answered with {headers['Content-Type'][:80]}")
+        if headers.get("Transfer-Encoding", "chunked").lower() != "chunked":
+            raise FetchFailed("unsupported", f"{host} answered with an unsupported transfer coding")
+        coding = parse_coding(headers.get("Content-Encoding", ""), host)
+        most_bytes = min(options.max_bytes, MAX_ERROR_BYTES) if error else options.max_bytes
+        if not error and _content_length(headers) > most_bytes:
+            raise FetchFailed(
+                "too_large", f"{host} announces {_content_length(headers):,} bytes, which is too many"
+            )
+        await read_body(
+            exchange.iter_body(), coding, most_bytes, buffer=buffer, host=host, scheduler=self._scheduler
+        )
+
+    def _request_headers(self, options: _FetchOptions) -> Mapping[str, str]:
+        return {
+            "User-Agent": self._user_agent,
+            "Accept": ", ".join((*options.media_types, "*/*;q=0.1")) if options.media_types else "*/*",
+            "Accept-Encoding": ACCEPT_ENCODING,
+            "Connection": "close",
+        }
+
+
+def _redirect_location(target: Target, exchange: HttpExchange) -> str:
+    location = exchange.headers.get("Location")
+    if exchange.status not in _REDIRECT_STATUSES or not location:
+        raise FetchFailed(
+            "failed", f"{target.label} answered with status {exchange.status} without a valid location"
+        )
+    if len(location) > MAX_LOCATION_LENGTH:
+        raise FetchFailed("failed", f"{target.label} redirects to an address that is too long")
+    return location
+
+
+def _content_length(headers: Mapping[str, str]) -> int:
+    length = headers.get("Content-Length", "")
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
+
+
+def _host_label(url: str) -> str:
+    target = parse_target(url)
+    return target.label if target else "the address"
+
+
+@asynccontextmanager
+async def open_fetcher(
+    policy: FetchPolicy,
+    user_agent: str,
+    *,
+    resolve: ResolveFunction | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncGenerator[Fetcher]:
+    """Open a fetcher and close it on exit."""
+    fetcher = Fetcher(policy, user_agent, resolve=resolve, tls=tls)
+    try:
+        yield fetcher
+    finally:
+        await fetcher.close()

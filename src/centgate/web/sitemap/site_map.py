@@ -1,0 +1,153 @@
+"""Build the site map from fetched documents, in a sandbox.
+
+A site can name a quarter of a million pages. They stay packed between the steps, since unpacking them in the
+server process would block its event loop.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from centgate.text import clean_line
+from centgate.web.results import Hit
+from centgate.web.sitemap.links import extract_links
+from centgate.web.sitemap.ranking import page_words, score_relevance, site_position
+from centgate.web.sitemap.sitemaps import parse_sitemap
+from centgate.web.sitemap.urls import PageEntry, PageUrl, parse_page_url
+
+MAX_PAGES = 50_000
+"""Maximum number of a site's pages that are compared, over all its parts."""
+MAX_CHILD_SITEMAPS = 20
+MAX_TITLE_LENGTH = 200
+MAX_DESCRIPTION_LENGTH = 500
+
+PackedEntries = bytes
+"""Page entries as deflated MessagePack: a tenth of their size."""
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapPart:
+    """Contribution of one page or sitemap to the site map."""
+
+    entries: PackedEntries
+    count: int
+    """Number of pages it names."""
+    child_sitemaps: tuple[str, ...] = ()
+    """Sitemaps that it names, the most relevant to the search first."""
+    child_count: int = 0
+    """Number of sitemaps that it names, including those not kept."""
+
+
+def build_page_part(body: bytes, content_type: str | None, url: str) -> SitemapPart:
+    """Build the part of an HTML page: the page and its links."""
+    page_links = extract_links(body, content_type, url)
+    return SitemapPart(pack_entries((page_links.page, *page_links.links)), len(page_links.links))
+
+
+def build_sitemap_part(body: bytes, url: str, words: str) -> SitemapPart | None:
+    """Build the part of a sitemap; None if it is not one. `words` rank the sitemaps that it names."""
+    sitemap = parse_sitemap(body, url)
+    if sitemap is None:
+        return None
+    children = _sort_by_relevance(dict.fromkeys(sitemap.child_sitemaps), words)
+    return SitemapPart(
+        pack_entries(sitemap.pages), len(sitemap.pages), children[:MAX_CHILD_SITEMAPS], len(children)
+    )
+
+
+def pack_entries(entries: Iterable[PageEntry]) -> PackedEntries:
+    """Pack entries for a part."""
+    return zlib.compress(msgspec.msgpack.encode(tuple(entries)), level=1)
+
+
+def unpack_entries(entries: PackedEntries) -> list[PageEntry]:
+    """Unpack the entries of a part."""
+    return msgspec.msgpack.decode(zlib.decompress(entries), type=list[PageEntry])
+
+
+def rank_pages(
+    parts: Sequence[PackedEntries], requested_url: str, final_url: str, search: str | None, limit: int
+) -> list[Hit]:
+    """Return up to `limit` pages of a site, best first, without duplicates.
+
+    `requested_url` is the URL of the request and `final_url` its target after redirects; the hosts of both
+    are the site. Pages that match `search` come first, the others follow in the site's own order.
+    """
+    endpoints = [each for each in (parse_page_url(requested_url), parse_page_url(final_url)) if each]
+    if not endpoints:
+        return []
+    candidates = _collect_candidates(parts, {endpoint.host for endpoint in endpoints})
+    ordered = _sort_by_site(candidates, endpoints)
+    if search:
+        scores = score_relevance(search, [page_words(each.url, each.title) for each in ordered])
+        ranks = sorted(range(len(ordered)), key=lambda n: -scores[n])  # a stable sort
+        ordered = [ordered[n] for n in ranks]
+    return [_to_hit(each) for each in ordered[:limit]]
+
+
+@dataclass(slots=True)
+class _PageCandidate:
+    url: PageUrl
+    title: str | None
+    description: str | None
+    part: int
+    """Number of the part that provided the title."""
+
+
+def _collect_candidates(parts: Sequence[PackedEntries], hosts: set[str]) -> list[_PageCandidate]:
+    """Return the site's distinct pages: first spelling, last title (feeds are read last and know best)."""
+    candidates: dict[tuple[str, str, str], _PageCandidate] = {}
+    decoded = [unpack_entries(part) for part in parts]
+    quotas = _entry_quotas([len(entries) for entries in decoded])
+    for number, entries in enumerate(decoded):
+        for entry in entries[: quotas[number]]:
+            page = parse_page_url(entry.url)
+            if page is None or page.host not in hosts or not page.is_page:
+                continue
+            if candidate := candidates.get(page.key):
+                _update_candidate(candidate, entry, number)
+            else:
+                candidates[page.key] = _PageCandidate(page, entry.title, entry.description, number)
+    return list(candidates.values())
+
+
+def _entry_quotas(sizes: Sequence[int]) -> list[int]:
+    """Return the number of entries to read per part: all of a short one, equally many of long ones."""
+    quotas = [0] * len(sizes)
+    remaining = MAX_PAGES
+    for filled, number in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
+        quotas[number] = min(sizes[number], remaining // (len(sizes) - filled))
+        remaining -= quotas[number]
+    return quotas
+
+
+def _update_candidate(candidate: _PageCandidate, entry: PageEntry, part: int) -> None:
+    if entry.title and (candidate.title is None or part > candidate.part):
+        candidate.title, candidate.part = entry.title, part
+    candidate.description = candidate.description or entry.description
+
+
+def _sort_by_site(candidates: Sequence[_PageCandidate], endpoints: Sequence[PageUrl]) -> list[_PageCandidate]:
+    """Sort by site order: the page itself, its subtree, then the rest; each group from the top downwards."""
+    own_keys = {endpoint.key for endpoint in endpoints}
+    requested, final = endpoints[0], endpoints[-1]
+    start = final if requested.path == "/" or requested.host != final.host else requested
+    return sorted(
+        candidates, key=lambda each: (each.url.key not in own_keys, *site_position(each.url, start))
+    )
+
+
+def _to_hit(candidate: _PageCandidate) -> Hit:
+    title = clean_line(candidate.title, MAX_TITLE_LENGTH)
+    return Hit(candidate.url.url, title, clean_line(candidate.description, MAX_DESCRIPTION_LENGTH))
+
+
+def _sort_by_relevance(urls: Iterable[str], words: str) -> tuple[str, ...]:
+    """Sort sitemaps by the match of their names with the words, otherwise in their order."""
+    addresses = [each for each in map(parse_page_url, urls) if each]
+    scores = score_relevance(words, [page_words(each, None) for each in addresses])
+    return tuple(addresses[n].url for n in sorted(range(len(addresses)), key=lambda n: -scores[n]))

@@ -1,0 +1,206 @@
+"""Parse sitemaps in each form of https://www.sitemaps.org/protocol.html: XML, text, feeds.
+
+The input is hostile, so this must run in a sandbox. The tree is built completely: clearing elements while
+lxml still parses has crashed the process.
+"""
+
+from __future__ import annotations
+
+import gzip
+import html
+import io
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from lxml import etree
+from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
+
+from centgate.web.sitemap.urls import MAX_URL_LENGTH, PageEntry, join_url
+
+MAX_BYTES = 5 << 20
+"""Maximum decoded size of one sitemap; the protocol allows ten times as much."""
+MAX_ENTRIES = 50_000
+"""Limit of the protocol for one file."""
+MAX_TITLE_LENGTH = 1000
+MAX_SUMMARY_LENGTH = 4000
+_LONE_AMPERSAND = re.compile(rb"&(?!#?\w{1,30};)")
+_TAG = re.compile(r"<[^<>]*>")
+
+
+@dataclass(frozen=True, slots=True)
+class Sitemap:
+    """Content of one file: pages, or further sitemaps."""
+
+    pages: tuple[PageEntry, ...] = ()
+    child_sitemaps: tuple[str, ...] = ()
+
+
+def parse_sitemap(body: bytes, url: str) -> Sitemap | None:
+    """Parse a body as a sitemap; None if it is not one.
+
+    `url` is its own URL, which relative ones are resolved against. The form is detected from the body alone:
+    servers send sitemaps with any content type. A damaged or too long body gives its first entries.
+    """
+    if body.startswith(b"\x1f\x8b"):
+        body = inflate_gzip(body)
+    body = (body if len(body) <= MAX_BYTES else _drop_partial_end(body[:MAX_BYTES])).lstrip(
+        b"\xef\xbb\xbf \t\r\n"
+    )
+    if not body.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
+        return _parse_text(body)
+    root = _parse_xml(body)
+    return None if root is None else _read_root(root, url)
+
+
+def inflate_gzip(body: bytes) -> bytes:
+    """Decompress a gzip file, up to `MAX_BYTES` or the first damage."""
+    output = io.BytesIO()
+    with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
+        try:
+            while (remaining := MAX_BYTES - output.tell()) > 0:
+                if not (chunk := file.read1(remaining)):
+                    return output.getvalue()
+                output.write(chunk)
+        except (OSError, EOFError, zlib.error):
+            pass  # keep the output before the damage
+    return _drop_partial_end(output.getvalue())
+
+
+def _drop_partial_end(body: bytes) -> bytes:
+    """Drop the incomplete last line or element of a truncated body: half a URL is a wrong one."""
+    return body[: max(body.rfind(b">"), body.rfind(b"\n")) + 1]
+
+
+def _parse_text(body: bytes) -> Sitemap | None:
+    """Parse a list of URLs, one per line."""
+    lines = (line.strip() for line in body.decode("utf-8", "replace").splitlines())
+    urls = (
+        line for line in lines if line.startswith(("http://", "https://")) and len(line) <= MAX_URL_LENGTH
+    )
+    pages = tuple(map(PageEntry, islice(urls, MAX_ENTRIES)))
+    return Sitemap(pages) if pages else None
+
+
+def _parse_xml(body: bytes) -> Element | None:
+    """Return the root of an XML document, also of one that is truncated or has lone ampersands."""
+    try:
+        return etree.fromstring(body, _create_parser(recover=False))
+    except etree.XMLSyntaxError:
+        pass
+    try:
+        return etree.fromstring(
+            _LONE_AMPERSAND.sub(b"&amp;", _drop_partial_end(body)), _create_parser(recover=True)
+        )
+    except etree.XMLSyntaxError:
+        return None
+
+
+def _create_parser(*, recover: bool) -> etree.XMLParser:
+    return etree.XMLParser(
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        recover=recover,
+        remove_comments=True,
+        remove_pis=True,
+    )
+
+
+def _read_root(root: Element, url: str) -> Sitemap | None:
+    match _local_name(root):
+        case "urlset":
+            return Sitemap(_absolute_entries((PageEntry(loc) for loc in _iter_locations(root, "url")), url))
+        case "sitemapindex":
+            children = (join_url(url, loc) for loc in _iter_locations(root, "sitemap"))
+            return Sitemap(child_sitemaps=tuple(islice(filter(None, children), MAX_ENTRIES)))
+        case "rss":
+            channels = _children_named(root, "channel")
+            return Sitemap(
+                _absolute_entries((each for channel in channels for each in _iter_rss_items(channel)), url)
+            )
+        case "RDF":  # RSS 1.0: the items are siblings of the channel
+            return Sitemap(_absolute_entries(_iter_rss_items(root), url))
+        case "feed":
+            return Sitemap(_absolute_entries(_iter_atom_entries(root), url))
+        case _:
+            return None
+
+
+def _absolute_entries(entries: Iterable[PageEntry], base: str) -> tuple[PageEntry, ...]:
+    """Return the entries with absolute URLs, up to the limit."""
+    return tuple(islice(filter(None, (_resolve_entry(each, base) for each in entries)), MAX_ENTRIES))
+
+
+def _resolve_entry(entry: PageEntry, base: str) -> PageEntry | None:
+    if entry.url.startswith(("http://", "https://")):
+        return entry if len(entry.url) <= MAX_URL_LENGTH else None
+    url = join_url(base, entry.url)
+    return PageEntry(url, entry.title, entry.description) if url else None
+
+
+def _iter_locations(root: Element, kind: str) -> Iterator[str]:
+    """Yield the `loc` of each child; those of images and videos are one level deeper."""
+    for each in _children_named(root, kind):
+        if loc := _child_text(each, "loc"):
+            yield loc
+
+
+def _iter_rss_items(parent: Element) -> Iterator[PageEntry]:
+    """Yield the items of an RSS channel; a `guid` is a link unless its `isPermaLink` is false."""
+    for item in _children_named(parent, "item"):
+        permalinks = [each for each in _children_named(item, "guid") if each.get("isPermaLink") != "false"]
+        link = _child_text(item, "link") or next((each.text for each in permalinks), None)
+        if link:
+            yield PageEntry(
+                link.strip(),
+                _strip_html(_child_text(item, "title"), MAX_TITLE_LENGTH),
+                _read_summary(item, "description"),
+            )
+
+
+def _iter_atom_entries(feed: Element) -> Iterator[PageEntry]:
+    """Yield the entries of an Atom feed, RFC 4287: a link without a `rel` is the page itself."""
+    for entry in _children_named(feed, "entry"):
+        links = [
+            each for each in _children_named(entry, "link") if each.get("rel", "alternate") == "alternate"
+        ]
+        if links and (link := links[0].get("href")):
+            yield PageEntry(
+                link.strip(),
+                _strip_html(_child_text(entry, "title"), MAX_TITLE_LENGTH),
+                _read_summary(entry, "summary"),
+            )
+
+
+def _read_summary(item: Element, name: str) -> str | None:
+    return _strip_html(_child_text(item, name), MAX_SUMMARY_LENGTH)
+
+
+def _strip_html(text: str | None, max_length: int) -> str | None:
+    """Remove HTML from a text, since titles and summaries of feeds may contain it."""
+    if text is None or not ("<" in text or "&" in text):
+        return text[:max_length] if text else None
+    return html.unescape(_TAG.sub(" ", text[:max_length])).strip() or None
+
+
+def _children_named(parent: Element, name: str) -> Iterator[Element]:
+    return (child for child in parent if _local_name(child) == name)
+
+
+def _child_text(parent: Element, name: str) -> str | None:
+    """Return the text of the first child without children of its own (an unresolved entity is one)."""
+    for child in _children_named(parent, name):
+        if len(child) == 0 and child.text and (text := child.text.strip()):
+            return text
+    return None
+
+
+def _local_name(element: Element) -> str:
+    """Return the local name; empty for nodes that are not elements."""
+    tag: Any = element.tag  # a function for an entity
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""

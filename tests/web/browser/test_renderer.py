@@ -1,0 +1,565 @@
+"""Pages built by their scripts, in a real browser, with a private server that must never be reached."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+
+import pytest
+from scripted import (
+    ATTACKS,
+    NEVER_REACHED,
+    ScriptedSite,
+    create_self_signed_tls,
+    render_attack_page,
+    serve_site,
+)
+
+from centgate.web.browser import chromium
+from centgate.web.browser.executable import EXECUTABLE_NAMES, RenderFailed
+from centgate.web.browser.renderer import MAX_QUEUE, Renderer
+from centgate.web.fetch.failure import FetchFailed
+from centgate.web.fetch.policy import FetchPolicy
+
+pytestmark = [
+    pytest.mark.skipif(
+        importlib.util.find_spec("playwright") is None, reason="the extra `render` is not installed"
+    ),
+    pytest.mark.skipif(
+        not any(map(shutil.which, EXECUTABLE_NAMES)), reason="there is no Chromium on the PATH"
+    ),
+]
+SECONDS = 20.0
+AGENT = "Centgate/1 (+https://operator.example)"
+NAMES_OF = {"inside.example": ["127.0.0.2"], "mixed.example": ["127.0.0.1", "127.0.0.2"]}
+OURS = "site.example"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """Share one event loop, of the server's kind, and so one browser, between all tests."""
+    return "asyncio", {"use_uvloop": True}
+
+
+@pytest.fixture(scope="module")
+def site() -> Generator[ScriptedSite]:
+    """The site whose pages are read."""
+    with serve_site("127.0.0.1") as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def inside(site: ScriptedSite) -> Generator[ScriptedSite]:
+    """A private server on the same port."""
+    with serve_site("127.0.0.2", site.port) as inside:
+        yield inside
+
+
+@pytest.fixture(scope="module")
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """Parent of the browsers' folders, accessible to the user `nobody`."""
+    tmp_path_factory.getbasetemp()  # created before the temporary folder is changed
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    yield folder
+    tempfile.tempdir = before
+    shutil.rmtree(folder)
+
+
+async def resolve(host: str) -> Sequence[str]:
+    """Resolve the names used in the tests."""
+    return NAMES_OF.get(host, ["127.0.0.1"])
+
+
+def create_renderer(*sites: ScriptedSite) -> Renderer:
+    """Create a renderer that may fetch from these sites only."""
+    allowed = tuple(f"{site.host}:{site.port}" for site in sites)
+    return Renderer(FetchPolicy(allowed_networks=allowed), AGENT, chromium=None, resolve=resolve)
+
+
+@pytest.fixture(scope="module")
+async def renderer(site: ScriptedSite, inside: ScriptedSite, temporary: Path) -> AsyncGenerator[Renderer]:
+    """The renderer shared by most tests."""
+    renderer = create_renderer(site)
+    yield renderer
+    await renderer.close()
+
+
+def take_private_requests(inside: ScriptedSite) -> tuple[list[str], list[bytes]]:
+    """Return and clear what the private server received."""
+    seen = inside.connections[:], inside.packets[:]
+    inside.connections.clear()
+    inside.packets.clear()
+    return seen
+
+
+def find_processes(folder: Path) -> list[int]:
+    """Return the running processes whose command line contains a folder."""
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            said = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+            if str(folder).encode() in said:
+                found.append(int(process.name))
+    return found
+
+
+def find_folders(temporary: Path) -> set[Path]:
+    """Return the folders of browsers."""
+    return {*temporary.iterdir()}
+
+
+def find_files(temporary: Path, name: str) -> list[Path]:
+    """Return the files of a name in any of them."""
+    return [*temporary.rglob(name)]
+
+
+async def wait_until(condition: Callable[[], bool]) -> bool:
+    """Wait for a condition; True if it became true."""
+    for _ in range(2000):
+        if condition():
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+async def test_text_that_a_script_makes_is_read(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["made"] = "<p id=x></p><script>x.textContent = 'made ' + (40 + 2) + ' \u00e9'</script>"
+
+    rendered = await renderer.render(f"{site.url}made", SECONDS)
+
+    assert '<p id="x">made 42 \u00e9</p>' in rendered.html.decode()
+    assert (rendered.url, rendered.status) == (f"{site.url}made", 200)
+
+
+async def test_text_that_is_fetched_after_loading_is_read(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["more"] = "late words"
+    site.pages["late"] = (
+        "<script>onload = () => setTimeout(async () => "
+        "document.body.append(await (await fetch('/more')).text()), 200)</script>"
+    )
+
+    rendered = await renderer.render(f"{site.url}late", SECONDS)
+
+    assert b"late words" in rendered.html
+
+
+async def test_the_browser_names_the_deployment(renderer: Renderer, site: ScriptedSite) -> None:
+    site.user_agents.clear()
+
+    await renderer.render(f"{site.url}made", SECONDS)
+
+    assert set(site.user_agents) == {AGENT}
+
+
+async def test_a_redirect_ends_at_its_address_with_its_status(renderer: Renderer, site: ScriptedSite) -> None:
+    rendered = await renderer.render(f"{site.url}to?/missing", SECONDS)
+
+    assert (rendered.url, rendered.status) == (f"{site.url}missing", 404)
+
+
+async def test_a_page_is_read_by_name(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["made"] = "by name"
+
+    rendered = await renderer.render(f"http://{OURS}:{site.port}/made", SECONDS)
+
+    assert b"by name" in rendered.html
+
+
+async def test_a_page_cannot_reach_what_may_not_be_fetched(
+    renderer: Renderer, site: ScriptedSite, inside: ScriptedSite
+) -> None:
+    spellings = ["127.0.0.2", "2130706434", "0x7f000002", "127.2", "0177.0.0.2", "[::ffff:127.0.0.2]"]
+    hosts = [f"{host}:{site.port}" for host in (*spellings, *NAMES_OF)]
+    site.pages["attack"] = render_attack_page(hosts)
+    take_private_requests(inside)
+    site.released.clear()
+
+    rendered = await renderer.render(f"{site.url}attack", 3 * SECONDS)
+
+    assert b"all tried" in rendered.html
+    assert take_private_requests(inside) == ([], [])
+
+
+async def test_the_same_attacks_arrive_where_they_may(
+    site: ScriptedSite, inside: ScriptedSite, temporary: Path
+) -> None:
+    site.pages["attack"] = render_attack_page([f"127.0.0.2:{site.port}"])
+    take_private_requests(inside)
+    renderer = create_renderer(site, inside)
+    site.released.clear()
+
+    await renderer.render(f"{site.url}attack", 3 * SECONDS)
+    await renderer.close()
+
+    reached, packets = take_private_requests(inside)
+    assert {*ATTACKS} - {*reached} == NEVER_REACHED
+    assert not packets
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "127.2", "inside.example", "mixed.example"])
+@pytest.mark.parametrize("way", ["script", "status", "refresh", "directly"])
+async def test_a_page_that_leads_to_a_forbidden_address_is_not_read(
+    renderer: Renderer, site: ScriptedSite, inside: ScriptedSite, way: str, host: str
+) -> None:
+    there = f"http://{host}:{site.port}/"
+    site.pages["script"] = f"<script>location = '{there}'</script>"
+    site.pages["refresh"] = f"<meta http-equiv=refresh content='0;url={there}'>"
+    take_private_requests(inside)
+
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.render(
+            {"status": f"{site.url}to?{there}", "directly": there}.get(way, f"{site.url}{way}"), SECONDS
+        )
+
+    assert failed.value.reason == "blocked_address"
+    assert take_private_requests(inside) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["file:///etc/passwd", "chrome://version", "about:blank", "data:text/html,x", "view-source:http://x/"],
+)
+async def test_what_is_not_of_the_web_is_refused(renderer: Renderer, url: str) -> None:
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.render(url, SECONDS)
+
+    assert failed.value.reason == "blocked_address"
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "chrome://version", "chrome://settings", "view-source:file:///etc/passwd"]
+)
+async def test_a_page_does_not_get_at_files_or_the_browser(
+    renderer: Renderer, site: ScriptedSite, url: str
+) -> None:
+    site.pages["file"] = "still here"
+    site.pages["local"] = (
+        f"<iframe src='{url}'></iframe><p>mine</p><script>fetch('{url}').then(r => r.text())"
+        f".then(t => document.body.append(t)); setTimeout(() => location = '{url}', 100)</script>"
+    )
+
+    with suppress(FetchFailed):
+        rendered = await renderer.render(f"{site.url}local", SECONDS)
+        assert rendered.url == f"{site.url}local"
+        assert b"root:" not in rendered.html
+
+
+@pytest.mark.parametrize(
+    "elsewhere", ["about:blank", "URL.createObjectURL(new Blob(['x'], {type: 'text/html'}))"]
+)
+async def test_a_page_that_leaves_the_web_is_not_read(
+    renderer: Renderer, site: ScriptedSite, elsewhere: str
+) -> None:
+    where = f"'{elsewhere}'" if elsewhere.startswith("about") else elsewhere
+    site.pages["leaving"] = f"<script>location = {where}</script>"
+
+    with pytest.raises(FetchFailed):
+        await renderer.render(f"{site.url}leaving", SECONDS)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<script>while (true) {}</script>",
+        "<p>text</p><script>onload = () => { while (true) {} }</script>",
+        "<script>location.reload()</script>",
+        "<script>setInterval(() => { for (const p of Array(50)) document.body.append(new Blob(['x']).size, "
+        "document.createElement('iframe')) }, 0)</script>",
+        "<script>setInterval(() => { throw new Error('x'.repeat(20_000_000)) }, 0)</script>",
+        "<script>const more = () => { console.log('x'.repeat(9_000_000)); queueMicrotask(more) }; more()"
+        "</script>",
+    ],
+    ids=["endless", "endless after loading", "reloading", "frames", "errors", "console"],
+)
+async def test_a_page_that_does_not_end_leaves_the_next_one_alone(
+    renderer: Renderer, site: ScriptedSite, page: str
+) -> None:
+    site.pages["endless"], site.pages["made"] = page, "next"
+
+    with suppress(FetchFailed):
+        await renderer.render(f"{site.url}endless", 3)
+    rendered = await renderer.render(f"{site.url}made", SECONDS)
+
+    assert b"next" in rendered.html
+
+
+async def test_a_site_that_nobody_vouches_for_is_not_read(temporary: Path, tmp_path: Path) -> None:
+    with serve_site("127.0.0.1", tls=create_self_signed_tls("127.0.0.1", tmp_path)) as site:
+        renderer = create_renderer(site)
+
+        with pytest.raises(FetchFailed) as failed:
+            await renderer.render(f"{site.url}made", SECONDS)
+
+        assert failed.value.reason == "tls"
+        await renderer.close()
+
+
+async def test_an_endless_script_is_a_timeout(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["endless"] = "<script>while (true) {}</script>"
+    began = time.monotonic()
+
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.render(f"{site.url}endless", 3)
+
+    assert failed.value.reason == "timeout"
+    assert time.monotonic() - began < SECONDS
+
+
+async def test_a_document_without_end_is_a_timeout(renderer: Renderer, site: ScriptedSite) -> None:
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.render(f"{site.url}drip", 3)
+
+    assert failed.value.reason == "timeout"
+
+
+async def test_a_part_without_end_is_left_out(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["partly"] = "<p>the words</p><iframe src=/drip></iframe>"
+
+    rendered = await renderer.render(f"{site.url}partly", 10)
+
+    assert b"the words" in rendered.html
+
+
+async def test_a_page_that_asks_without_end_is_given_up(renderer: Renderer, site: ScriptedSite) -> None:
+    site.released.clear()
+    site.pages["asking"] = (
+        "<iframe src=/hold></iframe><script>const more = () => fetch('/x?' + Math.random()).then(more, more);"
+        " for (let i = 0; i < 20; i++) more()</script>"
+    )
+
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.render(f"{site.url}asking", 3 * SECONDS)
+    site.released.set()
+
+    assert failed.value.reason == "too_large"
+
+
+@pytest.mark.parametrize("path", ["file", "text"])
+async def test_what_is_no_page_is_not_rendered(
+    renderer: Renderer, site: ScriptedSite, temporary: Path, path: str
+) -> None:
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.render(f"{site.url}{path}", SECONDS)
+
+    assert failed.value.reason == "unsupported"
+    assert not find_files(temporary, "*.zip")
+
+
+async def test_a_download_by_script_leaves_no_file(
+    renderer: Renderer, site: ScriptedSite, temporary: Path
+) -> None:
+    site.pages["downloading"] = (
+        "<p>text</p><a id=a download=mine.bin></a><script>a.href = URL.createObjectURL(new Blob(['x']));"
+        " a.click(); document.body.append(Object.assign(document.createElement('iframe'), {src: '/file'}))"
+        "</script>"
+    )
+
+    rendered = await renderer.render(f"{site.url}downloading", SECONDS)
+
+    assert b"text" in rendered.html
+    assert not find_files(temporary, "mine.bin") + find_files(temporary, "*.zip")
+
+
+async def test_dialogs_do_not_hold_a_page_up(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["asking"] = (
+        "<script>onbeforeunload = e => { e.preventDefault(); return 'stay' };"
+        " alert(1); confirm(2); prompt(3); print(); document.write('said')</script>"
+    )
+
+    rendered = await renderer.render(f"{site.url}asking", SECONDS)
+
+    assert b"said" in rendered.html
+
+
+async def test_a_page_that_grows_without_end_is_cut(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["large"] = "<body><p id=x hidden></p><script>x.append('\u20ac'.repeat(30_000_000))</script>"
+
+    rendered = await renderer.render(f"{site.url}large", SECONDS)
+
+    assert 1_900_000 < len(rendered.html) <= 2_000_000
+    assert rendered.html.decode()
+
+
+async def test_text_that_is_no_proper_unicode_is_read(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["broken"] = (
+        "<body><script>document.body.append('a\\ud800b', String.fromCharCode(0), '\U0001f600')</script>"
+    )
+
+    rendered = await renderer.render(f"{site.url}broken", SECONDS)
+
+    assert "\U0001f600" in rendered.html.decode()
+
+
+async def test_a_page_cannot_change_how_it_is_read(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["lying"] = (
+        "<p>truth</p><script>String.prototype.slice = () => 'lie';"
+        "Object.defineProperty(Document.prototype, 'documentElement', {get: () => ({outerHTML: 'lie'})})"
+        "</script>"
+    )
+
+    rendered = await renderer.render(f"{site.url}lying", SECONDS)
+
+    assert b"truth" in rendered.html
+
+
+async def test_pages_do_not_know_of_each_other(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["leaving"] = "<script>document.cookie = 'a=1'; localStorage.b = 'left'</script>"
+    site.pages["finding"] = "<script>document.write(`found ${document.cookie}${localStorage.b}`)</script>"
+
+    await renderer.render(f"{site.url}leaving", SECONDS)
+    rendered = await renderer.render(f"{site.url}finding", SECONDS)
+
+    assert b"found undefined" in rendered.html
+
+
+async def test_many_pages_wait_for_their_turn(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["made"] = "next"
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(renderer.render(f"{site.url}made", 3 * SECONDS)) for _ in range(MAX_QUEUE)]
+
+    assert all(b"next" in task.result().html for task in tasks)
+
+
+async def test_too_many_pages_are_refused(site: ScriptedSite, temporary: Path) -> None:
+    site.pages["made"] = "next"
+    renderer = create_renderer(site)
+
+    results = await asyncio.gather(
+        *(renderer.render(f"{site.url}made", 3 * SECONDS) for _ in range(MAX_QUEUE + 5)),
+        return_exceptions=True,
+    )
+    await renderer.close()
+
+    assert [type(each) for each in results if isinstance(each, Exception)] == [RenderFailed] * 3
+
+
+async def test_a_page_that_is_not_waited_for_gives_its_turn_back(
+    renderer: Renderer, site: ScriptedSite
+) -> None:
+    site.pages["endless"], site.pages["made"] = "<script>while (true) {}</script>", "next"
+    given_up = [asyncio.ensure_future(renderer.render(f"{site.url}endless", SECONDS)) for _ in range(4)]
+    site.connections.clear()
+    assert await wait_until(lambda: "endless" in site.connections)
+
+    for each in given_up:
+        each.cancel()
+
+    assert b"next" in (await renderer.render(f"{site.url}made", SECONDS)).html
+
+
+async def test_a_browser_that_was_killed_is_started_anew(
+    renderer: Renderer, site: ScriptedSite, temporary: Path
+) -> None:
+    site.pages["made"] = "next"
+    await renderer.render(f"{site.url}made", SECONDS)
+
+    for pid in find_files(temporary, "pid"):
+        os.killpg(int(pid.read_text()), signal.SIGKILL)
+
+    assert b"next" in (await renderer.render(f"{site.url}made", SECONDS)).html
+
+
+async def test_a_keeper_that_was_killed_takes_its_browser_along(site: ScriptedSite, temporary: Path) -> None:
+    site.pages["made"] = "next"
+    renderer = create_renderer(site)
+    before = find_folders(temporary)
+    await renderer.render(f"{site.url}made", SECONDS)
+    (folder,) = find_folders(temporary) - before
+    keeper = min(find_processes(folder))
+
+    os.kill(keeper, signal.SIGKILL)
+
+    assert b"next" in (await renderer.render(f"{site.url}made", SECONDS)).html
+    await renderer.close()
+    assert not folder.exists()
+    assert await wait_until(lambda: not find_processes(folder))
+
+
+async def test_a_page_that_takes_too_much_memory_is_ended(
+    site: ScriptedSite, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chromium, "MEGABYTES", 600)
+    site.pages["made"] = "next"
+    site.pages["hungry"] = (
+        "<script>const all = []; setInterval(() => "
+        "{ if (all.length < 60) all.push(new Uint8Array(50_000_000).fill(1)) }, 20)</script>"
+    )
+    site.pages["hungry"] += "<img src=x><iframe src=/drip></iframe>"
+    renderer = create_renderer(site)
+
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.render(f"{site.url}hungry", SECONDS)
+
+    assert failed.value.reason == "too_large"
+    assert b"next" in (await renderer.render(f"{site.url}made", SECONDS)).html
+    await renderer.close()
+
+
+@pytest.mark.parametrize("path", ["made", "endless"])
+async def test_nothing_is_left_of_a_renderer_that_was_closed(
+    site: ScriptedSite, temporary: Path, path: str
+) -> None:
+    site.pages["made"], site.pages["endless"] = "next", "<script>while (true) {}</script>"
+    before = find_folders(temporary)
+    renderer = create_renderer(site)
+    await renderer.render(f"{site.url}made", SECONDS)
+    (folder,) = find_folders(temporary) - before
+    assert find_processes(folder)
+    site.connections.clear()
+    page = asyncio.ensure_future(renderer.render(f"{site.url}{path}", 3 * SECONDS))
+    assert await wait_until(lambda: path in site.connections and (path == "endless" or page.done()))
+
+    await renderer.close()
+
+    assert not folder.exists()
+    assert await wait_until(lambda: not find_processes(folder))
+    with pytest.raises(RenderFailed) if path == "endless" else nullcontext():
+        await page
+
+
+async def test_a_browser_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    renderer = Renderer(FetchPolicy(), AGENT, chromium=None)
+
+    with pytest.raises(RenderFailed, match="no browser was found"):
+        await renderer.render("https://example.com/", SECONDS)
+
+    await renderer.close()
+
+
+@pytest.mark.parametrize("program", ["/etc/passwd", "/bin/false", "/nowhere/chromium"])
+async def test_a_program_that_is_no_browser_is_said(program: str) -> None:
+    renderer = Renderer(FetchPolicy(), AGENT, chromium=Path(program))
+
+    with pytest.raises(RenderFailed):
+        await renderer.render("https://example.com/", SECONDS)
+
+    await renderer.close()
+
+
+async def test_a_browser_is_replaced_after_some_pages(
+    site: ScriptedSite, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("centgate.web.browser.renderer.PAGES_PER_BROWSER", 1)
+    site.pages["made"] = "next"
+    renderer = create_renderer(site)
+    before = find_folders(temporary)
+
+    await renderer.render(f"{site.url}made", SECONDS)
+    (first,) = find_folders(temporary) - before
+    await renderer.render(f"{site.url}made", SECONDS)
+    await renderer.close()
+
+    assert not first.exists()
+    assert find_folders(temporary) == before

@@ -1,0 +1,192 @@
+"""Bodies that are not HTML, and bodies with a wrong content type."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from centgate.web.extract.content_type import Unsupported, detect_kind
+from centgate.web.extract.extract import ExtractedPage, extract_page
+
+URL = "https://example.org/files/a"
+RSS = b"""<?xml version="1.0"?><rss version="2.0"><channel><title>News &amp; more</title>
+<link>https://example.org/</link><description>All of it</description><language>en</language>
+<item><title>First &lt;b&gt;one&lt;/b&gt;</title><link>/one</link>
+<pubDate>Mon, 06 May 2024 07:08:09 GMT</pubDate>
+<author>jane@example.org (Jane)</author><description><![CDATA[<p>It <b>began</b> <a href="x">here</a>.</p>
+<p style="display:none">hidden</p><script>bad()</script>]]></description></item>
+<item><title>Second</title><link>javascript:alert(1)</link></item></channel></rss>"""
+ATOM = b"""<?xml version="1.0" encoding="utf-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom"><title>A log</title>
+<updated>2024-05-06T07:08:09Z</updated><entry><title>Entry</title><link href="https://example.org/e"/>
+<updated>2024-05-06T07:08:09Z</updated><content type="html">
+&lt;h1&gt;Head&lt;/h1&gt;&lt;ul&gt;&lt;li&gt;a&lt;/li&gt;&lt;/ul&gt;</content>
+</entry></feed>"""
+
+
+def reading(body: bytes, content_type: str | None = None, url: str = URL) -> ExtractedPage:
+    return extract_page(body, content_type, url, only_main_content=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "path", "kind"),
+    [
+        (b"<!doctype html><p>x", "text/html", "", "html"),
+        (b"<p>x", "application/xhtml+xml; charset=utf-8", "", "html"),
+        (b"<p>x", None, "", "html"),
+        (b"\n<!-- note -->\n<html>", "text/plain", "", "html"),
+        (b"<!DOCTYPE html>", "application/json", "", "html"),
+        (b'<?xml version="1.0"?><!DOCTYPE html><html>', "application/xml", "", "html"),
+        (b"hello", "text/plain", "", "text"),
+        (b"hello", None, "", "text"),
+        (b"hello", "application/octet-stream", "", "text"),
+        (b"# Title", "text/plain", "/README.md", "markdown"),
+        (b"# Title", "text/markdown", "", "markdown"),
+        (b'{"a": 1}', "application/json", "", "json"),
+        (b'{"a": 1}', "text/html", "", "json"),
+        (b"[1, 2]", None, "", "json"),
+        (b'{"a": 1}', "application/vnd.api+json", "", "json"),
+        (b"[x] not json", "text/plain", "", "text"),
+        (RSS, "application/rss+xml", "", "feed"),
+        (RSS, "text/html", "", "feed"),
+        (ATOM, "text/xml", "", "feed"),
+        (b"<?xml version='1.0'?><urlset/>", "application/xml", "", "xml"),
+        (b"<note/>", "application/soap+xml", "", "xml"),
+        (b"%PDF-1.4", "application/octet-stream", "", "pdf"),
+        (b"%PDF-1.4", "text/html", "", "pdf"),
+        (b"a { color: red }", "text/css", "", "code"),
+        ("<html>".encode("utf-16"), "text/html", "", "html"),
+        ("hello there".encode("utf-16-le"), "text/plain", "", "text"),
+    ],
+)
+def test_a_body_is_what_it_looks_like(body: bytes, content_type: str | None, path: str, kind: str) -> None:
+    assert detect_kind(body, content_type, path) == kind
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "text/html"),
+        (b"GIF89a", None),
+        (b"PK\x03\x04", "application/octet-stream"),
+        (b"anything", "image/svg+xml"),
+        (b"anything", "video/mp4"),
+        (bytes(range(256)) * 4, None),
+        (b"\0\1\2\3" * 100, "text/plain"),
+        (b"no pdf", "application/pdf"),
+        (b"x", "application/zip"),
+        (b"x", "application/vnd.ms-excel"),
+    ],
+)
+def test_what_is_no_text_is_refused(body: bytes, content_type: str | None) -> None:
+    with pytest.raises(Unsupported) as refusal:
+        reading(body, content_type)
+
+    assert str(pickle.loads(pickle.dumps(refusal.value))) == str(refusal.value)
+
+
+def test_rss_becomes_a_list_of_entries() -> None:
+    told = reading(RSS, "application/rss+xml")
+
+    assert told.markdown == (
+        "# News & more\n\nAll of it\n\n## [First one](https://example.org/one)\n\n2024-05-06T07:08:09Z, "
+        "jane@example.org (Jane)\n\nIt **began** [here](https://example.org/x).\n\n## Second"
+    )
+    assert (told.metadata.title, told.metadata.language, told.metadata.canonical) == (
+        "News & more",
+        "en",
+        "https://example.org/",
+    )
+
+
+def test_atom_keeps_headings_of_entries_below_them() -> None:
+    assert reading(ATOM, "application/atom+xml").markdown == (
+        "# A log\n\n## [Entry](https://example.org/e)\n\n2024-05-06T07:08:09Z\n\n### Head\n\n- a"
+    )
+
+
+def test_a_feed_is_not_taken_for_the_name_of_a_file() -> None:
+    assert reading(b"/etc/passwd", "application/rss+xml").markdown == "```xml\n/etc/passwd\n```"
+
+
+def test_a_long_feed_says_how_much_was_left_out() -> None:
+    items = b"".join(b"<item><title>%d</title></item>" % n for n in range(250))
+
+    told = reading(b"<rss version='2.0'><channel><title>t</title>" + items + b"</channel></rss>", "text/xml")
+
+    assert told.markdown.endswith("## 199")
+    assert told.warnings == ("the feed has 50 further entries that were not read",)
+
+
+def test_entities_of_xml_are_not_expanded() -> None:
+    levels = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
+    bomb = f'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY l0 "lol">{levels}<!ENTITY f SYSTEM "file:///etc/hostname">]>'
+
+    told = reading(
+        f"{bomb}<rss version='2.0'><channel><title>&l11;&f;</title></channel></rss>".encode(), "text/xml"
+    )
+
+    assert len(told.markdown) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{\n  "a": 1.10\n}', '```json\n{\n  "a": 1.10\n}\n```'),
+        (
+            b'{"id":12345678901234567890,"f":1.10,"s":"a,{\\"}","l":[1,[],{}],"e":"' + b"x" * 200 + b'"}',
+            '```json\n{\n  "id": 12345678901234567890,\n  "f": 1.10,\n  "s": "a,{\\"}",\n  "l": '
+            "[\n    1,\n    [],\n"
+            '    {}\n  ],\n  "e": "' + "x" * 200 + '"\n}\n```',
+        ),
+        (b'{"a":1}\n{"a":2}\n', '```json\n{"a":1}\n{"a":2}\n```'),
+        ('{"a":"\u202e```"}'.encode(), '````json\n{"a":"```"}\n````'),
+    ],
+)
+def test_json_keeps_every_token(body: bytes, expected: str) -> None:
+    assert reading(body, "application/json").markdown == expected
+
+
+def test_plain_text_stands_as_it_is() -> None:
+    text = "Title\n=====\n\n    indented <b>\n\n\n\nlast \u202eline\r\nend"
+
+    assert (
+        reading(text.encode(), "text/plain").markdown == "Title\n=====\n\n    indented <b>\n\nlast line\nend"
+    )
+
+
+def test_markdown_has_its_links_made_absolute_and_its_comments_gone() -> None:
+    text = (
+        "# A [doc](x.md)\n\n![i](<img/a.png>) [js](javascript:x) <!-- hidden\ninstruction -->`[c](d)`\n\n"
+        "```\n[code](stays) <!-- stays -->\n```\n\n[ref]: other.md\n"
+    )
+
+    told = reading(text.encode(), "text/markdown; charset=utf-8")
+
+    assert told.markdown == (
+        "# A [doc](https://example.org/files/x.md)\n\n![i](https://example.org/files/img/a.png) "
+        "[js](#) `[c](d)`\n\n"
+        "```\n[code](stays) <!-- stays -->\n```\n\n[ref]: https://example.org/files/other.md"
+    )
+
+
+def test_source_code_and_xml_stand_in_a_block() -> None:
+    assert reading(b"a { b: c }", "text/css").markdown == "```css\na { b: c }\n```"
+    assert (
+        reading(b"<?xml version='1.0'?>\n<a/>", "application/xml").markdown
+        == "```xml\n<?xml version='1.0'?>\n<a/>\n```"
+    )
+
+
+def test_only_the_beginning_of_a_long_body_is_read() -> None:
+    told = reading(b"<p>text</p>" * 300_000, "text/html")
+
+    assert "only its beginning was read" in told.warnings[0]
+    assert len(told.markdown) <= 1_000_000 < told.length
+
+
+def test_a_reading_can_be_sent_between_processes() -> None:
+    told = reading(RSS, "text/xml")
+
+    assert pickle.loads(pickle.dumps(told)) == told

@@ -1,0 +1,76 @@
+"""Pages designed to make parsing slow."""
+
+from __future__ import annotations
+
+import pytest
+
+from centgate.sandbox import Sandbox
+from centgate.web.extract.content_type import Unreadable
+from centgate.web.extract.extract import extract_page
+
+PAGES = {
+    "200,000 attributes": b"<div " + b" ".join(b"a%d=1" % n for n in range(200_000)) + b">x</div><p>text</p>",
+    "a long value": b"<img src='data:image/png;base64," + b"A" * 500_000 + b"'><p>text</p>",
+    "50,000 links": b"".join(b"<li><a href=/p/%d>text %d</a></li>" % (n, n) for n in range(50_000)),
+    "50,000 rows": b"<table>" + b"".join(b"<tr><td>%d<td>text<td>c" % n for n in range(50_000)) + b"</table>",
+    "50,000 unclosed links": b"<a href=x>text " * 50_000,
+    "500,000 entities": b"<p>text" + b"&amp;" * 500_000,
+    "100,000 nested divs": b"<div>" * 100_000 + b"deep text" + b"</div>" * 100_000 + b"<p>after</p>",
+    "2,000 nested spans": b"<p>" + b"<span>" * 2000 + b"text",
+    "nested quotes": b"<blockquote>" * 1500 + b"text",
+    "nested lists": b"<ul><li>text" * 900,
+    "nested tables": b"<table><tr><td>text" * 500,
+    "nested banners": b"<div>cookies <button>accept</button>" * 1500 + b"<p>text",
+    "100,000 terms": b"<dl>" + b"<dt>text<dd>b" * 100_000,
+    "wide cells": b"<table>" + b"<tr><td colspan=1000>text<td>b" * 50_000,
+    "line feeds": b"<pre>" + b"\n" * 1_900_000 + b"text</pre>",
+    "ticks": b"<p>text <code>" + b"`" * 1_000_000 + b"</code>",
+    "brackets": b"<p>text " + b"[a](b" * 300_000,
+    "open tags": b"text" + b"<a " * 500_000,
+    "brackets in a link": b"<p>text <a href=x>" + b"[" * 900_000 + b"</a>",
+    "images in a link": b"<p>text <a href=x>" + b"![" * 400_000 + b"</a>",
+    "noscript": b"<p>text<script></script><noscript>" + b"habilit" * 200_000 + b"</noscript>",
+    "an open comment": b"text<!--" + b"-" * 1_900_000,
+    "open consent": b"<p>text" + b"<a>accept" * 20_000,
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_hostile_page_is_read_all_the_same(name: str) -> None:
+    told = extract_page(PAGES[name], "text/html", "https://example.org/", only_main_content=True)
+
+    assert "text" in told.markdown
+    assert len(told.markdown) <= 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"[" * 1_000_000, "application/json"),
+        (b'{"a":' * 300_000, "application/json"),
+        (b"<rss version='2.0'><channel>" + b"<item>" * 100_000, "text/xml"),
+        (b"<rss version='2.0'><channel>" + b"<item><title>a</title></item>" * 50_000, "text/xml"),
+        (b"[a](b " * 200_000, "text/markdown"),
+        (b"`" * 1_000_000, "text/markdown"),
+        (b"<!--" * 300_000, "text/markdown"),
+        (b"# " + b"#" * 1_000_000 + b"x", "text/markdown"),
+        (b"\xe9" + b"<" * 1_000_000, "text/plain"),
+        (b"```\n" * 300_000, "text/markdown"),
+        (b"\xff" * 1_000_000, "text/plain"),
+        (b"%PDF-1.4\n" + b"1 0 obj\n" * 100_000, "application/pdf"),
+    ],
+)
+async def test_a_hostile_document_ends(body: bytes, content_type: str) -> None:
+    sandbox = Sandbox(1, megabytes=1024)
+
+    try:
+        told = await sandbox.run_task(
+            60, extract_page, body, content_type, "https://e.org/", only_main_content=True
+        )
+        length = len(told.markdown)
+    except Unreadable:
+        length = 0
+    finally:
+        await sandbox.close()
+
+    assert length <= 1_000_000

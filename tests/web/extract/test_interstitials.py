@@ -1,0 +1,125 @@
+"""Bot checks, soft 404s, and shells filled by scripts."""
+
+from __future__ import annotations
+
+import pytest
+
+from centgate.web.extract.extract import ExtractedPage, extract_page
+
+WORDS = "<p>" + "There is much to say about this and it goes on for long. " * 40 + "</p>"
+
+
+def page(html: str) -> ExtractedPage:
+    return extract_page(html.encode(), "text/html", "https://example.org/", only_main_content=True)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<title>Just a moment...</title><body><noscript>Enable JavaScript and cookies to continue</noscript>"
+        "<script>window._cf_chl_opt={cvId:'3'}</script>",
+        "<title>Attention Required! | Cloudflare</title><body><div id=cf-error-details><h1>Sorry, "
+        "you have been blocked</h1></div>",
+        "<title>Access Denied</title><body><h1>Access Denied</h1>You don't have permission to "
+        "access this page on this "
+        "server.<p>Reference #18.2f https://errors.edgesuite.net/18.2f",
+        "<title>example.org</title><body><p id=cmsg>Please enable JS and disable any ad blocker</p>"
+        "<script src='https://ct.captcha-delivery.com/c.js'></script>",
+        "<title>Access to this page has been denied</title><body><div "
+        "id=px-captcha></div><script>window._pxAppId='PX'</script>",
+        "<title></title><body><iframe src='/_Incapsula_Resource?x'>Request unsuccessful. "
+        "Incapsula incident ID: 1</iframe>",
+        "<title>Human Verification</title><body><script>window.gokuProps={}; AwsWafIntegration.x()</script>",
+        "<title>Robot Check</title><body>Enter the characters you see below: we need to make sure "
+        "you're not a robot.",
+        "<title>Pardon Our Interruption</title><body>Something about your browser made us think "
+        "you were a bot.",
+        "<title>Are you a robot?</title><body>Please confirm. <div class=g-recaptcha></div>",
+    ],
+)
+def test_a_bot_check_is_told_from_a_page(html: str) -> None:
+    assert page(html).blocked
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<title>Just a moment: a history of haste</title><body>{WORDS}",
+        f"<title>How captcha works</title><body>{WORDS}<div class=g-recaptcha></div>",
+        "<title>Contact us</title><body><h1>Contact us</h1><p>Write to us whenever you like, we "
+        "answer within two days, "
+        "and on weekends within three. Our office is open from nine to five on every day of the "
+        "week but Sunday, and "
+        "you find us behind the old bridge.</p><form><input><div class=g-recaptcha></div></form>",
+        "<title>Example</title><body><p>A short page.</p>",
+    ],
+)
+def test_a_page_is_not_taken_for_a_bot_check(html: str) -> None:
+    assert not page(html).blocked
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<title>App</title><body><noscript>You need to enable JavaScript to run this "
+        "app.</noscript><div id=root></div><script src=a.js></script>",
+        "<body><div id=__next></div><script src=a.js></script>",
+        "<body><div id=app>Loading...</div><script type=module src=a.js></script>",
+        "<body><app-root></app-root><script src=a.js></script>",
+        "<body><p>Loading</p><script src=a.js></script><script src=b.js></script>",
+        "<body><p>Please enable JavaScript to view this site.</p><script src=a.js></script>",
+    ],
+)
+def test_a_shell_for_scripts_is_told_and_said(html: str) -> None:
+    told = page(html)
+
+    assert told.needs_scripts
+    assert "the page is built by its scripts, and its HTML contains only" in told.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<body><div id=root>{WORDS}</div><noscript>Enable JavaScript</noscript><script src=a.js></script>",
+        "<body><p>A short page without scripts.</p>",
+        "<body><p>A short page.</p><script type='application/ld+json'>{}</script>",
+        "<body><p>A short page that counts its visitors.</p><script src=count.js></script>",
+    ],
+)
+def test_a_page_with_text_needs_no_scripts(html: str) -> None:
+    assert not page(html).needs_scripts
+
+
+@pytest.mark.parametrize(
+    ("content", "onward"),
+    [
+        ("0; url=/new", "https://example.org/new"),
+        ("0;URL='new?a=1'", "https://example.org/new?a=1"),
+        ("3, https://other.example/", "https://other.example/"),
+        ("0; url=javascript:alert(1)", None),
+        ("0; url=https://me:pw@other.example/", None),
+        ("60; url=/new", None),
+        ("30", None),
+    ],
+)
+def test_a_page_that_sends_its_reader_on_is_seen(content: str, onward: str | None) -> None:
+    told = page(f'<head><meta http-equiv=Refresh content="{content}"></head><body><a href=/new>Here</a>')
+
+    assert told.refresh_target == onward
+
+
+def test_a_page_with_text_of_its_own_leads_nowhere() -> None:
+    refresh = "<meta http-equiv=refresh content='0; url=/new'>"
+
+    assert page(f"<head>{refresh}</head><body>{WORDS}").refresh_target is None
+    assert page(f"<head><noscript>{refresh}</noscript></head><body><p>Text.").refresh_target is None
+
+
+@pytest.mark.parametrize(
+    "title", ["404 Not Found", "Page not found - Shop", "Seite nicht gefunden", "Error 404"]
+)
+def test_a_page_that_says_that_there_is_none_is_said(title: str) -> None:
+    warning = "the page says that this address does not exist"
+
+    assert warning in page(f"<title>{title}</title><body><h1>Sorry</h1><p>Go home.").warnings
+    assert warning not in page(f"<title>{title}</title><body>{WORDS}").warnings

@@ -1,0 +1,305 @@
+"""Main content of a page."""
+
+from __future__ import annotations
+
+import pytest
+
+from centgate.web.extract.extract import extract_page
+
+URL = "https://example.org/2026/story"
+SENTENCES = (
+    "The old bridge over the river had been closed to lorries since the spring floods, and the "
+    "town had learned to "
+    "live with the detour through the valley.",
+    "On Tuesday evening the council voted, by eleven votes to four, to replace it with a new one, "
+    "although nobody "
+    "could say yet who was going to pay for the ramps.",
+    "Engineers had found cracks in two of its five pillars, which were built when carts and "
+    "horses were the heaviest "
+    "things that crossed the water there.",
+    "The new bridge is to be open in three years at the earliest, the mayor said after the vote, "
+    "and it will carry a "
+    "path for bicycles on either side.",
+    "Shops on the far bank fear for their customers in the meantime, and have asked for a ferry, "
+    "which the council "
+    "wants to discuss in the autumn.",
+)
+STORY = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
+LINKS = "".join(
+    f'<li><a href="/s/{n}">{word}</a></li>'
+    for n, word in enumerate(("Home", "News", "Sports", "Travel", "About"))
+)
+CONSENT = (
+    "<div><p>We use cookies to measure how our pages are read. You can withdraw your consent at any time.</p>"
+    "<button>Accept all</button><button>Reject</button></div>"
+)
+CARDS = "".join(
+    f'<div><a href="/n/{n}"><img src="/t{n}.jpg"><h3>{title}</h3></a><p>{title} and more of it on '
+    f"this page.</p></div>"
+    for n, title in enumerate(
+        ("Ten ways to store tomatoes", "Markets end the week higher", "What the glacier tells us")
+    )
+)
+PROMOTION = "<a href=/tomatoes>Ten ways to store tomatoes</a> and <a href=/more>more stories</a>"
+BOX = f"</p><div class=x7><div><p>{PROMOTION}</p></div></div>"
+FOOTER = "<footer><p>Copyright 2026 The Paper. All rights reserved.</p></footer>"
+NOISE = ("cookies", "Sports", "tomatoes", "Copyright", "newsletter", "Share on")
+
+
+def main(body: str) -> str:
+    """Return the main content of a page."""
+    return extract_page(
+        f"<!doctype html><html><body>{body}</body></html>".encode(), "text/html", URL, only_main_content=True
+    ).markdown
+
+
+LAYOUTS = {
+    "landmarks": f"<header><nav><ul>{LINKS}</ul></nav></header>{CONSENT}<main><article><h1>A new "
+    f"bridge</h1>{STORY}</article>"
+    f"<section class=related><h2>Related</h2>{CARDS}</section></main>{FOOTER}",
+    "names": f"<div id=top-nav><ul>{LINKS}</ul></div><div class=cookie-banner>{CONSENT}</div><div id=content>"
+    f"<h1>A new bridge</h1><div class=share-buttons><a href=/f>Share on one</a></div>{STORY}"
+    f"<div class=newsletter-signup>Our newsletter, every Friday.</div></div><div "
+    f"class=sidebar>{CARDS}</div>{FOOTER}",
+    "no names": f"<div class=a1><a href=/>Home</a> <a href=/s>Sports</a> <a "
+    f"href=/t>Travel</a></div><div class=a2><div class=a3>"
+    f"<h1>A new bridge</h1>{STORY}</div><div class=a4>{CARDS}</div></div><div class=a5>{CONSENT}</div>"
+    "<div class=a6>Copyright 2026</div>",
+    "tables": f"<table><tr><td><ul>{LINKS}</ul></td><td><h1>A new "
+    f"bridge</h1>{STORY}</td><td>{CARDS}</td></tr></table>"
+    "<center><font size=1>Copyright 2004</font></center>",
+    "form around it all": f"<form action=/><div class=nav><ul>{LINKS}</ul></div><div id=main><h1>A "
+    f"new bridge</h1>{STORY}</div></form>",
+    "boxes without names": f"<article><h1>A new bridge</h1>{STORY.replace('</p>', BOX, 3)}</article>{FOOTER}",
+    "boxes in the text": f"<article><h1>A new "
+    f"bridge</h1>{STORY.replace('</p>', '</p><div class=related-box>' + CARDS + '</div>', 2)}"
+    f"</article>{FOOTER}",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_article_is_all_that_is_left_of_its_page(layout: str) -> None:
+    text = main(LAYOUTS[layout])
+
+    assert text.startswith("# A new bridge\n\nThe old bridge")
+    assert all(sentence in text for sentence in SENTENCES)
+    assert not [noise for noise in NOISE if noise in text]
+
+
+def test_the_whole_page_is_given_when_it_is_asked_for() -> None:
+    page = f"<html><body>{LAYOUTS['landmarks']}</body></html>".encode()
+
+    text = extract_page(page, "text/html", URL, only_main_content=False).markdown
+
+    assert all(noise in text for noise in ("cookies", "Sports", "tomatoes", "Copyright", *SENTENCES))
+
+
+def test_what_stands_between_the_paragraphs_stays() -> None:
+    between = (
+        "<h2>The figures</h2><table><tr><th>Year<th>Lorries<tr><td>2024<td>12<tr><td>2025<td>7</table>"
+        "<figure><img src=/bridge.jpg alt='The bridge'><figcaption>Seen from the south</figcaption></figure>"
+        "<pre><code class=language-sh>make bridge</code></pre><ul><li>short</li><li>items</li></ul>"
+        "<blockquote>It will hold.</blockquote>"
+    )
+
+    text = main(f"<nav><ul>{LINKS}</ul></nav><article><h1>T</h1>{STORY}{between}{STORY}</article>{FOOTER}")
+
+    for part in (
+        "## The figures",
+        "| 2024 | 12 |",
+        "![The bridge](",
+        "Seen from the south",
+        "```sh\nmake bridge",
+        "- items",
+        "> It will",
+    ):
+        assert part in text
+
+
+def test_repeated_paragraphs_stay() -> None:
+    text = main(f"<article><h1>T</h1>{STORY}{STORY}</article>")
+
+    assert text.count(SENTENCES[0]) == 2
+
+
+def test_a_reference_page_keeps_its_code_tables_and_terms() -> None:
+    page = (
+        f"<div class=sphinxsidebar><ul>{LINKS}</ul></div><div role=main><h1>json</h1><p>Encodes.</p>"
+        "<div class=highlight-python3><pre>import json</pre></div><div class='admonition "
+        "note'><p>Careful.</p></div>"
+        "<aside class='admonition tip'>A tip.</aside><dl class=py><dt class=sig>json.<b>dump</b>(obj, **kw)"
+        "<a class=headerlink href=#d>\xb6</a></dt><dd><p>Writes <em>obj</em>.</p></dd></dl>"
+        "<table><tr><th>Python<th>JSON<tr><td>dict<td>object</table><pre>$ ls</pre></div>"
+        f"<div class=footer>Created using a generator.</div>{FOOTER}"
+    )
+
+    text = main(page)
+
+    assert text == (
+        "# json\n\nEncodes.\n\n```python3\nimport json\n```\n\nCareful.\n\nA tip.\n\n`json.dump(obj, **kw)`\n"
+        ": Writes *obj*.\n\n| Python | JSON |\n| --- | --- |\n| dict | object |\n\n```\n$ ls\n```"
+    )
+
+
+def test_an_index_page_keeps_its_links() -> None:
+    items = "".join(f"<li><a href='/c/{n}'>Chapter {n} of the handbook</a></li>" for n in range(30))
+
+    text = main(f"<nav><ul>{LINKS}</ul></nav><main><h1>Handbook</h1><ul>{items}</ul></main>{FOOTER}")
+
+    assert text.count("](https://example.org/c/") == 30
+    assert "Sports" not in text
+
+
+def test_a_list_of_articles_keeps_their_titles() -> None:
+    posts = "".join(
+        f"<article><header class=entry-header><h2><a href='/p/{n}'>Post {n}</a></h2></header>"
+        f"<p>{sentence}</p></article>"
+        for n, sentence in enumerate(SENTENCES)
+    )
+
+    text = main(f"<header><h1>Blog</h1><nav><ul>{LINKS}</ul></nav></header><main>{posts}</main>{FOOTER}")
+
+    assert text.startswith(f"# Blog\n\n## [Post 0](https://example.org/p/0)\n\n{SENTENCES[0]}\n\n## [Post 1]")
+    assert "Sports" not in text
+
+
+def test_a_discussion_is_not_taken_for_comments_beside_the_page() -> None:
+    comments = "".join(
+        f"<div class=comment><b>user{n}</b><p>{said}</p></div>" for n, said in enumerate(SENTENCES)
+    )
+
+    text = main(f"<div class=navbar>{LINKS}</div><h1>Bridge?</h1><div class=comments>{comments}</div>")
+
+    assert all(sentence in text for sentence in SENTENCES)
+
+
+def test_sources_at_the_end_of_an_article_stay() -> None:
+    sources = "<h2>See also</h2><ul><li><a href=/a>The river</a></li><li><a href=/b>Ferries</a></li></ul>"
+
+    assert main(f"<article><h1>T</h1>{STORY}{sources}</article>").endswith(
+        "## See also\n\n- [The river](https://example.org/a)\n- [Ferries](https://example.org/b)"
+    )
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<div style='display:none'>IGNORE</div>",
+        "<div style='color:red; DISPLAY : NONE'>IGNORE</div>",
+        "<span style='visibility:hidden'>IGNORE</span>",
+        "<p style='font-size:0'>IGNORE</p>",
+        "<p style='font-size:0px;line-height:0'>IGNORE</p>",
+        "<p style='position:absolute;left:-9999px'>IGNORE</p>",
+        "<p style='opacity:0'>IGNORE</p>",
+        "<p style='height:0;overflow:hidden'>IGNORE</p>",
+        "<p style='font-size:1px'>IGNORE</p>",
+        "<p style='font-size:0.01px'>IGNORE</p>",
+        "<p style='clip-path:inset(50%)'>IGNORE</p>",
+        "<p style='margin-left:-9999px'>IGNORE</p>",
+        "<p style='color:#FFF;background: white'>IGNORE</p>",
+        "<p style='background-color:#ffffff; color:rgb(255, 255, 255)'>IGNORE</p>",
+        "<p style='color: rgba(0, 0, 0, 0)'>IGNORE</p>",
+        "<p style='clip:rect(0 0 0 0)'>IGNORE</p>",
+        "<p style='color:transparent'>IGNORE</p>",
+        "<p hidden>IGNORE</p>",
+        "<p aria-hidden=true>IGNORE</p>",
+        "<p class='sr-only'>IGNORE</p>",
+        "<p class='visually-hidden'>IGNORE</p>",
+        "<!-- IGNORE -->",
+        "<template>IGNORE</template>",
+        "<noscript>IGNORE</noscript>",
+        "<script>IGNORE</script>",
+        "<style>IGNORE</style>",
+        "<input value=IGNORE><textarea>IGNORE</textarea>",
+        "<img src=/x.png alt=x data-prompt=IGNORE>",
+    ],
+)
+@pytest.mark.parametrize("only_main", [True, False])
+def test_text_that_no_reader_sees_is_gone(hidden: str, *, only_main: bool) -> None:
+    page = f"<html><body><article><h1>T</h1>{STORY}{hidden}{STORY}</article></body></html>".encode()
+
+    text = extract_page(page, "text/html", URL, only_main_content=only_main).markdown
+
+    assert "IGNORE" not in text
+    assert SENTENCES[-1] in text
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "<div style='opacity:0;transform:translateY(20px)'>{}</div>",
+        "<div style='opacity:0.5;line-height:1'>{}</div>",
+        "<div style='max-width:100px;font-size:0.9em'>{}</div>",
+        "<div class='hidden md:block'>{}</div>",
+        "<div hidden=until-found>{}</div>",
+        "<div style='background-color:transparent'>{}</div>",
+        "<div style='border-color: transparent; margin-left: -150px'>{}</div>",
+        "<div style='color:#fff;background:#000'>{}</div>",
+        "<div style='font-size:11px;color:rgba(0,0,0,0.8)'>{}</div>",
+        "<details><summary>More</summary>{}</details>",
+        "<aside>{}</aside>",
+    ],
+)
+def test_text_that_is_shown_is_not_taken_for_hidden(shown: str) -> None:
+    page = f"<html><body><main>{shown.format(STORY)}</main></body></html>".encode()
+
+    assert SENTENCES[0] in extract_page(page, "text/html", URL, only_main_content=True).markdown
+
+
+def test_a_page_whose_content_is_not_told_is_given_whole() -> None:
+    page = f"<html><body><nav>{STORY}</nav><main><p>x</p></main></body></html>".encode()
+
+    reading = extract_page(page, "text/html", URL, only_main_content=True)
+
+    assert SENTENCES[0] in reading.markdown
+    assert reading.warnings == (
+        "the main content could not be separated from the rest of the page, so the whole page is returned",
+    )
+
+
+def test_a_page_that_hides_all_its_text_is_given_with_a_warning() -> None:
+    page = f"<html><body><div style='display:none'>{STORY}</div></body></html>".encode()
+
+    reading = extract_page(page, "text/html", URL, only_main_content=True)
+
+    assert SENTENCES[0] in reading.markdown
+    assert "hides its text" in reading.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "<",
+        "<html>",
+        "\0",
+        "<!-- -->",
+        "<body></body>",
+        "<p>",
+        "</p></body></html>",
+        "<frameset><frame src=x></frameset>",
+    ],
+)
+def test_a_page_without_text_gives_none(body: str) -> None:
+    assert extract_page(body.encode(), "text/html", URL, only_main_content=True).markdown in ("", "\\<")
+
+
+def test_a_page_without_a_body_element_is_read() -> None:
+    assert (
+        extract_page(b"just <b>text</b>", "text/html", URL, only_main_content=True).markdown
+        == "just **text**"
+    )
+
+
+def test_what_leads_up_to_a_story_is_kept() -> None:
+    lead = (
+        "<p>By Ann Miller, 5 March</p><figure><img src=/town.jpg alt=Town>"
+        "<figcaption>The town hall. Photo: A.</figcaption></figure>"
+    )
+
+    text = main(
+        f"<nav><ul>{LINKS}</ul></nav><main><article><h1>A new bridge</h1>{lead}{STORY}</article></main>"
+    )
+
+    assert "By Ann Miller, 5 March" in text
+    assert "![Town](https://example.org/town.jpg)\n\nThe town hall. Photo: A." in text

@@ -1,0 +1,277 @@
+"""A page's elements as Markdown."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from centgate.web.extract.extract import extract_page
+
+URL = "https://example.org/docs/page"
+
+
+def markdown(body: str) -> str:
+    """A body as Markdown, all of it."""
+    return extract_page(
+        f"<!doctype html><body>{body}".encode(), "text/html; charset=utf-8", URL, only_main_content=False
+    ).markdown
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<h1>One</h1><h3>Three <em>x</em></h3>", "# One\n\n### Three *x*"),
+        ("<h2></h2><p></p><p>text", "text"),
+        ("<p>a <b>b</b><i> c </i>d</p>", "a **b** *c* d"),
+        ("<p>a<br>b<br/><br>c", "a\nb\nc"),
+        ("<p>x <code>a|b</code> <kbd>Ctrl</kbd>", "x `a|b` `Ctrl`"),
+        ("<p><code>a`b</code>", "``a`b``"),
+        ("<p>10<sup>6</sup> m<sup>2</sup>, H<sub>2</sub>O, 1<sup>st</sup>", "10^6 m^2, H2O, 1st"),
+        ("<p><q>said</q> <del>gone</del>", "\u201csaid\u201d ~~gone~~"),
+        ("<p><label>npm</label><label>yarn</label>", "npm yarn"),
+        ("<p><a href='#'>Reply</a> <a href='https://me:pw@e.com/'>in</a>", "Reply in"),
+        (
+            "<p><a href=/a><img src=/b.png alt='b [c]'></a>",
+            "[![b \\[c\\]](https://example.org/b.png)](https://example.org/a)",
+        ),
+        (
+            "<table><tr><th rowspan=2>a<th colspan=2>b<tr><th>c<th>d"
+            "<tr><td rowspan=2>e<td>1<td>2<tr><td>3<td>4</table>",
+            "| a | b |  |\n| --- | --- | --- |\n|  | c | d |\n| e | 1 | 2 |\n|  | 3 | 4 |",
+        ),
+        (
+            "<table><tr><th>a<th>b<tr><td>c<td><table><tr><td>1<td>2<tr><td>3<td>4</table></table>",
+            "| a | b |\n| --- | --- |\n| c | 1, 2; 3, 4 |",
+        ),
+        ("<ul><li>a<ul><li>b<li>c</ul><li>d</ul>", "- a\n  - b\n  - c\n- d"),
+        ("<ol start=3><li>a<li>b<ol><li>c</ol></ol>", "3. a\n4. b\n   1. c"),
+        ("<ul><li><p>a</p><p>b</p></li><li></li></ul>", "- a\n\n  b"),
+        ("<ul><li>a</li><ul><li>b</li></ul></ul>", "- a\n  - b"),
+        (
+            "<ul><li><input type=checkbox checked> done<li><input type=checkbox> open</ul>",
+            "- [x] done\n- [ ] open",
+        ),
+        ("<ul><li>run <pre>make</pre></ul>", "- run\n\n  ```\n  make\n  ```"),
+        ("<blockquote><p>a</p><blockquote>b</blockquote></blockquote>", "> a\n>\n> > b"),
+        ("<dl><dt>a<dd>one<dt>b<dd><p>x</p><p>y</p></dl>", "**a**\n: one\n\n**b**\n\nx\n\ny"),
+        ("<dl><div><dt>a</dt><dd>one</dd></div></dl>", "**a**\n: one"),
+        ("<p>a<hr><hr><p>b<hr>", "a\n\n---\n\nb"),
+        ("<details><summary>More</summary><p>inside</p></details>", "**More**\n\ninside"),
+        ("<p><ruby>\u6f22<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>", "\u6f22(kan)"),
+        (
+            '<math alttext="x"><semantics><mi>x</mi><annotation encoding="application/x-tex">x^2</annotation>'
+            "</semantics></math>",
+            "$x^2$",
+        ),
+        (
+            "<p># no heading<p>- no item<p>1. no number<p>&gt; no quote",
+            "\\# no heading\n\n\\- no item\n\n1\\. no number\n\n\\> no quote",
+        ),
+        ("<p>&lt;script&gt;alert(1)&lt;/script&gt; 1 &lt; 2", "\\<script>alert(1)\\</script> 1 < 2"),
+        ("<p>&lt;<span>b</span>&gt; &lt;&#8203;i&gt;", "\\<b> \\<i>"),
+        ("<custom-box><p>in</p></custom-box>", "in"),
+        ("<div>loose <div>block</div> tail</div>", "loose\n\nblock\n\ntail"),
+        ("<noscript>no</noscript><template>no</template><svg><text>no</text></svg><p>yes", "yes"),
+        ("<h2><a href='#s'>Section</a><a class=headerlink href='#s'>\xb6</a></h2>", "## Section"),
+    ],
+)
+def test_elements_become_markdown(body: str, expected: str) -> None:
+    assert markdown(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<a href='/a b'>x</a>", "[x](https://example.org/a%20b)"),
+        ("<a href='sub?q=1#f'>x</a>", "[x](https://example.org/docs/sub?q=1#f)"),
+        ("<a href='//cdn.example/x'>x</a>", "[x](https://cdn.example/x)"),
+        ("<a href='#part'>x</a>", "[x](https://example.org/docs/page#part)"),
+        ("<a href='/w/(x)'>x</a>", "[x](https://example.org/w/%28x%29)"),
+        ("<a href='mailto:a@b.example'>mail</a>", "[mail](mailto:a@b.example)"),
+        ("<a href=' JavaScript:alert(1)'>x</a>", "x"),
+        ("<a href='java\nscript:alert(1)'>x</a>", "x"),
+        ("<a href='data:text/html,x'>x</a>", "x"),
+        ("<a href='http://[bad'>x</a>", "x"),
+        ("<a href='/a'></a><a href='/b'> </a>y", "y"),
+        ("<a>plain</a>", "plain"),
+        (
+            "<a href=/a>[1]</a> <a href=/b>a [b] c</a>",
+            "[1](https://example.org/a) [a \\[b\\] c](https://example.org/b)",
+        ),
+        ("see<a href=/a> this </a>now", "see [this](https://example.org/a) now"),
+        ("<a href=/a><h3>Title</h3><p>Text</p></a>", "### [Title](https://example.org/a)\n\nText"),
+        ("<img src=i.png alt='An image'>", "![An image](https://example.org/docs/i.png)"),
+        ("<img src=/p/chart.png>", "![chart.png](https://example.org/p/chart.png)"),
+        (
+            "<img src='data:image/png;base64,xx' data-src='/lazy.png' alt=l>",
+            "![l](https://example.org/lazy.png)",
+        ),
+        ("<img src='data:image/png;base64,xx' alt=l>text", "text"),
+        ("<img src=/pixel.gif width=1 height=1>text", "text"),
+        ("<img srcset='/a.webp 2x, /b.webp' alt=p>", "![p](https://example.org/a.webp)"),
+        (
+            "<picture><source srcset='/a.webp'><img src=/a.png alt=p></picture>lon<wbr>ger",
+            "![p](https://example.org/a.png)longer",
+        ),
+        ("<a href=/a><img src=/i.png alt=i></a>", "[![i](https://example.org/i.png)](https://example.org/a)"),
+    ],
+)
+def test_links_are_absolute_and_never_empty(body: str, expected: str) -> None:
+    assert markdown(body) == expected
+
+
+def test_a_base_element_is_what_links_start_from() -> None:
+    page = b"<head><base href='/other/'></head><body><a href='x'>x</a>"
+
+    assert (
+        extract_page(page, "text/html", URL, only_main_content=False).markdown
+        == "[x](https://example.org/other/x)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("block", "language"),
+    [
+        ("<pre><code class='language-python'>x</code></pre>", "python"),
+        ("<pre><code class='hljs lang-js'>x</code></pre>", "js"),
+        ("<pre class='brush: sql; toolbar: no'>x</pre>", "sql"),
+        ("<pre data-lang='go'>x</pre>", "go"),
+        ("<pre><code data-language='Rust'>x</code></pre>", "rust"),
+        ("<div class='highlight-bash notranslate'><div class='highlight'><pre>x</pre></div></div>", "bash"),
+        ("<div class='highlight highlight-source-shell'><pre>x</pre></div>", "shell"),
+        ("<pre class='sourceCode haskell'><code class='sourceCode haskell'>x</code></pre>", "haskell"),
+        ("<figure data-language=ts><pre>x</pre></figure>", "ts"),
+        ("<pre class='language-none'>x</pre>", ""),
+        ("<pre class='code literal-block'>x</pre>", ""),
+        ("<pre class='language-a`b'>x</pre>", "a"),
+    ],
+)
+def test_a_code_block_names_its_language(block: str, language: str) -> None:
+    assert markdown(block) == f"```{language}\nx\n```"
+
+
+def test_code_keeps_its_lines_and_nothing_else() -> None:
+    block = (
+        "<pre><span class=linenos>1</span>def f():\n<span class=linenos>2</span>\treturn  1\n\n\n"
+        "f()<button>Copy</button>\n</pre>"
+    )
+
+    assert markdown(block) == "```\ndef f():\n\treturn  1\n\n\nf()\n```"
+
+
+def test_lines_that_are_elements_stay_lines() -> None:
+    block = "<pre><code><div class=line>a</div><div class=line>b</div></code></pre>"
+
+    assert markdown(block) == "```\na\nb\n```"
+
+
+def test_a_fence_is_longer_than_those_in_the_code() -> None:
+    assert markdown("<pre>```\nx\n```</pre>") == "````\n```\nx\n```\n````"
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("<tr><th>a<th>b<tr><td>1|2<td><code>x</code>", "| a | b |\n| --- | --- |\n| 1\\|2 | `x` |"),
+        ("<thead><tr><th>a<th>b</thead><tbody><tr><td>1</tbody>", "| a | b |\n| --- | --- |\n| 1 |  |"),
+        (
+            "<tr><th>Height<td>63 m<tr><th>Built<td>1830",
+            "|  |  |\n| --- | --- |\n| Height | 63 m |\n| Built | 1830 |",
+        ),
+        (
+            "<tr><th colspan=2>both<th>c<tr><td>1<td>2<td>3",
+            "| both |  | c |\n| --- | --- | --- |\n| 1 | 2 | 3 |",
+        ),
+        (
+            "<tr><th>a<th>b<tr><td>x<br>y<td><ul><li>1<li>2</ul>",
+            "| a | b |\n| --- | --- |\n| x y | \u2022 1 \u2022 2 |",
+        ),
+        (
+            "<caption>Sizes</caption><tr><th>a<th>b<tr><td>1<td>2",
+            "**Sizes**\n\n| a | b |\n| --- | --- |\n| 1 | 2 |",
+        ),
+    ],
+)
+def test_tables_stay_tables(table: str, expected: str) -> None:
+    assert markdown(f"<table>{table}</table>") == expected
+
+
+def test_a_table_that_only_arranges_is_written_as_its_parts() -> None:
+    page = "<table><tr><td><h2>Left</h2><p>text</td><td><pre>code</pre></td></tr></table>"
+
+    assert markdown(page) == "## Left\n\ntext\n\n```\ncode\n```"
+
+
+def test_nothing_invisible_is_left() -> None:
+    page = "<p>a\u202eb\u200bc&#x202e;d\U000e0041e&#8203;f</p><pre>x\u2066y</pre><a href='/\u202e'>l</a>"
+
+    text = markdown(page)
+
+    assert text.startswith("abcdef\n\n```\nxy\n```")
+    assert not re.search("[\u200b\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]", text)
+
+
+TAGS = st.sampled_from(
+    [
+        "p",
+        "div",
+        "span",
+        "b",
+        "i",
+        "em",
+        "code",
+        "pre",
+        "a",
+        "ul",
+        "ol",
+        "li",
+        "dl",
+        "dt",
+        "dd",
+        "table",
+        "tr",
+        "td",
+        "th",
+        "blockquote",
+        "h1",
+        "h2",
+        "br",
+        "hr",
+        "img",
+        "sup",
+        "q",
+        "x-y",
+    ]
+)
+TEXT = st.text(alphabet="ab \n\t#-*_`[]()<>&|1.\u202e\u200b\xa0\u6f22", max_size=12)
+
+
+@st.composite
+def trees(draw: st.DrawFn, depth: int = 4) -> str:
+    """HTML of any shape, not always well formed."""
+    parts = [draw(TEXT).replace("<", "&lt;")]
+    for _ in range(draw(st.integers(0, 3)) if depth else 0):
+        tag = draw(TAGS)
+        attributes = draw(st.sampled_from(["", " href=/x", " src=/y", " class='language-py'", " colspan=3"]))
+        close = draw(st.sampled_from([f"</{tag}>", f"</{tag}>", ""]))
+        parts.append(f"<{tag}{attributes}>{draw(trees(depth - 1))}{close}")
+        parts.append(draw(TEXT).replace("<", "&lt;"))
+    return "".join(parts)
+
+
+@given(trees())
+def test_any_page_gives_tidy_markdown(body: str) -> None:
+    text = markdown(body)
+
+    outside = re.sub(
+        r"^[ >]*(?:[-\d.]+ )*(`{3,}).*?(?:^[ >]*\1$|\Z)", "code", text, flags=re.DOTALL | re.MULTILINE
+    )
+    assert "\n\n\n" not in outside
+    unescaped = re.sub(r"\\[`<]", " ", outside)
+    assert not re.search(r"<(?=[a-zA-Z/!])", re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", " ", unescaped))
+    assert not re.search(r"(?<![\\\]])\[\s*\]\(http", text)
+    assert not re.search("[\u202e\u200b]", text)
+    assert all(line == line.rstrip() for line in text.split("\n"))

@@ -1,0 +1,143 @@
+"""Metadata of a page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from centgate.web.extract.extract import extract_page
+from centgate.web.extract.metadata import DocumentMetadata, normalize_time
+
+URL = "https://example.org/news/story"
+
+
+def metadata(head: str, body: str = "<p>text</p>", html: str = "") -> DocumentMetadata:
+    """Return the metadata of a head."""
+    page = f"<!doctype html><html {html}><head><meta charset=utf-8>{head}</head><body>{body}</body></html>"
+    return extract_page(page.encode(), "text/html", URL, only_main_content=True).metadata
+
+
+def linked(value: Any) -> str:
+    """Return a JSON-LD script element."""
+    return f'<script type="application/ld+json">{json.dumps(value)}</script>'
+
+
+def test_a_whole_head_is_read() -> None:
+    told = metadata(
+        '<title>The story | Paper</title><meta property="og:title" content="The story">'
+        '<meta name="description" content="What happened."><link rel="canonical" href="/news/canonical">'
+        '<meta name="author" content="Jane Roe"><meta property="article:published_time" '
+        'content="2024-05-06T07:08:09+0200"><meta property="article:modified_time" content="2024-05-07">',
+        html='lang="en-GB"',
+    )
+
+    assert told == DocumentMetadata(
+        title="The story",
+        description="What happened.",
+        language="en-GB",
+        canonical="https://example.org/news/canonical",
+        author="Jane Roe",
+        published="2024-05-06T07:08:09+02:00",
+        modified="2024-05-07",
+    )
+
+
+def test_json_ld_tells_author_and_dates() -> None:
+    article = {
+        "@context": "https://schema.org",
+        "@graph": [
+            {"@type": "WebSite", "name": "Paper"},
+            {"@type": "WebPage", "datePublished": "2001-01-01"},
+            {
+                "@type": ["NewsArticle"],
+                "author": [{"@type": "Person", "name": "Jane Roe"}, {"name": "John Doe"}],
+                "datePublished": "2024-05-06T07:08:09.123Z",
+                "dateModified": "2024-05-07T00:00:00Z",
+            },
+        ],
+    }
+
+    told = metadata(linked(article))
+
+    assert (told.author, told.published, told.modified) == (
+        "Jane Roe, John Doe",
+        "2024-05-06T07:08:09Z",
+        "2024-05-07T00:00:00Z",
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "title"),
+    [
+        ("<title> A\n  title </title>", "", "A title"),
+        ("", "<h1>Heading</h1>", "Heading"),
+        ("<title></title>", "<svg><title>icon</title></svg><h1>Heading</h1>", "Heading"),
+        ("", "", None),
+        ("<title>a\u202eb</title>", "", "ab"),
+    ],
+)
+def test_a_title_is_looked_for_in_several_places(head: str, body: str, title: str | None) -> None:
+    assert metadata(head, body + "<p>x").title == title
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        '<meta property="article:author" content="https://facebook.com/jane">',
+        '<meta name="author" content="@jane">',
+        linked({"@type": "Article", "author": {"url": "https://x.example"}}),
+        linked({"@type": "Article", "author": 7}),
+        '<script type="application/ld+json">{broken</script>',
+        f'<script type="application/ld+json">{"[" * 50_000}</script>',
+        linked({"@type": "Article", "headline": "x" * 600_000, "author": "beyond what is read"}),
+    ],
+)
+def test_what_is_no_name_is_no_author(head: str) -> None:
+    assert metadata(head).author is None
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("2024", "2024"),
+        ("2024-05", "2024-05"),
+        ("2024/5/6", "2024-05-06"),
+        ("2024-05-06", "2024-05-06"),
+        ("2024-05-06 07:08", "2024-05-06T07:08:00"),
+        ("2024-05-06T07:08:09Z", "2024-05-06T07:08:09Z"),
+        ("2024-05-06T07:08:09.999+05:30", "2024-05-06T07:08:09+05:30"),
+        ("20240506", "2024-05-06T00:00:00"),
+        ("2024-13-45", None),
+        ("0001-01-01", None),
+        ("9999-12-31T00:00:00Z", None),
+        ("yesterday", None),
+        ("", None),
+        (20240506, None),
+        (None, None),
+    ],
+)
+def test_dates_are_iso_8601_or_nothing(written: Any, told: str | None) -> None:
+    assert normalize_time(written) == told
+
+
+@pytest.mark.parametrize(
+    ("head", "html", "language"),
+    [
+        ("", 'lang="pt_BR"', "pt-BR"),
+        ('<meta property="og:locale" content="de_DE">', "", "de-DE"),
+        ("", 'lang="<script>"', None),
+        ("", 'xml:lang="fr"', "fr"),
+    ],
+)
+def test_a_language_is_what_the_page_says(head: str, html: str, language: str | None) -> None:
+    assert metadata(head, html=html).language == language
+
+
+def test_a_canonical_address_is_an_address() -> None:
+    assert metadata('<link rel=canonical href="javascript:alert(1)">').canonical is None
+    assert (
+        metadata('<base href="https://a.example/"><link rel=canonical href="x">').canonical
+        == "https://a.example/x"
+    )

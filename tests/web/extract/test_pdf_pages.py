@@ -1,0 +1,91 @@
+"""The text of PDFs."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from pypdf import PdfReader, PdfWriter
+
+from centgate.web.extract.content_type import Unreadable
+from centgate.web.extract.extract import extract_page
+from centgate.web.extract.pdf import convert_pdf
+
+
+def pdf(
+    *pages: str, info: str = "/Title (A paper) /Author (Jane Roe) /CreationDate (D:20240506070809Z)"
+) -> bytes:
+    """A PDF with a few lines of text on each page."""
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        f"<< {info} >>",
+    ]
+    kids: list[str] = []
+    for page in pages:
+        lines = " ".join(f"({line}) Tj T*" for line in page.split("\n"))
+        stream = f"BT /F1 12 Tf 14 TL 72 720 Td {lines} ET" if page else ""
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {len(objects)} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        kids.append(f"{len(objects)} 0 R")
+    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    body, offsets = b"%PDF-1.4\n", list[int]()
+    for number, each in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += f"{number} 0 obj\n{each}\nendobj\n".encode()
+    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    size = len(objects) + 1
+    end = f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R /Info 4 0 R >>"
+    return body + f"{end}\nstartxref\n{len(body)}\n%%EOF".encode()
+
+
+def locked(body: bytes, password: str) -> bytes:
+    """The same PDF behind a password."""
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(body)))
+    writer.encrypt(password, "owner")
+    written = io.BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+def test_a_pdf_gives_the_text_of_its_pages() -> None:
+    told = extract_page(
+        pdf("First line\nsecond line of hyphe-\nnated text", "# Next page"),
+        "application/pdf",
+        "https://e.org/a.pdf",
+        only_main_content=True,
+    )
+
+    assert told.markdown == "First line\nsecond line of hyphenated text\n\n\\# Next page"
+    assert (told.metadata.title, told.metadata.author) == ("A paper", "Jane Roe")
+    assert told.metadata.published == "2024-05-06T07:08:09+00:00"
+
+
+def test_a_pdf_locked_without_a_password_is_read() -> None:
+    assert convert_pdf(locked(pdf("Some text"), ""))[0] == "Some text"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (locked(pdf("Some text"), "secret"), "locked with a password"),
+        (pdf("", ""), "its pages are images"),
+        (b"%PDF-1.4\nbroken", "broken"),
+        (b"%PDF-1.4\n" + b"<<" * 100_000, "broken"),
+        (pdf("Some text")[:300], "broken"),
+    ],
+)
+def test_a_pdf_without_text_says_why(body: bytes, said: str) -> None:
+    with pytest.raises(Unreadable, match=said):
+        convert_pdf(body)
+
+
+def test_only_the_first_pages_of_a_long_pdf_are_read() -> None:
+    text, _, warnings = convert_pdf(pdf(*(f"Page {number}" for number in range(230))))
+
+    assert text.endswith("Page 199")
+    assert warnings == ("only the first 200 of the PDF's 230 pages were read",)

@@ -1,0 +1,444 @@
+"""Addresses that a fetch connects to: redirects, names with several or changing addresses, TLS."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+
+import pytest
+from certificates import Authority
+from hostile_site import (
+    ALLOWED,
+    ALLOWED_TOO,
+    FORBIDDEN,
+    Web,
+    fetch,
+    format_head,
+    format_response,
+    send_endlessly,
+    serve_web,
+    stay_silent,
+)
+
+from centgate.web.fetch.dns import DnsResolver
+from centgate.web.fetch.fetcher import Fetcher, FetchFailed, open_fetcher
+from centgate.web.fetch.policy import PUBLIC, FetchPolicy
+
+METADATA = "169.254.169.254"
+
+
+async def test_the_way_through_redirects_is_followed(web: Web) -> None:
+    web.site.set_redirect("/a/b", "c?d=1#e", 301)
+    web.site.set_redirect("/a/c", f"//other.test:{web.port}/f", 307)
+    web.other.set_redirect("/f", web.url("/end"), 308)
+    web.site.set_response("/end", format_response(b"here"))
+
+    fetched = await web.fetch("/a/b#start")
+
+    assert (fetched.body, fetched.url) == (b"here", web.url("/end"))
+    assert web.resolver.queries == ["site.test", "site.test", "other.test", "site.test"]
+
+
+async def test_a_redirect_takes_neither_cookies_nor_referer_along(web: Web) -> None:
+    web.site.set_response("/", format_head({"Location": "/end", "Set-Cookie": "a=b"}, 302))
+    web.site.set_response("/end", format_response(b"here"))
+
+    await web.fetch()
+
+    assert "cookie" not in web.site.requests[1].lower()
+    assert "referer" not in web.site.requests[1].lower()
+
+
+async def test_five_redirects_are_followed_and_a_sixth_is_not(web: Web) -> None:
+    for hop in range(6):
+        web.site.set_redirect(f"/{hop}", f"/{hop + 1}")
+    web.site.set_response("/6", format_response(b"here"))
+
+    fetched, failed = await web.fetch("/1"), await web.fetch_failure("/0")
+
+    assert fetched.body == b"here"
+    assert (failed.reason, failed.message) == ("failed", "site.test redirects more than 5 times")
+
+
+async def test_a_loop_of_redirects_ends(web: Web) -> None:
+    web.site.set_redirect("/", web.url("/", "other.test"))
+    web.other.set_redirect("/", web.url("/", "site.test"))
+
+    failed = await web.fetch_failure()
+
+    assert failed.reason == "failed"
+    assert web.site.connections + web.other.connections == 6
+
+
+async def test_the_body_of_a_redirect_is_not_waited_for(web: Web) -> None:
+    web.site.set_handler("/", send_endlessly(format_head({"Location": "/end"}, 302), then=b"x" * 65536))
+    web.site.set_response("/end", format_response(b"here"))
+
+    assert (await web.fetch()).body == b"here"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        format_head({}, 302),
+        format_head({"Location": ""}, 301),
+        format_head({"Location": "/x"}, 300),
+        format_head({}, 305),
+        format_head({}, 399),
+    ],
+)
+async def test_a_redirect_that_leads_nowhere_is_a_failure(answer: bytes, web: Web) -> None:
+    web.site.set_response("/", answer)
+
+    failed = await web.fetch_failure()
+
+    assert failed.reason == "failed"
+
+
+@pytest.mark.parametrize("location", ["http://", "http://[::1%25eth0]/", "http://a b/", "/" + "x" * 9000])
+async def test_a_redirect_to_no_address_is_a_failure(location: str, web: Web) -> None:
+    web.site.set_redirect("/", location)
+
+    failed = await web.fetch_failure()
+
+    assert failed.reason == "failed"
+    assert "site.test redirects to" in failed.message
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *(FORBIDDEN, "localhost", "2130706433", "0x7f.1", "0177.0.0.1", "127.1", "\u2460\u2461\u2466.0.0.1"),
+        *(
+            "[::ffff:127.0.0.1]",
+            "[::1]",
+            "[64:ff9b::7f00:1]",
+            "[2002:7f00:1::]",
+            "0",
+            METADATA,
+            "[fd00:ec2::254]",
+        ),
+        *("site.test@127.0.0.1", "127.0.0.1\\@site.test", "wiki", "metadata.google.internal"),
+    ],
+)
+async def test_a_redirect_into_a_private_network_is_not_followed(host: str, web: Web) -> None:
+    web.site.set_redirect("/", f"http://{host}:{web.port}/secret")
+
+    failed = await web.fetch_failure()
+
+    assert failed.reason == "blocked_address"
+    assert failed.message == "site.test redirects to an address that must not be fetched"
+    assert not web.private.connections
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        *(
+            "file:///etc/passwd",
+            "gopher://site.test/",
+            "ftp://site.test/",
+            "data:text/html,x",
+            "javascript:1",
+        ),
+        *("http://site.test:22/", "http://user:secret@site.test/", "//user@site.test/"),
+    ],
+)
+async def test_a_redirect_to_another_scheme_port_or_with_credentials_is_not_followed(
+    location: str, web: Web
+) -> None:
+    web.site.set_redirect("/", location)
+
+    failed = await web.fetch_failure()
+
+    assert failed.reason == "blocked_address"
+    assert web.site.connections == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            f"http://{FORBIDDEN}:%d/",
+            "http://2130706433:%d/",
+            "http://[::ffff:7f00:1]:%d/",
+            "http://localhost:%d/",
+        ),
+        *("http://user@site.test:%d/", f"http://site.test:%d@{FORBIDDEN}/", "ftp://site.test:%d/"),
+    ],
+)
+async def test_what_the_policy_objects_to_is_not_fetched(url: str, web: Web) -> None:
+    with pytest.raises(FetchFailed) as failed:
+        await fetch(web.fetcher(), url % web.port, 20)
+
+    assert failed.value.reason == "blocked_address"
+    assert web.policy.rejection(url % web.port)
+    assert not web.resolver.queries
+    assert not web.private.connections
+
+
+async def test_what_is_no_url_is_a_failure(web: Web) -> None:
+    with pytest.raises(FetchFailed, match="is not a valid URL") as failed:
+        await fetch(web.fetcher(), "site.test", 20)
+
+    assert failed.value.reason == "failed"
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        [FORBIDDEN],
+        [ALLOWED, FORBIDDEN],
+        [FORBIDDEN, ALLOWED],
+        [ALLOWED, ALLOWED_TOO, "::1"],
+        [ALLOWED, "::ffff:127.0.0.1"],
+        [ALLOWED, "64:ff9b::7f00:1"],
+        [ALLOWED, "fe80::1%eth0"],
+        [ALLOWED, METADATA],
+        [ALLOWED, "fd00:ec2::254"],
+        [ALLOWED, "0.0.0.0"],
+        [ALLOWED, "127.1"],
+        [ALLOWED, "nonsense"],
+        ["10.0.0.1"] * 1000,
+    ],
+)
+async def test_one_private_address_of_a_name_spoils_all(addresses: Sequence[str], web: Web) -> None:
+    web.resolver.answers["mixed.test"] = [addresses]
+
+    failed = await web.fetch_failure(host="mixed.test")
+
+    assert failed.reason == "blocked_address"
+    assert failed.message == "mixed.test resolves to an address that must not be fetched"
+    assert web.site.connections == web.private.connections == 0
+
+
+async def test_a_redirect_to_a_name_of_a_private_address_is_not_followed(web: Web) -> None:
+    web.resolver.answers["inside.test"] = [[FORBIDDEN]]
+    web.site.set_redirect("/", web.url("/secret", "inside.test"))
+
+    failed = await web.fetch_failure()
+
+    assert failed.reason == "blocked_address"
+    assert not web.private.connections
+
+
+async def test_a_name_is_looked_up_once_so_that_it_cannot_change_before_the_connection(web: Web) -> None:
+    web.resolver.answers["rebinding.test"] = [[ALLOWED], [FORBIDDEN]]
+    web.site.set_response("/", format_response(b"the checked one"))
+
+    fetched = await web.fetch(host="rebinding.test")
+
+    assert fetched.body == b"the checked one"
+    assert web.resolver.queries == ["rebinding.test"]
+    assert not web.private.connections
+
+
+async def test_a_name_that_changes_between_redirects_is_checked_again(web: Web) -> None:
+    web.resolver.answers["rebinding.test"] = [[ALLOWED], [FORBIDDEN]]
+    web.site.set_redirect("/", "/secret")
+
+    failed = await web.fetch_failure(host="rebinding.test")
+
+    assert failed.reason == "blocked_address"
+    assert not web.private.connections
+
+
+async def test_a_mapped_address_is_connected_to_as_the_address_it_is(web: Web) -> None:
+    web.resolver.answers["mapped.test"] = [[f"::ffff:{ALLOWED}"]]
+    web.site.set_response("/", format_response(b"here"))
+
+    assert (await web.fetch(host="mapped.test")).body == b"here"
+
+
+async def test_the_next_address_is_tried_when_one_does_not_answer(web: Web) -> None:
+    web.resolver.answers["two.test"] = [["127.0.0.4", ALLOWED]]
+    web.site.set_response("/", format_response(b"here"))
+    policy = FetchPolicy(frozenset({web.port}), ("127.0.0.0/29",))
+
+    fetched = await fetch(Fetcher(policy, "Tester/1", resolve=web.resolver), web.url("/", "two.test"), 20)
+
+    assert fetched.body == b"here"
+
+
+async def test_an_address_that_was_asked_for_is_not_looked_up(web: Web) -> None:
+    web.site.set_response("/", format_response(b"here"))
+
+    fetched = await web.fetch(host="127.0.0.2")
+
+    assert fetched.body == b"here"
+    assert f"\r\nHost: 127.0.0.2:{web.port}\r\n" in web.site.requests[0]
+    assert not web.resolver.queries
+
+
+@pytest.mark.parametrize(
+    ("host", "asked"),
+    [
+        ("b\u00fccher.test", "xn--bcher-kva.test"),
+        ("B\u00dcCHER.test", "xn--bcher-kva.test"),
+        ("fa\u00df.test", "xn--fa-hia.test"),
+        ("\u4f8b\u3048\u3002test", "xn--r8jz45g.test"),
+        ("SITE.test", "site.test"),
+        ("site.test.", "site.test"),
+        ("s%69te.test", "site.test"),
+    ],
+)
+async def test_names_are_asked_for_in_ascii(host: str, asked: str, web: Web) -> None:
+    web.resolver.answers[asked] = [[ALLOWED]]
+    web.site.set_response("/", format_response(b"here"))
+
+    await web.fetch(host=host)
+
+    assert web.resolver.queries == [asked]
+    assert f"\r\nHost: {asked}:{web.port}\r\n" in web.site.requests[0]
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), "a.test does not exist in the DNS"),
+        (socket.gaierror(socket.EAI_AGAIN, "later"), "a.test could not be resolved"),
+        (OSError("broken"), "a.test could not be resolved"),
+        (UnicodeError("label too long"), "a.test could not be resolved"),
+        (None, "a.test has no address"),
+    ],
+)
+async def test_a_name_without_addresses_is_said(error: Exception | None, message: str, web: Web) -> None:
+    async def resolve(_host: str) -> Sequence[str]:
+        if error:
+            raise error
+        return []
+
+    async with open_fetcher(PUBLIC, "Tester/1", resolve=resolve) as fetcher:
+        with pytest.raises(FetchFailed) as failed:
+            await fetcher.fetch("http://a.test/", timeout=5)
+
+    assert (failed.value.reason, failed.value.message) == ("dns", message)
+
+
+async def test_nobody_there_is_unreachable(web: Web) -> None:
+    policy = FetchPolicy(frozenset({web.port}), ("127.0.0.4",))
+
+    with pytest.raises(FetchFailed) as failed:
+        await fetch(Fetcher(policy, "Tester/1"), f"http://127.0.0.4:{web.port}/", 20)
+
+    assert (failed.value.reason, failed.value.message) == ("unreachable", "127.0.0.4 could not be reached")
+
+
+async def test_the_systems_resolver_gives_addresses_or_an_error() -> None:
+    resolver = DnsResolver()
+
+    with pytest.raises(OSError, match=r".*"):
+        await resolver("no-such-name.invalid")
+    resolver.close()
+
+
+@pytest.mark.parametrize("agent", ["a\r\nX: y", "\u00e4", "a\0"])
+def test_a_user_agent_cannot_bring_headers_along(agent: str) -> None:
+    with pytest.raises(ValueError, match="user agent"):
+        Fetcher(PUBLIC, agent)
+
+
+async def test_a_certificate_for_the_name_is_accepted_at_the_checked_address() -> None:
+    authority = Authority()
+    with serve_web(authority.server("site.test")) as web:
+        web.site.set_response("/", format_response(b"secure"))
+
+        fetched = await fetch(web.fetcher(authority.client()), web.url("/", scheme="https"), 20)
+
+    assert fetched.body == b"secure"
+    assert authority.asked == ["site.test"]
+    assert f"\r\nHost: site.test:{web.port}\r\n" in web.site.requests[0]
+
+
+async def test_a_certificate_for_an_address_is_accepted() -> None:
+    authority = Authority()
+    with serve_web(authority.server(ALLOWED)) as web:
+        web.site.set_response("/", format_response(b"secure"))
+
+        url = web.url("/", ALLOWED, scheme="https")
+        fetched = await fetch(web.fetcher(authority.client()), url, 20)
+
+    assert fetched.body == b"secure"
+
+
+async def test_a_certificate_for_another_name_is_refused() -> None:
+    authority = Authority()
+    with serve_web(authority.server("other.test")) as web:
+        with pytest.raises(FetchFailed) as failed:
+            await fetch(web.fetcher(authority.client()), web.url("/", scheme="https"), 20)
+
+        assert failed.value.reason == "tls"
+        assert failed.value.message == (
+            "the certificate of site.test is not valid: "
+            "Hostname mismatch, certificate is not valid for 'site.test'"
+        )
+        assert not web.site.requests
+
+
+async def test_a_certificate_of_an_unknown_authority_is_refused() -> None:
+    authority = Authority()
+    with serve_web(authority.server("site.test")) as web:
+        with pytest.raises(FetchFailed) as failed:
+            await fetch(web.fetcher(), web.url("/", scheme="https"), 20)
+
+        assert failed.value.reason == "tls"
+        assert not web.site.requests
+
+
+async def test_a_certificate_that_has_expired_is_refused() -> None:
+    authority = Authority()
+    with serve_web(authority.server("site.test", expired=True)) as web:
+        url = web.url("/", scheme="https")
+
+        with pytest.raises(FetchFailed, match="certificate has expired") as failed:
+            await fetch(web.fetcher(authority.client()), url, 20)
+
+        assert failed.value.reason == "tls"
+
+
+async def test_a_server_without_tls_is_a_failure_of_tls(web: Web) -> None:
+    with pytest.raises(FetchFailed) as failed:
+        await fetch(web.fetcher(), web.url("/", scheme="https"), 20)
+
+    assert failed.value.reason == "tls"
+    assert failed.value.message == "the TLS handshake with site.test failed"
+
+
+async def test_tls_keeps_to_the_caps_and_the_deadline() -> None:
+    authority = Authority()
+    with serve_web(authority.server("site.test")) as web:
+        web.site.set_handler("/endless", send_endlessly(format_head({}), then=b"x" * 65536))
+        web.site.set_handler("/silent", stay_silent)
+        client = authority.client()
+
+        with pytest.raises(FetchFailed) as endless:
+            await fetch(web.fetcher(client), web.url("/endless", scheme="https"), 20)
+        with pytest.raises(FetchFailed) as silent:
+            await fetch(web.fetcher(client), web.url("/silent", scheme="https"), 0.5)
+
+    assert (endless.value.reason, silent.value.reason) == ("too_large", "timeout")
+
+
+async def test_a_handshake_that_never_ends_is_ended_by_the_deadline() -> None:
+    with socket.create_server((ALLOWED, 0)) as silent:
+        port = silent.getsockname()[1]
+        policy = FetchPolicy(allowed_networks=(f"{ALLOWED}:{port}",))
+
+        with pytest.raises(FetchFailed) as failed:
+            await fetch(Fetcher(policy, "Tester/1"), f"https://{ALLOWED}:{port}/", 0.5)
+
+    assert failed.value.reason == "timeout"
+
+
+async def test_https_may_lead_to_http(web: Web) -> None:
+    authority = Authority()
+    web.site.set_response("/plain", format_response(b"plain"))
+    with serve_web(authority.server("secure.test")) as secure:
+        secure.site.set_redirect("/", web.url("/plain"))
+        web.resolver.answers["secure.test"] = [[ALLOWED]]
+        policy = FetchPolicy(allowed_networks=(f"{ALLOWED}:{web.port}", f"{ALLOWED}:{secure.port}"))
+        fetcher = Fetcher(policy, "Tester/1", resolve=web.resolver, tls=authority.client())
+
+        fetched = await fetch(fetcher, secure.url("/", "secure.test", "https"), 20)
+
+    assert (fetched.body, fetched.url) == (b"plain", web.url("/plain"))

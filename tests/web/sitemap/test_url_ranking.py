@@ -1,0 +1,300 @@
+"""Selection and order of a site's pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from centgate.web.sitemap.ranking import score_relevance, tokenize
+from centgate.web.sitemap.site_map import build_sitemap_part, pack_entries, rank_pages
+from centgate.web.sitemap.urls import PageEntry, parse_page_url
+
+ROOT = "https://example.com"
+
+
+def rank_paths(
+    paths: Iterable[str], asked: str = "/", search: str | None = None, limit: int = 100
+) -> list[str]:
+    """Return the paths of a site in ranked order."""
+    urls = [f"{ROOT}{path}" if path.startswith("/") else path for path in paths]
+    hits = rank_pages([pack_entries(map(PageEntry, urls))], f"{ROOT}{asked}", f"{ROOT}{asked}", search, limit)
+    return [hit.url.removeprefix(ROOT) for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("url", "clean"),
+    [
+        ("https://example.com/a#part", "https://example.com/a"),
+        ("https://EXAMPLE.com:443/a/../b", "https://example.com/b"),
+        ("https://example.com", "https://example.com/"),
+        ("https://example.com/?utm_source=x&id=7&utm_medium=y&fbclid=z", "https://example.com/?id=7"),
+        ("https://example.com/?UTM_Source=x", "https://example.com/"),
+        ("https://example.com/a?gclid=1#x", "https://example.com/a"),
+        ("https://example.com/?mc_cid=1&mc_eid=2&mcx=3", "https://example.com/?mcx=3"),
+        ("https://example.com/?q=utm_source", "https://example.com/?q=utm_source"),
+        ("https://example.com/?", "https://example.com/"),
+        ("https://\u00fc.example/\u00fc", "https://xn--tda.example/%C3%BC"),
+    ],
+)
+def test_addresses_are_written_without_what_only_tracks(url: str, clean: str) -> None:
+    found = parse_page_url(url)
+
+    assert found
+    assert found.url == clean
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "/a",
+        "ftp://example.com/",
+        "javascript:alert(1)",
+        "https://user:pw@example.com/",
+        "https://user@example.com/",
+        "http://[",
+        f"https://example.com/{'x' * 2048}",
+        "https://example.com/" + "\u00fc" * 700,
+    ],
+)
+def test_what_nobody_should_follow_is_no_address(url: str) -> None:
+    assert parse_page_url(url) is None
+
+
+@pytest.mark.parametrize(
+    "twin",
+    [
+        "http://example.com/a",
+        "https://www.example.com/a",
+        "https://example.com/a/",
+        "http://www.example.com:80/a/#x",
+        "https://example.com/a?utm_campaign=x",
+    ],
+)
+def test_spellings_of_one_page_count_once(twin: str) -> None:
+    assert rank_paths(["/a", twin, "/b"]) == ["/a", "/b"]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.com/b", "https://www.example.com/b", "http://www.example.com/b"]
+)
+def test_a_site_is_one_with_www_and_without_encrypted_or_not(url: str) -> None:
+    assert rank_paths(["/a", url]) == ["/a", url.removeprefix(ROOT)]
+
+
+@pytest.mark.parametrize("other", ["/A", "/a?page=2", "/a/b", "/a.html", "https://example.com:8443/a"])
+def test_other_pages_count_beside_it(other: str) -> None:
+    expected = ["/a"] if other.startswith("https") else ["/a", other]
+
+    assert rank_paths(["/a", other]) == expected
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "https://other.example/a",
+        "https://sub.example.com/a",
+        "https://example.com.other.example/a",
+        "https://notexample.com/a",
+        "https://example.com:8443/a",
+        "https://user@example.com/a",
+    ],
+)
+def test_pages_of_other_sites_are_left_out(foreign: str) -> None:
+    assert rank_paths(["/a", foreign]) == ["/a"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a.png", "a.JPG", "style.css", "app.js", "font.woff2", "v.mp4", "a.zip", "x.map"]
+)
+def test_what_is_no_page_is_left_out(name: str) -> None:
+    assert rank_paths(["/a", f"/{name}", f"/{name}?v=2", "/paper.pdf", "/node.js/", "/x.js.html"]) == [
+        "/a",
+        "/paper.pdf",
+        "/node.js/",
+        "/x.js.html",
+    ]
+
+
+def test_without_a_search_the_site_is_named_from_the_top() -> None:
+    assert rank_paths(["/a/b/c", "/?lang=de", "/a", "/b", "/a/b", "/"]) == [
+        "/",
+        "/?lang=de",
+        "/a",
+        "/b",
+        "/a/b",
+        "/a/b/c",
+    ]
+
+
+@pytest.mark.parametrize("asked", ["/docs", "/docs/", "/docs/index.html"])
+def test_what_is_below_the_page_asked_comes_first(asked: str) -> None:
+    given = ["/", "/blog", "/docs/b/c", "/docs/a", "/docsearch", "/docs/b"]
+
+    assert rank_paths(given, asked) == ["/docs/a", "/docs/b", "/docs/b/c", "/", "/blog", "/docsearch"]
+
+
+def test_the_page_itself_comes_before_all_others() -> None:
+    assert rank_paths(["/", "/docs", "/docs/a/b"], "/docs/a/b") == ["/docs/a/b", "/docs", "/"]
+
+
+@pytest.mark.parametrize(
+    ("search", "first"),
+    [
+        ("refund", "/help/refund-policy"),
+        ("refund policy", "/help/refund-policy"),
+        ("how do I get a REFUND?", "/help/refund-policy"),
+        ("refunds", "/help/refund-policy"),
+        ("getStarted", "/docs/get_started"),
+        ("pricing", "/prices"),
+        ("auth", "/docs/authentication"),
+        ("stra\u00dfe", "/stra%C3%9Fe"),
+        ("\u4ef7\u683c", "/%E4%BA%A7%E5%93%81%E4%BB%B7%E6%A0%BC"),
+        ("v2 client", "/api/v2/HttpClient"),
+        ("id 77", "/item?id=77"),
+    ],
+)
+def test_a_search_finds_pages_by_the_words_of_their_addresses(search: str, first: str) -> None:
+    others = ["/", "/about", "/help", "/item?id=7", "/item?id=770", "/api/v2", "/help/returns", "/policy"]
+    sought = [
+        "/docs/authentication",
+        "/help/refund-policy",
+        "/docs/get_started",
+        "/prices",
+        "/stra%C3%9Fe",
+        "/%E4%BA%A7%E5%93%81%E4%BB%B7%E6%A0%BC",
+        "/api/v2/HttpClient",
+        "/item?id=77",
+    ]
+
+    assert rank_paths([*others, *sought], search=search)[0] == first
+
+
+def test_titles_are_searched_as_well() -> None:
+    entries = [
+        PageEntry(f"{ROOT}/1"),
+        PageEntry(f"{ROOT}/2", "Returns and refunds"),
+        PageEntry(f"{ROOT}/3", "Imprint"),
+    ]
+
+    (first, *_) = rank_pages([pack_entries(entries)], ROOT, ROOT, "refund", 100)
+
+    assert (first.url, first.title) == (f"{ROOT}/2", "Returns and refunds")
+
+
+def test_what_does_not_match_follows_in_the_order_of_the_site() -> None:
+    assert rank_paths(["/a/b/c", "/a", "/x/y/fish", "/"], search="fish") == ["/x/y/fish", "/", "/a", "/a/b/c"]
+
+
+@pytest.mark.parametrize("search", ["zebra", "the of and", "!!!", "   ", "\0", "7" * 200, "a " * 100])
+def test_a_search_that_matches_nothing_still_names_the_site(search: str) -> None:
+    assert sorted(rank_paths(["/", "/docs", "/imprint"], search=search)) == ["/", "/docs", "/imprint"]
+
+
+def test_rare_words_weigh_more_than_frequent_ones() -> None:
+    pages = [f"/docs/page/{word}" for word in ("one", "two", "three", "four")] + ["/misc/fish"]
+
+    assert rank_paths(pages, search="docs fish")[0] == "/misc/fish"
+
+
+def test_as_many_as_are_asked_for_are_named() -> None:
+    assert len(rank_paths([f"/{n}" for n in range(500)], limit=100)) == 100
+
+
+def test_of_several_long_parts_each_is_looked_at() -> None:
+    parts = [pack_entries(PageEntry(f"{ROOT}/{name}/{n}") for n in range(50_000)) for name in ("a", "b", "c")]
+    short = pack_entries([PageEntry(f"{ROOT}/fish"), PageEntry(f"{ROOT}/a/fish")])
+
+    hits = rank_pages([*parts, short], ROOT, ROOT, "fish", 100)
+    last = rank_pages([*parts, short], ROOT, ROOT, "c 16000", 1)
+
+    assert [hit.url for hit in hits[:2]] == [f"{ROOT}/fish", f"{ROOT}/a/fish"]
+    assert [hit.url for hit in last] == [f"{ROOT}/c/16000"]
+
+
+def test_a_feed_knows_titles_better_than_a_link() -> None:
+    page = pack_entries(
+        [PageEntry(f"{ROOT}/", "Home"), PageEntry(f"{ROOT}/a", "short"), PageEntry(f"{ROOT}/b", "B")]
+    )
+    feed = pack_entries([PageEntry(f"{ROOT}/a/", "The whole title", "About it"), PageEntry(f"{ROOT}/b")])
+
+    hits = rank_pages([page, feed], ROOT, ROOT, None, 100)
+
+    assert [(hit.title, hit.description) for hit in hits] == [
+        ("Home", None),
+        ("The whole title", "About it"),
+        ("B", None),
+    ]
+
+
+def test_strangers_text_is_made_legible_and_bounded() -> None:
+    (hit,) = rank_pages(
+        [pack_entries([PageEntry(f"{ROOT}/", "a\u202eb\n" + "c" * 900, "d" * 9000)])], ROOT, ROOT, None, 100
+    )
+
+    assert hit.title
+    assert hit.title.startswith("ab ccc")
+    assert len(hit.title) == 200
+    assert len(hit.description or "") == 500
+
+
+def test_where_the_page_led_is_its_site_as_well() -> None:
+    entries = [
+        PageEntry("https://new.example/a"),
+        PageEntry(f"{ROOT}/b"),
+        PageEntry("https://third.example/c"),
+    ]
+
+    hits = rank_pages([pack_entries(entries)], ROOT, "https://new.example/", None, 100)
+
+    assert [hit.url for hit in hits] == ["https://new.example/a", f"{ROOT}/b"]
+
+
+def test_sitemaps_that_match_come_first_among_many() -> None:
+    locs = "".join(f"<sitemap><loc>{ROOT}/sitemap-{name}.xml</loc></sitemap>" for name in ("a", "b", "blog"))
+
+    part = build_sitemap_part(f"<sitemapindex>{locs}</sitemapindex>".encode(), ROOT, "blog posts")
+
+    assert part
+    assert [url.removeprefix(ROOT) for url in part.child_sitemaps] == [
+        "/sitemap-blog.xml",
+        "/sitemap-a.xml",
+        "/sitemap-b.xml",
+    ]
+
+
+def test_words_are_told_apart() -> None:
+    assert tokenize("getUserName/kebab-case_snake%20x.html v2Beta HTTP") == [
+        "get",
+        "user",
+        "name",
+        "kebab",
+        "case",
+        "snake",
+        "20x",
+        "html",
+        "v2",
+        "beta",
+        "http",
+    ]
+
+
+@given(st.text(max_size=200), st.lists(st.lists(st.text(max_size=20), max_size=20), max_size=20))
+def test_relevance_is_a_figure_for_every_document(search: str, documents: list[list[str]]) -> None:
+    scores = score_relevance(search, documents)
+
+    assert len(scores) == len(documents)
+    assert all(score >= 0 for score in scores)
+
+
+@given(st.lists(st.text(max_size=60)), st.text(max_size=60))
+def test_any_addresses_can_be_ranked(urls: list[str], search: str) -> None:
+    entries = [PageEntry(url) for url in (*urls, *(f"{ROOT}/{url}" for url in urls))]
+
+    hits = rank_pages([pack_entries(entries)], ROOT, ROOT, search, 100)
+
+    assert len({hit.url for hit in hits}) == len(hits)
+    assert all(hit.url.startswith((f"{ROOT}/", "http://example.com/", "https://www.")) for hit in hits)
