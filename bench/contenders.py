@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import median
 
 from load import Slice, Target
+from payment_signer import offer_of
 from processes import Running, python, running
-from signing import offer_of
 
 PATH = "/services/phishing-check"
 BODY = b'{"url":"https://wallet-ethereum.net/unlock"}'

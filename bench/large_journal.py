@@ -30,7 +30,6 @@ from databases import Postgres, postgres_server
 from rich.console import Console
 from rich.table import Table
 
-from centgate.dollars import is_test_network
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
 from centgate.payments.claiming import RequestBinding, StoredAnswer
@@ -39,6 +38,7 @@ from centgate.payments.store import Store, open_store
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
+from centgate.signing.assets import is_test_network
 
 MANY = 10_000_000
 PAYERS = 10_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import uvloop
+from payment_signer import signed_payments
 from processes import cpu_seconds
-from signing import signed_payments
 
 
 class BadAnswer(Exception):

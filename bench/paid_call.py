@@ -26,10 +26,10 @@ from statistics import median
 from contenders import BODY, PATH, Contender, express, express_in, file_in, floor, middleware, ours
 from databases import Postgres, postgres_server
 from load import BadAnswer, run_paced, run_slice
+from payment_signer import offer_of, signed_payments
 from processes import DidNotStart, Running, cpu_seconds, python, resident_mb, running
 from rich.console import Console
 from rich.table import Table
-from signing import offer_of, signed_payments
 
 SEED = 20261121
 SLICES = 9

@@ -30,8 +30,8 @@ from siege import (
 )
 
 from centgate.devchain.house import DevChain, open_devchain
-from centgate.evm import to_checksum_address
 from centgate.log import configure_logging
+from centgate.signing.evm import to_checksum_address
 
 REPLICAS = {"sqlite": 1, "postgresql": 2}
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from statistics import median
 
 from load import BadAnswer, Slice, Target, run_requests, run_slice
+from payment_signer import offer_of
 from processes import DidNotStart, Running, python, running
 from rich.console import Console
 from rich.table import Table
-from signing import offer_of
 
 DELAY_MS = 200
 UPSTREAMS = ("goplus", "honeypotis", "dexscreener")

@@ -6,7 +6,7 @@ import json
 from copy import deepcopy
 from typing import Any
 
-from centgate.receipts.signer import ReceiptSigner
+from centgate.signing.receipts.signer import ReceiptSigner
 
 SIGNER = ReceiptSigner(bytes.fromhex("5e" * 32))
 OTHER = ReceiptSigner(bytes.fromhex("07" * 32))

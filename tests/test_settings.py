@@ -14,9 +14,9 @@ from x402.mechanisms.evm.default_assets import DEFAULT_ASSETS
 from centgate.catalog import all_providers, all_services
 from centgate.cli.settings_docs import render_env_example, render_markdown
 from centgate.client import BuyerSettings
-from centgate.dollars import USDC, Asset
 from centgate.runtime import validate_startup
 from centgate.settings import CDP_FACILITATOR, TEST_FACILITATOR, Settings, find_unknown_variables
+from centgate.signing.assets import USDC, Asset
 
 ROOT = Path(__file__).parent.parent
 PAY_TO = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"

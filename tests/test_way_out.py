@@ -51,7 +51,13 @@ def test_only_these_rooms_reach_the_network() -> None:
 
 
 def test_the_buyers_side_imports_nothing_of_the_server() -> None:
-    words = {"centgate.client", "centgate.dollars", "centgate.eip3009", "centgate.evm", "centgate.receipts"}
+    words = {
+        "centgate.client",
+        "centgate.signing.assets",
+        "centgate.signing.eip3009",
+        "centgate.signing.evm",
+        "centgate.signing.receipts",
+    }
 
     imported = {
         module

@@ -15,8 +15,8 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from centgate.client.settings import BuyerSettings
 from centgate.client_address import parse_network
-from centgate.dollars import TEST_NETWORKS, USDC, Asset
-from centgate.evm import to_checksum_address
+from centgate.signing.assets import TEST_NETWORKS, USDC, Asset
+from centgate.signing.evm import to_checksum_address
 from centgate.web.fetch.policy import FetchPolicy
 
 PREFIX = "CENTGATE_"
@@ -312,7 +312,7 @@ class Settings(BaseSettings):
     @field_validator("receipt_key")
     @classmethod
     def _check_private_key(cls, value: SecretStr | None) -> SecretStr | None:
-        from centgate.receipts.signer import (
+        from centgate.signing.receipts.signer import (
             create_signer,  # imports secp256k1, which most settings do not need
         )
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from buyer import decode_header, encode_header
 
-from centgate.dollars import USDC
+from centgate.signing.assets import USDC
 
 NETWORK = "eip155:84532"
 PAYEE = "0x1111111111111111111111111111111111111111"

@@ -25,7 +25,7 @@ from centgate.client.errors import TermsRefused
 from centgate.client.settings import BuyerSettings
 from centgate.client.sync import Centgate
 from centgate.client.terms import Allowed
-from centgate.dollars import TEST_NETWORKS, USDC
+from centgate.signing.assets import TEST_NETWORKS, USDC
 
 BASE = "eip155:8453"
 MAIN = sorted(USDC.keys() - TEST_NETWORKS)

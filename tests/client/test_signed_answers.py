@@ -16,8 +16,8 @@ from shopping import OpenClient
 from signed import OTHER, SIGNER
 
 from centgate.client.ledger import Ledger
-from centgate.receipts.checking import verify_receipt
 from centgate.server import run_in_thread
+from centgate.signing.receipts.verify import verify_receipt
 
 KEY = "5e" * 32
 QUESTION = {"url": "https://wallet-ethereum.net/unlock"}

@@ -27,7 +27,7 @@ from centgate.client.caps import Caps
 from centgate.client.errors import CapExceeded, Drift, NoWallet, TermsRefused, Unavailable
 from centgate.client.ledger import Ledger
 from centgate.client.terms import Allowed
-from centgate.dollars import USDC, Asset
+from centgate.signing.assets import USDC, Asset
 
 OTHER = "0x2222222222222222222222222222222222222222"
 TOKEN = "0x3333333333333333333333333333333333333333"

@@ -16,7 +16,7 @@ from centgate.client.settings import BuyerSettings
 from centgate.client.sync import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.eip3009 import recover_signer
+from centgate.signing.eip3009 import recover_signer
 
 KEY, ADDRESS = BUYER_ACCOUNTS[0].private_key, BUYER_ACCOUNTS[0].address
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes are those of POSIX")

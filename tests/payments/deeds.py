@@ -18,7 +18,7 @@ from centgate.devchain.accounts import Account as Wallet
 from centgate.devchain.house import DevChain
 from centgate.devchain.node import call_rpc
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS
-from centgate.evm import keccak
+from centgate.signing.evm import keccak
 
 
 def settle_then_reply(devchain: DevChain, reply: Reply) -> Reply:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Literal
 
-from centgate.eip3009 import derive_address, domain_separator, recover_signer, sign, transfer_digest
-from centgate.evm import keccak
 from centgate.settings import Settings
+from centgate.signing.eip3009 import derive_address, domain_separator, recover_signer, sign, transfer_digest
+from centgate.signing.evm import keccak
 
 NETWORK = "eip155:8453"
 PRICE = 10_000

@@ -29,11 +29,11 @@ from pasts import encode_terms, record_open_payment, record_payment
 from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
-from centgate.evm import to_checksum_address
 from centgate.payments.audit import configured_recipient
 from centgate.payments.onchain import ChainUnreachable
 from centgate.payments.transfer_reader import TransferReader
 from centgate.settings import ProviderSettings, Settings
+from centgate.signing.evm import to_checksum_address
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from standins import FakeUpstreams
 from typer.testing import Result
 
 from centgate.devchain.house import DevChain
-from centgate.evm import to_checksum_address
 from centgate.settings import Settings
+from centgate.signing.evm import to_checksum_address
 
 
 @pytest.fixture

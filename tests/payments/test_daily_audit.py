@@ -20,7 +20,6 @@ from standins import FakeUpstreams
 
 from centgate.catalog import all_services
 from centgate.devchain.house import DevChain
-from centgate.evm import to_checksum_address
 from centgate.metrics.open_payments import OpenPaymentsCollector
 from centgate.payments import audit_queries
 from centgate.payments.alerts import Alerts
@@ -30,6 +29,7 @@ from centgate.payments.facilitator import FacilitatorClient
 from centgate.payments.journal import Journal
 from centgate.payments.upkeep import build_background_work
 from centgate.settings import ProviderSettings, Settings
+from centgate.signing.evm import to_checksum_address
 
 HOUR = 3600.0
 

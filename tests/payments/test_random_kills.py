@@ -12,7 +12,7 @@ from facilitators import StubFacilitator, build_settings
 from siege import PRICE, audit_journal, count_failed_transactions, open_crash_test, read_block_number
 
 from centgate.devchain.house import DevChain
-from centgate.evm import to_checksum_address
+from centgate.signing.evm import to_checksum_address
 
 REPLICAS = {"sqlite": 1, "postgresql": 2}
 

@@ -30,11 +30,11 @@ from x402.schemas import PaymentRequired, SettleResponse
 
 from centgate.catalog import all_services
 from centgate.errors import NoData
-from centgate.evm import keccak
 from centgate.payments.terms import MAX_OFFER_HEADER, OFFER_REUSE_SECONDS
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
+from centgate.signing.evm import keccak
 
 KEY = "0x" + "5e" * 32
 SIGNER = str(Account.from_key(KEY).address)

@@ -22,9 +22,9 @@ from x402.schemas import PaymentRequired
 
 from centgate.catalog import all_services
 from centgate.dev import DEFAULT_PAYEE
-from centgate.dollars import USDC
-from centgate.evm import to_checksum_address
 from centgate.service import AnyService
+from centgate.signing.assets import USDC
+from centgate.signing.evm import to_checksum_address
 
 MOST = 6144
 """Bytes of header that every client and proxy in use reads."""

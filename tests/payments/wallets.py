@@ -20,7 +20,7 @@ from web3 import HTTPProvider, Web3
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, load_artefact
-from centgate.eip3009 import domain_separator, transfer_digest
+from centgate.signing.eip3009 import domain_separator, transfer_digest
 
 # takes its owner's signature with a prefix byte, so that it is not 65 bytes long (ERC-1271)
 WALLET = """

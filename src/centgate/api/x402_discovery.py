@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from centgate.payments.terms import build_terms
-from centgate.receipts.signer import create_signer
 from centgate.service import AnyService
 from centgate.settings import Settings
+from centgate.signing.receipts.signer import create_signer
 
 
 def x402_document(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from centgate.client.errors import Money
 from centgate.client.exchange import Reply
 from centgate.client.payment import Payment
 from centgate.client.reading import UntrustedModel, decode_base64
-from centgate.receipts.checking import has_receipt, verify_receipt
+from centgate.signing.receipts.verify import has_receipt, verify_receipt
 
 Retry = Literal["same_payment", "new_payment", "none"]
 

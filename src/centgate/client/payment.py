@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from centgate.client.errors import InputIssue, InvalidInput
 from centgate.client.terms import PaymentOption
 from centgate.client.wallet import Wallet
-from centgate.eip3009 import domain_separator, transfer_digest
+from centgate.signing.eip3009 import domain_separator, transfer_digest
 
 IDENTIFIER = "payment-identifier"
 

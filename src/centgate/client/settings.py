@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from centgate.client.caps import DEFAULT_CAPS, Caps
 from centgate.client.terms import DEFAULT_POLICY
 from centgate.client.wallet import Wallet
-from centgate.evm import to_checksum_address
+from centgate.signing.evm import to_checksum_address
 
 APP_NAME = "centgate"
 

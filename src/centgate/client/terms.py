@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from centgate.client.errors import Drift, TermsRefused
 from centgate.client.reading import decode_base64
-from centgate.dollars import TEST_NETWORKS, USDC, Asset
-from centgate.evm import to_checksum_address
+from centgate.signing.assets import TEST_NETWORKS, USDC, Asset
+from centgate.signing.evm import to_checksum_address
 
 PAYMENT_FLOWS = ("authorization", "upfront", None)
 """Settlement after the work (`authorization`) or before it (`upfront`); None means after."""

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from centgate.client.errors import WalletUnreadable
-from centgate.eip3009 import derive_address, sign
-from centgate.evm import to_checksum_address
+from centgate.signing.eip3009 import derive_address, sign
+from centgate.signing.evm import to_checksum_address
 
 MAX_FILE_BYTES = 1024
 """Maximum bytes of a key file."""

@@ -16,10 +16,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from x402.schemas import PaymentPayload, PaymentRequirements
 
-from centgate.dollars import USDC, Asset, is_test_network
-from centgate.eip3009 import recover_signer, transfer_digest
 from centgate.errors import UNCHARGED_SIGN_NEW, PaymentRequired
-from centgate.evm import to_checksum_address
 from centgate.payments.terms import (
     PAYMENT_IDENTIFIER,
     SCHEME,
@@ -28,6 +25,9 @@ from centgate.payments.terms import (
     parse_idempotency_key,
     parse_payment_identifier,
 )
+from centgate.signing.assets import USDC, Asset, is_test_network
+from centgate.signing.eip3009 import recover_signer, transfer_digest
+from centgate.signing.evm import to_checksum_address
 
 MAX_HEADER = 16 * 1024
 """Maximum size of `PAYMENT-SIGNATURE` in bytes; an ordinary one has one to three thousand."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from centgate.dollars import is_test_network
 from centgate.errors import (
     UNCHARGED_RESEND,
     CentgateError,
@@ -21,6 +20,7 @@ from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey, raise_if_rejected, signature_rejection
 from centgate.payments.statements import ResultRow, UnitOfWork
 from centgate.payments.worker import Worker
+from centgate.signing.assets import is_test_network
 
 _PRESENTABLE = ("refused", "unused")
 """States of payments that moved no money and may be submitted again."""

@@ -19,7 +19,6 @@ from centgate.errors import (
     ProviderError,
     ProviderTimeout,
 )
-from centgate.evm import to_checksum_address
 from centgate.meter import SettlementLabel
 from centgate.payments.authorization import (
     Payment,
@@ -54,6 +53,7 @@ from centgate.payments.onchain import (
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE, RouteTerms, build_terms
 from centgate.service import AnyService
 from centgate.settings import Settings
+from centgate.signing.evm import to_checksum_address
 
 MAX_OPEN = 10_000
 """Maximum number of open payments; above it, new ones are refused. Expired authorizations do not count."""

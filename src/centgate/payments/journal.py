@@ -22,7 +22,6 @@ from itertools import count, islice
 from math import inf
 from typing import Any, TypeVar
 
-from centgate.dollars import is_test_network
 from centgate.errors import UNCHARGED_RESEND, CentgateError, PaymentNote
 from centgate.meter import NULL_METER, Meter
 from centgate.payments import claiming, queries
@@ -38,6 +37,7 @@ from centgate.payments.claiming import (
 from centgate.payments.clock import DatabaseClock
 from centgate.payments.store import JournalUnavailable, Store, UnitFactory
 from centgate.payments.worker import Worker, create_worker
+from centgate.signing.assets import is_test_network
 
 POLL_INTERVAL = 0.05
 """Seconds between two checks of a payment that another process works on."""

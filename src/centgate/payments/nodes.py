@@ -13,8 +13,8 @@ from typing import Literal
 
 from yarl import URL
 
-from centgate.dollars import TEST_NETWORKS
 from centgate.settings import Settings
+from centgate.signing.assets import TEST_NETWORKS
 
 PUBLIC_NODES: Mapping[str, tuple[str, str, str]] = {
     "eip155:1": (

@@ -24,10 +24,10 @@ import aiohttp
 import orjson
 from cachetools import TTLCache
 
-from centgate.evm import keccak
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.nodes import NodeSet, select_nodes
 from centgate.settings import Settings
+from centgate.signing.evm import keccak
 
 T = TypeVar("T")
 

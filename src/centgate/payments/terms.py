@@ -17,12 +17,12 @@ from typing import Any, cast
 
 import orjson
 
-from centgate.dollars import Asset
-from centgate.eip3009 import domain_separator
-from centgate.receipts.signer import ReceiptSigner, create_signer
 from centgate.schema import iterate_objects
 from centgate.service import AnyService
 from centgate.settings import Settings
+from centgate.signing.assets import Asset
+from centgate.signing.eip3009 import domain_separator
+from centgate.signing.receipts.signer import ReceiptSigner, create_signer
 
 X402_VERSION = 2
 SCHEME = "exact"

@@ -6,9 +6,9 @@ import asyncio
 
 import aiohttp
 
-from centgate.dollars import USDC
 from centgate.payments.onchain import ChainClients, ChainUnreachable
 from centgate.settings import PREFIX, Settings
+from centgate.signing.assets import USDC
 
 
 def check_decimals(settings: Settings) -> str | None:

@@ -13,9 +13,9 @@ from centgate.crypto.contract.contracts import (
     parse_named_addresses,
 )
 from centgate.errors import ProviderError
-from centgate.evm import to_checksum_address
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import as_clean_name, as_count
+from centgate.signing.evm import to_checksum_address
 from centgate.text import clean_line
 from centgate.upstream import RateLimit, UpstreamResponse
 

@@ -19,7 +19,7 @@ from centgate.client.catalog import (
     ServiceDetail,
     ServiceProvider,
 )
-from centgate.dollars import TEST_NETWORKS
+from centgate.signing.assets import TEST_NETWORKS
 from centgate.website.validation import (
     is_site_url,
     parse_contact,

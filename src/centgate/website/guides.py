@@ -15,8 +15,8 @@ from centgate.body import MAX_BODY_BYTES
 from centgate.client.caps import DEFAULT_CAPS
 from centgate.client.catalog import ServiceDetail
 from centgate.envelope import ERROR_SPECS
-from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT
 from centgate.settings import Settings
+from centgate.signing.receipts.typed_data import ANSWER, OFFER, RECEIPT
 from centgate.website import discovery
 from centgate.website.api_snapshot import ApiSnapshot, ServiceState
 from centgate.website.code_samples import WALLET_PLACEHOLDER, build_samples, network_option

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from centgate.dollars import TEST_NETWORKS
+from centgate.signing.assets import TEST_NETWORKS
 
 FAUCET = "https://faucet.circle.com"
 """Faucet of the issuer of USDC, for test tokens without value."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from centgate.client.catalog import ListedRequirements, ServiceDetail
-from centgate.dollars import USDC, Asset
+from centgate.signing.assets import USDC, Asset
 from centgate.website.api_snapshot import ApiSnapshot
 from centgate.website.networks import PaymentNetwork, find_network
 from centgate.website.payment_states import PAYMENT_STATES

@@ -28,9 +28,9 @@ from centgate.cli.doctor.context import open_context
 from centgate.cli.doctor.node import check_nodes
 from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT
 from centgate.devchain.house import DevChain
-from centgate.dollars import USDC
 from centgate.payments.nodes import NodeSet
 from centgate.settings import Settings
+from centgate.signing.assets import USDC
 
 MINE = "0x2e988A386a799F506693793c6A5AF6B54dfAaBfB"
 TRUE = "0x" + "1".rjust(64, "0")

@@ -8,7 +8,7 @@ import pytest
 
 from centgate.chains import CHAINS
 from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS, NATIVE_COIN_ADDRESSES, find_known_token
-from centgate.dollars import TEST_NETWORKS, USDC
+from centgate.signing.assets import TEST_NETWORKS, USDC
 
 
 def test_every_chain_has_its_own() -> None:

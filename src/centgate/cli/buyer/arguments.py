@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, cast
 
-from centgate.dollars import TEST_NETWORKS, USDC
+from centgate.signing.assets import TEST_NETWORKS, USDC
 
 Schema = Mapping[str, Any]
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -8,7 +8,7 @@ from decimal import Decimal
 from centgate.cli.buyer.node import call_node, parse_number, read_network, run_node_operation
 from centgate.client.errors import Drift
 from centgate.client.exchange import Way
-from centgate.dollars import USDC, Asset
+from centgate.signing.assets import USDC, Asset
 
 BALANCE_OF_SELECTOR = "0x70a08231"
 """Selector of ERC-20's `balanceOf(address)`."""

@@ -15,7 +15,7 @@ from centgate.cli.buyer.console import escape_controls, render_status, render_va
 from centgate.client.answers import Answer
 from centgate.client.ledger import LedgerRecord
 from centgate.client.terms import Quote
-from centgate.dollars import TEST_NETWORKS
+from centgate.signing.assets import TEST_NETWORKS
 
 _STATE_LABELS = {
     "signed": "open",

@@ -25,12 +25,12 @@ from centgate.cli.doctor.context import (
 )
 from centgate.cli.doctor.facilitator import request_supported
 from centgate.cli.doctor.storage import read_database_skew
-from centgate.eip3009 import derive_address
 from centgate.errors import ProviderFailure
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.snapshot import load_shipped, load_snapshot
 from centgate.providers.phishinglist import STALE_DAYS
 from centgate.settings import Settings, find_unknown_variables
+from centgate.signing.eip3009 import derive_address
 from centgate.text import format_timestamp
 
 SKEWED, DRIFTING = 5.0, 2.0

@@ -10,12 +10,12 @@ from eth_abi.exceptions import DecodingError
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext
 from centgate.cli.doctor.node import missing_node
-from centgate.dollars import USDC, Asset
-from centgate.eip3009 import domain_separator
 from centgate.errors import ProviderFailure
-from centgate.evm import keccak
 from centgate.jsonrpc.nodes import CallFailure, RpcNode
 from centgate.settings import Settings, get_raw_value
+from centgate.signing.assets import USDC, Asset
+from centgate.signing.eip3009 import domain_separator
+from centgate.signing.evm import keccak
 
 BURNS = frozenset(
     {

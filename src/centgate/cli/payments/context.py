@@ -15,13 +15,13 @@ from rich.table import Table
 from centgate.cli.buyer.console import create_console, discard_stdout, format_json, text_line
 from centgate.cli.payments.serializers import ViewSettings
 from centgate.cli.terminal import load_settings, print_message
-from centgate.dollars import is_test_network
 from centgate.log import configure_logging
 from centgate.payments.looking import ReadOnlyJournal, describe_error, open_readonly
 from centgate.payments.migrations import SchemaMismatch
 from centgate.payments.queries import read_time
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
 from centgate.settings import Settings
+from centgate.signing.assets import is_test_network
 
 ExitCode = Literal[0, 1, 2, 130]
 OutputFormat = Literal["table", "json", "csv", "jsonl"]

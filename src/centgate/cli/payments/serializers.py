@@ -15,10 +15,10 @@ from typing import Any, Literal, TextIO
 
 import orjson
 
-from centgate.dollars import is_test_network
 from centgate.payments.periods import format_iso
 from centgate.payments.records import PaymentRecord
 from centgate.payments.summaries import DAY_SECONDS, DailyTotals
+from centgate.signing.assets import is_test_network
 
 ExportEntry = dict[str, str | int | bool | None]
 ExportFormat = Literal["csv", "jsonl"]

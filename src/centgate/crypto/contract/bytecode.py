@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from centgate.crypto.contract.contracts import ProxyKind
-from centgate.evm import keccak
+from centgate.signing.evm import keccak
 
 DELEGATION_PREFIX = bytes.fromhex("ef0100")
 MASTER_COPY_SELECTOR = bytes.fromhex("a619486e")

@@ -15,7 +15,7 @@ from eth_utils.crypto import keccak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from centgate.eip3009 import derive_address, domain_separator, recover_signer, sign, transfer_digest
+from centgate.signing.eip3009 import derive_address, domain_separator, recover_signer, sign, transfer_digest
 
 KEY = "0x" + "11" * 32
 PAYER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A"

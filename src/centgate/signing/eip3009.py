@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from coincurve import PrivateKey, PublicKey
 
-from centgate.evm import keccak
+from centgate.signing.evm import keccak
 
 _CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 

@@ -25,7 +25,7 @@ from signed import (
 from typer.testing import CliRunner, Result
 
 from centgate.cli.main import app
-from centgate.receipts.checking import verify_receipt
+from centgate.signing.receipts.verify import verify_receipt
 
 Verify = Callable[..., Result]
 

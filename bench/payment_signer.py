@@ -14,7 +14,7 @@ import orjson
 from coincurve import PrivateKey
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.eip3009 import domain_separator, transfer_digest
+from centgate.signing.eip3009 import domain_separator, transfer_digest
 
 VALID_SECONDS = 600
 KEYS = [(buyer.address, PrivateKey.from_hex(buyer.private_key[2:])) for buyer in BUYER_ACCOUNTS]

@@ -20,8 +20,8 @@ import sha3
 from coincurve import PrivateKey
 from signed import BODY, SIGNER, signed_payment_required, signed_settle_response
 
-from centgate.eip3009 import derive_address, recover_signer
-from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT
+from centgate.signing.eip3009 import derive_address, recover_signer
+from centgate.signing.receipts.typed_data import ANSWER, OFFER, RECEIPT
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 Run = Callable[[str, Any], Any]

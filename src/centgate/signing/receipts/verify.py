@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal, cast
 
-from centgate.eip3009 import recover_signer
-from centgate.evm import to_checksum_address
-from centgate.receipts.signer import ANSWER_EXTENSION, RECEIPT_EXTENSION
-from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT, StatementType
+from centgate.signing.eip3009 import recover_signer
+from centgate.signing.evm import to_checksum_address
+from centgate.signing.receipts.signer import ANSWER_EXTENSION, RECEIPT_EXTENSION
+from centgate.signing.receipts.typed_data import ANSWER, OFFER, RECEIPT, StatementType
 
 CheckState = Literal["ok", "failed", "not checked"]
 Json = Mapping[str, Any]

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from centgate.eip3009 import derive_address, sign
-from centgate.evm import to_checksum_address
-from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT, VERSION, StatementType
+from centgate.signing.eip3009 import derive_address, sign
+from centgate.signing.evm import to_checksum_address
+from centgate.signing.receipts.typed_data import ANSWER, OFFER, RECEIPT, VERSION, StatementType
 
 RECEIPT_EXTENSION = "offer-receipt"
 """x402's extension for offers and receipts."""

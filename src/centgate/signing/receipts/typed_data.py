@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from centgate.evm import keccak
+from centgate.signing.evm import keccak
 
 VERSION = 1
 """Version of the payloads of offers and receipts."""
