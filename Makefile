@@ -35,13 +35,13 @@ format: setup
 docs: setup
 	$(RUN)centgate settings > docs/settings.md
 	$(RUN)centgate settings --env > .env.example
-	$(RUN)python -m centgate.metrics.page > docs/metrics.md
-	$(RUN)python -m centgate.payments.settle_reasons_page > docs/facilitator-reasons.md
-	$(RUN)python -m centgate.payments.settlement_outcomes_page > docs/settlement-outcomes.md
+	$(RUN)python -m metrics_docs > docs/metrics.md
+	$(RUN)python -m facilitator_reasons_docs > docs/facilitator-reasons.md
+	$(RUN)python -m settlement_outcomes_docs > docs/settlement-outcomes.md
 
 client: setup
 	$(RUN)python -m generate_client src/centgate/client
-	$(RUN)ruff format --quiet src/centgate/client/models.py src/centgate/client/services.py
+	$(RUN)ruff format --quiet src/centgate/client/_generated/models.py src/centgate/client/_generated/methods.py
 
 screenshots: setup
 	PYTHONPATH=tests/site $(RUN)python bench/screenshots.py docs/screenshots

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from test_money_model import run_model
 
-from centgate.payments import authorization, claiming, facilitator, gate, onchain
+from centgate.payments import authorization, claims, facilitator, gate, onchain
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.facilitator import (
     SettlementConfirmed,
@@ -122,14 +122,14 @@ def present_other_bytes() -> Any:
 
 def present_what_came() -> Any:
     """The payment of whoever asks is presented in place of the one that was presented first."""
-    again = claiming._build_claim  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    again = claims._build_claim  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
     def first_again(row: Any, worker: Any, *answer: Any) -> Any:
         claim = again(row, worker, *answer)
         claim.outcome_unknown = False
         return claim
 
-    return patch.object(claiming, "_build_claim", first_again)
+    return patch.object(claims, "_build_claim", first_again)
 
 
 def believe_any_reverted_transaction() -> Any:
@@ -159,12 +159,12 @@ def look_at_nonce_before() -> Any:
 
 def lower_claim_block() -> Any:
     """A refused payment that comes again forgets the block of its claim before."""
-    first_presentation = claiming._first_submission_values  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    first_presentation = claims._first_submission_values  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
     def forgetting(attempt: Any, row: Any) -> dict[str, Any]:
         return {} if row["state"] == "refused" else first_presentation(attempt, row)
 
-    return patch.object(claiming, "_first_submission_values", forgetting)
+    return patch.object(claims, "_first_submission_values", forgetting)
 
 
 def refuse_what_is_not_settled() -> Any:

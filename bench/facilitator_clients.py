@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 from yarl import URL
 
-from centgate.payments.wire import FacilitatorPool
+from centgate.payments.facilitator_http import FacilitatorPool
 
 AT_ONCE = 16
 CALLS = 1500

@@ -32,7 +32,7 @@ from rich.table import Table
 
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
-from centgate.payments.claiming import RequestBinding, StoredAnswer
+from centgate.payments.claims import RequestBinding, StoredAnswer
 from centgate.payments.journal import Journal
 from centgate.payments.store import Store, open_store
 from centgate.payments.terms import build_terms

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from centgate.errors import ProviderTimeout
-from centgate.facts.libraries import DocSnippet
+from centgate.libdocs.libraries import DocSnippet
 from centgate.log import configure_logging
 from centgate.provider import RequestTrace
 from centgate.providers.packagedocs import PackageDocs

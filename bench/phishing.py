@@ -26,10 +26,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from centgate.phishing.address import InvalidAddress, parse_address
 from centgate.phishing.detector import PhishingDetector, PhishingVerdict
 from centgate.phishing.rules import PhishingRules
 from centgate.phishing.snapshot import Snapshot, load_shipped, load_snapshot, make_snapshot, pack_snapshot
+from centgate.phishing.url import InvalidAddress, parse_address
 
 SEED: Final = 20260822
 LINES: Final = 100_000

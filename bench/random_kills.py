@@ -16,10 +16,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from databases import postgres_server
-from facilitators import build_settings
-from rich.console import Console
-from siege import (
+from crash_test import (
     PRICE,
     BrokenPromise,
     CrashTest,
@@ -28,8 +25,11 @@ from siege import (
     open_crash_test,
     read_block_number,
 )
+from databases import postgres_server
+from facilitators import build_settings
+from rich.console import Console
 
-from centgate.devchain.house import DevChain, open_devchain
+from centgate.devchain.devnet import DevChain, open_devchain
 from centgate.log import configure_logging
 from centgate.signing.evm import to_checksum_address
 

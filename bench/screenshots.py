@@ -15,8 +15,8 @@ from typing import Final, Literal
 from browser_session import BrowserWallet, install_wallet, serve_site
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
-from centgate.dev import devchain_settings
-from centgate.devchain.house import open_devchain
+from centgate.devchain.devnet import open_devchain
+from centgate.devchain.environment import devchain_settings
 from centgate.log import configure_logging
 from centgate.server import run_in_thread
 from centgate.settings import Settings

@@ -14,12 +14,12 @@ from buyer import ApiFactory, Buyer
 from certificates import Authority
 from databases import Postgres, Redis, postgres_server, redis_server
 from facilitators import StubFacilitator, build_settings, open_stub_facilitators
+from fake_upstreams import FakeUpstreams, fake_upstreams, recordings
 from node_packages import install_packages
 from small_site import OpenReader, open_reader
-from standins import FakeUpstreams, fake_upstreams, recordings
 
-from centgate.dev import devchain_settings
-from centgate.devchain.house import DevChain, open_devchain
+from centgate.devchain.devnet import DevChain, open_devchain
+from centgate.devchain.environment import devchain_settings
 from centgate.log import configure_logging
 from centgate.resources import PARSER_MEGABYTES, PARSER_MODULES
 from centgate.sandbox import Sandbox

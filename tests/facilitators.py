@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.settings import Settings
 
 Reply = Callable[[dict[str, Any]], Awaitable[Response]]

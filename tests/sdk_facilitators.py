@@ -35,8 +35,8 @@ from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.house import DevChain
-from centgate.devchain.serving import serve_app
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.http_server import serve_app
 
 PYTHON_SIGNER, TYPESCRIPT_SIGNER = BUYER_ACCOUNTS[8:10]
 """Accounts that pay the gas: one per SDK, since the Python SDK counts nonces itself."""

@@ -18,7 +18,7 @@ import uvicorn
 from buyer import PHISHING, QUESTION, Buyer, sign_payment
 from facilitators import build_settings, open_stub_facilitator
 from httpx import Client
-from payments.houses import ServedApi
+from payments.served_api import ServedApi
 
 from centgate.client_address import address_key, parse_address
 from centgate.connection_limits import (

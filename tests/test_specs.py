@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from specs import find_request_problems, generate_responses
+from openapi_contract import find_request_problems, generate_responses
 
 EXA, CONTEXT7, FIRECRAWL = "exa-search-1.2.0.yaml", "context7-v2-2.0.0.json", "firecrawl-v2.json"
 

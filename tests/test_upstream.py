@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import pytest
+from fake_upstreams import FAULTS, FakeUpstreams, Fault
 from hypothesis import given
 from hypothesis import strategies as st
-from standins import FAULTS, FakeUpstreams, Fault
 
 from centgate.errors import (
     ProviderError,

@@ -15,9 +15,9 @@ import pytest
 from buyer import Buyer, sign_payment
 from facilitators import StubFacilitator, open_stub_facilitator
 
-from centgate.body import MAX_BODY_BYTES
 from centgate.catalog import all_services
-from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.environment import DEFAULT_PAYEE
+from centgate.request_body import MAX_BODY_BYTES
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings

@@ -170,7 +170,7 @@ def _services_module(catalog: tuple[AnyService, ...]) -> str:
         _HEADER,
         "from __future__ import annotations",
         "from typing import Literal",
-        f"from centgate.client.models import {models}\n"
+        f"from centgate.client._generated.models import {models}\n"
         "from centgate.client.typed import AsyncCalls, Calls, TypedAnswer, given",
         "\n".join(answers),
         _methods_class("Services", "Calls", catalog),

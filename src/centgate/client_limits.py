@@ -24,11 +24,11 @@ from centgate.errors import (
     RateLimited,
     Refused,
 )
-from centgate.meter import NULL_METER, LimitScope, Meter
+from centgate.instrumentation import NULL_METER, LimitScope, Meter
 from centgate.payments.authorization import Payment, PaymentKey, read_payment
 
 if TYPE_CHECKING:
-    from centgate.payments.claiming import Claim
+    from centgate.payments.claims import Claim
     from centgate.payments.gate import PaymentGate
     from centgate.payments.journal import Journal
     from centgate.settings import Settings

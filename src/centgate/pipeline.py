@@ -17,7 +17,6 @@ import orjson
 import structlog
 
 from centgate import envelope
-from centgate.body import parse_request
 from centgate.client_limits import Admission
 from centgate.envelope import ServiceResult
 from centgate.errors import (
@@ -29,8 +28,9 @@ from centgate.errors import (
     ProviderUnconfigured,
 )
 from centgate.payments.authorization import Payment
-from centgate.payments.claiming import RequestBinding, StoredAnswer
+from centgate.payments.claims import RequestBinding, StoredAnswer
 from centgate.payments.gate import encode_receipt_header
+from centgate.request_body import parse_request
 from centgate.runtime import Runtime
 from centgate.schema import Request
 from centgate.service import AnyService

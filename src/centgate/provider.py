@@ -23,8 +23,8 @@ from centgate.errors import (
     ProviderTimeout,
     ProviderUnconfigured,
 )
-from centgate.meter import NULL_METER
-from centgate.text import format_timestamp
+from centgate.instrumentation import NULL_METER
+from centgate.sanitize import format_timestamp
 from centgate.upstream import RateLimit, Upstream, join_url
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
-from centgate.cache.shared_rates import RedisRateLimiter
-from centgate.meter import NULL_METER, Meter
+from centgate.cache.redis_rate_limiter import RedisRateLimiter
+from centgate.instrumentation import NULL_METER, Meter
 from centgate.sandbox import Sandbox
 from centgate.settings import Settings
 from centgate.upstream import RateLimit, RateLimiter, open_session
@@ -20,7 +20,7 @@ from centgate.web.fetch.fetcher import Fetcher, open_fetcher
 from centgate.web.sitemap.robots import Robots
 
 if TYPE_CHECKING:
-    from centgate.cache.shared import SharedRedis
+    from centgate.cache.redis import SharedRedis
 
 PARSER_MEGABYTES = 1024
 PARSER_MODULES = (

@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from centgate.cache.answers import ResponseCache
 from centgate.cache.memory import MemoryCache
-from centgate.cache.shared_answers import SharedResponses
+from centgate.cache.redis_responses import SharedResponses
+from centgate.cache.response_cache import ResponseCache
 from centgate.catalog import all_providers, all_services
-from centgate.meter import NULL_METER, Meter
+from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments.alerts import Alerts
 from centgate.payments.facilitator import FacilitatorClient, build_auth_headers
-from centgate.payments.flights import SingleFlight
 from centgate.payments.gate import PaymentGate, build_gate
 from centgate.payments.journal import Journal
+from centgate.payments.reconciler import build_background_work, keep_alive
+from centgate.payments.singleflight import SingleFlight
 from centgate.payments.store import open_store
-from centgate.payments.upkeep import build_background_work, keep_alive
 from centgate.provider import Provider
 from centgate.resources import open_resources
 from centgate.service import AnyService
 from centgate.settings import PREFIX, Settings
 
 if TYPE_CHECKING:
-    from centgate.cache.shared import SharedRedis
+    from centgate.cache.redis import SharedRedis
 
 DRAIN_SECONDS = 4
 """Seconds for payments in progress to finish at shutdown."""
@@ -76,7 +76,7 @@ def validate_startup(settings: Settings) -> None:
     except ValueError as error:
         raise ValueError(f"{PREFIX}FACILITATOR_URL: not a valid address") from error
     if settings.cache_url is not None:
-        from centgate.cache.shared import check_url
+        from centgate.cache.redis import check_url
 
         check_url(settings.cache_url)
 
@@ -148,7 +148,7 @@ async def _open_shared(settings: Settings) -> AsyncGenerator[SharedRedis | None]
     if settings.cache_url is None:
         yield None
         return
-    from centgate.cache.shared import open_redis  # its client takes long to load
+    from centgate.cache.redis import open_redis  # its client takes long to load
 
     async with open_redis(settings.cache_url) as shared:
         yield shared

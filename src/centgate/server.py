@@ -15,8 +15,8 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
-from centgate.meter import NULL_METER, Meter
-from centgate.metrics.starting import open_meter, publish_worker_metrics
+from centgate.instrumentation import NULL_METER, Meter
+from centgate.metrics.setup import open_meter, publish_worker_metrics
 from centgate.settings import PREFIX, Settings
 
 FACTORY = "centgate.api.app:app_from_environment"

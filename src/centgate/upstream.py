@@ -28,7 +28,7 @@ from centgate.errors import (
     ProviderRefused,
     ProviderTimeout,
 )
-from centgate.meter import NULL_METER, Meter
+from centgate.instrumentation import NULL_METER, Meter
 
 USER_AGENT = f"Mozilla/5.0 (compatible; Centgate/{version('centgate')})"
 """Starts like a browser's, since some hosts block other clients."""

@@ -20,8 +20,8 @@ from buyer import decode_header
 from generate_client import to_snake_case
 
 from centgate.catalog import all_services
-from centgate.client.services import AsyncServices, Services
-from centgate.dev import DEFAULT_PAYEE
+from centgate.client._generated.methods import AsyncServices, Services
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.schema import iterate_objects
 from centgate.service import AnyService
 from centgate.website.api_snapshot import read_snapshot

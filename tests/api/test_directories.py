@@ -19,7 +19,7 @@ from buyer import decode_header
 from x402.extensions.bazaar import validate_discovery_extension, validate_discovery_extension_spec
 
 from centgate.catalog import all_services
-from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings

@@ -21,7 +21,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from centgate.api.openapi import openapi_document
 from centgate.catalog import all_services
-from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.envelope import ERROR_SPECS
 from centgate.service import AnyService
 from centgate.settings import Settings

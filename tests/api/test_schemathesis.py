@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from centgate.api.openapi import openapi_document
 from centgate.catalog import all_services
-from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.schema import iterate_objects
 from centgate.settings import Settings
 

@@ -10,8 +10,8 @@ import pytest
 from hostile import HostileApi, hostile_api
 from shopping import NO_AUTHORITIES, SHORT_TIMEOUTS, AwaitableClient, OpenClient, ThreadedClient
 
-from centgate.client.asynchronous import AsyncCentgate
-from centgate.client.sync import Centgate
+from centgate.client.async_client import AsyncCentgate
+from centgate.client.sync_client import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 

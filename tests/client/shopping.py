@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 import anyio.to_thread
 
-from centgate.client.answers import Answer
-from centgate.client.asking import Patience
 from centgate.client.catalog import ServiceDetail, ServiceSummary
+from centgate.client.free_requests import Patience
 from centgate.client.payment import Payment
-from centgate.client.sync import Centgate
-from centgate.client.terms import Quote
+from centgate.client.quote import Quote
+from centgate.client.responses import Answer
+from centgate.client.sync_client import Centgate
 
 SHORT_TIMEOUTS = Patience(deadline=20, attempts=4, answer=10, connect=5, pause=0.01, longest_pause=0.05)
 """Short timeouts for tests."""

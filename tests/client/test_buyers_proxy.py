@@ -6,10 +6,10 @@ import pytest
 from hostile import SLUG, HostileApi
 from pydantic import ValidationError
 
-from centgate.client.asynchronous import AsyncCentgate
+from centgate.client.async_client import AsyncCentgate
 from centgate.client.errors import Unreachable
 from centgate.client.settings import BuyerSettings
-from centgate.client.sync import Centgate
+from centgate.client.sync_client import Centgate
 
 NOWHERE = "http://nowhere.local:8402"
 """An API that only a proxy finds."""

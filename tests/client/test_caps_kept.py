@@ -13,12 +13,12 @@ import pytest
 from hostile import SLUG, HostileApi, PlannedResponse, error_response
 from shopping import OpenClient
 
-from centgate.client.answers import Answer
-from centgate.client.asynchronous import AsyncCentgate
+from centgate.client.async_client import AsyncCentgate
 from centgate.client.caps import Caps, SignedAmounts
 from centgate.client.errors import BuyerError, CapExceeded, LedgerUnwritable
 from centgate.client.ledger import Ledger
-from centgate.client.sync import Centgate
+from centgate.client.responses import Answer
+from centgate.client.sync_client import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 

@@ -35,7 +35,7 @@ from centgate.catalog import all_services
 from centgate.cli.buyer.arguments import format_command, parse_pairs
 from centgate.cli.buyer.exit_codes import exit_code
 from centgate.client.errors import BuyerError, CapExceeded, Drift, NoData, NotFound, PaymentRefused
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings

@@ -33,9 +33,9 @@ from centgate.client.errors import (
     ServiceFailed,
     UnsupportedOptions,
 )
-from centgate.client.reading import UntrustedModel
-from centgate.client.sync import Centgate
+from centgate.client.sync_client import Centgate
 from centgate.client.typed import AnswerData
+from centgate.client.wire_model import UntrustedModel
 
 
 class Nested(UntrustedModel):

@@ -17,7 +17,7 @@ import pytest
 from hostile import SLUG, HostileApi, PlannedResponse, ReceivedRequest, answer_body, error_response
 from shopping import OpenClient
 
-from centgate.client.asynchronous import AsyncCentgate
+from centgate.client.async_client import AsyncCentgate
 from centgate.client.errors import BuyerError, LedgerUnwritable, Unresolved
 from centgate.client.ledger import Ledger
 from centgate.client.wallet import Wallet

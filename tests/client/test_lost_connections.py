@@ -25,7 +25,6 @@ from hostile import (
 )
 from shopping import OpenClient
 
-from centgate.client.asking import Patience
 from centgate.client.errors import (
     BuyerError,
     Drift,
@@ -35,6 +34,7 @@ from centgate.client.errors import (
     Unavailable,
     Unresolved,
 )
+from centgate.client.free_requests import Patience
 from centgate.client.ledger import Ledger
 
 EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"

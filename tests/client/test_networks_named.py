@@ -22,9 +22,9 @@ from hostile import (
 from shopping import OpenClient
 
 from centgate.client.errors import TermsRefused
+from centgate.client.quote import Allowed
 from centgate.client.settings import BuyerSettings
-from centgate.client.sync import Centgate
-from centgate.client.terms import Allowed
+from centgate.client.sync_client import Centgate
 from centgate.signing.assets import TEST_NETWORKS, USDC
 
 BASE = "eip155:8453"

@@ -10,9 +10,9 @@ import httpx
 import pytest
 from buyer import PHISHING, QUESTION, ApiFactory
 from facilitators import StubFacilitator, refuse_with, reply_with
+from fake_upstreams import FakeUpstreams, configure_providers
 from hostile import SLUG, Fault, HostileApi, PlannedResponse, ReceivedRequest
 from shopping import OpenClient
-from standins import FakeUpstreams, configure_providers
 
 from centgate.client.caps import Caps
 from centgate.client.errors import (
@@ -31,7 +31,7 @@ from centgate.client.errors import (
 from centgate.client.ledger import Ledger
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.settings import ProviderSettings, Settings
 
 CHECK = PHISHING.rpartition("/")[2]

@@ -13,7 +13,7 @@ from buyers_shell import Shell, private_key_of
 from facilitators import build_settings, open_stub_facilitator
 from hostile import SLUG, HostileApi, PlannedResponse, ReceivedRequest, answer_body, payment_response
 from shopping import OpenClient
-from signed import OTHER, SIGNER
+from signed_receipts import OTHER, SIGNER
 
 from centgate.client.ledger import Ledger
 from centgate.server import run_in_thread

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 from hostile import DATA, SLUG, HostileApi, PlannedResponse, ReceivedRequest
 
-from centgate.client.sync import Centgate
+from centgate.client.sync_client import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 

@@ -23,7 +23,7 @@ from shopping import NO_AUTHORITIES, SHORT_TIMEOUTS, OpenClient
 from centgate.client.caps import Caps
 from centgate.client.errors import BuyerError, CapExceeded, Unresolved
 from centgate.client.ledger import Ledger, LedgerRecord
-from centgate.client.sync import Centgate
+from centgate.client.sync_client import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.token import encode_authorization_state_call

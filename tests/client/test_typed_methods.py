@@ -17,19 +17,20 @@ from generate_client import generate_modules, to_snake_case
 
 import centgate.client
 from centgate.catalog import all_services
-from centgate.client import Answer, AsyncCentgate, Centgate, Receipt, Wallet, models, services
-from centgate.client.models import TokenRiskData
-from centgate.client.services import AsyncServices, Services
+from centgate.client import Answer, AsyncCentgate, Centgate, Receipt, Wallet
+from centgate.client._generated import methods, models
+from centgate.client._generated.methods import AsyncServices, Services
+from centgate.client._generated.models import TokenRiskData
 from centgate.client.typed import AnswerData, AnswerDrift, TypedAnswer
 from centgate.schema import to_camel_case
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 
-FOLDER = Path(services.__file__).parent
+FOLDER = Path(methods.__file__).parent
 EVERY = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 SMALL_BUYER = """
 from centgate.client import AsyncCentgate, Centgate
-from centgate.client.models import TokenRiskData
+from centgate.client._generated.models import TokenRiskData
 
 
 def verdict(client: Centgate) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from centgate.client.errors import WalletUnreadable
 from centgate.client.settings import BuyerSettings
-from centgate.client.sync import Centgate
+from centgate.client.sync_client import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.signing.eip3009 import recover_signer

@@ -27,11 +27,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shopping import NO_AUTHORITIES, SHORT_TIMEOUTS
 
-from centgate.client.answers import Answer
-from centgate.client.asynchronous import AsyncCentgate
+from centgate.client.async_client import AsyncCentgate
 from centgate.client.errors import BuyerError
 from centgate.client.ledger import Ledger
-from centgate.client.sync import Centgate
+from centgate.client.responses import Answer
+from centgate.client.sync_client import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 

@@ -16,8 +16,8 @@ from x402.http.clients.httpx import x402HttpxClient
 from x402.mechanisms.evm.exact import ExactEvmClientScheme
 from x402.mechanisms.evm.signers import EthAccountSigner
 
-from centgate.dev import DEFAULT_PAYEE
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.settings import Settings
 
 PRICE = 10_000

@@ -14,9 +14,9 @@ from x402.http.clients import wrapHttpxWithPayment
 from x402.http.clients.httpx import x402HttpxClient
 from x402.mechanisms.evm.exact import register_exact_evm_client
 
-from centgate.dev import DEFAULT_PAYEE
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.settings import Settings
 
 BUYER = BUYER_ACCOUNTS[9]

@@ -18,7 +18,7 @@ from x402.mechanisms.evm.exact import register_exact_evm_client
 from x402.schemas import PaymentRequired
 
 from centgate.devchain.accounts import Account
-from centgate.devchain.house import DevChain, open_devchain
+from centgate.devchain.devnet import DevChain, open_devchain
 from centgate.devchain.token import TOKEN_ADDRESS, load_artefact
 
 SHOP = "0x2222222222222222222222222222222222222222"

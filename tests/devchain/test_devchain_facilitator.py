@@ -23,8 +23,8 @@ from x402.mechanisms.evm.eip712 import hash_eip3009_authorization
 from x402.mechanisms.evm.types import ExactEIP3009Authorization
 
 from centgate.devchain.accounts import FACILITATOR_ACCOUNT, Account
-from centgate.devchain.house import DevChain, open_devchain
-from centgate.devchain.serving import serve_app
+from centgate.devchain.devnet import DevChain, open_devchain
+from centgate.devchain.http_server import serve_app
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS
 
 Body = dict[str, Any]

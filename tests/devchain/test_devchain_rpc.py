@@ -14,7 +14,7 @@ from web3.contract import Contract
 
 from centgate.devchain.accounts import FACILITATOR_ACCOUNT, Account
 from centgate.devchain.chain import EvmCall, EvmChain, GenesisAccount
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS
 
 Rpc = Callable[..., Any]

@@ -12,7 +12,7 @@ from web3.contract import Contract
 from web3.exceptions import ContractLogicError
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT, MNEMONIC, Account
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, compile_token, load_artefact
 
 Send = Callable[..., Any]

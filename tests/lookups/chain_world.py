@@ -19,10 +19,10 @@ from lookups import proxycode as code
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT, GAS_BALANCE
 from centgate.devchain.chain import EvmChain, GenesisAccount
-from centgate.devchain.house import DevChain, open_devchain
-from centgate.devchain.node import initial_token_storage
+from centgate.devchain.devnet import DevChain, open_devchain
+from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
-from centgate.devchain.serving import serve_app
+from centgate.devchain.rpc_client import initial_token_storage
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, runtime_code
 
 CONTRACTS = Path(__file__).with_name("contracts")

@@ -10,10 +10,10 @@ from typing import Any
 
 import httpx
 import pytest
+from fake_upstreams import FakeUpstreams, configure_providers, fake_upstreams, send_paid
 from lookups.chain_world import OFFCHAIN_SOURCES, World, open_world
-from standins import FakeUpstreams, configure_providers, fake_upstreams, send_paid
 
-from centgate.dev import devchain_settings
+from centgate.devchain.environment import devchain_settings
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 

@@ -8,7 +8,7 @@ import pytest
 from lookups import proxycode as code
 from lookups.chain_world import DAY, DAYS_AGO, ETHER, MULTICALL, World, encode_call
 
-from centgate.devchain.node import DevNodeError, call_rpc
+from centgate.devchain.rpc_client import DevNodeError, call_rpc
 
 
 def read(world: World, to: str, data: bytes) -> str:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from buyer import ApiFactory
-from fronts import limit_log_range, start_proxy
+from fake_upstreams import FakeUpstreams, configure_providers, send_paid
 from lookups.chain_world import OFFCHAIN_SOURCES, World
-from standins import FakeUpstreams, configure_providers, send_paid
+from tampering_proxy import limit_log_range, start_proxy
 
-from centgate.devchain.node import call_rpc
+from centgate.devchain.rpc_client import call_rpc
 from centgate.settings import ProviderSettings, Settings
 
 HASHES = False

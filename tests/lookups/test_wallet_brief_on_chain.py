@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 from lookups.chain_world import ETHER, World
 
-from centgate.devchain.node import call_rpc
-from centgate.text import format_timestamp, has_invisible
+from centgate.devchain.rpc_client import call_rpc
+from centgate.sanitize import format_timestamp, has_invisible
 
 Answered = Callable[..., dict[str, Any]]
 RECENT = 10

@@ -10,14 +10,14 @@ from typing import Any
 import aiohttp
 import httpx
 from buyer import Buyer, encode_header
-from deeds import cancel_authorization
-from fronts import Interceptor, forward_to_node
-from pasts import encode_terms, open_journal_store, record_payment
+from chain_actions import cancel_authorization
+from seeded_journals import encode_terms, open_journal_store, record_payment
+from tampering_proxy import Interceptor, forward_to_node
 
-from centgate.devchain.house import DevChain
-from centgate.devchain.node import call_rpc
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.rpc_client import call_rpc
 from centgate.payments.audit import Auditor, AuditResult, configured_recipient, find_range_by_time
-from centgate.payments.claiming import StoredAnswer
+from centgate.payments.claims import StoredAnswer
 from centgate.payments.nodes import NodeSet
 from centgate.payments.onchain import SPAN, ChainClient
 from centgate.settings import Settings

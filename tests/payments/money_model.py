@@ -29,22 +29,22 @@ from simulated_chain import NETWORK, PRICE, Account, Authorization, Chain, Clock
 from simulated_facilitator import CERTAIN, NONCE_USED, Plan, SimulatedFacilitator, read_authorization
 
 from centgate import pipeline
-from centgate.cache.answers import ResponseCache
 from centgate.cache.memory import MemoryCache
+from centgate.cache.response_cache import ResponseCache
 from centgate.client_limits import Admission, ClientLimits
 from centgate.errors import CentgateError, PaymentRequired, ProviderError
 from centgate.payments import onchain
 from centgate.payments.authorization import Payment
-from centgate.payments.claiming import StoredAnswer
+from centgate.payments.claims import StoredAnswer
 from centgate.payments.facilitator import FacilitatorClient, SettlementOutcome
 from centgate.payments.gate import PaymentGate
 from centgate.payments.journal import Journal
 from centgate.payments.nodes import NodeSet
 from centgate.payments.onchain import ChainClient as ChainClient
 from centgate.payments.onchain import ChainClients
+from centgate.payments.reconciler import Reconciler
 from centgate.payments.sqlite import SqliteStore
 from centgate.payments.terms import build_terms
-from centgate.payments.upkeep import Reconciler
 from centgate.provider import Primary, Provider, ProviderInfo, instrumented
 from centgate.runtime import Runtime
 from centgate.schema import Data, Request

@@ -14,9 +14,9 @@ import aiohttp
 import pytest
 from buyer import ApiFactory, Buyer, encode_header, pay, sign_payment
 from facilitators import StubFacilitator, reply_with
-from pasts import PATIENCE, record_open_payment
+from fake_upstreams import FakeUpstreams
 from pydantic import SecretStr
-from standins import FakeUpstreams
+from seeded_journals import PATIENCE, record_open_payment
 
 from centgate.payments.alerts import Alerts
 from centgate.payments.facilitator import (

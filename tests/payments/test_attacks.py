@@ -16,20 +16,20 @@ from typing import Any
 import pytest
 from alembic import command
 from buyer import ApiFactory, Buyer, encode_header, pay, payment_note, sign_payload, sign_payment
-from deeds import cancel_authorization, settle_elsewhere, settle_then_reply
+from chain_actions import cancel_authorization, settle_elsewhere, settle_then_reply
 from facilitators import StubFacilitator, refuse_with, reply_with
-from fronts import Interceptor, forward_to_node, rpc_error, start_proxy
-from pasts import read_row
+from fake_upstreams import FakeUpstreams
 from sdk_facilitators import open_typescript_facilitator
-from standins import FakeUpstreams
+from seeded_journals import read_row
+from tampering_proxy import Interceptor, forward_to_node, rpc_error, start_proxy
 
-from centgate.devchain.house import DevChain
-from centgate.devchain.node import call_rpc
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.rpc_client import call_rpc
 from centgate.devchain.token import TOKEN_ADDRESS
 from centgate.payments import gate, onchain
 from centgate.payments.migrations import build_alembic_config
+from centgate.payments.reconciler import reconcile_all
 from centgate.payments.sqlite import create_sqlite_engine
-from centgate.payments.upkeep import reconcile_all
 from centgate.settings import ProviderSettings, Settings
 
 NONCE_USED = "invalid_exact_evm_nonce_already_used"

@@ -22,13 +22,13 @@ from audits import (
     sign_unsubmitted,
 )
 from buyer import ApiFactory, Buyer, encode_header, pay, sign_payload
-from deeds import cancel_authorization, pay_other_recipient, transfer_tokens
+from chain_actions import cancel_authorization, pay_other_recipient, transfer_tokens
 from facilitators import StubFacilitator, refuse_with, reply_with
-from fronts import limit_log_range, start_proxy
-from pasts import encode_terms, record_open_payment, record_payment
-from standins import FakeUpstreams
+from fake_upstreams import FakeUpstreams
+from seeded_journals import encode_terms, record_open_payment, record_payment
+from tampering_proxy import limit_log_range, start_proxy
 
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.payments.audit import configured_recipient
 from centgate.payments.onchain import ChainUnreachable
 from centgate.payments.transfer_reader import TransferReader

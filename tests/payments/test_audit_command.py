@@ -19,13 +19,13 @@ from audits import (
     sign_unsubmitted,
 )
 from buyer import Buyer
-from entered import insert_rows, payment_row
-from fronts import start_proxy
+from fake_upstreams import FakeUpstreams
+from journal_rows import insert_rows, payment_row
 from payments_shell import run_payments_command
-from standins import FakeUpstreams
+from tampering_proxy import start_proxy
 from typer.testing import Result
 
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.settings import Settings
 from centgate.signing.evm import to_checksum_address
 

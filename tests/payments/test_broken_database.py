@@ -12,8 +12,8 @@ import httpx
 import pytest
 from buyer import PHISHING, QUESTION, ApiFactory, Buyer, pay, payment_note, sign_payment
 from facilitators import StubFacilitator
-from houses import ApiProcess, run_api_process
-from standins import FakeUpstreams, RecordedRequest
+from fake_upstreams import FakeUpstreams, RecordedRequest
+from served_api import ApiProcess, run_api_process
 from starlette.responses import Response
 
 from centgate.settings import Settings

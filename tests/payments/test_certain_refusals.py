@@ -7,7 +7,7 @@ from collections.abc import Generator
 import pytest
 from buyer import Buyer, decode_header, encode_header, pay, payment_note, sign_payload, sign_payment
 from facilitators import refuse_with, reply_with
-from houses import ServedApi, serve_api
+from served_api import ServedApi, serve_api
 
 
 @pytest.fixture(scope="module")

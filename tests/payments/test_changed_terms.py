@@ -20,10 +20,10 @@ from buyer import (
     with_identifier,
 )
 from facilitators import StubFacilitator, build_settings, reply_with
-from houses import ServedApi, serve_api
-from pasts import encode_terms, record_open_payment, record_payment
+from seeded_journals import encode_terms, record_open_payment, record_payment
+from served_api import ServedApi, serve_api
 
-from centgate.payments.claiming import StoredAnswer
+from centgate.payments.claims import StoredAnswer
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings

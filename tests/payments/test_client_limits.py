@@ -26,7 +26,7 @@ from buyer import (
     with_identifier,
 )
 from facilitators import StubFacilitator, refuse_with, reply_with
-from standins import FakeUpstreams, RecordedRequest
+from fake_upstreams import FakeUpstreams, RecordedRequest
 
 from centgate.catalog import all_services
 from centgate.settings import Settings

@@ -19,14 +19,14 @@ import pytest
 from buyer import Buyer, encode_header, pay, sign_payload
 from databases import Postgres
 from facilitators import build_settings, open_stub_facilitator
-from houses import ApiProcess
-from pasts import PATIENCE, encode_terms, open_journal_store, read_row, record_payment
+from seeded_journals import PATIENCE, encode_terms, open_journal_store, read_row, record_payment
+from served_api import ApiProcess
 
 from centgate.payments import queries
 from centgate.payments.authorization import read_payment
-from centgate.payments.claiming import StoredAnswer
+from centgate.payments.claims import StoredAnswer
 from centgate.payments.clock import DatabaseClock
-from centgate.payments.statements import ResultRow
+from centgate.payments.sql import ResultRow
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings

@@ -12,19 +12,19 @@ import httpx
 import pytest
 from buyer import Buyer, encode_header, pay, sign_payment
 from facilitators import StubFacilitator, build_settings
-from houses import run_api_process
+from served_api import run_api_process
 
 from centgate.payments.authorization import Payment, read_payment
-from centgate.payments.claiming import LEASE_SECONDS, RequestBinding
+from centgate.payments.claims import LEASE_SECONDS, RequestBinding
 from centgate.payments.journal import Journal
 from centgate.payments.store import Store, open_store
 from centgate.payments.terms import build_terms
-from centgate.payments.worker import Worker
+from centgate.payments.worker_id import Worker
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 
 ORDER = RequestBinding(phishing_check.slug, "binding")
-NAME = "from centgate.payments.worker import new_worker; print(new_worker().process)"
+NAME = "from centgate.payments.worker_id import new_worker; print(new_worker().process)"
 
 
 @pytest.fixture

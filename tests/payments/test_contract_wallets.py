@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from buyer import Buyer, encode_header, pay, payment_note, sign_payload
 from facilitators import refuse_with, reply_with
-from houses import ServedApi, serve_api
+from served_api import ServedApi, serve_api
 
 OTHER = {"url": "https://example.com/"}
 SIGNATURE = "invalid_exact_evm_payload_signature"

@@ -13,13 +13,13 @@ import pytest
 from audits import mine_block, newer_block, record_false_delivery, settle_on_chain, sign_unsubmitted
 from buyer import Buyer
 from cli.doctor.doctor_fixtures import run_check
-from entered import insert_rows
-from fronts import start_proxy
-from pasts import PATIENCE, open_journal_store
-from standins import FakeUpstreams
+from fake_upstreams import FakeUpstreams
+from journal_rows import insert_rows
+from seeded_journals import PATIENCE, open_journal_store
+from tampering_proxy import start_proxy
 
 from centgate.catalog import all_services
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.metrics.open_payments import OpenPaymentsCollector
 from centgate.payments import audit_queries
 from centgate.payments.alerts import Alerts
@@ -27,7 +27,7 @@ from centgate.payments.audit_queries import AuditPosition, record_results
 from centgate.payments.daily_audit import DailyAudit
 from centgate.payments.facilitator import FacilitatorClient
 from centgate.payments.journal import Journal
-from centgate.payments.upkeep import build_background_work
+from centgate.payments.reconciler import build_background_work
 from centgate.settings import ProviderSettings, Settings
 from centgate.signing.evm import to_checksum_address
 

@@ -20,9 +20,9 @@ import pytest
 from buyer import PHISHING, ApiFactory, Buyer, pay, payment_note, sign_payment
 from databases import CuttableProxy, Postgres, postgres_server
 from facilitators import StubFacilitator
-from houses import run_api_process, run_api_processes
+from served_api import run_api_process, run_api_processes
 
-from centgate.payments.statements import BoundStatement, CompiledStatement, UnitOfWork
+from centgate.payments.sql import BoundStatement, CompiledStatement, UnitOfWork
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, open_store
 from centgate.settings import Settings
 

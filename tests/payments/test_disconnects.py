@@ -19,7 +19,7 @@ import httpx
 import pytest
 from buyer import PHISHING, QUESTION, Buyer, pay, sign_payment
 from facilitators import StubFacilitator, build_settings
-from standins import FakeUpstreams, RecordedRequest
+from fake_upstreams import FakeUpstreams, RecordedRequest
 
 from centgate.server import run_in_thread
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from buyer import PHISHING, QUESTION, Buyer, encode_header, pay, payment_note, sign_payload, with_identifier
 from facilitators import StubFacilitator, build_settings, refuse_with, reply_with
-from houses import ServedApi, run_api_process, serve_api
+from served_api import ServedApi, run_api_process, serve_api
 
 OTHER = {"url": "https://example.com/"}
 

@@ -18,7 +18,7 @@ from buyer import Buyer, pay, sign_payment
 from facilitators import StubFacilitator
 from starlette.responses import Response
 
-from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.environment import DEFAULT_PAYEE
 
 STEPS = ("claimed", "settled", "produced", "delivered")
 PATIENCE = 20.0

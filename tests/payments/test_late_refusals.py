@@ -27,9 +27,10 @@ from cdp_facilitator import (
     cdp_verify_rejection,
     open_cdp_facilitator,
 )
-from deeds import cancel_authorization, send_reverted_transfer, settle_then_reply
+from chain_actions import cancel_authorization, send_reverted_transfer, settle_then_reply
+from crash_test import read_block_number
 from facilitators import Reply, StubFacilitator, build_settings, refuse_with, reply_with
-from fronts import forward_to_node, start_proxy
+from fake_upstreams import FakeUpstreams
 from go_replies import (
     go_failed_to_execute_transfer,
     go_failed_to_get_receipt,
@@ -37,11 +38,10 @@ from go_replies import (
     go_transaction_failed,
     go_transfer_event_mismatch,
 )
-from pasts import read_row
-from siege import read_block_number
-from standins import FakeUpstreams
+from seeded_journals import read_row
+from tampering_proxy import forward_to_node, start_proxy
 
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.settings import ProviderSettings, Settings
 
 WRONG_HASH = "0x" + "ab" * 32

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from buyer import Buyer, encode_header, pay, sign_payload, with_identifier
 from facilitators import build_settings, open_stub_facilitator, refuse_with, reply_with
-from houses import run_api_process
+from served_api import run_api_process
 
 TOKEN = "bearer-of-the-operator"
 KEY = "a-key-that-is-not-logged"

@@ -10,17 +10,17 @@ from typing import Any
 import httpx
 import pytest
 from buyer import Buyer, encode_header
-from deeds import cancel_authorization
+from chain_actions import cancel_authorization
 from facilitators import StubFacilitator, reply_with
-from fronts import Interceptor, forward_to_node, start_proxy
-from pasts import read_row, record_open_payment
-from standins import FakeUpstreams
+from fake_upstreams import FakeUpstreams
+from seeded_journals import read_row, record_open_payment
+from tampering_proxy import Interceptor, forward_to_node, start_proxy
 
-from centgate.devchain.house import DevChain
-from centgate.devchain.node import call_rpc
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.rpc_client import call_rpc
 from centgate.payments.authorization import build_settle_request, read_payment
+from centgate.payments.reconciler import ReconcileResult, reconcile_all
 from centgate.payments.terms import build_terms
-from centgate.payments.upkeep import ReconcileResult, reconcile_all
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import ProviderSettings, Settings
 

@@ -28,15 +28,15 @@ import yaml
 from buyer import Buyer, encode_header, pay, sign_payment
 from databases import Redis
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator, refuse_with, reply_with
-from houses import ApiProcess, disable_reconciler, run_api_process
-from pasts import record_payment
+from fake_upstreams import FakeUpstreams, fake_upstreams
+from metrics_docs import render_markdown
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
-from standins import FakeUpstreams, fake_upstreams
+from seeded_journals import record_payment
+from served_api import ApiProcess, disable_reconciler, run_api_process
 
-from centgate.metrics import declared
+from centgate.metrics import definitions
 from centgate.metrics.open_payments import OpenPaymentsCollector
-from centgate.metrics.page import render_markdown
 from centgate.payments.store import open_store
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
@@ -47,7 +47,7 @@ ROOT = Path(__file__).parents[2]
 SEARCH = "/services/neuralweb/search"
 SLUG = "neuralweb-search"
 PHISHING = "phishing-check"
-OPTIONAL = {declared.CACHE_UP.name, declared.CACHE_FAILURES.name}
+OPTIONAL = {definitions.CACHE_UP.name, definitions.CACHE_FAILURES.name}
 """Not there without a shared cache."""
 
 LIMITS = ("address", "payment", "payer")
@@ -209,14 +209,14 @@ def test_what_is_read_is_what_is_declared(busy: Samples, server: Metered) -> Non
 
     wanted = {
         each.name.removesuffix("_total"): each.kind
-        for each in declared.ALL_METRICS
+        for each in definitions.ALL_METRICS
         if each.name not in OPTIONAL
     }
     assert read == wanted
 
 
 def test_labels_are_those_declared(busy: Samples) -> None:
-    kinds = {each.name: set(each.labels) for each in declared.ALL_METRICS}
+    kinds = {each.name: set(each.labels) for each in definitions.ALL_METRICS}
     suffix = re.compile(r"_(bucket|sum|count)$")
 
     for name, labels in busy:
@@ -425,7 +425,7 @@ def test_where_nobody_listens_nothing_is_loaded() -> None:
     program = """
 import sys
 from centgate.api.app import app
-from centgate.metrics.starting import metered
+from centgate.metrics.setup import metered
 from centgate.settings import Settings
 with metered(Settings()) as meter:
     app(Settings(), meter)
@@ -444,10 +444,10 @@ def test_the_page_is_what_is_declared() -> None:
 
 @pytest.mark.parametrize("file", ["alerts.yml", "grafana-dashboard.json"])
 def test_rules_and_dashboard_ask_for_what_there_is(file: str) -> None:
-    known = {each.name for each in declared.ALL_METRICS}
+    known = {each.name for each in definitions.ALL_METRICS}
     known |= {
         each.name + end
-        for each in declared.ALL_METRICS
+        for each in definitions.ALL_METRICS
         if each.buckets
         for end in ("_bucket", "_sum", "_count")
     }

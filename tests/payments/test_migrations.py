@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from typer.testing import CliRunner
 
 from centgate.cli.main import app
-from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.payments import migrations
 from centgate.payments.migrations import (
     HEAD_REVISION,

@@ -21,13 +21,13 @@ from buyer import (
     sign_payload,
     with_identifier,
 )
-from deeds import cancel_authorization, pay_other_recipient, send_reverted_transfer, settle_then_reply
+from chain_actions import cancel_authorization, pay_other_recipient, send_reverted_transfer, settle_then_reply
 from facilitators import StubFacilitator, refuse_with, reply_with
-from pasts import record_payment
-from standins import FakeUpstreams
+from fake_upstreams import FakeUpstreams
+from seeded_journals import record_payment
 
-from centgate.devchain.house import DevChain
-from centgate.devchain.node import call_rpc
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.rpc_client import call_rpc
 from centgate.devchain.token import TOKEN_ADDRESS
 from centgate.settings import ProviderSettings, Settings
 

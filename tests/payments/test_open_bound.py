@@ -9,14 +9,14 @@ import pytest
 from buyer import Buyer, pay, payment_note, sign_payment
 from facilitators import StubFacilitator, reply_with
 
-from centgate.payments import gate, upkeep
+from centgate.payments import gate, reconciler
 
 
 @pytest.fixture(autouse=True)
 def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two payments may be open."""
     monkeypatch.setattr(gate, "MAX_OPEN", 2)
-    monkeypatch.setattr(upkeep, "MAX_OPEN", 2)
+    monkeypatch.setattr(reconciler, "MAX_OPEN", 2)
 
 
 def test_new_payment_is_refused_unused_while_too_many_are_open(

@@ -15,8 +15,8 @@ from typing import Any, cast
 import pytest
 from buyer import PHISHING, ApiFactory, Buyer, pay, sign_payment
 from databases import Postgres
-from entered import NOW, answer_row, insert_rows, payment_row
 from facilitators import StubFacilitator, refuse_with, reply_with
+from journal_rows import NOW, answer_row, insert_rows, payment_row
 from payments_shell import run_payments_command
 
 from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from buyer import ApiFactory, Buyer, pay, sign_payment
-from entered import insert_rows, payment_row
 from facilitators import StubFacilitator
+from journal_rows import insert_rows, payment_row
 
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.queries import insert_payment

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 from buyer import ApiFactory, Buyer, pay, sign_payment
-from entered import Row, insert_rows, payment_row, refund_row
 from facilitators import StubFacilitator, build_settings
-from pasts import PATIENCE, open_journal_store
+from journal_rows import Row, insert_rows, payment_row, refund_row
+from seeded_journals import PATIENCE, open_journal_store
 from sqlalchemy import func, insert, select
 
 from centgate.payments.journal import Journal
 from centgate.payments.queries import PRUNE_BATCH
-from centgate.payments.records import PaymentFilter, iterate_payments
-from centgate.payments.statements import BoundStatement, UnitOfWork, compile_statement
+from centgate.payments.read_model import PaymentFilter, iterate_payments
+from centgate.payments.sql import BoundStatement, UnitOfWork, compile_statement
 from centgate.payments.store import Store, open_store
 from centgate.payments.tables import answers
 from centgate.settings import Settings

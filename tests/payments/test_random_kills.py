@@ -8,10 +8,10 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+from crash_test import PRICE, audit_journal, count_failed_transactions, open_crash_test, read_block_number
 from facilitators import StubFacilitator, build_settings
-from siege import PRICE, audit_journal, count_failed_transactions, open_crash_test, read_block_number
 
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.signing.evm import to_checksum_address
 
 REPLICAS = {"sqlite": 1, "postgresql": 2}

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from buyer import PHISHING, QUESTION, Buyer, encode_header, pay, sign_payload, sign_payment
-from houses import ServedApi, serve_api
+from served_api import ServedApi, serve_api
 
 BODY = json.dumps(QUESTION)
 FREE_OF_CHARGE = (400, 402, 404, 405)

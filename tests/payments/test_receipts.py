@@ -22,9 +22,9 @@ from buyer import PHISHING, QUESTION, Buyer, decode_header, encode_header, pay, 
 from eth_account import Account
 from eth_account.messages import encode_typed_data
 from facilitators import StubFacilitator, build_settings, refuse_with
-from houses import ServedApi, serve_api
-from moods import FAILING_QUERY, FAILING_SERVICE, ServiceFailures, install_failing_service
+from failing_service import FAILING_QUERY, FAILING_SERVICE, ServiceFailures, install_failing_service
 from pydantic import ValidationError
+from served_api import ServedApi, serve_api
 from x402.extensions.bazaar import validate_discovery_extension, validate_discovery_extension_spec
 from x402.schemas import PaymentRequired, SettleResponse
 

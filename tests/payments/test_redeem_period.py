@@ -21,8 +21,8 @@ from buyer import (
     with_identifier,
 )
 from facilitators import StubFacilitator, build_settings
-from moods import FAILING_QUERY, FAILING_SERVICE, ServiceFailures, install_failing_service
-from pasts import prune_answers, record_payment
+from failing_service import FAILING_QUERY, FAILING_SERVICE, ServiceFailures, install_failing_service
+from seeded_journals import prune_answers, record_payment
 
 from centgate.errors import ProviderError
 from centgate.settings import ProviderSettings, Settings

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from buyer import Buyer, decode_header, encode_header, pay, payment_note, sign_payload, sign_payment
 from facilitators import StubFacilitator
-from houses import ServedApi, serve_api
-from moods import FAILING_QUERY, FAILING_SERVICE, ServiceFailures, install_failing_service
+from failing_service import FAILING_QUERY, FAILING_SERVICE, ServiceFailures, install_failing_service
+from served_api import ServedApi, serve_api
 
 from centgate.errors import (
     CentgateError,

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from audits import get_nonce, settle_on_chain, sign_unsubmitted
 from buyer import Buyer, encode_header
-from deeds import send_reverted_transfer, transfer_tokens
-from entered import Row, insert_rows, payment_row
-from pasts import record_payment
+from chain_actions import send_reverted_transfer, transfer_tokens
+from journal_rows import Row, insert_rows, payment_row
 from payments_shell import run_payments_command
+from seeded_journals import record_payment
 from typer.testing import Result
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.settings import Settings
 
 DAY = 86_400

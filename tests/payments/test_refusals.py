@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from buyer import PHISHING, QUESTION, Buyer, decode_header, encode_header, pay, payment_note, sign_payload
-from houses import ServedApi, serve_api
+from served_api import ServedApi, serve_api
 
 Payload = dict[str, Any]
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141

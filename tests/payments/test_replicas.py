@@ -12,12 +12,12 @@ import pytest
 from buyer import PHISHING, Buyer, decode_header, pay, sign_payment
 from databases import Postgres
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator
-from houses import ApiProcess, run_api_processes
+from served_api import ApiProcess, run_api_processes
 from starlette.responses import JSONResponse, Response
 
-from centgate.dev import DEFAULT_PAYEE
-from centgate.devchain.house import DevChain
-from centgate.devchain.node import call_rpc
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.environment import DEFAULT_PAYEE
+from centgate.devchain.rpc_client import call_rpc
 
 
 @pytest.fixture(scope="module")

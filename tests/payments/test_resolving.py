@@ -17,14 +17,14 @@ import httpx
 import pytest
 from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
 from buyer import encode_header as header
-from deeds import cancel_authorization, pay_other_recipient, settle_then_reply
+from chain_actions import cancel_authorization, pay_other_recipient, settle_then_reply
 from facilitators import StubFacilitator, build_settings, refuse_with, reply_with
-from houses import run_api_process
-from pasts import PATIENCE, encode_terms, read_row, record_open_payment, wait_for_row
+from seeded_journals import PATIENCE, encode_terms, read_row, record_open_payment, wait_for_row
+from served_api import run_api_process
 
-from centgate.devchain.house import DevChain
-from centgate.devchain.node import call_rpc
-from centgate.payments.upkeep import reconcile_all
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.rpc_client import call_rpc
+from centgate.payments.reconciler import reconcile_all
 from centgate.settings import Settings
 
 HASH = "0x" + "ab" * 32

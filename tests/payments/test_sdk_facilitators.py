@@ -15,7 +15,7 @@ from facilitators import Reply, StubFacilitator
 from sdk_facilitators import open_python_facilitator, open_typescript_facilitator
 from x402.schemas import SettleResponse
 
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.payments.settle_reasons import classify_reason
 from centgate.settings import Settings
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from facilitator_reasons_docs import render_page
 from x402.mechanisms.evm import asset_cache, settle_receipt
 from x402.mechanisms.evm.exact import eip3009_utils, facilitator
 from x402.mechanisms.evm.exact.v1 import facilitator as facilitator_v1
 
 from centgate.payments.settle_reasons import CDP, SETTLE_REASONS, SOURCES, classify_reason
-from centgate.payments.settle_reasons_page import render_page
 
 ROOT = Path(__file__).parent.parent.parent
 SDK = (facilitator, facilitator_v1, eip3009_utils, asset_cache, settle_receipt)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from settlement_outcomes_docs import CHAIN_STATES, REPLIES, find_outcomes, render_page
+
 from centgate.payments.onchain import OnchainPayment
-from centgate.payments.settlement_outcomes_page import CHAIN_STATES, REPLIES, find_outcomes, render_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "settlement-outcomes.md"
 

@@ -16,8 +16,8 @@ from buyer import Buyer, encode_header, pay, payment_note, sign_payload
 from eth_account import Account
 from wallets import Contracts, deploy_contracts, sign_authorization
 
-from centgate.dev import devchain_settings
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.environment import devchain_settings
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 

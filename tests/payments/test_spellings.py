@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from buyer import Buyer, encode_header, pay, sign_payload
-from houses import ServedApi, serve_api
+from served_api import ServedApi, serve_api
 
 Payload = dict[str, Any]
 

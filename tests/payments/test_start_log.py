@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from houses import run_api_process
+from served_api import run_api_process
 
 from centgate.settings import Settings
 

@@ -18,7 +18,7 @@ import httpx
 import pytest
 from buyer import PHISHING, Buyer, encode_header, fetch_terms, pay
 from facilitators import StubFacilitator, build_settings
-from houses import ApiProcess, run_api_process
+from served_api import ApiProcess, run_api_process
 
 from centgate.settings import Settings
 

@@ -15,10 +15,10 @@ import pytest
 from sqlalchemy import insert
 
 from centgate.errors import NotFound
-from centgate.meter import NullMeter
+from centgate.instrumentation import NullMeter
 from centgate.payments import queries, sqlite
+from centgate.payments.sql import BoundStatement, CompiledStatement, UnitOfWork, compile_statement
 from centgate.payments.sqlite import CHECKPOINT_EVERY, MAX_UNITS_PER_COMMIT, PROBE_AFTER_COMMITS, SqliteStore
-from centgate.payments.statements import BoundStatement, CompiledStatement, UnitOfWork, compile_statement
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, Store, UnitFactory, open_store
 from centgate.payments.tables import workers
 

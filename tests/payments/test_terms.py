@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 from buyer import PHISHING, decode_header
-from houses import ServedApi, serve_api
+from served_api import ServedApi, serve_api
 from x402.extensions.bazaar import (
     validate_discovery_extension,
     validate_discovery_extension_spec,
@@ -21,7 +21,7 @@ from x402.extensions.payment_identifier import declare_payment_identifier_extens
 from x402.schemas import PaymentRequired
 
 from centgate.catalog import all_services
-from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.service import AnyService
 from centgate.signing.assets import USDC
 from centgate.signing.evm import to_checksum_address

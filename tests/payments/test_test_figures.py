@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from entered import TOKENS, insert_rows, payment_row
+from journal_rows import TOKENS, insert_rows, payment_row
 from typer.testing import CliRunner
 
 from centgate.cli.main import app

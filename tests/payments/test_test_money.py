@@ -12,9 +12,9 @@ import httpx
 import pytest
 from buyer import Buyer, encode_header, pay, payment_note, sign_payload, with_identifier
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator
-from pasts import encode_terms, record_payment
+from seeded_journals import encode_terms, record_payment
 
-from centgate.payments.claiming import StoredAnswer
+from centgate.payments.claims import StoredAnswer
 from centgate.payments.terms import build_terms
 from centgate.server import run_in_thread
 from centgate.services.phishing_check import phishing_check

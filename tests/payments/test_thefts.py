@@ -9,12 +9,12 @@ from typing import Any
 import orjson
 import pytest
 from buyer import ApiFactory, Buyer, encode_header, fetch_terms, pay, payment_note, sign_payload
-from deeds import send_reverted_transfer, settle_elsewhere, settle_then_reply
+from chain_actions import send_reverted_transfer, settle_elsewhere, settle_then_reply
 from facilitators import Reply, StubFacilitator, refuse_with, reply_with
-from fronts import forward_to_node, start_proxy
-from standins import FakeUpstreams
+from fake_upstreams import FakeUpstreams
+from tampering_proxy import forward_to_node, start_proxy
 
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.devchain.token import TOKEN_ADDRESS
 from centgate.settings import ProviderSettings, Settings
 

@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 import pytest
-from standins import FakeUpstreams
+from fake_upstreams import FakeUpstreams
 
-from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.payments.token_decimals import check_decimals
 from centgate.settings import ProviderSettings, Settings
 

@@ -14,7 +14,7 @@ import pytest
 from buyer import PHISHING, QUESTION, Buyer, pay, payment_note, sign_payment
 from databases import Postgres
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator, reply_with
-from houses import ApiProcess, run_api_processes
+from served_api import ApiProcess, run_api_processes
 
 OTHER = {"url": "https://example.com/"}
 

@@ -15,13 +15,13 @@ from facilitators import build_settings
 
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, read_payment
-from centgate.payments.claiming import RequestBinding, StoredAnswer
+from centgate.payments.claims import RequestBinding, StoredAnswer
 from centgate.payments.journal import Journal
-from centgate.payments.statements import UnitOfWork
+from centgate.payments.reconciler import keep_alive
+from centgate.payments.sql import UnitOfWork
 from centgate.payments.store import JournalUnavailable, Store, UnitFactory, open_store
 from centgate.payments.terms import build_terms
-from centgate.payments.upkeep import keep_alive
-from centgate.payments.worker import Worker
+from centgate.payments.worker_id import Worker
 from centgate.services.phishing_check import phishing_check
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from buyer import Buyer, encode_header, pay, payment_note, sign_payload, sign_payment
 from facilitators import Reply, StubFacilitator, refuse_with, reply_with
-from houses import ServedApi, serve_api
+from served_api import ServedApi, serve_api
 from starlette.responses import Response
 
 HASH = "0x" + "ab" * 32

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from buyer import Buyer, encode_header, pay, payment_note, sign_payload, sign_payment
 from facilitators import StubFacilitator, refuse_with, reply_with
-from houses import ServedApi, serve_api
-from pasts import prune_rows, read_row
+from seeded_journals import prune_rows, read_row
+from served_api import ServedApi, serve_api
 
 from centgate.settings import Settings
 

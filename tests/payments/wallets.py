@@ -18,7 +18,7 @@ from eth_account import Account
 from web3 import HTTPProvider, Web3
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, load_artefact
 from centgate.signing.eip3009 import domain_separator, transfer_digest
 

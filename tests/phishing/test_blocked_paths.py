@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from centgate.phishing.paths import PathTree
+from centgate.phishing.path_rules import PathTree
 
 
 def test_a_blocked_ancestor_replaces_its_descendants() -> None:

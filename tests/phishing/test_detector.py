@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from centgate.phishing.address import parse_address
 from centgate.phishing.detector import PhishingDetector, PhishingVerdict
-from centgate.phishing.paths import PathTree
+from centgate.phishing.path_rules import PathTree
 from centgate.phishing.rules import InvalidPhishingList, PhishingRules, parse_rules
 from centgate.phishing.snapshot import load_shipped
+from centgate.phishing.url import parse_address
 
 CID = "bafybeifx7yeb55armcsxwwitkymga5xf53dxiarykms3ygqic223w5sk3m"
 CID_V0 = "QmUDBVyGwqKdSayk7kDKUaj9J41Ft1DWizcKUx5UmgMgGy"

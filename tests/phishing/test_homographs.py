@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from centgate.phishing.address import parse_address
 from centgate.phishing.detector import PhishingDetector
 from centgate.phishing.rules import PhishingRules
+from centgate.phishing.url import parse_address
 
 RULES = PhishingRules(
     ["metamask.io", "opensea.io", "makerdao.com", "b\u00fccher.example", "xn--bcher-kva.de"],

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from centgate.cli.phishing_list import app
-from centgate.phishing import origin
-from centgate.phishing.entries import DroppedEntry
+from centgate.phishing import source_package
+from centgate.phishing.normalize import DroppedEntry
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.snapshot import (
     ImportedList,
@@ -194,8 +194,8 @@ def test_the_shipped_list_says_where_it_comes_from() -> None:
 
 
 def test_another_package_than_the_pinned_one_is_refused() -> None:
-    with pytest.raises(origin.PackageUnavailable, match="not the pinned"):
-        origin.verify_integrity(b"another package")
+    with pytest.raises(source_package.PackageUnavailable, match="not the pinned"):
+        source_package.verify_integrity(b"another package")
 
 
 def run_command(*arguments: str | Path, **environment: str) -> Result:
@@ -206,8 +206,8 @@ def run_command(*arguments: str | Path, **environment: str) -> Result:
 
 def test_the_shipped_snapshot_can_be_made_again(tmp_path: Path) -> None:
     try:
-        origin.fetch_package()
-    except origin.PackageUnavailable as error:
+        source_package.fetch_package()
+    except source_package.PackageUnavailable as error:
         pytest.skip(str(error))
 
     result = run_command("build", "--out", tmp_path / "list.xz")

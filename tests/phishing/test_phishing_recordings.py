@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from centgate.phishing.address import InvalidAddress, parse_address
 from centgate.phishing.detector import PhishingDetector, PhishingVerdict
-from centgate.phishing.paths import PathTree, split_host_and_path
+from centgate.phishing.path_rules import PathTree, split_host_and_path
 from centgate.phishing.rules import InvalidPhishingList, PhishingRules, is_array, parse_rules
 from centgate.phishing.snapshot import load_shipped
+from centgate.phishing.url import InvalidAddress, parse_address
 
 REPOSITORY = Path(__file__).parents[2]
 RECORDINGS = (

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 from pydantic import SecretStr
-from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 
 from centgate.crypto.wallet.wallets import Holding, Token
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused, ProviderUnconfigured

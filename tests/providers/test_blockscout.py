@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from facilitators import build_settings
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 from pydantic import SecretStr
-from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.crypto.contract.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused

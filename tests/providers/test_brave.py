@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
-from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
 from centgate.providers.brave import Brave

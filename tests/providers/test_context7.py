@@ -10,13 +10,12 @@ from typing import Any, cast
 
 import pytest
 from facilitators import build_settings
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 from hypothesis import given
 from hypothesis import strategies as st
+from openapi_contract import find_request_problems, generate_responses
 from pydantic import SecretStr
-from specs import find_request_problems, generate_responses
-from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 
-from centgate import tokens
 from centgate.errors import (
     NoData,
     ProviderError,
@@ -25,7 +24,8 @@ from centgate.errors import (
     ProviderRefused,
     ProviderUnconfigured,
 )
-from centgate.facts.libraries import DocSnippet, DocumentedLibrary
+from centgate.libdocs import token_count
+from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
 from centgate.providers.context7 import Context7, parse_snippets
 from centgate.settings import ProviderSettings
 
@@ -230,7 +230,9 @@ async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstre
             language="python",
             code="client = httpx.AsyncClient()",
             text="Open it once.",
-            tokens=tokens.snippet_tokens("client = httpx.AsyncClient()", "Open it once.", "Open a client"),
+            tokens=token_count.snippet_tokens(
+                "client = httpx.AsyncClient()", "Open it once.", "Open a client"
+            ),
         ),
         DocSnippet(
             title="Async > Clients",
@@ -238,7 +240,7 @@ async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstre
             language=None,
             code=None,
             text="Close it at the end.",
-            tokens=tokens.snippet_tokens(None, "Close it at the end.", "Async > Clients"),
+            tokens=token_count.snippet_tokens(None, "Close it at the end.", "Async > Clients"),
         ),
     ]
 
@@ -295,7 +297,9 @@ async def test_whole_snippets_are_kept_within_the_budget(
     snippets = await told(upstreams, tmp_path, body, budget=budget)
 
     assert budget - 150 <= sum(each.tokens for each in snippets) <= budget or len(snippets) == 22
-    assert all(each.tokens == tokens.snippet_tokens(each.code, each.text, each.title) for each in snippets)
+    assert all(
+        each.tokens == token_count.snippet_tokens(each.code, each.text, each.title) for each in snippets
+    )
     assert all(each.text and each.text in str(body) for each in snippets)
 
 

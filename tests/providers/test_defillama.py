@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standins import FAULTS, PAGE, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, PAGE, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.chains import CHAINS
 from centgate.crypto.wallet.wallets import Price

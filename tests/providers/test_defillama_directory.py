@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from standins import load_recording
+from fake_upstreams import load_recording
 
 from centgate.crypto.protocol.directory import (
     DefiProtocol,

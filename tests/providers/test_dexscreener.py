@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 from hypothesis import given
 from hypothesis import strategies as st
-from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited
 from centgate.providers.dexscreener import CHAIN_NAMES, DexScreener, parse_pair

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 from pydantic import SecretStr
-from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.crypto.contract.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.errors import (

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 from hypothesis import given
 from hypothesis import strategies as st
+from openapi_contract import find_request_problems, generate_responses
 from pydantic import SecretStr
-from specs import find_request_problems, generate_responses
-from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 from structlog.testing import capture_logs
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRefused

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 from facilitators import build_settings
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 from hypothesis import given
 from hypothesis import strategies as st
+from openapi_contract import find_request_problems, generate_responses
 from pydantic import SecretStr
-from specs import find_request_problems, generate_responses
-from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 
 from centgate.errors import (
     NoData,

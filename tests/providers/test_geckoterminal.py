@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import NoData, ProviderError, ProviderFailure
 from centgate.providers.geckoterminal import CHAIN_NAMES, GeckoTerminal

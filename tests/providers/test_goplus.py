@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
-from standins import (
+from fake_upstreams import (
     FAULTS,
     FakeUpstreams,
     Fault,
@@ -18,6 +17,7 @@ from standins import (
     load_recording,
     open_provider,
 )
+from pydantic import SecretStr
 
 from centgate.crypto.token.security import GOPLUS_FIELDS, Holder, TokenFlags
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused

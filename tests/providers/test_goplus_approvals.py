@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.crypto.approvals.reported import UNLIMITED_ALLOWANCE, ReportedApproval, ReportedApprovals
 from centgate.errors import CentgateError, NoData, ProviderError, ProviderRateLimited, ProviderRefused

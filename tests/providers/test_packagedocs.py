@@ -18,7 +18,7 @@ from package_registry import PackageRegistry, make_zip, run_package_registry
 
 from centgate.cli.settings_docs import render_env_example, render_markdown
 from centgate.errors import NoData, ProviderError, ProviderRateLimited, ProviderTimeout
-from centgate.libdocs.shelves import MAX_BUILDS
+from centgate.libdocs.index.store import MAX_BUILDS
 from centgate.provider import RequestTrace
 from centgate.providers.packagedocs import PackageDocs
 from centgate.resources import open_resources

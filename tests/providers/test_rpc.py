@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from facilitators import build_settings
-from fronts import Interceptor, block_span, forward_to_node, limit_log_range, rpc_error, start_proxy
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording
 from lookups.chain_world import (
     MULTICALL,
     Builder,
@@ -23,14 +23,14 @@ from lookups.chain_world import (
     test_wallet,
     unowned_address,
 )
-from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording
 from structlog.testing import capture_logs
+from tampering_proxy import Interceptor, block_span, forward_to_node, limit_log_range, rpc_error, start_proxy
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS, BUYER_TOKEN_BALANCE, GAS_BALANCE
 from centgate.devchain.chain import EvmChain, GenesisAccount
-from centgate.devchain.node import initial_token_storage
+from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
-from centgate.devchain.serving import serve_app, silence_libraries
+from centgate.devchain.rpc_client import initial_token_storage
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, runtime_code
 from centgate.errors import (
     ProviderError,
@@ -955,7 +955,7 @@ async def test_a_node_that_failed_is_asked_after_the_others_for_a_while(
 async def test_a_node_that_failed_is_asked_first_again_when_it_has_rested(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("centgate.jsonrpc.nodes.FAILURE_COOLDOWN", 0)
+    monkeypatch.setattr("centgate.providers.jsonrpc.client.FAILURE_COOLDOWN", 0)
     first, second = start_proxy(upstreams, "first", node), start_proxy(upstreams, "second", node)
     upstreams.faults["first"] = "500"
 

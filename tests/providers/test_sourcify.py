@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 
 from centgate.crypto.contract.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.errors import ProviderError, ProviderFailure, ProviderRateLimited

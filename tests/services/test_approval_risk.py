@@ -13,7 +13,7 @@ import pytest
 from buyer import ApiFactory, Buyer
 from eth_abi.abi import decode, encode
 from eth_account import Account as Wallet
-from standins import (
+from fake_upstreams import (
     FAULTS,
     FakeUpstreams,
     Fault,
@@ -23,11 +23,11 @@ from standins import (
     send_paid,
 )
 
-from centgate.cache import answers
+from centgate.cache import response_cache
 from centgate.chains import CHAINS
 from centgate.crypto.approvals.approval_rules import RULES_VERSION
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS
 from centgate.lookups import allowances
 from centgate.lookups.erc20 import (
@@ -428,7 +428,7 @@ def test_listed_approvals_that_are_all_revoked_do_not_mean_that_there_are_none(s
 def test_an_empty_list_that_may_be_incomplete_is_not_kept_for_long(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(answers, "MAX_DEGRADED_TTL", 0.0)
+    monkeypatch.setattr(response_cache, "MAX_DEGRADED_TTL", 0.0)
     client, question = shop.open(), {"chainId": 1, "walletAddress": WALLET}
     shop.lists()
     send_paid(client, PATH, question)

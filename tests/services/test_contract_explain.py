@@ -10,9 +10,9 @@ from typing import Any, cast
 import httpx
 import pytest
 from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
-from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 
 from centgate.chains import CHAINS
 from centgate.crypto.contract.bytecode import function_selector

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from buyer import ApiFactory
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, configure_providers, send_paid
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
-from standins import FAULTS, FakeUpstreams, Fault, configure_providers, send_paid
 
-from centgate.cache import answers
+from centgate.cache import response_cache
 from centgate.catalog import all_services
 from centgate.provider import instrumented
 from centgate.providers.firecrawl import Firecrawl
@@ -284,7 +284,7 @@ def test_without_a_key_the_other_leg_leads(case: Case, deploy: Deploy, upstreams
 def test_when_the_lead_fails_the_other_leg_answers_and_it_is_said(
     case: Case, deploy: Deploy, upstreams: FakeUpstreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "MAX_DEGRADED_TTL", 0.0)  # so that the lead is asked each time
+    monkeypatch.setattr(response_cache, "MAX_DEGRADED_TTL", 0.0)  # so that the lead is asked each time
     client = deploy(case.lead)
 
     for fault in LEFT_TO_THE_OTHER:

@@ -13,8 +13,8 @@ import httpx
 import pytest
 from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
 from facilitators import StubFacilitator, refuse_with
+from fake_upstreams import FakeUpstreams, RecordedRequest, configure_providers, send_paid
 from pydantic import SecretStr
-from standins import FakeUpstreams, RecordedRequest, configure_providers, send_paid
 from test_legs import registries
 
 from centgate.catalog import all_services

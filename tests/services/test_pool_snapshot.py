@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 from buyer import ApiFactory, payment_note
+from fake_upstreams import FAULTS, FakeUpstreams, configure_providers, load_recording, send_paid
 from jsonschema import Draft202012Validator
-from standins import FAULTS, FakeUpstreams, configure_providers, load_recording, send_paid
 
 from centgate.services.pool_snapshot import pool_snapshot
 from centgate.settings import ProviderSettings, Settings

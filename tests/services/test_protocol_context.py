@@ -8,9 +8,9 @@ from typing import Any, cast
 import httpx
 import pytest
 from buyer import ApiFactory
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, configure_providers, send_paid
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
-from standins import FAULTS, FakeUpstreams, Fault, configure_providers, send_paid
 
 from centgate.provider import RoleName
 from centgate.services.protocol_context import protocol_context

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 from buyer import ApiFactory
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, configure_providers, load_recording, send_paid
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
-from standins import FAULTS, FakeUpstreams, Fault, configure_providers, load_recording, send_paid
 
 from centgate.chains import CHAINS, Chain
 from centgate.providers import dexscreener, geckoterminal

@@ -8,11 +8,11 @@ from typing import Any, cast
 import httpx
 import pytest
 from buyer import ApiFactory, Buyer
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 from pydantic import SecretStr
-from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 
-from centgate.devchain.house import DevChain
-from centgate.devchain.node import call_rpc
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.rpc_client import call_rpc
 from centgate.settings import ProviderSettings, Settings
 
 BRIEF = "/services/wallet-brief"

@@ -10,8 +10,8 @@ import pytest
 from browser_session import ServedSite, serve_site
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from centgate.dev import devchain_settings
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.environment import devchain_settings
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 

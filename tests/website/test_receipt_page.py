@@ -14,7 +14,7 @@ from buyer import Buyer, pay, sign_payment
 from facilitators import build_settings, open_stub_facilitator
 from playwright.sync_api import Browser, Page, expect
 from pydantic import SecretStr
-from signed import BODY, OTHER, SIGNER, TAMPERED, URL, signed_settle_response
+from signed_receipts import BODY, OTHER, SIGNER, TAMPERED, URL, signed_settle_response
 from site_fixtures import SiteFixture, open_site_fixture, xpath
 
 from centgate.server import run_in_thread

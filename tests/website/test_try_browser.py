@@ -11,8 +11,8 @@ from browser_session import BrowserWallet, EmptyWallet, ServedSite, axe_violatio
 from buyer import decode_header, encode_header
 from playwright.sync_api import Browser, Page, Route, expect
 
-from centgate.dev import DEFAULT_PAYEE
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.website.payment_states import PAYMENT_STATES
 
 PHISHING = "/services/phishing-check"

@@ -7,7 +7,7 @@ from collections.abc import Generator
 import pytest
 from browser_session import BrowserWallet, ServedSite, install_wallet, serve_site
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator, refuse_with, reply_with
-from payments.moods import FAILING_SERVICE, ServiceFailures, install_failing_service
+from payments.failing_service import FAILING_SERVICE, ServiceFailures, install_failing_service
 from playwright.sync_api import Page, expect
 
 from centgate.errors import NoData, ProviderError

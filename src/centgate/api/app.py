@@ -24,7 +24,6 @@ from centgate.api import index_page, wellknown_files, x402_discovery
 from centgate.api.content_negotiation import is_preferred
 from centgate.api.mcp import endpoint as mcp
 from centgate.api.openapi import openapi_document
-from centgate.body import MAX_BODY_BYTES
 from centgate.catalog import all_services, service_details, service_summary
 from centgate.client_limits import Admission, ClientLimits, PaidRequestHeaders
 from centgate.errors import (
@@ -35,16 +34,17 @@ from centgate.errors import (
     PaymentRequired,
     RateLimited,
 )
+from centgate.instrumentation import NULL_METER, Meter
 from centgate.log import configure_logging
-from centgate.meter import NULL_METER, Meter
-from centgate.metrics.starting import create_worker_meter
-from centgate.payments.claiming import StoredAnswer
+from centgate.metrics.setup import create_worker_meter
+from centgate.payments.claims import StoredAnswer
 from centgate.payments.gate import encode_receipt_header
 from centgate.pipeline import PaidCall, process_request
+from centgate.request_body import MAX_BODY_BYTES
 from centgate.runtime import Runtime, open_runtime
+from centgate.sanitize import format_timestamp
 from centgate.service import AnyService
 from centgate.settings import Settings
-from centgate.text import format_timestamp
 
 EXPOSED_HEADERS = (
     "Payment-Required",

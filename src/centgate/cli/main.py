@@ -96,7 +96,7 @@ def dev(host: Host = None, port: Port = None) -> None:
     """Serve the API on a local development chain: ten payers with test money; needs no key and no account."""
     from centgate import server
     from centgate.cli.terminal import exit_with_error, load_settings
-    from centgate.dev import open_dev_environment
+    from centgate.devchain.environment import open_dev_environment
     from centgate.log import configure_logging
 
     settings = load_settings(host=host, port=port)

@@ -13,8 +13,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from centgate.phishing import origin
-from centgate.phishing.entries import DroppedEntry
+from centgate.phishing import source_package
+from centgate.phishing.normalize import DroppedEntry
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.snapshot import (
     ImportedList,
@@ -39,12 +39,12 @@ OutputFile = Annotated[Path, typer.Option(help="Output file for the snapshot.")]
 def build(out: OutputFile = Path("phishing-list.xz")) -> None:
     """Rebuild the shipped snapshot from its npm package, byte for byte."""
     try:
-        archive = origin.fetch_package()
-    except origin.PackageUnavailable as error:
+        archive = source_package.fetch_package()
+    except source_package.PackageUnavailable as error:
         exit_with_error(str(error))
-    imported = origin.import_package(archive)
+    imported = source_package.import_package(archive)
     write_atomically(out, pack_snapshot(imported.snapshot))
-    write_atomically(out.with_suffix(".LICENSE"), origin.read_licence(archive))
+    write_atomically(out.with_suffix(".LICENSE"), source_package.read_licence(archive))
     print_report(imported, out)
 
 

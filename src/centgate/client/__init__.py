@@ -6,16 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from centgate.client.answers import Answer, Receipt
-    from centgate.client.asking import Patience
-    from centgate.client.asynchronous import AsyncCentgate
+    from centgate.client.async_client import AsyncCentgate
     from centgate.client.caps import Caps
     from centgate.client.errors import BuyerError
-    from centgate.client.exchange import Proxies
+    from centgate.client.free_requests import Patience
     from centgate.client.ledger import Ledger
+    from centgate.client.quote import Allowed, Quote
+    from centgate.client.responses import Answer, Receipt
     from centgate.client.settings import BuyerSettings
-    from centgate.client.sync import Centgate
-    from centgate.client.terms import Allowed, Quote
+    from centgate.client.sync_client import Centgate
+    from centgate.client.transport import Proxies
     from centgate.client.wallet import Wallet
 
 __all__ = [

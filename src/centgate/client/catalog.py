@@ -10,7 +10,7 @@ import orjson
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from centgate.client.reading import UntrustedModel
+from centgate.client.wire_model import UntrustedModel
 
 REQUEST_TIMEOUT = 15.0
 """Timeout of one unpaid request."""

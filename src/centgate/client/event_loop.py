@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from centgate.client.exchange import Way, go
+from centgate.client.transport import Way, go
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict
 
 from centgate.client.errors import InputIssue, InvalidInput
-from centgate.client.terms import PaymentOption
+from centgate.client.quote import PaymentOption
 from centgate.client.wallet import Wallet
 from centgate.signing.eip3009 import domain_separator, transfer_digest
 

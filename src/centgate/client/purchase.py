@@ -17,8 +17,6 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
-from centgate.client.answers import Answer
-from centgate.client.asking import FreeRequests, Patience
 from centgate.client.caps import Caps
 from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.errors import (
@@ -30,12 +28,12 @@ from centgate.client.errors import (
     PaymentRefused,
     TermsRefused,
 )
-from centgate.client.exchange import Pause, Send, Way, ask
-from centgate.client.judging import EXPIRED_REASON, PaymentOutcome, classify_outcome
+from centgate.client.free_requests import FreeRequests, Patience
 from centgate.client.ledger import Ledger
 from centgate.client.ledger import LockedLedger as LedgerEntry
+from centgate.client.outcome import EXPIRED_REASON, PaymentOutcome, classify_outcome
 from centgate.client.payment import Payment, PurchaseOrder, canonical_json, generate_nonce, sign_payment
-from centgate.client.terms import (
+from centgate.client.quote import (
     Allowed,
     PaymentOffer,
     PaymentOption,
@@ -43,6 +41,8 @@ from centgate.client.terms import (
     choose_option,
     find_payee_objection,
 )
+from centgate.client.responses import Answer
+from centgate.client.transport import Pause, Send, Way, ask
 from centgate.client.wallet import Wallet
 
 WalletSource = Wallet | Callable[[], Wallet | None] | None

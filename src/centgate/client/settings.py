@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from centgate.client.caps import DEFAULT_CAPS, Caps
-from centgate.client.terms import DEFAULT_POLICY
+from centgate.client.quote import DEFAULT_POLICY
 from centgate.client.wallet import Wallet
 from centgate.signing.evm import to_checksum_address
 

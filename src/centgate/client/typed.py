@@ -10,9 +10,9 @@ from typing import Any, Generic, TypeVar
 from pydantic import ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from centgate.client.answers import Answer, Receipt
 from centgate.client.errors import Drift
-from centgate.client.reading import UntrustedModel
+from centgate.client.responses import Answer, Receipt
+from centgate.client.wire_model import UntrustedModel
 
 D = TypeVar("D", bound="AnswerData")
 

@@ -30,7 +30,7 @@ from x402.mechanisms.evm.exact.facilitator import ExactEvmSchemeConfig
 from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
 from x402.schemas import PaymentPayload, PaymentRequirements
 
-from centgate.devchain.serving import THREAD_PREFIX
+from centgate.devchain.http_server import THREAD_PREFIX
 from centgate.devchain.token import CHAIN_ID
 
 NETWORK = f"eip155:{CHAIN_ID}"

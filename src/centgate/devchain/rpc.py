@@ -22,7 +22,7 @@ from centgate.devchain.chain import (
     MinedTransaction,
     TransactionRejected,
 )
-from centgate.devchain.shapes import (
+from centgate.devchain.serializers import (
     Json,
     encode_bytes,
     encode_quantity,

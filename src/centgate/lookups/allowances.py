@@ -17,10 +17,10 @@ from centgate.crypto.approvals.reported import (
     SpenderKind,
 )
 from centgate.errors import NoData, ProviderFailure
+from centgate.fallback import attempt, open_task_group
 from centgate.lookups import erc20
 from centgate.providers.rpc import ContractCall, EventLog, Rpc
-from centgate.sources import attempt, open_task_group
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 
 BLOCK_SECONDS: Mapping[int, float] = {1: 12, 8453: 2, 10: 2, 137: 2, 56: 0.45, 42161: 0.25}
 """Approximate time between blocks. Other chains are read from their first block."""

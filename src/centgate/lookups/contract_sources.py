@@ -9,15 +9,15 @@ from datetime import datetime
 from typing import ParamSpec, TypeVar
 
 from centgate.chains import CHAIN_BY_ID
+from centgate.coercion import from_unix_seconds
 from centgate.crypto.contract.contracts import ContractCreation, ProxyClaim, SourceRecord, SourceRegistry
 from centgate.crypto.contract.proxies import ChainState, NextReads, encode_call, next_reads
 from centgate.errors import NoData, ProviderFailure
+from centgate.fallback import attempt, open_task_group
 from centgate.providers.blockscout import Blockscout, ExplorerAccount
 from centgate.providers.etherscan import Etherscan
 from centgate.providers.rpc import ContractCall, Rpc
 from centgate.providers.sourcify import Sourcify
-from centgate.readings import from_unix_seconds
-from centgate.sources import attempt, open_task_group
 
 P = ParamSpec("P")
 K = TypeVar("K", bound=Hashable)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeVar, cast
 
 from centgate.chains import CHAIN_BY_ID
+from centgate.coercion import MAX_BASE_UNITS
 from centgate.crypto.wallet.known_tokens import NATIVE_COIN_ADDRESSES, find_known_token
 from centgate.crypto.wallet.valuation import rank_holdings, value_holding
 from centgate.crypto.wallet.wallets import (
@@ -20,14 +21,13 @@ from centgate.crypto.wallet.wallets import (
     sort_newest_first,
 )
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
+from centgate.fallback import attempt, open_task_group
 from centgate.lookups.wallet_on_chain import OnchainWallet
 from centgate.provider import Provider
 from centgate.providers.alchemy import Alchemy
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.defillama import DefiLlama
 from centgate.providers.rpc import Rpc
-from centgate.readings import MAX_BASE_UNITS
-from centgate.sources import attempt, open_task_group
 
 NATIVE_COIN = "0x0000000000000000000000000000000000000000"
 """Address that stands for the native coin in price queries."""

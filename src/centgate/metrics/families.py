@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client.core import GaugeMetricFamily
 
-from centgate.metrics.declared import MetricDefinition
+from centgate.metrics.definitions import MetricDefinition
 
 
 def create_gauge(metric: MetricDefinition, value: float | None = None) -> GaugeMetricFamily:

@@ -13,11 +13,11 @@ from sqlalchemy import String, func, literal_column, select, union_all
 from sqlalchemy.sql.elements import ColumnElement
 
 from centgate.errors import CentgateError
-from centgate.metrics import declared
+from centgate.metrics import definitions
 from centgate.metrics.families import create_gauge
 from centgate.payments.audit import FINDING_KINDS
 from centgate.payments.audit_queries import LastAudit, find_last_audit
-from centgate.payments.statements import (
+from centgate.payments.sql import (
     BoundStatement,
     ResultRow,
     UnitOfWork,
@@ -93,15 +93,15 @@ class OpenPaymentsCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         found = self._open_by_state
-        yield create_gauge(declared.JOURNAL_UP, int(found is not None))
+        yield create_gauge(definitions.JOURNAL_UP, int(found is not None))
         if found is None:
             return
-        number = create_gauge(declared.OPEN_PAYMENTS)
+        number = create_gauge(definitions.OPEN_PAYMENTS)
         for state, each in found.items():
             number.add_metric([state], each.number)
         yield number
-        yield create_gauge(declared.OLDEST_UNRESOLVED, found["settling"].age)
-        yield create_gauge(declared.OLDEST_REDEEMABLE, found["redeemable"].age)
+        yield create_gauge(definitions.OLDEST_UNRESOLVED, found["settling"].age)
+        yield create_gauge(definitions.OLDEST_REDEEMABLE, found["redeemable"].age)
         yield from _audit_metrics(self._audit)
 
 
@@ -111,8 +111,8 @@ def _read_metrics(keep: float) -> UnitOfWork[tuple[dict[str, OpenPaymentCount], 
 
 
 def _audit_metrics(audit: LastAudit | None) -> Iterable[Metric]:
-    findings = create_gauge(declared.AUDIT_FINDINGS)
+    findings = create_gauge(definitions.AUDIT_FINDINGS)
     for kind in FINDING_KINDS if audit else ():
         findings.add_metric([kind], audit.findings.get(kind, 0) if audit else 0)
     yield findings
-    yield create_gauge(declared.AUDITED_AT, audit and audit.completed_at)
+    yield create_gauge(definitions.AUDITED_AT, audit and audit.completed_at)

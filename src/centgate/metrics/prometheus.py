@@ -12,7 +12,7 @@ from typing import Generic, Literal, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from centgate.meter import (
+from centgate.instrumentation import (
     CacheLevel,
     LimitScope,
     PaymentStateLabel,
@@ -20,8 +20,8 @@ from centgate.meter import (
     SettlementLabel,
     SharedCacheHealth,
 )
-from centgate.metrics import declared
-from centgate.metrics.declared import MetricDefinition
+from centgate.metrics import definitions
+from centgate.metrics.definitions import MetricDefinition
 
 MEASURE_SECONDS = 0.5
 """Seconds between two measurements of the event loop and the shared cache."""
@@ -49,22 +49,22 @@ class PrometheusMeter:
         disable_created_metrics()  # the multiprocess files have none either
         self._registry = registry
         self._dollar = 10**decimals
-        self._payments = _Children(_counter(declared.PAYMENTS, registry))
-        self._revenue = _Children(_counter(declared.REVENUE, registry))
-        self._test_revenue = _Children(_counter(declared.TEST_REVENUE, registry))
-        self._redeemed = _Children(_counter(declared.REDEEMED, registry))
-        self._replayed = _Children(_counter(declared.REPLAYED, registry))
-        self._settlements = _Children(_histogram(declared.SETTLEMENTS, registry))
-        self._calls = _Children(_counter(declared.PROVIDER_CALLS, registry))
-        self._call_seconds = _Children(_histogram(declared.PROVIDER_SECONDS, registry))
-        self._breakers = _Children(_gauge(declared.BREAKERS, registry))
-        self._lookups = _Children(_counter(declared.CACHE, registry))
-        self._requests = _Children(_histogram(declared.REQUESTS, registry))
-        self._limited = _Children(_counter(declared.LIMITED, registry))
-        self._in_flight = _gauge(declared.IN_FLIGHT, registry)
-        self._commits = _histogram(declared.COMMITS, registry)
-        self._grouped = _histogram(declared.COMMIT_ENTRIES, registry)
-        self._lag = _histogram(declared.LAG, registry)
+        self._payments = _Children(_counter(definitions.PAYMENTS, registry))
+        self._revenue = _Children(_counter(definitions.REVENUE, registry))
+        self._test_revenue = _Children(_counter(definitions.TEST_REVENUE, registry))
+        self._redeemed = _Children(_counter(definitions.REDEEMED, registry))
+        self._replayed = _Children(_counter(definitions.REPLAYED, registry))
+        self._settlements = _Children(_histogram(definitions.SETTLEMENTS, registry))
+        self._calls = _Children(_counter(definitions.PROVIDER_CALLS, registry))
+        self._call_seconds = _Children(_histogram(definitions.PROVIDER_SECONDS, registry))
+        self._breakers = _Children(_gauge(definitions.BREAKERS, registry))
+        self._lookups = _Children(_counter(definitions.CACHE, registry))
+        self._requests = _Children(_histogram(definitions.REQUESTS, registry))
+        self._limited = _Children(_counter(definitions.LIMITED, registry))
+        self._in_flight = _gauge(definitions.IN_FLIGHT, registry)
+        self._commits = _histogram(definitions.COMMITS, registry)
+        self._grouped = _histogram(definitions.COMMIT_ENTRIES, registry)
+        self._lag = _histogram(definitions.LAG, registry)
         self._initialize_series(services)
 
     def _initialize_series(self, services: Iterable[str]) -> None:
@@ -138,8 +138,8 @@ class PrometheusMeter:
             self._lag.observe(max(0.0, clock() - due))
 
     async def _watch_cache(self, shared: SharedCacheHealth) -> None:
-        up = _gauge(declared.CACHE_UP, self._registry, mode="livemin")
-        failures, counted = _counter(declared.CACHE_FAILURES, self._registry), 0
+        up = _gauge(definitions.CACHE_UP, self._registry, mode="livemin")
+        failures, counted = _counter(definitions.CACHE_FAILURES, self._registry), 0
         while True:
             up.set(bool(shared.is_up))
             failures.inc(shared.failures - counted)

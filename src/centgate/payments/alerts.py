@@ -25,9 +25,9 @@ import structlog
 from centgate.payments.audit import describe_counts
 from centgate.payments.facilitator import REVERTED, SettlementNotSent, SettlementOutcome, SettlementUnknown
 from centgate.payments.journal import Journal
-from centgate.payments.periods import format_age
+from centgate.payments.time_format import format_age
+from centgate.sanitize import format_timestamp
 from centgate.settings import Settings
-from centgate.text import format_timestamp
 
 STREAK = 3
 """Consecutive failed settlements that raise an alert; as many successes end it."""

@@ -17,8 +17,8 @@ from centgate.payments.audit_queries import AuditPosition, Recipient
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.onchain import CLOCK_ALLOWANCE, SPAN, ChainClient, PaymentQuery
 from centgate.payments.queries import key_of
-from centgate.payments.records import JournalReader
-from centgate.payments.statements import ResultRow
+from centgate.payments.read_model import JournalReader
+from centgate.payments.sql import ResultRow
 from centgate.payments.store import Store
 from centgate.payments.transfer_reader import FoundTransfer, TransferReader, call_with_retry
 from centgate.settings import Settings

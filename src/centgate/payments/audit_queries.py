@@ -13,8 +13,8 @@ from sqlalchemy.dialects.postgresql import insert
 from centgate.payments import queries
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.queries import key_of
-from centgate.payments.records import is_state
-from centgate.payments.statements import (
+from centgate.payments.read_model import is_state
+from centgate.payments.sql import (
     AFFECTED_ROW,
     BoundStatement,
     ResultRow,

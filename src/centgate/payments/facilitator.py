@@ -16,8 +16,8 @@ from typing import Any, Literal, cast
 import orjson
 
 from centgate.payments.authorization import Payment, PaymentKey, TermsChanged, build_settle_request
+from centgate.payments.facilitator_http import FacilitatorPool, NoResponse, NotConnected
 from centgate.payments.settle_reasons import classify_reason
-from centgate.payments.wire import FacilitatorPool, NoResponse, NotConnected
 from centgate.settings import Settings
 
 FACILITATOR_NAME = "facilitator"

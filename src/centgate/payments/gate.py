@@ -19,7 +19,7 @@ from centgate.errors import (
     ProviderError,
     ProviderTimeout,
 )
-from centgate.meter import SettlementLabel
+from centgate.instrumentation import SettlementLabel
 from centgate.payments.authorization import (
     Payment,
     PaymentKey,
@@ -28,7 +28,7 @@ from centgate.payments.authorization import (
     signature_rejection,
     terms_when_signed,
 )
-from centgate.payments.claiming import Claim
+from centgate.payments.claims import Claim
 from centgate.payments.facilitator import (
     FACILITATOR_NAME,
     REVERTED,

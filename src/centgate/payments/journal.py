@@ -23,10 +23,10 @@ from math import inf
 from typing import Any, TypeVar
 
 from centgate.errors import UNCHARGED_RESEND, CentgateError, PaymentNote
-from centgate.meter import NULL_METER, Meter
-from centgate.payments import claiming, queries
+from centgate.instrumentation import NULL_METER, Meter
+from centgate.payments import claims, queries
 from centgate.payments.authorization import Payment, PaymentKey
-from centgate.payments.claiming import (
+from centgate.payments.claims import (
     LEASE_SECONDS,
     Claim,
     ClaimAttempt,
@@ -36,7 +36,7 @@ from centgate.payments.claiming import (
 )
 from centgate.payments.clock import DatabaseClock
 from centgate.payments.store import JournalUnavailable, Store, UnitFactory
-from centgate.payments.worker import Worker, create_worker
+from centgate.payments.worker_id import Worker, create_worker
 from centgate.signing.assets import is_test_network
 
 POLL_INTERVAL = 0.05
@@ -114,7 +114,7 @@ class Journal:
         worker = self._new_claim_worker()
         await self.now()
         with self._release_on_failure({key}, worker):
-            claim = await self._store.run(partial(claiming.claim_unresolved, key, worker))
+            claim = await self._store.run(partial(claims.claim_unresolved, key, worker))
         try:
             yield claim
         finally:
@@ -132,7 +132,7 @@ class Journal:
         """Record the time of the next attempt to reconcile a payment that is still open."""
         claim.attempts += 1
         values = {"attempts": claim.attempts, "retry_at": retry_at}
-        await self._store.run(partial(claiming.update_claimed, claim.key, claim.worker, values))
+        await self._store.run(partial(claims.update_claimed, claim.key, claim.worker, values))
 
     async def count_unresolved(self, before: float) -> tuple[int, float]:
         """Count unresolved payments submitted before a time; returns the count and the oldest time."""
@@ -211,7 +211,7 @@ class Journal:
 
     async def record_delivered(self, claim: Claim, answer: StoredAnswer) -> None:
         """Store the answer; from now on every repetition of the request gets it."""
-        entry = partial(claiming.store_answer, claim.key, claim.worker, answer, await self.now())
+        entry = partial(claims.store_answer, claim.key, claim.worker, answer, await self.now())
         await self._run_unit(
             entry, PaymentNote("settled", charged=True, retry="same_payment", transaction=claim.transaction)
         )
@@ -220,12 +220,12 @@ class Journal:
 
     async def find_note(self, payment: Payment) -> PaymentNote | None:
         """Return the note on a payment that is in the journal, None if it is not."""
-        return await self._run_unit(partial(claiming.find_payment_note, payment), UNCHARGED_RESEND)
+        return await self._run_unit(partial(claims.find_payment_note, payment), UNCHARGED_RESEND)
 
     async def heartbeat(self) -> None:
         """Record a heartbeat of this process, synchronise the clock, and retry failed releases."""
         asked_at = time.monotonic()
-        database_time = await self._run_unit(partial(claiming.heartbeat, self.worker), UNCHARGED_RESEND)
+        database_time = await self._run_unit(partial(claims.heartbeat, self.worker), UNCHARGED_RESEND)
         if isinstance(self._clock, DatabaseClock):
             self._clock.synchronize(database_time, asked_at=asked_at)
         await self.retry_releases()
@@ -233,7 +233,7 @@ class Journal:
     async def retry_releases(self) -> None:
         """Retry releasing claims whose release failed earlier."""
         batch = tuple(islice(self._pending_releases, RELEASE_BATCH))
-        await asyncio.gather(*(self._store.run(partial(claiming.release_claim, *each)) for each in batch))
+        await asyncio.gather(*(self._store.run(partial(claims.release_claim, *each)) for each in batch))
         self._pending_releases.difference_update(batch)
 
     async def deregister(self) -> None:
@@ -256,13 +256,13 @@ class Journal:
 
     async def _release(self, claim: Claim) -> None:
         try:
-            await self._store.run(partial(claiming.release_claim, claim.key, claim.worker))
+            await self._store.run(partial(claims.release_claim, claim.key, claim.worker))
         except CentgateError:  # the row keeps its owner, which blocks all others
             self._pending_releases.add((claim.key, claim.worker))
 
     async def _update(self, claim: Claim, state: PaymentState, **values: Any) -> None:
         changed = {"state": state, "updated_at": await self.now(), **values}
-        entry = partial(claiming.update_claimed, claim.key, claim.worker, changed)
+        entry = partial(claims.update_claimed, claim.key, claim.worker, changed)
         await self._run_unit(
             entry,
             PaymentNote("in_flight", charged=False, retry="same_payment", transaction=claim.transaction),
@@ -275,7 +275,7 @@ class Journal:
         now = await self.now()
         changed = {"state": state, "updated_at": now, **values}
         entry = partial(
-            claiming.update_claimed_with_event, claim.key, claim.worker, changed, {"at": now, **event}
+            claims.update_claimed_with_event, claim.key, claim.worker, changed, {"at": now, **event}
         )
         await self._run_unit(
             entry,
@@ -307,7 +307,7 @@ class Journal:
                     waiting_since,
                     possibly_claimed,
                 )
-                result = await self._run_unit(partial(claiming.claim_payment, attempt), UNCHARGED_RESEND)
+                result = await self._run_unit(partial(claims.claim_payment, attempt), UNCHARGED_RESEND)
                 if isinstance(result, Claim):
                     break
                 waiting_since = waiting_since or now

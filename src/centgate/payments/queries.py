@@ -27,7 +27,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import ColumnElement, and_
 
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.statements import (
+from centgate.payments.sql import (
     AFFECTED_ROW,
     BoundStatement,
     CompiledStatement,

@@ -7,10 +7,10 @@ from functools import partial
 
 from centgate.payments import queries
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.claiming import is_unclaimed
-from centgate.payments.statements import ResultRow, UnitOfWork
+from centgate.payments.claims import is_unclaimed
+from centgate.payments.sql import ResultRow, UnitOfWork
 from centgate.payments.store import Store
-from centgate.payments.worker import Worker, create_worker
+from centgate.payments.worker_id import Worker, create_worker
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from centgate.errors import CentgateError
-from centgate.meter import NULL_METER, Meter
+from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments.migrations import SchemaMismatch, read_revision, require_known_revision, upgrade_schema
-from centgate.payments.statements import BoundStatement, ResultRow, UnitOfWork
+from centgate.payments.sql import BoundStatement, ResultRow, UnitOfWork
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, UnitFactory
 
 T = TypeVar("T")

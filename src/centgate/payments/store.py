@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from centgate.errors import InternalError
-from centgate.meter import NULL_METER, Meter
-from centgate.payments.statements import UnitOfWork
+from centgate.instrumentation import NULL_METER, Meter
+from centgate.payments.sql import UnitOfWork
 
 T = TypeVar("T")
 UnitFactory = Callable[[], UnitOfWork[T]]

@@ -13,10 +13,10 @@ from hashlib import sha256
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
-from centgate.phishing.address import WebAddress
 from centgate.phishing.homograph import HomographIndex
 from centgate.phishing.lookalikes import LookalikeIndex, strip_last_label
 from centgate.phishing.rules import CID, PhishingRules
+from centgate.phishing.url import WebAddress
 
 Status = Literal["allowed", "blocked", "lookalike", "unknown"]
 MatchedList = Literal["allowlist", "blocklist", "fuzzylist"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard, cast
 
-from centgate.phishing.paths import PathTree, Tree
+from centgate.phishing.path_rules import PathTree, Tree
 
 DEFAULT_TOLERANCE: Final = 3
 

@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
-from centgate.phishing.entries import DroppedEntry, EntryNormalizer
-from centgate.phishing.paths import PathTree
+from centgate.phishing.normalize import DroppedEntry, EntryNormalizer
+from centgate.phishing.path_rules import PathTree
 from centgate.phishing.rules import InvalidPhishingList, PhishingRules, is_array, is_object, parse_rules
 
 FORMAT: Final = 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import quote
 
+from centgate.coercion import as_address, as_base_units, as_decimals, as_text, parse_iso_time
 from centgate.crypto.wallet.wallets import (
     Holding,
     Token,
@@ -14,11 +15,10 @@ from centgate.crypto.wallet.wallets import (
     parse_transaction_hash,
 )
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused, ProviderTimeout
-from centgate.jsonrpc.nodes import run_concurrently
+from centgate.fallback import attempt, open_task_group
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.readings import as_address, as_base_units, as_decimals, as_text, parse_iso_time
-from centgate.sources import attempt, open_task_group
-from centgate.text import clean_line
+from centgate.providers.jsonrpc.client import run_concurrently
+from centgate.sanitize import clean_line
 
 NETWORKS: Mapping[int, str] = {
     1: "eth-mainnet",

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urljoin, urlsplit
 
+from centgate.coercion import as_base_units, as_clean_name, as_price, parse_iso_time
 from centgate.crypto.contract.contracts import (
     ContractCreation,
     MatchLevel,
@@ -21,7 +22,7 @@ from centgate.crypto.contract.contracts import (
 )
 from centgate.crypto.wallet.wallets import Holding, NativeCoin, Transfer
 from centgate.errors import NoData, ProviderFailure
-from centgate.jsonrpc.nodes import run_concurrently
+from centgate.fallback import open_task_group
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.blockscout_wallet import (
     JsonObject,
@@ -30,9 +31,8 @@ from centgate.providers.blockscout_wallet import (
     parse_native_transfer,
     parse_token_transfer,
 )
-from centgate.readings import as_base_units, as_clean_name, as_price, parse_iso_time
-from centgate.sources import open_task_group
-from centgate.text import clean_line
+from centgate.providers.jsonrpc.client import run_concurrently
+from centgate.sanitize import clean_line
 from centgate.upstream import RateLimit, Upstream, UpstreamResponse, join_url
 
 if TYPE_CHECKING:

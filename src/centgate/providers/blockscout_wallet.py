@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from centgate.coercion import as_address, as_base_units, as_decimals, as_price, as_text, parse_iso_time
 from centgate.crypto.wallet.wallets import (
     Holding,
     Token,
@@ -11,7 +12,6 @@ from centgate.crypto.wallet.wallets import (
     parse_block_number,
     parse_transaction_hash,
 )
-from centgate.readings import as_address, as_base_units, as_decimals, as_price, as_text, parse_iso_time
 
 JsonObject = dict[str, Any]
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from centgate.coercion import get_path
 from centgate.errors import ProviderRefused
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.readings import get_path
 from centgate.upstream import RateLimit, UpstreamResponse
 from centgate.web.results import Hit, SearchResults
 from centgate.web.search_results import (

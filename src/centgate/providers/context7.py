@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
 
-from centgate import tokens
+from centgate.coercion import as_amount, as_count, as_list, get_path
+from centgate.coercion import as_clean_name as clean_name
 from centgate.errors import NoData, ProviderError
-from centgate.facts.libraries import DocSnippet, DocumentedLibrary
+from centgate.libdocs import token_count
+from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
 from centgate.provider import MEGABYTE, Provider, ProviderInfo, instrumented
-from centgate.readings import as_amount, as_count, as_list, get_path
-from centgate.readings import as_clean_name as clean_name
-from centgate.text import clean_line, strip_invisible
+from centgate.sanitize import clean_line, strip_invisible
 from centgate.upstream import UpstreamResponse
 from centgate.web.search_results import (
     MAX_DESCRIPTION_LENGTH,
@@ -92,7 +92,7 @@ class Context7(Provider):
         snippets = parse_snippets(body)
         if not snippets:
             raise self.no_data(f"no documentation of {library_id} on that topic")
-        fitting = tokens.select_fitting(snippets, budget)
+        fitting = token_count.select_fitting(snippets, budget)
         if not fitting:
             raise self.no_data(f"no documentation of {library_id} on that topic within {budget} tokens")
         return fitting
@@ -262,7 +262,7 @@ def _parse_explanation(row: Any) -> DocSnippet | None:
 def _build_snippet(
     title: str | None, source: Any, code: str | None, text: str | None, language: str | None = None
 ) -> DocSnippet:
-    token_count = tokens.snippet_tokens(code, text, title)
+    token_count = token_count.snippet_tokens(code, text, title)
     return DocSnippet(title, parse_url(source), language if code else None, code, text, token_count)
 
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import quote
 
+from centgate.cache.stale_while_revalidate import StaleWhileRevalidate
 from centgate.chains import CHAIN_BY_ID
+from centgate.coercion import MAX_USD, as_number, as_price, from_unix_seconds
 from centgate.crypto.protocol.directory import DefiProtocol, ProtocolDirectory
 from centgate.crypto.wallet.wallets import Price
+from centgate.fallback import open_task_group
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.defillama_directory import parse_directory, parse_protocol
-from centgate.readings import MAX_USD, as_number, as_price, from_unix_seconds
-from centgate.shelf import StaleWhileRevalidate
-from centgate.sources import open_task_group
-from centgate.text import clean_line, format_timestamp
+from centgate.sanitize import clean_line, format_timestamp
 from centgate.upstream import RateLimit, Upstream, UpstreamResponse, join_url
 
 if TYPE_CHECKING:

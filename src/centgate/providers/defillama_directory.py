@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
+from centgate.coercion import as_usd
 from centgate.crypto.protocol.directory import (
     MAX_CHAINS,
     DefiProtocol,
@@ -21,8 +22,7 @@ from centgate.crypto.protocol.directory import (
     select_links,
     to_slug,
 )
-from centgate.readings import as_usd
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 
 SLICE_BYTES = 256 * 1024
 SLICE_ROWS = 250

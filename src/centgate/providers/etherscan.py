@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
+from centgate.coercion import as_clean_name, as_count, from_unix_seconds
 from centgate.crypto.contract.contracts import (
     ContractCreation,
     ProxyClaim,
@@ -24,8 +25,7 @@ from centgate.errors import (
     ProviderTimeout,
 )
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.readings import as_clean_name, as_count, from_unix_seconds
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 from centgate.upstream import RateLimit
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import structlog
 
+from centgate.coercion import as_amount, as_number, get_path
 from centgate.errors import ProviderError
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.exa_pages import parse_pages, parse_tag
-from centgate.readings import as_amount, as_number, get_path
 from centgate.upstream import RateLimit, UpstreamResponse
 from centgate.web.results import Hit, SearchResults, SearchType, UnreadPage, WebPage
 from centgate.web.search_results import (

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from ada_url import URL
 
+from centgate.coercion import as_list, get_path
 from centgate.errors import PageUnread, ProviderError
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.firecrawl_pages import (
@@ -18,8 +19,7 @@ from centgate.providers.firecrawl_pages import (
     parse_page,
     status_failure_reason,
 )
-from centgate.readings import as_list, get_path
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 from centgate.upstream import RateLimit, UpstreamResponse
 from centgate.web.results import Hit, SearchResults, UnreadReason, WebPage
 from centgate.web.search_results import (

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from centgate.readings import as_count, as_list, get_path
-from centgate.text import strip_invisible
+from centgate.coercion import as_count, as_list, get_path
+from centgate.sanitize import strip_invisible
 from centgate.web.results import UnreadReason, WebPage
 from centgate.web.sanitize_markdown import sanitize_markdown
 from centgate.web.search_results import (

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from centgate.coercion import as_clean_name, as_count, as_pool_id, as_price, as_usd, get_path
 from centgate.crypto.token.pairs import Pair, PairToken, pair_creation_time
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.readings import as_clean_name, as_count, as_pool_id, as_price, as_usd, get_path
 from centgate.upstream import RateLimit, UpstreamResponse
 
 CHAIN_NAMES = {

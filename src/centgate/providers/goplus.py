@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 
+from centgate.coercion import as_text
 from centgate.crypto.approvals.reported import ReportedApprovals
 from centgate.crypto.token.security import TokenFlags
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.goplus_approvals import parse_goplus_approvals
 from centgate.providers.goplus_token import parse_token_security
-from centgate.readings import as_text
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 from centgate.upstream import RateLimit, UpstreamResponse
 
 if TYPE_CHECKING:

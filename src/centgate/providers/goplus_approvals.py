@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any, cast
 
+from centgate.coercion import as_address, as_amount, as_clean_name, as_decimals, from_unix_seconds
 from centgate.crypto.approvals.reported import (
     UNLIMITED_ALLOWANCE,
     ReportedApproval,
@@ -16,8 +17,7 @@ from centgate.crypto.approvals.reported import (
     ReportedSpender,
     ReportedToken,
 )
-from centgate.readings import as_address, as_amount, as_clean_name, as_decimals, from_unix_seconds
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 
 _MAX_LABELS = 10
 """Labels of misconduct read of a token or a spender."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from centgate.coercion import as_address, as_clean_name, as_count, as_list, as_number, as_pool_id, as_usd
 from centgate.crypto.token.security import GOPLUS_FIELDS, DexPool, Holder, TokenFlags
-from centgate.readings import as_address, as_clean_name, as_count, as_list, as_number, as_pool_id, as_usd
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 
 _NESTED_FLAGS = {"fake_token": "value", "is_in_cex": "listed"}
 """Flags that are objects; older answers have the value of this member in place of the object."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from centgate.crypto.token.security import Simulation, SimulationFlag
-from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.readings import (
+from centgate.coercion import (
     as_address,
     as_clean_name,
     as_list,
@@ -18,7 +16,9 @@ from centgate.readings import (
     from_unix_seconds,
     get_path,
 )
-from centgate.text import clean_line
+from centgate.crypto.token.security import Simulation, SimulationFlag
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.sanitize import clean_line
 from centgate.upstream import RateLimit
 
 _RISK_LEVELS = {"very_low": 0, "low": 1, "medium": 20, "high": 60, "very_high": 80, "honeypot": 90}

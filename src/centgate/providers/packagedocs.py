@@ -19,22 +19,23 @@ from centgate.errors import (
     ProviderRateLimited,
     ProviderTimeout,
 )
-from centgate.facts.libraries import DocSnippet, DocumentedLibrary
-from centgate.libdocs import index, npm, pypi
-from centgate.libdocs.aliases import PackageCandidate, find_candidates
-from centgate.libdocs.archives import BadArchive
-from centgate.libdocs.builds import build_index
-from centgate.libdocs.identifiers import LibraryReference, parse_library_id
-from centgate.libdocs.near import suggest_similar
-from centgate.libdocs.packages import Package
-from centgate.libdocs.parcels import download_archives
-from centgate.libdocs.publications import RegistryClient
-from centgate.libdocs.registries import MAX_ARCHIVE_BYTES
-from centgate.libdocs.resolved import describe_candidates, index_key
-from centgate.libdocs.shelves import IndexKey, IndexStore, TooManyBuilds
+from centgate.libdocs.archive.archives import BadArchive
+from centgate.libdocs.archive.downloads import download_archives
+from centgate.libdocs.archive.packages import Package
+from centgate.libdocs.index import search_index
+from centgate.libdocs.index.build_job import build_index
+from centgate.libdocs.index.near import suggest_similar
+from centgate.libdocs.index.store import IndexKey, IndexStore, TooManyBuilds
+from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
+from centgate.libdocs.registry import npm, pypi
+from centgate.libdocs.registry.aliases import PackageCandidate, find_candidates
+from centgate.libdocs.registry.client import RegistryClient
+from centgate.libdocs.registry.library_id import LibraryReference, parse_library_id
+from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
+from centgate.libdocs.registry.resolve import describe_candidates, index_key
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.sandbox import TaskFailed
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 from centgate.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -286,13 +287,13 @@ class PackageDocs(Provider):
         self, title: IndexKey, file: Path, topic: str | None, budget: int
     ) -> list[DocSnippet]:
         try:
-            about = await asyncio.to_thread(index.read_metadata, file)
-            snippets = await asyncio.to_thread(index.search, file, topic, budget)
+            about = await asyncio.to_thread(search_index.read_metadata, file)
+            snippets = await asyncio.to_thread(search_index.search, file, topic, budget)
             if not snippets and topic:
                 self.trace.add_warning(
                     f"nothing in {title.name} {title.version} matches the topic: this is an introduction"
                 )
-                snippets = await asyncio.to_thread(index.search, file, None, budget)
+                snippets = await asyncio.to_thread(search_index.search, file, None, budget)
         except (OSError, sqlite3.Error) as error:
             self._indexes.discard(title)
             raise self.invalid_response(

@@ -11,8 +11,8 @@ from centgate.errors import NoData, PageUnread, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
 from centgate.sandbox import TaskDied, TaskFailed, TaskTimedOut
+from centgate.sanitize import clean_line
 from centgate.settings import Settings
-from centgate.text import clean_line
 from centgate.web.browser.executable import RenderFailed
 from centgate.web.extract.content_type import MEDIA_TYPES, Unreadable, Unsupported
 from centgate.web.extract.extract import ExtractedPage, extract_page

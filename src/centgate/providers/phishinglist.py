@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
-from centgate.phishing.address import WebAddress
 from centgate.phishing.detector import PhishingDetector, PhishingVerdict
 from centgate.phishing.snapshot import load_shipped, load_snapshot
+from centgate.phishing.url import WebAddress
 from centgate.provider import Provider, ProviderInfo
 from centgate.settings import Settings
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
 
+from centgate.coercion import from_unix_seconds
 from centgate.errors import ProviderFailure, ProviderUnconfigured
-from centgate.jsonrpc.nodes import CallFailure, NodePool, RpcNode, run_concurrently
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.readings import from_unix_seconds
+from centgate.providers.jsonrpc.client import CallFailure, NodePool, RpcNode, run_concurrently
 from centgate.upstream import Upstream
 
 if TYPE_CHECKING:

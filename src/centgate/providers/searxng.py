@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from centgate.coercion import as_clean_name, as_list, as_number, get_path
 from centgate.errors import ProviderRefused
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.readings import as_clean_name, as_list, as_number, get_path
 from centgate.web.results import Hit, SearchResults
 from centgate.web.search_results import (
     MAX_AUTHOR_LENGTH,

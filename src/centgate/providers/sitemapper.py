@@ -9,8 +9,8 @@ from centgate.errors import PageUnread, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
 from centgate.sandbox import TaskFailed
+from centgate.sanitize import clean_line
 from centgate.settings import Settings
-from centgate.text import clean_line
 from centgate.web.fetch.fetcher import FetchFailed, FetchResult
 from centgate.web.results import Hit
 from centgate.web.sitemap.fetch_sitemaps import SITEMAP_TYPES, SitemapFetcher, status_failure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from centgate.coercion import as_clean_name, as_count
 from centgate.crypto.contract.contracts import (
     ContractCreation,
     MatchLevel,
@@ -14,9 +15,8 @@ from centgate.crypto.contract.contracts import (
 )
 from centgate.errors import ProviderError
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.readings import as_clean_name, as_count
+from centgate.sanitize import clean_line
 from centgate.signing.evm import to_checksum_address
-from centgate.text import clean_line
 from centgate.upstream import RateLimit, UpstreamResponse
 
 FIELDS = "abi,compilation,proxyResolution,deployment.blockNumber"

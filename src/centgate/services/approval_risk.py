@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
+from centgate.coercion import from_unix_seconds
 from centgate.crypto.approvals.approval_history import ApprovalHistory, collect_warnings, describe_coverage
 from centgate.crypto.approvals.approval_rules import (
     PERMIT2,
@@ -32,15 +33,14 @@ from centgate.crypto.approvals.reported import (
     ReportedApprovals,
 )
 from centgate.errors import NoData
+from centgate.fallback import attempt
 from centgate.lookups.allowances import merge_approvals, read_onchain_state, scan_approvals
 from centgate.provider import Fallback, Primary
 from centgate.providers.goplus import GoPlus
 from centgate.providers.rpc import Rpc
-from centgate.readings import from_unix_seconds
+from centgate.sanitize import clean_line, format_timestamp
 from centgate.schema import Data
 from centgate.service import service
-from centgate.sources import attempt
-from centgate.text import clean_line, format_timestamp
 
 SpenderKind = Literal["contract", "wallet", "unknown"]
 

@@ -18,6 +18,7 @@ from centgate.crypto.contract.contracts import (
 )
 from centgate.crypto.contract.proxies import AccountFinding, ChainState, classify_account
 from centgate.crypto.contract.proxy_claims import apply_registry_claims
+from centgate.fallback import open_task_group
 from centgate.lookups.contract_sources import (
     MAX_SOURCE_LOOKUPS,
     ContractSources,
@@ -29,10 +30,9 @@ from centgate.providers.blockscout import Blockscout
 from centgate.providers.etherscan import Etherscan, explorer_page
 from centgate.providers.rpc import Rpc
 from centgate.providers.sourcify import Sourcify
+from centgate.sanitize import format_timestamp
 from centgate.schema import Data
 from centgate.service import service
-from centgate.sources import open_task_group
-from centgate.text import format_timestamp
 
 NEW_CONTRACT_AGE = timedelta(days=7)
 """Age below which a contract gets a warning."""

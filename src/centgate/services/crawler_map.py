@@ -7,12 +7,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from centgate.fallback import first_of
 from centgate.provider import Leg
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.sitemapper import SiteMapper
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
-from centgate.sources import first_of
 from centgate.web.fields import NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link, WebUrl
 
 MAX_LINKS = 100

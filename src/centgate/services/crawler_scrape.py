@@ -6,12 +6,12 @@ from datetime import timedelta
 
 from pydantic import Field
 
+from centgate.fallback import first_of
 from centgate.provider import Leg
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
-from centgate.sources import first_of
 from centgate.web.extract.truncate import truncate
 from centgate.web.fields import NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UNTRUSTED, UPSTREAM_MODES, WebUrl
 from centgate.web.results import WebPage

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 from pydantic import Field
 
+from centgate.fallback import first_of
 from centgate.provider import Leg
 from centgate.providers.brave import Brave
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.searxng import SearXNG
 from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
-from centgate.sources import first_of
 from centgate.web.fields import NON_BLANK, NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link
 
 

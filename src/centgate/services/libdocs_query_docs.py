@@ -7,13 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from centgate.facts.libraries import DocSnippet
+from centgate.fallback import first_of
+from centgate.libdocs.libraries import DocSnippet
 from centgate.provider import Leg
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
-from centgate.sources import first_of
 from centgate.web.fields import NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
 
 Topic = Annotated[

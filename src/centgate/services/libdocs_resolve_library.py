@@ -6,13 +6,13 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from centgate.facts.libraries import DocumentedLibrary
+from centgate.fallback import first_of
+from centgate.libdocs.libraries import DocumentedLibrary
 from centgate.provider import Leg
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
 from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
-from centgate.sources import first_of
 from centgate.web.fields import NON_BLANK, NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
 
 MAX_LIBRARIES = 5

@@ -7,12 +7,12 @@ from datetime import timedelta
 from pydantic import Field
 
 from centgate.errors import PageUnread
+from centgate.fallback import attempt, first_of
 from centgate.provider import Leg, Provider
 from centgate.providers.exa import Exa
 from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
-from centgate.sources import attempt, first_of
 from centgate.web.extract.truncate import truncate
 from centgate.web.fields import NOT_INSTRUCTIONS, READING_OPTIONS, UNTRUSTED, UPSTREAM_MODES, WebUrl
 from centgate.web.results import UnreadPage, UnreadReason, WebPage

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from centgate.fallback import first_of
 from centgate.provider import Leg
 from centgate.providers.brave import Brave
 from centgate.providers.exa import Exa
 from centgate.providers.searxng import SearXNG
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
-from centgate.sources import first_of
 from centgate.web.fields import (
     NON_BLANK,
     NOT_INSTRUCTIONS,

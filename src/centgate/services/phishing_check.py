@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from centgate.errors import Issue
-from centgate.phishing.address import InvalidAddress, parse_address
+from centgate.phishing.url import InvalidAddress, parse_address
 from centgate.provider import Primary
 from centgate.providers.phishinglist import PhishingList
 from centgate.schema import Data, Request

@@ -19,13 +19,13 @@ from centgate.crypto.token.top_pair import (
     list_pair_warnings,
 )
 from centgate.errors import Issue, NoData, ProviderFailure
+from centgate.fallback import attempt, first_concurrent, first_of
 from centgate.provider import Fallback, Primary, RequestTrace
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
+from centgate.sanitize import format_timestamp
 from centgate.schema import Data, Omittable, to_camel_case
 from centgate.service import service
-from centgate.sources import attempt, first_concurrent, first_of
-from centgate.text import format_timestamp
 
 Source = DexScreener | GeckoTerminal
 

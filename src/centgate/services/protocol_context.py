@@ -19,13 +19,13 @@ from centgate.crypto.protocol.name_match import (
     suggest_slugs,
 )
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
+from centgate.fallback import attempt, open_task_group
 from centgate.provider import GapFallback, Primary, RequestTrace
 from centgate.providers.defillama import DefiLlama, FlowTotals
 from centgate.providers.exa import Exa
+from centgate.sanitize import clean_line
 from centgate.schema import Data, Request, to_camel_case
 from centgate.service import service
-from centgate.sources import attempt, open_task_group
-from centgate.text import clean_line
 
 MAX_NAME_LENGTH = 100
 MAX_RESULTS = 5

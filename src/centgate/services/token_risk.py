@@ -23,15 +23,15 @@ from centgate.crypto.token.security import Simulation, TokenFlags
 from centgate.crypto.token.token_rules import RULES_VERSION
 from centgate.crypto.token.token_verdict import Citation, VerdictFlag, cite_field, evaluate_token
 from centgate.errors import Issue, NoData, ProviderFailure, ProviderUnconfigured
+from centgate.fallback import attempt, open_task_group
 from centgate.provider import Enrichment, Primary, Secondary
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
 from centgate.providers.goplus import GoPlus
 from centgate.providers.honeypotis import HoneypotIs
+from centgate.sanitize import format_timestamp
 from centgate.schema import Data
 from centgate.service import service
-from centgate.sources import attempt, open_task_group
-from centgate.text import format_timestamp
 
 T = TypeVar("T")
 

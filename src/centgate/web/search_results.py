@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ada_url import URL
 
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 from centgate.web.results import Hit
 
 MAX_TITLE_LENGTH = 300

@@ -11,10 +11,10 @@ from shlex import quote
 from typing import Any
 
 from centgate.api.error_examples import build_error_examples
-from centgate.body import MAX_BODY_BYTES
 from centgate.client.caps import DEFAULT_CAPS
 from centgate.client.catalog import ServiceDetail
 from centgate.envelope import ERROR_SPECS
+from centgate.request_body import MAX_BODY_BYTES
 from centgate.settings import Settings
 from centgate.signing.receipts.typed_data import ANSWER, OFFER, RECEIPT
 from centgate.website import discovery

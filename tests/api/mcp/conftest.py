@@ -9,9 +9,9 @@ import httpx
 import pytest
 from buyer import ApiFactory
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator
+from fake_upstreams import FakeUpstreams, configure_providers
 from mcp import Client
 from mcp_clients import MODES, TOKEN, ConnectClient
-from standins import FakeUpstreams, configure_providers
 
 from centgate.server import run_in_thread
 from centgate.settings import Settings

@@ -15,7 +15,7 @@ from buyer import QUESTION, Buyer, decode_header, encode_header, fetch_terms, si
 from node_packages import install_packages
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 
 PACKAGE = "@modelcontextprotocol/inspector"
 RELEASE = "2.12.0"

@@ -22,6 +22,7 @@ from buyer import (
 )
 from facilitators import StubFacilitator, refuse_with
 from facilitators import reply_with as answers
+from fake_upstreams import FakeUpstreams, send_paid
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 from mcp_clients import (
@@ -35,10 +36,9 @@ from mcp_clients import (
     result_text,
     structured_content,
 )
-from standins import FakeUpstreams, send_paid
 
-from centgate.dev import DEFAULT_PAYEE
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.settings import Settings
 from centgate.upstream import CircuitBreaker
 

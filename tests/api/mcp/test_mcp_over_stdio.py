@@ -19,9 +19,9 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp_clients import MODES, PAIR, POOL, RECEIPT, result_meta, result_text, structured_content
 
-from centgate.dev import DEFAULT_PAYEE
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 

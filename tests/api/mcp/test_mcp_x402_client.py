@@ -19,9 +19,9 @@ from x402 import x402Client
 from x402.mcp.client_async import wrap_mcp_client_with_payment
 from x402.mechanisms.evm.exact import register_exact_evm_client
 
-from centgate.dev import DEFAULT_PAYEE
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.environment import DEFAULT_PAYEE
 
 BUYER = BUYER_ACCOUNTS[8]
 CENT = 10_000

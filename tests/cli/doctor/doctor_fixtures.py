@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from fronts import Interceptor, start_proxy
+from fake_upstreams import FakeUpstreams, ResponseFunction
 from pydantic import SecretStr
-from standins import FakeUpstreams, ResponseFunction
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from tampering_proxy import Interceptor, start_proxy
 
 from centgate.catalog import all_providers, all_services
 from centgate.cli.doctor.check import Finding, run_checks
 from centgate.cli.doctor.context import open_context
 from centgate.cli.doctor.registry import select_checks
-from centgate.devchain.serving import serve_app
+from centgate.devchain.http_server import serve_app
 from centgate.phishing.rules import PhishingRules
 from centgate.phishing.snapshot import make_snapshot, pack_snapshot
 from centgate.providers.rpc import PUBLIC_NODES

@@ -21,8 +21,8 @@ from doctor_fixtures import (
     with_provider,
     write_phishing_list,
 )
+from fake_upstreams import FakeUpstreams, send_paid
 from pydantic import SecretStr
-from standins import FakeUpstreams, send_paid
 
 from centgate.cli.doctor.registry import CHECKS, all_checks
 from centgate.settings import ProviderSettings, Settings

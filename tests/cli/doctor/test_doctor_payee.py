@@ -19,15 +19,15 @@ from doctor_fixtures import (
     with_node_proxy,
     with_provider,
 )
-from fronts import limit_log_range, start_proxy
+from fake_upstreams import FakeUpstreams
 from pydantic import SecretStr
-from standins import FakeUpstreams
+from tampering_proxy import limit_log_range, start_proxy
 
 from centgate.cli.doctor.check import Finding
 from centgate.cli.doctor.context import open_context
 from centgate.cli.doctor.node import check_nodes
 from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.payments.nodes import NodeSet
 from centgate.settings import Settings
 from centgate.signing.assets import USDC

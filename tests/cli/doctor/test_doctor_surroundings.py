@@ -28,16 +28,16 @@ from doctor_fixtures import (
     write_phishing_list,
 )
 from facilitators import build_settings
+from fake_upstreams import FakeUpstreams
 from pydantic import SecretStr
 from redis import Redis as Client
-from standins import FakeUpstreams
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.serving import serve_app
+from centgate.devchain.http_server import serve_app
 from centgate.payments.migrations import HEAD_REVISION
 from centgate.payments.store import open_store
 from centgate.server import run_in_thread

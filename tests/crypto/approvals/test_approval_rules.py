@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from centgate.chains import CHAIN_BY_ID
+from centgate.coercion import as_address
 from centgate.crypto.approvals.approval_rules import (
     DAY_SECONDS,
     EXPLOITED_SPENDERS,
@@ -22,7 +23,6 @@ from centgate.crypto.approvals.approval_rules import (
     recommend_action,
 )
 from centgate.crypto.approvals.reported import ReportedApproval, ReportedSpender, ReportedToken
-from centgate.readings import as_address
 
 NOW = 1_790_000_000
 TOKEN = "0x" + "11" * 20

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from fake_upstreams import load_recording
 from hypothesis import given
 from hypothesis import strategies as st
-from standins import load_recording
 
 from centgate.crypto.contract.bytecode import (
     delegation_target,

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from fake_upstreams import load_recording
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from standins import load_recording
 
 from centgate.chains import is_burn_address
 from centgate.crypto.token.evidence import (

@@ -23,7 +23,7 @@ from centgate.crypto.wallet.spam_rules import (
     find_transfer_suspicions,
 )
 from centgate.crypto.wallet.wallets import Holding, Price, Token, Transfer
-from centgate.text import MAX_NAME_LENGTH, clean_line
+from centgate.sanitize import MAX_NAME_LENGTH, clean_line
 
 STRANGE = "0x" + "5c" * 20
 WALLET = "0x" + "aa" * 20

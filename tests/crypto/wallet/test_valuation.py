@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from centgate.coercion import MAX_BASE_UNITS, MAX_USD, as_base_units, as_price, parse_iso_time
+from centgate.coercion import as_decimals as token_decimals
 from centgate.crypto.wallet.valuation import (
     PriceQuote,
     choose_quote,
@@ -28,8 +30,6 @@ from centgate.crypto.wallet.wallets import (
     to_finite_float,
     to_whole_units,
 )
-from centgate.readings import MAX_BASE_UNITS, MAX_USD, as_base_units, as_price, parse_iso_time
-from centgate.readings import as_decimals as token_decimals
 
 often = settings(max_examples=200, deadline=None, database=None)
 anything = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers())

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import sha3
 from coincurve import PrivateKey
-from signed import BODY, SIGNER, signed_payment_required, signed_settle_response
+from signed_receipts import BODY, SIGNER, signed_payment_required, signed_settle_response
 
 from centgate.signing.eip3009 import derive_address, recover_signer
 from centgate.signing.receipts.typed_data import ANSWER, OFFER, RECEIPT

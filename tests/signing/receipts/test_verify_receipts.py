@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from signed import (
+from signed_receipts import (
     BODY,
     OFFER,
     OTHER,

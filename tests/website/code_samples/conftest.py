@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from fake_upstreams import configure_providers, fake_upstreams
 from node_packages import install_packages
 from sample_runner import PAYER, fill_upstreams
-from standins import configure_providers, fake_upstreams
 
-from centgate.dev import devchain_settings
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.environment import devchain_settings
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 from centgate.website.api_snapshot import ApiSnapshot, read_snapshot

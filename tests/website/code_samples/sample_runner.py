@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fake_upstreams import FakeUpstreams, RecordedRequest
 from pydantic import SecretStr
-from standins import FakeUpstreams, RecordedRequest
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.settings import ProviderSettings

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from centgate.catalog import all_services, service_details
 from centgate.cli.buyer.arguments import parse_pairs
 from centgate.client.catalog import ServiceDetail
-from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.settings import Settings
 from centgate.website.api_snapshot import ApiSnapshot
 from centgate.website.code_samples import build_samples

@@ -18,7 +18,7 @@ from sample_runner import PAYER
 
 from centgate.catalog import all_services
 from centgate.client.catalog import ServiceDetail
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.website.api_snapshot import ApiSnapshot
 from centgate.website.code_samples import WALLET_PLACEHOLDER, CodeSample, build_samples
 

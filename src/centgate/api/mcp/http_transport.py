@@ -38,7 +38,6 @@ from centgate.api.mcp.tools import (
     build_tool_list,
     create_server,
 )
-from centgate.body import MAX_BODY_BYTES
 from centgate.catalog import service_details
 from centgate.client.catalog import ServiceDetail
 from centgate.client_limits import Admission, PaidRequestHeaders
@@ -51,9 +50,10 @@ from centgate.errors import (
     RateLimited,
 )
 from centgate.payments.authorization import MAX_HEADER
-from centgate.payments.claiming import StoredAnswer
+from centgate.payments.claims import StoredAnswer
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
 from centgate.pipeline import PaidCall, process_request
+from centgate.request_body import MAX_BODY_BYTES
 from centgate.service import AnyService
 from centgate.settings import Settings
 

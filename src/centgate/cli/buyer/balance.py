@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from centgate.cli.buyer.node import call_node, parse_number, read_network, run_node_operation
 from centgate.client.errors import Drift
-from centgate.client.exchange import Way
+from centgate.client.transport import Way
 from centgate.signing.assets import USDC, Asset
 
 BALANCE_OF_SELECTOR = "0x70a08231"

@@ -16,8 +16,8 @@ import platformdirs
 from pydantic import ValidationError
 
 from centgate.cli.buyer.arguments import Schema, match_key
+from centgate.client.base_url import parse_origin
 from centgate.client.errors import BuyerError
-from centgate.client.origin import parse_origin
 from centgate.client.settings import BuyerSettings
 
 FETCH_TIMEOUT = 1.0

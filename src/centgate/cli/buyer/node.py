@@ -10,7 +10,7 @@ import orjson
 
 from centgate.client.errors import Drift, Unreachable
 from centgate.client.event_loop import EventLoopThread
-from centgate.client.exchange import Broken, Send, Way, ask, create_http_client
+from centgate.client.transport import Broken, Send, Way, ask, create_http_client
 
 MAX_WORD_LENGTH = 66
 """Characters of a 32-byte word in hex."""

@@ -16,7 +16,7 @@ from rich.text import Text
 from centgate.cli.buyer.console import create_console, escape_controls, format_json, text_line
 from centgate.cli.buyer.exit_codes import print_message
 from centgate.cli.buyer.render import render_pairs
-from centgate.client.saved import Header, parse_saved_header
+from centgate.client.receipt_files import Header, parse_saved_header
 from centgate.signing.receipts.verify import CheckState, ReceiptCheck, ReceiptVerdict, verify_receipt
 
 app = typer.Typer(name="receipt", no_args_is_help=True)

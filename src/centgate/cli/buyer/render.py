@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from centgate.cli.buyer.console import escape_controls, render_status, render_value, text_line
-from centgate.client.answers import Answer
 from centgate.client.ledger import LedgerRecord
-from centgate.client.terms import Quote
+from centgate.client.quote import Quote
+from centgate.client.responses import Answer
 from centgate.signing.assets import TEST_NETWORKS
 
 _STATE_LABELS = {

@@ -15,9 +15,9 @@ from centgate.cli.buyer.node import call_node, parse_number, read_network, run_n
 from centgate.cli.buyer.render import latest_records, render_pairs
 from centgate.client import Ledger
 from centgate.client.errors import Drift, NoWallet
-from centgate.client.exchange import Way
 from centgate.client.payment import Payment
 from centgate.client.settings import BuyerSettings
+from centgate.client.transport import Way
 
 AUTHORIZATION_STATE_SELECTOR = "0xe94a0102"
 """Selector of EIP-3009's `authorizationState(address,bytes32)`."""

@@ -14,7 +14,7 @@ from x402.mechanisms.evm.exact import ExactEvmClientScheme
 from x402.mechanisms.evm.signers import EthAccountSigner
 from x402.schemas import PaymentRequired
 
-from centgate.devchain.house import DevChain
+from centgate.devchain.devnet import DevChain
 from centgate.settings import Settings
 
 

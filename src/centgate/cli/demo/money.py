@@ -11,7 +11,7 @@ from rich.table import Table
 from x402.schemas import PaymentRequired
 
 from centgate.cli.demo.buyer import DemoBuyer, expect
-from centgate.dev import DevEnvironment
+from centgate.devchain.environment import DevEnvironment
 
 PHISHING = "/services/phishing-check"
 PHISHING_URL, LOOKALIKE, SAFE_URL = (

@@ -11,7 +11,7 @@ from centgate import server
 from centgate.cli.demo import client, money, wallet, web
 from centgate.cli.demo.buyer import DemoBuyer, DemoFailed
 from centgate.cli.demo.site import serve_site
-from centgate.dev import DevEnvironment, open_dev_environment
+from centgate.devchain.environment import DevEnvironment, open_dev_environment
 from centgate.settings import Settings
 
 

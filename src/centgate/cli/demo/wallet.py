@@ -9,8 +9,8 @@ from rich.table import Column, Table
 
 from centgate.cli.demo.buyer import DemoBuyer, expect
 from centgate.devchain.accounts import Account
-from centgate.devchain.house import DevChain
-from centgate.devchain.node import call_rpc
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.rpc_client import call_rpc
 
 WALLET, APPROVALS = "/services/wallet-brief", "/services/approval-risk"
 UNLIMITED = 2**256 - 1

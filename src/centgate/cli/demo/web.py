@@ -10,7 +10,7 @@ from rich.table import Table
 
 from centgate.cli.demo.buyer import DemoBuyer, expect
 from centgate.cli.demo.site import GUIDE_PATH, PAGES
-from centgate.libdocs import pypi
+from centgate.libdocs.registry import pypi
 from centgate.settings import Settings
 
 SCRAPE, MAP = "/services/crawler/scrape", "/services/crawler/map"

@@ -8,11 +8,11 @@ from centgate.cli.doctor.check import Finding, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext
 from centgate.payments.audit import FINDING_ADVICE, FINDING_KINDS, describe_counts
 from centgate.payments.audit_queries import LastAudit, find_last_audit
-from centgate.payments.looking import describe_error, open_readonly
 from centgate.payments.migrations import SchemaMismatch
 from centgate.payments.nodes import select_nodes
-from centgate.payments.periods import format_age, format_iso
+from centgate.payments.readonly import describe_error, open_readonly
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
+from centgate.payments.time_format import format_age, format_iso
 
 OVERDUE = 3 * 3600
 """Seconds after which the last audit is overdue."""

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import aiohttp
 from pydantic import SecretStr
 
-from centgate.jsonrpc.nodes import RpcNode
+from centgate.providers.jsonrpc.client import RpcNode
 from centgate.resources import Resources, open_resources
 from centgate.settings import PREFIX, Settings
 from centgate.upstream import Upstream

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import MEGABYTE, DoctorContext, display_origin, is_unencrypted
 from centgate.errors import ProviderFailure
-from centgate.jsonrpc.nodes import RpcNode
 from centgate.payments.nodes import NodeSet, select_nodes
 from centgate.payments.onchain import CONFIRMATIONS, SPAN
+from centgate.providers.jsonrpc.client import RpcNode
 from centgate.signing.evm import keccak
 from centgate.upstream import Upstream
 

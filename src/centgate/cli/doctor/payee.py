@@ -11,7 +11,7 @@ from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext
 from centgate.cli.doctor.node import missing_node
 from centgate.errors import ProviderFailure
-from centgate.jsonrpc.nodes import CallFailure, RpcNode
+from centgate.providers.jsonrpc.client import CallFailure, RpcNode
 from centgate.settings import Settings, get_raw_value
 from centgate.signing.assets import USDC, Asset
 from centgate.signing.eip3009 import domain_separator
@@ -53,8 +53,8 @@ async def check_pay_to(deployment: DoctorContext) -> Finding:
 
 def _unusable_reason(address: str, settings: Settings) -> str | None:
     """Return why funds sent to this address would be lost, or None."""
-    from centgate.dev import DEFAULT_PAYEE
     from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT
+    from centgate.devchain.environment import DEFAULT_PAYEE
 
     lower = address.lower()
     if lower in BURNS or int(lower, 16) <= PRECOMPILED:

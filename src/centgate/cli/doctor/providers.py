@@ -8,8 +8,8 @@ from centgate.catalog import all_providers, all_services
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin
 from centgate.errors import CentgateError, ProviderFailure, ProviderRefused
-from centgate.jsonrpc.nodes import run_concurrently
 from centgate.provider import Provider, RequestTrace, UnavailableProvider
+from centgate.providers.jsonrpc.client import run_concurrently
 from centgate.service import AnyService
 from centgate.settings import PREFIX
 

@@ -40,9 +40,9 @@ from centgate.payments.audit import (
 from centgate.payments.audit_queries import AuditPosition, Recipient
 from centgate.payments.nodes import select_nodes
 from centgate.payments.onchain import ChainClient, ChainClients, ChainUnreachable
-from centgate.payments.periods import format_iso, parse_time
-from centgate.payments.records import FOREVER
+from centgate.payments.read_model import FOREVER
 from centgate.payments.store import Store
+from centgate.payments.time_format import format_iso, parse_time
 
 DAY_SECONDS = 86_400
 _MIN_WIDTHS = {"finding": 0, "dollars": 60, "payer": 80, "nonce": 0, "transaction": 48}

@@ -16,9 +16,9 @@ from centgate.cli.buyer.console import create_console, discard_stdout, format_js
 from centgate.cli.payments.serializers import ViewSettings
 from centgate.cli.terminal import load_settings, print_message
 from centgate.log import configure_logging
-from centgate.payments.looking import ReadOnlyJournal, describe_error, open_readonly
 from centgate.payments.migrations import SchemaMismatch
 from centgate.payments.queries import read_time
+from centgate.payments.readonly import ReadOnlyJournal, describe_error, open_readonly
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
 from centgate.settings import Settings
 from centgate.signing.assets import is_test_network

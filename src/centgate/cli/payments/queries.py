@@ -33,10 +33,9 @@ from centgate.cli.payments.serializers import (
     payment_entry,
 )
 from centgate.cli.terminal import print_message
-from centgate.payments.looking import sqlite_path
-from centgate.payments.periods import format_iso, parse_time
+from centgate.payments.daily_totals import read_daily_totals, sum_totals
 from centgate.payments.queries import find_answer, find_events
-from centgate.payments.records import (
+from centgate.payments.read_model import (
     FILTER_STATES,
     FOREVER,
     PaymentFilter,
@@ -46,8 +45,9 @@ from centgate.payments.records import (
     iterate_payments,
     list_newest,
 )
-from centgate.payments.statements import ResultRow
-from centgate.payments.summaries import read_daily_totals, sum_totals
+from centgate.payments.readonly import sqlite_path
+from centgate.payments.sql import ResultRow
+from centgate.payments.time_format import format_iso, parse_time
 from centgate.settings import Settings
 
 

@@ -17,7 +17,7 @@ from centgate.cli.payments.context import (
 )
 from centgate.cli.payments.serializers import payment_entry
 from centgate.cli.terminal import print_message
-from centgate.payments.records import PaymentFilter, PaymentRecord, iterate_payments
+from centgate.payments.read_model import PaymentFilter, PaymentRecord, iterate_payments
 from centgate.settings import ProviderSettings, Settings
 
 
@@ -34,9 +34,9 @@ async def reconcile_now(
     ]
     if dry_run:
         return _show_open(context, before, output_format=output_format)
-    from centgate.payments import upkeep
+    from centgate.payments import reconciler
 
-    resolutions = await upkeep.reconcile_all(settings) if before else []
+    resolutions = await reconciler.reconcile_all(settings) if before else []
     checked = {each.key for each in resolutions}
     after = [
         each

@@ -12,7 +12,7 @@ from centgate.cli.payments.serializers import format_dollars, format_money
 from centgate.payments import audit_queries, queries
 from centgate.payments.nodes import select_nodes
 from centgate.payments.onchain import ChainClient, ChainUnreachable, OnchainPayment, PaymentQuery
-from centgate.payments.records import PaymentRecord
+from centgate.payments.read_model import PaymentRecord
 
 UNCHECKED = "to record it without this check, add --unchecked"
 

@@ -28,10 +28,10 @@ from centgate.cli.payments.serializers import (
     refund_entry,
 )
 from centgate.cli.terminal import print_message
-from centgate.payments.periods import format_iso
-from centgate.payments.records import PaymentFilter, PaymentRecord, find_by_reference, iterate_payments
+from centgate.payments.read_model import PaymentFilter, PaymentRecord, find_by_reference, iterate_payments
 from centgate.payments.refunds import Refund, record_refund
 from centgate.payments.store import Store
+from centgate.payments.time_format import format_iso
 from centgate.signing.assets import is_test_network
 
 

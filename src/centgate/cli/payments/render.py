@@ -12,13 +12,13 @@ from rich.text import Text
 
 from centgate.cli.buyer.console import escape_controls, render_status
 from centgate.cli.payments.serializers import ViewSettings, daily_entry, format_dollars_cell, format_money
-from centgate.payments.periods import format_age, format_iso
-from centgate.payments.records import PaymentRecord
-from centgate.payments.statements import ResultRow
-from centgate.payments.summaries import TOTAL_NAMES, DailyTotals
+from centgate.payments.daily_totals import TOTAL_NAMES, DailyTotals
+from centgate.payments.read_model import PaymentRecord
+from centgate.payments.sql import ResultRow
+from centgate.payments.time_format import format_age, format_iso
 
 if TYPE_CHECKING:
-    from centgate.payments.upkeep import ReconcileResult
+    from centgate.payments.reconciler import ReconcileResult
 
 FULL_NAME_WIDTH = 190
 """Terminal width in characters from which addresses and transactions are not shortened."""

@@ -15,9 +15,9 @@ from typing import Any, Literal, TextIO
 
 import orjson
 
-from centgate.payments.periods import format_iso
-from centgate.payments.records import PaymentRecord
-from centgate.payments.summaries import DAY_SECONDS, DailyTotals
+from centgate.payments.daily_totals import DAY_SECONDS, DailyTotals
+from centgate.payments.read_model import PaymentRecord
+from centgate.payments.time_format import format_iso
 from centgate.signing.assets import is_test_network
 
 ExportEntry = dict[str, str | int | bool | None]

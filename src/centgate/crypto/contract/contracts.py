@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, cast
 
-from centgate.readings import as_address, as_clean_name
+from centgate.coercion import as_address, as_clean_name
 
 SourceRegistry = Literal["etherscan", "sourcify", "blockscout"]
 ContractSource = Literal["etherscan", "sourcify", "blockscout", "rpc"]

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from centgate.readings import as_usd
-from centgate.text import has_invisible
+from centgate.coercion import as_usd
+from centgate.sanitize import has_invisible
 
 MAX_SLUG_LENGTH = 100
 """Characters; a longer text is not a slug."""

@@ -17,7 +17,7 @@ from centgate.crypto.protocol.directory import (
     to_slug,
     tvl_sort_key,
 )
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 
 MIN_SIMILARITY = 90
 """Similarity, of 100, from which two slugs match: one letter more, or two swapped, in ten."""

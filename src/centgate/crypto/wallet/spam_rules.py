@@ -18,7 +18,7 @@ from typing import Literal
 from centgate.crypto.wallet.known_tokens import NATIVE_COIN_ADDRESSES, find_known_token
 from centgate.crypto.wallet.wallets import Holding, Price, Token, Transfer, to_whole_units, usd_value
 from centgate.phishing.homograph import LATIN_TABLE, skeleton
-from centgate.text import clean_line, has_invisible
+from centgate.sanitize import clean_line, has_invisible
 
 SuspicionId = Literal[
     "flagged_by_source",

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from decimal import Context, Decimal
 from typing import Any, Literal
 
-from centgate.readings import MAX_USD, as_base_units
+from centgate.coercion import MAX_USD, as_base_units
 
 WalletSource = Literal["alchemy", "blockscout", "rpc"]
 

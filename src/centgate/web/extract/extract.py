@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from centgate.text import clean_line, strip_invisible
+from centgate.sanitize import clean_line, strip_invisible
 from centgate.web.extract.charset import decode_text
 from centgate.web.extract.content_type import CODE_LANGUAGES, DocumentKind, detect_kind, parse_media_type
 from centgate.web.extract.dom import MAX_BYTES, drop_hidden, find_body, parse_html

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import feedparser
 
-from centgate.readings import as_list, get_path
-from centgate.text import clean_line
+from centgate.coercion import as_list, get_path
+from centgate.sanitize import clean_line
 from centgate.web.extract.dom import drop_hidden, extract_all_text, find_body, parse_html
 from centgate.web.extract.links import resolve_link
 from centgate.web.extract.markdown import render_markdown

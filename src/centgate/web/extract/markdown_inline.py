@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from centgate.text import strip_invisible
+from centgate.sanitize import strip_invisible
 from centgate.web.extract.code_blocks import extract_code
 from centgate.web.extract.dom import Element
 from centgate.web.extract.elements import BLOCK_TAGS, HEADING_LEVELS, MAX_DEPTH, NON_TEXT_TAGS, extract_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from centgate.text import strip_invisible
+from centgate.sanitize import strip_invisible
 
 BACKTICKS = re.compile("`+")
 _BLOCK_START = re.compile(r"^(#{1,6}(?= |$)|[-+*](?= |$)|>|```|~~~|\||=+$|-+$|:(?= ))", re.MULTILINE)

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import orjson
 
-from centgate.readings import as_list, get_path
-from centgate.text import clean_line
+from centgate.coercion import as_list, get_path
+from centgate.sanitize import clean_line
 from centgate.web.extract.dom import Element, extract_all_text
 from centgate.web.extract.links import resolve_link
 

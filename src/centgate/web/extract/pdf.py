@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pypdf import PdfReader
 from pypdf.errors import FileNotDecryptedError, PyPdfError
 
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 from centgate.web.extract.content_type import Unreadable
 from centgate.web.extract.markdown_syntax import escape_block_starts, normalize_markdown
 from centgate.web.extract.metadata import MAX_NAME_LENGTH, MAX_TITLE_LENGTH, DocumentMetadata

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from centgate.text import strip_invisible
+from centgate.sanitize import strip_invisible
 from centgate.web.extract.links import resolve_link
 from centgate.web.extract.markdown_syntax import format_code_block, normalize_markdown
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from centgate.text import clean_line
+from centgate.sanitize import clean_line
 from centgate.web.results import Hit
 from centgate.web.sitemap.links import extract_links
 from centgate.web.sitemap.ranking import page_words, score_relevance, site_position

@@ -1,0 +1,197 @@
+"""Unpaid requests: the catalogue, and the payment terms of a call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+
+from centgate.client.catalog import (
+    CatalogUnavailable,
+    ServiceDetail,
+    ServiceSummary,
+    parse_service,
+    parse_services,
+)
+from centgate.client.errors import (
+    BuyerError,
+    Drift,
+    InputIssue,
+    InvalidInput,
+    NotFound,
+    ServiceFailed,
+    Unavailable,
+    Unreachable,
+    UnsupportedOptions,
+)
+from centgate.client.outcome import TRANSIENT_STATUSES, parse_retry_after
+from centgate.client.payment import PurchaseOrder
+from centgate.client.quote import PaymentOffer, parse_offer
+from centgate.client.responses import (
+    Answer,
+    ErrorResponse,
+    NotJson,
+    UnexpectedShape,
+    parse_answer,
+    parse_error,
+)
+from centgate.client.transport import Broken, Pause, Reply, Send, Way, ask
+
+_PATH = re.compile(r"/[A-Za-z0-9/_.~-]+")
+_SLUG = re.compile(r"[A-Za-z0-9_.~-]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Timeouts in seconds, and the retry limit for one payment."""
+
+    deadline: float = 90
+    """For the whole paid call, from the first time the payment is sent."""
+    attempts: int = 8
+    answer: float = 60
+    """For one HTTP response."""
+    connect: float = 10
+    pause: float = 0.5
+    """Delay before the second attempt; doubled before each further one."""
+    longest_pause: float = 10
+
+
+DEFAULT_PATIENCE = Patience()
+"""Default timeouts and retry limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeRequests:
+    """Unpaid requests to one API. Every error raised here means that nothing was signed."""
+
+    api: str
+    patience: Patience
+
+    def fetch_services(self) -> Way[tuple[ServiceSummary, ...]]:
+        """Return every service of the API, in catalogue order."""
+        content = yield from self._get_json("/services", "the API has no catalogue")
+        try:
+            return parse_services(content, self.api)
+        except CatalogUnavailable as error:
+            raise Drift(str(error)) from None
+
+    def fetch_service(self, slug: str) -> Way[ServiceDetail]:
+        """Return one service with its schemas."""
+        content = yield from self._fetch_entry(slug)
+        try:
+            entry = parse_service(content, self.api, slug)
+        except CatalogUnavailable as error:
+            raise Drift(str(error)) from None
+        _require_path(entry.path, self.api, slug)
+        return entry
+
+    def fetch_path(self, slug: str) -> Way[str]:
+        """Return the path of a service. Parses nothing else, since a purchase needs nothing else."""
+        content = yield from self._fetch_entry(slug)
+        path = cast(dict[str, Any], content).get("path") if isinstance(content, dict) else None
+        return _require_path(path, self.api, slug)
+
+    def _fetch_entry(self, slug: str) -> Way[Any]:
+        if not _SLUG.fullmatch(slug):
+            raise NotFound(f"{self.api} has no service {slug[:60]!r}: `services()` lists its services")
+        missing = f"{self.api} has no service {slug!r}: `services()` lists its services"
+        return (yield from self._get_json(f"/services/{slug}", missing))
+
+    def fetch_terms(self, order: PurchaseOrder) -> Way[PaymentOffer | Answer]:
+        """Send a request without a payment. Returns its terms, or the answer if no payment is required."""
+        headers = {"Content-Type": "application/json"}
+        patience = self.patience
+        reply = yield from self._send_with_retry(
+            Send("POST", order.path, order.body, headers, patience.connect, patience.answer)
+        )
+        if reply.status == 200:
+            return self._parse_free_answer(reply)
+        failure = parse_error(reply)
+        if reply.status != 402 or failure.code == "payment_not_configured":
+            raise _error_from(self.api, reply, failure)
+        return parse_offer(reply.headers.get("payment-required"))
+
+    def _get_json(self, path: str, missing: str) -> Way[Any]:
+        """Fetch the JSON at an unpaid path."""
+        reply = yield from self._send_with_retry(Send("GET", path, connect=self.patience.connect))
+        if reply.status == 404:
+            raise NotFound(missing)
+        if reply.status != 200:
+            raise _error_from(self.api, reply, parse_error(reply))
+        try:
+            return orjson.loads(reply.body)
+        except ValueError:
+            raise Drift(f"{self.api}{path} did not return JSON. Is this a Centgate API URL?") from None
+
+    def _send_with_retry(self, send: Send) -> Way[Reply]:
+        """Send an unpaid request, with one retry. Raises Unreachable if there is no complete response."""
+        result = yield from ask(send)
+        if (isinstance(result, Broken) and result.why == "cut") or (
+            isinstance(result, Reply)
+            and result.status in TRANSIENT_STATUSES
+            and _can_wait(result, self.patience)
+        ):
+            yield Pause(
+                max(self.patience.pause, parse_retry_after(result) if isinstance(result, Reply) else 0)
+            )
+            result = yield from ask(send)
+        if isinstance(result, Broken):
+            if result.why == "too_large":
+                raise Drift(f"{self.api} {result.sentence}. Is this a Centgate API URL? Nothing was signed")
+            raise Unreachable(f"{self.api} {result.sentence}. Nothing was signed; check CENTGATE_API_URL")
+        return result
+
+    def _parse_free_answer(self, reply: Reply) -> Answer:
+        try:
+            return parse_answer(reply, None)
+        except (NotJson, UnexpectedShape) as error:
+            raise Drift(f"{self.api} did not return a Centgate answer: {error}. Nothing was signed") from None
+
+
+def _require_path(path: object, api: str, slug: str) -> str:
+    if not isinstance(path, str) or not _PATH.fullmatch(path) or path.startswith("//"):
+        raise Drift(f"{api} gives {str(path)[:80]!r} as the path of {slug}, which is not a path")
+    return path
+
+
+def _error_from(api: str, reply: Reply, failure: ErrorResponse) -> BuyerError:
+    """Map the error response of an unpaid request to an exception."""
+    if 300 <= reply.status < 400:
+        location = reply.headers.get("location", "elsewhere")[:200]
+        return Drift(f"{api} redirects to {location}: call that address directly. Nothing was signed")
+    message, request_id = failure.message, failure.request_id
+    match failure.code:
+        case "validation_error":
+            return InvalidInput(
+                message, _parse_issues(failure) or [InputIssue("", message)], request_id=request_id
+            )
+        case "unsupported_options":
+            options = [str(each) for each in _detail_list(failure, "options")]
+            return UnsupportedOptions(message, options, request_id=request_id)
+        case "not_found":
+            return NotFound(message, request_id=request_id)
+        case "payment_not_configured" | "provider_unconfigured":
+            return Unavailable(f"{api} does not sell it: {message}", request_id=request_id)
+        case None:
+            return Drift(f"{api} returned {reply.status} without a Centgate error. Nothing was signed")
+        case code:
+            sentence = f"{message} ({code}). Nothing was signed; call again later"
+            return ServiceFailed(sentence, code, failure.provider, request_id=request_id)
+
+
+def _can_wait(reply: Reply, patience: Patience) -> bool:
+    return parse_retry_after(reply) <= patience.longest_pause
+
+
+def _parse_issues(failure: ErrorResponse) -> list[InputIssue]:
+    issues = [
+        cast(dict[str, Any], each) for each in _detail_list(failure, "issues") if isinstance(each, dict)
+    ]
+    return [InputIssue(str(each.get("path", "")), str(each.get("message", ""))) for each in issues]
+
+
+def _detail_list(failure: ErrorResponse, name: str) -> list[Any]:
+    value = failure.details.get(name)
+    return cast(list[Any], value) if isinstance(value, list) else []

@@ -1,0 +1,249 @@
+"""Classify the response to a paid request: the answer, the payment's state, and whether to retry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from centgate.client.errors import (
+    BuyerError,
+    Drift,
+    InsufficientBalance,
+    Money,
+    NoData,
+    PaymentRefused,
+    ServiceFailed,
+    Unavailable,
+    Unresolved,
+)
+from centgate.client.payment import Payment
+from centgate.client.responses import (
+    Answer,
+    ErrorResponse,
+    NotJson,
+    UnexpectedShape,
+    parse_answer,
+    parse_error,
+    parse_receipt,
+)
+from centgate.client.transport import Broken, Reply
+
+EXPIRED_REASON = "invalid_exact_evm_payload_authorization_valid_before"
+"""x402's reason for a payment whose validity window has ended."""
+LOW_BALANCE_REASONS = frozenset({"insufficient_funds", "invalid_exact_evm_insufficient_balance"})
+TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""HTTP statuses after which the same request may succeed."""
+
+LedgerOutcome = Literal["delivered", "refused", "unresolved"]
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentOutcome:
+    """Classified response.
+
+    `ending` is the event for the ledger: after `delivered` and `refused` the payment is not sent again.
+    """
+
+    result: Answer | BuyerError
+    ledger_event: LedgerOutcome
+    should_retry: bool = False
+    """True if the same payment should be sent again now."""
+    retry_delay: float = 0
+    """Seconds to wait before that, from Retry-After."""
+    maybe_accepted: bool = True
+    """True if the API may have accepted the payment."""
+
+
+def classify_outcome(response: Reply | Broken, payment: Payment, *, maybe_accepted: bool) -> PaymentOutcome:
+    """Classify the result of sending a payment.
+
+    `doubtful` means that the payment was sent before and may have been accepted then. Without
+    `details.payment` the payment's state is unknown: nothing is assumed that the API does not report.
+    """
+    if isinstance(response, Broken):
+        return _classify_failure(response, payment)
+    if response.status == 200:
+        return _classify_answer(response, payment)
+    if 300 <= response.status < 400:
+        return _leave_open(payment, "the API redirected, and payments do not follow redirects", response)
+    failure = parse_error(response)
+    if (
+        response.status == 404
+        and failure.code == "no_data"
+        and (failure.note is None or failure.note.charged)
+    ):
+        return _classify_no_data(response, failure, payment)
+    if failure.note is not None:
+        return _classify_error(response, failure, payment, doubtful=maybe_accepted)
+    problem = f"the API returned {response.status}"
+    problem += f" {failure.code}: {failure.message}" if failure.code else " without the payment's state"
+    if response.status in TRANSIENT_STATUSES:
+        return _retry(payment, problem, response, failure)
+    return _leave_open(payment, problem, response, failure)
+
+
+def _classify_failure(broken: Broken, payment: Payment) -> PaymentOutcome:
+    if broken.why == "too_large":
+        return _leave_open(payment, f"the API {broken.sentence}")
+    return PaymentOutcome(
+        _unresolved_error(payment, f"the API {broken.sentence}"), "unresolved", should_retry=True
+    )
+
+
+def _classify_answer(reply: Reply, payment: Payment) -> PaymentOutcome:
+    try:
+        return PaymentOutcome(parse_answer(reply, payment), "delivered")
+    except NotJson as error:
+        return _retry(payment, f"the API's answer cannot be read: {error}", reply)
+    except UnexpectedShape as error:
+        drift = Drift(
+            f"the API's answer does not match this client's protocol version: {error}. The payment stays "
+            "open: the same call sends it again",
+            money=_money_by_receipt(reply, payment),
+        )
+        return PaymentOutcome(drift, "unresolved")
+
+
+def _classify_no_data(reply: Reply, failure: ErrorResponse, payment: Payment) -> PaymentOutcome:
+    receipt, _ = parse_receipt(reply, payment)
+    charged = receipt is not None or (failure.note is not None and failure.note.charged)
+    payment_state = "it was charged" if charged else f"it is unknown whether the ${payment.usd} moved"
+    error = NoData(
+        f"the API has no data: {failure.message}. This is a final answer, and {payment_state}: do not repeat "
+        "the call",
+        receipt,
+        money="moved" if charged else "unknown",
+        request_id=failure.request_id,
+    )
+    return PaymentOutcome(error, "delivered")
+
+
+def _classify_error(
+    reply: Reply, failure: ErrorResponse, payment: Payment, *, doubtful: bool
+) -> PaymentOutcome:
+    """Classify an error that reports the payment's state."""
+    note = failure.note
+    assert note is not None
+    unused = not note.charged and (
+        note.state == "refused" or _is_certainly_unused(failure, doubtful=doubtful)
+    )
+    if note.retry == "same_payment":
+        return _classify_retryable(reply, failure, payment, unused=unused)
+    if note.charged:
+        message = f"the API reports that the payment is already used: {failure.message}. It buys nothing more"
+        refusal = PaymentRefused(message, failure.reason, money="moved", request_id=failure.request_id)
+        return PaymentOutcome(refusal, "refused")
+    if not unused:
+        return _leave_open(
+            payment, f"the API refused a payment that it may have accepted: {failure.message}", reply, failure
+        )
+    if failure.code == "provider_unconfigured":
+        message = (
+            f"the API does not serve it, and reports that nothing was charged: {failure.message}. Another "
+            "deployment may serve it"
+        )
+        # not final: if the provider is configured in time, the same payment buys the answer
+        return PaymentOutcome(
+            Unavailable(message, money="reported_not_moved", request_id=failure.request_id),
+            "unresolved",
+            maybe_accepted=False,
+        )
+    return PaymentOutcome(_payment_refused(failure, payment), "refused", maybe_accepted=False)
+
+
+def _is_certainly_unused(failure: ErrorResponse, *, doubtful: bool) -> bool:
+    """Return True if the reported state `unused` is reliable.
+
+    For a payment that does not match its terms, an API reports `unused` without checking whether it accepted
+    the payment earlier, under other terms. For an expired payment, and for a service it cannot serve, it
+    checks first.
+    """
+    note = failure.note
+    if note is None or note.state != "unused":
+        return False
+    return not doubtful or failure.reason == EXPIRED_REASON or failure.code == "provider_unconfigured"
+
+
+def _classify_retryable(
+    reply: Reply, failure: ErrorResponse, payment: Payment, *, unused: bool
+) -> PaymentOutcome:
+    """Classify an error after which the payment stays valid: settled but undelivered, or undecided."""
+    note = failure.note
+    assert note is not None
+    if not note.charged and not unused:
+        return _retry(payment, f"the API reports: {failure.message} ({failure.code})", reply, failure)
+    next_step = "The API reports that no money moved; the same call sends the same payment again"
+    if note.charged:
+        next_step = (
+            "It is already paid: repeat the same call within a day; it sends the same payment for free"
+        )
+    error = ServiceFailed(
+        f"the API reports: {failure.message} ({failure.code}). {next_step}",
+        failure.code or "",
+        failure.provider,
+        retry=note.retry,
+        money="moved" if note.charged else "reported_not_moved",
+        request_id=failure.request_id,
+    )
+    return PaymentOutcome(
+        error,
+        "unresolved",
+        should_retry=True,
+        retry_delay=parse_retry_after(reply),
+        maybe_accepted=note.charged or not unused,
+    )
+
+
+def _payment_refused(failure: ErrorResponse, payment: Payment) -> PaymentRefused:
+    error_type = PaymentRefused
+    sentence = f"the API refused the payment, and reports that no money moved: {failure.message}"
+    if failure.reason in LOW_BALANCE_REASONS:
+        error_type = InsufficientBalance
+        sentence = (
+            f"the API reports that the wallet {payment.payer} holds less than ${payment.usd} in USDC on "
+            f"{payment.network}, and that no money moved: send USDC to it and call again"
+        )
+    elif failure.reason == EXPIRED_REASON:
+        sentence += ". Check this machine's clock, and call again"
+    return error_type(sentence, failure.reason, money="reported_not_moved", request_id=failure.request_id)
+
+
+def _retry(payment: Payment, why: str, reply: Reply, failure: ErrorResponse | None = None) -> PaymentOutcome:
+    error = _unresolved_error(payment, why, reply, failure)
+    return PaymentOutcome(error, "unresolved", should_retry=True, retry_delay=parse_retry_after(reply))
+
+
+def _leave_open(
+    payment: Payment, why: str, reply: Reply | None = None, failure: ErrorResponse | None = None
+) -> PaymentOutcome:
+    return PaymentOutcome(_unresolved_error(payment, why, reply, failure), "unresolved")
+
+
+def _unresolved_error(
+    payment: Payment, why: str, reply: Reply | None = None, failure: ErrorResponse | None = None
+) -> Unresolved:
+    money = _money_by_receipt(reply, payment) if reply else "unknown"
+    state = (
+        "the payment moved but its answer was not received"
+        if money == "moved"
+        else (f"it is unknown whether the payment of ${payment.usd} moved")
+    )
+    return Unresolved(
+        f"{state}: {why}. Make the same call again within a day: it sends the same payment, never a "
+        "second one",
+        payment,
+        money=money,
+        request_id=failure.request_id if failure else None,
+    )
+
+
+def _money_by_receipt(reply: Reply, payment: Payment) -> Money:
+    """Return the payment's state according to the receipt only."""
+    receipt, _ = parse_receipt(reply, payment)
+    return "moved" if receipt else "unknown"
+
+
+def parse_retry_after(reply: Reply) -> float:
+    """Parse Retry-After in seconds; 0 if it is missing or not a number."""
+    value = reply.headers.get("retry-after", "")
+    return float(value) if value.isascii() and value.isdigit() and len(value) < 7 else 0.0

@@ -1,0 +1,324 @@
+"""Parse the payment terms of a 402 and check them against the policy (x402 version 2, `exact`, EIP-3009)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from centgate.client.errors import Drift, TermsRefused
+from centgate.client.wire_model import decode_base64
+from centgate.signing.assets import TEST_NETWORKS, USDC, Asset
+from centgate.signing.evm import to_checksum_address
+
+PAYMENT_FLOWS = ("authorization", "upfront", None)
+"""Settlement after the work (`authorization`) or before it (`upfront`); None means after."""
+VALIDITY_LIMITS = (10, 3600)
+"""Minimum and maximum validity of a payment, in seconds."""
+MAX_HEADER = 12 * 1024
+"""Maximum characters of PAYMENT-REQUIRED: with more, the payment would be too long for a header."""
+MAX_DEPTH = 64
+"""Maximum nesting of objects and lists: with a thousand levels, no JSON library could serialize them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Payment policy: exceptions from the default rules."""
+
+    networks: frozenset[str] = TEST_NETWORKS
+    """Networks (CAIP-2) to pay on, in addition to those of `assets`. The default is test networks only."""
+    assets: Mapping[str, Asset] = field(default_factory=dict[str, Asset])
+    """Dollar tokens by network, instead of Circle's USDC."""
+    hosts: frozenset[str] = frozenset()
+    """Hosts that the terms may name although another host was called."""
+    plain_http: frozenset[str] = frozenset()
+    """Public hosts that may be called without TLS."""
+
+    def asset(self, network: str) -> Asset | None:
+        """Return the token to pay with on a network; None if the network is not allowed."""
+        if network in self.assets:
+            return self.assets[network]
+        return USDC.get(network) if network in self.networks else None
+
+    def with_networks(self, networks: Iterable[str]) -> Allowed:
+        """Return a copy with these networks instead. Raises ValueError for an unknown network."""
+        names = frozenset((networks,) if isinstance(networks, str) else networks)
+        for name in sorted(names - USDC.keys() - TEST_NETWORKS - self.assets.keys()):
+            raise ValueError(f"this client cannot pay on network {name[:40]!r}; supported: {', '.join(USDC)}")
+        return replace(self, networks=names)
+
+
+DEFAULT_POLICY = Allowed()
+"""Default payment policy."""
+
+
+class _TermsModel(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
+class OfferedRequirements(_TermsModel):
+    """Entry of `accepts`."""
+
+    scheme: str
+    network: str
+    asset: str
+    amount: str
+    pay_to: str = Field(alias="payTo")
+    window: int = Field(alias="maxTimeoutSeconds")
+    extra: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class PaymentOffer(_TermsModel):
+    """x402's PaymentRequired; its parts stay unparsed, since they are echoed unchanged."""
+
+    version: int = Field(alias="x402Version")
+    resource: dict[str, Any]
+    accepts: list[dict[str, Any]] = Field(min_length=1)
+    extensions: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+    @field_validator("accepts", mode="before")
+    @classmethod
+    def _drop_non_objects(cls, value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        entries = cast(list[Any], value)
+        return [each for each in entries if isinstance(each, dict)] or entries
+
+    @field_validator("extensions", mode="before")
+    @classmethod
+    def _default_extensions(cls, value: Any) -> Any:
+        return {} if value is None else value
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentOption:
+    """Entry of `accepts` that can be signed."""
+
+    offer: PaymentOffer
+    raw: dict[str, Any]
+    network: str
+    asset: Asset
+    payee: str
+    amount: int
+    """In the token's base units."""
+    window: int
+    flow: str | None
+
+    @property
+    def usd(self) -> Decimal:
+        """The price in US dollars."""
+        return Decimal(self.amount) / 10**self.asset.decimals
+
+    @property
+    def chain_id(self) -> int:
+        """The EIP-155 id of the network."""
+        return int(self.network.removeprefix("eip155:"))
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Price, payee and terms of a call; nothing was signed."""
+
+    usd: Decimal
+    network: str
+    asset: str
+    token: str
+    """The token's name, as in its contract."""
+    payee: str
+    seconds: int
+    """Validity of a signature, in seconds."""
+    resource: str
+    """URL that the terms are for."""
+    objections: tuple[str, ...]
+    """Reasons why this client would not sign; empty if it would."""
+    offer: dict[str, Any]
+    """x402's PaymentRequired, unchanged."""
+
+
+def parse_offer(header: str | None) -> PaymentOffer:
+    """Parse the terms in PAYMENT-REQUIRED. Raises Drift or TermsRefused."""
+    if header is None:
+        raise Drift("the API sent a 402 without terms (PAYMENT-REQUIRED). Is this a Centgate API URL?")
+    if len(header) > MAX_HEADER:
+        raise TermsRefused(f"the terms are longer than {MAX_HEADER} characters, so no payment can echo them")
+    try:
+        content = orjson.loads(decode_base64(header))
+        if _is_too_deep(content):
+            raise Drift(f"the API's terms are not those of x402: more than {MAX_DEPTH} levels deep")
+        return PaymentOffer.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        location = ".".join(map(str, first["loc"])) or "the header"
+        raise Drift(f"the API's terms are not those of x402 version 2: {location}: {first['msg']}") from None
+    except ValueError:
+        raise Drift("the API's terms (PAYMENT-REQUIRED) are not JSON in base64") from None
+
+
+def _is_too_deep(content: Any) -> bool:
+    level = [content]
+    for _ in range(MAX_DEPTH):
+        level = [part for each in level for part in _children(each)]
+    return bool(level)
+
+
+def _children(content: Any) -> list[Any]:
+    if isinstance(content, dict):
+        return list(cast(dict[str, Any], content).values())
+    return cast(list[Any], content) if isinstance(content, list) else []
+
+
+def choose_option(offer: PaymentOffer, *, host: str, allowed: Allowed) -> PaymentOption:
+    """Choose the entry to sign. Raises TermsRefused if none can be signed.
+
+    Prefers settlement after the work, then the lowest price.
+    """
+    if objection := _offer_objection(offer, host, allowed):
+        raise TermsRefused(objection)
+    options: list[PaymentOption] = []
+    objections: list[str] = []
+    for raw in offer.accepts:
+        parsed = _parse_option(offer, raw, allowed)
+        if isinstance(parsed, PaymentOption):
+            options.append(parsed)
+        else:
+            objections.append(parsed)
+    if not options:
+        raise TermsRefused("; or ".join(dict.fromkeys(objections)), tuple(objections))
+    return min(options, key=lambda option: (option.flow == "upfront", option.usd))
+
+
+def find_payee_objection(
+    option: PaymentOption, *, pinned_payee: str | None, last_payee: str | None, api: str
+) -> str | None:
+    """Return why this payee may not be paid (another is pinned, or was paid at this API before), or None."""
+    payee = option.payee.lower()
+    if pinned_payee is not None:
+        if payee == pinned_payee.lower():
+            return None
+        return (
+            f"the terms name the payee {option.payee}, but it is pinned to {pinned_payee}: nothing was signed"
+        )
+    if last_payee is None or payee == last_payee.lower():
+        return None
+    return (
+        f"{api} now names the payee {option.payee}; before it was {last_payee}. If its operator confirms the "
+        f"change, accept it once with CENTGATE_PAYEE={option.payee}"
+    )
+
+
+def _offer_objection(offer: PaymentOffer, host: str, allowed: Allowed) -> str | None:
+    if offer.version != 2:
+        return f"the terms are x402 version {offer.version}; this client supports version 2"
+    url = offer.resource.get("url")
+    if not isinstance(url, str):
+        return "the terms do not name the paid resource (resource.url)"
+    terms_host = _parse_host(url)
+    if terms_host is None:
+        return f"the terms are for {url[:100]!r}, which is not a URL"
+    if terms_host != host and terms_host not in {each.lower() for each in allowed.hosts}:
+        return f"the terms are for the host {terms_host}, but {host} was called: call {terms_host} directly"
+    return None
+
+
+def _parse_host(url: str) -> str | None:
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".") or None
+    except ValueError:
+        return None
+
+
+def _parse_option(offer: PaymentOffer, raw: dict[str, Any], allowed: Allowed) -> PaymentOption | str:
+    """Parse an entry. Returns the option, or the reason why it cannot be signed."""
+    try:
+        entry = OfferedRequirements.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        return f"the terms do not match x402: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+    token = allowed.asset(entry.network)
+    if token is None:
+        return _network_objection(entry.network, allowed)
+    objection = (
+        _scheme_objection(entry)
+        or _token_objection(entry, token)
+        or _amount_objection(entry)
+        or _window_objection(entry)
+    )
+    if objection:
+        return objection
+    try:
+        payee = parse_payee(entry.pay_to)
+    except ValueError as error:
+        return f"the terms name an invalid payee: {error}"
+    return PaymentOption(
+        offer,
+        raw,
+        entry.network,
+        token,
+        payee,
+        int(entry.amount),
+        entry.window,
+        entry.extra.get("paymentFlow"),
+    )
+
+
+def _network_objection(network: str, allowed: Allowed) -> str:
+    """Return why a network is not allowed, and how to allow a supported one."""
+    if network not in USDC:
+        return f"the terms require a payment on {network[:40]!r}, a network this client does not support"
+    networks = allowed.networks - TEST_NETWORKS
+    return (
+        f"the terms require a payment on {network}, which is not enabled: "
+        f"set CENTGATE_NETWORKS={','.join(sorted({*networks, network}))}, pass `--network {network}` to "
+        f'the command, or networks=["{network}"] to the client. Nothing was signed'
+    )
+
+
+def _scheme_objection(entry: OfferedRequirements) -> str | None:
+    if entry.scheme != "exact":
+        return f"the terms require the scheme {entry.scheme[:40]!r}; this client signs only `exact`"
+    if (method := entry.extra.get("assetTransferMethod", "eip3009")) != "eip3009":
+        return f"the terms require a transfer by {str(method)[:40]!r}; this client signs only EIP-3009"
+    if (flow := entry.extra.get("paymentFlow")) not in PAYMENT_FLOWS:
+        return f"the terms name the payment flow {str(flow)[:40]!r}, which this client does not support"
+    return None
+
+
+def _token_objection(entry: OfferedRequirements, token: Asset) -> str | None:
+    if entry.asset.lower() != token.address.lower():
+        return (
+            f"the terms require the token {entry.asset[:60]} on {entry.network}, which is not the dollar "
+            f"token of this client on that network ({token.address})"
+        )
+    domain = (entry.extra.get("name"), entry.extra.get("version"))
+    if domain != (token.name, token.version):
+        return (
+            f"the terms call the token {str(domain[0])[:40]!r} version {str(domain[1])[:10]!r}, but it is "
+            f"{token.name!r} version {token.version!r}: a signature under another name is not valid"
+        )
+    return None
+
+
+def _amount_objection(entry: OfferedRequirements) -> str | None:
+    if not re.fullmatch(r"[1-9][0-9]{0,30}", entry.amount):
+        return f"the terms require {entry.amount[:40]!r}, which is not an amount in base units of a token"
+    return None
+
+
+def _window_objection(entry: OfferedRequirements) -> str | None:
+    minimum, maximum = VALIDITY_LIMITS
+    if not minimum <= entry.window <= maximum:
+        return f"the terms require a payment valid for {entry.window} seconds, not {minimum} to {maximum}"
+    return None
+
+
+def parse_payee(address: str) -> str:
+    """Parse a payee's address and return it with its EIP-55 checksum. Raises ValueError."""
+    if not re.fullmatch(r"0x[0-9a-fA-F]{40}", address) or not int(address, 16):
+        raise ValueError(f"{address[:60]!r} is not an address")
+    return to_checksum_address(address)

@@ -1,0 +1,57 @@
+"""`centgate dev`: chain, facilitator and API on one machine, with worthless test money."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from centgate.devchain.devnet import DevChain, open_devchain
+from centgate.settings import ProviderSettings, Settings
+
+DEFAULT_PAYEE = "0xcE47ca7E00000000000000000000000000000402"
+"""Default payee on the development chain if `CENTGATE_PAY_TO` is not set; its key does not exist."""
+
+
+@dataclass(frozen=True)
+class DevEnvironment:
+    """Development chain with its facilitator, and the settings of an API that uses them."""
+
+    chain: DevChain
+    settings: Settings
+
+
+@contextmanager
+def open_dev_environment(settings: Settings) -> Generator[DevEnvironment]:
+    """Start the chain and the facilitator, with the journal in a temporary folder."""
+    with (
+        tempfile.TemporaryDirectory(prefix="centgate-dev-") as folder,
+        open_devchain(rpc=settings.dev_rpc, anvil=shutil.which("anvil")) as chain,
+    ):
+        yield DevEnvironment(chain, devchain_settings(chain, settings, Path(folder)))
+
+
+def devchain_settings(chain: DevChain, settings: Settings, folder: Path) -> Settings:
+    """Return the operator's settings with all payment settings switched to the development chain."""
+    rpc = {f"rpc_{chain.chain_id}": ProviderSettings(url=chain.rpc_url)}
+    return settings.model_copy(
+        update={
+            "pay_to": settings.pay_to or DEFAULT_PAYEE,
+            "network": f"eip155:{chain.chain_id}",
+            "asset": None,
+            "facilitator_url": chain.facilitator_url,
+            "facilitator_token": None,
+            "cdp_api_key_id": None,
+            "cdp_api_key_secret": None,
+            "database_url": f"sqlite:///{folder / 'journal.db'}",
+            "packagedocs_folder": folder / "docs",
+            "workers": 1,
+            # all local clients share one IP address, and no real money is at risk
+            "free_per_minute": 0,
+            "refused_per_minute": 0,
+            "providers": {**settings.providers, **rpc},
+        }
+    )

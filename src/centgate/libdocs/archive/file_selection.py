@@ -1,0 +1,211 @@
+"""Select the files of a package that are documentation, and order them by importance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from centgate.libdocs.archive.packages import ArchiveKind
+from centgate.libdocs.parse.documents import DocumentKind, PackageDocument
+
+MAX_TEXT_LENGTH = 24 << 20
+"""Maximum characters indexed of one package."""
+MAX_DOCUMENTS = 4_000
+MAX_LINE_LENGTH = 5_000
+"""Maximum characters of a line in a handwritten file."""
+MACHINE_MADE_SHARE = 0.3
+"""Share of longer lines above which a file counts as machine-made."""
+
+_KINDS: Mapping[str, DocumentKind] = {
+    ".md": "markdown",
+    ".mdx": "markdown",
+    ".markdown": "markdown",
+    ".rst": "rst",
+    ".py": "python",
+    ".pyi": "python",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".cjs": "javascript",
+    ".jsx": "javascript",
+    ".ts": "typescript",
+    ".tsx": "typescript",
+    ".mts": "typescript",
+    ".cts": "typescript",
+    ".txt": "text",
+}
+_PROSE = frozenset({"markdown", "rst", "text"})
+_DOCS = frozenset({"doc", "docs", "documentation", "guide", "guides", "manual", "website", "site"})
+_EXAMPLES = frozenset(
+    {
+        "docs_src",
+        "doc_src",
+        "example",
+        "examples",
+        "sample",
+        "samples",
+        "tutorial",
+        "tutorials",
+        "demo",
+        "demos",
+    }
+)
+_EXCLUDED_FOLDERS = re.compile(
+    r"__mocks__|__pycache__|__tests__|announce(?:ments)?|_build|_exte?r?n?s?|_static|_templates|_themes|_?vendor(?:ed|s)?(?:-\w+)?|asv_bench\w*|"
+    r"bench(?:marks?)?|bower_components|change(?:s|logs?)|ci|codemods?|compiled|coverage|e2e|extern(?:al)?|fixtures?|"
+    r"flow-typed|fuzz|i18n|locales?|minified|newsfragments|node_modules|releases?|release-notes|scripts|specs?|"
+    r"subprojects|t|testdata|tests?|third[-_]party|tools|translations|ts[0-9]+\.[0-9]+|umd|upcoming_changes|whatsnew"
+)
+_AGENT_FOLDERS = frozenset({".agents", ".claude"})
+"""Hidden folders with useful prose: instructions about a library for coding agents."""
+_LANGUAGES = re.compile(
+    r"a[rz]|bn|c[as]|d[ae]|e[lmst]|f[air]|fil|h[eiru]|i[dt]|ja|ko|l[tv]|ms|n[blo]|pl|pt(?:[-_]br)?|r[ou]|"
+    r"s[klrv]|t[hr]|u[krz]|vi|yo|zh(?:[-_]\w{2,4})?"
+)
+_EXCLUDED_FILES = re.compile(
+    r"(?:change(?:s|log)|history|news|whats?[-_]?new.*|release[-_]?notes|releases|authors|contribut\w*|code[-_]of[-_]conduct|"
+    r"security|licen[sc]es?|copying|notice|third[-_]?party\w*|maintainers|governance|thanks|todo|acknowledg\w*|"
+    r"requirements\S*|top_level|sources|entry_points|setup|conftest|noxfile|conf|versioneer|_version)",
+    re.IGNORECASE,
+)
+_BUILD_FOLDERS = frozenset(
+    {"build", "dist", "cjs", "esm", "es", "es5", "es6", "bundles", "bundle", "browser"}
+)
+
+
+def document_kind(path: str, archive: ArchiveKind) -> DocumentKind | None:
+    """Return the kind of a file that may be documentation; None for all others.
+
+    `path` is below the archive's root directory.
+    """
+    file, kind = PurePosixPath(path), _KINDS.get(PurePosixPath(path).suffix.lower())
+    folders = [part.lower() for part in file.parts[:-1]]
+    if file.name == "README" and not folders:
+        return "rst"
+    if kind is None or _is_excluded(file, folders):
+        return None
+    return _npm_kind(file, folders, kind) if archive == "npm" else _python_kind(file, folders, kind)
+
+
+def select_documents(documents: Iterable[PackageDocument], archive: ArchiveKind) -> list[PackageDocument]:
+    """Return the documents to index, most important first, without repetitions."""
+    found = [document for document in documents if document.text.strip() and not _is_machine_made(document)]
+    paths = {document.path for document in found}
+    has_declarations = archive == "npm" and any(
+        path.endswith((".d.ts", ".d.mts", ".d.cts")) for path in paths
+    )
+    selected = [
+        document
+        for document in found
+        if not _is_repetition(document.path, paths)
+        and not (has_declarations and importance_rank(document.path) == 3 and _is_source(document.path))
+    ]
+    selected.sort(
+        key=lambda document: (importance_rank(document.path), document.path.count("/"), document.path)
+    )
+    return _limit_total_length(selected[:MAX_DOCUMENTS])
+
+
+def importance_rank(path: str) -> int:
+    """Return 0 for the README, 1 for documentation, 2 for examples, 3 for source."""
+    file = PurePosixPath(path)
+    folders = {part.lower() for part in file.parts[:-1]}
+    if not folders and file.stem.lower() == "readme":
+        return 0
+    if folders & _EXAMPLES:
+        return 2
+    return 1 if _KINDS.get(file.suffix.lower(), "text") in _PROSE or folders & _DOCS else 3
+
+
+def _is_excluded(file: PurePosixPath, folders: list[str]) -> bool:
+    stem = file.name.split(".")[0]
+    return (
+        any(
+            (folder.startswith(".") and folder not in _AGENT_FOLDERS) or _EXCLUDED_FOLDERS.fullmatch(folder)
+            for folder in folders
+        )
+        or bool(_EXCLUDED_FILES.fullmatch(stem))
+        or _is_translation(file, folders)
+        or file.name.startswith((".", "test_", "test."))
+        or re.search(r"\.(?:min|test|spec|stories|bundle|prod|production)\.", file.name) is not None
+    )
+
+
+def _is_translation(file: PurePosixPath, folders: list[str]) -> bool:
+    """True for documentation in a language other than English, by its folder or by `README.zh-CN.md`."""
+    suffix = re.fullmatch(r"readme[._-]([a-z]{2}(?:[-_][a-z]{2,4})?)\.\w+", file.name.lower())
+    if suffix and suffix[1] != "en":
+        return True
+    return any(
+        _LANGUAGES.fullmatch(folder) and (position == 0 or folders[position - 1] in _DOCS)
+        for position, folder in enumerate(folders)
+    )
+
+
+def _python_kind(file: PurePosixPath, folders: list[str], kind: DocumentKind) -> DocumentKind | None:
+    if kind == "python":
+        return kind
+    if kind == "text":
+        # some projects, Django the largest of them, write reStructuredText in files of text
+        return "rst" if set(folders) & _DOCS else None
+    if kind in _PROSE:
+        return (
+            kind if folders or file.stem.lower() in ("readme", "index", "usage", "api", "tutorial") else None
+        )
+    return None
+
+
+def _npm_kind(file: PurePosixPath, folders: list[str], kind: DocumentKind) -> DocumentKind | None:
+    if kind in _PROSE:
+        return (
+            "markdown"
+            if kind == "text" and file.stem.lower().startswith("llms")
+            else _unless_kind(kind, "text")
+        )
+    if re.search(r"\.d\.[cm]?ts$", file.name):
+        return "typescript"
+    if kind == "python" or set(folders) & _BUILD_FOLDERS:
+        return None
+    return kind
+
+
+def _unless_kind(kind: DocumentKind, excluded: DocumentKind) -> DocumentKind | None:
+    return None if kind == excluded else kind
+
+
+def _is_repetition(path: str, paths: set[str]) -> bool:
+    """True if another file has the same content: stubs and their source, declarations per module system."""
+    if path.endswith(".pyi"):
+        return path[:-1] in paths
+    for ending in (".d.mts", ".d.cts"):
+        if path.endswith(ending):
+            return path.removesuffix(ending) + ".d.ts" in paths or (
+                ending == ".d.cts" and path.removesuffix(ending) + ".d.mts" in paths
+            )
+    for ending in (".mjs", ".cjs"):
+        if path.endswith(ending):
+            return path.removesuffix(ending) + ".js" in paths
+    return False
+
+
+def _is_source(path: str) -> bool:
+    """True for source code, whose declarations are in separate files."""
+    return not re.search(r"\.d\.[cm]?ts$", path)
+
+
+def _is_machine_made(document: PackageDocument) -> bool:
+    if document.kind in _PROSE:
+        return False
+    start = document.text[:200_000]
+    long = sum(len(line) for line in start.split("\n") if len(line) > MAX_LINE_LENGTH)
+    return long > len(start) * MACHINE_MADE_SHARE
+
+
+def _limit_total_length(documents: list[PackageDocument]) -> list[PackageDocument]:
+    selected, length = list[PackageDocument](), 0
+    for document in documents:
+        length += len(document.text)
+        if length > MAX_TEXT_LENGTH:
+            break
+        selected.append(document)
+    return selected

@@ -1,0 +1,58 @@
+"""Build the index of one library from its archives. Runs in a process that may be killed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from centgate.libdocs.archive.archives import read_archive
+from centgate.libdocs.archive.packages import Archive
+from centgate.libdocs.index import search_index
+from centgate.libdocs.parse.documents import PackageDocument
+
+INDEX_SECONDS = 25
+"""Time limit for indexing the documents; the most important files come first."""
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadedArchive:
+    """A downloaded archive, ready to be read."""
+
+    archive: Archive
+    file: Path
+    """File with its bytes: passing the bytes themselves to the process would block the sender."""
+    path_prefix: str = ""
+    """Prefix of its paths; empty for the library itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOutcome:
+    """Result of a build."""
+
+    chunks: int
+    """Number of chunks; 0 means that no file was written."""
+
+
+def build_index(
+    file: str, archives: Sequence[DownloadedArchive], metadata: Mapping[str, str], readme: str | None
+) -> BuildOutcome:
+    """Write the index of the given archives. Raises BadArchive if one of them is invalid.
+
+    `readme` is text that is indexed in addition to the archives. If there may be more documentation, the
+    reason is stored as `incomplete` in the metadata of the index.
+    """
+    documents, index_metadata = list[PackageDocument](), dict(metadata)
+    if readme:
+        documents.append(PackageDocument("README", readme, "markdown", None))
+    for downloaded in archives:
+        contents = read_archive(downloaded.file.read_bytes(), downloaded.archive, downloaded.path_prefix)
+        documents += contents.documents
+        if contents.incomplete:
+            index_metadata.setdefault("incomplete", contents.incomplete)
+    if not documents:
+        return BuildOutcome(0)
+    built = search_index.write_index(Path(file), documents, index_metadata, max_seconds=INDEX_SECONDS)
+    if not built.chunks:
+        Path(file).unlink()
+    return BuildOutcome(built.chunks)

@@ -1,0 +1,212 @@
+"""Rank the chunks that answer a query: by words, names, headings and pages, with limits for each page."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from centgate.libdocs.index.query import NAME_BOOST, DocsQuery, QueryTerm
+from centgate.libdocs.index.rows import ChunkRow, find_definitions, read_chunks
+from centgate.libdocs.index.tokenizer import normalize_name
+
+MAX_CANDIDATES = 200
+"""Maximum number of chunks that are scored in detail."""
+MAX_RESULTS = 50
+"""Maximum number of chunks in an answer."""
+BM25_EXPONENT = 0.75
+"""Exponent of the BM25 score, which overrates words that occur in few chunks."""
+MAX_RARITY = 3.5
+"""Maximum rarity of a word in the share of a query: the rarest words may only be other words for it."""
+HEADING_BOOST = 0.9
+"""Bonus for a chunk whose heading has exactly the words of the query."""
+EXACT_NAME_FACTOR = 1.8
+"""Factor for the bonus of a plain word that is exactly the name of something."""
+OTHER_CASE_FACTOR = 0.7
+"""Factor for the bonus of a name that is written with other capitals."""
+MEMBER_NAME_FACTOR = 0.3
+"""Factor for the bonus of a member's name that is a plain word: the member is seldom meant."""
+IDENTIFIER_FACTOR = 1.5
+"""Factor for code that uses an identifier exactly as written."""
+CODE_FACTOR = 1.08
+"""Factor for other code."""
+PAGE_SHARE = 0.35
+"""Share of the scores of the same page that is added to the score of a chunk."""
+REPEAT_DAMPING = 0.87
+"""Factor for each chunk of the same page that is already in the answer."""
+SAME_PAGE_RUN = 3
+"""Number of consecutive chunks of one page after which `RUN_DAMPING` applies to a further one."""
+RUN_DAMPING = 0.4
+MIN_SCORE_SHARE = 0.2
+"""Share of the best score below which a chunk only fills the budget."""
+FEW_RESULTS = 5
+"""Number of chunks in an answer up to which a third of that share is enough."""
+_BM25 = "bm25(words, 6.0, 4.0, 5.0, 1.0)"
+_SCORES = f"select rowid, -{_BM25} from words where words match ? order by {_BM25} limit {MAX_CANDIDATES}"
+_SCORES_OF = f"select rowid, -{_BM25} from words where words match ? and rowid in ({{}})"
+
+
+@dataclass(slots=True)
+class ScoredChunk:
+    """A chunk with its score."""
+
+    row: ChunkRow
+    score: float
+
+
+def rank_chunks(database: sqlite3.Connection, query: DocsQuery) -> Iterator[ChunkRow]:
+    """Return the chunks that answer a query, best first."""
+    chunks_by_term = _chunks_by_term(database, query.terms)
+    if not chunks_by_term:
+        return iter(())
+    boosts = _definition_boosts(database, query)
+    scores = _bm25_scores(database, chunks_by_term, boosts)
+    shares = _term_shares(database, chunks_by_term)
+    found = [
+        ScoredChunk(
+            row,
+            _combine_scores(row, query, scores[row.id], shares.get(row.id, 0.0)) * boosts.get(row.id, 1.0),
+        )
+        for row in read_chunks(database, scores)
+    ]
+    return _diversify(_add_page_scores(found))
+
+
+def _chunks_by_term(
+    database: sqlite3.Connection, terms: Iterable[QueryTerm]
+) -> dict[QueryTerm, frozenset[int]]:
+    """Return the chunk IDs of each term. The parts of an identifier count if only these occur."""
+    chunks_by_term: dict[QueryTerm, frozenset[int]] = {}
+    for term in terms:
+        chunks_by_term[term] = _chunks_with_term(database, term)
+        if not chunks_by_term[term]:
+            chunks_by_term |= {
+                part: _chunks_with_term(database, part) for part in map(_plain_term, term.parts)
+            }
+    return {term: chunks for term, chunks in chunks_by_term.items() if chunks}
+
+
+def _plain_term(word: str) -> QueryTerm:
+    return QueryTerm((word,))
+
+
+def _chunks_with_term(database: sqlite3.Connection, term: QueryTerm) -> frozenset[int]:
+    found = database.execute("select rowid from words where words match ?", (_match_expression([term]),))
+    return frozenset(number for (number,) in found)
+
+
+def _match_expression(terms: Iterable[QueryTerm]) -> str:
+    """Return an FTS5 expression for any of the words.
+
+    Each word is quoted and has only letters, digits and `_`, so it is never syntax.
+    """
+    return " OR ".join(f'"{form}"' for term in terms for form in term.forms)
+
+
+def _definition_boosts(database: sqlite3.Connection, query: DocsQuery) -> dict[int, float]:
+    """Return the boosts of the chunks that define names in the query."""
+    boosts: dict[int, float] = {}
+    for written, boost in query.names.items():
+        for matches in find_definitions(
+            database, normalize_name(written), normalize_name(written).removesuffix("s")
+        ):
+            bonus = boost - 1
+            if matches.name != written:
+                bonus *= OTHER_CASE_FACTOR
+            elif boost < NAME_BOOST and not matches.is_inner:
+                bonus *= EXACT_NAME_FACTOR
+            if matches.is_inner and boost < NAME_BOOST:
+                bonus *= MEMBER_NAME_FACTOR
+            boosts[matches.chunk_id] = max(boosts.get(matches.chunk_id, 1.0), 1 + bonus)
+    return boosts
+
+
+def _bm25_scores(
+    database: sqlite3.Connection, chunks_by_term: Iterable[QueryTerm], defining_chunks: Iterable[int]
+) -> dict[int, float]:
+    """Return the BM25 scores of the best chunks and of the chunks that define a name."""
+    match_expression = _match_expression(chunks_by_term)
+    scores: dict[int, float] = dict(database.execute(_SCORES, (match_expression,)))
+    absent = ",".join(str(chunk) for chunk in defining_chunks if chunk not in scores)
+    if absent:
+        scores |= dict(database.execute(_SCORES_OF.format(absent), (match_expression,)))
+    minimum = min(scores.values())
+    return scores | {chunk: minimum for chunk in defining_chunks if chunk not in scores}
+
+
+def _term_shares(
+    database: sqlite3.Connection, chunks_by_term: dict[QueryTerm, frozenset[int]]
+) -> dict[int, float]:
+    """Return the share of the terms that each chunk contains; rare terms count more."""
+    total = database.execute("select max(id) from piece").fetchone()[0]
+    rarity = {
+        term: min(MAX_RARITY, math.log(1 + total / len(chunks))) for term, chunks in chunks_by_term.items()
+    }
+    whole = sum(rarity.values())
+    shares: dict[int, float] = defaultdict(float)
+    for term, chunks in chunks_by_term.items():
+        part = rarity[term] / whole
+        for number in chunks:
+            shares[number] += part
+    return shares
+
+
+def _combine_scores(row: ChunkRow, query: DocsQuery, score: float, share: float) -> float:
+    own, _, both = row.heading_stems.partition("|")
+    fit = (_word_overlap(query.stems, own) + _word_overlap(query.stems, both)) / 2
+    return (
+        score**BM25_EXPONENT
+        * (0.35 + 0.65 * share)
+        * (1 + HEADING_BOOST * fit)
+        * row.weight
+        * _code_factor(row, query)
+    )
+
+
+def _word_overlap(words: frozenset[str], heading: str) -> float:
+    """Return the share of the words of a query and a heading that are in both."""
+    other = set(heading.split())
+    return len(words & other) / (len(words | other) or 1)
+
+
+def _code_factor(row: ChunkRow, query: DocsQuery) -> float:
+    if row.code is None:
+        return 1.0
+    return IDENTIFIER_FACTOR if any(name in row.code for name in query.identifiers) else CODE_FACTOR
+
+
+def _add_page_scores(found: list[ScoredChunk]) -> list[ScoredChunk]:
+    """Raise each score by other matches of its page: a page about the query beats one that mentions it."""
+    found.sort(key=lambda each: -each.score)
+    pages: dict[str, list[float]] = defaultdict(list)
+    for candidate in found:
+        pages[candidate.row.page].append(candidate.score)
+    for candidate in found:
+        candidate.score += PAGE_SHARE * sum(pages[candidate.row.page][1:4]) / 3
+    return sorted(found, key=lambda each: -each.score)
+
+
+def _diversify(found: list[ScoredChunk]) -> Iterator[ChunkRow]:
+    """Yield the best chunks; each counts less the more chunks of its page and heading were yielded."""
+    last: deque[str] = deque(maxlen=SAME_PAGE_RUN)
+    pages: Counter[str] = Counter()
+    titles: Counter[str] = Counter()
+    remaining = found[: MAX_RESULTS * 2]
+    minimum = remaining[0].score * MIN_SCORE_SHARE if remaining else 0.0
+
+    def score_in_context(candidate: ScoredChunk) -> float:
+        page, title = pages[candidate.row.page], titles[candidate.row.title]
+        run_factor = RUN_DAMPING if last.count(candidate.row.page) == SAME_PAGE_RUN else 1.0
+        return candidate.score * run_factor * REPEAT_DAMPING ** (page + 1.5 * title)
+
+    for number in range(min(MAX_RESULTS, len(remaining))):
+        best = max(remaining, key=score_in_context)
+        if best.score < (minimum if number >= FEW_RESULTS else minimum / 3):
+            return
+        remaining.remove(best)
+        yield best.row
+        last.append(best.row.page)
+        pages[best.row.page] += 1
+        titles[best.row.title] += 1

@@ -1,0 +1,272 @@
+"""Index of one library's documentation: one SQLite file, written once, then only read."""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from urllib.parse import quote
+
+from centgate.libdocs.index.boosts import README_RANK, apply_boosts, introduction_rank, is_about_project
+from centgate.libdocs.index.dedupe import drop_repeats, drop_variants
+from centgate.libdocs.index.query import parse_query
+from centgate.libdocs.index.ranking import rank_chunks
+from centgate.libdocs.index.rows import COLUMNS, ChunkRow, find_definitions, read_chunks
+from centgate.libdocs.index.snippets import take_snippets
+from centgate.libdocs.index.tokenizer import (
+    MAX_WORD_LENGTH,
+    WORD,
+    append_identifier_parts,
+    normalize_name,
+    path_words,
+    stem_words,
+)
+from centgate.libdocs.libraries import DocSnippet
+from centgate.libdocs.parse import javascript, markdown, python, rst
+from centgate.libdocs.parse.chunk import Chunk, standalone_title
+from centgate.libdocs.parse.documents import DocumentKind, PackageDocument
+from centgate.libdocs.parse.includes import expand_includes
+from centgate.libdocs.parse.python_exports import collect_imports, use_public_names
+from centgate.libdocs.parse.sections import page_name
+from centgate.sanitize import format_timestamp
+
+MAX_CHUNKS = 20_000
+"""Maximum number of chunks of one library."""
+MIN_GUIDE_PAGES = 50
+"""Number of prose pages above which a library has documentation separate from its code."""
+FORMAT = "1"
+"""Version of the file format; an index in another format is not used and is built again."""
+MAX_INTRODUCTION = 60
+"""Chunks read for each step of an introduction."""
+MIN_PROSE = 70
+"""Minimum characters of prose in an introductory chunk without code."""
+MAX_LOOKUPS = 120
+"""Words of the README's code that are looked up."""
+IDEAL_LENGTH = 700
+"""Characters of a chunk that explains something and leaves room for others."""
+ENOUGH = 30
+"""Introductory chunks that make further lookups unnecessary."""
+_SPLITTERS: Mapping[DocumentKind, Callable[[PackageDocument], list[Chunk]]] = {
+    "markdown": markdown.split_markdown,
+    "rst": rst.split_rst,
+    "text": rst.split_rst,
+    "python": python.split_python,
+    "javascript": javascript.split_javascript,
+    "typescript": javascript.split_javascript,
+}
+_TABLES = """
+pragma journal_mode = off;
+pragma synchronous = off;
+pragma page_size = 8192;
+create table about (key text primary key, value text not null) without rowid;
+create table piece (
+    id integer primary key, page text not null, shown text not null, heads text not null,
+    code text, language text, text text, source_url text, weight real not null, opening integer
+);
+create table name (key text not null, name text not null, piece integer not null, inner integer not null);
+create virtual table words using fts5 (
+    trail, title, path, body, content = '', tokenize = "porter unicode61 tokenchars '_'"
+);
+"""
+_INSERT_CHUNK = (
+    "insert into piece values (:id, :page, :shown, :heads, :code, :language, :text, :url, :weight, :opening)"
+)
+_INSERT_WORDS = "insert into words (rowid, trail, title, path, body) values (?, ?, ?, ?, ?)"
+_INTRODUCTORY_PAGES = f"select {COLUMNS} from piece where opening is not null order by opening, id limit ?"
+_WELL_EXPLAINED = (
+    f"select {COLUMNS} from piece where code is not null and text is not null"
+    f" order by weight desc, abs(length(text) + length(code) - {IDEAL_LENGTH}), id limit ?"
+)
+_BEST_WEIGHT = f"select {COLUMNS} from piece order by weight desc, id limit ?"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSummary:
+    """Result of building an index."""
+
+    chunks: int
+    with_code: int
+
+
+def write_index(
+    file: Path,
+    documents: Iterable[PackageDocument],
+    metadata: Mapping[str, str],
+    *,
+    max_seconds: float = math.inf,
+) -> IndexSummary:
+    """Write the index of a library. The file appears only when it is complete.
+
+    `about` is stored in the index. Its `name` is not used as a search term, and folders of major versions
+    before its `version` have a lower weight. After `seconds` the index is completed with what it has, and the
+    reason is stored as `incomplete`.
+    """
+    deadline = time.monotonic() + max_seconds
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    os.close(handle)
+    try:
+        with closing(sqlite3.connect(temporary)) as database:
+            built = _write_index(database, collect_chunks(list(documents), metadata), metadata, deadline)
+        Path(temporary).replace(file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return built
+
+
+def search(file: Path, topic: str | None, budget: int) -> list[DocSnippet]:
+    """Return the snippets that answer a topic, best first, with at most `budget` tokens together; empty for
+    no match.
+
+    Without a topic, and for one about the library as a whole, returns an introduction. Raises sqlite3.Error
+    if the file is not an index.
+    """
+    with closing(_open_read_only(file)) as database:
+        if topic is None or not topic.strip():
+            return take_snippets(_introduction(database), budget)
+        name = database.execute("select value from about where key = 'name'").fetchone()
+        query = parse_query(topic, name[0] if name else "")
+        introductory = (
+            take_snippets(_introduction(database), budget) if query.terms and query.is_general else []
+        )
+        return introductory or take_snippets(rank_chunks(database, query), budget)
+
+
+def read_metadata(file: Path) -> Mapping[str, str]:
+    """Return the metadata from the build, and `snippet_count`, `pieces`, `built_at` and `format`.
+
+    Raises sqlite3.Error if the file is not an index.
+    """
+    with closing(_open_read_only(file)) as database:
+        return dict(database.execute("select key, value from about"))
+
+
+def collect_chunks(documents: list[PackageDocument], metadata: Mapping[str, str]) -> Iterator[Chunk]:
+    """Yield the chunks of a library in the order of its documents, without repetitions."""
+    by_path = {document.path: document for document in documents}
+    chunks = (
+        chunk
+        for document in drop_variants(documents)
+        for chunk in _SPLITTERS[document.kind](expand_includes(document, by_path))
+    )
+    public_chunks = use_public_names(chunks, collect_imports(documents))
+    has_guides = sum(document.kind in ("markdown", "rst") for document in documents) >= MIN_GUIDE_PAGES
+    return islice(
+        drop_repeats(apply_boosts(chunk, metadata, has_guides=has_guides) for chunk in public_chunks),
+        MAX_CHUNKS,
+    )
+
+
+def _introduction(database: sqlite3.Connection) -> list[ChunkRow]:
+    """Return the start of the README, its examples, first steps, prose, what those use, and good
+    explanations.
+    """
+    introductory = [
+        row
+        for row in _read_rows(database, _INTRODUCTORY_PAGES)
+        if row.code or len(row.text or "") > MIN_PROSE
+    ]
+    first = introductory[:1]
+    ordered = [*first, *(row for row in introductory if row.code and row not in first)]
+    ordered += [row for row in introductory if row not in ordered]
+    if len(ordered) < ENOUGH:
+        ordered += _find_used_definitions(database, ordered)
+    if len(ordered) < ENOUGH:
+        ordered += _read_rows(database, _WELL_EXPLAINED)
+    return list(dict.fromkeys(ordered)) or _read_rows(database, _BEST_WEIGHT)
+
+
+def _read_rows(database: sqlite3.Connection, query: str) -> list[ChunkRow]:
+    return [ChunkRow(*row) for row in database.execute(query, (MAX_INTRODUCTION,))]
+
+
+def _find_used_definitions(database: sqlite3.Connection, users: list[ChunkRow]) -> list[ChunkRow]:
+    """Return the definitions of names that occur in other chunks' code, most used first."""
+    words = Counter(
+        word for row in users for word in WORD.findall(row.code or "") if 2 < len(word) < MAX_WORD_LENGTH
+    )
+    found: dict[int, None] = {}
+    for word, _ in words.most_common(MAX_LOOKUPS):
+        for definition in find_definitions(database, normalize_name(word), normalize_name(word)):
+            if definition.name == word and not definition.is_inner and len(found) < ENOUGH:
+                found[definition.chunk_id] = None
+    by_id = {row.id: row for row in read_chunks(database, found)}
+    return [by_id[chunk] for chunk in found]
+
+
+def _write_index(
+    database: sqlite3.Connection, chunks: Iterable[Chunk], metadata: Mapping[str, str], deadline: float
+) -> IndexSummary:
+    database.executescript(_TABLES)
+    total = with_code = 0
+    stored_metadata = dict(metadata)
+    for total, chunk in enumerate(chunks, 1):
+        with_code += chunk.code is not None
+        _insert(database, total, chunk, metadata.get("name", ""))
+        if time.monotonic() > deadline:
+            stored_metadata.setdefault("incomplete", "not all of it could be read within the time limit")
+            break
+    database.execute("create index name_key on name (key)")
+    statistics = {
+        "pieces": f"{total}",
+        "snippet_count": f"{with_code}",
+        "built_at": format_timestamp(),
+        "format": FORMAT,
+    }
+    database.executemany("insert into about values (?, ?)", ({**stored_metadata, **statistics}).items())
+    database.execute("insert into words (words) values ('optimize')")
+    database.commit()
+    return IndexSummary(total, with_code)
+
+
+def _insert(database: sqlite3.Connection, number: int, chunk: Chunk, library: str) -> None:
+    trail = " > ".join(chunk.breadcrumb)
+    above = chunk.breadcrumb[-1] if chunk.breadcrumb else ""
+    values = {
+        "id": number,
+        "page": chunk.path,
+        "shown": _display_title(chunk, library),
+        "heads": f"{' '.join(stem_words(chunk.title))}|{' '.join(stem_words(f'{above} {chunk.title}'))}",
+        "code": chunk.code,
+        "language": chunk.language,
+        "text": chunk.text,
+        "url": chunk.source_url,
+        "weight": chunk.weight,
+        "opening": None if is_about_project(chunk) else introduction_rank(chunk),
+    }
+    database.execute(_INSERT_CHUNK, values)
+    body = append_identifier_parts(f"{chunk.text or ''}\n{chunk.code or ''}")
+    words = (
+        append_identifier_parts(trail),
+        append_identifier_parts(chunk.title),
+        path_words(chunk.path),
+        body,
+    )
+    database.execute(_INSERT_WORDS, (number, *words))
+    database.executemany("insert into name values (?, ?, ?, ?)", _definition_rows(number, chunk))
+
+
+def _display_title(chunk: Chunk, library: str) -> str:
+    """Return its title. In a README, which has headings such as Usage, the library's name precedes it."""
+    title = standalone_title(chunk)
+    if introduction_rank(chunk) != README_RANK or normalize_name(library) in normalize_name(title):
+        return title
+    return library if title == page_name(chunk.path) else f"{library} > {title}"
+
+
+def _definition_rows(number: int, chunk: Chunk) -> Iterator[tuple[str, str, int, bool]]:
+    for name in chunk.names:
+        yield normalize_name(name), name, number, len(chunk.names) > 1 and name == chunk.names[-1]
+
+
+def _open_read_only(file: Path) -> sqlite3.Connection:
+    # a finished file never changes, so SQLite need not check for changes or locks
+    return sqlite3.connect(f"file:{quote(os.fspath(file))}?mode=ro&immutable=1", uri=True)

@@ -1,0 +1,222 @@
+"""Split JavaScript and TypeScript files into chunks: their exports, with comments and types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, link_to_lines, name_variants
+from centgate.libdocs.parse.docstrings import split_examples
+from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.parse.js_declarations import Declaration, parse_declarations
+from centgate.libdocs.parse.jsdoc import is_private, render_jsdoc
+from centgate.libdocs.parse.python import REFERENCE_WEIGHT, UNDOCUMENTED_WEIGHT, is_example
+from centgate.libdocs.parse.sections import Excerpt, page_name
+
+MAX_SIGNATURE = 900
+"""Maximum characters of a signature."""
+MAX_OUTLINE = 1400
+"""Maximum characters of an interface's members."""
+MAX_MEMBERS = 400
+"""Maximum number of members read from one interface or class."""
+MAX_OVERLOADS = 4
+TYPE_WEIGHT = 0.75
+MEMBER_WEIGHT = 0.85
+"""Weights of matches in types and in members, compared with functions."""
+INTERNAL_FACTOR = 0.6
+"""Factor for names with a dollar sign, which are mostly internal to a library."""
+MAX_LINE_LENGTH = 2000
+"""Maximum characters of a handwritten line."""
+MINIFIED_SHARE = 0.3
+"""Share of longer lines above which a file counts as machine-written."""
+MAX_EXAMPLE_LENGTH = 3_000
+"""Characters of an example with documented parts above which the parts are shown instead of the whole."""
+_KEYWORDS = r"(?:(?:export|declare|default|abstract|async|public|static|readonly|override|protected)\s+)*"
+_DECLARATION = re.compile(
+    _KEYWORDS
+    + r"(?P<kind>function\s*\*?|class|interface|type|enum|const\s+enum|const|let|var)\s+(?P<name>[\w$]+)"
+)
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_$][\w$]*(?:\.[\w$]+){1,4})\s*=(?!=)")
+_MEMBER = re.compile(
+    _KEYWORDS + r"(?:(?:get|set)\s+)?(?P<name>[A-Za-z_$][\w$]*|\"[^\"\n]+\"|'[^'\n]+')\s*(?:\?\s*)?[(:<=?]"
+)
+_SCRIPTS = ("javascript", "typescript", "jsx", "tsx")
+_EXPORT = re.compile(r"export\b")
+_EXPORT_LIST = re.compile(
+    r"^export[ \t]{1,9}(?:default[ \t]{1,9}([\w$]{1,200})[ \t]*;?[ \t]*$|\{([^{}]{0,9000})\})", re.MULTILINE
+)
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_EXPORT_LINE = re.compile(r"^export\b", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Symbol:
+    name: str
+    declaration: Declaration
+    code: str
+    comment: str | None
+    weight: float = 1.0
+
+
+def split_javascript(document: PackageDocument) -> list[Chunk]:
+    """Return the chunks of a file; none if it was generated or minified."""
+    if is_minified(document.text):
+        return []
+    text = _blank_long_lines(document.text)
+    language = document.path[-3:] if document.path.endswith((".tsx", ".jsx")) else document.kind
+    ambient = document.path.endswith((".d.ts", ".d.mts", ".d.cts"))
+    if is_example(document.path) and not ambient and not _is_module(text):
+        name, url = page_name(document.path), document.source_url
+        return finalize_chunks(Chunk(name, (), text, language, None, url, document.path))
+    symbols = _merge_overloads(_iter_symbols(parse_declarations(text), _find_exports(text), ambient=ambient))
+    return [chunk for symbol in symbols for chunk in _split_symbol(document, symbol, language)]
+
+
+def is_minified(text: str) -> bool:
+    """True if a file was written for machines only. One long line, as a list of exports, is not enough."""
+    long = sum(len(line) for line in text.splitlines() if len(line) > MAX_LINE_LENGTH)
+    return long > len(text) * MINIFIED_SHARE
+
+
+def _blank_long_lines(text: str) -> str:
+    """Blank the lines that machines wrote; these also take long to search."""
+    return "\n".join(line if len(line) <= MAX_LINE_LENGTH else "" for line in text.split("\n"))
+
+
+def _is_module(text: str) -> bool:
+    """True if a file in an examples folder is part of the library, shipped with the examples."""
+    return len(text) > MAX_EXAMPLE_LENGTH and "/**" in text and _EXPORT_LINE.search(text) is not None
+
+
+def _find_exports(text: str) -> frozenset[str]:
+    """Return the names that are exported separately from their declarations."""
+    return frozenset(
+        name for exports_text in _EXPORT_LIST.findall(text) for name in _NAME.findall(" ".join(exports_text))
+    )
+
+
+def _iter_symbols(
+    found_declarations: Iterable[Declaration], exports: frozenset[str], *, ambient: bool
+) -> Iterator[_Symbol]:
+    for declaration in found_declarations:
+        if declaration.comment and is_private(declaration.comment):
+            continue
+        match = _DECLARATION.match(declaration.head)
+        if match and _is_public(match["name"]):
+            if ambient or _EXPORT.match(declaration.head) or match["name"] in exports:
+                yield from _declaration_symbols(declaration, re.sub(r"\W+", "", match["kind"]), match["name"])
+        elif not match and declaration.comment and (assignment := _ASSIGNMENT.match(declaration.head)):
+            name = re.sub(r"^(?:module\.)?exports\.|\.prototype(?=\.)", "", assignment["name"])
+            if _is_public(name.split(".")[-1]) and name != "exports":
+                yield _Symbol(name, declaration, _shorten_signature(declaration.head), declaration.comment)
+
+
+def _declaration_symbols(declaration: Declaration, kind: str, name: str) -> Iterator[_Symbol]:
+    qualified = f"{declaration.container}.{name}" if declaration.container else name
+    if kind in ("interface", "class") and declaration.body is not None:
+        yield _Symbol(qualified, declaration, _format_outline(declaration), declaration.comment, TYPE_WEIGHT)
+        yield from _iter_members(declaration, qualified)
+    elif kind in ("type", "enum", "constenum") and declaration.body is not None:
+        yield _Symbol(qualified, declaration, _format_outline(declaration), declaration.comment, TYPE_WEIGHT)
+    else:
+        weight = TYPE_WEIGHT if kind == "type" else 1.0
+        yield _Symbol(
+            qualified, declaration, _shorten_signature(declaration.head), declaration.comment, weight
+        )
+
+
+def _iter_members(declaration: Declaration, owner: str) -> Iterator[_Symbol]:
+    """Yield the documented members."""
+    found = parse_declarations(declaration.body or "", first_line=declaration.line)
+    for _, member in zip(range(MAX_MEMBERS), found, strict=False):
+        match = _MEMBER.match(member.head)
+        if match is None or member.comment is None or is_private(member.comment):
+            continue
+        name = match["name"].strip("\"'")
+        if _is_public(name):
+            yield _Symbol(
+                f"{owner}.{name}", member, _shorten_signature(member.head), member.comment, MEMBER_WEIGHT
+            )
+
+
+def _merge_overloads(symbols: Iterable[_Symbol]) -> list[_Symbol]:
+    """Merge overloads: their signatures below each other, with the first comment found.
+
+    Deprecated overloads are dropped if there are others.
+    """
+    merged: dict[str, _Symbol] = {}
+    for symbol in symbols:
+        previous = merged.get(symbol.name)
+        if previous is None or (_is_deprecated(previous) and not _is_deprecated(symbol)):
+            merged[symbol.name] = symbol
+        elif _is_deprecated(symbol):
+            continue
+        elif (
+            symbol.code not in previous.code
+            and previous.code.count("\n;") + previous.code.count(";\n") < MAX_OVERLOADS
+        ):
+            code = f"{previous.code};\n{symbol.code}" if len(previous.code) < MAX_SIGNATURE else previous.code
+            merged[symbol.name] = replace(previous, code=code, comment=previous.comment or symbol.comment)
+    return list(merged.values())
+
+
+def _is_deprecated(symbol: _Symbol) -> bool:
+    return "@deprecated" in (symbol.comment or "")
+
+
+def _split_symbol(document: PackageDocument, symbol: _Symbol, language: str) -> Iterator[Chunk]:
+    text = render_jsdoc(symbol.comment, language) if symbol.comment else ""
+    url = link_to_lines(document.source_url, symbol.declaration.line, symbol.declaration.last_line)
+    weight = (
+        (REFERENCE_WEIGHT if text else UNDOCUMENTED_WEIGHT)
+        * symbol.weight
+        * (INTERNAL_FACTOR if "$" in symbol.name else 1.0)
+    )
+    if not text and symbol.code.endswith("{}"):
+        return
+    for excerpt in _add_signature(symbol.code, split_examples(text, language=language), language):
+        trail, names = (_module_name(document.path),), name_variants(symbol.name)
+        yield from finalize_chunks(Chunk(symbol.name, trail, *excerpt, url, document.path, names, weight))
+
+
+def _add_signature(code: str, examples: list[Excerpt], language: str) -> list[Excerpt]:
+    """Put the signature above the first example, or before it if that is in another language."""
+    first, *rest = examples or [Excerpt(None, None, None)]
+    if first.code is None:
+        return [Excerpt(code, language, first.text), *rest]
+    if first.language in _SCRIPTS:
+        return [Excerpt(f"{code}\n\n{first.code}", first.language, first.text), *rest]
+    return [Excerpt(code, language, first.text), first._replace(text=None), *rest]
+
+
+def _format_outline(declaration: Declaration) -> str:
+    """Return the head and the members without their comments, up to the length limit."""
+    body = re.sub(r"/\*.*?(?:\*/|\Z)|(?<![:'\"`])//[^\n]*", "", declaration.body or "", flags=re.DOTALL)
+    lines = [line.rstrip() for line in body.split("\n") if line.strip()]
+    lines_shown: list[str] = []
+    for line in lines:
+        if sum(map(len, lines_shown)) + len(line) > MAX_OUTLINE:
+            lines_shown.append("    // ...")
+            break
+        lines_shown.append(line)
+    return (
+        f"{declaration.head.strip()} {{\n" + "\n".join(lines_shown) + "\n}"
+        if lines_shown
+        else f"{declaration.head.strip()} {{}}"
+    )
+
+
+def _shorten_signature(head: str) -> str:
+    lines = [line.rstrip() for line in head.strip().removesuffix("=>").rstrip().split("\n")]
+    indent = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
+    code = "\n".join([lines[0], *(line[indent:] for line in lines[1:])])
+    return code if len(code) <= MAX_SIGNATURE else code[:MAX_SIGNATURE].rsplit("\n", 1)[0] + "\n// ..."
+
+
+def _module_name(path: str) -> str:
+    return re.sub(r"(?:\.d)?\.[cm]?[jt]sx?$", "", path)
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_")

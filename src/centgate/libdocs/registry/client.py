@@ -1,0 +1,135 @@
+"""Client for both package registries, with a cache of the newest releases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from weakref import WeakValueDictionary
+
+from cachetools import TTLCache
+
+from centgate.errors import AnswerTooLong, ProviderError, ProviderFailure
+from centgate.fallback import attempt, open_task_group
+from centgate.libdocs.archive.packages import MANY_RELEASES, Archive, Package
+from centgate.libdocs.registry.aliases import PackageCandidate
+from centgate.libdocs.registry.npm import NpmRegistry, types_package_name
+from centgate.libdocs.registry.pypi import PypiRegistry
+from centgate.upstream import Upstream
+
+PROVIDER_NAME = "packagedocs"
+"""Provider name in errors of the registries."""
+DAY = 24 * 3600
+MAX_CACHED = 4_000
+"""Maximum number of packages whose newest release is cached, for a day."""
+MISSING_TTL = 600
+"""Seconds for which it is cached that a package does not exist."""
+
+
+class RegistryClient:
+    """Cached access to PyPI and npm. The newest release of a package is requested once a day."""
+
+    def __init__(self, pypi: PypiRegistry, npm: NpmRegistry) -> None:
+        self._pypi, self._npm = pypi, npm
+        self._newest = TTLCache[tuple[str, str], Package](MAX_CACHED, DAY)
+        self._locks = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
+        self._missing = TTLCache[tuple[str, str], bool](MAX_CACHED, MISSING_TTL)
+
+    @property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """The upstreams of all registries."""
+        return self._pypi.upstream, self._npm.upstream
+
+    def upstreams_of(self, candidates: Sequence[PackageCandidate]) -> list[Upstream]:
+        """Return the upstreams of the registries to query for these packages, without duplicates."""
+        unknown = [each for each in candidates if (each.registry, each.name) not in self._missing]
+        return [
+            self._registry(registry).upstream for registry in dict.fromkeys(each.registry for each in unknown)
+        ]
+
+    def knows_any(self, candidates: Sequence[PackageCandidate]) -> bool:
+        """True if the newest release of one of these packages is cached."""
+        return any((each.registry, each.name) in self._newest for each in candidates)
+
+    async def fetch_latest(self, candidate: PackageCandidate) -> Package | None:
+        """Return the newest release of a package; None if the package does not exist."""
+        key = candidate.registry, candidate.name
+        if key in self._missing:
+            return None
+        # concurrent callers wait for the one request
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            package = self._newest.get(key)
+            if package is None and key not in self._missing:
+                package = await self._request_latest(candidate)
+                if package is None:
+                    self._missing[key] = True
+                else:
+                    self._newest[key] = package
+            return package
+
+    async def fetch_release(self, package: Package, version: str) -> Package | None:
+        """Return another release of a package; None if it does not exist."""
+        return await self._registry(package.registry).fetch_release(package.name, version)
+
+    async def download(self, package: Package, archive: Archive) -> bytes:
+        """Return the bytes of an archive. Raises AnswerTooLong if it is too large."""
+        return await self._registry(package.registry).download(archive)
+
+    async def fetch_parts(self, package: Package) -> list[Package]:
+        """Return the npm packages that a package lists as its parts, one level deep."""
+        async with open_task_group() as group:
+            tasks = [
+                group.create_task(self._npm.fetch_release(part, version)) for part, version in package.parts
+            ]
+        return [part for task in tasks if (part := task.result())]
+
+    async def fetch_types(self, package: Package) -> Package | None:
+        """Return the type package, of the same major version, of an npm package without its own types."""
+        name, major = types_package_name(package.name), package.version.split(".")[0]
+        types = await self._npm.fetch_latest(name)
+        if types and types.version.split(".")[0] != major:
+            types = await self._npm.fetch_latest_of_major(name, major) or types
+        return None if types and types.deprecated else types
+
+    async def find_existing(
+        self, candidates: Sequence[PackageCandidate]
+    ) -> tuple[list[tuple[PackageCandidate, Package]], list[ProviderFailure]]:
+        """Return the candidates that exist, in their order, and the failures of registries.
+
+        If several exist, their number of releases is fetched too, which npm gives only in a large response.
+        """
+        async with open_task_group() as group:
+            tasks = [group.create_task(attempt(self.fetch_latest, each)) for each in candidates]
+        results = [(candidate, task.result()) for candidate, task in zip(candidates, tasks, strict=True)]
+        found = [(candidate, each) for candidate, each in results if isinstance(each, Package)]
+        failures = {each.message: each for _, each in results if isinstance(each, ProviderFailure)}
+        if len(found) > 1:
+            async with open_task_group() as group:
+                tasks = [group.create_task(self._add_history(package)) for _, package in found]
+            found = [(candidate, task.result()) for (candidate, _), task in zip(found, tasks, strict=True)]
+        return found, list(failures.values())
+
+    async def _request_latest(self, candidate: PackageCandidate) -> Package | None:
+        """Request the newest release. A response in an unknown format counts as a failure of the registry."""
+        registry = self._registry(candidate.registry)
+        try:
+            return await registry.fetch_latest(candidate.name)
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            message = f"{registry.label} returned a response in an unknown format"
+            raise ProviderError(PROVIDER_NAME, message) from error
+
+    async def _add_history(self, package: Package) -> Package:
+        if package.registry != "npm" or package.releases is not None:
+            return package
+        try:
+            releases, published = await self._npm.fetch_history(package.name)
+        except AnswerTooLong:
+            releases, published = MANY_RELEASES, None
+        except (ProviderFailure, ValueError, LookupError, TypeError, AttributeError):
+            return package
+        complete = replace(package, releases=releases, published=published)
+        self._newest[package.registry, package.name] = complete
+        return complete
+
+    def _registry(self, registry: str) -> PypiRegistry | NpmRegistry:
+        return self._pypi if registry == "pypi" else self._npm

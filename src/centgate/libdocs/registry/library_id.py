@@ -1,0 +1,65 @@
+"""Parse the IDs that documentation is requested by."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from centgate.libdocs.registry.aliases import (
+    REPOSITORIES,
+    PackageCandidate,
+    RegistryName,
+    find_repository_candidates,
+    normalize_package_name,
+)
+
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryReference:
+    """The meaning of a library ID: one package, or a repository whose package must be found."""
+
+    packages: tuple[PackageCandidate, ...]
+    """Most likely first."""
+    repository: str | None
+    """`<owner>/<name>` in lower case if the ID names a repository, which the package must declare as its
+    own."""
+    version: str | None
+    """The requested version; None for the newest."""
+
+
+def parse_library_id(library_id: str) -> LibraryReference | None:
+    """Parse `/pypi/<name>`, `/npm/<name>`, `/npm/@<scope>~<name>` or `/<owner>/<repository>`.
+
+    A version may follow after another `/` or an `@`. Returns None for an invalid ID.
+    """
+    first, *rest = library_id.strip("/").split("/")
+    if not rest:
+        return None
+    if first.lower() == "npm" and rest[0].startswith("@") and "~" not in rest[0] and len(rest) > 1:
+        rest = [f"{rest[0]}~{rest[1]}", *rest[2:]]  # npm's own spelling of a scoped name
+    name, version = _split_version(rest[0])
+    version = rest[1] if len(rest) == 2 else version
+    if len(rest) > 2 or (version is not None and not _VERSION.fullmatch(version)):
+        return None
+    if first.lower() in ("pypi", "npm"):
+        return _package_reference("pypi" if first.lower() == "pypi" else "npm", name, version)
+    repository = f"{first}/{name}".lower()
+    # for a repository in the table, the repository that its package declares does not matter
+    return LibraryReference(
+        tuple(find_repository_candidates(first.lower(), name.lower())),
+        None if repository in REPOSITORIES else repository,
+        version,
+    )
+
+
+def _split_version(name: str) -> tuple[str, str | None]:
+    """Split a name from the version after its `@`. A leading `@` marks a scope, not a version."""
+    place = name.find("@", 1)
+    return (name, None) if place < 0 else (name[:place], name[place + 1 :])
+
+
+def _package_reference(registry: RegistryName, raw_name: str, version: str | None) -> LibraryReference | None:
+    name = normalize_package_name(registry, raw_name)
+    return LibraryReference((PackageCandidate(registry, name, 1.0),), None, version) if name else None

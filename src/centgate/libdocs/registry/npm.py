@@ -1,0 +1,220 @@
+"""Client for npm's registry of JavaScript packages (github.com/npm/registry, docs/REGISTRY-API.md)."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, ClassVar, cast
+from urllib.parse import quote
+
+import msgspec
+
+from centgate.coercion import as_text, get_path, parse_iso_time
+from centgate.errors import AnswerTooLong
+from centgate.libdocs.archive.packages import Archive, Package
+from centgate.libdocs.registry.aliases import RegistryName
+from centgate.libdocs.registry.parsing import (
+    MAX_SUMMARY,
+    Digest,
+    decode_reply,
+    download_archive,
+    find_repository,
+    parse_integrity,
+    parse_package_name,
+    parse_version,
+    quote_version,
+    resolve_archive_url,
+)
+from centgate.sanitize import clean_line
+from centgate.upstream import Upstream, UpstreamResponse, join_url
+
+BASE_URL = "https://registry.npmjs.org"
+FILES_URL = "https://unpkg.com"
+ABBREVIATED_HEADERS = {"Accept": "application/vnd.npm.install-v1+json, application/json;q=0.8"}
+"""Requests all versions without their documentation (docs/responses/package-metadata.md of the same
+repository)."""
+MAX_PARTS = 4
+_GITHUB_SHORTHAND = re.compile(r"(?:github:)?([\w.-]+/[\w.-]+)", re.ASCII)
+_RELEASE_VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}")
+_EXACT_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?")
+
+
+class _Versions(msgspec.Struct):
+    """A package with all its versions, which are not decoded."""
+
+    versions: dict[str, msgspec.Raw] = {}
+    time: dict[str, Any] | None = None
+    modified: Any = None
+
+
+class NpmRegistry:
+    """Client for npm."""
+
+    name: ClassVar[RegistryName] = "npm"
+    label: ClassVar[str] = "npm"
+
+    def __init__(self, upstream: Upstream, address: str | None = None) -> None:
+        self._upstream, self._base = upstream, address or BASE_URL
+
+    @property
+    def upstream(self) -> Upstream:
+        """The connection to the registry."""
+        return self._upstream
+
+    async def fetch_latest(self, name: str) -> Package | None:
+        """Return the release that its owners tagged as the latest."""
+        return await self.fetch_release(name, "latest")
+
+    async def fetch_release(self, name: str, version: str) -> Package | None:
+        """Return a release by its version; a leading `v` before a number is ignored."""
+        number = version[1:] if re.match(r"v[0-9]", version) else version
+        url = self._package_url(name, f"/{quote_version(number)}")
+        reply = await self._upstream.get(url, accept=(404, 405))
+        if reply.status in (404, 405):
+            return None
+        body = reply.parse_json()
+        # npm resolves any other text as a tag, and only the tag `latest` is requested on purpose
+        return (
+            self._parse_package(reply, name, body)
+            if number == "latest" or body["version"] == number
+            else None
+        )
+
+    async def fetch_history(self, name: str) -> tuple[int | None, datetime | None]:
+        """Return the number of releases, without pre-releases, and the date of the newest.
+
+        The response has several megabytes for some packages, so it is requested only where a decision depends
+        on it.
+        """
+        reply = await self._upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
+        if reply.status == 404:
+            return None, None
+        listing = decode_reply(reply, _Versions)
+        days = [day for number, day in (listing.time or {}).items() if number in listing.versions]
+        dates = filter(None, map(parse_iso_time, days or [listing.modified]))
+        return sum("-" not in number for number in listing.versions), max(dates, default=None)
+
+    async def fetch_latest_of_major(self, name: str, major: str) -> Package | None:
+        """Return the newest release of a major version, without pre-releases.
+
+        Returns None without such a release, or if the list of versions is too large to read.
+        """
+        reply = await self._upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
+        if reply.status == 404:
+            return None
+        try:
+            versions = decode_reply(reply, _Versions).versions
+        except AnswerTooLong:
+            return None
+        numbers = [each.split(".") for each in versions if _RELEASE_VERSION.fullmatch(each)]
+        candidates = [list(map(int, each)) for each in numbers if each[0] == major]
+        return await self.fetch_release(name, ".".join(map(str, max(candidates)))) if candidates else None
+
+    async def download(self, archive: Archive) -> bytes:
+        return await download_archive(self._upstream, archive)
+
+    def _package_url(self, name: str, suffix: str = "") -> str:
+        return join_url(self._base, f"/{quote(name, safe='@')}{suffix}")
+
+    def _parse_package(self, reply: UpstreamResponse, requested_name: str, body: Any) -> Package:
+        name_published, version = (
+            parse_package_name(reply, body["name"], requested_name),
+            parse_version(body["version"]),
+        )
+        return Package(
+            registry="npm",
+            name=requested_name,
+            title=name_published,
+            version=version,
+            summary=clean_line(as_text(get_path(body, "description")), MAX_SUMMARY),
+            repository=_parse_repository(body),
+            deprecated=_parse_deprecation(get_path(body, "deprecated")),
+            releases=None,
+            published=None,
+            archives=tuple(self._parse_archives(get_path(body, "dist"), name_published, version)),
+            has_types=_has_types(body),
+            parts=_parse_parts(name_published, body),
+        )
+
+    def _parse_archives(self, dist: Any, name: str, version: str) -> Iterator[Archive]:
+        url, digest = (
+            resolve_archive_url(get_path(dist, "tarball"), self._base + "/", BASE_URL),
+            _parse_digest(dist),
+        )
+        if url and digest:
+            # unpkg shows every published file under its own name, so the link is always valid
+            shown_at = (
+                f"{FILES_URL}/{name}@{quote_version(version)}/" if url.startswith(BASE_URL + "/") else None
+            )
+            yield Archive("npm", url, *digest, None, shown_at)
+
+
+def types_package_name(name: str) -> str:
+    """Return the package that publishes the types of a package without any
+    (github.com/DefinitelyTyped/DefinitelyTyped).
+    """
+    return "@types/" + name.removeprefix("@").replace("/", "__")
+
+
+def _parse_digest(dist: Any) -> Digest | None:
+    """Return the published digest. Packages from before 2017 have only SHA-1."""
+    if digest := parse_integrity(get_path(dist, "integrity")):
+        return digest
+    shasum = get_path(dist, "shasum")
+    try:
+        return ("sha1", binascii.unhexlify(shasum)) if isinstance(shasum, str) else None
+    except binascii.Error:
+        return None
+
+
+def _parse_repository(body: Any) -> str | None:
+    """Parse a repository: a URL, an object with a URL, or `<owner>/<name>` for GitHub."""
+    value = get_path(body, "repository")
+    link = get_path(value, "url") if isinstance(value, dict) else value
+    short = _GITHUB_SHORTHAND.fullmatch(link[:200]) if isinstance(link, str) else None
+    return short[1] if short else find_repository([link, get_path(body, "homepage")])
+
+
+def _parse_deprecation(value: Any) -> str | None:
+    """Return the deprecation message. Some registries give only true."""
+    if isinstance(value, str) and value:
+        return clean_line(value, 200)
+    return "deprecated" if value is True else None
+
+
+def _has_types(body: Any) -> bool:
+    return any(get_path(body, member) for member in ("types", "typings")) or _exports_types(
+        get_path(body, "exports"), 6
+    )
+
+
+def _exports_types(exports: Any, depth: int) -> bool:
+    if not isinstance(exports, dict) or not depth:
+        return False
+    members = cast(dict[str, Any], exports)
+    return "types" in members or any(_exports_types(each, depth - 1) for each in members.values())
+
+
+def _parse_parts(name: str, body: Any) -> tuple[tuple[str, str], ...]:
+    """Return dependencies of its own scope, with versions: what it re-exports is documented there."""
+    scope = name.split("/")[0] + "/" if name.startswith("@") else f"@{name}/"
+    needed: dict[str, Any] = {}
+    for member in ("peerDependencies", "dependencies"):
+        group = get_path(body, member)
+        needed |= cast(Mapping[str, Any], group) if isinstance(group, dict) else {}
+    found = [
+        (each, version)
+        for each, version in needed.items()
+        if each.startswith(scope)
+        and each != name
+        and get_path(body, "peerDependenciesMeta", each, "optional") is not True
+    ]
+    return tuple(
+        (each, version if _is_exact_version(version) else "latest") for each, version in found[:MAX_PARTS]
+    )
+
+
+def _is_exact_version(version: Any) -> bool:
+    return isinstance(version, str) and bool(_EXACT_VERSION.fullmatch(version))

@@ -1,0 +1,143 @@
+"""Parsing rules that the package registries share.
+
+Neither PyPI nor npm has a search that may be used here, so a package is requested by its exact name.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, TypeVar
+from urllib.parse import quote, urljoin, urlsplit
+
+import msgspec
+
+from centgate.errors import AnswerTooLong, ProviderError
+from centgate.libdocs.archive.packages import Archive
+from centgate.upstream import Upstream, UpstreamResponse
+
+MAX_ARCHIVE_BYTES = 60 << 20
+MAX_METADATA_BYTES = 12 << 20
+MAX_SUMMARY = 400
+"""Maximum characters of a description."""
+T = TypeVar("T")
+Digest: TypeAlias = tuple[Literal["sha256", "sha512", "sha1"], bytes]
+
+_DIGEST_LENGTHS: Mapping[Literal["sha512", "sha256"], int] = {"sha512": 64, "sha256": 32}
+"""Length in bytes of the accepted digests, the strongest first."""
+_NAME = re.compile(r"@?[A-Za-z0-9_~-][\w.~-]*(?:/[A-Za-z0-9_~-][\w.~-]*)?", re.ASCII)
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,99}")
+_REPOSITORY_URL = re.compile(
+    r"(?:github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)[/:]"
+    r"(?!(?:sponsors|orgs)/)([\w.-]+)/([\w.-]+?)(?:\.git)?(?=[/?#]|$)",
+    re.ASCII | re.IGNORECASE,
+)
+_RELEASE = re.compile(r"v?([0-9]*(?:\.[0-9]+)*)(.*)", re.DOTALL)
+
+
+async def download_archive(upstream: Upstream, archive: Archive) -> bytes:
+    """Return the bytes of an archive, unchanged."""
+    reply = await upstream.get(archive.url, headers={"Accept": "*/*"})
+    return reply.body
+
+
+def decode_reply(reply: UpstreamResponse, kind: type[T]) -> T:
+    """Decode the needed members of a large response. Raises ProviderError if it is not JSON.
+
+    Raises AnswerTooLong for a response so large that decoding it would block all other work.
+    """
+    if len(reply.body) > MAX_METADATA_BYTES:
+        message = f"{reply.label} answered with more than {MAX_METADATA_BYTES >> 20} MB"
+        raise AnswerTooLong(reply.name, message)
+    try:
+        return msgspec.json.decode(reply.body, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        reply.parse_json()  # its error describes the response
+        raise
+
+
+def parse_package_name(reply: UpstreamResponse, value: Any, requested_name: str) -> str:
+    """Return the name that a package gives itself; it must equal the requested name, apart from spelling."""
+    if (
+        not isinstance(value, str)
+        or not _NAME.fullmatch(value)
+        or _normalize_name(value) != _normalize_name(requested_name)
+    ):
+        raise ProviderError(reply.name, f"{reply.label} returned another package than the requested one")
+    return value
+
+
+def parse_version(value: Any) -> str:
+    """Return a version as written. Raises ValueError for an invalid one."""
+    if not isinstance(value, str) or not _VERSION.fullmatch(value):
+        raise ValueError("not a version")
+    return value
+
+
+def find_version(requested: str, published: Mapping[str, Any]) -> str | None:
+    """Return the published version that is meant in another notation: `v1.0` may be `1.0.0`."""
+    if requested in published:
+        return requested
+    normalized = _normalize_version(requested)
+    return next((number for number in published if _normalize_version(number) == normalized), None)
+
+
+def find_repository(links: list[Any]) -> str | None:
+    """Return the first repository on a well-known host that the links lead to, as `<owner>/<name>`."""
+    for link in links:
+        found = _REPOSITORY_URL.search(link[:500]) if isinstance(link, str) else None
+        if found:
+            return f"{found[1]}/{found[2]}"
+    return None
+
+
+def resolve_archive_url(url: Any, page: str, official: str) -> str | None:
+    """Return an archive's absolute URL if it is on the page's own host or on the public registry's.
+
+    Returns None otherwise: authors of metadata must not choose the hosts that this server connects to.
+    """
+    if not isinstance(url, str):
+        return None
+    absolute_url = urljoin(page, url)
+    parts, own = urlsplit(absolute_url), urlsplit(page)
+    if f"{parts.scheme}://{parts.netloc}" == official:
+        return absolute_url
+    same_host = parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
+    return absolute_url if same_host and parts.scheme in ("http", "https") else None
+
+
+def parse_integrity(value: Any) -> Digest | None:
+    """Parse a digest in the format of W3C's Subresource Integrity; the strongest of several."""
+    digests = dict(part.split("-", 1) for part in str(value or "").split() if "-" in part)
+    for algorithm in _DIGEST_LENGTHS:
+        if algorithm in digests:
+            return _decode_digest(algorithm, digests[algorithm])
+    return None
+
+
+def _decode_digest(algorithm: Literal["sha512", "sha256"], encoded: str) -> Digest | None:
+    try:
+        digest = base64.b64decode(encoded.split("?")[0], validate=True)
+    except binascii.Error:
+        return None
+    return (algorithm, digest) if len(digest) == _DIGEST_LENGTHS[algorithm] else None
+
+
+def quote_version(version: str) -> str:
+    """Return a version as a segment of a URL path."""
+    return quote(version, safe="+!")
+
+
+def _normalize_name(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name.lower())
+
+
+def _normalize_version(version: str) -> str:
+    parts = _RELEASE.fullmatch(version.lower())
+    if parts is None:
+        return version.lower()
+    return re.sub(r"(\.0+)+$", "", parts[1]) + re.sub(r"[-_.]", "", parts[2])

@@ -1,0 +1,63 @@
+"""Describe the packages that a name may mean, best first."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from centgate.libdocs.archive.packages import Package, maintenance_score
+from centgate.libdocs.index import search_index
+from centgate.libdocs.index.store import IndexKey, IndexStore
+from centgate.libdocs.libraries import DocumentedLibrary
+from centgate.libdocs.registry.aliases import PackageCandidate
+
+MAX_RESULTS = 5
+MIN_SCORE = 0.2
+"""Candidates with a lower score are dropped if there is a better one."""
+
+
+def describe_candidates(
+    found: Sequence[tuple[PackageCandidate, Package]], shelves: IndexStore
+) -> list[DocumentedLibrary]:
+    """Return the packages by how likely each is meant: similarity of the name times maintenance score.
+
+    Reads files, so call it in a thread.
+    """
+    scored = [
+        (candidate.similarity * (0.3 + 0.7 * maintenance_score(package)), package)
+        for candidate, package in found
+    ]
+    scored.sort(key=lambda each: -each[0])
+    results = [each for each in scored if each[0] >= MIN_SCORE] or scored
+    return [_describe_package(round(score, 3), package, shelves) for score, package in results[:MAX_RESULTS]]
+
+
+def index_key(package: Package) -> IndexKey:
+    """Return the key of a package's index."""
+    return IndexKey(package.registry, package.name, package.version)
+
+
+def _describe_package(score: float, package: Package, shelves: IndexStore) -> DocumentedLibrary:
+    return DocumentedLibrary(
+        id=package.id,
+        title=package.title,
+        description=_format_description(package),
+        snippet_count=_count_snippets(package, shelves),
+        version=package.version,
+        score=score,
+    )
+
+
+def _format_description(package: Package) -> str | None:
+    if package.deprecated is None:
+        return package.summary
+    return f"Deprecated ({package.deprecated}). {package.summary or ''}".rstrip()
+
+
+def _count_snippets(package: Package, shelves: IndexStore) -> int | None:
+    """Return the number of snippets in the index; None without an index."""
+    file = shelves.find(index_key(package))
+    try:
+        return int(search_index.read_metadata(file)["snippet_count"]) if file else None
+    except (sqlite3.Error, LookupError, ValueError):
+        return None

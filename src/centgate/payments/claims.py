@@ -1,0 +1,437 @@
+"""Claim rules: which worker may process a payment. Units are idempotent and may be retried.
+
+A retried unit recognises what it wrote before the database failed: each claim has a unique owner name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from centgate.errors import (
+    UNCHARGED_RESEND,
+    CentgateError,
+    InternalError,
+    PaymentConflict,
+    PaymentNote,
+    PaymentRequired,
+)
+from centgate.payments import queries
+from centgate.payments.authorization import Payment, PaymentKey, raise_if_rejected, signature_rejection
+from centgate.payments.sql import ResultRow, UnitOfWork
+from centgate.payments.worker_id import Worker
+from centgate.signing.assets import is_test_network
+
+_PRESENTABLE = ("refused", "unused")
+"""States of payments that moved no money and may be submitted again."""
+LEASE_SECONDS = 3.0
+"""Seconds without a heartbeat after which a process counts as dead."""
+
+PaymentState = Literal["settling", "settled", "delivered", "refused", "unused"]
+"""`unused`: never reached the facilitator; may be submitted again, for any request."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """A delivered answer, replayed byte for byte when the request is repeated."""
+
+    status: int
+    body: bytes
+    request_id: str
+    receipt: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBinding:
+    """The request that a payment is claimed for: service, and digest of method, path and canonical body."""
+
+    service: str
+    digest: str
+
+
+@dataclass(slots=True)
+class Claim:
+    """The exclusive right to process one payment, held by this process until the `async with` ends."""
+
+    key: PaymentKey
+    worker: Worker
+    """Worker with a name that is unique to this claim."""
+    state: PaymentState
+    outcome_unknown: bool
+    """True if an earlier attempt to settle it has an unknown outcome."""
+    presented_at: float
+    """Time of the payment's first submission, in seconds since 1970."""
+    valid_before: int
+    """End of the authorization, in seconds since 1970."""
+    service: str
+    amount: int
+    """In the token's base units."""
+    pay_to: str
+    resubmission_json: str | None
+    """`Payment.resubmission_json` of its first submission, while its outcome is unknown."""
+    claim_block: int | None = None
+    """Newest block number known at the payment's first submission."""
+    presentations: int = 1
+    """Number of submissions to the facilitator, including one that may have been interrupted."""
+    transaction: str | None = None
+    attempts: int = 0
+    """Number of attempts to reconcile it without its buyer."""
+    answer: StoredAnswer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedElsewhere:
+    """Another worker is processing the payment."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimAttempt:
+    """One attempt to claim a payment for a request."""
+
+    payment: Payment
+    request: RequestBinding
+    worker: Worker
+    """Unique to this claim, so that a write whose confirmation was lost is recognised as its own."""
+    now: float
+    redeem_cutoff: float
+    """Payments settled before this time can no longer be redeemed, in seconds since 1970."""
+    claim_block: int | None
+    """Newest block number known at this attempt."""
+    waiting_since: float | None
+    """Time at which it began to wait for another process; None if it did not wait."""
+    possibly_claimed: set[PaymentKey]
+    """Payments that may have been claimed; each is added before the claim is tried."""
+
+
+def claim_payment(attempt: ClaimAttempt) -> UnitOfWork[Claim | ClaimedElsewhere]:
+    """Claim a payment, or the one that its payer made under the same idempotency key.
+
+    Raises PaymentRequired or PaymentConflict, as `Journal.claim` does.
+    """
+    payment = attempt.payment
+    attempt.possibly_claimed.add(payment.key)
+    if not payment.rejection and (yield from queries.insert_payment(payment.key, _new_row_values(attempt))):
+        return _build_new_claim(attempt, attempt.now, attempt.claim_block)
+    row = yield from queries.find_payment(payment.key)
+    if row and (row["owner"], row["updated_at"]) == (attempt.worker.name, attempt.now):
+        return _build_new_claim(
+            attempt, row["created_at"], row["claim_block"]
+        )  # inserted by an earlier try of this unit whose confirmation was lost
+    if (
+        row is None or row["state"] in _PRESENTABLE
+    ):  # its idempotency key may have been used for another payment since
+        row = (yield from _find_by_identifier(payment)) or row
+    if row is None:
+        raise_if_rejected(payment)
+        return ClaimedElsewhere()  # the conflicting row was removed in the meantime
+    return (yield from _claim_existing(attempt, row))
+
+
+def claim_unresolved(key: PaymentKey, worker: Worker) -> UnitOfWork[Claim | None]:
+    """Claim a payment with an unknown outcome; None if it is resolved or another worker has it."""
+    row = yield from queries.find_payment(key)
+    if row is None or row["state"] != "settling" or not (yield from is_unclaimed(row["owner"], worker)):
+        return None
+    is_claimed = yield from queries.update_if_unchanged(row, {"owner": worker.name})
+    return _build_claim(row, worker) if is_claimed else None
+
+
+def update_claimed(key: PaymentKey, worker: Worker, values: dict[str, Any]) -> UnitOfWork[None]:
+    """Update a row that the worker holds. Raises LostClaim if another worker has claimed it."""
+    if (yield from queries.update_owned(key, worker.name, values)):
+        return
+    row = yield from queries.find_payment(key)
+    if row is None or any(row[column] != value for column, value in values.items()):
+        raise ClaimLost  # else an earlier try of this unit wrote it
+
+
+def update_claimed_with_event(
+    key: PaymentKey, worker: Worker, values: dict[str, Any], event: dict[str, Any]
+) -> UnitOfWork[None]:
+    """Update a row that the worker holds and append an event.
+
+    Raises LostClaim if another worker has claimed it.
+    """
+    if (yield from queries.update_owned_with_event(key, worker.name, values, event)):
+        return
+    row = yield from queries.find_payment(key)
+    if row is None or any(row[column] != value for column, value in values.items()):
+        raise ClaimLost  # else an earlier try of this unit wrote it
+
+
+def release_claim(key: PaymentKey, worker: Worker) -> UnitOfWork[None]:
+    """Release a row, if the worker holds it."""
+    yield from queries.update_owned(key, worker.name, {"owner": None})
+
+
+def store_answer(key: PaymentKey, worker: Worker, answer: StoredAnswer, now: float) -> UnitOfWork[None]:
+    """Store the answer of a payment that the worker holds.
+
+    Raises LostClaim if another worker has claimed it.
+    """
+    values = {
+        "status": answer.status,
+        "request_id": answer.request_id,
+        "receipt": answer.receipt,
+        "body": answer.body,
+        "stored_at": now,
+    }
+    if (yield from queries.record_answer(key, worker.name, values)):
+        return
+    stored = yield from queries.find_answer(key)
+    if (
+        stored is None or stored["request_id"] != answer.request_id
+    ):  # else an earlier try of this unit stored it
+        raise ClaimLost
+
+
+def find_payment_note(payment: Payment) -> UnitOfWork[PaymentNote | None]:
+    """Return the note on a payment, or on the one under its idempotency key; None if there is no row."""
+    row = yield from queries.find_payment(payment.key)
+    row = row or (yield from _find_by_identifier(payment))
+    return _build_note(row) if row and _is_same_buyer(row, payment) else None
+
+
+def is_unclaimed(owner: str | None, worker: Worker) -> UnitOfWork[bool]:
+    """Return True if no other worker has the row: no owner, this claim, or a process past its lease."""
+    if owner is None or owner == worker.name:
+        return True
+    if worker.is_same_process(owner):  # alive, and it releases its claims itself
+        return False
+    silent_seconds = yield from queries.seconds_since_heartbeat(owner)
+    return silent_seconds is None or silent_seconds > LEASE_SECONDS
+
+
+def heartbeat(worker: Worker) -> UnitOfWork[float]:
+    """Record a heartbeat of a process, and remove long-dead processes; returns the database's time."""
+    database_time = yield from queries.record_heartbeat(worker.process)
+    yield from queries.prune_workers(100 * LEASE_SECONDS)
+    return database_time
+
+
+def _claim_existing(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
+    payment, worker = attempt.payment, attempt.worker
+    if row["state"] in _PRESENTABLE:
+        return (yield from _reclaim_refused(attempt, row))
+    if not _is_same_buyer(row, payment):
+        raise signature_rejection()
+    if row["binding"] != attempt.request.digest or not _is_same_transfer(row, payment):
+        raise _other_request_error(payment, row)
+    if row["state"] == "delivered":
+        return (yield from _replay_answer(attempt, row))
+    if is_test_network(row["network"]) != payment.is_on_test_network:
+        raise _test_network_error(payment, row)
+    if row["state"] == "settled" and (row["refunded"] or row["updated_at"] < attempt.redeem_cutoff):
+        raise _expired_redemption_error(payment, row)
+    if not (yield from is_unclaimed(row["owner"], worker)):
+        return ClaimedElsewhere()
+    attempt.possibly_claimed.add(queries.key_of(row))
+    if not (yield from queries.update_if_unchanged(row, {"owner": worker.name})):
+        return ClaimedElsewhere()  # another worker was faster
+    return _build_claim(row, worker)
+
+
+def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
+    """Claim a payment that moved no money once more, for any request."""
+    payment = attempt.payment
+    if payment.rejection and queries.key_of(row) == payment.key:
+        payment.rejection.payment = replace(_build_note(row), retry="new_payment")
+    raise_if_rejected(payment)
+    if queries.key_of(row) == payment.key and _is_refused_while_waiting(attempt, row):
+        raise _concurrent_refusal(row)
+    if queries.key_of(row) != payment.key:  # another payment with the same idempotency key
+        yield from queries.update_if_unchanged(row, {"identifier": None})
+        return ClaimedElsewhere()
+    values = _new_row_values(attempt) | _first_submission_values(attempt, row)
+    if not (yield from queries.update_if_unchanged(row, values)):
+        return ClaimedElsewhere()
+    return _build_new_claim(attempt, values["created_at"], values["claim_block"])
+
+
+def _is_refused_while_waiting(attempt: ClaimAttempt, row: ResultRow) -> bool:
+    since = attempt.waiting_since
+    return since is not None and row["state"] == "refused" and row["updated_at"] >= since
+
+
+def _concurrent_refusal(row: ResultRow) -> PaymentRequired:
+    """Return the refusal that another process has just returned for the same payment.
+
+    Submitting it once more could settle it after a buyer was asked for a new signature.
+    """
+    reason = row["reason"]
+    return PaymentRequired(f"the payment was refused: {reason}", reason=reason, payment=_build_note(row))
+
+
+def _first_submission_values(attempt: ClaimAttempt, row: ResultRow) -> dict[str, Any]:
+    """Return the column values that survive from a first submission that never reached the facilitator.
+
+    After a refusal the next submission counts as the first: a transfer before it does not pay for it. Its
+    block is never lower than the earlier one, even if no node returns the newest block at the moment.
+    """
+    if row["state"] == "refused":
+        blocks = [block for block in (row["claim_block"], attempt.claim_block) if block is not None]
+        return {"claim_block": max(blocks, default=None)}
+    return {"created_at": row["created_at"], "claim_block": row["claim_block"]}
+
+
+def _replay_answer(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim]:
+    stored = yield from queries.find_answer(queries.key_of(row))
+    if stored is None:
+        raise _expired_redemption_error(attempt.payment, row)
+    answer = StoredAnswer(
+        stored["status"], stored["body"], stored["request_id"], stored["receipt"], replayed=True
+    )
+    return _build_claim(row, attempt.worker, answer)
+
+
+def _build_new_claim(attempt: ClaimAttempt, since: float, claim_block: int | None) -> Claim:
+    payment = attempt.payment
+    return Claim(
+        payment.key,
+        attempt.worker,
+        "settling",
+        outcome_unknown=False,
+        presented_at=since,
+        valid_before=payment.valid_before,
+        claim_block=claim_block,
+        service=attempt.request.service,
+        amount=payment.terms.amount,
+        pay_to=payment.terms.pay_to.lower(),
+        resubmission_json=payment.resubmission_json,
+    )
+
+
+def _build_claim(row: ResultRow, worker: Worker, answer: StoredAnswer | None = None) -> Claim:
+    """Build a claim that continues the work recorded in a row."""
+    return Claim(
+        queries.key_of(row),
+        worker,
+        row["state"],
+        outcome_unknown=row["state"] == "settling",
+        presented_at=row["created_at"],
+        valid_before=row["valid_before"],
+        service=row["service"],
+        amount=int(row["amount"]),
+        pay_to=row["pay_to"],
+        resubmission_json=row["signed"],
+        claim_block=row["claim_block"],
+        presentations=row["presentations"],
+        transaction=row["transaction"],
+        attempts=row["attempts"],
+        answer=answer,
+    )
+
+
+def _new_row_values(attempt: ClaimAttempt) -> dict[str, Any]:
+    payment = attempt.payment
+    return {
+        "state": "settling",
+        "owner": attempt.worker.name,
+        "binding": attempt.request.digest,
+        "service": attempt.request.service,
+        "identifier": payment.identifier if payment.is_signer_verified else None,
+        "proof": payment.signature_digest,
+        "signer_known": int(payment.is_signer_verified),
+        "amount": str(payment.terms.amount),
+        "pay_to": payment.terms.pay_to.lower(),
+        "valid_before": payment.valid_before,
+        "transaction": None,
+        "reason": None,
+        "created_at": attempt.now,
+        "updated_at": attempt.now,
+        "signed": payment.resubmission_json,
+        "attempts": 0,
+        "retry_at": None,
+        "settled_at": None,
+        "request_id": None,
+        "status": None,
+        "claim_block": attempt.claim_block,
+        "presentations": 1,
+    }
+
+
+def _find_by_identifier(payment: Payment) -> UnitOfWork[ResultRow | None]:
+    """Find the payer's payment under the same idempotency key; None unless the signer is verified."""
+    if payment.identifier is None or not payment.is_signer_verified:
+        return None
+    return (yield from queries.find_by_identifier(payment.key.payer, payment.identifier))
+
+
+def _is_same_buyer(row: ResultRow, payment: Payment) -> bool:
+    """Return True if the sender is the payment's buyer: verified signer, or the same signature."""
+    return payment.is_signer_verified or row["proof"] == payment.signature_digest
+
+
+def _is_same_transfer(row: ResultRow, payment: Payment) -> bool:
+    """Return True if recipient and amount equal those first submitted under the payment's nonce."""
+    submitted = (payment.terms.pay_to.lower(), str(payment.terms.amount))
+    return queries.key_of(row) != payment.key or (row["pay_to"], row["amount"]) == submitted
+
+
+def _build_note(row: ResultRow) -> PaymentNote:
+    """Build the buyer's payment note from a row."""
+    match row["state"]:
+        case "settling":
+            return PaymentNote(
+                "in_flight", charged=False, retry="same_payment", transaction=row["transaction"]
+            )
+        case "settled":
+            return PaymentNote("settled", charged=True, retry="same_payment", transaction=row["transaction"])
+        case "delivered":
+            return PaymentNote(
+                "delivered", charged=True, retry="same_payment", transaction=row["transaction"]
+            )
+        case "unused":
+            return UNCHARGED_RESEND
+        case _:
+            return PaymentNote("refused", charged=False, retry="new_payment")
+
+
+def _other_request_error(payment: Payment, row: ResultRow) -> CentgateError:
+    if queries.key_of(row) != payment.key:
+        return _idempotency_conflict("the idempotency key was already used for another request")
+    return _already_used_error("the payment was already used for another request", row)
+
+
+def _expired_redemption_error(payment: Payment, row: ResultRow) -> CentgateError:
+    if queries.key_of(row) != payment.key:
+        return _idempotency_conflict(
+            "the idempotency key belongs to a payment that was used; use another key"
+        )
+    if row["refunded"]:
+        return _already_used_error("the payment was refunded and cannot be used any more", row)
+    return _already_used_error("the payment was used, and its answer is no longer stored", row)
+
+
+def _test_network_error(payment: Payment, row: ResultRow) -> CentgateError:
+    """Return the error for test money where real money is required, and the reverse.
+
+    Delivered answers are replayed all the same; only what would run the service is refused.
+    """
+    if queries.key_of(row) != payment.key or payment.rejection is None:
+        return _idempotency_conflict(
+            "the idempotency key belongs to a payment on another network; use another key"
+        )
+    payment.rejection.payment = replace(_build_note(row), retry="new_payment")
+    return payment.rejection
+
+
+def _idempotency_conflict(message: str) -> PaymentConflict:
+    """Return a conflict over an idempotency key; the payment itself is untouched."""
+    return PaymentConflict(message, payment=UNCHARGED_RESEND)
+
+
+def _already_used_error(message: str, row: ResultRow) -> PaymentRequired:
+    note = replace(_build_note(row), retry="new_payment")
+    return PaymentRequired(message, reason="payment_already_used", payment=note)
+
+
+class ClaimLost(InternalError):
+    """Another process considered this one dead and processes the payment now."""
+
+    def __init__(self) -> None:
+        note = PaymentNote("in_flight", charged=False, retry="same_payment")
+        super().__init__(
+            "another server is processing the payment; send it again", payment=note, retry_after=1
+        )

@@ -1,0 +1,281 @@
+"""JSON-RPC client for the nodes of a chain: sends batches, and tries the next node when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from centgate.errors import (
+    AnswerTooLong,
+    ProviderError,
+    ProviderFailure,
+    ProviderRateLimited,
+    ProviderTimeout,
+)
+from centgate.fallback import open_task_group
+from centgate.providers.jsonrpc.errors import (
+    is_execution_failure,
+    is_range_too_large,
+    is_rate_limit,
+    parse_block_limit,
+    parse_error,
+)
+from centgate.sanitize import clean_line
+from centgate.upstream import Upstream, UpstreamResponse
+
+BATCH_SIZE = 50
+"""Requests in one JSON-RPC batch."""
+MAX_CONCURRENT = 10
+"""Concurrent requests to a node that does not accept batches."""
+LOG_RANGES = (50_000, 10_000, 5_000, 2_000, 1_000, 500, 100, 10)
+"""Blocks per eth_getLogs call if a node does not say what it allows; the next is tried after each refusal."""
+FAILURE_COOLDOWN = 30.0
+"""Seconds for which a node that failed is tried only after the others."""
+CAPABILITY_TTL = 600.0
+"""Seconds for which a node without logs, or without batches, is remembered as such."""
+_ERROR_STATUSES = range(400, 600)
+"""Nodes return JSON errors with many different statuses."""
+
+_RESULT_COUNT = re.compile(r"\b(results?|logs?|records?|responses?|entries|events?)\b")
+"""Words of an error about the number of results, as against the number of blocks."""
+
+T = TypeVar("T")
+RpcRequest = tuple[str, list[Any]]
+"""A method and its parameters."""
+RawLog = dict[str, Any]
+"""An event log as returned by a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailure:
+    """Call that fails on every node: it reverts, runs out of gas, or returns too much data."""
+
+    code: int
+    message: str
+
+
+class _RangeTooLarge(Exception):
+    """The node rejects a block range, or the number of its results, as too large; carries its message."""
+
+
+@dataclass(slots=True)
+class RpcNode:
+    """One node and its known limitations."""
+
+    url: str = field(repr=False)
+    upstream: Upstream
+    no_batches_until: float = 0
+    """Monotonic time until which no batches are sent, since it rejected one."""
+    log_range: int = LOG_RANGES[0]
+    """Blocks per eth_getLogs call that it accepts."""
+    avoid_until: float = 0
+    no_logs_until: float = 0
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT), repr=False)
+
+    async def send_requests(self, requests: Sequence[RpcRequest], *, tolerant: bool) -> list[Any]:
+        """Return the result of each request, in order; with `tolerant`, CallFailure for a call that fails."""
+        batches = [requests[start : start + BATCH_SIZE] for start in range(0, len(requests), BATCH_SIZE)]
+        results = await run_concurrently(self._send_batch(batch, tolerant=tolerant) for batch in batches)
+        return [result for batch in results for result in batch]
+
+    async def get_logs(
+        self, topics: Sequence[Any], floor: int, end: int, *, address: str | None = None
+    ) -> tuple[list[RawLog], int]:
+        """Return the logs of as many blocks up to `end` as the node allows, and the first of these blocks.
+
+        `address` limits the logs to one contract.
+        """
+        address_filter = {} if address is None else {"address": address}
+        if time.monotonic() < self.no_logs_until:
+            raise self.invalid_response("does not provide event logs")
+        length = self.log_range
+        while True:
+            start = max(floor, end - length + 1)
+            log_filter = {**address_filter, "topics": topics, "fromBlock": hex(start), "toBlock": hex(end)}
+            try:
+                (entries,) = await self.send_requests([("eth_getLogs", [log_filter])], tolerant=False)
+                return list(entries), start
+            except AnswerTooLong:
+                length = self._shorter_range(end - start + 1, "")
+            except _RangeTooLarge as refusal:
+                message = str(refusal)
+                length = self._shorter_range(end - start + 1, message)
+                # a limit of blocks holds for every request; too many results only for this one
+                if parse_block_limit(message, end - start + 1) or not _RESULT_COUNT.search(message):
+                    self.log_range = min(self.log_range, length)
+
+    def _shorter_range(self, refused: int, message: str) -> int:
+        """Return the next shorter range after a refused one; ProviderError if no range is left."""
+        length = parse_block_limit(message, refused) or next(
+            (each for each in LOG_RANGES if each < refused), None
+        )
+        if length is None:
+            self.no_logs_until = time.monotonic() + CAPABILITY_TTL
+            raise self.invalid_response("does not provide event logs, not even for a short block range")
+        return length
+
+    async def _send_batch(self, requests: Sequence[RpcRequest], *, tolerant: bool) -> list[Any]:
+        if len(requests) == 1 or time.monotonic() < self.no_batches_until:
+            return await self._send_each(requests, tolerant=tolerant)
+        content = [_build_request(number, *request) for number, request in enumerate(requests)]
+        try:
+            reply = await self.upstream.post(self.url, content, accept=_ERROR_STATUSES)
+        except AnswerTooLong:
+            if not tolerant:
+                raise
+            return await self._send_each(requests, tolerant=tolerant)
+        entries = _response_objects(reply)
+        if len(entries) != len(requests):
+            # some nodes accept no batches, and each reports that in its own way, unlike other errors
+            self._raise_if_refused(reply, entries)
+            results = await self._send_each(requests, tolerant=tolerant)
+            self.no_batches_until = time.monotonic() + CAPABILITY_TTL
+            return results
+        by_id = {str(entry.get("id")): entry for entry in entries}
+        return [
+            self._parse_result(method, by_id[str(number)], tolerant=tolerant)
+            for number, (method, _) in enumerate(requests)
+        ]
+
+    async def _send_each(self, requests: Sequence[RpcRequest], *, tolerant: bool) -> list[Any]:
+        return await run_concurrently(
+            self._send_one(method, params, tolerant=tolerant) for method, params in requests
+        )
+
+    async def _send_one(self, method: str, params: list[Any], *, tolerant: bool) -> Any:
+        try:
+            async with self.slots:
+                reply = await self.upstream.post(
+                    self.url, _build_request(0, method, params), accept=_ERROR_STATUSES
+                )
+        except AnswerTooLong as refusal:
+            if not tolerant:
+                raise
+            return CallFailure(0, refusal.message)
+        entries = _response_objects(reply)
+        if len(entries) != 1 or not {"result", "error"} & entries[0].keys():
+            self._raise_if_refused(reply, entries)
+            raise (
+                self.upstream.error_for_status(reply)
+                if reply.status >= 400
+                else self.invalid_response("returned no result (not JSON-RPC)")
+            )
+        if reply.status == 429 or (reply.status >= 400 and not isinstance(entries[0].get("error"), dict)):
+            raise self.upstream.error_for_status(reply)
+        return self._parse_result(method, entries[0], tolerant=tolerant)
+
+    def _raise_if_refused(self, reply: UpstreamResponse, entries: Sequence[dict[str, Any]]) -> None:
+        """Raise the failure that concerns the whole reply rather than the batch format."""
+        if reply.status in (401, 402, 403, 429) or reply.status >= 500:
+            raise self.upstream.error_for_status(reply)
+        for entry in entries:
+            code, message = parse_error(entry)
+            if is_rate_limit(code, message.lower()):
+                raise ProviderRateLimited(self.upstream.name, f"{self.upstream.label} asks to slow down")
+
+    def _parse_result(self, method: str, entry: dict[str, Any], *, tolerant: bool) -> Any:
+        """Return the result of a response object, or raise its error."""
+        if not entry.get("error"):
+            if entry.get("result") is None:
+                raise self.invalid_response(f"returned no result for {method}")
+            return entry["result"]
+        code, message = parse_error(entry)
+        lowered = message.lower()
+        if method == "eth_getLogs" and is_range_too_large(code, lowered):
+            raise _RangeTooLarge(lowered)
+        if is_rate_limit(code, lowered):
+            raise ProviderRateLimited(self.upstream.name, f"{self.upstream.label} asks to slow down")
+        if tolerant and is_execution_failure(code, lowered):
+            return CallFailure(code, message)
+        raise self.invalid_response(f"refuses {method}: {self._redact(message) or f'error {code}'}")
+
+    def invalid_response(self, problem: str) -> ProviderError:
+        """Build the error for a wrong answer of this node."""
+        return ProviderError(self.upstream.name, f"{self.upstream.label} {problem}")
+
+    def _redact(self, message: str) -> str | None:
+        """Return a node's message without secret parts of its URL, which some nodes repeat."""
+        _, _, rest = self.url.partition("//")
+        for part in sorted(re.split(r"[/?&=:@]", rest)[1:], key=len, reverse=True):
+            if len(part) >= 6:
+                message = message.replace(part, "\u2026")
+        return clean_line(message, 120)
+
+
+class NodePool:
+    """Nodes of one chain, in the configured order."""
+
+    def __init__(self, nodes: Sequence[RpcNode], timeout: float) -> None:
+        """`timeout`: seconds for all nodes together."""
+        self._nodes = nodes
+        self._timeout = timeout
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes)
+
+    async def first_success(self, query: Callable[[RpcNode], Awaitable[T]]) -> T:
+        """Return the answer of the first node that succeeds; raise the first failure if all fail.
+
+        Each of several nodes gets a share of the time, so that one that hangs leaves time for the others.
+        """
+        now = time.monotonic()
+        order = sorted(self._nodes, key=lambda node: node.avoid_until > now)
+        failures: list[ProviderFailure] = []
+        for node in order:
+            time_limit = self._timeout / len(order) if node is not order[-1] else None
+            try:
+                async with asyncio.timeout(time_limit):
+                    answer = await query(node)
+            except TimeoutError:
+                message = f"{node.upstream.label} did not answer within {time_limit:.3g} s"
+                failures.append(ProviderTimeout(node.upstream.name, message))
+            except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
+                failures.append(node.invalid_response("answered in a shape that is not known here"))
+            except ProviderFailure as failure:
+                failures.append(failure)
+            else:
+                node.avoid_until = 0
+                return answer
+            node.avoid_until = time.monotonic() + (failures[-1].retry_after or FAILURE_COOLDOWN)
+        raise failures[0]
+
+    async def fetch_each(
+        self, requests: Sequence[RpcRequest], parse: Callable[[Any], T], *, tolerant: bool = False
+    ) -> list[T]:
+        """Return each request's result parsed by `parse`, all from one node.
+
+        `parse` may raise ValueError, LookupError or TypeError. With `tolerant` it gets CallFailure for a call
+        that fails.
+        """
+
+        async def asking(node: RpcNode) -> list[T]:
+            return [parse(answer) for answer in await node.send_requests(requests, tolerant=tolerant)]
+
+        return await self.first_success(asking)
+
+
+async def run_concurrently(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines concurrently and return their results in order; the first failure cancels the others."""
+    async with open_task_group() as group:
+        tasks = [group.create_task(each) for each in coroutines]
+    return [task.result() for task in tasks]
+
+
+def _build_request(number: int, method: str, params: list[Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def _response_objects(reply: UpstreamResponse) -> list[dict[str, Any]]:
+    """Return the response objects of a reply; empty for an error that is not JSON."""
+    try:
+        body = reply.parse_json()
+    except ProviderError:
+        if reply.status < 400:
+            raise
+        return []
+    bodies = cast(list[Any], body) if isinstance(body, list) else [body]
+    return [cast(dict[str, Any], entry) for entry in bodies if isinstance(entry, dict)]

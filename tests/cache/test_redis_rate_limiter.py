@@ -1,0 +1,219 @@
+"""The rate of an upstream is kept by all servers together, in every span of its length."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import redis as clients
+from databases import Redis, redis_server
+from fake_upstreams import FakeUpstreams
+from hypothesis import given
+from hypothesis import settings as effort
+from hypothesis import strategies as st
+
+from centgate.cache.redis import SharedRedis, open_redis
+from centgate.cache.redis_rate_limiter import ACQUIRE_SCRIPT, RedisRateLimiter
+from centgate.errors import ProviderRateLimited
+from centgate.providers.exa import Exa
+from centgate.resources import open_resources
+from centgate.settings import ProviderSettings, Settings
+from centgate.upstream import RateLimit, RateLimiter, SlidingWindow
+
+SECOND = 1_000_000
+ON_A_CLOCK_OF_THE_TEST = {
+    "redis.call('TIME')": "{ARGV[7], ARGV[8]}",
+    "redis.call('PEXPIRE', ": "tostring(",  # and so nothing is forgotten by another
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Generator[Redis]:
+    """A Redis that nobody harms."""
+    with redis_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def shared(redis: Redis) -> AsyncGenerator[list[SharedRedis]]:
+    """What two servers have of a Redis."""
+    async with AsyncExitStack() as stack:
+        servers = [await stack.enter_async_context(open_redis(redis.url, timeout=30)) for _ in range(2)]
+        await usable(servers)
+        yield servers
+
+
+async def usable(servers: Iterable[SharedRedis], *, up: bool = True) -> None:
+    """Wait until they have found the Redis, or lost it."""
+    deadline = time.monotonic() + 30
+    while not all(each.is_up is up for each in servers):
+        assert time.monotonic() < deadline, "they do not notice"
+        await asyncio.sleep(0.01)
+
+
+def turns(shared: SharedRedis, rate: RateLimit, processes: int = 1, name: str = "oracle") -> RateLimiter:
+    return RateLimiter(rate, processes, RedisRateLimiter(shared, name, rate))
+
+
+@effort(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 40),
+    st.sampled_from([1.0, 10.0, 60.0]),
+    st.lists(st.tuples(st.integers(0, 30 * SECOND), st.booleans()), min_size=1, max_size=100),
+)
+def test_the_rate_in_redis_is_that_of_a_process(
+    server: Redis, calls: int, seconds: float, asked: list[tuple[int, bool]]
+) -> None:
+    text = ACQUIRE_SCRIPT
+    for asked_of_redis, told in ON_A_CLOCK_OF_THE_TEST.items():
+        assert text.count(asked_of_redis) == 1
+        text = text.replace(asked_of_redis, told)
+    with clients.Redis(port=server.port) as client:
+        script = client.register_script(text)
+        now, key, rate, sent = 1_800_000_000 * SECOND, uuid4().hex, RateLimit(calls, seconds), list[int]()
+        pace = SlidingWindow(rate, lambda: now / SECOND)
+        numbers = [calls, rate.burst, *(round(each * SECOND) for each in (seconds, rate.interval))]
+        for pause, patient in asked:
+            now += pause
+            patience = 20 if patient else 0
+            arguments = [*numbers, patience * SECOND, 0, *divmod(now, SECOND)]
+            wait: Any = script([key], arguments)
+
+            assert wait / SECOND == pytest.approx(pace.acquire(patience), abs=1e-3)
+
+            if wait <= patience * SECOND:
+                sent.append(now + wait)
+
+    assert sent == sorted(sent)
+    for first, later in zip(sent, sent[calls:], strict=False):
+        assert later - first >= seconds * SECOND
+
+
+@pytest.mark.parametrize("rate", [RateLimit(5, 1), RateLimit(9, 60)], ids=["a short span", "a long span"])
+async def test_no_span_has_more_calls_of_all_servers_than_the_rate(
+    shared: list[SharedRedis], rate: RateLimit
+) -> None:
+    seen = list[tuple[float, float]]()
+
+    async def taking(each: RateLimiter) -> None:
+        for _ in range(15):
+            before = time.monotonic()
+            wait = await each.acquire(100_000)
+            seen.append((before + wait, time.monotonic() + wait))
+
+    await asyncio.gather(*(taking(turns(each, rate)) for each in shared * 3))
+
+    # each turn is some time between the two that are known of it
+    soonest, latest = sorted(first for first, _ in seen), sorted(last for _, last in seen)
+    for first, later in zip(soonest, latest[rate.calls :], strict=False):
+        assert later - first >= rate.seconds - 1e-3
+
+
+async def test_a_turn_that_comes_too_late_is_taken_by_nobody(shared: list[SharedRedis]) -> None:
+    one, other = (turns(each, RateLimit(1, 60)) for each in shared)
+    await one.acquire(0)
+
+    waits = [round(await each.acquire(5)) for each in (one, other, other)]
+
+    assert waits == [60, 60, 60]
+
+
+async def test_turns_of_another_upstream_or_of_another_rate_are_others(shared: list[SharedRedis]) -> None:
+    one, _ = shared
+    different = [
+        turns(one, RateLimit(1, 60)),
+        turns(one, RateLimit(1, 60), name="oracle:2"),
+        turns(one, RateLimit(1, 61)),
+    ]
+
+    assert [await each.acquire(0) for each in different] == [0, 0, 0]
+
+
+async def test_a_server_that_shares_takes_more_than_its_part(shared: list[SharedRedis]) -> None:
+    one, _ = shared
+    several = turns(one, RateLimit(8, 10), processes=4)
+
+    waits = [await several.acquire(0) for _ in range(8)]
+
+    assert waits == [0] * 8
+
+
+async def test_while_redis_is_away_each_process_keeps_to_its_part(
+    redis: Redis, shared: list[SharedRedis]
+) -> None:
+    one, other = (turns(each, RateLimit(8, 10), processes=4) for each in shared)
+    await one.acquire(0)
+    redis.kill()
+
+    waits = [[await each.acquire(0) for _ in range(3)] for each in (one, other)]
+
+    # a part is two; what was taken together counts
+    assert [[wait == 0 for wait in each] for each in waits] == [[True, False, False], [True, True, False]]
+
+
+async def test_a_redis_that_forgot_everything_does_not_let_a_process_exceed_the_rate(
+    redis: Redis, shared: list[SharedRedis]
+) -> None:
+    one, other = (turns(each, RateLimit(3, 10)) for each in shared)
+    for _ in range(2):
+        await one.acquire(0)
+    redis.kill()
+    await one.acquire(0)
+    await usable(shared[:1], up=False)
+    redis.start()
+    await usable(shared)
+
+    waits = [await each.acquire(0) for each in (one, other)]
+
+    assert [wait == 0 for wait in waits] == [False, True]
+
+
+async def test_a_clock_that_is_set_back_holds_up_nobody(redis: Redis, shared: list[SharedRedis]) -> None:
+    one, _ = shared
+    fresh = turns(one, RateLimit(3, 10))
+    await fresh.acquire(0)
+    client: Any
+    with clients.Redis(port=redis.port) as client:
+        (key,) = client.keys("centgate:1:turns:*")
+        client.rpush(key, *[int(time.time() + 3600) * SECOND] * 2)
+
+    waits = [await turns(one, RateLimit(3, 10)).acquire(0) for _ in range(3)]
+
+    assert waits == [0, 0, 0]
+
+
+async def test_turns_are_forgotten_once_they_count_no_more(redis: Redis, shared: list[SharedRedis]) -> None:
+    one, _ = shared
+    await turns(one, RateLimit(3, 1)).acquire(0)
+
+    client: Any
+    with clients.Redis(port=redis.port) as client:
+        (key,) = client.keys("centgate:1:turns:*")
+        left = client.pttl(key)
+
+    assert 0 < left <= 1002
+
+
+async def test_each_part_of_a_provider_has_turns_of_its_own(
+    shared: list[SharedRedis], upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    settings = Settings(providers={"exa": ProviderSettings(url=upstreams.url_of("exa"), per_minute=1)})
+    upstreams.set_response("exa", "/facts", {})
+    statuses = list[int]()
+    for server in shared:
+        async with open_resources(settings, server) as resources:
+            provider = Exa(settings, resources)
+            for part in ("", "10", "137"):
+                way = provider.open_upstream(resources, settings, part=part)
+                try:
+                    statuses.append((await way.get(upstreams.url_of("exa") + "/facts")).status)
+                except ProviderRateLimited:
+                    statuses.append(429)
+
+    assert statuses == [200, 200, 200, 429, 429, 429]

@@ -1,0 +1,340 @@
+"""Building and searching the index of a library."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from centgate.libdocs.index import search_index
+from centgate.libdocs.parse.documents import PackageDocument
+
+ABOUT = {"name": "acme", "version": "2.1.0", "title": "Acme", "repository": "acme/lib"}
+README = """# Acme
+
+A library for sending things to other places, and for taking what others send, without any fuss at all.
+
+## Installation
+
+```bash
+pip install acme
+```
+
+## Example
+
+```python
+from acme import Client
+
+Client("host").send("hello")
+```
+
+## Sponsors
+
+Thanks to our sponsors, without whom there would be no library: everyone who has ever sent us a thing.
+"""
+GUIDE = """# Guide
+
+## Timeouts
+
+A client waits five seconds unless it is told otherwise, for as long as anything is on its way.
+
+```python
+Client("host", timeout=10)
+```
+
+## Retry policies
+
+Nothing is sent twice unless it is asked for, since the other side may have received it after all.
+
+```python
+Client("host", retry_policy=RetryPolicy(3))
+```
+
+## Sending in the background
+
+What is sent in the background is sent by a thread of its own, in the order in which it was given.
+
+```python
+Client("host").send_later("hello")
+```
+"""
+SOURCE = '''
+class Client:
+    """Sends things to a host and takes what the host sends."""
+
+    def __init__(self, host: str, timeout: float = 5.0) -> None: ...
+
+    def send(self, what: str) -> int:
+        """Send a thing to the host at once, and wait until it has said that it was received."""
+
+
+class RetryPolicy:
+    """How often a thing is sent again when the host has not said that it received the thing."""
+'''
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    file = tmp_path / "acme.sqlite"
+    documents = [
+        PackageDocument("README.md", README, "markdown", None),
+        PackageDocument(
+            "docs/guide.md", GUIDE, "markdown", "https://github.com/acme/lib/blob/v2/docs/guide.md"
+        ),
+        PackageDocument("acme/__init__.py", "from ._client import Client, RetryPolicy", "python", None),
+        PackageDocument("acme/_client.py", SOURCE, "python", None),
+    ]
+    search_index.write_index(file, documents, ABOUT)
+    return file
+
+
+def titles(file: Path, topic: str | None, budget: int = 2000) -> list[str | None]:
+    return [snippet.title for snippet in search_index.search(file, topic, budget)]
+
+
+def test_the_section_about_the_topic_is_first(library: Path) -> None:
+    first, *_ = search_index.search(library, "how do I set a timeout?", 2000)
+
+    assert first.title == "Guide > Timeouts"
+    assert first.code == 'Client("host", timeout=10)'
+    assert first.language == "python"
+    assert first.source_url == "https://github.com/acme/lib/blob/v2/docs/guide.md?plain=1#L3-L9"
+
+
+@pytest.mark.parametrize(
+    "topic", ["RetryPolicy", "retryPolicy", "retry_policy", "retry policy", "acme RetryPolicy()"]
+)
+def test_a_name_is_found_however_it_is_written(library: Path, topic: str | None) -> None:
+    assert "acme.RetryPolicy" in titles(library, topic)[:2]
+
+
+def test_a_name_written_as_such_finds_its_definition_first(library: Path) -> None:
+    assert titles(library, "Client.send")[0] == "acme.Client.send"
+
+
+def test_without_a_topic_the_library_is_introduced(library: Path) -> None:
+    shown = titles(library, None)
+
+    assert shown[:3] == ["Acme", "Acme > Installation", "Acme > Example"]
+    assert "acme.Client" in shown
+    assert "Acme > Sponsors" not in shown
+
+
+@pytest.mark.parametrize("topic", ["", "  ", "getting started", "installation"])
+def test_general_topics_are_introductions(library: Path, topic: str | None) -> None:
+    assert titles(library, topic) == titles(library, None)
+
+
+@pytest.mark.parametrize("topic", ["kubernetes", "???", '"', "* OR", "\ud800", "日本語"])
+def test_no_match_is_no_snippet(library: Path, topic: str | None) -> None:
+    assert search_index.search(library, topic, 2000) == []
+
+
+def test_snippets_keep_the_budget_together(library: Path) -> None:
+    snippets = search_index.search(library, "sending things to the host", 120)
+
+    assert snippets
+    assert sum(snippet.tokens for snippet in snippets) <= 120
+
+
+def test_the_first_snippet_is_cut_rather_than_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "long.sqlite"
+    text = "# Sending\n\n" + "A thing is sent by the client, which waits for the host. " * 30
+    code = "\n".join(f"client.send({number})" for number in range(150))
+    search_index.write_index(
+        file, [PackageDocument("docs/a.md", f"{text}\n\n```python\n{code}\n```\n", "markdown", None)], ABOUT
+    )
+
+    [snippet] = search_index.search(file, "sending", 200)
+
+    assert snippet.tokens <= 200
+    assert "cut" in (snippet.text or "") + (snippet.code or "")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@given(topic=st.text(max_size=200), budget=st.integers(50, 5000))
+def test_any_topic_is_answered_within_the_budget(library: Path, topic: str, budget: int) -> None:
+    snippets = search_index.search(library, topic, budget)
+
+    assert sum(snippet.tokens for snippet in snippets) <= budget
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "timeout NOT client",
+        "timeout*",
+        "trail:timeout",
+        "-timeout",
+        "NEAR(timeout nothing)",
+        '"timeout',
+        "{timeout",
+    ],
+)
+def test_a_topic_is_never_query_syntax(library: Path, topic: str) -> None:
+    assert "Guide > Timeouts" in titles(library, topic)
+
+
+def test_counts_and_what_is_known_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "acme.sqlite"
+
+    built = search_index.write_index(file, [PackageDocument("README.md", README, "markdown", None)], ABOUT)
+
+    about = search_index.read_metadata(file)
+    assert about["name"] == "acme"
+    assert about["repository"] == "acme/lib"
+    assert (about["pieces"], about["snippet_count"]) == (str(built.chunks), str(built.with_code))
+    assert built.with_code == 2
+    assert about["built_at"].endswith("Z")
+
+
+def test_a_failed_build_leaves_what_was_there(library: Path) -> None:
+    def broken() -> Iterator[PackageDocument]:
+        yield PackageDocument("README.md", README, "markdown", None)
+        raise OSError("the archive ends here")
+
+    with pytest.raises(OSError, match="the archive ends here"):
+        search_index.write_index(library, broken(), ABOUT)
+
+    assert titles(library, "timeouts")[0] == "Guide > Timeouts"
+    assert [path.name for path in library.parent.iterdir()] == ["acme.sqlite"]
+
+
+def test_a_package_without_documentation_has_an_empty_index(tmp_path: Path) -> None:
+    built = search_index.write_index(tmp_path / "none.sqlite", [], ABOUT)
+
+    assert (built.chunks, built.with_code) == (0, 0)
+    assert search_index.search(tmp_path / "none.sqlite", None, 500) == []
+    assert search_index.search(tmp_path / "none.sqlite", "sending", 500) == []
+
+
+def test_what_is_no_index_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "no.sqlite").write_bytes(b"not a database, and long enough to be told from an empty one" * 20)
+
+    with pytest.raises(sqlite3.Error):
+        search_index.search(tmp_path / "no.sqlite", "sending", 500)
+
+
+def test_variants_of_an_example_are_one_for_the_newest_python(tmp_path: Path) -> None:
+    code = "from acme import Client\n\n\ndef main():\n    Client('host').send('hello')\n"
+    paths = ("tutorial001.py", "tutorial001_an.py", "tutorial001_an_py39.py", "tutorial001_an_py310.py")
+    documents = [
+        PackageDocument(f"docs_src/sending/{path}", f"{code}\n# {path}", "python", None) for path in paths
+    ]
+
+    search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
+
+    [snippet] = search_index.search(tmp_path / "acme.sqlite", "sending", 2000)
+    assert "tutorial001_an_py310.py" in (snippet.code or "")
+
+
+def test_pieces_that_say_the_same_are_said_once(tmp_path: Path) -> None:
+    documents = [PackageDocument(f"docs/{name}.md", GUIDE, "markdown", None) for name in ("one", "two")]
+
+    search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
+
+    assert titles(tmp_path / "acme.sqlite", "timeouts").count("Guide > Timeouts") == 1
+
+
+def test_folders_of_an_earlier_major_version_come_last(tmp_path: Path) -> None:
+    code = 'def {name}(what):\n    """Send a thing to the host {how}, and wait until it was received."""\n'
+    documents = [
+        PackageDocument("acme/v1/sending.py", code.format(name="send_thing", how="as ever"), "python", None),
+        PackageDocument("acme/sending.py", code.format(name="send_things", how="with care"), "python", None),
+    ]
+
+    search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
+
+    assert titles(tmp_path / "acme.sqlite", "send a thing")[0] == "acme.sending.send_things"
+
+
+def test_files_that_a_page_includes_are_shown_in_it(tmp_path: Path) -> None:
+    documents = [
+        PackageDocument(
+            "docs/a.md", "# Sending\n\nLike this:\n\n{* ../docs_src/a.py hl[1] *}\n", "markdown", None
+        ),
+        PackageDocument(
+            "docs/b.rst", "Taking\n======\n\n.. literalinclude:: ../docs_src/b.py\n", "rst", None
+        ),
+        PackageDocument("docs_src/a.py", "send(1)\n", "python", None),
+        PackageDocument("docs_src/b.py", "take(1)\n", "python", None),
+    ]
+
+    search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
+
+    assert [snippet.code for snippet in search_index.search(tmp_path / "acme.sqlite", "sending", 500)] == [
+        "send(1)"
+    ]
+    assert [snippet.code for snippet in search_index.search(tmp_path / "acme.sqlite", "taking", 500)] == [
+        "take(1)"
+    ]
+
+
+def test_one_page_does_not_crowd_out_the_others(tmp_path: Path) -> None:
+    sections = "\n".join(
+        f"## Sending {name}\n\nSending {name} is done by send, once.\n\n```python\nsend({name})\n```\n"
+        for name in ("apples", "pears", "plums", "cherries", "figs")
+    )
+    other = (
+        "# Overview\n\nSending is explained here, from the beginning to the end.\n\n```python\nsend()\n```\n"
+    )
+    documents = [
+        PackageDocument("docs/fruit.md", f"# Fruit\n\n{sections}", "markdown", None),
+        PackageDocument("docs/other.md", other, "markdown", None),
+    ]
+
+    search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
+
+    assert "Overview" in titles(tmp_path / "acme.sqlite", "sending")[:4]
+
+
+def test_a_readme_names_its_library_in_its_titles(tmp_path: Path) -> None:
+    usage = "# Usage\n\nThings are sent to other places by a client, one after the other.\n"
+    file = tmp_path / "acme.sqlite"
+
+    search_index.write_index(file, [PackageDocument("README.md", usage, "markdown", None)], ABOUT)
+
+    assert titles(file, None) == ["acme > Usage"]
+
+
+def test_a_short_readme_is_followed_by_what_is_best_explained(tmp_path: Path) -> None:
+    readme = "# Acme\n\nThings are sent to other places by a client, one after the other, and back.\n"
+    types = "/** Sends a thing to another place, when the other is ready. */\nexport function send(): void;\n"
+    file = tmp_path / "acme.sqlite"
+    documents = [
+        PackageDocument("README.md", readme, "markdown", None),
+        PackageDocument("a.d.ts", types, "typescript", None),
+    ]
+
+    search_index.write_index(file, documents, ABOUT)
+
+    assert titles(file, None) == ["Acme", "send"]
+
+
+def test_what_takes_too_long_is_finished_with_what_there_is(tmp_path: Path) -> None:
+    pages = [
+        PackageDocument(f"docs/{number}.md", GUIDE.replace("five", f"{number}"), "markdown", None)
+        for number in range(9)
+    ]
+    file = tmp_path / "acme.sqlite"
+
+    built = search_index.write_index(file, pages, ABOUT, max_seconds=0)
+
+    assert built.chunks == 1
+    assert "within the time limit" in search_index.read_metadata(file)["incomplete"]
+
+
+def test_pages_on_the_project_itself_are_no_introduction(tmp_path: Path) -> None:
+    sprint = PackageDocument(
+        "docs/internals/contributing/quickstart.md", GUIDE.replace("# Guide", "# Sprint"), "markdown", None
+    )
+    start = PackageDocument("docs/intro/quickstart.md", GUIDE.replace("Client", "Sender"), "markdown", None)
+    file = tmp_path / "acme.sqlite"
+
+    search_index.write_index(file, [sprint, start], ABOUT)
+
+    assert titles(file, None)[0] == "Guide > Retry policies"

@@ -1,0 +1,236 @@
+"""Splitting JavaScript and TypeScript into chunks."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.parse.javascript import split_javascript
+
+BLOB = "https://github.com/acme/lib/blob/v1.0/index.d.ts"
+
+
+def types(text: str, path: str = "index.d.ts", url: str | None = None) -> PackageDocument:
+    return PackageDocument(path, dedent(text).lstrip("\n"), "typescript", url)
+
+
+def script(text: str, path: str = "lib/response.js") -> PackageDocument:
+    return PackageDocument(path, dedent(text).lstrip("\n"), "javascript", None)
+
+
+def test_a_declared_function_is_its_signature_and_its_comment() -> None:
+    document = types(
+        """
+        /**
+         * Sends {@link Message} to the host.
+         *
+         * @param {string} what - what is sent
+         * @param times how often
+         * @returns how much was sent
+         * @example
+         * send("hello", 2);
+         */
+        export declare function send(what: string, times?: number): number;
+        """
+    )
+
+    [piece] = split_javascript(document)
+
+    assert piece.title == "send"
+    assert piece.language == "typescript"
+    assert piece.code == (
+        'export declare function send(what: string, times?: number): number\n\nsend("hello", 2);'
+    )
+    assert piece.text == (
+        "Sends `Message` to the host.\n\n- `what` (string): what is sent\n- `times`: how often\n"
+        "- Returns how much was sent"
+    )
+
+
+def test_namespaces_qualify_and_lines_are_told() -> None:
+    document = types(
+        """
+        export = Acme;
+        declare namespace Acme {
+            // for callers
+            /** Sends a thing. */
+            function send(what: string): void;
+        }
+        """,
+        url=BLOB,
+    )
+
+    [piece] = [piece for piece in split_javascript(document) if piece.names]
+
+    assert piece.names == ("Acme.send", "send")
+    assert piece.source_url == f"{BLOB}#L5"
+
+
+def test_documented_members_of_an_interface_are_pieces() -> None:
+    document = types(
+        """
+        export interface Response extends Base<{ a: 1 }> {
+            /** Set status `code`. */
+            status(code: number): this;
+            statusCode: number;
+            /** @internal */
+            hidden(): void;
+        }
+        """
+    )
+
+    outline, status = split_javascript(document)
+
+    assert outline.code is not None
+    assert "statusCode: number;" in outline.code
+    assert "Set status" not in outline.code
+    assert (status.title, status.code, status.text) == (
+        "Response.status",
+        "status(code: number): this",
+        "Set status `code`.",
+    )
+
+
+def test_overloads_are_one_piece() -> None:
+    document = types(
+        """
+        /** Sends what it is given. */
+        export function send(what: string): void;
+        export function send(what: Uint8Array): void;
+        """
+    )
+
+    [piece] = split_javascript(document)
+
+    assert (
+        piece.code
+        == "export function send(what: string): void;\nexport function send(what: Uint8Array): void"
+    )
+
+
+def test_assigned_functions_of_older_scripts_are_found() -> None:
+    document = script(
+        r"""
+        'use strict';
+        var isBrace = /[{]/.test(x) ? "}" : `{`;
+
+        /**
+         * Set status `code`.
+         *
+         *   res.status(200)
+         *
+         * @return {ServerResponse} for chaining
+         * @public
+         */
+
+        res.status = function status(code) {
+          if (code) { this.statusCode = code; }
+          return this;
+        };
+
+        /** @api private */
+        res.hidden = function hidden() {};
+
+        /** Not exported. */
+        function inner() {}
+        """
+    )
+
+    [piece] = split_javascript(document)
+
+    assert piece.names == ("res.status", "status")
+    assert piece.code == "res.status = function status(code)\n\nres.status(200)"
+    assert piece.text == "Set status `code`.\n\n- Returns `ServerResponse` for chaining"
+
+
+def test_exports_without_semicolons_are_told_apart() -> None:
+    document = script(
+        """
+        /** Sends a thing. */
+        export const send = (what) => {
+          return what
+        }
+        /** Takes a thing. */
+        export async function take(
+          what,
+        ) {}
+        """
+    )
+
+    assert [piece.title for piece in split_javascript(document)] == ["send", "take"]
+
+
+def test_a_minified_file_is_left_out() -> None:
+    assert split_javascript(script("/** Sends a thing. */export function send(){};" + "x();" * 1000)) == []
+
+
+def test_an_example_is_shown_whole() -> None:
+    [piece] = split_javascript(
+        script('import { send } from "acme";\n\nsend("hello");\n', path="examples/send_many.js")
+    )
+
+    assert (piece.title, piece.code) == ("Send many", 'import { send } from "acme";\n\nsend("hello");')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "/**", "/** x */", "{" * 900, "}" * 900, "`", "'", "export", "/** */ export class {"),
+        *("declare namespace a {" * 50, "a,\n//\n" * 3000, "export type A =\n" + "| 1\n" * 3000),
+    ],
+)
+def test_what_is_not_javascript_does_no_harm(text: str) -> None:
+    assert isinstance(split_javascript(types(text)), list)
+
+
+def test_one_long_line_is_left_out_of_a_file_that_people_wrote() -> None:
+    names = ", ".join(f"name{number}" for number in range(400))
+    functions = "".join(
+        f"/** Sends a thing by way {number}. */\nexport function way{number}(): void;\n"
+        for number in range(200)
+    )
+
+    found = split_javascript(types(f"{functions}export {{ {names} }};\n"))
+
+    assert len(found) == 200
+
+
+def test_a_module_among_examples_is_read_as_one() -> None:
+    loader = "/** Loads a model from a file. */\nclass Loader {\n  load() {}\n}\n"
+    text = loader + "// how it is done\n" * 300 + "export { Loader };\n"
+
+    titles = [piece.title for piece in split_javascript(script(text, path="examples/jsm/loader.js"))]
+
+    assert titles == ["Loader"]
+
+
+def test_an_overload_that_should_not_be_used_is_left_out() -> None:
+    [piece] = split_javascript(
+        types(
+            """
+            export declare function send(what: string): void;
+            /** @deprecated Will be removed. */
+            export declare function send(what: string, how: undefined): void;
+            """
+        )
+    )
+
+    assert (piece.code, piece.text) == ("export declare function send(what: string): void", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`" + "\\`" * 100_000,
+        "export const a = 1\n" + ("=/[" * 600 + "\n") * 100,
+        "interface A {\n" + "'/*/*/*/*/*'\n" * 15_000,
+        "/** {@link a " + "|" * 100_000 + " */\nexport const a = 1\n",
+        "/**\n" + "\t" * 100_000 + "x */\nexport const a = 1\n",
+        "interface A {\n/** x */\na" + "\n" * 100_000 + "}\n",
+    ],
+    ids=["backticks", "patterns", "comments", "links", "tabs", "blank"],
+)
+def test_hostile_text_is_read_in_time(text: str) -> None:
+    assert isinstance(split_javascript(types(text)), list)

@@ -1,0 +1,298 @@
+"""Splitting Markdown and MDX into chunks."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.parse.markdown import split_markdown
+
+BLOB = "https://github.com/acme/lib/blob/v1.0/docs/guide.md"
+
+
+def page(text: str, path: str = "docs/guide.md", url: str | None = None) -> PackageDocument:
+    return PackageDocument(path, dedent(text).lstrip("\n"), "markdown", url)
+
+
+def test_code_stays_with_the_section_and_the_prose_that_leads_to_it() -> None:
+    document = page(
+        """
+        # Guide
+
+        ## Send
+
+        Open a client, then call send with what is to be sent.
+
+        ```py
+        client.send("hello")
+        ```
+        """
+    )
+
+    [piece] = split_markdown(document)
+
+    assert piece.title == "Send"
+    assert piece.breadcrumb == ("Guide",)
+    assert piece.language == "python"
+    assert piece.code == 'client.send("hello")'
+    assert piece.text == "Open a client, then call send with what is to be sent."
+
+
+def test_each_example_of_a_section_is_a_piece_of_its_own() -> None:
+    document = page(
+        """
+        # Send
+
+        A string can be sent as it is, without anything else.
+
+        ```python
+        client.send("hello")
+        ```
+
+        Anything that is bytes has to be announced before it is sent.
+
+        ```python
+        client.announce(2)
+        client.send(b"hi")
+        ```
+        """
+    )
+
+    first, second = split_markdown(document)
+
+    assert (first.title, second.title) == ("Send", "Send")
+    assert first.code == 'client.send("hello")'
+    assert second.text == "Anything that is bytes has to be announced before it is sent."
+
+
+def test_what_code_prints_stays_beside_it_in_the_text() -> None:
+    document = page(
+        """
+        # Send
+
+        ```python
+        print(client.send("hello"))
+        ```
+
+        This prints:
+
+        ```json
+        {"sent": 5}
+        ```
+        """
+    )
+
+    [piece] = split_markdown(document)
+
+    assert piece.code == 'print(client.send("hello"))'
+    assert piece.text == 'This prints:\n\n```json\n{"sent": 5}\n```'
+
+
+def test_a_link_shows_the_lines_at_this_version() -> None:
+    document = page(
+        "# One\n\nNothing here that anyone would want to read, ever.\n\n## Two\n\n```\nx\n```\n", url=BLOB
+    )
+
+    _, piece = split_markdown(document)
+
+    assert piece.source_url == f"{BLOB}?plain=1#L5-L9"
+
+
+def test_javascript_that_repeats_typescript_is_left_out() -> None:
+    document = page(
+        """
+        # Page
+
+        ```tsx filename="app/page.tsx"
+        export default function Page(props: Props) { return <main /> }
+        ```
+
+        ```jsx filename="app/page.js"
+        export default function Page(props) { return <main /> }
+        ```
+        """
+    )
+
+    [piece] = split_markdown(document)
+
+    assert piece.language == "tsx"
+    assert piece.code == "export default function Page(props: Props) { return <main /> }"
+    assert piece.text == "`app/page.tsx`:"
+
+
+def test_only_one_package_manager_says_how_to_install() -> None:
+    document = page("# Install\n\n```bash\nnpm install acme\n```\n\nOr:\n\n```bash\nyarn add acme\n```\n")
+
+    assert [piece.code for piece in split_markdown(document)] == ["npm install acme"]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (
+            "See [the guide](../guide.md#send) for how it is done in practice, please.",
+            "See the guide for how",
+        ),
+        (
+            "[![build](https://ci/x.svg)](https://ci) A library for sending things, to anyone and anywhere.",
+            "A library for",
+        ),
+        (
+            "<p align='center'>A library for sending <b>things</b> to other places, and back.</p>",
+            "A library for sending things",
+        ),
+        (
+            "[![](https://ci/x.svg)](\nhttps://ci)\nA library for sending things, to anyone and anywhere.",
+            "A library for",
+        ),
+        ("&nbsp;•&nbsp;\nA library for sending things, to anyone and anywhere, if need be.", "A library for"),
+        (
+            "<!-- note\n\n    code\n-->\nA library for sending things to other places, quickly.",
+            "A library for",
+        ),
+        ("<!-- note\nto self --> A library for sending things to other places, quickly.", "A library for"),
+        ("{/* note */} A library for sending things to other places, quickly.", "A library for"),
+        (
+            "The type `Map<string, [x](y)>` is what comes back from every call.",
+            "The type `Map<string, [x](y)>` is",
+        ),
+        ("Call {func}`send` to send things to other places, as often as you like.", "Call `send` to send"),
+        (
+            "| a | b |\n| --- | --- |\n| 1 | 2 |\n\nThe table has what is sent, and where to.",
+            "| a | b |\n| --- | --- |\n",
+        ),
+    ],
+)
+def test_prose_loses_what_is_only_for_the_eye(written: str, shown: str) -> None:
+    [piece] = split_markdown(page(f"# Title\n\n{written}\n"))
+
+    assert piece.text is not None
+    assert piece.text.startswith(shown)
+
+
+def test_front_matter_gives_the_title_and_mdx_imports_are_no_prose() -> None:
+    document = page(
+        """
+        ---
+        title: "Sending things"
+        sidebar: 3
+        ---
+
+        import Tabs from '@theme/Tabs'
+
+        <Tabs>
+        Everything that can be sent is sent by one function, which is send.
+        </Tabs>
+        """
+    )
+
+    [piece] = split_markdown(document)
+
+    assert piece.title == "Sending things"
+    assert piece.text == "Everything that can be sent is sent by one function, which is send."
+
+
+def test_a_page_without_a_title_of_its_own_is_named_by_its_path() -> None:
+    document = page(
+        "## Send\n\n```\nsend(1)\n```\n\n## Take\n\n```\ntake(1)\n```\n", path="docs/01-first_steps.md"
+    )
+
+    assert [(*piece.breadcrumb, piece.title) for piece in split_markdown(document)] == [
+        ("First steps", "Send"),
+        ("First steps", "Take"),
+    ]
+
+
+def test_an_admonition_is_text_and_its_code_is_code() -> None:
+    document = page(
+        """
+        # Send
+
+        !!! note "Beware"
+            Sending twice sends it twice.
+
+            ```python
+            send("twice")
+            ```
+        """
+    )
+
+    [piece] = split_markdown(document)
+
+    assert piece.text == "Beware:\nSending twice sends it twice."
+    assert piece.code == 'send("twice")'
+
+
+def test_indented_lines_are_code_outside_lists() -> None:
+    document = page(
+        "# Send\n\nLike this:\n\n    send(1)\n\n    send(2)\n\n- a list\n\n    of two paragraphs\n"
+    )
+
+    first, *_ = split_markdown(document)
+
+    assert first.code == "send(1)\n\nsend(2)"
+
+
+def test_restructuredtext_inside_of_a_page_is_read() -> None:
+    document = page(
+        "# Send\n\n```{eval-rst}\n.. click:example::\n\n    @command()\n    def send(): ...\n```\n"
+    )
+
+    [piece] = split_markdown(document)
+
+    assert piece.code == "@command()\ndef send(): ..."
+    assert piece.language == "python"
+
+
+def test_a_heading_that_is_a_name_names_the_piece() -> None:
+    [piece] = split_markdown(page("# API\n\n## `client.send(what)`\n\n```js\nclient.send(1)\n```\n"))
+
+    assert piece.names == ("client.send", "send")
+
+
+def test_long_code_is_divided_and_the_parts_say_so() -> None:
+    code = "\n\n".join(f"def function_{number}():\n    return {number}  # {'x' * 60}" for number in range(90))
+
+    found = split_markdown(page(f"# Long\n\n```python\n{code}\n```\n"))
+
+    assert len(found) > 1
+    assert found[0].title == f"Long (part 1 of {len(found)})"
+    assert all(len(piece.code or "") <= 3600 for piece in found)
+    assert all((piece.code or "").startswith("def ") for piece in found)
+
+
+def test_what_cannot_be_seen_is_removed() -> None:
+    [piece] = split_markdown(page("# Se\u202end\n\n```\nsend(\u200b1)\n```\n"))
+
+    assert (piece.title, piece.code) == ("Send", "send(1)")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "```", "# ", "---\ntitle: x\n---", "![", "[" * 5000, "<" * 5000, "    " * 5000]
+)
+def test_what_is_not_markdown_does_no_harm(text: str) -> None:
+    assert split_markdown(PackageDocument("README.md", text, "markdown", None)) == [] or text.startswith(
+        ("[", "<")
+    )
+
+
+def test_an_admonition_below_code_is_no_code() -> None:
+    written = "Examples:\n\n    !!! example\n\n        ```python\n        send(1)\n        ```\n\n"
+
+    found = split_markdown(
+        page(f'# Send\n\n{written}    !!! example "Later"\n\n        ```python\n        send(2)\n')
+    )
+
+    assert "send(1)" in (found[0].code or "")
+    assert not any("!!!" in f"{piece.code}{piece.text}" for piece in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["`" * 200_000, "---\ntitle: " + " " * 200_000 + "x\n---\n", "[a](" * 50_000, "<a " * 60_000],
+    ids=["backticks", "title", "links", "tags"],
+)
+def test_hostile_text_is_read_in_time(text: str) -> None:
+    assert isinstance(split_markdown(page(text)), list)

@@ -1,0 +1,278 @@
+"""Splitting Python files into chunks, under the names that users import."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.parse.python import module_name, split_python
+from centgate.libdocs.parse.python_exports import collect_imports, use_public_names
+
+
+def module(text: str, path: str = "acme/client.py", url: str | None = None) -> PackageDocument:
+    return PackageDocument(path, dedent(text).lstrip("\n"), "python", url)
+
+
+def test_a_function_is_its_signature_and_its_docstring() -> None:
+    document = module(
+        '''
+        def send(what: str, /, *, times: int = 1, **options: object) -> None:
+            """Send something to wherever the client was told to send to."""
+        '''
+    )
+
+    [piece] = split_python(document)
+
+    assert piece.title == "send"
+    assert piece.breadcrumb == ("acme.client",)
+    assert piece.code == "def send(what: str, /, *, times: int = 1, **options: object) -> None"
+    assert piece.text == "Send something to wherever the client was told to send to."
+
+
+def test_an_example_in_a_docstring_is_code_below_the_signature() -> None:
+    document = module(
+        '''
+        def send(what):
+            """Send something.
+
+            >>> send("hello")
+            5
+            """
+        '''
+    )
+
+    [piece] = split_python(document)
+
+    assert piece.code == 'def send(what)\n\n>>> send("hello")\n5'
+
+
+def test_a_class_shows_its_fields_and_how_it_is_made() -> None:
+    document = module(
+        '''
+        @dataclass(frozen=True)
+        class Client(Base, Generic[T]):
+            """Sends things."""
+
+            host: str
+            port: int = 80
+            _secret: str = ""
+
+            def __init__(self, host: str) -> None:
+                """Say where to."""
+
+            def send(self, what: str) -> int:
+                """Send something to the host."""
+
+            def _hidden(self) -> None:
+                """Not for users."""
+        '''
+    )
+
+    client, send = split_python(document)
+
+    assert client.code == (
+        "@dataclass(frozen=True)\nclass Client(Base):\n    host: str\n    port: int = 80\n"
+        "    def __init__(host: str) -> None"
+    )
+    assert client.text == "Sends things.\n\nSay where to."
+    assert send.names == ("Client.send", "send")
+    assert send.code == "def send(what: str) -> int"
+
+
+def test_what_doc_says_of_parameters_is_text_and_not_in_the_signature() -> None:
+    document = module(
+        """
+        def send(
+            what: Annotated[str, Doc("What is sent.")],
+            times: Annotated[int, Gt(0), Doc("How often.")] = 1,
+        ) -> None:
+            '''Send something to wherever.'''
+        """
+    )
+
+    [piece] = split_python(document)
+
+    assert piece.code is not None
+    assert "Doc(" not in piece.code.split("times")[0]
+    assert "what: str" in piece.code
+    assert piece.text == "Send something to wherever.\n\n- `what`: What is sent.\n- `times`: How often."
+
+
+def test_overloads_are_one_piece_with_the_signatures_that_callers_see() -> None:
+    document = module(
+        '''
+        @overload
+        def send(what: str) -> int: ...
+        @overload
+        def send(what: bytes) -> bytes: ...
+        def send(what):
+            """Send something to wherever."""
+        '''
+    )
+
+    [piece] = split_python(document)
+
+    assert piece.code == "def send(what: str) -> int\ndef send(what: bytes) -> bytes"
+    assert piece.text == "Send something to wherever."
+
+
+def test_google_style_sections_are_lists() -> None:
+    document = module(
+        '''
+        def send(what, times):
+            """Send something to wherever.
+
+            Args:
+                what: To be sent,
+                    whatever it is.
+                times (int): How often.
+
+            Returns:
+                How much was sent.
+            """
+        '''
+    )
+
+    [piece] = split_python(document)
+
+    assert piece.text == (
+        "Send something to wherever.\n\nArgs:\n\n- `what`: To be sent,\n    whatever it is.\n"
+        "- `times` (int): How often.\n\nReturns:\n\nHow much was sent."
+    )
+
+
+def test_an_example_file_is_shown_whole_and_titled_by_its_path() -> None:
+    document = module(
+        '''
+        """How to send in the background."""
+
+        from acme import send
+
+        send("hello")
+        send("again")
+        ''',
+        path="docs_src/background_tasks/tutorial001_an_py310.py",
+    )
+
+    [piece] = split_python(document)
+
+    assert (*piece.breadcrumb, piece.title) == ("Background tasks", "Tutorial 001")
+    assert piece.code == 'from acme import send\n\nsend("hello")\nsend("again")'
+    assert piece.text == "How to send in the background."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def broken(",
+        "\0",
+        "x = " + "(" * 500,
+        "x = " + "-" * 50_000 + "1",
+        "",
+    ],
+)
+def test_what_is_not_python_gives_nothing(text: str) -> None:
+    assert split_python(PackageDocument("acme/x.py", text, "python", None)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("acme/client.py", "acme.client"),
+        ("src/acme/__init__.py", "acme"),
+        ("lib/acme/orm/session.pyi", "acme.orm.session"),
+        ("acme-1.0/src/acme/client.py", "acme.client"),
+    ],
+)
+def test_a_path_is_a_module(path: str, name: str) -> None:
+    assert module_name(path) == name
+
+
+FUNCTION = 'def send(what):\n    """Send something to wherever it has to go."""\n'
+
+
+def titles(*documents: PackageDocument) -> list[str]:
+    found = (piece for document in documents for piece in split_python(document))
+    return [
+        ".".join((*piece.breadcrumb, piece.title))
+        for piece in use_public_names(found, collect_imports(documents))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gathering", "defined"),
+    [
+        ("from .client import send", "acme/client.py"),
+        ("from ._client import send as send", "acme/_client.py"),
+        ("from acme._client import send", "acme/_client.py"),
+        ("if TYPE_CHECKING:\n    from ._client import send", "acme/_client.py"),
+        ("from ._client import *", "acme/_client.py"),
+    ],
+)
+def test_a_definition_stands_where_users_import_it_from(gathering: str, defined: str) -> None:
+    package = PackageDocument("acme/__init__.py", gathering, "python", None)
+
+    assert titles(package, PackageDocument(defined, FUNCTION, "python", None)) == ["acme.send"]
+
+
+def test_imports_are_followed_through_packages() -> None:
+    package = PackageDocument("acme/__init__.py", "from .inner import send", "python", None)
+    inner = PackageDocument("acme/inner/__init__.py", "from ._deep import send", "python", None)
+
+    assert titles(package, inner, PackageDocument("acme/inner/_deep.py", FUNCTION, "python", None)) == [
+        "acme.send"
+    ]
+
+
+def test_what_all_does_not_name_stays_private() -> None:
+    package = PackageDocument("acme/__init__.py", "from ._client import *", "python", None)
+    other = 'def other():\n    """Something that is not for the users of this."""\n'
+    client = PackageDocument("acme/_client.py", f'__all__ = ["send"]\n{FUNCTION}{other}', "python", None)
+
+    assert titles(package, client) == ["acme.send"]
+
+
+def test_private_modules_that_nothing_public_imports_are_left_out() -> None:
+    assert titles(PackageDocument("acme/_client.py", FUNCTION, "python", None)) == []
+
+
+def test_a_module_that_gathers_is_followed() -> None:
+    package = PackageDocument("acme/__init__.py", "from acme.core.api import send", "python", None)
+    api = PackageDocument(
+        "acme/core/api.py",
+        '__all__ = ["send"]\n\nfrom acme.core.client import (\n    send,\n)',
+        "python",
+        None,
+    )
+
+    assert titles(package, api, PackageDocument("acme/core/client.py", FUNCTION, "python", None)) == [
+        "acme.send"
+    ]
+
+
+def test_a_parameter_described_below_its_name_is_no_code() -> None:
+    text = '''
+def send(what):
+    """Send a thing.
+
+    Args:
+        what (`Thing[str]`, *optional*, defaults to `Thing("a")`):
+            What is sent.
+
+            It may be anything.
+    """
+'''
+
+    [piece] = split_python(PackageDocument("acme/client.py", text, "python", None))
+
+    assert piece.code == "def send(what)"
+    assert "- `what` (`Thing[str]`, *optional*" in (piece.text or "")
+
+
+def test_an_expression_that_is_too_deep_to_be_written_out_is_left_out() -> None:
+    # the possible depth depends on the stack: either the default is omitted, or the file
+    found = split_python(PackageDocument("acme/x.py", "def f(a=" + "a." * 9000 + "a): 'x'", "python", None))
+
+    assert [piece.code for piece in found] in ([], ["def f(a=...)"])

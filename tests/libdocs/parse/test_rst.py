@@ -1,0 +1,173 @@
+"""Splitting reStructuredText into chunks."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from centgate.libdocs.parse.documents import DocumentKind, PackageDocument
+from centgate.libdocs.parse.rst import split_rst
+
+
+def page(text: str, kind: DocumentKind = "rst") -> PackageDocument:
+    return PackageDocument("docs/guide.rst", dedent(text).lstrip("\n"), kind, None)
+
+
+def test_headings_are_told_by_their_underlines_in_order_of_use() -> None:
+    document = page(
+        """
+        =====
+        Guide
+        =====
+
+        Sending
+        -------
+
+        A string
+        ~~~~~~~~
+
+        Anything that is a string can be sent as it is, by one call.
+
+        Receiving
+        ---------
+
+        Whatever is received is a string as well, unless said otherwise.
+        """
+    )
+
+    found = split_rst(document)
+
+    assert [(*piece.breadcrumb, piece.title) for piece in found] == [
+        ("Guide", "Sending", "A string"),
+        ("Guide", "Receiving"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "language", "code"),
+    [
+        (".. code-block:: js\n   :linenos:\n\n   send(1)\n", "javascript", "send(1)"),
+        (".. sourcecode:: pycon+sql\n\n    {sql}>>> send(1)\n    {stop}1\n", "python", ">>> send(1)\n1"),
+        ("Like this::\n\n    import acme\n\n    acme.send(1)\n", "python", "import acme\n\nacme.send(1)"),
+        ("Like this::\n\n    $ acme send\n", "bash", "$ acme send"),
+        ("Like this::\n\n    what is sent\n", None, "what is sent"),
+        (">>> send(1)\n1\n", "python", ">>> send(1)\n1"),
+        (".. highlight:: ruby\n\nLike this::\n\n    send 1\n", "ruby", "send 1"),
+    ],
+)
+def test_code_is_found_however_it_is_written(written: str, language: str | None, code: str) -> None:
+    [piece] = split_rst(page(f"Send\n====\n\n{written}"))
+
+    assert (piece.language, piece.code) == (language, code)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("Call :func:`acme.send` for it", "Call `acme.send` for it"),
+        ("Call :py:meth:`~acme.Client.send` for it", "Call `send` for it"),
+        ("Call :func:`_orm.relationship` for it", "Call `relationship` for it"),
+        ("See :ref:`the guide <sending_things>` for it", "See the guide for it"),
+        ("See :ref:`sending_things` for it", "See sending things for it"),
+        ("See `the site <https://acme.example>`_ for it", "See the site for it"),
+        ("Pass ``what=1`` for it", "Pass `what=1` for it"),
+        ("What :Name: is and ``QuerySet``\\ s are", "What :Name: is and `QuerySet`s are"),
+        ("The ``__repr__()`` of `Client`_ for it", "The `__repr__()` of Client for it"),
+    ],
+)
+def test_roles_and_references_become_what_they_show(written: str, shown: str) -> None:
+    [piece] = split_rst(page(f"Send\n====\n\n{written}, as long as there is anything to be sent.\n"))
+
+    assert piece.text == f"{shown}, as long as there is anything to be sent."
+
+
+def test_notes_are_text_and_what_is_generated_is_dropped() -> None:
+    document = page(
+        """
+        Send
+        ====
+
+        .. _a-label:
+
+        .. toctree::
+           :maxdepth: 2
+
+           one
+           two
+
+        .. note::
+
+           Sending the same thing twice sends it twice.
+
+        .. autofunction:: acme.send
+           :noindex:
+
+        .. seealso::
+
+           :ref:`receiving` - what is to be done at the other end.
+        """
+    )
+
+    [piece] = split_rst(document)
+
+    assert piece.text == (
+        "Note:\nSending the same thing twice sends it twice.\n\n"
+        "See also:\nreceiving - what is to be done at the other end."
+    )
+
+
+def test_code_inside_of_a_note_is_code() -> None:
+    [piece] = split_rst(
+        page("Send\n====\n\n.. tip::\n\n   Like this::\n\n       $ acme send\n\nAnd so on.\n")
+    )
+
+    assert piece.code == "$ acme send"
+    assert piece.text == "Tip:\nLike this:\n\nAnd so on."
+
+
+def test_badges_are_dropped_and_tables_stay() -> None:
+    document = page(
+        """
+        Acme
+        ====
+
+        |build| |version|_
+
+        | one | two |
+        | 1   | 2   |
+
+        A library for sending things to other places.
+        """
+    )
+
+    [piece] = split_rst(document)
+
+    assert piece.text == "| one | two |\n| 1   | 2   |\n\nA library for sending things to other places."
+
+
+def test_parameters_are_a_list() -> None:
+    [piece] = split_rst(
+        page("send\n====\n\nSends whatever it is given to wherever.\n\n:param str what: to be sent\n")
+    )
+
+    assert piece.text == "Sends whatever it is given to wherever.\n\n- `what`: to be sent"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "::", "====", "..", ".. note::", ">>> ", "=" * 9000, "`" * 9000, ":a:`" * 3000]
+)
+def test_what_is_not_restructuredtext_does_no_harm(text: str) -> None:
+    assert isinstance(split_rst(page(text, "text")), list)
+
+
+def test_a_line_between_paragraphs_is_not_shown() -> None:
+    [piece] = split_rst(
+        page("Send\n====\n\n------\n\nThings are sent to other places, one after the other.\n")
+    )
+
+    assert piece.text == "Things are sent to other places, one after the other."
+
+
+def test_a_line_of_blanks_is_read_in_time() -> None:
+    assert isinstance(split_rst(page("Send::\n\n  x\n" + " " * 200_000 + "x\n")), list)

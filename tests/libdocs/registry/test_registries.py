@@ -1,0 +1,483 @@
+"""Reading the responses of the package registries, and resolving names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Generator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from package_registry import PackageRegistry, make_zip, run_package_registry
+
+from centgate.errors import AnswerTooLong, ProviderError
+from centgate.libdocs.archive.packages import Package, maintenance_score
+from centgate.libdocs.index.near import suggest_similar
+from centgate.libdocs.registry.aliases import (
+    ALIASES,
+    MAX_CANDIDATES,
+    REPOSITORIES,
+    find_candidates,
+    normalize_package_name,
+    package_id,
+)
+from centgate.libdocs.registry.library_id import parse_library_id
+from centgate.libdocs.registry.npm import NpmRegistry
+from centgate.libdocs.registry.parsing import (
+    MAX_ARCHIVE_BYTES,
+    MAX_METADATA_BYTES,
+    find_version,
+    parse_integrity,
+    resolve_archive_url,
+)
+from centgate.libdocs.registry.pypi import PypiRegistry
+from centgate.upstream import Upstream, open_session
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+README = {"README.md": "# It\n"}
+
+
+@pytest.fixture
+def registry() -> Generator[PackageRegistry]:
+    """Run a registry on loopback."""
+    with run_package_registry() as publishing:
+        yield publishing
+
+
+@pytest.fixture
+async def upstream() -> AsyncGenerator[Upstream]:
+    """Open an upstream for the registry."""
+    async with open_session() as session:
+        yield Upstream("packagedocs", "the registry", session, max_bytes=MAX_ARCHIVE_BYTES, max_wait=5)
+
+
+async def test_a_python_package_is_told_in_our_words(registry: PackageRegistry, upstream: Upstream) -> None:
+    registry.publish_python("Quill", "1.4.0", README, summary="Pens and\u202e ink.")
+
+    package = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
+
+    assert package
+    assert (package.id, package.title, package.version) == ("/pypi/quill", "Quill", "1.4.0")
+    assert (package.summary, package.repository, package.deprecated) == ("Pens and ink.", "Quill/Quill", None)
+    assert (package.releases, package.published) == (40, datetime(2026, 9, 1, 10, 0, 0, 123456, UTC))
+    (archive,) = package.archives
+    assert (archive.kind, archive.algorithm, len(archive.digest)) == ("sdist", "sha256", 32)
+    assert archive.viewer_url
+    assert archive.viewer_url.startswith("https://inspector.pypi.io/project/quill/1.4.0/packages/")
+    assert archive.viewer_url.endswith("/Quill-1.4.0.tar.gz/")
+
+
+async def test_a_javascript_package_is_told_in_our_words(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    registry.publish_javascript(
+        "@ink/quill",
+        "2.0.1",
+        README,
+        types="index.d.ts",
+        dependencies={"@ink/core": "2.0.1", "left-pad": "1"},
+    )
+
+    package = await NpmRegistry(upstream, registry.url).fetch_latest("@ink/quill")
+
+    assert package
+    assert (package.id, package.version, package.has_types) == ("/npm/@ink~quill", "2.0.1", True)
+    assert (package.repository, package.parts) == ("ink/quill", (("@ink/core", "2.0.1"),))
+    assert package.archives[0].algorithm == "sha512"
+    assert registry.requested_paths == ["/@ink/quill/latest"]
+
+
+async def test_links_are_made_for_the_public_registry_alone(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    body = registry.publish_python("quill", "1.0", README)
+    body["urls"][0]["url"] = f"{registry.url}/files/quill-1.0.tar.gz"
+    registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+    registry.publish_javascript("quill", "1.0.0", README)
+
+    python = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
+    javascript = await NpmRegistry(upstream, registry.url).fetch_latest("quill")
+
+    assert python
+    assert javascript
+    assert python.archives[0].viewer_url is None
+    assert javascript.archives[0].viewer_url is None
+
+
+async def test_the_source_comes_before_wheels_and_what_is_too_large_is_left_out(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    body = registry.publish_python("quill", "1.0", README)
+    wheel = make_zip({"quill/__init__.py": ""})
+    body["urls"] = [
+        registry.add_upload("quill-1.0-cp313-cp313-win32.whl", wheel),
+        registry.add_upload("quill-1.0-py3-none-any.whl", wheel),
+        registry.add_upload("quill-1.0.tar.bz2", b""),
+        registry.add_upload("quill-1.0.zip", b"x", size=MAX_ARCHIVE_BYTES + 1),
+        *body["urls"],
+    ]
+    registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+
+    package = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
+
+    assert package
+    names = [archive.url.rpartition("/")[2] for archive in package.archives]
+    assert names == ["quill-1.0.tar.gz", "quill-1.0-py3-none-any.whl", "quill-1.0-cp313-cp313-win32.whl"]
+
+
+async def test_a_version_is_found_however_it_is_written(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    registry.publish_python("quill", "1.4.0", README)
+    pypi = PypiRegistry(upstream, registry.url)
+
+    found = [
+        await pypi.fetch_release("quill", version) for version in ("1.4.0", "v1.4", "1.4.0.0", "1.5", "0.0.3")
+    ]
+
+    assert [each and each.version for each in found] == ["1.4.0", "1.4.0", "1.4.0", None, "0.0.3"]
+
+
+async def test_a_registry_without_a_list_of_releases_is_asked_for_the_one(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    body = registry.publish_python("quill", "1.4.0", README)
+    del body["releases"]
+    registry.bodies["/pypi/quill/json"] = registry.bodies["/pypi/quill/1.4.0/json"] = json.dumps(
+        body
+    ).encode()
+    pypi = PypiRegistry(upstream, registry.url)
+
+    package, missing = await pypi.fetch_release("quill", "1.4.0"), await pypi.fetch_release("quill", "9")
+
+    assert package
+    assert package.releases is None
+    assert missing is None
+
+
+async def test_a_tag_is_no_version(registry: PackageRegistry, upstream: Upstream) -> None:
+    registry.publish_javascript("quill", "1.4.0", README)
+    registry.bodies["/quill/next"] = registry.bodies["/quill/latest"]
+    npm = NpmRegistry(upstream, registry.url)
+
+    found = [await npm.fetch_release("quill", version) for version in ("v1.4.0", "next", "3.0.0")]
+
+    assert [each and each.version for each in found] == ["1.4.0", None, None]
+
+
+async def test_what_does_not_exist_is_none(registry: PackageRegistry, upstream: Upstream) -> None:
+    assert await PypiRegistry(upstream, registry.url).fetch_latest("quill") is None
+    assert await NpmRegistry(upstream, registry.url).fetch_latest("@ink/quill") is None
+    assert await NpmRegistry(upstream, registry.url).fetch_history("quill") == (None, None)
+
+
+async def test_releases_are_counted_without_previews(registry: PackageRegistry, upstream: Upstream) -> None:
+    registry.publish_javascript("quill", "1.4.0", README, releases=7)
+    body = json.loads(registry.bodies["/quill"])
+    body["versions"]["2.0.0-beta.1"] = {}
+    registry.bodies["/quill"] = json.dumps(body).encode()
+
+    releases, published = await NpmRegistry(upstream, registry.url).fetch_history("quill")
+
+    assert (releases, published) == (7, datetime(2026, 9, 1, 10, 0, 0, 123000, UTC))
+
+
+async def test_the_newest_of_a_major_version_is_found(registry: PackageRegistry, upstream: Upstream) -> None:
+    for version in ("4.9.0", "4.17.2", "5.0.0"):
+        registry.publish_javascript("@types/quill", version, README)
+    body = json.loads(registry.bodies["/@types/quill"])
+    body["versions"] = {version: {} for version in ("4.9.0", "4.17.2", "4.18.0-rc.1", "5.0.0")}
+    registry.bodies["/@types/quill"] = json.dumps(body).encode()
+
+    package = await NpmRegistry(upstream, registry.url).fetch_latest_of_major("@types/quill", "4")
+
+    assert package
+    assert package.version == "4.17.2"
+
+
+@pytest.mark.parametrize(
+    ("info", "said"),
+    [
+        ({"classifiers": ["Development Status :: 7 - Inactive"]}, "inactive"),
+        ({"classifiers": None, "project_urls": None, "summary": None}, None),
+    ],
+)
+async def test_an_inactive_project_is_told_as_such(
+    info: dict[str, Any], said: str | None, registry: PackageRegistry, upstream: Upstream
+) -> None:
+    registry.publish_python("quill", "1.0", README, **info)
+
+    package = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
+
+    assert package
+    assert package.deprecated == said
+
+
+async def test_a_yanked_release_is_told_as_such(registry: PackageRegistry, upstream: Upstream) -> None:
+    body = registry.publish_python("quill", "1.0", README)
+    body["urls"][0] |= {"yanked": True, "yanked_reason": "loses\x07 data"}
+    registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+
+    package = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
+
+    assert package
+    assert package.deprecated == "yanked: loses data"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"info": 7}',
+        b'{"info": {"name": "quill"}}',
+        b'{"info": {"name": "quill", "version": "../../x"}}',
+        b'{"info": {"name": "other", "version": "1.0"}}',
+        b'{"info": {"name": "quill", "version": "1.0"}, "releases": 3}',
+        b"[]",
+        b"null",
+        b"<html>",
+        b'{"info": {"name": "quill", "vers',
+    ],
+)
+async def test_nonsense_from_pypi_is_a_failure(
+    body: bytes, registry: PackageRegistry, upstream: Upstream
+) -> None:
+    registry.bodies["/pypi/quill/json"] = body
+
+    with pytest.raises((ProviderError, ValueError, LookupError, TypeError)):
+        await PypiRegistry(upstream, registry.url).fetch_latest("quill")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"7",
+        b"[]",
+        b"{}",
+        b'{"name": "other", "version": "1.0.0"}',
+        b'{"name": "quill", "version": 1}',
+        b"<html>",
+    ],
+)
+async def test_nonsense_from_npm_is_a_failure(
+    body: bytes, registry: PackageRegistry, upstream: Upstream
+) -> None:
+    registry.bodies["/quill/latest"] = body
+
+    with pytest.raises((ProviderError, ValueError, LookupError, TypeError)):
+        await NpmRegistry(upstream, registry.url).fetch_latest("quill")
+
+
+async def test_odd_members_of_a_javascript_package_are_nothing_known(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    registry.publish_javascript(
+        "quill",
+        "1.0.0",
+        README,
+        description=7,
+        repository=[],
+        dependencies=[],
+        exports={"types": 1},
+        deprecated=True,
+    )
+
+    package = await NpmRegistry(upstream, registry.url).fetch_latest("quill")
+
+    assert package
+    assert (package.summary, package.repository, package.parts) == (None, None, ())
+    assert package.deprecated == "deprecated"
+
+
+@pytest.mark.parametrize(
+    ("url", "allowed"),
+    [
+        ("https://files.pythonhosted.org/packages/a/b/c/x.tar.gz", True),
+        ("../../packages/x.tar.gz", True),
+        ("http://127.0.0.9:8000/packages/x.tar.gz", True),
+        ("https://127.0.0.9:8000/packages/x.tar.gz", True),
+        ("http://files.pythonhosted.org/x.tar.gz", False),
+        ("https://files.pythonhosted.org:444/x.tar.gz", False),
+        ("https://files.pythonhosted.org@evil.example/x.tar.gz", False),
+        ("https://files.pythonhosted.org.evil.example/x.tar.gz", False),
+        ("http://127.0.0.9:8001/x.tar.gz", False),
+        ("http://user@127.0.0.9:8000/x.tar.gz", False),
+        ("http://169.254.169.254/x.tar.gz", False),
+        ("file:///etc/passwd", False),
+        ("//169.254.169.254/x", False),
+        (None, False),
+        (7, False),
+    ],
+)
+def test_archives_come_from_the_registry_alone(url: Any, allowed: bool) -> None:  # noqa: FBT001 - a case
+    whole = resolve_archive_url(url, "http://127.0.0.9:8000/pypi/x/json", "https://files.pythonhosted.org")
+
+    assert (whole is not None) is allowed
+
+
+def test_an_encrypted_registry_is_not_left_for_a_plain_one() -> None:
+    assert (
+        resolve_archive_url("http://host.example/x", "https://host.example/y", "https://files.example")
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "algorithm"),
+    [
+        ("sha512-" + "A" * 86 + "==", "sha512"),
+        ("sha1-AAAA sha256-" + "A" * 43 + "=", "sha256"),
+        ("sha512-???", None),
+        ("md5-AAAA", None),
+        ("", None),
+        (None, None),
+        (7, None),
+    ],
+)
+def test_digests_are_read(written: Any, algorithm: str | None) -> None:
+    known = parse_integrity(written)
+
+    assert (known and known[0]) == algorithm
+
+
+@given(st.text(max_size=30), st.lists(st.text(max_size=12), max_size=5))
+def test_any_version_can_be_compared(asked: str, known: list[str]) -> None:
+    found = find_version(asked, dict.fromkeys(known))
+
+    assert found is None or found in known
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("httpx", "/pypi/httpx"),
+        ("next.js", "/npm/next"),
+        ("NextJS", "/npm/next"),
+        ("Vue.js", "/npm/vue"),
+        ("express.js", "/npm/express"),
+        ("React Query", "/npm/@tanstack~react-query"),
+        ("sklearn", "/pypi/scikit-learn"),
+        ("scikit learn", "/pypi/scikit-learn"),
+        ("bs4", "/pypi/beautifulsoup4"),
+        ("cv2", "/pypi/opencv-python"),
+        ("PIL", "/pypi/pillow"),
+        ("node-fetch", "/npm/node-fetch"),
+        ("tailwind", "/npm/tailwindcss"),
+        ("react router", "/npm/react-router"),
+        ("@tanstack/react-query", "/npm/@tanstack~react-query"),
+        ("/npm/@tanstack~react-query", "/npm/@tanstack~react-query"),
+        ("tiangolo/fastapi", "/pypi/fastapi"),
+        ("vercel/next.js", "/npm/next"),
+        ("https", "/pypi/https"),
+    ],
+)
+def test_a_name_is_tried_as_what_it_most_likely_means(name: str, first: str) -> None:
+    found = find_candidates(name)
+
+    assert found[0].id == first
+
+
+@given(st.text(max_size=200))
+def test_any_name_gives_few_candidates_each_once(name: str) -> None:
+    found = find_candidates(name)
+
+    assert len({each.id for each in found}) == len(found) <= MAX_CANDIDATES
+    assert all(0 < each.similarity <= 1 for each in found)
+    assert all(normalize_package_name(each.registry, each.name) == each.name for each in found)
+
+
+def test_the_tables_name_packages_that_can_exist() -> None:
+    for package in (*ALIASES, *REPOSITORIES.values()):
+        _, registry, name = package.split("/")
+
+        assert registry in ("pypi", "npm")
+        written = normalize_package_name("pypi" if registry == "pypi" else "npm", name)
+        assert written
+        assert package_id("pypi" if registry == "pypi" else "npm", written) == package
+
+
+@pytest.mark.parametrize(
+    ("written", "first", "version", "repository"),
+    [
+        ("/pypi/httpx", "/pypi/httpx", None, None),
+        ("/pypi/HTTPX/0.27.0", "/pypi/httpx", "0.27.0", None),
+        ("/pypi/httpx@0.27.0", "/pypi/httpx", "0.27.0", None),
+        ("/npm/@tanstack~react-query", "/npm/@tanstack~react-query", None, None),
+        ("/npm/@tanstack~react-query/5.0.0", "/npm/@tanstack~react-query", "5.0.0", None),
+        ("/npm/@tanstack~react-query@5.0.0", "/npm/@tanstack~react-query", "5.0.0", None),
+        ("/npm/@tanstack/react-query", "/npm/@tanstack~react-query", None, None),
+        ("/encode/httpx", "/pypi/httpx", None, "encode/httpx"),
+        ("/encode/httpx/v0.27.0", "/pypi/httpx", "v0.27.0", "encode/httpx"),
+        ("/tiangolo/fastapi", "/pypi/fastapi", None, "tiangolo/fastapi"),
+    ],
+)
+def test_ids_are_read(written: str, first: str, version: str | None, repository: str | None) -> None:
+    wanted = parse_library_id(written)
+
+    assert wanted
+    assert (wanted.packages[0].id, wanted.version) == (first, version)
+    assert wanted.repository in (repository, None)
+
+
+@pytest.mark.parametrize(
+    "written", ["", "/", "/pypi", "/pypi/-", "/npm/..", "/a/b/c/d", "/pypi/x/..", "/pypi/x@"]
+)
+def test_what_is_no_id_is_none(written: str) -> None:
+    assert parse_library_id(written) is None
+
+
+def package(**more: Any) -> Package:
+    """Return a well-maintained package."""
+    known: dict[str, Any] = {
+        "registry": "npm",
+        "name": "quill",
+        "title": "quill",
+        "version": "1.0.0",
+        "summary": "Pens.",
+        "repository": "ink/quill",
+        "deprecated": None,
+        "releases": 90,
+        "published": NOW - timedelta(days=30),
+        "archives": (),
+    }
+    return Package(**(known | more))
+
+
+@pytest.mark.parametrize(
+    "worse",
+    [
+        {"summary": None},
+        {"summary": "Reserved package name."},
+        {"summary": "npm security holding package"},
+        {"repository": None},
+        {"repository": "somebody/else"},
+        {"deprecated": "use ink"},
+        {"releases": 1},
+        {"published": NOW - timedelta(days=3000)},
+        {"published": None},
+    ],
+)
+def test_what_is_less_well_kept_stands_lower(worse: dict[str, Any]) -> None:
+    assert 0 <= maintenance_score(package(**worse), NOW) < maintenance_score(package(), NOW) <= 1
+
+
+def test_names_that_are_nearly_right_are_found_on_the_shelf() -> None:
+    found = suggest_similar("fastap", [("pypi", "fastapi"), ("npm", "express")])
+
+    assert found[0].id == "/pypi/fastapi"
+    assert found[0].similarity < 1
+
+
+async def test_a_list_of_versions_too_long_to_read_is_done_without(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    registry.publish_javascript("quill", "1.0.0", {})
+    registry.bodies["/quill"] = b" " * (MAX_METADATA_BYTES + 1)
+    npm = NpmRegistry(upstream, registry.url)
+
+    newest = await npm.fetch_latest_of_major("quill", "1")
+
+    assert newest is None
+    with pytest.raises(AnswerTooLong):
+        await npm.fetch_history("quill")

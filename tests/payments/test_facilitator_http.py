@@ -1,0 +1,304 @@
+"""The way to the facilitator: whatever a server does, a whole response or none, and never another's."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certificates import Authority
+
+from centgate.payments import facilitator_http
+from centgate.payments.facilitator_http import FacilitatorPool, FacilitatorResponse, NoResponse, NotConnected
+
+MOST = 1000
+WHOLE = b'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n{"a"'
+CHUNKED = b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\n{"a\r\n1\r\n"\r\n0\r\nx: y\r\n\r\n'
+ENDLESS = b'HTTP/1.1 200 OK\r\n\r\n{"a"'
+ANSWER = FacilitatorResponse(200, b'{"a"')
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
+
+
+@dataclass
+class Server:
+    """Answers each request with the next of what it is to say; keeps what it was sent."""
+
+    says: list[bytes | None]
+    """None: nothing, until the other side hangs up."""
+    hangs_up: bool = False
+    url: str = ""
+    requests: list[bytes] = field(default_factory=list[bytes])
+    connections: int = 0
+    open: int = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.open += 1
+        with closing(writer):
+            while head := await _head(reader):
+                length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                self.requests.append(head + await reader.readexactly(length))
+                said = self.says[min(len(self.requests), len(self.says)) - 1]
+                if said is None:
+                    await reader.read()
+                    break
+                writer.write(said)
+                await writer.drain()
+                if self.hangs_up:
+                    break
+        self.open -= 1
+
+
+async def _head(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.readuntil(b"\r\n\r\n")
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return b""
+
+
+@asynccontextmanager
+async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncGenerator[str]:
+    """Serve a scripted HTTP server and return its URL; at the end all clients must have disconnected."""
+    at_work = set[asyncio.Task[None]]()
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        at_work.add(asyncio.ensure_future(serve(reader, writer)))
+
+    server = await asyncio.start_server(begin, "127.0.0.1", 0, ssl=tls)
+    port = server.sockets[0].getsockname()[1]
+    yield f"{'https' if tls else 'http'}://127.0.0.1:{port}/facilitator/settle"
+    server.close()
+    await asyncio.gather(*at_work)
+
+
+@asynccontextmanager
+async def serving(
+    *says: bytes | None, hangs_up: bool = False, tls: ssl.SSLContext | None = None
+) -> AsyncGenerator[tuple[Server, FacilitatorPool]]:
+    """A server and a wire to it."""
+    server = Server(list(says), hangs_up)
+    async with listening(server.serve, tls) as server.url:
+        with closing(FacilitatorPool(server.url, MOST)) as there:
+            yield server, there
+
+
+async def test_a_request_is_what_the_server_gets() -> None:
+    async with serving(WHOLE) as (server, there):
+        assert await there.post(b'{"x402Version":2}', {"Authorization": "Bearer t"}) == ANSWER
+
+    head, _, body = server.requests[0].partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")
+    assert lines[0] == "POST /facilitator/settle HTTP/1.1"
+    assert f"Host: {server.url.split('/')[2]}" in lines
+    assert {"Content-Type: application/json", "Authorization: Bearer t", "Content-Length: 17"} <= set(lines)
+    assert body == b'{"x402Version":2}'
+
+
+async def test_credentials_in_the_address_are_sent_as_such() -> None:
+    async with serving(WHOLE) as (server, _):
+        with closing(FacilitatorPool(server.url.replace("//", "//us%40er:pass@"), MOST)) as there:
+            await there.post(b"{}", {})
+
+    assert b"\r\nAuthorization: Basic dXNAZXI6cGFzcw==\r\n" in server.requests[0]
+    assert b"\r\nHost: 127.0.0.1:" in server.requests[0]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        WHOLE,
+        CHUNKED,
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n" + WHOLE,
+        WHOLE.replace(b"\r\n", b"\n"),
+        WHOLE.replace(b"content-length", b"CONTENT-LENGTH"),
+    ],
+    ids=["length", "chunks", "interim", "newlines", "case"],
+)
+async def test_every_form_of_a_response_is_read_and_its_connection_used_again(said: bytes) -> None:
+    async with serving(said) as (server, there):
+        answers = [await there.post(b"{}", {}) for _ in range(3)]
+
+    assert answers == [ANSWER] * 3
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize("said", [ENDLESS, b"HTTP/1.0 200 OK\r\n\r\n" + b'{"a"'], ids=["1.1", "1.0"])
+async def test_a_body_may_end_with_its_connection(said: bytes) -> None:
+    async with serving(said, hangs_up=True) as (server, there):
+        assert await there.post(b"{}", {}) == ANSWER
+        assert await there.post(b"{}", {}) == ANSWER
+
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize("said", [WHOLE, CHUNKED])
+async def test_a_response_may_come_byte_by_byte(said: bytes) -> None:
+    async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _head(reader)
+        for byte in said:
+            writer.write(bytes([byte]))
+            await writer.drain()
+            await asyncio.sleep(0)
+        writer.close()
+
+    async with listening(trickle) as url:
+        with closing(FacilitatorPool(url, MOST)) as there:
+            assert await there.post(b"", {}) == ANSWER
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        WHOLE[:-1],
+        WHOLE[:30],
+        CHUNKED[:-30],
+        b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n{}",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (MOST + 1),
+        b"HTTP/1.1 200 OK\r\ncontent-length: 90000\r\n\r\n" + b"x" * (MOST + 1),
+        b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 5_000,
+    ],
+    ids=[
+        *("nothing", "cut", "cut head", "cut chunks", "no length", "two lengths", "upgrade", "no HTTP"),
+        *("endless", "long", "headers", "interim responses"),
+    ],
+)
+async def test_anything_else_is_no_response_and_its_connection_is_left(said: bytes) -> None:
+    async with serving(said, WHOLE, hangs_up=True) as (server, there):
+        with pytest.raises(NoResponse):
+            await there.post(b"{}", {})
+
+        assert await there.post(b"{}", {}) == ANSWER
+        assert server.connections == 2
+
+
+async def test_what_nobody_asked_for_is_nobodys_answer() -> None:
+    async with serving(WHOLE + WHOLE.replace(b'{"a"', b"evil"), WHOLE) as (server, there):
+        answers = [await there.post(b"{}", {}) for _ in range(2)]
+
+    assert answers == [ANSWER] * 2
+    assert server.connections == 2
+
+
+async def test_what_comes_while_nobody_asks_is_nobodys_answer() -> None:
+    went = asyncio.Event()
+
+    async def talkative(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await _head(reader):
+            writer.write(WHOLE)
+            await writer.drain()
+            await asyncio.sleep(0.05)
+            writer.write(WHOLE.replace(b'{"a"', b"evil"))
+            await writer.drain()
+            went.set()
+        writer.close()
+
+    async with listening(talkative) as url:
+        with closing(FacilitatorPool(url, MOST)) as there:
+            first = await there.post(b"", {})
+            await went.wait()
+            await asyncio.sleep(0.05)
+
+            assert [first, await there.post(b"", {})] == [ANSWER] * 2
+
+
+async def test_a_request_that_is_given_up_takes_its_connection_with_it() -> None:
+    async with serving(None, WHOLE) as (server, there):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await there.post(b"{}", {})
+
+        assert await there.post(b"{}", {}) == ANSWER
+        assert server.connections == 2
+
+
+async def test_as_many_at_once_as_are_asked() -> None:
+    async with serving(WHOLE) as (server, there):
+        answers = await asyncio.gather(*(there.post(b"{}", {}) for _ in range(40)))
+        await asyncio.gather(*(there.post(b"{}", {}) for _ in range(40)))
+
+    assert answers == [ANSWER] * 40
+    assert server.connections <= 40
+
+
+async def test_a_connection_that_has_been_idle_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(WHOLE) as (server, there):
+        await there.post(b"{}", {})
+        monkeypatch.setattr(facilitator_http, "MAX_IDLE_SECONDS", -1.0)
+        await there.post(b"{}", {})
+
+    assert server.connections == 2
+
+
+async def test_connections_that_are_not_needed_any_more_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(WHOLE) as (server, there):
+        await asyncio.gather(*(there.post(b"{}", {}) for _ in range(20)))
+        monkeypatch.setattr(facilitator_http, "MAX_IDLE_SECONDS", 0.05)
+        await asyncio.sleep(0.1)
+        await there.post(b"{}", {})
+        async with asyncio.timeout(10):
+            while server.open > 1:  # noqa: ASYNC110 - the other side has no event
+                await asyncio.sleep(0.01)
+
+
+async def test_a_response_that_comes_after_the_end_leaves_nothing_open() -> None:
+    async with serving(WHOLE) as (server, there):
+        asked = asyncio.ensure_future(there.post(b"{}", {}))
+        await asyncio.sleep(0)
+        there.close()
+
+        assert await asked == ANSWER
+        async with asyncio.timeout(10):
+            while server.open:  # noqa: ASYNC110 - the other side has no event
+                await asyncio.sleep(0.01)
+
+
+async def test_a_connection_that_the_server_has_closed_is_not_used_again() -> None:
+    async with serving(WHOLE, hangs_up=True) as (server, there):
+        for _ in range(3):
+            assert await there.post(b"{}", {}) == ANSWER
+            await asyncio.sleep(0.05)
+
+    assert server.connections == 3
+
+
+async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
+    async with serving(WHOLE) as (server, _):
+        pass
+    with (
+        closing(FacilitatorPool(server.url, MOST)) as there,
+        pytest.raises(NotConnected, match="ConnectionRefusedError"),
+    ):
+        await there.post(b"{}", {})
+
+
+@pytest.mark.parametrize(
+    ("name", "vouched"),
+    [("127.0.0.1", "for"), ("127.0.0.1", "not for"), ("another.example", "for")],
+    ids=["good", "nobody's", "another's"],
+)
+async def test_who_answers_over_tls_must_be_who_was_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, vouched: str
+) -> None:
+    authority, good = Authority(), (name, vouched) == ("127.0.0.1", "for")
+    authority.vouch(tmp_path / "authority.pem")
+    if vouched == "for":
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    async with serving(WHOLE, tls=authority.server(name)) as (server, there):
+        if good:
+            assert [await there.post(b"{}", {}) for _ in range(2)] == [ANSWER] * 2
+        else:
+            with pytest.raises(NotConnected, match="SSLCertVerificationError"):
+                await there.post(b"{}", {})
+
+    assert len(server.requests) == (2 if good else 0)

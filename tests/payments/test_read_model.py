@@ -1,0 +1,257 @@
+"""Read-only queries for operators match the content of the journal, on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import pytest
+from journal_rows import NOW, REDEEM_CUTOFF, RETENTION, Row, insert_rows, make_random_rows, payment_row
+
+from centgate.cli.payments.serializers import ViewSettings, daily_entry, payment_entry
+from centgate.payments.daily_totals import DAY_SECONDS, read_daily_totals, sum_totals
+from centgate.payments.read_model import (
+    FILTER_STATES,
+    PaymentFilter,
+    PaymentRecord,
+    find_by_reference,
+    iterate_payments,
+    list_newest,
+)
+from centgate.payments.store import Store, open_store
+from centgate.payments.time_format import format_age, format_iso, parse_time
+
+OUTLOOK = ViewSettings(NOW, RETENTION, {})
+EVERYTHING = PaymentFilter()
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncGenerator[Store]:
+    store = open_store(url, connections=2)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def all_of(store: Store, wanted: PaymentFilter = EVERYTHING, page: int = 7) -> list[PaymentRecord]:
+    return [record async for record in iterate_payments(store, wanted, REDEEM_CUTOFF, page_size=page)]
+
+
+def stands(record: PaymentRecord) -> set[str]:
+    """The words a payment must be found by, counted out by hand."""
+    words: set[str] = {record.state}
+    if record.state == "settled":
+        late = "refundable" if record.updated_at < REDEEM_CUTOFF else "redeemable"
+        words.add("refunded" if record.refund else late)
+    if record.state == "settling" and (record.attempts or not record.is_claimed):
+        words.add("open")
+    return words
+
+
+def figures_of(records: list[PaymentRecord]) -> dict[tuple[str, str, str], Counter[str]]:
+    """The summary, counted from the rows."""
+    figures: dict[tuple[str, str, str], Counter[str]] = {}
+    for record in records:
+        day = figures.setdefault(
+            (format_iso(record.created_at)[:10], record.key.network, record.key.asset), Counter()
+        )
+        day.update({"payments", *stands(record)} - {"open"})
+        if record.state == "delivered":
+            assert record.settled_at is not None
+            day["settled"] += 1
+            day["late"] += record.updated_at - record.settled_at >= 60
+        if record.settled_at is not None:
+            day["amount"] += record.amount
+    return figures
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_pages_words_and_sums_add_up_with_the_rows(database_url: str, seed: int) -> None:
+    rows, refunds, workers = make_random_rows(seed, 150)
+    await insert_rows(database_url, payments=rows, refunds=refunds, workers=workers)
+    async with opened(database_url) as store:
+        records = await all_of(store)
+        found = {word: await all_of(store, PaymentFilter(word)) for word in FILTER_STATES}
+        pages = await paged(store, PaymentFilter(), 11)
+        lines = await store.read(partial(read_daily_totals, 0, 9e9, REDEEM_CUTOFF))
+
+    assert sorted(map(key_of, rows)) == sorted(record.key.nonce for record in records)
+    assert [record.sort_key for record in records] == sorted(record.sort_key for record in records)
+    assert pages == records[::-1]
+    for word in FILTER_STATES:
+        assert found[word] == [record for record in records if word in stands(record)], word
+    counted = {
+        (format_iso(each.day * DAY_SECONDS)[:10], each.network, each.asset): each.figures
+        for each in lines
+        if each.day
+    }
+    expected = figures_of(records)
+    assert {token: {name: n for name, n in asdict(sums).items() if n} for token, sums in counted.items()} == {
+        token: {name: n for name, n in sums.items() if n} for token, sums in expected.items()
+    }
+    assert sum(each.figures.amount for each in sum_totals(lines)) == sum(
+        record.amount for record in records if record.state in ("settled", "delivered")
+    )
+
+
+def key_of(paid: Row) -> str:
+    return paid["nonce"]
+
+
+async def paged(store: Store, wanted: PaymentFilter, limit: int) -> list[PaymentRecord]:
+    """The newest, page by page until there is no more."""
+    found = await store.read(partial(list_newest, wanted, REDEEM_CUTOFF, limit=limit))
+    pages = list(found)
+    while found:
+        found = await store.read(
+            partial(list_newest, wanted, REDEEM_CUTOFF, limit=limit, after=found[-1].sort_key)
+        )
+        pages += found
+    return pages
+
+
+async def test_a_period_begins_with_its_first_moment_and_ends_before_its_last(database_url: str) -> None:
+    await insert_rows(database_url, payments=[payment_row(each, created_at=NOW + each) for each in range(5)])
+    period = PaymentFilter(since=NOW + 1, until=NOW + 4)
+    async with opened(database_url) as store:
+        forwards, backwards = await all_of(store, period), await paged(store, period, 2)
+        lines = await store.read(partial(read_daily_totals, NOW + 1, NOW + 4, REDEEM_CUTOFF))
+
+    assert [record.created_at - NOW for record in forwards] == [1, 2, 3]
+    assert backwards == forwards[::-1]
+    assert sum(each.figures.payments for each in lines) == 3
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (PaymentFilter(service="neuralweb-search"), {1}),
+        (PaymentFilter(payer=f"0x{2:040x}"), {2}),
+        (PaymentFilter(transaction=f"0x{3 + (1 << 200):064x}"), {3}),
+        (PaymentFilter(state="delivered", payer=f"0x{4:040x}"), set[int]()),
+    ],
+    ids=["service", "payer", "transaction", "two at once"],
+)
+async def test_filters_hold_together(database_url: str, wanted: PaymentFilter, expected: set[int]) -> None:
+    rows = [
+        payment_row(1, service="neuralweb-search"),
+        payment_row(2),
+        payment_row(3),
+        payment_row(4, "settled"),
+    ]
+    rows[2]["transaction"] = rows[2]["transaction"].replace("0x", "0X")  # as a facilitator may spell it
+    await insert_rows(database_url, payments=rows)
+    async with opened(database_url) as store:
+        found = await all_of(store, wanted)
+
+    assert {int(record.key.nonce, 16) for record in found} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (f"0x{7:064x}", 1),
+        (f"0x{7:040x}".replace("7", "2") + f":0x{7:064x}", 1),
+        (f"0X{7 + (1 << 200):064X}", 2),
+        (f"req_{7:024x}", 1),
+        (f"0x{7 + (1 << 200):064x}"[:8] + "…" + f"{7:04x}", 2),
+        ("0x0000…0002:0x0000...0007", 1),
+        ("req%", 0),
+        ("0x_", 0),
+        ("", 0),
+    ],
+    ids=["nonce", "payer and nonce", "transaction", "request id", "short", "both short", "%", "_", "nothing"],
+)
+async def test_a_payment_is_found_by_each_of_its_names(database_url: str, name: str, expected: int) -> None:
+    shared = payment_row(7)["transaction"]  # one transaction can settle several payments
+    await insert_rows(
+        database_url, payments=[payment_row(7), payment_row(8, "settled", transaction=shared), payment_row(9)]
+    )
+    async with opened(database_url) as store:
+        assert len(await store.read(partial(find_by_reference, name))) == expected
+
+
+async def test_what_comes_while_all_are_read_is_left_to_the_next_reading(database_url: str) -> None:
+    await insert_rows(
+        database_url, payments=[payment_row(each, "refused", created_at=NOW + each) for each in range(6)]
+    )
+    seen: list[str] = []
+    async with opened(database_url) as store:
+        async for record in iterate_payments(store, PaymentFilter(), REDEEM_CUTOFF, page_size=2):
+            seen.append(record.key.nonce)
+            if len(seen) == 1:
+                await insert_rows(database_url, payments=[payment_row(99, created_at=NOW + 99)])
+
+    assert seen == [f"0x{each:064x}" for each in range(6)]
+
+
+async def test_reading_all_holds_up_no_payment(database_url: str) -> None:
+    await insert_rows(database_url, payments=[payment_row(each, created_at=NOW + each) for each in range(20)])
+    async with opened(database_url) as reader:
+        reading = iterate_payments(reader, PaymentFilter(), REDEEM_CUTOFF, page_size=3)
+        first = await anext(reading)
+        await asyncio.wait_for(insert_rows(database_url, payments=[payment_row(50, created_at=NOW + 50)]), 20)
+        rest = [record async for record in reading]
+
+    assert [first, *rest] == sorted([first, *rest], key=lambda record: record.sort_key)
+    assert len(rest) == 19
+
+
+def test_an_entry_has_every_column_and_no_secret() -> None:
+    from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS
+    from centgate.payments.daily_totals import DailyTotals, PaymentTotals
+
+    line = DailyTotals(
+        20_000, "eip155:1", "0xa", PaymentTotals(payments=1, settled=1, delivered=1, amount=10_000)
+    )
+
+    assert list(daily_entry(line)) == list(DAILY_COLUMNS)
+    assert daily_entry(line)["dollars"] == "0.010000"
+    assert not {"signed", "proof", "binding"} & set(PAYMENT_COLUMNS)
+
+
+async def test_an_entry_says_money_with_all_decimals_and_time_in_utc(database_url: str) -> None:
+    await insert_rows(
+        database_url, payments=[payment_row(1, "settled", amount="1234567", created_at=NOW + 0.25)]
+    )
+    async with opened(database_url) as store:
+        [record] = await all_of(store)
+    told: dict[str, Any] = payment_entry(record, OUTLOOK)
+
+    assert (told["price"], told["amount"]) == ("1.234567", "1234567")
+    assert told["time"] == "2026-11-18T11:06:40.250Z"
+    assert told["redeemableUntil"] == "2026-11-19T11:06:41.250Z"
+    assert (told["state"], told["standing"]) == ("settled", "redeemable")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("24h", NOW - 86_400),
+        ("7d", NOW - 7 * 86_400),
+        ("90m", NOW - 5400),
+        ("2w", NOW - 14 * 86_400),
+        ("2026-11-18", 1_794_960_000),
+        ("2026-11-18T11:06:40", NOW),
+        ("2026-11-18T11:06:40Z", NOW),
+        ("2026-11-18T13:06:40+02:00", NOW),
+    ],
+)
+def test_times_are_written_in_several_ways(text: str, expected: float) -> None:
+    assert parse_time(text, NOW) == expected
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "7", "7y", "2026-13-01", "d7"])
+def test_what_is_no_time_is_told(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a time"):
+        parse_time(text, NOW)
+
+
+def test_an_age_has_its_two_largest_units() -> None:
+    assert [format_age(each) for each in (-5, 59, 3661, 90_061)] == ["0m", "0m", "1h 1m", "1d 1h"]

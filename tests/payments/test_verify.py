@@ -1,0 +1,179 @@
+"""The order in which a paid route looks at a request: what is free, what asks for money, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+from buyer import PHISHING, QUESTION, Buyer, decode_header, encode_header, pay, payment_note, sign_payment
+from served_api import ServedApi, serve_api
+
+from centgate.catalog import all_services
+from centgate.settings import ProviderSettings
+
+PATHS = [service.path for service in all_services()]
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+    """An API that takes payments."""
+    with serve_api(tmp_path_factory.mktemp("house")) as house:
+        yield house
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+    """An API that takes none."""
+    with serve_api(tmp_path_factory.mktemp("closed"), pay_to=None) as house:
+        yield house
+
+
+@pytest.fixture(scope="module")
+def without_list(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+    """An API whose phishing list is switched off."""
+    off = {"phishinglist": ProviderSettings(enabled=False)}
+    with serve_api(tmp_path_factory.mktemp("without"), providers=off) as house:
+        yield house
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_body_and_no_payment_is_asked_for_money(house: ServedApi, path: str) -> None:
+    response = house.client.post(path)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_required")
+
+
+@pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
+def test_a_valid_body_without_a_payment_is_asked_for_money(house: ServedApi, service: Any) -> None:
+    response = house.client.post(service.path, json=service.input_example)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_required")
+
+
+def test_who_brought_no_payment_is_given_no_reason(house: ServedApi) -> None:
+    response = house.client.post(PHISHING, json=QUESTION)
+
+    assert "reason" not in response.json()["error"]["details"]
+    assert "payment" not in response.json()["error"]["details"]
+
+
+def test_the_terms_are_mirrored_in_the_error(house: ServedApi) -> None:
+    response = house.client.post(PHISHING, json=QUESTION)
+
+    offer = decode_header(response.headers["PAYMENT-REQUIRED"])
+    assert response.json()["error"]["details"]["accepts"] == offer["accepts"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_an_invalid_body_is_refused_before_any_payment_is_asked_for(house: ServedApi, path: str) -> None:
+    response = house.client.post(path, content=b"[]")
+
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error")
+    assert "PAYMENT-REQUIRED" not in response.headers
+
+
+def test_an_invalid_body_does_not_use_up_its_payment(house: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(house.client, buyer)
+    asked = house.facilitator.asked
+
+    wrong = pay(house.client, payment, body={"url": 1})
+    right = pay(house.client, payment)
+
+    assert (wrong.status_code, right.status_code) == (400, 200)
+    assert house.facilitator.asked == asked + 1
+
+
+def test_an_empty_body_with_a_payment_is_invalid(house: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(house.client, buyer)
+
+    response = house.client.post(PHISHING, headers={"PAYMENT-SIGNATURE": payment})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error")
+
+
+def test_an_invalid_body_wins_over_a_worthless_payment(house: ServedApi) -> None:
+    response = pay(house.client, "worthless", body={})
+
+    assert response.status_code == 400
+
+
+@pytest.mark.parametrize("body", [QUESTION, None], ids=["body", "no body"])
+def test_where_no_payments_are_taken_nothing_is_served(closed: ServedApi, body: Any) -> None:
+    response = closed.client.post(PHISHING, json=body)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_not_configured")
+    assert "PAYMENT-REQUIRED" not in response.headers
+
+
+def test_where_no_payments_are_taken_a_payment_changes_nothing(
+    closed: ServedApi, house: ServedApi, buyer: Buyer
+) -> None:
+    response = pay(closed.client, sign_payment(house.client, buyer))
+
+    assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_not_configured")
+    assert closed.facilitator.asked == 0
+
+
+def test_where_no_payments_are_taken_an_invalid_body_is_still_invalid(closed: ServedApi) -> None:
+    response = closed.client.post(PHISHING, json={})
+
+    assert response.status_code == 400
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
+def test_a_paid_route_describes_itself_for_nothing(house: ServedApi, service: Any, method: str) -> None:
+    response = house.client.request(method, service.path)
+
+    described = house.client.get(f"/services/{service.slug}")
+    assert response.status_code == 200
+    assert response.content == (described.content if method == "GET" else b"")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_other_methods_are_refused_and_told_which_there_are(house: ServedApi, method: str) -> None:
+    response = house.client.request(method, PHISHING)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (405, "method_not_allowed")
+    assert response.headers["Allow"] == "GET, HEAD, POST"
+
+
+def test_an_unknown_service_is_not_found_however_it_is_paid(house: ServedApi, buyer: Buyer) -> None:
+    response = pay(house.client, sign_payment(house.client, buyer), path="/services/none/such")
+
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
+
+
+def test_what_is_not_set_up_is_refused_before_the_facilitator_is_asked(
+    without_list: ServedApi, buyer: Buyer
+) -> None:
+    response = pay(without_list.client, sign_payment(without_list.client, buyer))
+
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
+    assert response.json()["error"]["provider"] == "phishinglist"
+    assert without_list.facilitator.asked == 0
+
+
+def test_what_is_not_set_up_says_that_the_payment_is_unused(without_list: ServedApi, buyer: Buyer) -> None:
+    response = pay(without_list.client, sign_payment(without_list.client, buyer))
+
+    assert payment_note(response) == {"state": "unused", "charged": False, "retry": "none"}
+
+
+def test_what_is_not_set_up_still_asks_for_money_first(without_list: ServedApi) -> None:
+    response = without_list.client.post(PHISHING, json=QUESTION)
+
+    assert response.status_code == 402
+
+
+def test_a_worthless_payment_for_what_is_not_set_up_is_a_worthless_payment(without_list: ServedApi) -> None:
+    response = pay(without_list.client, encode_header({"x402Version": 2}))
+
+    assert response.status_code == 402
+
+
+def test_a_fresh_402_may_not_be_kept_by_anybody(house: ServedApi) -> None:
+    response = house.client.post(PHISHING, json=QUESTION)
+
+    assert response.headers["Cache-Control"] == "no-store"

@@ -1,0 +1,331 @@
+"""Asking several providers at once or in turn, and what is entered of each."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, open_provider
+from pydantic import SecretStr
+
+from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderTimeout, ProviderUnconfigured
+from centgate.fallback import attempt, first_concurrent, first_of, open_task_group
+from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
+
+
+class Oracle(Provider):
+    """Knows colours."""
+
+    info = ProviderInfo("oracle", "The Oracle", docs_url="https://oracle.example")
+
+    @instrumented
+    async def colour(self, of: str) -> str:
+        """The colour of a thing."""
+        facts = (await self.upstream.get(self.url("/facts"))).parse_json()
+        if of not in facts:
+            raise self.no_data(f"nothing of {of}")
+        return facts[of]["colour"]
+
+
+class Sibyl(Oracle):
+    info = ProviderInfo("sibyl", "The Sibyl", docs_url="https://sibyl.example", key="required")
+
+
+FACTS = {"sky": {"colour": "blue"}, "void": None, "riddle": {}}
+
+
+@pytest.fixture
+def record() -> RequestTrace:
+    return RequestTrace()
+
+
+async def test_an_answer_is_entered_with_its_time(
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
+) -> None:
+    upstreams.set_response("oracle", "/facts", FACTS)
+
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle")) as oracle:
+        colour = await oracle.bind(record).colour("sky")
+
+    assert colour == "blue"
+    assert record.providers["oracle"]["status"] == "ok"
+    assert record.providers["oracle"]["fetchedAt"].endswith("Z")
+    assert record.warnings == []
+
+
+async def test_nothing_known_is_entered_and_no_warning(
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
+) -> None:
+    upstreams.set_response("oracle", "/facts", FACTS)
+
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle")) as oracle:
+        with pytest.raises(NoData, match="The Oracle knows nothing of love"):
+            await oracle.bind(record).colour("love")
+
+    assert (record.providers["oracle"]["status"], record.warnings) == ("no_data", [])
+
+
+@pytest.mark.parametrize("fault", list(FAULTS))
+async def test_a_failure_is_entered_and_warned_of(
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace, fault: Fault
+) -> None:
+    upstreams.faults["oracle"] = fault
+
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle"), timeout=3) as oracle:
+        missing = await attempt(oracle.bind(record).colour, "sky")
+
+    status = FAULTS[fault][1].removeprefix("provider_")
+    if fault == "wrong types":  # this one is JSON, and says nothing of the sky
+        assert isinstance(missing, NoData)
+    else:
+        assert isinstance(missing, ProviderFailure)
+        assert record.providers["oracle"]["status"] == status
+        assert record.warnings == [missing.message]
+
+
+async def test_what_is_left_of_a_requests_time_is_all_that_a_question_gets(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    upstreams.faults["oracle"] = "timeout"
+    late = RequestTrace(until=time.monotonic() + 0.2)
+
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle"), timeout=10) as oracle:
+        first = await attempt(oracle.bind(late).colour, "sky")
+        second = await attempt(oracle.bind(late).colour, "sky")
+
+    assert isinstance(first, ProviderTimeout)
+    assert isinstance(second, ProviderTimeout)
+    assert late.remaining(10) == 0
+
+
+@pytest.mark.parametrize("thing", ["void", "riddle"])
+async def test_a_reply_in_another_shape_is_the_upstreams_failure(
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace, thing: str
+) -> None:
+    upstreams.set_response("oracle", "/facts", FACTS)
+
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle")) as oracle:
+        with pytest.raises(ProviderError, match="in an unknown format"):
+            await oracle.bind(record).colour(thing)
+
+    assert record.providers["oracle"]["status"] == "error"
+
+
+class Parrot(Oracle):
+    """Repeats in its errors what it was asked with."""
+
+    info = ProviderInfo("parrot", "The Parrot", docs_url="https://parrot.example", key="optional")
+
+    @instrumented
+    async def colour(self, of: str) -> str:
+        raise self.invalid_response(f"does not know {of} for {self.key}")
+
+
+async def test_nobody_hears_the_operators_key(
+    tmp_path: Path, record: RequestTrace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with open_provider(Parrot, tmp_path, key=SecretStr("app-key:app-secret")) as parrot:
+        missing = await attempt(parrot.bind(record).colour, "sky")
+
+    assert isinstance(missing, ProviderError)
+    assert missing.message == "The Parrot does not know sky for \u2026:\u2026"
+    assert record.warnings == [missing.message]
+    assert "app-" not in capsys.readouterr().err
+
+
+async def test_an_answer_nested_beyond_reading_is_the_upstreams_failure(
+    tmp_path: Path, record: RequestTrace
+) -> None:
+    class Deep(Oracle):
+        @instrumented
+        async def colour(self, of: str) -> str:
+            raise RecursionError(of)
+
+    async with open_provider(Deep, tmp_path) as deep:
+        with pytest.raises(ProviderError, match="in an unknown format"):
+            await deep.bind(record).colour("sky")
+
+
+async def test_a_providers_time_is_that_of_its_oldest_part(record: RequestTrace) -> None:
+    for moment in ("2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z"):
+        record.record("oracle", "ok", fetchedAt=moment)
+
+    assert record.providers["oracle"]["fetchedAt"] == "2026-01-01T00:00:00Z"
+
+
+async def test_without_its_key_it_is_not_asked(
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
+) -> None:
+    async with open_provider(Sibyl, tmp_path, url=upstreams.url_of("sibyl")) as sibyl:
+        with pytest.raises(ProviderUnconfigured):
+            await sibyl.bind(record).colour("sky")
+
+    assert (record.providers["sibyl"]["status"], record.warnings, upstreams.requests) == (
+        "unconfigured",
+        [],
+        [],
+    )
+
+
+async def test_switched_off_it_is_not_asked(
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
+) -> None:
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle"), enabled=False) as oracle:
+        with pytest.raises(ProviderUnconfigured):
+            await oracle.bind(record).colour("sky")
+
+    assert upstreams.requests == []
+
+
+def test_of_several_calls_the_worst_counts(record: RequestTrace) -> None:
+    for status in ("no_data", "ok", "timeout", "ok"):
+        record.record("oracle", status)
+
+    assert record.providers["oracle"]["status"] == "timeout"
+
+
+def test_a_warning_is_given_once(record: RequestTrace) -> None:
+    record.add_warning("it is late")
+    record.add_warning("it is late")
+
+    assert record.warnings == ["it is late"]
+
+
+async def _fail(error: Exception) -> str:
+    raise error
+
+
+async def _say(answer: str) -> str:
+    return answer
+
+
+async def test_sources_are_asked_at_the_same_time() -> None:
+    met = asyncio.Barrier(3)
+
+    async def meet() -> str:
+        await met.wait()
+        return "met"
+
+    async with open_task_group() as group:
+        tasks = [group.create_task(meet()) for _ in range(3)]
+
+    assert [task.result() for task in tasks] == ["met"] * 3
+
+
+async def test_the_failure_of_one_that_is_needed_ends_the_others() -> None:
+    ended = asyncio.Event()
+
+    async def dawdle() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    async def ask() -> None:
+        async with open_task_group() as group:
+            group.create_task(dawdle())
+            group.create_task(_fail(ProviderError("oracle", "down")))
+
+    with pytest.raises(ProviderError, match="down"):
+        await ask()
+
+    assert ended.is_set()
+
+
+async def test_our_own_mistakes_are_not_hidden() -> None:
+    async def ask() -> None:
+        async with open_task_group() as group:
+            group.create_task(_fail(ZeroDivisionError()))
+
+    with pytest.raises(ZeroDivisionError):
+        await ask()
+
+
+@pytest.mark.parametrize("missing", [NoData("nothing"), ProviderTimeout("oracle", "late")])
+async def test_what_an_answer_can_do_without_comes_as_the_reason(missing: Exception) -> None:
+    assert await attempt(_fail, missing) is missing
+
+
+async def test_the_first_that_answers_is_the_answer() -> None:
+    down, empty = ProviderError("oracle", "down"), NoData("nothing")
+
+    answer = await first_of(lambda: _fail(down), lambda: _fail(empty), lambda: _say("blue"))()
+
+    assert answer == "blue"
+
+
+DOWN, EMPTY = ProviderError("oracle", "down"), NoData("nothing")
+AWAY = ProviderUnconfigured("sibyl", "not set up")
+MISSING: tuple[tuple[list[Exception], Exception], ...] = (
+    ([DOWN, EMPTY], DOWN),
+    ([EMPTY, DOWN], DOWN),
+    ([EMPTY, NoData("nothing either")], EMPTY),
+    ([AWAY, EMPTY], EMPTY),
+    ([EMPTY, AWAY], EMPTY),
+    ([AWAY, EMPTY, DOWN], DOWN),
+    ([AWAY, ProviderUnconfigured("oracle", "nor this one")], AWAY),
+)
+
+
+@pytest.mark.parametrize(("missing", "told"), MISSING)
+@pytest.mark.parametrize("asked", [first_of, first_concurrent])
+async def test_nothing_is_known_only_when_all_who_can_be_asked_say_so(
+    asked: Callable[..., Callable[[], Awaitable[str]]], missing: list[Exception], told: Exception
+) -> None:
+    with pytest.raises(type(told)) as caught:
+        await asked(*(partial(_fail, each) for each in missing))()
+
+    assert caught.value is told
+
+
+async def test_asked_at_once_the_order_decides_and_nobody_waits_for_those_after_it() -> None:
+    met, ended = asyncio.Barrier(3), asyncio.Event()
+
+    async def fail() -> str:
+        await met.wait()
+        raise NoData("nothing")
+
+    async def answer() -> str:
+        await met.wait()
+        return "blue"
+
+    async def dawdle() -> str:
+        try:
+            await met.wait()
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+        return "late"
+
+    async with asyncio.timeout(5):
+        assert await first_concurrent(fail, answer, dawdle)() == "blue"
+
+    assert ended.is_set()
+
+
+async def test_when_all_fail_the_first_failure_is_told() -> None:
+    first, second = ProviderError("oracle", "down"), ProviderTimeout("sibyl", "late")
+
+    with pytest.raises(ProviderError, match="down"):
+        await first_of(lambda: _fail(first), lambda: _fail(second))()
+
+
+async def test_when_several_fail_the_first_says_why_the_others_failed_too() -> None:
+    async def late(_what: str) -> str:
+        raise ProviderTimeout("oracle", "The Oracle did not answer within 8 s")
+
+    async def broken(_what: str) -> str:
+        raise ProviderError("sibyl", "The Sibyl answered with status 500")
+
+    async def idle(_what: str) -> str:
+        raise ProviderUnconfigured("parrot", "The Parrot is not configured on this deployment")
+
+    with pytest.raises(ProviderTimeout) as raised:
+        await first_of(idle, late, broken)("sky")
+
+    told = "The Oracle did not answer within 8 s; The Sibyl answered with status 500"
+    assert (raised.value.provider, raised.value.message) == ("oracle", told)

@@ -1,0 +1,99 @@
+"""Strangers' text: what cannot be seen is gone, and what is left is bounded."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from centgate.sanitize import clean_line, has_invisible, strip_invisible
+
+
+@pytest.mark.parametrize(
+    ("wrote", "shown"),
+    [
+        ("USD Coin", "USD Coin"),
+        ("Tether\n\u202eUSD", "Tether USD"),
+        ("U\u200bS\u200dD\ufeffT", "USDT"),
+        ("\u2066USDC\u2069", "USDC"),
+        ("a\u00a0\u3000 b", "a b"),
+        ("\u0000\u0007bell", "bell"),
+        ("\U000e0041\U000e0042tags", "tags"),
+        ("\u3164\u115f\u2800blank", "blank"),
+        ("x\ufe0f", "x"),
+        (
+            "\u4e2d\u6587 \u0440\u0443\u0441 \u20ac \U0001f419",
+            "\u4e2d\u6587 \u0440\u0443\u0441 \u20ac \U0001f419",
+        ),
+        ("   ", None),
+        ("\u200b", None),
+        ("", None),
+        (None, None),
+        ("a" * 65, "a" * 63 + "\u2026"),
+        ("a" * 64, "a" * 64),
+    ],
+)
+def test_a_name_is_shown_as_it_reads(wrote: str | None, shown: str | None) -> None:
+    assert clean_line(wrote) == shown
+
+
+@given(st.text(), st.integers(min_value=1, max_value=80))
+def test_nothing_invisible_is_left_and_nothing_is_too_long(wrote: str, length: int) -> None:
+    shown = clean_line(wrote, length) or ""
+
+    assert len(shown) <= length
+    assert all(unicodedata.category(character)[0] not in "CZ" or character == " " for character in shown)
+    assert shown == " ".join(shown.split())
+
+
+@given(st.text())
+def test_cleaning_what_is_clean_changes_nothing(wrote: str) -> None:
+    shown = clean_line(wrote)
+
+    assert clean_line(shown) == shown
+
+
+def test_a_megabyte_of_name_is_no_work() -> None:
+    assert len(clean_line("\u202e" * 10**6 + "x") or "") <= 64
+
+
+@pytest.mark.parametrize(("wrote", "is_hidden"), [("USD Coin", False), ("US\u200bDC", True), ("a\nb", True)])
+def test_hidden_characters_are_found(wrote: str, is_hidden: bool) -> None:  # noqa: FBT001
+    assert has_invisible(wrote) is is_hidden
+
+
+@pytest.mark.parametrize(
+    ("wrote", "shown"),
+    [
+        ("one\r\ntwo\rthree\n\n\tfour", "one\ntwo\nthree\n\n\tfour"),
+        ("para\u2029graph\u2028line\x85end", "para\ngraph\nline\nend"),
+        ("a\u202eb\u2066c\u200bd\ufeffe", "abcde"),
+        ("no\x00\x07\x1b[31mbell", "no[31mbell"),
+        ("tags \U000e0041\U000e0042 here", "tags  here"),
+        ("icon \ue001\uf8ff font", "icon  font"),
+        ("half \ud800 pair", "half  pair"),
+        ("soft\u00adhyphen", "softhyphen"),
+        ("a\u200db", "ab"),
+        (
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        ),
+        ("\U0001f469\u200d\U0001f52c", "\U0001f469\u200d\U0001f52c"),
+        ("\u4e2d\u6587 na\u00efve \u20ac\u00a0", "\u4e2d\u6587 na\u00efve \u20ac\u00a0"),
+        ("", ""),
+    ],
+)
+def test_a_text_of_many_lines_is_what_can_be_seen_of_it(wrote: str, shown: str) -> None:
+    assert strip_invisible(wrote) == shown
+
+
+@given(st.text())
+def test_what_is_legible_hides_nothing_and_stays_as_it_is(wrote: str) -> None:
+    shown = strip_invisible(wrote)
+
+    controls = {each for each in shown if unicodedata.category(each) == "Cc"}
+    assert controls <= {"\n", "\t"}
+    assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\ufeff\r")
+    assert strip_invisible(shown) == shown
