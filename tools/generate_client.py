@@ -13,7 +13,7 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from centgate.catalog import all_services
-from centgate.schema import to_camel_case
+from centgate.schema import to_snake_case
 from centgate.service import AnyService
 
 WIDTH = 108
@@ -27,14 +27,6 @@ def generate_modules() -> dict[str, str]:
     """Return the generated modules by file name, before `ruff format`."""
     catalog = all_services()
     return {"models.py": _models_module(catalog), "services.py": _services_module(catalog)}
-
-
-def to_snake_case(name: str) -> str:
-    """Convert a JSON name to snake_case. Raises ValueError if it does not convert back."""
-    attribute = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda upper: f"_{upper[1].lower()}", name)
-    if to_camel_case(attribute) != name:
-        raise ValueError(f"{name} has no snake_case name that converts back to it")
-    return attribute
 
 
 def _models_module(catalog: tuple[AnyService, ...]) -> str:

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from centgate import services
-from centgate.provider import Provider, ProviderInfo, RoleName
+from centgate.envelope import RoleName
+from centgate.provider import Provider, ProviderInfo
 from centgate.service import AnyService, Service
 
 if TYPE_CHECKING:
     from centgate.settings import Settings
 
+SERVICES = "centgate.services"
+"""Package of the services, loaded by name: a new file is all that a new service needs."""
 PRICING_NOTE = (
     "A fixed price per request in USDC by x402, the same on a cache hit. A request that is refused "
     "costs nothing; "
@@ -27,8 +29,9 @@ def all_services() -> tuple[AnyService, ...]:
 
 
 def _load_services() -> Iterator[AnyService]:
-    for module in pkgutil.iter_modules(services.__path__):
-        for value in vars(import_module(f"{services.__name__}.{module.name}")).values():
+    package = import_module(SERVICES)
+    for module in pkgutil.iter_modules(package.__path__):
+        for value in vars(import_module(f"{SERVICES}.{module.name}")).values():
             if isinstance(value, Service):
                 yield value
 

@@ -9,7 +9,9 @@ from typing import Any, Literal, get_args
 import orjson
 
 from centgate.errors import CentgateError
-from centgate.provider import RoleName, Status
+
+RoleName = Literal["primary", "secondary", "enrichment", "fallback"]
+Status = Literal["ok", "error", "timeout", "rate_limited", "no_data", "unconfigured", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from centgate.web.results import UnreadReason
-
 PaymentState = Literal["unused", "in_flight", "settled", "delivered", "refused"]
 Retry = Literal["same_payment", "new_payment", "none"]
+UnreadReason = Literal[
+    "not_found",
+    "blocked",
+    "robots",
+    "blocked_address",
+    "dns",
+    "tls",
+    "unreachable",
+    "timeout",
+    "unsupported",
+    "too_large",
+    "failed",
+]
+"""Reasons why a page could not be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Concatenate, Literal
 import structlog
 
 from centgate.chains import CHAIN_BY_ID
+from centgate.envelope import RoleName, Status
 from centgate.errors import (
     NoData,
     PageUnread,
@@ -24,15 +25,13 @@ from centgate.errors import (
     ProviderUnconfigured,
 )
 from centgate.instrumentation import NULL_METER
-from centgate.sanitize import format_timestamp
+from centgate.timestamps import format_timestamp
 from centgate.upstream import RateLimit, Upstream, join_url
 
 if TYPE_CHECKING:
     from centgate.resources import Resources
     from centgate.settings import Settings
 
-RoleName = Literal["primary", "secondary", "enrichment", "fallback"]
-Status = Literal["ok", "error", "timeout", "rate_limited", "no_data", "unconfigured", "skipped"]
 MEGABYTE = 1 << 20
 MIN_SECRET_LENGTH = 6
 """Minimum length of a part of a key that is removed from messages; shorter parts could be ordinary words."""

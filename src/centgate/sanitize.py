@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import UTC, datetime
 
 MAX_NAME_LENGTH = 64
 """Maximum length of a name or symbol in characters."""
@@ -49,11 +48,6 @@ def strip_invisible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _INVISIBLE_PATTERN.sub("", _LINE_END.sub("\n", text))
-
-
-def format_timestamp(moment: datetime | None = None) -> str:
-    """Format a time, now by default, as ISO 8601 in UTC to the second."""
-    return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def has_invisible(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,14 @@ def to_camel_case(name: str) -> str:
     """Convert a Python name to camelCase; digits do not start a word: `volume24h_usd` is `volume24hUsd`."""
     head, *words = name.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in words)
+
+
+def to_snake_case(name: str) -> str:
+    """Convert a JSON name to snake_case. Raises ValueError if it does not convert back."""
+    attribute = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda upper: f"_{upper[1].lower()}", name)
+    if to_camel_case(attribute) != name:
+        raise ValueError(f"{name} has no snake_case name that converts back to it")
+    return attribute
 
 
 class _NotNull:

@@ -18,10 +18,10 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_type_hints
 import orjson
 
 from centgate.chains import allow_development_chain
-from centgate.envelope import ServiceResult
+from centgate.envelope import RoleName, ServiceResult
 from centgate.errors import ProviderUnconfigured, UnsupportedOptions
 from centgate.outage import Outage
-from centgate.provider import Provider, ProviderInfo, ProviderRole, RequestTrace, RoleName
+from centgate.provider import Provider, ProviderInfo, ProviderRole, RequestTrace
 from centgate.schema import Data, RefusedOptions, Request, json_schema
 from centgate.upstream import CircuitBreaker
 

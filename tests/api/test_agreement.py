@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 from buyer import decode_header
-from generate_client import to_snake_case
 
 from centgate.catalog import all_services
 from centgate.client._generated.methods import AsyncServices, Services
 from centgate.devchain.environment import DEFAULT_PAYEE
-from centgate.schema import iterate_objects
+from centgate.schema import iterate_objects, to_snake_case
 from centgate.service import AnyService
 from centgate.website.api_snapshot import read_snapshot
 from centgate.website.files import build_files

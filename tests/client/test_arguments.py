@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.cli.buyer.arguments import InvalidArguments, format_command, match_key, parse_pairs
+from centgate.cli.buyer.arguments import InvalidArguments, match_key, parse_pairs
+from centgate.client.shell_command import format_command
 
 SCHEMA: dict[str, Any] = {
     "properties": {

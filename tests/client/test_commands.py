@@ -32,9 +32,10 @@ from hostile import (
 )
 
 from centgate.catalog import all_services
-from centgate.cli.buyer.arguments import format_command, parse_pairs
+from centgate.cli.buyer.arguments import parse_pairs
 from centgate.cli.buyer.exit_codes import exit_code
 from centgate.client.errors import BuyerError, CapExceeded, Drift, NoData, NotFound, PaymentRefused
+from centgate.client.shell_command import format_command
 from centgate.devchain.devnet import DevChain
 from centgate.server import run_in_thread
 from centgate.service import AnyService

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from buyers_shell import private_key_of
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator
-from generate_client import generate_modules, to_snake_case
+from generate_client import generate_modules
 
 import centgate.client
 from centgate.catalog import all_services
@@ -22,7 +22,7 @@ from centgate.client._generated import methods, models
 from centgate.client._generated.methods import AsyncServices, Services
 from centgate.client._generated.models import TokenRiskData
 from centgate.client.typed import AnswerData, AnswerDrift, TypedAnswer
-from centgate.schema import to_camel_case
+from centgate.schema import to_camel_case, to_snake_case
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 

@@ -112,7 +112,7 @@ PASSAGES = {
 
 
 def snippet(tokens: int, title: str = "") -> DocSnippet:
-    return DocSnippet(title or str(token_count), None, None, None, "text", token_count)
+    return DocSnippet(title or str(tokens), None, None, None, "text", tokens)
 
 
 @pytest.mark.parametrize("kind", PASSAGES)

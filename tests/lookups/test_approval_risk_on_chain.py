@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lookups.chain_world import UNLIMITED, ChainApproval, World
 
-from centgate.sanitize import format_timestamp
+from centgate.timestamps import format_timestamp
 
 Answered = Callable[..., dict[str, Any]]
 GONE = ("revoked", "used up")

@@ -10,7 +10,8 @@ import pytest
 from lookups.chain_world import ETHER, World
 
 from centgate.devchain.rpc_client import call_rpc
-from centgate.sanitize import format_timestamp, has_invisible
+from centgate.sanitize import has_invisible
+from centgate.timestamps import format_timestamp
 
 Answered = Callable[..., dict[str, Any]]
 RECENT = 10

@@ -12,7 +12,7 @@ from fake_upstreams import FAULTS, FakeUpstreams, Fault, configure_providers, se
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
 
-from centgate.provider import RoleName
+from centgate.envelope import RoleName
 from centgate.services.protocol_context import protocol_context
 from centgate.settings import ProviderSettings, Settings
 

@@ -42,9 +42,9 @@ from centgate.payments.gate import encode_receipt_header
 from centgate.pipeline import PaidCall, process_request
 from centgate.request_body import MAX_BODY_BYTES
 from centgate.runtime import Runtime, open_runtime
-from centgate.sanitize import format_timestamp
 from centgate.service import AnyService
 from centgate.settings import Settings
+from centgate.timestamps import format_timestamp
 
 EXPOSED_HEADERS = (
     "Payment-Required",

@@ -35,18 +35,18 @@ __all__ = [
 ]
 
 _MODULE_OF = {
-    "Answer": "answers",
-    "Receipt": "answers",
-    "AsyncCentgate": "asynchronous",
+    "Answer": "responses",
+    "Receipt": "responses",
+    "AsyncCentgate": "async_client",
     "Caps": "caps",
     "BuyerError": "errors",
-    "Proxies": "exchange",
+    "Proxies": "transport",
     "Ledger": "ledger",
-    "Patience": "asking",
+    "Patience": "free_requests",
     "BuyerSettings": "settings",
-    "Centgate": "sync",
-    "Allowed": "terms",
-    "Quote": "terms",
+    "Centgate": "sync_client",
+    "Allowed": "quote",
+    "Quote": "quote",
     "Wallet": "wallet",
 }
 

@@ -26,8 +26,8 @@ from centgate.payments.audit import describe_counts
 from centgate.payments.facilitator import REVERTED, SettlementNotSent, SettlementOutcome, SettlementUnknown
 from centgate.payments.journal import Journal
 from centgate.payments.time_format import format_age
-from centgate.sanitize import format_timestamp
 from centgate.settings import Settings
+from centgate.timestamps import format_timestamp
 
 STREAK = 3
 """Consecutive failed settlements that raise an alert; as many successes end it."""

@@ -262,8 +262,8 @@ def _parse_explanation(row: Any) -> DocSnippet | None:
 def _build_snippet(
     title: str | None, source: Any, code: str | None, text: str | None, language: str | None = None
 ) -> DocSnippet:
-    token_count = token_count.snippet_tokens(code, text, title)
-    return DocSnippet(title, parse_url(source), language if code else None, code, text, token_count)
+    tokens = token_count.snippet_tokens(code, text, title)
+    return DocSnippet(title, parse_url(source), language if code else None, code, text, tokens)
 
 
 def _parse_text(value: Any) -> str | None:

@@ -10,8 +10,9 @@ from urllib.parse import unquote
 from ada_url import URL
 
 from centgate.coercion import as_list, as_number, as_text, get_path
+from centgate.errors import UnreadReason
 from centgate.sanitize import strip_invisible
-from centgate.web.results import UnreadPage, UnreadReason, WebPage
+from centgate.web.results import UnreadPage, WebPage
 from centgate.web.sanitize_markdown import sanitize_markdown
 from centgate.web.search_results import (
     MAX_AUTHOR_LENGTH,

@@ -9,7 +9,7 @@ from typing import Any, cast
 from ada_url import URL
 
 from centgate.coercion import as_list, get_path
-from centgate.errors import PageUnread, ProviderError
+from centgate.errors import PageUnread, ProviderError, UnreadReason
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.firecrawl_pages import (
     FAILURE_MESSAGES,
@@ -21,7 +21,7 @@ from centgate.providers.firecrawl_pages import (
 )
 from centgate.sanitize import clean_line
 from centgate.upstream import RateLimit, UpstreamResponse
-from centgate.web.results import Hit, SearchResults, UnreadReason, WebPage
+from centgate.web.results import Hit, SearchResults, WebPage
 from centgate.web.search_results import (
     MAX_DESCRIPTION_LENGTH,
     MAX_ROWS,

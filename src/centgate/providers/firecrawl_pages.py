@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from centgate.coercion import as_count, as_list, get_path
+from centgate.errors import UnreadReason
 from centgate.sanitize import strip_invisible
-from centgate.web.results import UnreadReason, WebPage
+from centgate.web.results import WebPage
 from centgate.web.sanitize_markdown import sanitize_markdown
 from centgate.web.search_results import (
     MAX_AUTHOR_LENGTH,

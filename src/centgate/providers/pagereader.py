@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from centgate.errors import NoData, PageUnread, ProviderUnconfigured
+from centgate.errors import NoData, PageUnread, ProviderUnconfigured, UnreadReason
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
 from centgate.sandbox import TaskDied, TaskFailed, TaskTimedOut
@@ -18,7 +18,7 @@ from centgate.web.extract.content_type import MEDIA_TYPES, Unreadable, Unsupport
 from centgate.web.extract.extract import ExtractedPage, extract_page
 from centgate.web.extract.interstitials import is_challenge
 from centgate.web.fetch.fetcher import FetchFailed, FetchResult
-from centgate.web.results import UnreadPage, UnreadReason, WebPage
+from centgate.web.results import UnreadPage, WebPage
 
 READ_SECONDS = 5
 FETCH_SHARE = 0.65

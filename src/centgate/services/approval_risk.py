@@ -38,9 +38,10 @@ from centgate.lookups.allowances import merge_approvals, read_onchain_state, sca
 from centgate.provider import Fallback, Primary
 from centgate.providers.goplus import GoPlus
 from centgate.providers.rpc import Rpc
-from centgate.sanitize import clean_line, format_timestamp
+from centgate.sanitize import clean_line
 from centgate.schema import Data
 from centgate.service import service
+from centgate.timestamps import format_timestamp
 
 SpenderKind = Literal["contract", "wallet", "unknown"]
 

@@ -30,9 +30,9 @@ from centgate.providers.blockscout import Blockscout
 from centgate.providers.etherscan import Etherscan, explorer_page
 from centgate.providers.rpc import Rpc
 from centgate.providers.sourcify import Sourcify
-from centgate.sanitize import format_timestamp
 from centgate.schema import Data
 from centgate.service import service
+from centgate.timestamps import format_timestamp
 
 NEW_CONTRACT_AGE = timedelta(days=7)
 """Age below which a contract gets a warning."""

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from centgate.errors import PageUnread
+from centgate.errors import PageUnread, UnreadReason
 from centgate.fallback import attempt, first_of
 from centgate.provider import Leg, Provider
 from centgate.providers.exa import Exa
@@ -15,7 +15,7 @@ from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.web.extract.truncate import truncate
 from centgate.web.fields import NOT_INSTRUCTIONS, READING_OPTIONS, UNTRUSTED, UPSTREAM_MODES, WebUrl
-from centgate.web.results import UnreadPage, UnreadReason, WebPage
+from centgate.web.results import UnreadPage, WebPage
 
 MAX_CHARACTERS = 10_000
 """Most characters of one page's text; five such pages are about 12,000 tokens."""

@@ -23,9 +23,9 @@ from centgate.fallback import attempt, first_concurrent, first_of
 from centgate.provider import Fallback, Primary, RequestTrace
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
-from centgate.sanitize import format_timestamp
 from centgate.schema import Data, Omittable, to_camel_case
 from centgate.service import service
+from centgate.timestamps import format_timestamp
 
 Source = DexScreener | GeckoTerminal
 

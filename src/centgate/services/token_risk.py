@@ -29,9 +29,9 @@ from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
 from centgate.providers.goplus import GoPlus
 from centgate.providers.honeypotis import HoneypotIs
-from centgate.sanitize import format_timestamp
 from centgate.schema import Data
 from centgate.service import service
+from centgate.timestamps import format_timestamp
 
 T = TypeVar("T")
 

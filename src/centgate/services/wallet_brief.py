@@ -46,9 +46,10 @@ from centgate.providers.alchemy import Alchemy
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.defillama import DefiLlama
 from centgate.providers.rpc import Rpc
-from centgate.sanitize import clean_line, format_timestamp
+from centgate.sanitize import clean_line
 from centgate.schema import Data
 from centgate.service import service
+from centgate.timestamps import format_timestamp
 
 MAX_BALANCES = 10
 """Most token balances in a response."""

@@ -9,20 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 SearchType = Literal["auto", "fast"]
-UnreadReason = Literal[
-    "not_found",
-    "blocked",
-    "robots",
-    "blocked_address",
-    "dns",
-    "tls",
-    "unreachable",
-    "timeout",
-    "unsupported",
-    "too_large",
-    "failed",
-]
-"""Reasons why a page could not be read."""
+
+from centgate.errors import UnreadReason
 
 
 @dataclass(frozen=True, slots=True)

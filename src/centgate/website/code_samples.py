@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any, cast
 
-from generate_client import to_snake_case
-
-from centgate.cli.buyer.arguments import format_command
 from centgate.client.catalog import ServiceDetail
+from centgate.client.shell_command import format_command
+from centgate.schema import to_snake_case
 from centgate.website.api_snapshot import ApiSnapshot
 
 WALLET_PLACEHOLDER = "/path/to/wallet"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, cast
@@ -74,12 +73,6 @@ def require_keys(body: Mapping[str, Any], schema: Schema) -> None:
         )
 
 
-def format_command(slug: str, body: Mapping[str, Any], *, network: str | None = None) -> str:
-    """Return the shell command that sends a body to a service, with the network to pay on."""
-    pairs = [f"{name}={value}" for name, value in body.items() for value in _to_arguments(value)]
-    return shlex.join(["centgate", "call", slug, *pairs, *(["--network", network] if network else [])])
-
-
 def network_to_enable(network: str) -> str | None:
     """Return the network if it must be enabled explicitly; None for test networks and unknown networks."""
     return network if network in USDC and network not in TEST_NETWORKS else None
@@ -112,13 +105,6 @@ def describe_limits(schema: Schema) -> str:
     if maximum is None:
         return f"{label} of {minimum}{unit} or more"
     return f"{label}, {f'{minimum} to {maximum}' if minimum is not None else f'at most {maximum}'}{unit}"
-
-
-def _to_arguments(value: Any) -> list[str]:
-    """Return the command-line texts of a value: one for each item of a list."""
-    if isinstance(value, list):
-        return [text for each in cast(list[Any], value) for text in _to_arguments(each)]
-    return [value if isinstance(value, str) else json.dumps(value)]
 
 
 def _parse_fields(

@@ -14,7 +14,6 @@ from typing import Any, cast
 
 from centgate.cli.buyer.arguments import (
     InvalidArguments,
-    format_command,
     network_to_enable,
     parse_body,
     parse_pairs,
@@ -34,6 +33,7 @@ from centgate.client import Answer, Centgate, Ledger
 from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.errors import Drift, InvalidInput, LedgerUnwritable, NotFound
 from centgate.client.payment import PurchaseOrder, canonical_json
+from centgate.client.shell_command import format_command
 
 Watch = Callable[[str], None]
 

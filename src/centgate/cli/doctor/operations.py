@@ -29,9 +29,9 @@ from centgate.errors import ProviderFailure
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.snapshot import load_shipped, load_snapshot
 from centgate.providers.phishinglist import STALE_DAYS
-from centgate.sanitize import format_timestamp
 from centgate.settings import Settings, find_unknown_variables
 from centgate.signing.eip3009 import derive_address
+from centgate.timestamps import format_timestamp
 
 SKEWED, DRIFTING = 5.0, 2.0
 """Clock difference limits in seconds: a payment's validity window needs synchronized clocks."""

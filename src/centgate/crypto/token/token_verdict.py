@@ -22,7 +22,7 @@ from centgate.crypto.token.token_rules import (
     FlagSeverity,
     TokenRule,
 )
-from centgate.sanitize import format_timestamp
+from centgate.timestamps import format_timestamp
 
 RiskLevel = Literal["critical", "high", "medium", "low", "unknown"]
 LABELS: dict[TokenSource, str] = {

@@ -36,7 +36,7 @@ from centgate.libdocs.parse.documents import DocumentKind, PackageDocument
 from centgate.libdocs.parse.includes import expand_includes
 from centgate.libdocs.parse.python_exports import collect_imports, use_public_names
 from centgate.libdocs.parse.sections import page_name
-from centgate.sanitize import format_timestamp
+from centgate.timestamps import format_timestamp
 
 MAX_CHUNKS = 20_000
 """Maximum number of chunks of one library."""

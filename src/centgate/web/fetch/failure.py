@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from centgate.web.results import UnreadReason
+from centgate.errors import UnreadReason
 
 
 class FetchFailed(Exception):

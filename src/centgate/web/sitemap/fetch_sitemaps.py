@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from centgate.errors import UnreadReason
 from centgate.sandbox import Sandbox, TaskFailed
 from centgate.web.fetch.fetcher import Fetcher, FetchFailed, FetchResult
-from centgate.web.results import UnreadReason
 from centgate.web.sitemap.robots import Robots
 from centgate.web.sitemap.site_map import PackedEntries, SitemapPart, build_sitemap_part
 from centgate.web.sitemap.urls import join_url

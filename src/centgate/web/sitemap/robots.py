@@ -12,9 +12,9 @@ import ada_url
 from cachetools import TLRUCache
 from protego import Protego
 
+from centgate.errors import UnreadReason
 from centgate.sandbox import Sandbox, TaskFailed
 from centgate.web.fetch.fetcher import Fetcher, FetchFailed
-from centgate.web.results import UnreadReason
 from centgate.web.sitemap.urls import join_url, parse_page_url
 
 MAX_BYTES = 500 << 10

@@ -1,1 +1,0 @@
-"""Values that providers return and rules evaluate, independent of any vendor."""
