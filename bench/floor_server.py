@@ -19,7 +19,8 @@ from announcing import serve
 
 from centgate.payments.authorization import PaymentKey, read_payment
 from centgate.payments.queries import insert_payment, update_owned
-from centgate.payments.store import Store, open_store
+from centgate.payments.store import Store
+from centgate.payments.store_factory import open_store
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings

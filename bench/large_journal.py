@@ -34,7 +34,8 @@ from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
 from centgate.payments.claims import RequestBinding, StoredAnswer
 from centgate.payments.journal import Journal
-from centgate.payments.store import Store, open_store
+from centgate.payments.store import Store
+from centgate.payments.store_factory import open_store
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings

@@ -73,7 +73,8 @@ async def withstand(
     say(f"{kind}, seed {seed}: {story(siege)}")
     say(f"  then: {dict(left.states)}, {left.charged} charged, {left.open} of them not known yet")
     say(
-        f"  at last: {dict(found.states)}, {chain.token_balance(shop) // PRICE} paid on the chain, {failed} failed"
+        f"  at last: {dict(found.states)}, {chain.token_balance(shop) // PRICE} paid on the chain,"
+        f" {failed} failed"
     )
     balanced = held == left.charged * PRICE and chain.token_balance(shop) == payments * PRICE and not failed
     if not balanced or found.states != {"delivered": payments}:

@@ -51,4 +51,4 @@ def _render_section(certainty: ReasonCertainty) -> str:
 
 
 if __name__ == "__main__":
-    print(render_page(), end="")  # noqa: T201 - output of the program
+    print(render_page(), end="")

@@ -75,4 +75,4 @@ def _format_buckets(metric: MetricDefinition) -> str:
 
 
 if __name__ == "__main__":
-    print(render_markdown(), end="")  # noqa: T201 - output of the program
+    print(render_markdown(), end="")

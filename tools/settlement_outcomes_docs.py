@@ -32,7 +32,7 @@ from centgate.payments.onchain import (
     OnchainStatus,
     TransactionStatus,
 )
-from centgate.payments.store import open_store
+from centgate.payments.store_factory import open_store
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.settings import Settings
 
@@ -288,4 +288,4 @@ def _render_table(rows: list[list[_DocumentedOutcome]]) -> str:
 
 
 if __name__ == "__main__":
-    print(render_page(), end="")  # noqa: T201 - output of the program
+    print(render_page(), end="")

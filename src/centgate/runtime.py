@@ -23,7 +23,7 @@ from centgate.payments.gate import PaymentGate, build_gate
 from centgate.payments.journal import Journal
 from centgate.payments.reconciler import build_background_work, keep_alive
 from centgate.payments.singleflight import SingleFlight
-from centgate.payments.store import open_store
+from centgate.payments.store_factory import open_store
 from centgate.provider import Provider
 from centgate.resources import open_resources
 from centgate.service import AnyService

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import insert
 
 from centgate.payments.sql import BoundStatement, UnitOfWork, compile_statement
-from centgate.payments.store import open_store
+from centgate.payments.store_factory import open_store
 from centgate.payments.tables import metadata
 
 NOW = 1_795_000_000.0

@@ -23,7 +23,8 @@ from centgate.payments.sql import (
     UnitOfWork,
     compile_statement,
 )
-from centgate.payments.store import Store, open_store
+from centgate.payments.store import Store
+from centgate.payments.store_factory import open_store
 from centgate.payments.tables import payments
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.pipeline import request_digest

@@ -26,7 +26,7 @@ from centgate.payments.facilitator import (
     SettlementUnknown,
 )
 from centgate.payments.journal import Journal
-from centgate.payments.store import open_store
+from centgate.payments.store_factory import open_store
 from centgate.settings import Settings
 
 MINUTE, HOUR = 60.0, 3600.0

@@ -23,7 +23,8 @@ from facilitators import StubFacilitator
 from served_api import run_api_process, run_api_processes
 
 from centgate.payments.sql import BoundStatement, CompiledStatement, UnitOfWork
-from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, open_store
+from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
+from centgate.payments.store_factory import open_store
 from centgate.settings import Settings
 
 PATIENCE = 40.0

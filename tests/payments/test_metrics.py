@@ -37,7 +37,7 @@ from served_api import ApiProcess, disable_reconciler, run_api_process
 
 from centgate.metrics import definitions
 from centgate.metrics.open_payments import OpenPaymentsCollector
-from centgate.payments.store import open_store
+from centgate.payments.store_factory import open_store
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings

@@ -34,7 +34,7 @@ from centgate.payments.migrations import (
     upgrade_schema,
 )
 from centgate.payments.sqlite import create_sqlite_engine
-from centgate.payments.store import open_store
+from centgate.payments.store_factory import open_store
 from centgate.payments.tables import metadata
 
 Run = Callable[[Callable[[Connection], Any]], Any]

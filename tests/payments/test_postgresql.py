@@ -10,7 +10,7 @@ from journal_rows import insert_rows, payment_row
 
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.queries import insert_payment
-from centgate.payments.store import open_store
+from centgate.payments.store_factory import open_store
 from centgate.settings import Settings
 
 

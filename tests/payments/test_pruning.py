@@ -19,7 +19,8 @@ from centgate.payments.journal import Journal
 from centgate.payments.queries import PRUNE_BATCH
 from centgate.payments.read_model import PaymentFilter, iterate_payments
 from centgate.payments.sql import BoundStatement, UnitOfWork, compile_statement
-from centgate.payments.store import Store, open_store
+from centgate.payments.store import Store
+from centgate.payments.store_factory import open_store
 from centgate.payments.tables import answers
 from centgate.settings import Settings
 

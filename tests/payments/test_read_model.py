@@ -23,7 +23,8 @@ from centgate.payments.read_model import (
     iterate_payments,
     list_newest,
 )
-from centgate.payments.store import Store, open_store
+from centgate.payments.store import Store
+from centgate.payments.store_factory import open_store
 from centgate.payments.time_format import format_age, format_iso, parse_time
 
 OUTLOOK = ViewSettings(NOW, RETENTION, {})

@@ -19,7 +19,8 @@ from centgate.instrumentation import NullMeter
 from centgate.payments import queries, sqlite
 from centgate.payments.sql import BoundStatement, CompiledStatement, UnitOfWork, compile_statement
 from centgate.payments.sqlite import CHECKPOINT_EVERY, MAX_UNITS_PER_COMMIT, PROBE_AFTER_COMMITS, SqliteStore
-from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, Store, UnitFactory, open_store
+from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, Store, UnitFactory
+from centgate.payments.store_factory import open_store
 from centgate.payments.tables import workers
 
 NOW = 1_800_000_000.0

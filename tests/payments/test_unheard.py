@@ -19,7 +19,8 @@ from centgate.payments.claims import RequestBinding, StoredAnswer
 from centgate.payments.journal import Journal
 from centgate.payments.reconciler import keep_alive
 from centgate.payments.sql import UnitOfWork
-from centgate.payments.store import JournalUnavailable, Store, UnitFactory, open_store
+from centgate.payments.store import JournalUnavailable, Store, UnitFactory
+from centgate.payments.store_factory import open_store
 from centgate.payments.terms import build_terms
 from centgate.payments.worker_id import Worker
 from centgate.services.phishing_check import phishing_check

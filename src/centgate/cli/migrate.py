@@ -52,7 +52,7 @@ def check_database(settings: Settings) -> None:
 
 
 async def _run_migration(settings: Settings) -> str | None:
-    from centgate.payments.store import open_store
+    from centgate.payments.store_factory import open_store
 
     store = open_store(settings.database_url)
     try:
@@ -62,7 +62,7 @@ async def _run_migration(settings: Settings) -> str | None:
 
 
 async def _check_schema(settings: Settings) -> None:
-    from centgate.payments.store import open_store
+    from centgate.payments.store_factory import open_store
 
     store = open_store(settings.database_url)
     try:

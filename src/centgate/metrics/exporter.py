@@ -33,7 +33,7 @@ from centgate.connection_limits import ConnectionLimits, LimitedConfig
 from centgate.metrics.open_payments import OpenPaymentsCollector
 from centgate.metrics.process_collector import BuildCollector, ProcessIds, ServerProcessCollector
 from centgate.metrics.prometheus import PrometheusMeter
-from centgate.payments.store import open_store
+from centgate.payments.store_factory import open_store
 from centgate.settings import PREFIX, Settings
 
 PATH = "/metrics"

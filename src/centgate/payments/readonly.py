@@ -13,7 +13,8 @@ from typing import TypeVar, cast
 from centgate.payments.migrations import require_current_revision
 from centgate.payments.read_model import JournalReader
 from centgate.payments.sql import UnitOfWork
-from centgate.payments.store import JournalUnavailable, Store, UnitFactory, open_store
+from centgate.payments.store import JournalUnavailable, Store, UnitFactory
+from centgate.payments.store_factory import open_store
 
 T = TypeVar("T")
 

@@ -34,7 +34,8 @@ from centgate.payments.gate import MAX_OPEN, PaymentGate, build_gate
 from centgate.payments.journal import Journal
 from centgate.payments.onchain import BACKGROUND_TIMEOUT
 from centgate.payments.queries import FIRST_RETRY, PRUNE_BATCH
-from centgate.payments.store import JournalUnavailable, Store, open_store
+from centgate.payments.store import JournalUnavailable, Store
+from centgate.payments.store_factory import open_store
 from centgate.service import AnyService
 from centgate.settings import Settings
 

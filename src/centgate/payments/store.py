@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from centgate.errors import InternalError
-from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments.sql import UnitOfWork
 
 T = TypeVar("T")
@@ -66,17 +65,3 @@ class Store(Protocol):
     async def close(self) -> None:
         """Finish waiting work and close the connections."""
         ...
-
-
-def open_store(url: str, *, connections: int = 10, meter: Meter = NULL_METER) -> Store:
-    """Create the store of a database URL; it is opened, and its schema checked, at first use.
-
-    `connections`: maximum size of the pool, for PostgreSQL. Raises BadAddress.
-    """
-    if url.startswith("sqlite:"):
-        from centgate.payments.sqlite import SqliteStore
-
-        return SqliteStore(url, meter)
-    from centgate.payments.postgresql import PostgresStore
-
-    return PostgresStore(url, connections, meter=meter)

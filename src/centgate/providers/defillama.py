@@ -143,7 +143,8 @@ class DefiLlama(Provider):
         if reply.status != 200 and (_is_html(reply) or not reply.body):
             raise self.upstream.error_for_status(reply)
         not_measured = self.no_data(
-            f"no {figure} of {clean_line(slug)}: {'it is' if figure == 'revenue' else 'they are'} not measured"
+            f"no {figure} of {clean_line(slug)}: "
+            f"{'it is' if figure == 'revenue' else 'they are'} not measured"
         )
         if reply.status in _NOT_FOUND_STATUSES or _says_not_found(reply):
             raise not_measured

@@ -20,19 +20,19 @@ from centgate.errors import (
     ProviderTimeout,
 )
 from centgate.libdocs.archive.archives import BadArchive
-from centgate.libdocs.archive.downloads import download_archives
-from centgate.libdocs.archive.packages import Package
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.build_job import build_index
+from centgate.libdocs.index.downloads import download_archives
 from centgate.libdocs.index.near import suggest_similar
+from centgate.libdocs.index.resolve import describe_candidates, index_key
 from centgate.libdocs.index.store import IndexKey, IndexStore, TooManyBuilds
 from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
 from centgate.libdocs.registry import npm, pypi
 from centgate.libdocs.registry.aliases import PackageCandidate, find_candidates
 from centgate.libdocs.registry.client import RegistryClient
 from centgate.libdocs.registry.library_id import LibraryReference, parse_library_id
+from centgate.libdocs.registry.packages import Package
 from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
-from centgate.libdocs.registry.resolve import describe_candidates, index_key
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.sandbox import TaskFailed
 from centgate.sanitize import clean_line

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-SearchType = Literal["auto", "fast"]
-
 from centgate.errors import UnreadReason
+
+SearchType = Literal["auto", "fast"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from starlette.routing import Route
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.http_server import serve_app
 from centgate.payments.migrations import HEAD_REVISION
-from centgate.payments.store import open_store
+from centgate.payments.store_factory import open_store
 from centgate.server import run_in_thread
 from centgate.settings import ProviderSettings, Settings
 

@@ -28,7 +28,7 @@ from centgate.libdocs.archive.archives import (
     read_archive,
 )
 from centgate.libdocs.archive.file_selection import MAX_TEXT_LENGTH
-from centgate.libdocs.archive.packages import Archive, ArchiveKind
+from centgate.libdocs.registry.packages import Archive, ArchiveKind
 
 README = "quill-1.0/README.md"
 BLOCK = tarfile.BLOCKSIZE

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from package_registry import PackageRegistry, make_zip, run_package_registry
 
 from centgate.errors import AnswerTooLong, ProviderError
-from centgate.libdocs.archive.packages import Package, maintenance_score
 from centgate.libdocs.index.near import suggest_similar
 from centgate.libdocs.registry.aliases import (
     ALIASES,
@@ -25,6 +24,7 @@ from centgate.libdocs.registry.aliases import (
 )
 from centgate.libdocs.registry.library_id import parse_library_id
 from centgate.libdocs.registry.npm import NpmRegistry
+from centgate.libdocs.registry.packages import Package, maintenance_score
 from centgate.libdocs.registry.parsing import (
     MAX_ARCHIVE_BYTES,
     MAX_METADATA_BYTES,

@@ -109,7 +109,8 @@ def test_programs_get_it_as_json(verify: Verify) -> None:
         json.dumps(signed_settle_response()),
         header(signed_settle_response()).rstrip("="),
         header(signed_settle_response()) + "\r\n",
-        f"HTTP/1.1 200 OK\r\nvary: Origin\r\npayment-response: {header(signed_settle_response())}\r\nx: 1\r\n",
+        f"HTTP/1.1 200 OK\r\nvary: Origin\r\n"
+        f"payment-response: {header(signed_settle_response())}\r\nx: 1\r\n",
         f"PAYMENT-RESPONSE:{header(signed_settle_response())}",
         "\ufeff" + json.dumps(signed_settle_response(), indent=2),
     ],

@@ -7,11 +7,10 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
 from starlette.datastructures import Headers
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from centgate.api.mcp.errors import jsonrpc_error
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -58,12 +57,6 @@ def _is_origin_allowed(settings: Settings, origin: str) -> bool:
         return True
     address = urlsplit(settings.base_url)
     return origin in (*settings.allowed_origins, f"{address.scheme}://{address.netloc}")
-
-
-def jsonrpc_error(status: int, message: str) -> Response:
-    """Return a JSON-RPC error for a message that was not parsed; its id is null."""
-    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}}
-    return Response(orjson.dumps(error), status, media_type="application/json")
 
 
 def server_card(settings: Settings, tagline: str) -> dict[str, Any]:

@@ -59,9 +59,9 @@ def _check_status(url: str, reply: TimedReply) -> Finding | None:
     """Return the finding for an unsuccessful status; None for 200."""
     if 300 <= reply.status < 400:
         location = reply.headers.get("Location", "")
+        target = display_origin(location) if "://" in location else "another path"
         return fail(
-            f"{url} redirects to {display_origin(location) if '://' in location else 'another path'}, and payments do "
-            "not follow redirects",
+            f"{url} redirects to {target}, and payments do not follow redirects",
             "set CENTGATE_FACILITATOR_URL to the target of the redirect",
         )
     if reply.status in (401, 403):

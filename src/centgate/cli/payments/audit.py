@@ -186,10 +186,9 @@ def _print_results(results: Sequence[AuditResult], output_format: OutputFormat) 
         print_renderable(_findings_table(findings, create_console().width))
         for kind in FINDING_KINDS:
             if any(finding.kind == kind for finding in findings):
+                advice = FINDING_ADVICE[kind]
                 print_renderable(
-                    text_line(
-                        f"\n{kind}: {FINDING_MEANINGS[kind]}. {FINDING_ADVICE[kind][0].upper()}{FINDING_ADVICE[kind][1:]}."
-                    )
+                    text_line(f"\n{kind}: {FINDING_MEANINGS[kind]}. {advice[0].upper()}{advice[1:]}.")
                 )
     for result in results:
         print_renderable(text_line(f"\n{_describe_result(result)}" if findings else _describe_result(result)))

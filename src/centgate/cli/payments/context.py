@@ -57,8 +57,8 @@ def run_command(work: Callable[[CommandContext], Awaitable[ExitCode]]) -> ExitCo
         print_message(str(error))
     except JournalUnavailable as error:
         print_message(
-            f"the payment journal cannot be read: {describe_error(error)}. Check that the database runs and that "
-            "CENTGATE_DATABASE_URL is correct"
+            f"the payment journal cannot be read: {describe_error(error)}. Check that the database runs and "
+            "that CENTGATE_DATABASE_URL is correct"
         )
     except BrokenPipeError:  # the reader closed the pipe
         discard_stdout()

@@ -47,9 +47,10 @@ async def _find_amount_problem(
         if refunded_amount
         else ""
     )
+    moved = format_money(moved_amount, key.network)
     return (
-        f"the transaction moved {format_money(moved_amount, key.network)} of {key.asset} to {key.payer}{others}, "
-        f"and {format_dollars(record.amount)} are owed"
+        f"the transaction moved {moved} of {key.asset} to {key.payer}{others}"
+        f", and {format_dollars(record.amount)} are owed"
     )
 
 

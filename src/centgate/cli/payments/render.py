@@ -124,7 +124,8 @@ def list_events(record: PaymentRecord, history: Sequence[ResultRow] = ()) -> lis
 
     `history` are rows of `payment_events`, which hold what the payment's own row does not.
     """
-    price = f"{format_money(record.amount, record.key.network)} ({record.amount} base units of {record.key.asset})"
+    money = format_money(record.amount, record.key.network)
+    price = f"{money} ({record.amount} base units of {record.key.asset})"
     result = [
         (
             record.created_at,

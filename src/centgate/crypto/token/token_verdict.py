@@ -252,7 +252,8 @@ def _warn_unchecked(evidence: TokenEvidence) -> Iterator[str]:
     elif not evidence.simulation_result.succeeded:
         reason = _quote_unless_link(evidence.simulation_result.reason)
         yield (
-            f"{LABELS['honeypotis']} could not simulate a sale{reason}; not checked by it: {SALE_SUBJECT}, its taxes"
+            f"{LABELS['honeypotis']} could not simulate a sale{reason}; "
+            f"not checked by it: {SALE_SUBJECT}, its taxes"
         )
     elif evidence.is_pair_empty:
         yield (

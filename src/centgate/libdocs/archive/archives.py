@@ -20,8 +20,8 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from centgate.libdocs.archive.file_selection import document_kind, select_documents
-from centgate.libdocs.archive.packages import Archive, ArchiveKind
 from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.registry.packages import Archive, ArchiveKind
 
 MEGABYTE = 1 << 20
 MAX_FILE_BYTES = MEGABYTE

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
-from centgate.libdocs.archive.packages import ArchiveKind
 from centgate.libdocs.parse.documents import DocumentKind, PackageDocument
+from centgate.libdocs.registry.packages import ArchiveKind
 
 MAX_TEXT_LENGTH = 24 << 20
 """Maximum characters indexed of one package."""

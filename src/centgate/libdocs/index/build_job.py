@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from centgate.libdocs.archive.archives import read_archive
-from centgate.libdocs.archive.packages import Archive
 from centgate.libdocs.index import search_index
 from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.registry.packages import Archive
 
 INDEX_SECONDS = 25
 """Time limit for indexing the documents; the most important files come first."""

@@ -11,9 +11,9 @@ from cachetools import TTLCache
 
 from centgate.errors import AnswerTooLong, ProviderError, ProviderFailure
 from centgate.fallback import attempt, open_task_group
-from centgate.libdocs.archive.packages import MANY_RELEASES, Archive, Package
 from centgate.libdocs.registry.aliases import PackageCandidate
 from centgate.libdocs.registry.npm import NpmRegistry, types_package_name
+from centgate.libdocs.registry.packages import MANY_RELEASES, Archive, Package
 from centgate.libdocs.registry.pypi import PypiRegistry
 from centgate.upstream import Upstream
 

@@ -15,7 +15,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import msgspec
 
 from centgate.errors import AnswerTooLong, ProviderError
-from centgate.libdocs.archive.packages import Archive
+from centgate.libdocs.registry.packages import Archive
 from centgate.upstream import Upstream, UpstreamResponse
 
 MAX_ARCHIVE_BYTES = 60 << 20

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import msgspec
 
 from centgate.coercion import as_count, as_list, as_text, get_path
-from centgate.libdocs.archive.packages import Archive, ArchiveKind, Package
 from centgate.libdocs.registry.aliases import RegistryName
+from centgate.libdocs.registry.packages import Archive, ArchiveKind, Package
 from centgate.libdocs.registry.parsing import (
     MAX_ARCHIVE_BYTES,
     MAX_SUMMARY,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from centgate.libdocs.archive.packages import Package, maintenance_score
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.store import IndexKey, IndexStore
 from centgate.libdocs.libraries import DocumentedLibrary
 from centgate.libdocs.registry.aliases import PackageCandidate
+from centgate.libdocs.registry.packages import Package, maintenance_score
 
 MAX_RESULTS = 5
 MIN_SCORE = 0.2

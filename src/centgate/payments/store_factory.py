@@ -1,0 +1,24 @@
+"""Opening the store of a database URL: SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from centgate.instrumentation import NULL_METER, Meter
+
+if TYPE_CHECKING:
+    from centgate.payments.store import Store
+
+
+def open_store(url: str, *, connections: int = 10, meter: Meter = NULL_METER) -> Store:
+    """Create the store of a database URL; it is opened, and its schema checked, at first use.
+
+    `connections`: maximum size of the pool, for PostgreSQL. Raises BadAddress.
+    """
+    if url.startswith("sqlite:"):
+        from centgate.payments.sqlite import SqliteStore
+
+        return SqliteStore(url, meter)
+    from centgate.payments.postgresql import PostgresStore
+
+    return PostgresStore(url, connections, meter=meter)
