@@ -35,9 +35,12 @@ format: setup
 docs: setup
 	$(RUN)centgate settings > docs/settings.md
 	$(RUN)centgate settings --env > .env.example
-	$(RUN)python -m metrics_docs > docs/metrics.md
-	$(RUN)python -m facilitator_reasons_docs > docs/facilitator-reasons.md
-	$(RUN)python -m settlement_outcomes_docs > docs/settlement-outcomes.md
+	$(RUN)python -m centgate.metrics.page > docs/metrics.md
+	$(RUN)python -m centgate.payments.settle_reasons_page > docs/facilitator-reasons.md
+	$(RUN)python -m centgate.payments.settlement_outcomes_page > docs/settlement-outcomes.md
+	$(RUN)python tools/services_docs.py
+	$(RUN)python tools/operating_docs.py
+	$(RUN)python tools/demo_docs.py
 
 client: setup
 	$(RUN)python -m generate_client src/centgate/client

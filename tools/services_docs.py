@@ -1,0 +1,213 @@
+"""Write docs/services and the table of services in README.md from the declarations of the services.
+
+.venv/bin/python tools/services_docs.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import chdir
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from centgate.catalog import all_services, full_entry
+from centgate.envelope import ERRORS
+from centgate.faces.openapi import openapi
+from centgate.faces.site.schema_tables import Row, table
+from centgate.settings import Settings
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "docs" / "services"
+README = ROOT / "README.md"
+START, END = "<!-- services: start -->", "<!-- services: end -->"
+"""Markers around the table in README.md."""
+GENERATED = "This page is written by `make docs` from the service's declaration."
+CATEGORIES = {"crypto-context": "crypto", "web-context": "web"}
+
+Entry = Mapping[str, Any]
+"""A service as `GET /services/<slug>` returns it."""
+
+
+def render_pages() -> dict[str, str]:
+    """Return all pages of docs/services by file name."""
+    entries = read_catalogue()
+    pages = {f"{entry['slug']}.md": render_service(entry) for entry in entries}
+    return {"README.md": render_index(entries), **pages}
+
+
+def render_readme(text: str) -> str:
+    """Return README.md with the current table of services between its markers."""
+    block = f"{START}\n{render_table(read_catalogue(), 'docs/services/')}{END}"
+    return re.sub(f"{re.escape(START)}.*?{re.escape(END)}", lambda _: block, text, flags=re.DOTALL)
+
+
+@cache
+def read_catalogue() -> tuple[Entry, ...]:
+    """Return the entries in catalogue order, as a deployment without settings and keys lists them."""
+    settings = Settings()
+    document = openapi(all_services(), settings)
+    return tuple(
+        full_entry(service, settings) | {"responseExample": _response_example(document, service.path)}
+        for service in all_services()
+    )
+
+
+def render_table(entries: tuple[Entry, ...], folder: str = "") -> str:
+    """Return the table of services; `folder` is where their pages are."""
+    rows = "".join(
+        f"| [{entry['slug']}]({folder}{entry['slug']}.md) | {_cell(entry['summary'])} | {entry['price']} | "
+        f"{_without_key(entry)} |\n"
+        for entry in entries
+    )
+    return f"| service | what it does | price | works without a key |\n| --- | --- | --- | --- |\n{rows}"
+
+
+def render_index(entries: tuple[Entry, ...]) -> str:
+    """Return docs/services/README.md: all services, the envelope of answers, the error codes."""
+    errors = "".join(
+        f"| `{code}` | {spec.status} | {_cell(spec.when)} | {spec.charged} | {_cell(spec.action)} |\n"
+        for code, spec in ERRORS.items()
+    )
+    return (
+        "# Services\n\nThis page is written by `make docs` from the declarations of the services.\n\n"
+        f"{render_table(entries)}\n{entries[0]['pricingNote']}\n\n"
+        "Every service is a `POST` with a JSON object. `GET /services` returns all of them with prices and "
+        "examples,\n`GET /services/<slug>` one with its schemas, `GET /openapi.json` the OpenAPI document. "
+        "All three are free.\n\n"
+        "## Answers\n\n"
+        "Every answer has the same members. `data` is described on the page of each service.\n\n"
+        "| member | meaning |\n| --- | --- |\n"
+        "| `service` | slug of the service |\n"
+        "| `requestId` | id of the request that produced the answer |\n"
+        "| `cache.hit` | true if the answer came from the cache |\n"
+        "| `providers` | each provider with its `role`, `status` and `fetchedAt` |\n"
+        "| `warnings` | what is missing, old or uncertain, as sentences |\n"
+        "| `data` | the answer itself |\n\n"
+        "## Errors\n\n"
+        "Every error is JSON with `error.code`. *redeemable*: if the buyer was charged, the same payment, "
+        "sent again,\nbuys the answer and is not charged twice.\n\n"
+        "| code | status | when | charged | what to do |\n| --- | --- | --- | --- | --- |\n"
+        f"{errors}"
+    )
+
+
+def render_service(entry: Entry) -> str:
+    """Return the page of one service."""
+    return "\n".join(
+        [
+            f"# {entry['title']}: `{entry['slug']}`",
+            "",
+            GENERATED,
+            "",
+            entry["summary"],
+            *([""] if entry["description"] != entry["summary"] else []),
+            *([entry["description"]] if entry["description"] != entry["summary"] else []),
+            "",
+            "| | |",
+            "| --- | --- |",
+            f"| request | `{entry['method']} {entry['path']}` |",
+            f"| price | {entry['price']} a call |",
+            f"| category | {CATEGORIES[entry['category']]} |",
+            f"| cache TTL | {_describe_ttl(entry['cacheSeconds'])} |",
+            f"| works without a key | {_without_key(entry)} |",
+            "",
+            *_render_sources(entry),
+            *_render_request(entry),
+            *_render_response(entry),
+            "## Limits",
+            "",
+            *(f"- {guardrail}" for guardrail in entry["guardrails"]),
+            "",
+        ]
+    )
+
+
+def _render_sources(entry: Entry) -> Iterator[str]:
+    yield from ("## Sources", "", "Roles are those of a deployment without any key.", "")
+    yield from ("| source | role | configured by default | terms of use |", "| --- | --- | --- | --- |")
+    states = {source["name"]: source for source in entry["sources"]}
+    for provider in entry["providers"]:
+        state = states[provider["name"]]
+        label = f"[{provider['label']}]({provider['docsUrl']})"
+        ready = "yes" if state["configured"] else "no"
+        yield f"| {label} | {provider['role']} | {ready} | {_cell(state['terms'])} |"
+    yield ""
+
+
+def _render_request(entry: Entry) -> Iterator[str]:
+    fields = table(entry["inputSchema"])
+    yield from ("## Request", "", " ".join(["A JSON object.", *fields.rules]), "")
+    yield from ("| field | type | required | limits | default | meaning |", "| --- |" + " --- |" * 5)
+    for row in fields.rows:
+        default = f"`{row.default}`" if row.default else ""
+        limits = _cell("; ".join(row.limits))
+        required = "yes" if row.required else "no"
+        yield f"| `{row.name}` | {_type(row)} | {required} | {limits} | {default} | {_cell(row.meaning)} |"
+    yield from ("", "```json", _format_json(entry["inputExample"]), "```", "")
+
+
+def _render_response(entry: Entry) -> Iterator[str]:
+    yield from ("## Response", "", "Fields of `data`. A field is null if no source knew its value.", "")
+    yield from ("| field | type | meaning |", "| --- | --- | --- |")
+    for row in table(entry["outputSchema"]).rows:
+        limits = "; ".join(row.limits)
+        meaning = f"{row.meaning} ({limits})" if row.meaning and limits else row.meaning or limits
+        yield f"| `{row.name}` | {_type(row)} | {_cell(meaning)} |"
+    yield from ("", "An example, not a live answer:", "", "```json")
+    yield from (_format_json(entry["responseExample"]), "```", "")
+
+
+def _response_example(document: Mapping[str, Any], path: str) -> Any:
+    """Return the example of a service's answer from the OpenAPI document."""
+    success = document["paths"][path]["post"]["responses"]["200"]
+    return success["content"]["application/json"]["example"]
+
+
+def _without_key(entry: Entry) -> str:
+    """Return "yes", or "no" with the sources of which one must be configured."""
+    ready = {source["name"] for source in entry["sources"] if source["configured"]}
+    able = [provider for provider in entry["providers"] if provider["role"] in ("primary", "fallback")]
+    if any(provider["name"] in ready for provider in able):
+        return "yes"
+    *others, last = (provider["label"] for provider in able)
+    return f"no: needs {', '.join(others)} or {last}"
+
+
+def _describe_ttl(seconds: int) -> str:
+    return f"{seconds} s" if seconds else "not cached"
+
+
+def _type(row: Row) -> str:
+    return f"{_cell(row.type)} or null" if row.nullable else _cell(row.type)
+
+
+def _format_json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def main() -> None:
+    """Write the pages, remove those of deleted services, and update README.md."""
+    for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
+        del os.environ[name]
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # without the .env of this folder
+        pages, readme = render_pages(), render_readme(README.read_text(encoding="utf-8"))
+    FOLDER.mkdir(exist_ok=True)
+    for page in FOLDER.glob("*.md"):
+        if page.name not in pages:
+            page.unlink()
+    for name, text in pages.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    README.write_text(readme, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
