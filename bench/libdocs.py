@@ -175,17 +175,19 @@ LIBRARIES: Final[Mapping[str, Questions]] = {
     ),
 }
 
-INTRODUCTION: Final = """# What the built-in documentation answers
+INTRODUCTION: Final = """# Quality of the built-in library documentation
 
-Made by `make bench-libdocs`, which asks the package registries. Each library's name is resolved as a buyer
-would do it; then the first id is asked ten questions, with a budget of {budget:,} tokens. "Expected" is a
-name that the answer should show, and **no** says that it does not. That is a weak test: it does not say that
-the passage is the best there is. The first snippet's title is there to be judged by eye.
+This page is written by `make bench-libdocs`, which reads from the package registries. The name of each
+library is resolved as a buyer would do it; then the first id gets ten questions, with a budget of {budget:,}
+tokens. "Expected" is a name that the answer should contain; **no** marks an answer without it. This is a weak
+test: it does not show that the passage is the best one available. The titles of the first snippets are listed
+so that readers can judge them.
 
-Nothing is read but what is in the published packages. Many projects keep their guides elsewhere; the answers
-are then reference (signatures, docstrings, declarations) with few explanations.
+Only the published packages are read. Many projects publish their guides elsewhere; for these, the answers
+consist of reference documentation (signatures, docstrings, declarations) with few explanations.
 
-Measured on {cores} processor cores; {load:.1f} processes wanted to run on average, this one among them.
+Measured on {cores} processor cores; {load:.1f} processes were running or waiting on average, this one
+included.
 
 """
 
@@ -314,13 +316,13 @@ def render_page(reports: Sequence[Report]) -> str:
     hits = sum(map(count_found, reports))
     total = sum(len(each.answers) for each in reports)
     head = (
-        "| library | resolved to | pieces, by the file they are from | pieces | s to the first answer "
-        "| s of processor time for it | index, MB | median ms | expected found |\n"
+        "| library | resolved to | chunks by file type | chunks | first answer, s | its processor time, s "
+        "| index, MB | median, ms | expected found |\n"
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
     )
     introduction = INTRODUCTION.format(budget=BUDGET, cores=os.cpu_count(), load=os.getloadavg()[0])
     tables = "".join(render_table(each) for each in reports)
-    return introduction + head + rows + f"\nIn all {hits} of {total}.\n" + tables
+    return introduction + head + rows + f"\nIn total {hits} of {total}.\n" + tables
 
 
 def count_found(report: Report) -> int:
