@@ -3,11 +3,16 @@ UV := $(or $(shell command -v uv),.uv/bin/uv)
 export UV_SYSTEM_CERTS := 1
 RUN := .venv/bin/
 # tests wait for servers more than they compute
-TESTERS := $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
+WORKERS := $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
+PYTEST := $(RUN)python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: setup demo test check format docs client screenshots bench bench-journal bench-extraction bench-phishing bench-libdocs token siege clean
+.PHONY: help setup demo test test-all test-browser test-npm test-crash check format docs client screenshots token clean \
+  bench bench-journal bench-extraction bench-phishing bench-libdocs
 
-setup: .venv/ready
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-18s %s\n", $$1, $$2 }'
+
+setup: .venv/ready ## Install the environment from the lock
 
 .venv/ready: pyproject.toml uv.lock $(if $(findstring .uv,$(UV)),.uv/bin/uv)
 	$(UV) sync --quiet --frozen --all-extras
@@ -17,59 +22,70 @@ setup: .venv/ready
 	python3 -m venv .uv
 	.uv/bin/python -m pip install --quiet --disable-pip-version-check "uv==0.13.*"
 
-demo: setup
+demo: setup ## Buy answers on a development chain, from terms to receipt
 	@$(RUN)centgate demo
 
-test: setup
-	$(RUN)python -m pytest -n $(TESTERS)
+test: setup ## Run the fast tests: everything that matters once
+	$(PYTEST) -m "not extended"
 
-check: setup
+test-all: setup ## Run every test but the crash tests, and print the 40 slowest
+	$(PYTEST) --durations=40
+
+test-browser: setup ## Run the tests that need Chromium
+	$(PYTEST) -m browser
+
+test-npm: setup ## Run the tests that need npm
+	$(PYTEST) -m npm
+
+test-crash: setup ## Kill servers at random moments, and run the payment model for 24,000 steps
+	PYTHONPATH=tests:tests/payments $(RUN)python bench/random_kills.py
+	MONEY_MODEL_STEPS=24000 $(RUN)python -m pytest tests/payments/test_money_model.py
+
+check: setup ## Check format, lint, types, import layers, language and generated pages' limits
 	$(RUN)ruff format --check
 	$(RUN)ruff check
 	$(RUN)basedpyright
+	$(RUN)lint-imports
+	$(RUN)python tools/check_language.py
 
-format: setup
+format: setup ## Format the code, and fix what the linter can fix
 	$(RUN)ruff format
 	$(RUN)ruff check --fix
 
-docs: setup
+docs: setup ## Generate the pages of docs/ and the table of README.md
 	$(RUN)centgate settings > docs/settings.md
 	$(RUN)centgate settings --env > .env.example
-	$(RUN)python -m centgate.metrics.page > docs/metrics.md
-	$(RUN)python -m centgate.payments.settle_reasons_page > docs/facilitator-reasons.md
-	$(RUN)python -m centgate.payments.settlement_outcomes_page > docs/settlement-outcomes.md
+	$(RUN)python tools/metrics_docs.py > docs/metrics.md
+	$(RUN)python tools/facilitator_reasons_docs.py > docs/facilitator-reasons.md
+	$(RUN)python tools/settlement_outcomes_docs.py > docs/settlement-outcomes.md
 	$(RUN)python tools/services_docs.py
 	$(RUN)python tools/operating_docs.py
 	$(RUN)python tools/demo_docs.py
 
-client: setup
-	$(RUN)python -m generate_client src/centgate/client
-	$(RUN)ruff format --quiet src/centgate/client/_generated/models.py src/centgate/client/_generated/methods.py
+client: setup ## Generate the client's models and typed methods from the services
+	$(RUN)python tools/generate_client.py src/centgate/client/_generated
+	$(RUN)ruff format --quiet src/centgate/client/_generated
 
-screenshots: setup
-	PYTHONPATH=tests/site $(RUN)python bench/screenshots.py docs/screenshots
+screenshots: setup ## Take the pictures of docs/screenshots
+	PYTHONPATH=tests/website $(RUN)python bench/screenshots.py docs/screenshots
 
-bench: setup
+bench: setup ## Compare a paid call with other implementations, side by side
 	PYTHONPATH=tests $(RUN)python bench/paid_call.py
 	$(RUN)python bench/facilitator_clients.py
 	$(RUN)python bench/token_risk.py
 	$(RUN)python bench/protocols.py
 
-bench-journal: setup
+bench-journal: setup ## Measure a journal of ten million payments
 	PYTHONPATH=tests $(RUN)python bench/large_journal.py
 
-bench-extraction: setup
+bench-extraction: setup ## Compare page extraction with other libraries
 	$(RUN)python bench/extraction.py
 
-bench-phishing: setup
+bench-phishing: setup ## Measure the phishing check
 	$(RUN)python bench/phishing.py
 
-bench-libdocs: setup
+bench-libdocs: setup ## Measure library documentation search
 	$(RUN)python bench/libdocs.py
 
-siege: setup
-	PYTHONPATH=tests:tests/payments $(RUN)python bench/random_kills.py
-	MONEY_MODEL_STEPS=24000 $(RUN)python -m pytest tests/payments/test_money_model.py
-
-clean:
+clean: ## Remove the environment
 	rm -rf .venv .uv

@@ -12,13 +12,13 @@ import demo_docs
 import operating_docs
 import pytest
 import services_docs
-from package_registry import package_registry
+from package_registry import run_package_registry
 from typer import Context
 from typer.core import TyperGroup
 from typer.main import get_command
 
 from centgate.catalog import all_services
-from centgate.cli import app
+from centgate.cli.main import app
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -76,8 +76,8 @@ def is_command(words: list[str]) -> bool:
 @pytest.fixture(scope="module")
 def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     """The page of a demonstration that reads a package registry on loopback."""
-    with package_registry() as registry:
-        registry.python(
+    with run_package_registry() as registry:
+        registry.publish_python(
             "httpx", "0.28.1", {"README.md": "# httpx\n\n## Set a timeout\n\n```python\nTimeout(5)\n```\n"}
         )
         folder = tmp_path_factory.mktemp("demonstration")

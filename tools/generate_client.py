@@ -26,7 +26,7 @@ Schema = Mapping[str, Any]
 def generate_modules() -> dict[str, str]:
     """Return the generated modules by file name, before `ruff format`."""
     catalog = all_services()
-    return {"models.py": _models_module(catalog), "services.py": _services_module(catalog)}
+    return {"models.py": _models_module(catalog), "methods.py": _services_module(catalog)}
 
 
 def _models_module(catalog: tuple[AnyService, ...]) -> str:

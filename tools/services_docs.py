@@ -15,11 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from centgate.catalog import all_services, full_entry
-from centgate.envelope import ERRORS
-from centgate.faces.openapi import openapi
-from centgate.faces.site.schema_tables import Row, table
+from centgate.api.openapi import openapi_document
+from centgate.catalog import all_services, service_details
+from centgate.envelope import ERROR_SPECS
 from centgate.settings import Settings
+from centgate.website.schema_tables import SchemaRow, build_schema_table
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "services"
@@ -50,9 +50,9 @@ def render_readme(text: str) -> str:
 def read_catalogue() -> tuple[Entry, ...]:
     """Return the entries in catalogue order, as a deployment without settings and keys lists them."""
     settings = Settings()
-    document = openapi(all_services(), settings)
+    document = openapi_document(all_services(), settings)
     return tuple(
-        full_entry(service, settings) | {"responseExample": _response_example(document, service.path)}
+        service_details(service, settings) | {"responseExample": _response_example(document, service.path)}
         for service in all_services()
     )
 
@@ -71,7 +71,7 @@ def render_index(entries: tuple[Entry, ...]) -> str:
     """Return docs/services/README.md: all services, the envelope of answers, the error codes."""
     errors = "".join(
         f"| `{code}` | {spec.status} | {_cell(spec.when)} | {spec.charged} | {_cell(spec.action)} |\n"
-        for code, spec in ERRORS.items()
+        for code, spec in ERROR_SPECS.items()
     )
     return (
         "# Services\n\nThis page is written by `make docs` from the declarations of the services.\n\n"
@@ -140,7 +140,7 @@ def _render_sources(entry: Entry) -> Iterator[str]:
 
 
 def _render_request(entry: Entry) -> Iterator[str]:
-    fields = table(entry["inputSchema"])
+    fields = build_schema_table(entry["inputSchema"])
     yield from ("## Request", "", " ".join(["A JSON object.", *fields.rules]), "")
     yield from ("| field | type | required | limits | default | meaning |", "| --- |" + " --- |" * 5)
     for row in fields.rows:
@@ -154,7 +154,7 @@ def _render_request(entry: Entry) -> Iterator[str]:
 def _render_response(entry: Entry) -> Iterator[str]:
     yield from ("## Response", "", "Fields of `data`. A field is null if no source knew its value.", "")
     yield from ("| field | type | meaning |", "| --- | --- | --- |")
-    for row in table(entry["outputSchema"]).rows:
+    for row in build_schema_table(entry["outputSchema"]).rows:
         limits = "; ".join(row.limits)
         meaning = f"{row.meaning} ({limits})" if row.meaning and limits else row.meaning or limits
         yield f"| `{row.name}` | {_type(row)} | {_cell(meaning)} |"
@@ -182,7 +182,7 @@ def _describe_ttl(seconds: int) -> str:
     return f"{seconds} s" if seconds else "not cached"
 
 
-def _type(row: Row) -> str:
+def _type(row: SchemaRow) -> str:
     return f"{_cell(row.type)} or null" if row.nullable else _cell(row.type)
 
 

@@ -105,7 +105,7 @@ def checked(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.mark.parametrize("name", ["models.py", "services.py"])
+@pytest.mark.parametrize("name", ["models.py", "methods.py"])
 def test_what_is_generated_is_what_is_committed(name: str) -> None:
     ruff = Path(sys.executable).with_name("ruff")
     if not ruff.exists():

@@ -39,7 +39,7 @@ BAIT = "Visit \u202ehttps://claim-\u200breward.example\u202c to claim\u2066 your
 
 
 @dataclass(frozen=True)
-class TestWallet:
+class KeyedWallet:
     """Test wallet whose key is derived from its name."""
 
     address: str
@@ -88,7 +88,7 @@ class World:
     """Contents of the chain; addresses are lower case."""
 
     chain: DevChain
-    people: dict[str, TestWallet]
+    people: dict[str, KeyedWallet]
     contracts: dict[str, str]
     tokens: dict[str, str]
     proxies: dict[str, Proxy]
@@ -117,7 +117,7 @@ class Builder:
         self.chain = chain
         self._nonces: dict[str, int] = {}
 
-    def send(self, sender: TestWallet, to: str | None, data: bytes = b"", **more: Any) -> str:
+    def send(self, sender: KeyedWallet, to: str | None, data: bytes = b"", **more: Any) -> str:
         """Send and mine a transaction, which must succeed, and return its hash."""
         nonce = self._nonces.get(sender.address, 0)
         self._nonces[sender.address] = nonce + 1
@@ -136,7 +136,7 @@ class Builder:
         )
         return "0x" + sent.hex()
 
-    def deploy(self, deployer: TestWallet, contract: str, types: str = "", *values: Any) -> str:
+    def deploy(self, deployer: KeyedWallet, contract: str, types: str = "", *values: Any) -> str:
         """Deploy a contract and return its address."""
         content = encode([each for each in types.split(",") if each], values) if types else b""
         sent = self.send(deployer, None, compile_contract(contract)["bytecode"] + content)
@@ -157,10 +157,10 @@ def compile_contract(contract: str) -> dict[str, bytes]:
     }
 
 
-def test_wallet(name: str) -> TestWallet:
+def keyed_wallet(name: str) -> KeyedWallet:
     """Return the test wallet of a name."""
     key = sha256(f"somebody called {name}".encode()).digest()
-    return TestWallet(Wallet.from_key(key).address.lower(), key)
+    return KeyedWallet(Wallet.from_key(key).address.lower(), key)
 
 
 def unowned_address(name: str) -> str:
@@ -185,7 +185,7 @@ def open_world() -> Generator[World]:
     clock = Clock(DAYS_AGO)
     chain = EvmChain(CHAIN_ID, _seeds(), clock=clock)
     build = Builder(chain)
-    people = {name: test_wallet(name) for name in PEOPLE}
+    people = {name: keyed_wallet(name) for name in PEOPLE}
     tokens, contracts = _tokens(build, people), _contracts(build, people)
     old = _stale_approval(build, people, tokens, contracts)
     clock.days = 0
@@ -217,7 +217,7 @@ def _seeds() -> dict[str, GenesisAccount]:
     rich = {
         account.address: GenesisAccount(GAS_BALANCE) for account in (*BUYER_ACCOUNTS, FACILITATOR_ACCOUNT)
     }
-    people = {test_wallet(name).address: GenesisAccount(100 * ETHER) for name in PEOPLE if name not in _POOR}
+    people = {keyed_wallet(name).address: GenesisAccount(100 * ETHER) for name in PEOPLE if name not in _POOR}
     box = compile_contract("box")["runtime"]
     fixed = {
         TOKEN_ADDRESS: usdc,
@@ -233,7 +233,7 @@ def _seeds() -> dict[str, GenesisAccount]:
 
 def _seeded_proxies() -> dict[str, GenesisAccount]:
     """Proxies whose storage is simplest written before the first block."""
-    box, admin = int(unowned_address("box"), 16), int(test_wallet("admin").address, 16)
+    box, admin = int(unowned_address("box"), 16), int(keyed_wallet("admin").address, 16)
     eip1967 = code.slot_proxy(code.IMPLEMENTATION_SLOT)
     by_code = {
         "eip1167": code.minimal_proxy(unowned_address("box")),
@@ -288,7 +288,7 @@ def _odd() -> dict[str, GenesisAccount]:
     }
 
 
-def _tokens(build: Builder, people: dict[str, TestWallet]) -> dict[str, str]:
+def _tokens(build: Builder, people: dict[str, KeyedWallet]) -> dict[str, str]:
     deployer = people["deployer"]
 
     def erc20(
@@ -311,7 +311,7 @@ def _tokens(build: Builder, people: dict[str, TestWallet]) -> dict[str, str]:
     }
 
 
-def _contracts(build: Builder, people: dict[str, TestWallet]) -> dict[str, str]:
+def _contracts(build: Builder, people: dict[str, KeyedWallet]) -> dict[str, str]:
     deployer = people["deployer"]
     placed = ("box", "other box", "burner", "nothing", *_odd())
     return {name: unowned_address(name) for name in placed} | {
@@ -321,7 +321,7 @@ def _contracts(build: Builder, people: dict[str, TestWallet]) -> dict[str, str]:
     }
 
 
-def _proxies(build: Builder, people: dict[str, TestWallet], contracts: dict[str, str]) -> dict[str, Proxy]:
+def _proxies(build: Builder, people: dict[str, KeyedWallet], contracts: dict[str, str]) -> dict[str, Proxy]:
     box, admin = contracts["box"], people["admin"].address
     seeds: dict[str, dict[str, Any]] = {
         "eip1167": {"kind": "eip1167", "upgradeable": False},
@@ -369,7 +369,7 @@ def _proxies(build: Builder, people: dict[str, TestWallet], contracts: dict[str,
     }
 
 
-def _cloned(build: Builder, people: dict[str, TestWallet], contracts: dict[str, str]) -> str:
+def _cloned(build: Builder, people: dict[str, KeyedWallet], contracts: dict[str, str]) -> str:
     sent = build.send(
         people["deployer"], contracts["factory"], encode_call("clone(address)", contracts["box"])
     )
@@ -378,7 +378,7 @@ def _cloned(build: Builder, people: dict[str, TestWallet], contracts: dict[str, 
     return "0x" + state.get_storage(_raw(contracts["factory"]), 0).to_bytes(20, "big").hex()
 
 
-def _beacon_proxy(build: Builder, people: dict[str, TestWallet], contracts: dict[str, str]) -> str:
+def _beacon_proxy(build: Builder, people: dict[str, KeyedWallet], contracts: dict[str, str]) -> str:
     """Created by a constructor that writes the beacon's address into its slot."""
     runtime = code.beacon_proxy()
     # sstore(slot, beacon); codecopy(0, offset of the runtime, its size); return(0, its size)
@@ -391,7 +391,7 @@ def _beacon_proxy(build: Builder, people: dict[str, TestWallet], contracts: dict
     return "0x" + created.hex()
 
 
-def _delegated(build: Builder, people: dict[str, TestWallet], contract: str) -> str:
+def _delegated(build: Builder, people: dict[str, KeyedWallet], contract: str) -> str:
     """Delegate a wallet by EIP-7702, in a transaction of type 4 sent by another wallet."""
     delegator = people["delegator"]
     authorization: Any = Wallet.from_key(delegator.key).sign_authorization(
@@ -401,7 +401,7 @@ def _delegated(build: Builder, people: dict[str, TestWallet], contract: str) -> 
     return delegator.address
 
 
-def _transfers(build: Builder, people: dict[str, TestWallet], tokens: dict[str, str]) -> list[ChainTransfer]:
+def _transfers(build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str]) -> list[ChainTransfer]:
     """Send the transfers from and to the holder's wallet."""
     deployer, holder, friend = people["deployer"], people["holder"], people["friend"]
     forged = lookalike_address(friend.address)
@@ -412,7 +412,7 @@ def _transfers(build: Builder, people: dict[str, TestWallet], tokens: dict[str, 
         moved.append(ChainTransfer(sent, block, token, sender, receiver, amount))
 
     def give(
-        sender: TestWallet, receiver: TestWallet, token: str, amount: int, *, arrives: int | None = None
+        sender: KeyedWallet, receiver: KeyedWallet, token: str, amount: int, *, arrives: int | None = None
     ) -> None:
         content = encode_call("transfer(address,uint256)", receiver.address, amount)
         sent = build.send(sender, tokens[token], content)
@@ -447,7 +447,7 @@ def _transfers(build: Builder, people: dict[str, TestWallet], tokens: dict[str, 
     return moved
 
 
-def _approve(build: Builder, owner: TestWallet, token: str, spender: str, amount: int) -> ChainApproval:
+def _approve(build: Builder, owner: KeyedWallet, token: str, spender: str, amount: int) -> ChainApproval:
     sent = build.send(owner, token, encode_call("approve(address,uint256)", spender, amount))
     return ChainApproval(
         token, spender, amount, build.chain.mined_transactions[bytes.fromhex(sent[2:])].block.number
@@ -455,14 +455,14 @@ def _approve(build: Builder, owner: TestWallet, token: str, spender: str, amount
 
 
 def _stale_approval(
-    build: Builder, people: dict[str, TestWallet], tokens: dict[str, str], contracts: dict[str, str]
+    build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str], contracts: dict[str, str]
 ) -> dict[str, ChainApproval]:
     stale = _approve(build, people["approver"], tokens["bytes32"], contracts["spender"], UNLIMITED)
     return {"stale": stale}
 
 
 def _approvals(
-    build: Builder, people: dict[str, TestWallet], tokens: dict[str, str], contracts: dict[str, str]
+    build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str], contracts: dict[str, str]
 ) -> dict[str, ChainApproval]:
     """Give the approver's allowances; the approver holds 100 of the plain and of the talking token."""
     deployer, approver = people["deployer"], people["approver"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -61,7 +62,7 @@ def speaks(
     upstreams.set_response_function("alchemy", path, answer, method="POST")
 
 
-def open_alchemy(upstreams: FakeUpstreams, folder: Path, **more: Any) -> Any:
+def open_alchemy(upstreams: FakeUpstreams, folder: Path, **more: Any) -> AbstractAsyncContextManager[Alchemy]:
     given = {"url": upstreams.url_of("alchemy"), "key": SecretStr(KEY), **more}
     return open_provider(Alchemy, folder, **given)
 
@@ -114,7 +115,7 @@ async def test_tokens_held_are_read_and_empty_ones_dropped(upstreams: FakeUpstre
         held = await alchemy.holdings(1, WALLET)
 
     assert held == [Holding(Token(DAI), 7)]
-    assert alchemy.record.warnings == ["Alchemy could not read the balance of 1 tokens"]
+    assert alchemy.trace.warnings == ["Alchemy could not read the balance of 1 tokens"]
     assert upstreams.requests_of("alchemy")[0].body["params"] == [WALLET, "erc20"]
 
 
@@ -129,7 +130,7 @@ async def test_pages_are_followed_as_far_as_allowed_and_the_rest_is_said(
 
     assert len(held) == len(upstreams.requests_of("alchemy")) == MAX_PAGES
     assert upstreams.requests_of("alchemy")[1].body["params"] == [WALLET, "erc20", {"pageKey": "next"}]
-    assert "more tokens than were read" in alchemy.record.warnings[0]
+    assert "more tokens than were read" in alchemy.trace.warnings[0]
 
 
 @pytest.mark.parametrize("batches", [True, False])
@@ -148,7 +149,7 @@ async def test_metadata_is_asked_at_once_or_one_by_one(
     speaks(upstreams, batches=batches, alchemy_getTokenMetadata=tell)
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
-        tokens = await alchemy.tokens(1, [DAI, USDC, FRIEND])
+        tokens = await alchemy.token_metadata(1, [DAI, USDC, FRIEND])
 
     assert tokens == {DAI: Token(DAI, "DAI", "Dai", 18), USDC: Token(USDC)}
     assert len(upstreams.requests_of("alchemy")) == (1 if batches else 4)
@@ -161,7 +162,7 @@ async def test_metadata_that_cannot_be_had_at_all_is_a_failure(
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         with pytest.raises(ProviderFailure, match="internal"):
-            await alchemy.tokens(1, [DAI, USDC])
+            await alchemy.token_metadata(1, [DAI, USDC])
 
 
 @pytest.mark.parametrize("decimals", [0, 255, "18", "0x12"])
@@ -171,7 +172,7 @@ async def test_decimals_of_any_size_and_spelling_are_read(
     speaks(upstreams, alchemy_getTokenMetadata={"symbol": "X", "name": "X", "decimals": decimals})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
-        tokens = await alchemy.tokens(1, [DAI])
+        tokens = await alchemy.token_metadata(1, [DAI])
 
     assert tokens[DAI].decimals == (int(str(decimals), 0))
 
@@ -183,7 +184,7 @@ async def test_decimals_that_make_no_sense_are_unknown(
     speaks(upstreams, alchemy_getTokenMetadata={"symbol": "X", "name": "X", "decimals": decimals})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
-        tokens = await alchemy.tokens(1, [DAI])
+        tokens = await alchemy.token_metadata(1, [DAI])
 
     assert tokens[DAI] == Token(DAI, "X", "X", None)
 
@@ -206,12 +207,12 @@ async def test_transfers_of_both_directions_are_read_each_once(
     speaks(upstreams, alchemy_getAssetTransfers=tell)
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
-        found = {each.block: each for each in await alchemy.movements(1, WALLET)}
+        found = {each.block: each for each in await alchemy.transfers(1, WALLET)}
 
     assert {*found} == {1, 2, 3, 4}
-    assert alchemy.record.warnings == ["2 transfers that Alchemy lists could not be read"]
+    assert alchemy.trace.warnings == ["2 transfers that Alchemy lists could not be read"]
     assert found[1].token == Token(DAI, "DAI", None, 18)
-    assert (found[1].amount, found[1].place) == (15 * 10**17, 0x1E)
+    assert (found[1].amount, found[1].position) == (15 * 10**17, 0x1E)
     assert found[1].at == datetime(2026, 11, 2, 10, 15, 47, tzinfo=UTC)
     assert (found[2].token, found[2].amount) == (None, 10**18)
     assert found[4].recipient is None
@@ -222,7 +223,7 @@ async def test_a_block_that_no_chain_has_is_unknown(upstreams: FakeUpstreams, tm
     speaks(upstreams, alchemy_getAssetTransfers={"transfers": rows})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
-        found = await alchemy.movements(1, WALLET)
+        found = await alchemy.transfers(1, WALLET)
 
     assert [each.block for each in found] == [None, None, 2**53 - 1]
 
@@ -234,7 +235,7 @@ async def test_internal_transfers_are_asked_for_where_they_are_known(
     speaks(upstreams, alchemy_getAssetTransfers={"transfers": []})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
-        assert await alchemy.movements(chain, WALLET) == []
+        assert await alchemy.transfers(chain, WALLET) == []
 
     queries = [asked.body["params"][0] for asked in upstreams.requests_of("alchemy")]
     assert {"fromAddress", "toAddress"} == {
@@ -253,7 +254,7 @@ async def test_each_chain_has_its_network(
 
     async with open_alchemy(upstreams, tmp_path, url=upstreams.url_of("alchemy") + "/{network}") as alchemy:
         assert await alchemy.native_balance(chain, WALLET) == 1
-        assert alchemy.covers(chain)
+        assert alchemy.supports_chain(chain)
 
 
 async def test_a_url_that_ends_with_the_version_is_taken_as_meant(
@@ -285,7 +286,7 @@ async def test_a_bad_key_is_refused_and_never_shown(upstreams: FakeUpstreams, tm
             await alchemy.holdings(1, WALLET)
 
     assert KEY not in refused.value.message
-    assert alchemy.record.providers["alchemy"]["status"] == "error"
+    assert alchemy.trace.providers["alchemy"]["status"] == "error"
 
 
 @pytest.mark.parametrize(
@@ -325,8 +326,8 @@ async def test_every_fault_is_a_failure_in_a_sentence(
         for asking in (
             alchemy.native_balance(1, WALLET),
             alchemy.holdings(1, WALLET),
-            alchemy.tokens(1, [DAI]),
-            alchemy.movements(1, WALLET),
+            alchemy.token_metadata(1, [DAI]),
+            alchemy.transfers(1, WALLET),
         ):
             with pytest.raises(ProviderFailure) as failed:
                 await asking
@@ -360,7 +361,7 @@ async def test_recorded_transfers_are_read(upstreams: FakeUpstreams, tmp_path: P
     upstreams.set_response("alchemy", f"/v2/{KEY}", body, method="POST")
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
-        found = await alchemy.movements(1, WALLET)
+        found = await alchemy.transfers(1, WALLET)
 
     assert [(each.block, each.amount, each.token) for each in found] == [
         (0xB0EADC, 5 * 10**17, None),

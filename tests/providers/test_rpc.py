@@ -17,10 +17,10 @@ from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_r
 from lookups.chain_world import (
     MULTICALL,
     Builder,
-    TestWallet,
+    KeyedWallet,
     compile_contract,
     encode_call,
-    test_wallet,
+    keyed_wallet,
     unowned_address,
 )
 from structlog.testing import capture_logs
@@ -46,8 +46,8 @@ from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-PAYER = TestWallet(BUYER_ACCOUNTS[0].address.lower(), bytes.fromhex(BUYER_ACCOUNTS[0].private_key[2:]))
-RECEIVER = test_wallet("receiver").address
+PAYER = KeyedWallet(BUYER_ACCOUNTS[0].address.lower(), bytes.fromhex(BUYER_ACCOUNTS[0].private_key[2:]))
+RECEIVER = keyed_wallet("receiver").address
 TRANSFERS = 30
 """One in each block, of 1, 2, 3 … units, to the same receiver."""
 BURNER = unowned_address("burner")
