@@ -36,7 +36,7 @@ class ServiceFailures:
 def install_failing_service() -> Generator[ServiceFailures]:
     """Add the service to the catalogue of every API that is opened inside the context."""
     with pytest.MonkeyPatch.context() as patch:
-        shelf = str(Path(__file__).with_name("shelf"))
+        shelf = str(Path(__file__).with_name("extra_services"))
         patch.setattr(services, "__path__", [*services.__path__, shelf])
         moody = import_module("centgate.services.moody")
         moods = ServiceFailures(moody.MOODS, moody.ASKED)

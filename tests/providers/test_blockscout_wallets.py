@@ -78,8 +78,8 @@ async def test_tokens_held_are_read(upstreams: FakeUpstreams, tmp_path: Path, na
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"reputation": "scam"}, {"accused": "reputation: scam"}),
-        ({"is_scam": True}, {"accused": "is_scam: true"}),
+        ({"reputation": "scam"}, {"accusation": "reputation: scam"}),
+        ({"is_scam": True}, {"accusation": "is_scam: true"}),
         ({"exchange_rate": None}, {"price_usd": None}),
         ({"exchange_rate": "NaN"}, {"price_usd": None}),
         ({"exchange_rate": "1e400"}, {"price_usd": None}),

@@ -55,7 +55,7 @@ def problems(service: AnyService, body: Body, development_chain: int | None = No
         service.request.model_validate(body, by_name=False)
     except ValidationError as error:
         found += [Issue(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors()]
-    return [*found, *service.request.rules(body, {"development_chain": development_chain})]
+    return [*found, *service.request.check_cross_field_rules(body, {"development_chain": development_chain})]
 
 
 def against(schema: dict[str, Any], value: Any) -> list[Any]:

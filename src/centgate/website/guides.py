@@ -271,5 +271,5 @@ def _operate_context(deployment: ApiSnapshot) -> dict[str, Any]:
 def _changelog_context() -> dict[str, str]:
     """Read the repository's changelog: from the built package, else from the checkout."""
     packaged = files("centgate") / "CHANGELOG.md"
-    path = packaged if packaged.is_file() else Path(__file__).parents[4] / "CHANGELOG.md"
+    path = packaged if packaged.is_file() else Path(__file__).parents[3] / "CHANGELOG.md"
     return {"changelog": path.read_text(encoding="utf-8")}

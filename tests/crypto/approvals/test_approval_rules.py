@@ -37,7 +37,7 @@ def case(**known: Any) -> ApprovalEvidence:
     """A bounded approval of yesterday to a contract, read in full; `known` says otherwise."""
     token = ReportedToken(known.pop("token", TOKEN), **known.pop("token_is", {}))
     spender = ReportedSpender(known.pop("spender", SPENDER), **known.pop("spender_is", {}))
-    told: dict[str, Any] = {"source": "goplus", "amount": 500, "said": "500", "changed_at": NOW - DAY_SECONDS}
+    told: dict[str, Any] = {"source": "goplus", "amount": 500, "amount_text": "500", "changed_at": NOW - DAY_SECONDS}
     told |= known.pop("told", {})
     read: dict[str, Any] = {"allowance": 500, "balance": 50, "supply": 10_000, "kind": "contract"}
     return ApprovalEvidence(
@@ -61,10 +61,10 @@ def test_a_bounded_recent_approval_to_a_contract_is_fine():
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        ({"spender_is": {"misdeeds": ("phishing_activities",)}}, {"malicious_spender": "danger"}),
-        ({"spender_is": {"doubtful": True}}, {"doubtful_spender": "danger"}),
+        ({"spender_is": {"misconduct": ("phishing_activities",)}}, {"malicious_spender": "danger"}),
+        ({"spender_is": {"is_doubtful": True}}, {"doubtful_spender": "danger"}),
         ({"token_is": {"malicious": True}}, {"malicious_token": "danger"}),
-        ({"token_is": {"misdeeds": ("reinit",)}}, {"malicious_token": "danger"}),
+        ({"token_is": {"misconduct": ("reinit",)}}, {"malicious_token": "danger"}),
         ({"spender": SUSHI}, {"exploited_spender": "danger"}),
         ({"spender": SUSHI, "spender_is": {"trusted": True}}, {"exploited_spender": "danger"}),
         ({"spender": SUSHI, "chain_id": 8453}, {}),
@@ -96,10 +96,10 @@ def test_a_bounded_recent_approval_to_a_contract_is_fine():
         ({"spender": PERMIT2, "allowance": MAX}, {"unlimited": "info", "permit2": "info"}),
         ({"balance": 0}, {"nothing_held": "info"}),
         ({"allowance": None}, {"unread": "info"}),
-        ({"allowance": None, "told": {"amount": None, "said": "?"}}, {"unread": "warning"}),
+        ({"allowance": None, "told": {"amount": None, "amount_text": "?"}}, {"unread": "warning"}),
         ({"kind": "wallet", "spender_is": {"trusted": True}}, {"spender_is_wallet": "warning"}),
         (
-            {"spender_is": {"trusted": True, "misdeeds": ("stealing_attack",)}},
+            {"spender_is": {"trusted": True, "misconduct": ("stealing_attack",)}},
             {"malicious_spender": "danger"},
         ),
     ],
@@ -196,15 +196,15 @@ SPENDERS = st.builds(
     is_contract=st.sampled_from([True, False, None]),
     source_verified=st.sampled_from([True, False, None]),
     trusted=st.sampled_from([True, False, None]),
-    doubtful=st.sampled_from([True, False, None]),
-    misdeeds=st.sampled_from([(), ("mixer",)]),
+    is_doubtful=st.sampled_from([True, False, None]),
+    misconduct=st.sampled_from([(), ("mixer",)]),
     deployed_at=st.sampled_from([None, NOW - DAY_SECONDS, NOW - 900 * DAY_SECONDS]),
 )
 TOKENS = st.builds(
     ReportedToken,
     st.sampled_from([TOKEN, UNI]),
     malicious=st.sampled_from([True, False, None]),
-    misdeeds=st.sampled_from([(), ("reinit",)]),
+    misconduct=st.sampled_from([(), ("reinit",)]),
 )
 AMOUNTS = st.one_of(
     st.none(), st.sampled_from([0, 1, 2**96 - 1, 2**160 - 1, 2**255, MAX]), st.integers(0, MAX)
@@ -216,7 +216,7 @@ APPROVALS = st.builds(
     st.sampled_from(["goplus", "rpc"]),
     AMOUNTS,
     st.just("said"),
-    unlimited=st.booleans(),
+    is_unlimited=st.booleans(),
     changed_at=st.one_of(st.none(), st.integers(1, NOW)),
 )
 CASES = st.builds(
@@ -235,13 +235,13 @@ def worse(evidence: ApprovalEvidence) -> list[ApprovalEvidence]:
     """The same with one bad sign more, each."""
     told = evidence.entry
     spenders: list[dict[str, Any]] = [
-        {"misdeeds": ("sanctioned",)},
-        {"doubtful": True},
+        {"misconduct": ("sanctioned",)},
+        {"is_doubtful": True},
         {"source_verified": False},
         {"is_contract": False},
         {"deployed_at": NOW - 60},
     ]
-    tokens: list[dict[str, Any]] = [{"malicious": True}, {"misdeeds": ("honeypot_related_address",)}]
+    tokens: list[dict[str, Any]] = [{"malicious": True}, {"misconduct": ("honeypot_related_address",)}]
     bad_entries = [
         *(replace(told, spender=replace(told.spender, **bad)) for bad in spenders),
         *(replace(told, token=replace(told.token, **bad)) for bad in tokens),
