@@ -25,7 +25,7 @@ from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 
 ORDER = RequestBinding(phishing_check.slug, "binding")
-NAME = "from centgate.payments.worker_id import new_worker; print(new_worker().process)"
+NAME = "from centgate.payments.worker_id import create_worker; print(create_worker().process)"
 
 
 @pytest.fixture

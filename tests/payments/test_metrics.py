@@ -107,7 +107,7 @@ def upstreams() -> Generator[FakeUpstreams]:
 def server(upstreams: FakeUpstreams, tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
     """A server without any payment yet."""
     folder = tmp_path_factory.mktemp("metered")
-    with metered(folder, SEARXNG_URL=upstreams.url_of("searxng")) as one:
+    with open_meter(folder, SEARXNG_URL=upstreams.url_of("searxng")) as one:
         assert until(lambda: one.value("centgate_journal_up"), lambda up: up == 1)
         disable_reconciler(folder)
         yield one
@@ -236,7 +236,7 @@ def test_nothing_names_a_buyer_a_path_or_a_request(busy: Samples, server: Metere
 def test_limited_requests_are_counted_by_whose_limit_it_was(tmp_path: Path) -> None:
     buyer = Buyer()
     limits = {"FREE_PER_MINUTE": "1", "FREE_BURST": "40", "REFUSED_PER_MINUTE": "1"}
-    with metered(tmp_path, **limits) as one:
+    with open_meter(tmp_path, **limits) as one:
         payment = sign_payment(one.client, buyer)
         pay(one.client, payment)
         for number in range(12):
@@ -287,7 +287,7 @@ def test_metrics_have_a_port_of_their_own(server: Metered) -> None:
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
     """A server of two processes."""
-    with metered(tmp_path_factory.mktemp("pair"), WORKERS="2") as both:
+    with open_meter(tmp_path_factory.mktemp("pair"), WORKERS="2") as both:
         yield both
 
 
@@ -375,7 +375,7 @@ def test_the_shared_cache_is_counted_apart_and_its_failure_is_seen(
     redis: Redis, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     asked = {"query": "sequencers"}
-    with metered(tmp_path, SEARXNG_URL=upstreams.url_of("searxng"), CACHE_URL=redis.url) as server:
+    with open_meter(tmp_path, SEARXNG_URL=upstreams.url_of("searxng"), CACHE_URL=redis.url) as server:
         assert until(lambda: server.value("centgate_shared_cache_up"), lambda up: up == 1)
         search = partial(sign_payment, server.client, Buyer(), SEARCH)
         assert pay(server.client, search(asked), SEARCH, asked).status_code == 200
@@ -425,9 +425,9 @@ def test_where_nobody_listens_nothing_is_loaded() -> None:
     program = """
 import sys
 from centgate.api.app import app
-from centgate.metrics.setup import metered
+from centgate.metrics.setup import open_meter
 from centgate.settings import Settings
-with metered(Settings()) as meter:
+with open_meter(Settings()) as meter:
     app(Settings(), meter)
 print([name for name in sys.modules if name.startswith("prometheus_client")])
 """

@@ -194,7 +194,7 @@ async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
 
 async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     async with open_provider(Brave, tmp_path, url=upstreams.url_of("brave")) as brave:
-        with pytest.raises(ProviderFailure, match="not set up"):
+        with pytest.raises(ProviderFailure, match="not configured"):
             await brave.search("rollups", 5)
 
     assert upstreams.requests == []

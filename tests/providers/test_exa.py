@@ -349,7 +349,7 @@ async def test_a_fault_is_a_failure_of_its_kind(
 
 async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     async with open_provider(Exa, tmp_path, url=upstreams.url_of("exa")) as exa:
-        with pytest.raises(ProviderFailure, match="not set up"):
+        with pytest.raises(ProviderFailure, match="not configured"):
             await exa.search("rollups", 3)
 
     assert not exa.is_configured

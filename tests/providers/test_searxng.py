@@ -108,7 +108,7 @@ async def test_a_key_is_for_a_gate_before_the_instance(upstreams: FakeUpstreams,
 
 async def test_without_an_address_it_is_not_set_up(tmp_path: Path) -> None:
     async with open_provider(SearXNG, tmp_path, key=SecretStr(KEY)) as searxng:
-        with pytest.raises(ProviderFailure, match="not set up"):
+        with pytest.raises(ProviderFailure, match="not configured"):
             await searxng.search("rollups", 5)
 
     assert not SearXNG(Settings()).is_configured

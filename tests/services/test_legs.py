@@ -515,7 +515,7 @@ async def test_a_lead_that_cannot_honour_a_request_is_said_to_have_been_passed_o
 ) -> None:
     class Reader(PageReader):
         @instrumented
-        async def read(self, url: str, only_main_content: bool) -> WebPage:  # noqa: FBT001 - as every reader
+        async def read_page(self, url: str, only_main_content: bool) -> WebPage:  # noqa: FBT001 - as every reader
             return WebPage(url, f"# {WORD}", length=9)
 
     given = configure_providers(settings, {"firecrawl": ProviderSettings(key=SecretStr("a-secret-key"))})

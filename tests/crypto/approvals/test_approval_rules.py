@@ -37,7 +37,12 @@ def case(**known: Any) -> ApprovalEvidence:
     """A bounded approval of yesterday to a contract, read in full; `known` says otherwise."""
     token = ReportedToken(known.pop("token", TOKEN), **known.pop("token_is", {}))
     spender = ReportedSpender(known.pop("spender", SPENDER), **known.pop("spender_is", {}))
-    told: dict[str, Any] = {"source": "goplus", "amount": 500, "amount_text": "500", "changed_at": NOW - DAY_SECONDS}
+    told: dict[str, Any] = {
+        "source": "goplus",
+        "amount": 500,
+        "amount_text": "500",
+        "changed_at": NOW - DAY_SECONDS,
+    }
     told |= known.pop("told", {})
     read: dict[str, Any] = {"allowance": 500, "balance": 50, "supply": 10_000, "kind": "contract"}
     return ApprovalEvidence(
@@ -216,7 +221,7 @@ APPROVALS = st.builds(
     st.sampled_from(["goplus", "rpc"]),
     AMOUNTS,
     st.just("said"),
-    is_unlimited=st.booleans(),
+    unlimited=st.booleans(),
     changed_at=st.one_of(st.none(), st.integers(1, NOW)),
 )
 CASES = st.builds(

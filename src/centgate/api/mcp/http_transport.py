@@ -54,6 +54,7 @@ from centgate.payments.claims import StoredAnswer
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
 from centgate.pipeline import PaidCall, process_request
 from centgate.request_body import MAX_BODY_BYTES
+from centgate.runtime import Runtime
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -160,11 +161,9 @@ async def _call_tool(
         raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:80]!r}; see tools/list")
     notes["service"] = service.slug
     try:
-        runtime, admission, signature = (
-            request.app.state.runtime,
-            request.state.admission,
-            _encode_payment(context),
-        )
+        runtime: Runtime = request.app.state.runtime
+        admission: Admission = request.state.admission
+        signature = _encode_payment(context)
         presented = PaidRequestHeaders(service.slug, signature)
 
         async def serve_call() -> StoredAnswer:
@@ -172,7 +171,7 @@ async def _call_tool(
             call = PaidCall(notes["request_id"], body, "application/json", signature, admission)
             return await process_request(runtime, service, call)
 
-        answer = await admission.count_request(presented, runtime.gate, runtime.journal, serve_call)
+        answer = await admission.run_request(presented, runtime.gate, runtime.journal, serve_call)
     except CentgateError as error:
         return _error_result(request, error)
     except Exception:  # noqa: BLE001 - outermost handler of MCP calls; details go to the log only
@@ -228,6 +227,7 @@ def _error_result(request: Request, error: CentgateError) -> CallToolResult:
         meta[ERROR_KEY] = orjson.loads(body)["error"]
     if error.settlement:
         meta[RECEIPT_KEY] = error.settlement
-    terms = request.app.state.runtime.gate.terms[notes["service"]]
-    offer = orjson.dumps(terms.offer_saying(error.reason or PAYMENT_REQUIRED_MESSAGE))
+    runtime: Runtime = request.app.state.runtime
+    terms = runtime.gate.terms[notes["service"]]
+    offer = orjson.dumps(terms.offer_with_error(error.reason or PAYMENT_REQUIRED_MESSAGE))
     return build_result(offer, is_error=True, meta=meta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from centgate.cli.buyer.console import create_console, text_line
 from centgate.cli.payments import render
@@ -19,6 +19,9 @@ from centgate.cli.payments.serializers import payment_entry
 from centgate.cli.terminal import print_message
 from centgate.payments.read_model import PaymentFilter, PaymentRecord, iterate_payments
 from centgate.settings import ProviderSettings, Settings
+
+if TYPE_CHECKING:
+    from centgate.payments.reconciler import ReconcileResult
 
 
 async def reconcile_now(
@@ -83,14 +86,14 @@ def _with_node(settings: Settings, rpc: str | None) -> Settings:
     return settings.model_copy(update={"providers": {**settings.providers, **node}})
 
 
-def _resolution_entry(each: Any) -> dict[str, Any]:
+def _resolution_entry(each: ReconcileResult) -> dict[str, Any]:
     return {
         "network": each.key.network,
         "asset": each.key.asset,
         "payer": each.key.payer,
         "nonce": each.key.nonce,
-        "before": each.before,
-        "after": each.after,
+        "before": each.state_before,
+        "after": each.state_after,
         "transaction": each.transaction,
         "reason": each.reason,
     }
