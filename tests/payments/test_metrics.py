@@ -107,7 +107,7 @@ def upstreams() -> Generator[FakeUpstreams]:
 def server(upstreams: FakeUpstreams, tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
     """A server without any payment yet."""
     folder = tmp_path_factory.mktemp("metered")
-    with open_meter(folder, SEARXNG_URL=upstreams.url_of("searxng")) as one:
+    with metered(folder, SEARXNG_URL=upstreams.url_of("searxng")) as one:
         assert until(lambda: one.value("centgate_journal_up"), lambda up: up == 1)
         disable_reconciler(folder)
         yield one
@@ -236,7 +236,7 @@ def test_nothing_names_a_buyer_a_path_or_a_request(busy: Samples, server: Metere
 def test_limited_requests_are_counted_by_whose_limit_it_was(tmp_path: Path) -> None:
     buyer = Buyer()
     limits = {"FREE_PER_MINUTE": "1", "FREE_BURST": "40", "REFUSED_PER_MINUTE": "1"}
-    with open_meter(tmp_path, **limits) as one:
+    with metered(tmp_path, **limits) as one:
         payment = sign_payment(one.client, buyer)
         pay(one.client, payment)
         for number in range(12):
@@ -287,7 +287,7 @@ def test_metrics_have_a_port_of_their_own(server: Metered) -> None:
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
     """A server of two processes."""
-    with open_meter(tmp_path_factory.mktemp("pair"), WORKERS="2") as both:
+    with metered(tmp_path_factory.mktemp("pair"), WORKERS="2") as both:
         yield both
 
 
@@ -375,7 +375,7 @@ def test_the_shared_cache_is_counted_apart_and_its_failure_is_seen(
     redis: Redis, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     asked = {"query": "sequencers"}
-    with open_meter(tmp_path, SEARXNG_URL=upstreams.url_of("searxng"), CACHE_URL=redis.url) as server:
+    with metered(tmp_path, SEARXNG_URL=upstreams.url_of("searxng"), CACHE_URL=redis.url) as server:
         assert until(lambda: server.value("centgate_shared_cache_up"), lambda up: up == 1)
         search = partial(sign_payment, server.client, Buyer(), SEARCH)
         assert pay(server.client, search(asked), SEARCH, asked).status_code == 200
