@@ -424,11 +424,11 @@ def test_the_port_of_the_api_is_refused(tmp_path: Path) -> None:
 def test_where_nobody_listens_nothing_is_loaded() -> None:
     program = """
 import sys
-from centgate.api.app import app
+from centgate.api.app import create_app
 from centgate.metrics.setup import open_meter
 from centgate.settings import Settings
 with open_meter(Settings()) as meter:
-    app(Settings(), meter)
+    create_app(Settings(), meter)
 print([name for name in sys.modules if name.startswith("prometheus_client")])
 """
     done = subprocess.run(

@@ -1,6 +1,6 @@
 """Servers are killed at random while hundreds pay: afterwards the books balance, to the cent.
 
-The same, longer and on a chain alone, is `make siege`.
+The same, longer and on a chain alone, is `make test-crash`.
 """
 
 from __future__ import annotations
