@@ -26,6 +26,33 @@ from centgate.sandbox import Sandbox
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 
+MARKS_BY_FIXTURE = {
+    "postgres": "postgresql",
+    "redis": "redis",
+    "npm_tools": "npm",
+    "typescript_sdk": "npm",
+    "chromium": "browser",
+    "browser": "browser",
+    "devchain": "devchain",
+}
+"""Marks that a test gets from the fixtures that it uses."""
+EXTENDED_FILE = "pytestmark = pytest.mark.extended"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their fixtures."""
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in MARKS_BY_FIXTURE:
+                item.add_marker(MARKS_BY_FIXTURE[fixture])
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip the import of files without a fast test, since some take long to import."""
+    if config.getoption("markexpr") != "not extended" or collection_path.suffix != ".py":
+        return None
+    return EXTENDED_FILE in collection_path.read_text(encoding="utf-8") or None
+
 
 @pytest.fixture(scope="session", autouse=True)
 def quiet_logs() -> None:

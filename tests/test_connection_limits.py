@@ -229,6 +229,7 @@ def test_a_second_request_may_come_later_than_headers_may(house: ServedApi) -> N
         assert [response.status for response in read_responses(connection)] == [200, 200]
 
 
+@pytest.mark.extended
 def test_blank_lines_do_not_keep_an_idle_connection(tmp_path: Path) -> None:
     settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
     listener, settings = open_listener(settings)
@@ -320,6 +321,7 @@ def open_api(tmp_path: Path) -> Generator[Callable[[ConnectionLimits], str]]:
         yield lambda limits: stack.enter_context(run_in_thread(settings, limits))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "limits",
     [ConnectionLimits(connections=3), ConnectionLimits(connections_per_address=3)],

@@ -69,6 +69,7 @@ async def test_nothing_known_is_entered_and_no_warning(
     assert (record.providers["oracle"]["status"], record.warnings) == ("no_data", [])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", list(FAULTS))
 async def test_a_failure_is_entered_and_warned_of(
     upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace, fault: Fault

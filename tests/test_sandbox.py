@@ -14,6 +14,8 @@ import sandboxed
 
 from centgate.sandbox import ProcessNotStarted, Sandbox, TaskDied, TaskTimedOut
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture
 async def sandbox() -> AsyncGenerator[Sandbox]:

@@ -27,6 +27,8 @@ from centgate.schema import iterate_objects
 from centgate.service import AnyService
 from centgate.web.fields import validate_web_url
 
+pytestmark = pytest.mark.extended
+
 DEVELOPMENT_CHAIN = 84532
 repeatably = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)

@@ -18,6 +18,8 @@ from centgate.runtime import validate_startup
 from centgate.settings import CDP_FACILITATOR, TEST_FACILITATOR, Settings, find_unknown_variables
 from centgate.signing.assets import USDC, Asset
 
+pytestmark = pytest.mark.extended
+
 ROOT = Path(__file__).parent.parent
 PAY_TO = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"

@@ -46,6 +46,7 @@ def test_parameters_are_judged_by_the_description(params: dict[str, str], proble
     assert (problem or "") in "".join(problems)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("file", "method", "path", "status"),
     [

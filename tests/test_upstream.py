@@ -71,6 +71,7 @@ async def test_a_question_is_posted_as_json(upstreams: FakeUpstreams, way: Upstr
     assert upstreams.requests[0].body == {"why": [1, None]}
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ("timeout", "wrong types")])
 async def test_each_way_to_fail_has_its_error(upstreams: FakeUpstreams, way: Upstream, fault: Fault) -> None:
     upstreams.faults["oracle"] = fault
@@ -84,6 +85,7 @@ async def test_each_way_to_fail_has_its_error(upstreams: FakeUpstreams, way: Ups
     assert upstreams.url not in failed.value.message
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
@@ -309,6 +311,7 @@ async def test_a_status_of_trouble_that_the_asker_reads_counts_once_it_says_so(
         await way.get(upstreams.url_of("oracle") + "/facts", accept=(503,))
 
 
+@pytest.mark.extended
 async def test_what_is_too_slow_again_and_again_is_left_alone(upstreams: FakeUpstreams) -> None:
     upstreams.faults["oracle"] = "timeout"
     async with open_session() as session:

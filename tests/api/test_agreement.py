@@ -361,6 +361,7 @@ def disagreements(found: list[Told]) -> dict[str, dict[str, list[str]]]:
 each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 
 
+@pytest.mark.extended
 @each_service
 def test_every_face_tells_the_same(world: World, service: AnyService) -> None:
     found = list(told(world, service))
@@ -369,6 +370,7 @@ def test_every_face_tells_the_same(world: World, service: AnyService) -> None:
     assert {fact: {each.face for each in found if each.fact == fact} for fact in FACES} == FACES
 
 
+@pytest.mark.extended
 @each_service
 def test_what_is_told_is_what_is_meant(world: World, service: AnyService) -> None:
     found = [(each.fact, each.value) for each in told(world, service)]
@@ -393,6 +395,7 @@ def _swapped(words: dict[str, str]) -> Callable[[Any], Any]:
     return change
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "face", ["catalogue", "entries", "command", "openapi", "well_known", "tools", "calls", "site"]
 )

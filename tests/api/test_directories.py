@@ -24,6 +24,8 @@ from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 PROOF = "0x" + "1f" * 65
 MOST_HEADER = 6 * 1024
 

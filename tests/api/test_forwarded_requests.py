@@ -73,6 +73,7 @@ def free_paths(settings: Settings) -> list[str]:
     return [route.path for route in create_routes(settings)]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("accept", ["*/*", "text/html"])
 @pytest.mark.parametrize("headers", [{}, SAID], ids=["plain", "claiming"])
 def test_no_free_route_shows_the_inner_address(

@@ -79,6 +79,7 @@ def test_the_page_has_what_directories_look_for(reader: httpx.Client) -> None:
     assert reader.get(icon[1]).headers["Content-Type"] == "image/svg+xml"
 
 
+@pytest.mark.extended
 def test_the_page_is_valid_html(reader: httpx.Client, npm_tools: Path) -> None:
     page = reader.get("/", headers={"Accept": BROWSER}).text
     tool = npm_tools / "node_modules" / ".bin" / "html-validate"

@@ -26,6 +26,8 @@ from centgate.envelope import ERROR_SPECS
 from centgate.service import AnyService
 from centgate.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 REDOCLY = "@redocly/cli@2.77.0"
 METHODS = ("get", "post")
 CARD = "application/mcp-server-card+json"

@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 import httpx
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -18,6 +19,8 @@ from centgate.catalog import all_services
 from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.schema import iterate_objects
 from centgate.settings import Settings
+
+pytestmark = pytest.mark.extended
 
 DOCUMENT = openapi_document(
     all_services(), Settings.model_construct(pay_to=DEFAULT_PAYEE, network="eip155:84532")
@@ -63,6 +66,7 @@ schemathesis.openapi.format("uri", PAGES)
 schema = schemathesis.openapi.from_dict(_of_public_pages(DOCUMENT), config=CONFIG)
 
 
+@pytest.mark.extended
 @schema.parametrize()
 @settings(
     max_examples=25,

@@ -24,6 +24,8 @@ from centgate.settings import Settings
 from centgate.website.api_snapshot import read_snapshot
 from centgate.website.files import build_files
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

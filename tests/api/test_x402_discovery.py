@@ -400,6 +400,7 @@ def test_a_service_has_one_spelling(reader: httpx.Client, method: str, target: s
     assert asked(reader, method, target).status == 404
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("path", [*FREE, "/services/crawler-map"])
 def test_a_free_path_takes_no_post(reader: httpx.Client, path: str) -> None:
     response = reader.post(path, json={})

@@ -178,6 +178,7 @@ async def test_servers_that_ask_at_once_do_the_work_once(replicas: tuple[Replica
     assert [answer for answer, _ in got] == [answered()] * 100
 
 
+@pytest.mark.extended
 async def test_work_that_outlasts_its_lease_is_done_once(server: Redis, key: str) -> None:
     work = Work(seconds=1.5)
     async with replica(server.url, lease=0.5) as one, replica(server.url, lease=0.5) as other:
@@ -207,6 +208,7 @@ async def test_work_that_fails_leaves_nobody_waiting(
     assert not client_of(server).keys(f"*{key}*")
 
 
+@pytest.mark.extended
 async def test_a_server_that_died_at_work_is_waited_for_as_long_as_its_lease(server: Redis, key: str) -> None:
     hanging, work = Work(seconds=PATIENCE), Work()
     async with replica(server.url, lease=1) as dying, replica(server.url, lease=1) as other:
@@ -321,6 +323,7 @@ TROUBLE = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("trouble", TROUBLE)
 async def test_while_redis_cannot_be_used_each_server_has_its_own_answers(redis: Redis, trouble: str) -> None:
     harm, heal = TROUBLE[trouble]
@@ -405,6 +408,7 @@ def test_an_address_that_is_none_stops_the_start_in_words(settings: Settings, ad
     assert "hunter2" not in str(said.value)
 
 
+@pytest.mark.extended
 def test_its_client_is_loaded_only_where_it_is_set_up(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys\n"
@@ -504,6 +508,7 @@ def test_two_servers_keep_to_a_rate_together(town: Town) -> None:
     assert len(town.upstreams.requests_of("searxng")) == 5
 
 
+@pytest.mark.extended
 def test_no_request_fails_because_redis_does(town: Town) -> None:
     town.until_caches_are("shared", "shared")
     ended, statuses = threading.Event(), list[int]()
@@ -535,6 +540,7 @@ def test_no_request_fails_because_redis_does(town: Town) -> None:
     assert len(town.upstreams.requests_of("exa")) == before + 1
 
 
+@pytest.mark.extended
 def test_a_server_starts_without_the_redis_it_is_to_share(
     settings: Settings, facilitator: StubFacilitator, client: httpx.Client
 ) -> None:

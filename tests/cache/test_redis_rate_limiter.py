@@ -157,6 +157,7 @@ async def test_while_redis_is_away_each_process_keeps_to_its_part(
     assert [[wait == 0 for wait in each] for each in waits] == [[True, False, False], [True, True, False]]
 
 
+@pytest.mark.extended
 async def test_a_redis_that_forgot_everything_does_not_let_a_process_exceed_the_rate(
     redis: Redis, shared: list[SharedRedis]
 ) -> None:

@@ -129,6 +129,7 @@ def test_nothing_said_shows_the_help() -> None:
     assert "Usage" in run().stdout
 
 
+@pytest.mark.extended
 def test_serve_says_ready_once_it_answers(running: Running) -> None:
     assert re.fullmatch(r"ready http://127\.0\.0\.1:\d+", running.said[-1])
     assert httpx.get(f"{running.url}/health").status_code == 200
@@ -164,6 +165,7 @@ def test_without_an_address_to_pay_to_nothing_is_sold(running: Running) -> None:
     assert "PAYMENT-REQUIRED" not in response.headers
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_server_that_is_asked_to_end_ends(start: Start, workers: str) -> None:
     running = start("serve", "--port", "0", "--workers", workers)
@@ -174,6 +176,7 @@ def test_a_server_that_is_asked_to_end_ends(start: Start, workers: str) -> None:
         httpx.get(f"{running.url}/livez")
 
 
+@pytest.mark.extended
 def test_with_an_address_to_pay_to_the_terms_name_it(start: Start) -> None:
     address = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
     running = start("serve", "--port", "0", CENTGATE_PAY_TO=address.lower())
@@ -183,6 +186,7 @@ def test_with_an_address_to_pay_to_the_terms_name_it(start: Start) -> None:
     assert decode_header(response.headers["PAYMENT-REQUIRED"])["accepts"][0]["payTo"] == address
 
 
+@pytest.mark.extended
 def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -194,6 +198,7 @@ def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("command", ["serve", "dev"])
 def test_a_bad_setting_is_named_in_a_sentence(command: str) -> None:
     refused = run(command, CENTGATE_PORT="eighty")
@@ -203,6 +208,7 @@ def test_a_bad_setting_is_named_in_a_sentence(command: str) -> None:
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.extended
 def test_all_bad_settings_are_named_at_once() -> None:
     bad = {
         "CENTGATE_PAY_TO": "0x12",
@@ -219,6 +225,7 @@ def test_all_bad_settings_are_named_at_once() -> None:
     assert all(line.startswith("centgate: ") for line in refused.stderr.splitlines())
 
 
+@pytest.mark.extended
 def test_a_secret_file_that_is_missing_is_named_in_a_sentence() -> None:
     refused = run("serve", CENTGATE_PAY_TO_FILE="/nowhere/address")
 
@@ -227,6 +234,7 @@ def test_a_secret_file_that_is_missing_is_named_in_a_sentence() -> None:
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_phishing_list_that_cannot_be_read_is_said_in_a_sentence(workers: str) -> None:
     refused = run("serve", "--port", "0", "--workers", workers, CENTGATE_PHISHING_LIST="/nowhere/list.xz")
@@ -236,6 +244,7 @@ def test_a_phishing_list_that_cannot_be_read_is_said_in_a_sentence(workers: str)
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("command", ["dev", "demo"])
 def test_a_development_node_that_does_not_answer_is_said_in_a_sentence(command: str) -> None:
     refused = run(command, CENTGATE_DEV_RPC="http://127.0.0.1:1")
@@ -252,6 +261,7 @@ def test_an_unknown_command_is_refused() -> None:
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.extended
 def test_dev_shows_ten_payers_before_it_is_ready(start: Start) -> None:
     running = start("dev", "--port", "0")
 
@@ -274,6 +284,7 @@ async def test_a_payer_that_dev_shows_can_pay_with_the_official_client(start: St
     assert decode_header(response.headers["PAYMENT-RESPONSE"])["success"] is True
 
 
+@pytest.mark.extended
 def test_the_demonstration_does_what_it_says() -> None:
     shown = run("demo")
 

@@ -41,6 +41,8 @@ from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 KNOWN = "url=https://wallet-ethereum.net/unlock"
 CHARGED = {"state": "delivered", "charged": True, "retry": "none"}
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")

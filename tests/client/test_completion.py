@@ -46,6 +46,7 @@ def shell(url: str, tmp_path: Path) -> Shell:
     return Shell(tmp_path, {"CENTGATE_API_URL": url})
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
@@ -71,6 +72,7 @@ def test_an_api_that_is_named_is_the_one_that_is_asked(shell: Shell, url: str) -
     assert offered(shell, "call", "--api", url, "token", CENTGATE_API_URL=NOBODY) == ["token-risk"]
 
 
+@pytest.mark.extended
 def test_without_the_api_an_older_copy_is_offered(tmp_path: Path) -> None:
     settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
     with run_in_thread(settings) as address:

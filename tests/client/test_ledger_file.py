@@ -23,6 +23,8 @@ from centgate.client.ledger import Ledger
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 
+pytestmark = pytest.mark.extended
+
 PROGRAM = """
 import json, os, signal, sys
 from centgate.client import Centgate, Ledger, Patience, Wallet

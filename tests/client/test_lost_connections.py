@@ -37,6 +37,8 @@ from centgate.client.errors import (
 from centgate.client.free_requests import Patience
 from centgate.client.ledger import Ledger
 
+pytestmark = pytest.mark.extended
+
 EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
 
 

@@ -27,6 +27,8 @@ from centgate.client.settings import BuyerSettings
 from centgate.client.sync_client import Centgate
 from centgate.signing.assets import TEST_NETWORKS, USDC
 
+pytestmark = pytest.mark.extended
+
 BASE = "eip155:8453"
 MAIN = sorted(USDC.keys() - TEST_NETWORKS)
 

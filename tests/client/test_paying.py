@@ -34,6 +34,8 @@ from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.devnet import DevChain
 from centgate.settings import ProviderSettings, Settings
 
+pytestmark = pytest.mark.extended
+
 CHECK = PHISHING.rpartition("/")[2]
 CENT = 10_000
 TOKEN = "0x" + "ab" * 20

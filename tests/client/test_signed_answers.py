@@ -116,6 +116,7 @@ async def test_a_receipt_for_another_service_is_noted(shop: OpenClient, hostile:
     assert answer.notes == ("the API's signed receipt proves nothing: the receipt is for another service",)
 
 
+@pytest.mark.extended
 def test_what_the_commands_keep_can_be_checked_by_the_command(url: str, tmp_path: Path) -> None:
     shell = Shell(tmp_path, {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": private_key_of()})
     shown = shell("call", "phishing-check", "url=https://wallet-ethereum.net/unlock")

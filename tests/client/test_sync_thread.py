@@ -17,6 +17,8 @@ from centgate.client.sync_client import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 
+pytestmark = pytest.mark.extended
+
 KEY = BUYER_ACCOUNTS[0].private_key
 PATIENCE = 60
 BEGIN = """

@@ -65,6 +65,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("changes", "says"), BAD.values(), ids=BAD)
 async def test_terms_are_refused_and_nothing_is_signed(
     shop: OpenClient, hostile: HostileApi, changes: dict[str, Any], says: str

@@ -28,6 +28,8 @@ from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.token import encode_authorization_state_call
 
+pytestmark = pytest.mark.extended
+
 CENT = Caps(total=Decimal("0.01"))
 REFUSED = {"state": "refused", "charged": False, "retry": "new_payment"}
 PROGRAM = """

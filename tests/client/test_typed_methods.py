@@ -26,6 +26,8 @@ from centgate.schema import to_camel_case, to_snake_case
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 
+pytestmark = pytest.mark.extended
+
 FOLDER = Path(methods.__file__).parent
 EVERY = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 SMALL_BUYER = """

@@ -35,6 +35,8 @@ from centgate.client.sync_client import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 
+pytestmark = pytest.mark.extended
+
 STATUSES = (200, 201, 204, 206, 301, 304, 307, 400, 401, 402, 403, 404, 405, 408, 409, 418, 425, 429)
 FAILURES = (500, 502, 503, 504, 511, 599)
 CODES = (

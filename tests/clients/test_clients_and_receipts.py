@@ -21,6 +21,8 @@ from x402.mechanisms.evm.exact import register_exact_evm_client
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 KEY = "5e" * 32
 SIGNER = str(Account.from_key(KEY).address)
 PAYER = BUYER_ACCOUNTS[8]

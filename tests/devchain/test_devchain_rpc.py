@@ -194,6 +194,7 @@ def test_web3_needs_to_be_told_nothing_about_fees_or_gas(
     assert w3.eth.get_transaction(receipt["transactionHash"]).get("type") == 2
 
 
+@pytest.mark.extended
 def test_the_clock_stays_with_the_walls_over_150_quick_transactions(rpc: Rpc, someone: Someone):
     account = someone()
     first = next_nonce(rpc, account)

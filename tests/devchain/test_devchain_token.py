@@ -49,6 +49,7 @@ def authorized(token: Contract, account: Account, message: dict[str, Any]) -> An
     return token.functions[TRANSFER](*message.values(), *signature)
 
 
+@pytest.mark.extended
 def test_the_source_compiles_to_exactly_the_committed_artefact():
     assert compile_token() == load_artefact()
 

@@ -112,6 +112,7 @@ def test_importing_it_imports_no_chain_and_no_web3():
     assert _output(code) == ("set()\n", "")
 
 
+@pytest.mark.extended
 def test_it_prints_and_logs_nothing_of_its_own(tmp_path: Path):
     code = """
 import json, logging, urllib.request

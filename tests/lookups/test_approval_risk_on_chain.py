@@ -40,6 +40,7 @@ def findings(approval: dict[str, Any]) -> dict[str, str]:
     return {each["id"]: each["severity"] for each in approval["findings"]}
 
 
+@pytest.mark.extended
 def test_it_lists_the_approvals_that_stand_and_no_others(world: World, risk: dict[str, Any]):
     standing = [approved for name, approved in world.approvals.items() if name not in GONE]
 

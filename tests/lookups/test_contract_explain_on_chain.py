@@ -58,6 +58,7 @@ def test_all_proxies_of_the_world_are_tried(world: World):
     assert set(PROXIES) == world.proxies.keys()
 
 
+@pytest.mark.extended
 def test_a_proxy_is_told_with_its_kind_and_the_code_behind_it(world: World, answered: Answered, kind: str):
     expected = world.proxies[kind]
 
@@ -84,6 +85,7 @@ def test_who_can_change_the_code_is_told_where_the_chain_tells(world: World, ans
         assert (upgrade["byAddress"], upgrade["byKind"]) == (expected.admin, expected.admin_kind)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", NO_PROXIES)
 def test_what_only_looks_like_a_proxy_is_none(world: World, answered: Answered, name: str):
     proxy = explained(answered, world.contracts[name])["proxy"]

@@ -84,6 +84,7 @@ def notice(alerts: Alerts, *outcomes: SettlementOutcome) -> None:
         alerts.record_settlement(outcome)
 
 
+@pytest.mark.extended
 def test_settlements_that_fail_are_told_and_that_it_is_over(
     api: ApiFactory, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
 ) -> None:
@@ -104,6 +105,7 @@ def test_settlements_that_fail_are_told_and_that_it_is_over(
     assert heard(upstreams).count(("settlements_failing", "raised")) == 1
 
 
+@pytest.mark.extended
 async def test_a_payment_that_stays_unresolved_is_told_and_that_it_is_over(
     api: ApiFactory, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -238,6 +240,7 @@ async def test_an_alert_that_did_not_arrive_is_sent_again(
     assert [state for _, state in heard(upstreams)] == ["raised", "raised"]
 
 
+@pytest.mark.extended
 async def test_a_webhook_that_is_slow_or_dead_holds_up_no_payment(
     api: ApiFactory, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
 ) -> None:

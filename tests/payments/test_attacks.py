@@ -62,6 +62,7 @@ BEHIND: dict[str, Interceptor] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND.keys())
 def test_attack_refusal_is_believed_though_the_node_says_that_the_nonce_is_used(
     api: ApiFactory,
@@ -120,6 +121,7 @@ def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
     assert response.status_code == 200, response.text
 
 
+@pytest.mark.extended
 def test_attack_stranger_fills_the_open_payments_while_the_facilitator_is_away(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +146,7 @@ def hanging() -> Generator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
+@pytest.mark.extended
 async def test_attack_one_silent_node_makes_older_transfers_count(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -229,6 +232,7 @@ MALFORMED = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("signature", MALFORMED.values(), ids=MALFORMED.keys())
 def test_attack_malformed_wrapper_of_a_signature_leaves_a_payment_open(
     api: ApiFactory,

@@ -57,6 +57,7 @@ def without_node(stubbed: Settings) -> Settings:
     return stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(enabled=False)}})
 
 
+@pytest.mark.extended
 async def test_audit_of_a_clean_journal_finds_nothing(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
@@ -68,6 +69,7 @@ async def test_audit_of_a_clean_journal_finds_nothing(
     assert (findings_by_nonce(result), result.transfers, result.problem) == ({}, 1, None)
 
 
+@pytest.mark.extended
 async def test_payment_refused_here_and_paid_on_chain_is_found(
     api: ApiFactory,
     stubbed: Settings,
@@ -89,6 +91,7 @@ async def test_payment_refused_here_and_paid_on_chain_is_found(
     assert (finding.amount, finding.service) == (10_000, "phishing-check")
 
 
+@pytest.mark.extended
 async def test_payment_never_sent_from_here_and_paid_on_chain_is_found(
     api: ApiFactory,
     stubbed: Settings,
@@ -119,6 +122,7 @@ async def test_unknown_transfer_is_found(stubbed: Settings, devchain: DevChain, 
     assert (finding.kind, finding.transaction, finding.state) == ("unknown", transaction, None)
 
 
+@pytest.mark.extended
 async def test_payment_made_before_it_was_presented_here_counts_as_unknown(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -180,6 +184,7 @@ async def test_payment_of_the_last_minutes_may_yet_come(
     assert findings_by_nonce(result) == {}
 
 
+@pytest.mark.extended
 async def test_plain_transfer_and_cancellation_are_no_findings(
     stubbed: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
@@ -213,6 +218,7 @@ LIES: dict[str, tuple[str, Any]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("method", "result"), LIES.values(), ids=LIES.keys())
 @pytest.mark.parametrize("place", [0, 2])
 async def test_two_of_three_nodes_outvote_one_that_lies(

@@ -67,6 +67,7 @@ def test_clean_journal_exits_0(deployed: Settings, devchain: DevChain) -> None:
     assert told["audited"][0]["toBlock"] == read_block_number(devchain)
 
 
+@pytest.mark.extended
 def test_findings_exit_1_and_are_shown(deployed: Settings, devchain: DevChain, buyer: Buyer) -> None:
     unknown = sign_unsubmitted(deployed, buyer)
     transaction = settle_on_chain(devchain, unknown)
@@ -84,6 +85,7 @@ def test_findings_exit_1_and_are_shown(deployed: Settings, devchain: DevChain, b
     assert "deployments that share a payTo must share a journal" in " ".join(table.stdout.split())
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("width", [40, 60, 80, 220])
 def test_table_fits_its_terminal(deployed: Settings, devchain: DevChain, buyer: Buyer, width: int) -> None:
     settle_on_chain(devchain, sign_unsubmitted(deployed, buyer))
@@ -94,6 +96,7 @@ def test_table_fits_its_terminal(deployed: Settings, devchain: DevChain, buyer: 
     assert "…" in table or width > 200
 
 
+@pytest.mark.extended
 def test_blocks_can_be_named(deployed: Settings, devchain: DevChain, buyer: Buyer) -> None:
     settle_on_chain(devchain, sign_unsubmitted(deployed, buyer))
     number = str(read_block_number(devchain))
@@ -106,6 +109,7 @@ def test_blocks_can_be_named(deployed: Settings, devchain: DevChain, buyer: Buye
     assert (after["findings"], after["audited"][0]["fromBlock"]) == ([], int(number) + 1)
 
 
+@pytest.mark.extended
 def test_resumed_audit_begins_where_the_last_one_ended(
     deployed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
@@ -139,6 +143,7 @@ def test_audit_that_an_unreachable_node_ends_is_resumed_without_a_gap(
     assert (later_code, [each["nonce"] for each in later_told["findings"]]) == (1, [get_nonce(payload)])
 
 
+@pytest.mark.extended
 def test_recipients_of_earlier_terms_are_audited_too(deployed: Settings, devchain: DevChain) -> None:
     earlier = "0x" + "ab" * 20
     token = devchain.token.lower()
@@ -165,6 +170,7 @@ def test_network_without_a_node_is_a_part_that_could_not_be_audited(deployed: Se
     assert (code, problems) == (1, {"eip155:99": "no node of eip155:99", "eip155:84532": None})
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -103,6 +103,7 @@ def fill_disk(process: ApiProcess, *, full: bool) -> None:
     resource.prlimit(process.popen.pid, resource.RLIMIT_FSIZE, (1 if full else hard, hard))
 
 
+@pytest.mark.extended
 def test_a_disk_that_fills_up_stops_payments_before_they_are_taken(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_disk_that_fills_up_stops_payments_before_they_are_taken(
     assert served.status_code == 200
 
 
+@pytest.mark.extended
 def test_a_disk_that_fills_up_while_money_moves_loses_nothing(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -139,6 +141,7 @@ def test_a_disk_that_fills_up_while_money_moves_loses_nothing(
     assert list(facilitator.moved.values()) == [1]
 
 
+@pytest.mark.extended
 def test_a_disk_that_fills_up_before_the_answer_is_stored_loses_nothing(
     settings: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:

@@ -131,6 +131,7 @@ def test_body_without_a_payment_is_an_invalid_request(cdp: CdpFacilitator) -> No
     assert (response.status_code, response.json()["errorType"]) == (400, "invalid_request")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("shape", SHAPES)
 def test_reply_has_the_published_shape(cdp: CdpFacilitator, body: dict[str, Any], shape: str) -> None:
     reply, status, properties = SHAPES[shape]

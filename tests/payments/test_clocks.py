@@ -97,6 +97,7 @@ async def answer_of(settings: Settings, payload: dict[str, Any]) -> ResultRow | 
         return await store.read(partial(queries.find_answer, payment.key))
 
 
+@pytest.mark.extended
 async def test_a_fast_clock_prunes_no_answer_that_is_still_owed(ahead: Ahead) -> None:
     deadline = time.monotonic() + PATIENCE
     while await answer_of(ahead.settings, ahead.old):
@@ -130,6 +131,7 @@ async def test_a_fast_clock_enters_the_database_s_time(ahead: Ahead, buyer: Buye
     assert max(abs(at - time.time()) for at in entered) < MINUTE
 
 
+@pytest.mark.extended
 async def test_a_fast_clock_calls_no_young_payment_refundable(ahead: Ahead, buyer: Buyer) -> None:
     now = int(time.time())
     payload = buyer.payload(encode_terms(ahead.settings), now=now)

@@ -83,6 +83,7 @@ async def test_a_claim_under_a_name_of_another_form_is_held_by_its_beat(
         assert taken is None
 
 
+@pytest.mark.extended
 def test_what_a_killed_server_held_is_taken_up_within_its_lease(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:

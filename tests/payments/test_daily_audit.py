@@ -62,6 +62,7 @@ async def positions(settings: Settings) -> list[AuditPosition]:
         return await store.read(audit_queries.list_positions)
 
 
+@pytest.mark.extended
 async def test_audit_counts_both_directions(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
     settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
     await record_false_delivery(audited, buyer)
@@ -74,6 +75,7 @@ async def test_audit_counts_both_directions(audited: Settings, devchain: DevChai
     assert abs((position.completed_at or 0) - time.time()) < 60
 
 
+@pytest.mark.extended
 async def test_audit_of_another_process_just_now_counts(
     audited: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
@@ -89,6 +91,7 @@ async def test_audit_without_an_answering_node_is_not_complete(audited: Settings
     assert await positions(audited) == []
 
 
+@pytest.mark.extended
 async def test_audit_goes_on_where_it_was_interrupted(
     audited: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
@@ -133,6 +136,7 @@ async def upkeep_of(settings: Settings) -> AsyncGenerator[None]:
             facilitator.close()
 
 
+@pytest.mark.extended
 async def test_findings_are_one_alert(
     audited: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
@@ -160,6 +164,7 @@ async def test_alert_is_over_when_an_audit_finds_nothing(audited: Settings, upst
     assert [call.body["state"] for call in upstreams.requests_of("hook")] == ["raised", "over"]
 
 
+@pytest.mark.extended
 async def test_findings_are_in_the_metrics(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
     settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
     await run(audited)
@@ -178,6 +183,7 @@ async def test_findings_are_in_the_metrics(audited: Settings, devchain: DevChain
     assert abs(samples["centgate_audit_completed_timestamp_seconds", None] - time.time()) < 60
 
 
+@pytest.mark.extended
 async def test_doctor_warns_of_findings(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
     settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
     before = await run_check(audited, "audit")
@@ -200,6 +206,7 @@ async def test_doctor_warns_of_an_audit_that_is_overdue(audited: Settings) -> No
     assert (told.status, "4h 0m ago" in told.what) == ("warning", True), told
 
 
+@pytest.mark.extended
 async def test_doctor_is_content_with_a_clean_audit(audited: Settings, devchain: DevChain) -> None:
     await run(audited)
 

@@ -72,6 +72,7 @@ def is_plain(response: httpx.Response) -> bool:
     )
 
 
+@pytest.mark.extended
 def test_a_postgresql_that_is_killed_under_load_loses_nothing(
     own_postgres: Postgres, settings: Settings, facilitator: StubFacilitator
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_postgresql_that_is_killed_under_load_loses_nothing(
     assert states == "delivered|60"
 
 
+@pytest.mark.extended
 def test_a_restart_that_is_quick_is_not_noticed(
     own_postgres: Postgres, api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -128,6 +130,7 @@ def test_a_restart_that_is_quick_is_not_noticed(
     assert facilitator.asked == 1
 
 
+@pytest.mark.extended
 def test_a_server_starts_without_its_database_and_works_when_it_comes(
     own_postgres: Postgres, settings: Settings, buyer: Buyer, tmp_path: Path
 ) -> None:
@@ -163,6 +166,7 @@ def locked(postgres: Postgres, url: str) -> Generator[None]:
         yield
 
 
+@pytest.mark.extended
 def test_connections_that_are_all_taken_are_waited_for_and_then_told(
     postgres: Postgres,
     postgres_url: str,
@@ -194,6 +198,7 @@ ENTRIES = {
 """What is sent with an entry and with no other: a value after its length, or a part of an answer."""
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES.keys())
 def test_an_entry_that_was_made_unheard_is_not_made_twice(
     api: ApiFactory,
@@ -281,6 +286,7 @@ async def test_what_the_driver_does_not_know_is_named(postgres_url: str) -> None
         await store.check()
 
 
+@pytest.mark.extended
 async def test_nobody_queues_for_a_server_that_does_not_answer() -> None:
     def nothing() -> UnitOfWork[None]:
         yield BoundStatement(CompiledStatement((), "SELECT 1", ()), {})
@@ -293,6 +299,7 @@ async def test_nobody_queues_for_a_server_that_does_not_answer() -> None:
     assert {type(error) for error in told} == {JournalUnavailable}
 
 
+@pytest.mark.extended
 async def test_who_waits_for_a_server_that_hangs_can_be_cut_off(postgres_url: str) -> None:
     def backend() -> UnitOfWork[int]:
         rows = yield BoundStatement(CompiledStatement((), "SELECT pg_backend_pid() AS number", ()), {})

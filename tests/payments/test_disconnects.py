@@ -88,6 +88,7 @@ def half_close(connection: socket.socket) -> None:
 each_end = pytest.mark.parametrize("end", [close, reset, half_close])
 
 
+@pytest.mark.extended
 @each_end
 def test_who_hangs_up_while_the_payment_settles_gets_the_answer_later(
     shop: Shop, buyer: Buyer, end: Callable[[socket.socket], None]
@@ -106,6 +107,7 @@ def test_who_hangs_up_while_the_payment_settles_gets_the_answer_later(
     assert shop.facilitator.asked == 1
 
 
+@pytest.mark.extended
 @each_end
 def test_who_hangs_up_while_the_service_runs_gets_the_answer_later(
     shop: Shop, buyer: Buyer, end: Callable[[socket.socket], None]
@@ -128,6 +130,7 @@ def test_who_hangs_up_while_the_service_runs_gets_the_answer_later(
     assert sorted(paths) == sorted(set(paths))  # the service has run once
 
 
+@pytest.mark.extended
 def test_a_body_that_never_comes_costs_nothing(shop: Shop, buyer: Buyer) -> None:
     payment = sign_payment(shop.client, buyer)
     with connected(shop) as connection:
@@ -140,6 +143,7 @@ def test_a_body_that_never_comes_costs_nothing(shop: Shop, buyer: Buyer) -> None
     assert shop.facilitator.asked == 1
 
 
+@pytest.mark.extended
 def test_fifty_who_hang_up_at_any_moment_are_charged_once_each(shop: Shop) -> None:
     shop.facilitator.usually = shop.facilitator.reply_erratically(seed=1, seconds=0.1)
     payments = [sign_payment(shop.client, Buyer(number % 10)) for number in range(50)]

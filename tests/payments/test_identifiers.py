@@ -285,6 +285,7 @@ def test_a_header_fetches_nothing_that_another_payer_bought(house: ServedApi, bu
     assert _request_id(stranger) != _request_id(first)
 
 
+@pytest.mark.extended
 def test_a_key_holds_on_another_server_too(
     postgres_url: str, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer, key: str
 ) -> None:

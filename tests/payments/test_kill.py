@@ -59,6 +59,7 @@ def paid_in_the_end(client: httpx.Client, payment: str) -> httpx.Response:
     return response
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("step", STEPS)
 def test_a_payment_survives_the_death_of_its_server_at_each_step(
     step: str, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
@@ -78,6 +79,7 @@ def test_a_payment_survives_the_death_of_its_server_at_each_step(
     assert list(facilitator.moved.values()) == [1]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("moved", [False, True], ids=["before-the-money-moved", "after-the-money-moved"])
 def test_a_payment_survives_the_death_of_its_server_while_it_settles(
     moved: bool,  # noqa: FBT001 - a parameter of the test
@@ -98,6 +100,7 @@ def test_a_payment_survives_the_death_of_its_server_while_it_settles(
     assert list(facilitator.moved.values()) == [1]
 
 
+@pytest.mark.extended
 def test_what_is_in_flight_is_finished_when_the_server_is_asked_to_end(
     tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -111,6 +114,7 @@ def test_what_is_in_flight_is_finished_when_the_server_is_asked_to_end(
         process.wait(PATIENCE)
 
 
+@pytest.mark.extended
 def test_what_takes_too_long_when_the_server_is_asked_to_end_can_be_sent_again(
     tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:

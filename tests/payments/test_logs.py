@@ -45,6 +45,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, set[str]]:
     return (folder / "stderr").read_text(), words | signed | nonces | {header[:200] for header in headers}
 
 
+@pytest.mark.extended
 def test_no_signature_nonce_key_or_body_is_written(told: tuple[str, set[str]]) -> None:
     written, unspeakable = told
 

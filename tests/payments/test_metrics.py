@@ -181,6 +181,7 @@ DONE: dict[str, tuple[str, dict[str, str], float]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("name", "labels", "value"), DONE.values(), ids=DONE.keys())
 def test_the_numbers_are_those_of_what_was_done(
     busy: Samples, name: str, labels: dict[str, str], value: float
@@ -233,6 +234,7 @@ def test_nothing_names_a_buyer_a_path_or_a_request(busy: Samples, server: Metere
     assert "req_" not in text
 
 
+@pytest.mark.extended
 def test_limited_requests_are_counted_by_whose_limit_it_was(tmp_path: Path) -> None:
     buyer = Buyer()
     limits = {"FREE_PER_MINUTE": "1", "FREE_BURST": "40", "REFUSED_PER_MINUTE": "1"}
@@ -291,6 +293,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
         yield both
 
 
+@pytest.mark.extended
 def test_what_two_processes_count_is_added_up(pair: Metered) -> None:
     count = 30
 
@@ -333,6 +336,7 @@ def test_a_process_that_is_killed_leaves_its_counts_and_not_its_gauges(pair: Met
     assert after > before
 
 
+@pytest.mark.extended
 async def test_open_payments_are_counted_in_each_database(
     database_url: str, settings: Settings, buyer: Buyer
 ) -> None:
@@ -371,6 +375,7 @@ def test_without_a_database_the_gauges_are_absent_and_that_is_said(server: Meter
     assert server.client.get("/livez").status_code == 200
 
 
+@pytest.mark.extended
 def test_the_shared_cache_is_counted_apart_and_its_failure_is_seen(
     redis: Redis, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
@@ -400,6 +405,7 @@ def test_a_breaker_is_counted_once_when_it_opens_and_once_when_it_closes() -> No
     assert told == [1, -1]
 
 
+@pytest.mark.extended
 def test_a_port_that_is_taken_is_told_at_the_start(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
@@ -411,6 +417,7 @@ def test_a_port_that_is_taken_is_told_at_the_start(tmp_path: Path) -> None:
     assert "CENTGATE_METRICS_PORT" in done.stderr
 
 
+@pytest.mark.extended
 def test_the_port_of_the_api_is_refused(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as probe:
         port = probe.getsockname()[1]
@@ -421,6 +428,7 @@ def test_the_port_of_the_api_is_refused(tmp_path: Path) -> None:
     assert f"CENTGATE_METRICS_PORT is the port of the API, {port}" in done.stderr
 
 
+@pytest.mark.extended
 def test_where_nobody_listens_nothing_is_loaded() -> None:
     program = """
 import sys
@@ -442,6 +450,7 @@ def test_the_page_is_what_is_declared() -> None:
     assert (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8") == render_markdown()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("file", ["alerts.yml", "grafana-dashboard.json"])
 def test_rules_and_dashboard_ask_for_what_there_is(file: str) -> None:
     known = {each.name for each in definitions.ALL_METRICS}

@@ -239,6 +239,7 @@ def refused(url: str) -> tuple[int, str]:
     return done.returncode, done.stderr.strip().splitlines()[-1]
 
 
+@pytest.mark.extended
 def test_a_server_does_not_start_on_a_newer_schema(database_url: str, run: Run) -> None:
     run(upgrade_schema)
     run(executed("UPDATE alembic_version SET version_num = '0999'"))
@@ -249,6 +250,7 @@ def test_a_server_does_not_start_on_a_newer_schema(database_url: str, run: Run) 
     assert "created by a newer Centgate" in told
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 def test_a_server_does_not_start_on_an_older_schema_that_others_may_use(database_url: str, run: Run) -> None:
     run(at("0001"))

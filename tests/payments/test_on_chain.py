@@ -194,6 +194,7 @@ async def test_what_expired_unused_is_refused_for_good(
     assert facilitator.asked == 0
 
 
+@pytest.mark.extended
 def test_what_expired_after_it_had_moved_is_served(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -249,6 +250,7 @@ NODES: dict[str, tuple[int, Any]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("answer", NODES.values(), ids=NODES.keys())
 def test_a_node_that_answers_anything_but_the_fact_leaves_the_outcome_open(
     api: ApiFactory,

@@ -19,6 +19,7 @@ def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reconciler, "MAX_OPEN", 2)
 
 
+@pytest.mark.extended
 def test_new_payment_is_refused_unused_while_too_many_are_open(
     client: httpx.Client, facilitator: StubFacilitator
 ) -> None:

@@ -45,6 +45,7 @@ def old(number: int, state: str = "settled", days: float = 3, **changes: Any) ->
     return payment_row(number, state, created_at=time.time() - days * DAY, **changes)
 
 
+@pytest.mark.extended
 def test_what_was_paid_is_shown_while_the_server_runs(
     api: ApiFactory, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -68,6 +69,7 @@ def test_what_was_paid_is_shown_while_the_server_runs(
     assert summary["totals"][0] | {"payments": 3, "dollars": "0.010000"} == summary["totals"][0]
 
 
+@pytest.mark.extended
 def test_an_open_payment_is_resolved_by_command(
     api: ApiFactory, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -96,6 +98,7 @@ def test_an_open_payment_is_resolved_by_command(
     assert sum(facilitator.moved.values()) == 1
 
 
+@pytest.mark.extended
 def test_what_stays_open_is_said_and_counts_as_failure(
     database_url: str, facilitator: StubFacilitator
 ) -> None:
@@ -108,6 +111,7 @@ def test_what_stays_open_is_said_and_counts_as_failure(
     assert "Open before: 1, now: 1" in shown.stdout
 
 
+@pytest.mark.extended
 def test_a_list_goes_on_where_the_page_before_ended(database_url: str) -> None:
     at_once(database_url, payments=[payment_row(each, created_at=NOW + each) for each in range(5)])
     pages: list[list[str]] = []
@@ -124,6 +128,7 @@ def test_a_list_goes_on_where_the_page_before_ended(database_url: str) -> None:
     assert pages == [["4", "3"], ["2", "1"], ["0"]]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("width", [44, 80, 120, 220])
 def test_a_table_fits_its_terminal(tmp_path: Path, width: int) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
@@ -153,6 +158,7 @@ def test_a_shortened_id_of_the_table_names_its_payment(tmp_path: Path) -> None:
     assert payment_row(1)["transaction"] in shown.stdout
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("payment", "said_of_it"),
     [
@@ -243,6 +249,7 @@ def test_a_stored_answer_is_told_by_its_size_and_shown_when_asked_for(tmp_path: 
     assert "\x1b" not in whole.stdout
 
 
+@pytest.mark.extended
 def test_an_export_has_every_payment_under_the_names_that_help_gives(database_url: str) -> None:
     paid = [old(1, "delivered"), old(2, "settled"), old(3, "refused", days=9)]
     at_once(database_url, payments=paid)
@@ -259,6 +266,7 @@ def test_an_export_has_every_payment_under_the_names_that_help_gives(database_ur
     assert sum(int(each["payments"]) for each in csv.DictReader(io.StringIO(days.stdout))) == 3
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\uff1d"])
 def test_a_spreadsheet_is_given_no_formula(tmp_path: Path, start: str) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
@@ -283,6 +291,7 @@ def test_a_file_is_there_only_when_it_is_whole(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".out*"))
 
 
+@pytest.mark.extended
 def test_what_is_owed_is_listed_entered_as_paid_back_and_gone(database_url: str) -> None:
     at_once(
         database_url, payments=[old(1), old(2), old(3, days=0.1), old(4, "delivered"), old(5, "settling")]
@@ -315,6 +324,7 @@ def test_the_list_of_refunds_says_that_it_moves_no_money(tmp_path: Path) -> None
     assert payment_row(1)["payer"] in shown.stdout
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("payment", "why"),
     [
@@ -461,6 +471,7 @@ def test_help_names_every_column_and_exit_code(command: str, columns: dict[str, 
     assert "Exit codes:" in shown.stdout
 
 
+@pytest.mark.extended
 def test_who_stops_reading_stops_the_export(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     at_once(url, payments=[old(each) for each in range(2000)])

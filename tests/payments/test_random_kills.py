@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+import pytest
 from crash_test import PRICE, audit_journal, count_failed_transactions, open_crash_test, read_block_number
 from facilitators import StubFacilitator, build_settings
 
@@ -22,6 +23,7 @@ def replicas_on(database_url: str) -> int:
     return REPLICAS[database_url.partition(":")[0]]
 
 
+@pytest.mark.extended
 async def test_five_hundred_payments_survive_random_deaths(
     database_url: str, tmp_path: Path, facilitator: StubFacilitator
 ) -> None:
@@ -44,6 +46,7 @@ async def test_five_hundred_payments_survive_random_deaths(
     assert siege.broken
 
 
+@pytest.mark.extended
 async def test_the_chain_and_the_journal_agree_after_random_deaths(
     postgres_url: str, tmp_path: Path, devchain: DevChain
 ) -> None:

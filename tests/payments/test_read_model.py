@@ -72,6 +72,7 @@ def figures_of(records: list[PaymentRecord]) -> dict[tuple[str, str, str], Count
     return figures
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_pages_words_and_sums_add_up_with_the_rows(database_url: str, seed: int) -> None:
     rows, refunds, workers = make_random_rows(seed, 150)
@@ -129,6 +130,7 @@ async def test_a_period_begins_with_its_first_moment_and_ends_before_its_last(da
     assert sum(each.figures.payments for each in lines) == 3
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
@@ -154,6 +156,7 @@ async def test_filters_hold_together(database_url: str, wanted: PaymentFilter, e
     assert {int(record.key.nonce, 16) for record in found} == expected
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -178,6 +181,7 @@ async def test_a_payment_is_found_by_each_of_its_names(database_url: str, name: 
         assert len(await store.read(partial(find_by_reference, name))) == expected
 
 
+@pytest.mark.extended
 async def test_what_comes_while_all_are_read_is_left_to_the_next_reading(database_url: str) -> None:
     await insert_rows(
         database_url, payments=[payment_row(each, "refused", created_at=NOW + each) for each in range(6)]
@@ -192,6 +196,7 @@ async def test_what_comes_while_all_are_read_is_left_to_the_next_reading(databas
     assert seen == [f"0x{each:064x}" for each in range(6)]
 
 
+@pytest.mark.extended
 async def test_reading_all_holds_up_no_payment(database_url: str) -> None:
     await insert_rows(database_url, payments=[payment_row(each, created_at=NOW + each) for each in range(20)])
     async with opened(database_url) as reader:
@@ -217,6 +222,7 @@ def test_an_entry_has_every_column_and_no_secret() -> None:
     assert not {"signed", "proof", "binding"} & set(PAYMENT_COLUMNS)
 
 
+@pytest.mark.extended
 async def test_an_entry_says_money_with_all_decimals_and_time_in_utc(database_url: str) -> None:
     await insert_rows(
         database_url, payments=[payment_row(1, "settled", amount="1234567", created_at=NOW + 0.25)]

@@ -124,6 +124,7 @@ def answer_of(response: httpx.Response) -> Any:
     ]
 
 
+@pytest.mark.extended
 @each_service
 def test_every_402_carries_an_offer_of_its_terms(house: ServedApi, service: AnyService) -> None:
     before = time.time()
@@ -144,6 +145,7 @@ def test_every_402_carries_an_offer_of_its_terms(house: ServedApi, service: AnyS
     assert before + WINDOW < until < before + WINDOW + OFFER_REUSE_SECONDS + 60
 
 
+@pytest.mark.extended
 @each_service
 def test_the_terms_with_an_offer_are_x402s_and_short(house: ServedApi, service: AnyService) -> None:
     header = house.client.post(service.path).headers["PAYMENT-REQUIRED"]
@@ -252,6 +254,7 @@ def replicas(
         yield [opened.enter_context(httpx.Client(base_url=url, timeout=30)) for url in urls]
 
 
+@pytest.mark.extended
 def test_a_repetition_gets_the_same_receipt_from_any_replica(
     replicas: list[httpx.Client], buyer: Buyer
 ) -> None:
@@ -309,6 +312,7 @@ def test_what_is_no_key_is_refused_in_a_sentence_that_does_not_repeat_it(key: st
     )
 
 
+@pytest.mark.extended
 def test_a_server_does_not_start_with_what_is_no_key() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "centgate", "serve", "--port", "0"],

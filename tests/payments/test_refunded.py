@@ -46,6 +46,7 @@ async def entered(settings: Settings, key: PaymentKey) -> bool:
         return await record_refund(store, key, Refund(REFUND, now), redeem_cutoff=now - DAY)
 
 
+@pytest.mark.extended
 async def test_it_buys_nothing_when_payments_are_good_for_longer_again(
     api: ApiFactory, patient: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -61,6 +62,7 @@ async def test_it_buys_nothing_when_payments_are_good_for_longer_again(
     assert facilitator.asked == 0
 
 
+@pytest.mark.extended
 async def test_who_has_seen_it_before_cannot_take_it_after(
     api: ApiFactory, patient: Settings, buyer: Buyer
 ) -> None:
@@ -74,6 +76,7 @@ async def test_who_has_seen_it_before_cannot_take_it_after(
         assert not await store.run(partial(queries.update_if_unchanged, seen, {"owner": "a server"}))
 
 
+@pytest.mark.extended
 async def test_what_a_server_works_on_is_not_entered(
     api: ApiFactory, patient: Settings, buyer: Buyer
 ) -> None:
@@ -92,6 +95,7 @@ async def test_what_a_server_works_on_is_not_entered(
     assert not row["refunded"]
 
 
+@pytest.mark.extended
 async def test_it_is_entered_once(api: ApiFactory, patient: Settings, buyer: Buyer) -> None:
     payload = await settled_long_ago(patient, buyer, fetch_terms(api(patient)))
     key = key_of(await read_row(patient, payload))

@@ -71,6 +71,7 @@ def transactions_since(devchain: DevChain, block: int) -> list[Any]:
     return [call_rpc(devchain.rpc_url, "eth_getTransactionReceipt", mined) for mined in hashes]
 
 
+@pytest.mark.extended
 def test_a_burst_over_both_is_one_transaction_and_none_that_fails(
     replicas: tuple[ApiProcess, ApiProcess],
     client: httpx.Client,
@@ -94,6 +95,7 @@ def test_a_burst_over_both_is_one_transaction_and_none_that_fails(
     assert decode_header(burst[0].headers["PAYMENT-RESPONSE"])["success"] is True
 
 
+@pytest.mark.extended
 def test_payments_of_several_buyers_over_both_are_each_settled_once(
     replicas: tuple[ApiProcess, ApiProcess],
     client: httpx.Client,

@@ -71,6 +71,7 @@ def reached(arrived: threading.Event) -> None:
     assert arrived.wait(PATIENCE)
 
 
+@pytest.mark.extended
 async def test_an_open_payment_is_settled_without_its_buyer_who_then_redeems_it(
     api: ApiFactory, deployment: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -97,6 +98,7 @@ async def test_what_it_presents_is_what_the_buyer_signed(
     assert facilitator.body["paymentRequirements"] == payload["accepted"]
 
 
+@pytest.mark.extended
 async def test_two_replicas_ask_once_about_each(
     settings: Settings, postgres_url: str, facilitator: StubFacilitator
 ) -> None:
@@ -111,6 +113,7 @@ async def test_two_replicas_ask_once_about_each(
     assert set(facilitator.moved.values()) == {1}
 
 
+@pytest.mark.extended
 async def test_the_duty_passes_on_when_the_process_that_has_it_is_killed(
     settings: Settings, postgres_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -187,6 +190,7 @@ async def test_what_is_not_due_yet_is_left_alone(
     assert [(await read_row(settings, each))["state"] for each in (early, late)] == ["settling"] * 2
 
 
+@pytest.mark.extended
 async def test_a_facilitator_that_never_answers_holds_up_neither_requests_nor_the_end(
     settings: Settings,
     facilitator: StubFacilitator,
@@ -353,6 +357,7 @@ async def test_it_goes_on_where_payments_are_no_longer_taken(
     assert resolution.state_after == "refused"
 
 
+@pytest.mark.extended
 async def test_a_journal_that_comes_back_is_looked_after_again(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:

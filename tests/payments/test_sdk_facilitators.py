@@ -51,6 +51,7 @@ def _facilitator(request: pytest.FixtureRequest, devchain: DevChain) -> Generato
             yield url
 
 
+@pytest.mark.extended
 def test_payment_moves_one_cent_through_the_sdks_facilitator(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, sdk_url: str
 ) -> None:
@@ -67,6 +68,7 @@ def test_payment_moves_one_cent_through_the_sdks_facilitator(
     assert (before[0] - after[0], after[1] - before[1]) == (CENT, CENT)
 
 
+@pytest.mark.extended
 def test_second_settlement_by_the_sdks_facilitator_is_a_reason_in_doubt(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, sdk_url: str
 ) -> None:
@@ -81,6 +83,7 @@ def test_second_settlement_by_the_sdks_facilitator_is_a_reason_in_doubt(
     assert classify_reason(second["errorReason"]) == "in_doubt"
 
 
+@pytest.mark.extended
 def test_typescript_facilitator_without_a_node_says_that_the_signature_is_wrong(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, typescript_sdk: Path
 ) -> None:
@@ -95,6 +98,7 @@ def test_typescript_facilitator_without_a_node_says_that_the_signature_is_wrong(
     assert classify_reason("invalid_exact_evm_signature") == "chain_state"
 
 
+@pytest.mark.extended
 def test_typescript_facilitator_says_of_a_settled_payment_that_its_simulation_failed(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, typescript_sdk: Path
 ) -> None:
@@ -112,6 +116,7 @@ def test_typescript_facilitator_says_of_a_settled_payment_that_its_simulation_fa
     assert classify_reason(second["errorReason"]) == "chain_state"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("make", GO_REPLIES)
 async def test_go_reply_is_a_settlement_in_doubt(
     client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer, make: Callable[[], Reply]

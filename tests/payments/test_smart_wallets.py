@@ -75,6 +75,7 @@ def counterfactual(shop: Shop, owner: Any) -> Sign:
     return sign
 
 
+@pytest.mark.extended
 def test_a_wallet_with_code_buys_one_answer(shop: Shop) -> None:
     owner = Account.create()
     wallet = shop.contracts.make_wallet(owner.address)

@@ -15,6 +15,7 @@ RESOLVED = "unknown outcomes are resolved on the chain"
 LEFT = "unknown outcomes are left to the facilitator alone"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("more", "level", "event", "nodes"),
     [

@@ -83,6 +83,7 @@ def asked_for(client: httpx.Client, payment: str) -> tuple[int, bytes]:
     return response.status_code, response.content
 
 
+@pytest.mark.extended
 def test_a_server_ends_whatever_hangs_on_it(
     tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_server_ends_whatever_hangs_on_it(
     assert set(facilitator.moved.values()) == {1}
 
 
+@pytest.mark.extended
 def test_a_hundred_in_flight_are_finished_first(settings: Settings, facilitator: StubFacilitator) -> None:
     release = threading.Event()
     facilitator.usually = facilitator.reply_when_released(threading.Event(), release)

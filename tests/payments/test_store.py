@@ -154,6 +154,7 @@ async def test_what_waits_is_finished_before_the_end(tmp_path: Path) -> None:
     assert len(await asyncio.gather(*tasks)) == 50
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("attempt", range(10))
 async def test_two_stores_share_one_new_file(tmp_path: Path, attempt: int) -> None:
     async with opened(tmp_path / "journal.db") as one, opened(tmp_path / "journal.db") as other:

@@ -106,6 +106,7 @@ def test_directories_can_list_the_service(house: ServedApi, service: AnyService)
     assert validate_discovery_extension(parse_discovery_extension(block)).errors == []
 
 
+@pytest.mark.extended
 @each_service
 def test_the_example_a_directory_shows_is_one_the_service_takes(
     house: ServedApi, service: AnyService
@@ -124,6 +125,7 @@ def test_idempotency_keys_are_offered_as_the_sdk_offers_them(house: ServedApi, s
     assert offer["extensions"]["payment-identifier"] == declare_payment_identifier_extension()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("network", USDC)
 def test_the_token_of_each_known_network_is_signed_for_under_its_own_name(
     tmp_path_factory: pytest.TempPathFactory, network: str
@@ -140,6 +142,7 @@ def test_the_token_of_each_known_network_is_signed_for_under_its_own_name(
     )
 
 
+@pytest.mark.extended
 def test_the_window_is_the_operators(tmp_path_factory: pytest.TempPathFactory) -> None:
     with serve_api(tmp_path_factory.mktemp("window"), payment_window=45) as house:
         response = house.client.post(PHISHING)

@@ -58,6 +58,7 @@ def switched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
             yield Switched(was, client, stub)
 
 
+@pytest.mark.extended
 async def test_a_settled_payment_of_the_other_kind_of_network_is_not_redeemed(
     switched: Switched, buyer: Buyer
 ) -> None:

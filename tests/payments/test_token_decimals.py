@@ -45,6 +45,7 @@ def custom(node: str | None = None) -> Settings:
     )
 
 
+@pytest.mark.extended
 def test_serve_ends_when_a_token_has_other_decimals(upstreams: FakeUpstreams) -> None:
     given = {
         "PAY_TO": DEFAULT_PAYEE,

@@ -58,6 +58,7 @@ def pair(shared_pair: Pair) -> Pair:
     return shared_pair
 
 
+@pytest.mark.extended
 def test_both_are_ready_although_they_started_at_once(pair: Pair) -> None:
     ready = [pair.client.get(process.url + "/readyz").status_code for process in pair.processes]
 

@@ -165,6 +165,7 @@ async def test_two_requests_of_one_server_never_work_on_one_row(store: Wayward, 
     assert answer.request_id == "req_1"
 
 
+@pytest.mark.extended
 async def test_a_sign_of_life_goes_on_after_a_failure_that_nobody_foresaw(store: Wayward) -> None:
     journal = journal_in(store)
     store.failing.append(ZeroDivisionError())

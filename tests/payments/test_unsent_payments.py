@@ -38,6 +38,7 @@ def test_status_that_refuses_the_request_leaves_payment_unused(
     _is_unused(response)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "url",
     ["http://127.0.0.1:9", "http://facilitator.invalid", "https://127.0.0.1:{port}"],

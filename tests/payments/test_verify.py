@@ -173,6 +173,7 @@ def test_a_worthless_payment_for_what_is_not_set_up_is_a_worthless_payment(witho
     assert response.status_code == 402
 
 
+@pytest.mark.extended
 def test_a_fresh_402_may_not_be_kept_by_anybody(house: ServedApi) -> None:
     response = house.client.post(PHISHING, json=QUESTION)
 

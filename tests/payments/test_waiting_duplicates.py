@@ -32,6 +32,7 @@ def payment_of(settings: Settings, buyer: Buyer) -> Payment:
     return read_payment(encode_header(payload), build_terms(phishing_check, settings), time.time())
 
 
+@pytest.mark.extended
 async def test_duplicate_at_another_server_is_refused_as_the_first_was(
     deployment: Settings, buyer: Buyer
 ) -> None:

@@ -204,6 +204,7 @@ def run_command(*arguments: str | Path, **environment: str) -> Result:
     )
 
 
+@pytest.mark.extended
 def test_the_shipped_snapshot_can_be_made_again(tmp_path: Path) -> None:
     try:
         source_package.fetch_package()

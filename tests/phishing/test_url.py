@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from centgate.phishing.url import SCHEMES, InvalidAddress, parse_address
 
+pytestmark = pytest.mark.extended
+
 SAME_HOST = [
     "evil.com",
     "EVIL.com",

@@ -370,6 +370,7 @@ async def test_every_refusal_is_a_failure(
     assert type(failure.value) is kind
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["blockscout"] = fault

@@ -233,6 +233,7 @@ async def test_a_balance_that_is_none_is_a_failure(
             await blockscout.native_coin(8453, WALLET)
 
 
+@pytest.mark.extended
 async def test_an_address_it_never_saw_has_no_tokens_and_an_unknown_balance(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
@@ -262,6 +263,7 @@ async def test_another_shape_is_a_failure_and_no_empty_wallet(
             await blockscout.transfers(8453, WALLET)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault) -> None:
     upstreams.faults["blockscout"] = fault

@@ -197,6 +197,7 @@ async def test_no_library_by_a_name_is_no_data(
         await known(upstreams, tmp_path, body, status)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("status", "body"),
     [
@@ -557,6 +558,7 @@ async def test_without_a_key_none_is_sent(upstreams: FakeUpstreams, tmp_path: Pa
     assert "authorization" not in upstreams.requests_of("context7")[0].headers
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("question", ["libraries", "docs"])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_is_a_failure_of_its_kind(
@@ -700,6 +702,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.extended
 @given(
     st.dictionaries(st.sampled_from(sorted(code())), JSON),
     st.dictionaries(st.sampled_from(sorted(info())), JSON),

@@ -383,6 +383,7 @@ async def test_fees_that_were_not_updated_are_marked(upstreams: FakeUpstreams, t
     assert llama.trace.warnings == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_every_failure_is_a_failure_of_the_provider(

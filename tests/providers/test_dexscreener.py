@@ -281,6 +281,7 @@ async def test_a_pool_id_of_32_bytes_is_an_address(upstreams: FakeUpstreams, tmp
     assert pair.address == "0x" + "ab" * 32
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_is_a_failure_of_its_kind(
     fault: Fault, upstreams: FakeUpstreams, tmp_path: Path

@@ -278,6 +278,7 @@ async def test_another_shape_is_a_failure(upstreams: FakeUpstreams, tmp_path: Pa
         await asked(upstreams, tmp_path, body)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["etherscan"] = fault

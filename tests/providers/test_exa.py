@@ -327,6 +327,7 @@ async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, t
         await search(upstreams, tmp_path, "rollups", 3)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_is_a_failure_of_its_kind(
     fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
@@ -719,6 +720,7 @@ async def test_searches_that_the_description_allows_are_read(
     assert read > 30
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("seed", range(3))
 def test_contents_that_the_description_allows_are_read(seed: int) -> None:
     read = 0

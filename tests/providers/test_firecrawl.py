@@ -702,6 +702,7 @@ async def test_a_site_that_cannot_be_mapped_says_why(upstreams: FakeUpstreams, t
     assert caught.value.reason == "timeout"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_is_a_failure_of_its_kind(
@@ -731,6 +732,7 @@ async def asked(firecrawl: Firecrawl, question: str) -> Any:
             return await firecrawl.site_links(URL, "words", 100)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
 @pytest.mark.parametrize("status", [200, 400, 401, 402, 403, 404, 408, 429, 500, 503])
 async def test_a_key_is_never_repeated(

@@ -226,6 +226,7 @@ async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, t
             await geckoterminal.pair(BASE, POOL)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_is_a_failure_of_its_kind(
     fault: Fault, upstreams: FakeUpstreams, tmp_path: Path

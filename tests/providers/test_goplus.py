@@ -87,6 +87,7 @@ async def test_a_flag_is_known_only_when_it_is_one_or_zero(upstreams: FakeUpstre
     assert (found.mintable, found.hidden_owner, found.gas_abuse, found.open_source) == (None,) * 4
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("ours", "theirs"), [each for each in GOPLUS_FIELDS.items() if "." not in each[1]])
 async def test_each_flag_is_read_by_its_own_name(
     upstreams: FakeUpstreams, tmp_path: Path, ours: str, theirs: str
@@ -322,6 +323,7 @@ async def test_partial_data_is_used_with_a_warning(upstreams: FakeUpstreams, tmp
     assert goplus.trace.providers["goplus"]["status"] == "ok"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["goplus"] = fault

@@ -256,6 +256,7 @@ async def test_a_code_that_is_no_success_is_never_an_empty_list(
         await asked(upstreams, tmp_path, {"code": code, "message": "no", "result": []})
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["goplus"] = fault

@@ -238,6 +238,7 @@ def test_a_refused_transfer_is_told_from_a_lack_of_money(reason: str | None, blo
     assert Simulation(reason=reason).is_transfer_blocked is blocked
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["honeypotis"] = fault

@@ -310,6 +310,7 @@ async def test_the_newest_version_is_asked_for_once(registry: PackageRegistry, o
     assert registry.count_requests("/pypi/quill/json") == 1
 
 
+@pytest.mark.extended
 async def test_a_new_version_is_read_when_it_is_known(registry: PackageRegistry, opened: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
     async with opened() as packagedocs:
@@ -322,6 +323,7 @@ async def test_a_new_version_is_read_when_it_is_known(registry: PackageRegistry,
     assert "fountain" in (snippets[0].text or "")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("written", ["/pypi/quill/1.3.0", "/pypi/quill@1.3.0", "/pypi/quill/v1.3"])
 async def test_a_version_that_is_asked_for_is_read(
     written: str, registry: PackageRegistry, opened: Open
@@ -345,6 +347,7 @@ async def test_a_version_nobody_released_is_no_data(registry: PackageRegistry, o
             await packagedocs.query_docs("/pypi/quill/9.9", None, 1000)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("written", ["/encode/quill", "/Encode/Quill/1.4.0", "/encode/python-quill"])
 async def test_the_id_of_a_repository_finds_its_package(
     written: str, registry: PackageRegistry, opened: Open
@@ -545,6 +548,7 @@ async def test_a_version_on_the_shelf_needs_no_registry(registry: PackageRegistr
     assert packagedocs.trace.warnings == []
 
 
+@pytest.mark.extended
 async def test_a_reading_that_takes_long_goes_on(registry: PackageRegistry, opened: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
     registry.archives_released.clear()
@@ -560,6 +564,7 @@ async def test_a_reading_that_takes_long_goes_on(registry: PackageRegistry, open
     assert registry.count_requests(".tar.gz") == 1
 
 
+@pytest.mark.extended
 async def test_only_so_many_libraries_are_read_at_once(registry: PackageRegistry, opened: Open) -> None:
     names = [f"quill{number}" for number in range(MAX_BUILDS + 1)]
     for name in names:
@@ -648,6 +653,7 @@ async def real(folder: Path) -> AsyncGenerator[PackageDocs]:
         yield PackageDocs(settings, resources).bind(replace(RequestTrace.start()))
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("public_registries")
 @pytest.mark.parametrize(
     ("name", "first"),
@@ -672,6 +678,7 @@ async def test_well_known_names_are_resolved(name: str, first: str, tmp_path: Pa
     assert found[0].id == first
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("public_registries")
 @pytest.mark.parametrize(
     ("library_id", "topic", "expected"),

@@ -97,6 +97,7 @@ def reader(site: Site, readers: Sandbox, tmp_path: Path) -> Reader:
     return opened
 
 
+@pytest.mark.extended
 async def test_a_page_is_read_with_what_is_known_of_it(site: Site, reader: Reader) -> None:
     url = site.says("/story", STORY)
 

@@ -144,6 +144,7 @@ def nobody() -> str:
 # What the chain has
 
 
+@pytest.mark.extended
 async def test_code_is_read_and_is_empty_where_there_is_none(node: str, tmp_path: Path):
     async with reading(tmp_path, node) as rpc:
         token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere")])
@@ -209,6 +210,7 @@ async def test_a_block_that_one_node_does_not_know_yet_is_asked_of_the_next(
     assert block.number == TRANSFERS
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("which", ["node", "bare_node"])
 async def test_calls_are_answered_in_order_with_nothing_for_what_fails(
     which: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -462,6 +464,7 @@ REVERTS = [
 ]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("code", "message"), REVERTS)
 async def test_a_call_that_fails_on_the_chain_is_nothing(
     bare_node: str, upstreams: FakeUpstreams, tmp_path: Path, code: int, message: str
@@ -564,6 +567,7 @@ def older(node: str, change: Interceptor) -> Callable[[RecordedRequest], tuple[i
     return answer
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("limit", "code", "message", "more"), LIMITS)
 async def test_a_node_that_limits_the_range_is_asked_for_as_much_as_it_allows(
     node: str,
@@ -758,6 +762,7 @@ async def test_what_was_read_before_the_node_failed_is_answered_with_a_warning(
     ]
 
 
+@pytest.mark.extended
 async def test_when_time_is_nearly_up_what_was_read_is_answered(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
@@ -875,6 +880,7 @@ OTHER_FAILURES: list[tuple[int, Any, type[ProviderFailure]]] = [
 ]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_single_node_that_fails_is_a_failure_named_for_it(
     upstreams: FakeUpstreams, tmp_path: Path, fault: Fault
@@ -890,6 +896,7 @@ async def test_a_single_node_that_fails_is_a_failure_named_for_it(
     assert rpc.trace.warnings == [failed.value.message]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("status", "body", "kind"), OTHER_FAILURES)
 async def test_what_a_node_says_in_place_of_an_answer_is_understood(
     upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any, kind: type[ProviderFailure]
@@ -909,6 +916,7 @@ async def test_the_recorded_rate_limit_is_one(upstreams: FakeUpstreams, tmp_path
             await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_node_that_fails_is_covered_by_the_next_without_a_word(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, fault: Fault
@@ -923,6 +931,7 @@ async def test_a_node_that_fails_is_covered_by_the_next_without_a_word(
     assert rpc.trace.warnings == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("status", "body", "_kind"), OTHER_FAILURES)
 async def test_a_node_that_says_something_else_is_covered_by_the_next(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any, _kind: type[ProviderFailure]
@@ -967,6 +976,7 @@ async def test_a_node_that_failed_is_asked_first_again_when_it_has_rested(
     assert [each.name for each in upstreams.requests] == ["first", "second", "first"]
 
 
+@pytest.mark.extended
 async def test_a_node_that_hangs_leaves_the_others_their_share_of_the_time(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
@@ -996,6 +1006,7 @@ async def test_when_all_nodes_fail_the_first_is_told_of(upstreams: FakeUpstreams
     assert rpc.trace.providers["rpc"]["status"] == "rate_limited"
 
 
+@pytest.mark.extended
 async def test_the_last_of_several_that_hang_is_told_as_late(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.faults |= {"slow": "timeout", "slower": "timeout"}
 
@@ -1004,6 +1015,7 @@ async def test_the_last_of_several_that_hang_is_told_as_late(upstreams: FakeUpst
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("shape", ["/v2/{key}", "/?apikey={key}", "/{key}/", "/v3/{key}?token={key}"])
 @pytest.mark.parametrize("status", [200, 400, 500])
 async def test_a_key_in_an_address_is_told_to_nobody(

@@ -291,6 +291,7 @@ async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, t
         await search(upstreams, tmp_path, body, "rollups", 5)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_is_a_failure_of_its_kind(
     fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
@@ -333,6 +334,7 @@ JSON = st.recursive(
 ODD_ROWS = st.dictionaries(st.sampled_from(sorted({*row(), "author", "authors"})), JSON)
 
 
+@pytest.mark.extended
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ODD_ROWS.map(lambda odd: row(**odd)) | JSON, max_size=4), JSON)
 async def test_whatever_comes_is_read_or_a_failure(

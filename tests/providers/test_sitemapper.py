@@ -55,6 +55,7 @@ def mapped(reaching: OpenReader) -> Map:
     return links
 
 
+@pytest.mark.extended
 async def test_a_page_without_a_sitemap_gives_its_own_links(site: SmallSite, mapped: Map) -> None:
     found = await mapped(site)
 
@@ -240,6 +241,7 @@ async def test_an_answer_in_html_where_a_sitemap_is_guessed_says_nothing(
     assert found.warnings == []
 
 
+@pytest.mark.extended
 async def test_sitemaps_that_never_answer_do_not_cost_the_page(site: SmallSite, mapped: Map) -> None:
     site.set_robots("Sitemap: /never.xml", "Sitemap: /good.xml")
     site.silent_paths.add("/never.xml")
@@ -251,6 +253,7 @@ async def test_sitemaps_that_never_answer_do_not_cost_the_page(site: SmallSite, 
     assert found.warnings
 
 
+@pytest.mark.extended
 async def test_a_page_that_never_answers_does_not_cost_the_sitemaps(site: SmallSite, mapped: Map) -> None:
     site.set_sitemap("/sitemap.xml", "/a", "/b")
     site.silent_paths.add("/")

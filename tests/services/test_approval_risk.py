@@ -526,6 +526,7 @@ def test_text_of_strangers_is_cleaned(shop: Shop):
         assert text.startswith("USDC ignore")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("returned", [b"", b"\x01", b"\xff" * 96, b"\x00" * 31, (2**255).to_bytes(32) * 3])
 def test_a_token_that_answers_nonsense_does_not_spoil_the_rest(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, returned: bytes
@@ -562,6 +563,7 @@ def test_at_most_200_approvals_are_answered_the_most_pressing(shop: Shop):
     ]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_without_a_node_the_amounts_are_those_of_the_index_and_said_to_be(shop: Shop, fault: Fault):
     shop.lists(row(entry(), entry(VAULT, "Unlimited", days=200)))
@@ -586,6 +588,7 @@ def test_without_a_node_the_amounts_are_those_of_the_index_and_said_to_be(shop: 
     assert body["data"]["coverage"]["callsFailed"] == 2
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_without_the_index_event_logs_are_read(shop: Shop, fault: Fault):
     shop.upstreams.faults["goplus"] = fault
@@ -656,6 +659,7 @@ NONSENSE: dict[str, Any] = {
 """What no block has for a time; from `64 bits` on, no number either."""
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("field", "nonsense"),
     [*(("timestamp", each) for each in NONSENSE), *(("number", each) for each in list(NONSENSE)[1:])],
@@ -675,6 +679,7 @@ def test_a_latest_block_that_cannot_be_is_a_failure_of_the_node(
     assert response.json()["error"]["provider"] == "goplus"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "nonsense", [*NONSENSE.values(), "0x0", hex(9_000_000_000)], ids=[*NONSENSE, "1970", "2255"]
 )
@@ -818,6 +823,7 @@ def test_a_node_that_limits_the_range_is_read_as_far_as_the_requests_suffice(
     assert coverage["days"] == round(blocks * 12 / DAY, 2)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("case", "owner", "chain_id", "standing"),
     [
@@ -895,6 +901,7 @@ def test_an_index_of_which_nothing_can_be_read_is_a_failure_and_event_logs_are_r
     assert len(response.json()["data"]["approvals"]) == 1
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "method", ["eth_call", "eth_getCode", "eth_getTransactionCount", "eth_getBlockByNumber"]
 )
@@ -913,6 +920,7 @@ def test_a_node_that_fails_in_part_costs_only_that_part(shop: Shop, method: str)
     assert bool(response.json()["warnings"]) is asked
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_when_both_fail_the_index_is_named(shop: Shop, fault: Fault):
     shop.upstreams.faults = {"goplus": fault, "rpc": "500"}
@@ -935,6 +943,7 @@ def test_a_node_that_gives_no_logs_does_not_stand_in_for_the_index(shop: Shop):
     assert response.json()["error"]["provider"] == "goplus"
 
 
+@pytest.mark.extended
 def test_all_six_chains_are_answered_by_index_and_by_logs(shop: Shop):
     shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
     client = shop.open()
@@ -999,6 +1008,7 @@ def test_where_only_the_node_is_switched_off_the_index_answers_alone(
     assert any("not live" in warning for warning in data["warnings"])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("change", "path"),
     [
@@ -1048,6 +1058,7 @@ def approve(chain: DevChain, number: int, spender: str, amount: int) -> None:
         assert rpc("eth_sendRawTransaction", "0x" + signed.raw_transaction.hex())
 
 
+@pytest.mark.extended
 def test_on_the_development_chain_every_block_is_read(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
 ):

@@ -214,6 +214,7 @@ def says(data: Any, words: str) -> bool:
     return any(words in sentence for sentence in data["warnings"])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("chain_id", [chain.id for chain in CHAINS])
 def test_a_verified_contract_is_told_on_every_chain(world: World, ask: Any, chain_id: int):
     world.rows[CONTRACT] = row()
@@ -284,6 +285,7 @@ def test_how_closely_the_source_matches_is_told_beside_the_explorer(world: World
     assert verifications[1]["url"].startswith("https://repo.sourcify.dev/8453/0x")
 
 
+@pytest.mark.extended
 def test_explorer_and_registry_are_asked_at_once(world: World, ask: Any):
     world.rows[CONTRACT] = row()
     world.created = created(400)
@@ -297,6 +299,7 @@ def test_explorer_and_registry_are_asked_at_once(world: World, ask: Any):
     assert max(asked) - min(asked) < 0.4
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_a_registry_that_fails_beside_the_explorer_costs_the_match_alone(
     world: World, ask: Any, fault: Fault
@@ -325,6 +328,7 @@ def test_a_block_with_an_impossible_time_dates_no_contract(world: World, ask: An
     assert says(data, "the creation time of this contract is not known")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("odd", ["2020-11-02T10:15:47", "0001-01-01T00:00:00+14:00", "soon"])
 def test_a_transaction_with_an_impossible_time_dates_no_contract(world: World, ask: Any, odd: str):
     world.accounts[CONTRACT] = {"is_contract": True, "creation_transaction_hash": TRANSACTION}
@@ -431,6 +435,7 @@ def test_unverified_is_said_after_all_registries_were_asked(world: World, ask: A
     assert says(data, "closed source")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("chain_id", [1, 56])
 def test_without_a_key_sourcify_leads(world: World, ask: Any, chain_id: int):
     world.sourcify[CONTRACT] = match(deployment={"blockNumber": "7"})
@@ -556,6 +561,7 @@ def test_what_the_explorer_says_of_the_code_is_told(world: World, ask: Any, flag
     assert says(data_of(ask(key=False)), words)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("days", "new"), [(0.1, True), (6.9, True), (7.1, False)])
 def test_a_new_contract_deserves_a_second_look(world: World, ask: Any, days: float, *, new: bool):
     world.rows[CONTRACT] = row()
@@ -564,6 +570,7 @@ def test_a_new_contract_deserves_a_second_look(world: World, ask: Any, days: flo
     assert says(data_of(ask()), "this contract is new") is new
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_the_next_registry_stands_in_for_the_first(world: World, ask: Any, fault: Fault):
     world.breaks(fault, "etherscan")
@@ -608,6 +615,7 @@ def test_creation_that_fails_loses_nothing_else(world: World, ask: Any):
     assert data["links"]["creation"] == {"createdAt": None, "creatorAddress": None, "transactionHash": None}
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 def test_when_all_registries_fail_the_first_is_named(world: World, ask: Any, fault: Fault):
     world.breaks(fault, *REGISTRIES)
@@ -631,6 +639,7 @@ def test_the_same_payment_gets_the_answer_once_the_registries_are_back(world: Wo
     assert (first.status_code, pay(client, payment, PATH, body).status_code) == (502, 200)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_without_the_chain_registries_tell_of_the_proxy(world: World, ask: Any, fault: Fault):
     world.breaks(fault, "rpc")
@@ -658,6 +667,7 @@ def test_without_the_chain_nobody_knows_whether_there_is_a_contract(world: World
     assert says(data, "whether there is a contract at this address is not known")
 
 
+@pytest.mark.extended
 def test_without_the_chain_an_explorer_can_tell_a_contract_from_a_wallet(world: World, ask: Any):
     world.upstreams.faults["rpc"] = "500"
     world.accounts[CONTRACT] = {"is_contract": True}
@@ -669,6 +679,7 @@ def test_without_the_chain_an_explorer_can_tell_a_contract_from_a_wallet(world: 
     assert (wallet["verified"], wallet["proxy"]["accountKind"]) == (None, "wallet")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("method", ["eth_call", "eth_getStorageAt"])
 def test_a_chain_that_answers_in_part_is_told_in_part(world: World, ask: Any, method: str):
     world.node.points(PROXIABLE_SLOT)
@@ -680,6 +691,7 @@ def test_a_chain_that_answers_in_part_is_told_in_part(world: World, ask: Any, me
     assert says(data, "could not be read in full")
 
 
+@pytest.mark.extended
 def test_a_development_chain_is_explained_by_the_chain_alone(world: World, ask: Any):
     world.node.points(IMPLEMENTATION_SLOT)
 
@@ -692,6 +704,7 @@ def test_a_development_chain_is_explained_by_the_chain_alone(world: World, ask: 
     assert {world.asked(each) for each in REGISTRIES} == {0}
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_on_a_development_chain_nothing_stands_in_for_the_chain(world: World, ask: Any, fault: Fault):
     world.breaks(fault, "rpc")
@@ -712,6 +725,7 @@ def test_an_explorer_of_ones_own_explains_a_development_chain(world: World, ask:
     assert (data["verified"], data["contractName"]) == (True, "Vault")
 
 
+@pytest.mark.extended
 def test_without_any_source_nothing_is_charged(world: World, api: ApiFactory):
     off = ProviderSettings(enabled=False)
     names = (*REGISTRIES, "rpc", "rpc_8453")
@@ -723,6 +737,7 @@ def test_without_any_source_nothing_is_charged(world: World, api: ApiFactory):
     assert payment_note(response)["charged"] is False
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "body",
     [
@@ -740,6 +755,7 @@ def test_what_cannot_be_asked_is_refused_for_free(world: World, api: ApiFactory,
     assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error")
 
 
+@pytest.mark.extended
 def test_the_same_question_is_answered_from_the_cache(world: World, api: ApiFactory):
     world.rows[CONTRACT] = row()
     client = api(configure_providers(world.settings, world.providers()))
@@ -752,6 +768,7 @@ def test_the_same_question_is_answered_from_the_cache(world: World, api: ApiFact
     assert world.asked("etherscan") == calls
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("names", [("rpc", "rpc_8453"), ("rpc_8453",)])
 def test_a_chain_that_is_switched_off_weakens_the_answer(world: World, ask: Any, names: tuple[str, ...]):
     world.rows[CONTRACT] = row()

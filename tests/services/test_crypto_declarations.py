@@ -116,12 +116,14 @@ def name(case: Any) -> str:
     return getattr(case, "slug", text)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("service", "body"), accepted(), ids=name)
 def test_a_right_body_is_accepted_by_validator_and_schema(service: AnyService, body: Body):
     assert problems(service, body) == []
     assert against(service.input_schema(None), body) == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("service", "body"), refused(), ids=name)
 def test_a_wrong_body_is_refused_by_validator_and_schema(service: AnyService, body: Body):
     assert problems(service, body) != []

@@ -252,6 +252,7 @@ def complete(response: httpx.Response, case: Case) -> None:
     assert WORD.lower() in response.text.lower()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_with_a_key_the_upstream_leads(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy(case.lead)
@@ -266,6 +267,7 @@ def test_with_a_key_the_upstream_leads(case: Case, deploy: Deploy, upstreams: Fa
     assert not any("fallback source" in warning for warning in response.json()["warnings"])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_without_a_key_the_other_leg_leads(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy()
@@ -280,6 +282,7 @@ def test_without_a_key_the_other_leg_leads(case: Case, deploy: Deploy, upstreams
     assert upstreams.requests_of(case.lead) == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_when_the_lead_fails_the_other_leg_answers_and_it_is_said(
     case: Case, deploy: Deploy, upstreams: FakeUpstreams, monkeypatch: pytest.MonkeyPatch
@@ -301,6 +304,7 @@ def test_when_the_lead_fails_the_other_leg_answers_and_it_is_said(
         assert "a-secret-key" not in response.text
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("faults", IN_TWO_PARTS, ids=["some", "others"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_pinned_lead_that_fails_is_not_stood_in_for(
@@ -322,6 +326,7 @@ def test_a_pinned_lead_that_fails_is_not_stood_in_for(
     assert (case.other, "primary") not in catalogue(client, case)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_pinned_leg_answers_although_the_upstream_has_a_key(
     case: Case, deploy: Deploy, upstreams: FakeUpstreams
@@ -336,6 +341,7 @@ def test_a_pinned_leg_answers_although_the_upstream_has_a_key(
     assert upstreams.requests_of(case.lead) == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_without_any_leg_nothing_is_charged(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
     legs = tuple(source.info.name for source in SERVICES[case.slug].sources)
@@ -349,6 +355,7 @@ def test_without_any_leg_nothing_is_charged(case: Case, deploy: Deploy, upstream
     assert case.lead in error["message"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_an_upstreams_own_refusal_never_reaches_the_buyer(
     case: Case, deploy: Deploy, upstreams: FakeUpstreams
@@ -383,6 +390,7 @@ BY_URL: Mapping[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("slug", BY_URL)
 def test_an_address_that_must_not_be_fetched_is_refused_before_payment(
     slug: str, client: httpx.Client
@@ -432,6 +440,7 @@ def test_an_option_that_one_leg_cannot_honour_goes_to_the_others_only(
     assert upstreams.requests_of("searxng") == []
 
 
+@pytest.mark.extended
 def test_pages_that_the_lead_could_not_read_are_read_by_the_built_in_reader(
     deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
@@ -453,6 +462,7 @@ def test_pages_that_the_lead_could_not_read_are_read_by_the_built_in_reader(
     assert any("a fallback source was used" in warning for warning in response.json()["warnings"])
 
 
+@pytest.mark.extended
 def test_a_page_that_nobody_can_read_has_its_error_beside_the_others(
     deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
@@ -487,6 +497,7 @@ def test_a_page_that_is_not_there_is_no_data(deploy: Deploy, upstreams: FakeUpst
     assert (response.status_code, response.json()["error"]["code"]) == (404, "no_data")
 
 
+@pytest.mark.extended
 def test_a_long_page_is_cut_and_says_so(deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy()
     upstreams.set_response(

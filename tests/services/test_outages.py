@@ -127,6 +127,7 @@ def test_networked_services_are_all_but_those_without_upstreams() -> None:
     assert {*SERVICES} - {service.slug for service in NETWORKED} == {"phishing-check"}
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("service", NETWORKED, ids=lambda service: service.slug)
 def test_new_payment_while_all_sources_are_down_is_not_settled(
     service: AnyService, shop: Open, clock: Clock
@@ -181,6 +182,7 @@ def test_payment_refused_in_an_outage_buys_the_answer_after_it(shop: Open, clock
     assert open_shop.facilitator.asked == charged + 1
 
 
+@pytest.mark.extended
 def test_enrichment_that_is_down_refuses_nothing(shop: Open) -> None:
     open_shop = shop("goplus", "honeypotis", "dexscreener", "geckoterminal")
     open_shop.fail("honeypotis", "dexscreener", "geckoterminal")
@@ -211,6 +213,7 @@ def of_token(token: str) -> dict[str, Any]:
     return {"chain": "base", "tokenAddress": token}
 
 
+@pytest.mark.extended
 def test_fallback_that_is_up_answers_while_the_primary_is_down(shop: Open) -> None:
     open_shop = shop("dexscreener", "geckoterminal")
     open_shop.fail("dexscreener")
@@ -298,6 +301,7 @@ def test_unpaid_request_gets_terms_in_an_outage(shop: Open) -> None:
     assert response.status_code == 402
 
 
+@pytest.mark.extended
 def test_pinned_source_that_is_down_refuses_although_another_is_up(shop: Open) -> None:
     open_shop = shop("exa", "searxng", pinned=("neuralweb-search=exa",))
     open_shop.fail("exa")
@@ -307,6 +311,7 @@ def test_pinned_source_that_is_down_refuses_although_another_is_up(shop: Open) -
     assert response.json()["error"]["provider"] == "exa"
 
 
+@pytest.mark.extended
 def test_source_that_cannot_honour_the_request_does_not_count(shop: Open) -> None:
     open_shop = shop("exa", "searxng", off=("brave",))
     open_shop.fail("exa")
@@ -430,6 +435,7 @@ def buy_at_once(open_shop: Shop, payments: list[str], body: Any) -> list[httpx.R
         return list(pool.map(partial(open_shop.send, "neuralweb-search", body), payments))
 
 
+@pytest.mark.extended
 def test_trial_is_one_buyer_however_many_come(down: Shop, clock: Clock) -> None:
     body = {"query": "kumquat"}
     payments = [down.sign("neuralweb-search", body) for _ in range(12)]
@@ -443,6 +449,7 @@ def test_trial_is_one_buyer_however_many_come(down: Shop, clock: Clock) -> None:
     assert down.facilitator.asked == charged + 1
 
 
+@pytest.mark.extended
 def test_trial_sent_twice_is_one_flight(down: Shop, clock: Clock) -> None:
     body = {"query": "kumquat"}
     payment = down.sign("neuralweb-search", body)

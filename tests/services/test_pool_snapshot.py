@@ -313,6 +313,7 @@ def test_a_pair_is_answered_with_its_base_tokens_price(
     assert selection(body)["reason"] == "The requested pair. priceUsd is for its base token."
 
 
+@pytest.mark.extended
 def test_whatever_befalls_the_first_source_the_second_stands_in(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
@@ -361,6 +362,7 @@ def test_the_fallback_answers_where_the_first_source_is_switched_off(
     assert upstreams.requests_of("dexscreener") == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("of", ["tokenAddress", "pairAddress"])
 def test_when_both_fail_the_first_ones_failure_is_told_and_the_payment_stays_good(
     of: str, client: httpx.Client, upstreams: FakeUpstreams
@@ -376,6 +378,7 @@ def test_when_both_fail_the_first_ones_failure_is_told_and_the_payment_stays_goo
         assert payment_note(response)["retry"] == "same_payment"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("of", "hint"), [("tokenAddress", "is it on another chain?"), ("pairAddress", "send it as tokenAddress")]
 )
@@ -392,6 +395,7 @@ def test_what_nobody_knows_is_no_data_with_a_hint(
     assert TOKEN in response.json()["error"]["message"]
 
 
+@pytest.mark.extended
 def test_a_token_without_pairs_is_unknown_whatever_becomes_of_the_question_for_a_pair(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
@@ -407,6 +411,7 @@ def test_a_token_without_pairs_is_unknown_whatever_becomes_of_the_question_for_a
     assert (response.status_code, response.json()["error"]["code"]) == (404, "no_data")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("of", ["tokenAddress", "pairAddress"])
 @pytest.mark.parametrize("failing", ["dexscreener", "geckoterminal"])
 def test_that_nothing_is_known_is_not_said_while_a_source_is_down(
@@ -422,6 +427,7 @@ def test_that_nothing_is_known_is_not_said_while_a_source_is_down(
     assert payment_note(response)["retry"] == "same_payment"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("off", ["dexscreener", "geckoterminal"])
 def test_a_source_that_is_switched_off_leaves_the_others_word_certain(
     off: str, api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
@@ -469,6 +475,7 @@ def test_a_pool_at_its_own_tokens_address_is_that_tokens(
     assert body["warnings"] == [UNLISTED, LISTED]
 
 
+@pytest.mark.extended
 def test_what_the_first_source_does_not_know_is_asked_of_the_rest_at_once(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
@@ -483,6 +490,7 @@ def test_what_the_first_source_does_not_know_is_asked_of_the_rest_at_once(
     assert min(rest) - first >= upstreams.delay > max(rest) - min(rest)
 
 
+@pytest.mark.extended
 def test_a_failing_first_source_costs_the_second_one_question(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
@@ -496,6 +504,7 @@ def test_a_failing_first_source_costs_the_second_one_question(
     assert len(upstreams.requests_of("geckoterminal")) == 1
 
 
+@pytest.mark.extended
 def test_an_amount_of_next_to_nothing_does_not_win_by_a_large_figure(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
@@ -508,6 +517,7 @@ def test_an_amount_of_next_to_nothing_does_not_win_by_a_large_figure(
     assert "hides an almost empty side" in selection(body)["reason"]
 
 
+@pytest.mark.extended
 def test_another_pair_than_was_asked_for_is_no_answer(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     dexscreener_tells(upstreams, TOKEN, row(5))
     geckoterminal_tells(upstreams, TOKEN)
@@ -517,6 +527,7 @@ def test_another_pair_than_was_asked_for_is_no_answer(client: httpx.Client, upst
     assert response.status_code == 404
 
 
+@pytest.mark.extended
 def test_a_token_with_pairs_costs_one_question(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     dexscreener_lists(upstreams, row(1))
 
@@ -536,6 +547,7 @@ def test_a_broken_row_is_left_out_with_a_warning(client: httpx.Client, upstreams
     assert body["warnings"] == ["DEX Screener: 1 of 2 pairs could not be read and are left out"]
 
 
+@pytest.mark.extended
 def test_without_any_source_the_deployment_says_so_before_it_takes_money(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -592,6 +604,7 @@ def test_the_recorded_pools_of_weth_are_answered_from_the_fallback(
     assert data["fdvUsd"] is None
 
 
+@pytest.mark.extended
 def test_the_recorded_pairs_of_bnb_are_answered(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     rows = load_recording("dexscreener", "search_eth_wbnb_30_pairs")["pairs"]
     wbnb = "0xbb4cdb9cbd36b01bd1cbaebf2de08d9173bc095c"

@@ -116,6 +116,7 @@ def test_a_parent_is_the_sum_of_its_children(
     assert data["urls"][-1]["url"] == "https://defillama.com/protocol/aave"
 
 
+@pytest.mark.extended
 def test_a_match_by_symbol_is_said(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     answering(upstreams, "lido")
 
@@ -154,6 +155,7 @@ def test_a_match_by_a_similar_name_is_said(
     )
 
 
+@pytest.mark.extended
 def test_fees_that_are_not_measured_are_null_with_the_reason_and_no_failure(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -186,6 +188,7 @@ def test_revenue_that_is_not_measured_is_null_with_the_reason(
     assert answer["warnings"] == ["DefiLlama knows no revenue of lido: it is not measured"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("status", "said"), [(502, "error"), (429, "rate_limited"), (503, "error"), (504, "timeout")]
 )
@@ -207,6 +210,7 @@ def test_fees_that_fail_are_a_degradation(
     assert sources(response)["defillama"] == ("primary", said)
 
 
+@pytest.mark.extended
 def test_which_of_the_two_fails_is_said(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -246,6 +250,7 @@ def test_fees_that_end_in_a_bare_500_are_null_with_the_reason_and_no_failure(
     assert sources(response)["defillama"] == ("primary", "ok")
 
 
+@pytest.mark.extended
 def test_a_name_with_an_ending_more_is_found_and_said(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -260,6 +265,7 @@ def test_a_name_with_an_ending_more_is_found_and_said(
     assert lido["warnings"] == ["matched Lido (lido) by its name apart from an ending such as Finance"]
 
 
+@pytest.mark.extended
 def test_fees_that_were_not_updated_are_a_warning(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -276,6 +282,7 @@ def test_fees_that_were_not_updated_are_a_warning(
     ]
 
 
+@pytest.mark.extended
 def test_a_span_that_is_not_measured_is_named(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -308,6 +315,7 @@ def test_what_the_list_does_not_have_is_asked_for_by_itself(
     assert answer["warnings"] == ["DefiLlama gives no category for new-one", *unmeasured("new-one")]
 
 
+@pytest.mark.extended
 def test_without_the_list_a_slug_is_asked_for_by_itself(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -328,6 +336,7 @@ def test_without_the_list_a_slug_is_asked_for_by_itself(
     assert sources(response)["defillama"] == ("primary", "error")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("status", [400, 502])
 def test_an_unknown_protocol_is_no_data_with_what_may_have_been_meant(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, status: int
@@ -347,6 +356,7 @@ def test_an_unknown_protocol_is_no_data_with_what_may_have_been_meant(
     )
 
 
+@pytest.mark.extended
 def test_what_is_no_name_is_no_data_and_reaches_no_other_path(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -360,6 +370,7 @@ def test_what_is_no_name_is_no_data_and_reaches_no_other_path(
     assert [call.path for call in upstreams.requests_of("defillama")] == ["/protocols"]
 
 
+@pytest.mark.extended
 def test_an_unknown_protocol_is_no_final_answer_while_the_list_cannot_be_had(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -374,6 +385,7 @@ def test_an_unknown_protocol_is_no_final_answer_while_the_list_cannot_be_had(
     assert response.json()["error"]["provider"] == "defillama"
 
 
+@pytest.mark.extended
 def test_a_page_that_fails_is_no_final_answer(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -385,6 +397,7 @@ def test_a_page_that_fails_is_no_final_answer(
     assert response.status_code == 502
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_directory_that_fails_is_said_as_it_is(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
@@ -503,6 +516,7 @@ def test_one_search_is_made_and_only_for_what_the_directory_does_not_know(
     assert EXA_KEY not in unknown.text
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("urls", [(), ("http://aave.com/insecure", None)])
 def test_a_protocol_that_neither_knows_is_no_data_with_what_may_have_been_meant(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, urls: tuple[Any, ...]
@@ -514,6 +528,7 @@ def test_a_protocol_that_neither_knows_is_no_data_with_what_may_have_been_meant(
     assert response.json()["error"]["message"] == UNKNOWN
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", sorted(FAULTS.keys() - {"timeout", "50 MB"}))
 def test_a_web_search_that_fails_leaves_open_what_is_known(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault

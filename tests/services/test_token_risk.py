@@ -181,6 +181,7 @@ def test_an_honest_token_is_low_with_nothing_degraded(client: httpx.Client, upst
     assert data["ownership"]["state"] == "none"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.slug)
 def test_each_chain_can_be_named_in_two_ways(client: httpx.Client, upstreams: FakeUpstreams, chain: Chain):
     Market(upstreams, chain)
@@ -210,6 +211,7 @@ def test_a_chain_without_simulation_says_which_checks_were_not_made(
     assert envelope["data"]["honeypot"]["notSimulated"] == "chain_not_covered"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 def test_without_the_flags_there_is_no_answer(
     suffering: httpx.Client, upstreams: FakeUpstreams, fault: Fault
@@ -223,6 +225,7 @@ def test_without_the_flags_there_is_no_answer(
     assert response.json()["error"]["provider"] == "goplus"
 
 
+@pytest.mark.extended
 def test_too_often_with_status_200_is_a_rate_limit(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).goplus_says({"code": 4029, "message": "too many requests"})
 
@@ -231,6 +234,7 @@ def test_too_often_with_status_200_is_a_rate_limit(client: httpx.Client, upstrea
     assert (response.status_code, response.json()["error"]["code"]) == (429, "provider_rate_limited")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_without_the_simulation_the_flags_decide(
     suffering: httpx.Client, upstreams: FakeUpstreams, fault: Fault
@@ -248,6 +252,7 @@ def test_without_the_simulation_the_flags_decide(
     assert envelope["data"]["riskLevel"] == "medium"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_liquidity_comes_from_the_next_index(suffering: httpx.Client, upstreams: FakeUpstreams, fault: Fault):
     Market(upstreams)
@@ -342,6 +347,7 @@ def test_a_token_the_flags_do_not_know_is_judged_by_its_simulation(
     assert any("not checked by GoPlus Security" in warning for warning in envelope["data"]["warnings"])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("failing", [True, False])
 def test_a_token_of_which_only_liquidity_is_known_is_unknown(
     client: httpx.Client, upstreams: FakeUpstreams, failing: Any
@@ -472,6 +478,7 @@ def test_an_address_close_to_what_is_no_token_is_asked_to_be_paid(client: httpx.
         assert client.post(PATH, json={"chain": "base", "tokenAddress": address}).status_code == 402
 
 
+@pytest.mark.extended
 def test_an_analysis_that_has_only_begun_can_be_asked_again(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus_says({"code": 2, "message": "pending sync", "result": {}})
@@ -497,6 +504,7 @@ def test_beside_an_analysis_that_has_only_begun_the_simulation_answers(
     assert any("not checked by GoPlus Security" in each for each in envelope["data"]["warnings"])
 
 
+@pytest.mark.extended
 def test_a_pair_index_that_fails_after_an_empty_one_is_named(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).no_pairs()
     upstreams.faults["geckoterminal"] = "500"
@@ -542,6 +550,7 @@ def test_strangers_text_does_not_swell_an_answer(client: httpx.Client, upstreams
     assert len(response.content) < 20_000
 
 
+@pytest.mark.extended
 def test_taxes_of_both_sources_are_told_in_percent(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus(sell_tax="0.05")
@@ -572,6 +581,7 @@ def test_numbers_that_are_none_become_null(client: httpx.Client, upstreams: Fake
     assert any("balance forged or unreadable" in each for each in data["warnings"])
 
 
+@pytest.mark.extended
 def test_sources_that_disagree_about_a_sale_are_both_named(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).goplus(is_honeypot="1")
 
@@ -615,6 +625,7 @@ def replaying(api: ApiFactory, settings: Settings, replayed: str) -> httpx.Clien
     return api(configure_providers(settings, recorded_at))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("chain", "token", "level"),
     [
@@ -646,6 +657,7 @@ def test_recorded_tokens(
     assert envelope["data"]["riskLevel"] == level
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("case", "token", "flag", "level"),
     [

@@ -378,6 +378,7 @@ def test_poisoned_history_is_marked(api: ApiFactory, settings: Settings, upstrea
     assert notes[3] == {}
 
 
+@pytest.mark.extended
 def test_ten_of_each_the_best_first(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     tokens = [f"0x{number:040x}" for number in range(0x2000, 0x2000 + 15)]
     alchemy(
@@ -405,6 +406,7 @@ def test_ten_of_each_the_best_first(api: ApiFactory, settings: Settings, upstrea
     assert [each["blockNumber"] for each in answer["data"]["recentTransfers"]] == list(range(15, 5, -1))
 
 
+@pytest.mark.extended
 def test_tokens_that_nobody_looked_at_are_counted(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -425,6 +427,7 @@ def test_tokens_that_nobody_looked_at_are_counted(
     assert [len(batch) for batch in batches] == [30]
 
 
+@pytest.mark.extended
 def test_no_amount_breaks_anything(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     tokens: dict[str, int | None] = {GEM: 0, SPAM: 255, FRIEND: None}
     alchemy(
@@ -444,6 +447,7 @@ def test_no_amount_breaks_anything(api: ApiFactory, settings: Settings, upstream
         assert (each["worth"] is None) == (each["decimals"] != 255), "no worth beyond all that is owned"
 
 
+@pytest.mark.extended
 def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -505,6 +509,7 @@ def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
     assert statuses(answer) == {"alchemy": "unconfigured", "blockscout": "ok", "rpc": "ok", "defillama": "ok"}
 
 
+@pytest.mark.extended
 def test_of_a_wallet_that_blockscout_never_saw_nothing_is_made_up(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -523,6 +528,7 @@ def test_of_a_wallet_that_blockscout_never_saw_nothing_is_made_up(
     assert data["tokenBalances"] == data["recentTransfers"] == data["suspiciousTokenNotes"] == []
 
 
+@pytest.mark.extended
 def test_on_bsc_the_chain_itself_is_read_and_coverage_is_said(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -557,6 +563,7 @@ def test_on_bsc_the_chain_itself_is_read_and_coverage_is_said(
     assert statuses(answer)["blockscout"] == "unconfigured"
 
 
+@pytest.mark.extended
 def test_a_node_without_logs_still_tells_the_known_tokens(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -574,6 +581,7 @@ def test_a_node_without_logs_still_tells_the_known_tokens(
     assert any("recent transfers are unknown" in warning for warning in answer["warnings"])
 
 
+@pytest.mark.extended
 def test_every_chain_is_answered_from_its_node_alone(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -590,6 +598,7 @@ def test_every_chain_is_answered_from_its_node_alone(
         assert [each["tokenAddress"] for each in data["tokenBalances"]] == [usdc]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_a_lead_that_fails_hands_over_to_the_next(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
@@ -629,6 +638,7 @@ def test_transfers_alone_are_handed_over_when_they_alone_fail(
     assert any("transfers are from Blockscout" in warning for warning in answer["warnings"])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_prices_are_done_without(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
@@ -644,6 +654,7 @@ def test_prices_are_done_without(
     assert any("DefiLlama" in warning for warning in answer["warnings"])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_when_all_fail_the_first_failure_is_told_and_the_payment_stays_good(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault

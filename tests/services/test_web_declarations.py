@@ -155,6 +155,7 @@ def named(service: AnyService) -> str:
     return service.slug
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("service", "body"), RIGHT)
 def test_what_is_within_the_bounds_is_accepted(service: AnyService, body: Body) -> None:
     request = service.request.model_validate(body, by_name=False)
@@ -163,6 +164,7 @@ def test_what_is_within_the_bounds_is_accepted(service: AnyService, body: Body) 
     assert against(service.input_schema(None), body) == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("service", "body"), WRONG)
 def test_what_is_outside_the_bounds_is_refused_by_validator_and_schema_alike(
     service: AnyService, body: Body

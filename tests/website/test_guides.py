@@ -43,6 +43,8 @@ from centgate.settings import PREFIX, Settings
 from centgate.website.files import build_files
 from centgate.website.payment_states import PAYMENT_STATES, RETRY_MEANINGS
 
+pytestmark = pytest.mark.extended
+
 CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
 GUIDES = [
     "start",

@@ -42,6 +42,8 @@ from centgate.website.security_headers import content_security_policy
 from centgate.website.server import SiteState
 from centgate.website.static_build import write_site
 
+pytestmark = pytest.mark.extended
+
 CENTGATE = Path(sys.executable).with_name("centgate")
 SITE = "https://www.shop.example"
 WAIT = 60.0

@@ -37,6 +37,8 @@ from centgate.website.llms_txt import CRAWLER_NAMES
 from centgate.website.pages import build_pages
 from centgate.website.static_build import write_site
 
+pytestmark = pytest.mark.extended
+
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
 

@@ -215,6 +215,7 @@ def test_an_api_without_sample_answers_is_said_to_lack_them(deployment: ApiSnaps
         build_pages(bare)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("slug", SLUGS)
 def test_a_service_page_says_all_there_is_to_know(deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)
@@ -228,6 +229,7 @@ def test_a_service_page_says_all_there_is_to_know(deployment: ApiSnapshot, slug:
     assert [each for each in said if each not in text] == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("slug", SLUGS)
 def test_every_field_of_a_sample_answer_stands_in_the_table(deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)
@@ -238,6 +240,7 @@ def test_every_field_of_a_sample_answer_stands_in_the_table(deployment: ApiSnaps
     assert {row.name for row in build_schema_table(service.input_schema).rows} >= set(service.input_example)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("slug", SLUGS)
 def test_fields_of_a_sample_answer_that_are_null_may_be(deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)

@@ -80,6 +80,7 @@ def states(page: Page) -> list[str]:
     return page.locator("#check-list .state").all_inner_texts()
 
 
+@pytest.mark.extended
 def test_a_receipt_of_this_api_is_checked(visitor: Page, shop_api: httpx.Client) -> None:
     response = pay(shop_api, sign_payment(shop_api, Buyer()))
 
@@ -192,6 +193,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield found
 
 
+@pytest.mark.extended
 def test_pages_say_who_signs_only_where_somebody_does(told: SiteFixture) -> None:
     signs = "receiptSigner" in told.deployment.x402
 

@@ -69,6 +69,7 @@ def served(api: str, deployment: ApiSnapshot, every: float) -> Generator[httpx.C
     listener.close()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("accept", "form"),
     [
@@ -171,6 +172,7 @@ def test_the_page_for_what_is_not_there_is_no_page(visitor: httpx.Client) -> Non
     assert visitor.get("/404.html").status_code == 404
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("path", "canonical"),
     [
@@ -196,6 +198,7 @@ def test_no_address_leads_to_another_host(shop: ServedSite) -> None:
     assert answer.startswith("HTTP/1.1 404")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
 @pytest.mark.parametrize("path", ["/", "/nothing"])
 def test_only_get_and_head_are_answered(visitor: httpx.Client, method: str, path: str) -> None:
@@ -225,6 +228,7 @@ def test_a_page_names_its_twin_and_the_address_it_goes_by(shop: ServedSite, visi
     assert 'rel="alternate"' not in twin.headers["link"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "line",
     [
@@ -416,6 +420,7 @@ def test_an_address_may_end_in_a_slash(api: str) -> None:
     assert parse_api_address(api) == parse_api_address(f"{api}/") == api
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "content", ["nothing", "[]", '{"openapi": "3.1.0"}', '{"servers": []}', '{"servers": [7]}']
 )

@@ -17,6 +17,8 @@ from node_packages import install_packages
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.devnet import DevChain
 
+pytestmark = pytest.mark.extended
+
 PACKAGE = "@modelcontextprotocol/inspector"
 RELEASE = "2.12.0"
 SLUG = "phishing-check"

@@ -124,6 +124,7 @@ async def test_what_was_paid_over_mcp_is_redeemed_over_http(
     assert devchain.token_balance(buyer.address) == before
 
 
+@pytest.mark.extended
 async def test_what_was_paid_over_http_is_redeemed_over_mcp(
     speak: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -146,6 +147,7 @@ async def test_a_payment_as_the_header_spells_it_is_taken(
     assert structured_content(result)["data"]["status"] == "blocked"
 
 
+@pytest.mark.extended
 async def test_a_payment_is_good_for_one_tool_only(
     speak: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -199,6 +201,7 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(
     assert failed.value.code == -32602
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "broken", [7, "!", [], {}, {"x402Version": 1}, "x" * 20_000], ids=["7", "!", "[]", "{}", "v1", "long"]
 )
@@ -215,6 +218,7 @@ async def test_a_payment_that_is_none_is_answered_with_the_terms(
     assert idle_facilitator.asked == 0
 
 
+@pytest.mark.extended
 async def test_an_unknown_outcome_is_no_fresh_demand(
     speak: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -234,6 +238,7 @@ async def test_an_unknown_outcome_is_no_fresh_demand(
     assert list(facilitator.moved.values()) == [1]
 
 
+@pytest.mark.extended
 async def test_a_refused_payment_is_a_demand_with_the_reason(
     speak: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -247,6 +252,7 @@ async def test_a_refused_payment_is_a_demand_with_the_reason(
     assert result_meta(result)["centgate/error"]["details"]["payment"]["state"] == "refused"
 
 
+@pytest.mark.extended
 async def test_that_nothing_is_known_is_an_error_that_was_charged(
     speak: ConnectClient, unlisted: httpx.Client, buyer: Buyer
 ) -> None:
@@ -283,6 +289,7 @@ async def test_a_payment_that_bought_nothing_yet_buys_the_answer_later(
     assert facilitator.asked == 1
 
 
+@pytest.mark.extended
 async def test_new_payment_while_all_sources_are_down_is_not_settled(
     speak: ConnectClient,
     unlisted: httpx.Client,
@@ -319,6 +326,7 @@ async def test_a_deployment_that_takes_no_payments_says_so(
     assert structured_content(result)["error"]["code"] == "payment_not_configured"
 
 
+@pytest.mark.extended
 async def test_a_buyer_who_hangs_up_finds_the_answer_later(
     speak: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:

@@ -25,6 +25,8 @@ from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 SLUG = "phishing-check"
 CENT = 10_000
 PAYER = BUYER_ACCOUNTS[3]

@@ -48,6 +48,7 @@ def test_what_the_server_is_can_be_asked_without_a_handshake(reader: httpx.Clien
     assert (result["ttlMs"], result["cacheScope"]) == (60_000, "public")
 
 
+@pytest.mark.extended
 def test_what_speaks_the_protocol_is_not_loaded_by_a_start() -> None:
     loaded = "import sys, centgate.api.app; print('mcp' in sys.modules)"
 
@@ -124,6 +125,7 @@ def test_a_message_that_is_too_long_is_not_read(reader: httpx.Client) -> None:
     assert "longer than 98304 bytes" in response.json()["error"]["message"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
 def test_who_hangs_up_within_a_message_leaves_one_line(
     settings: Settings, capfd: pytest.CaptureFixture[str], version: str
@@ -168,6 +170,7 @@ def guarded(api: ApiFactory, settings: Settings) -> httpx.Client:
     return api(settings.model_copy(update={"allowed_origins": (PAGE,)}))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("origin", ["https://evil.test", "null", f"{PAGE}.evil.test", "http://page.test"])
 def test_a_foreign_page_is_kept_out(guarded: httpx.Client, origin: str) -> None:
     response = post_message(guarded, before("tools/list"), origin=origin)
@@ -327,6 +330,7 @@ def test_a_payment_over_mcp_gives_its_token_back_and_is_never_limited(
     assert again["structuredContent"] == bought["structuredContent"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("method", ["tools/list", "ping", "tools/nothing"])
 def test_any_other_message_is_refused_over_http(limited: httpx.Client, method: str) -> None:
     limited.get("/services")

@@ -56,6 +56,7 @@ def balances(chain: DevChain) -> tuple[int, int]:
     return chain.token_balance(BUYER.address), chain.token_balance(DEFAULT_PAYEE)
 
 
+@pytest.mark.extended
 async def test_it_is_asked_to_pay_pays_and_is_answered(
     speak: ConnectClient, chained: httpx.Client, devchain: DevChain, wallet: x402Client
 ) -> None:
@@ -74,6 +75,7 @@ async def test_it_is_asked_to_pay_pays_and_is_answered(
     assert '"status":"blocked"' in result.content[0]["text"]
 
 
+@pytest.mark.extended
 async def test_what_it_asks_wrongly_costs_it_nothing(
     speak: ConnectClient, chained: httpx.Client, devchain: DevChain, wallet: x402Client
 ) -> None:

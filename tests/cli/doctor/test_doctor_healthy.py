@@ -27,6 +27,8 @@ from pydantic import SecretStr
 from centgate.cli.doctor.registry import CHECKS, all_checks
 from centgate.settings import ProviderSettings, Settings
 
+pytestmark = pytest.mark.extended
+
 KEY = "0x" + "11" * 32
 
 

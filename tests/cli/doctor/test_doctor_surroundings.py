@@ -111,6 +111,7 @@ async def test_a_public_url_that_leads_elsewhere_is_told(
     assert (told.status, why in told.what) == ("failed", True), told
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("name", "mangle", "drop", "why"),
     [

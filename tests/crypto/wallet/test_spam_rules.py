@@ -210,6 +210,7 @@ def test_a_known_token_is_never_suspicious(
     assert not find_token_suspicions(Token(token.address, symbol, name, 18, accusation=accused), chain)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("chain", "token"), TOKENS)
 def test_the_rules_would_spare_nearly_all_known_tokens_by_their_names_alone(
     chain: int, token: KnownToken

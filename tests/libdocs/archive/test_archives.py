@@ -269,6 +269,7 @@ def test_a_chain_of_headers_ends_the_reading() -> None:
     assert paths(content) == ["README.md"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("make", [make_tar, make_zip], ids=["tar", "zip"])
 def test_a_bomb_is_cut_off(make: Callable[[dict[str, bytes]], bytes]) -> None:
     zeros = bytes(MAX_FILE_BYTES)
@@ -302,6 +303,7 @@ def test_a_zip_that_lies_about_its_sizes_is_read_to_the_bound() -> None:
     assert found[:1] == ["README.md"]
 
 
+@pytest.mark.extended
 def test_only_the_first_members_are_read() -> None:
     many = b"".join(make_header(f"quill-1.0/data/{number}.bin", 0) for number in range(30_000))
     content = gzip.compress(make_member(README) + many + make_member("quill-1.0/docs/x.md") + bytes(1024))
@@ -312,6 +314,7 @@ def test_only_the_first_members_are_read() -> None:
     assert found.incomplete == f"only its first {MAX_MEMBERS:,} files were read"
 
 
+@pytest.mark.extended
 def test_only_the_first_members_of_a_zip_are_read() -> None:
     content = make_zip({README: "# Quill"} | {f"quill-1.0/data/{number}.bin": "" for number in range(30_000)})
 
@@ -365,6 +368,7 @@ def test_bytes_that_are_no_text_are_replaced_or_left_out() -> None:
     assert document.text == "# Qu\ufffdill"
 
 
+@pytest.mark.extended
 def test_more_text_than_is_indexed_is_left_out_from_the_end() -> None:
     length = MAX_FILE_BYTES - 1
     files = {f"quill-1.0/quill/m{number:02}.py": "#" + "x\n" * (length // 2 - 1) for number in range(40)}
@@ -411,6 +415,7 @@ def _with_checksum(block: bytearray) -> bytes:
     return bytes(block)
 
 
+@pytest.mark.extended
 def test_documentation_behind_much_else_is_read() -> None:
     filler = make_member("quill-1.0/data.bin", bytes(MAX_DOCUMENT_BYTES + 1))
     content = gzip.compress(make_member(README) + filler + make_member("quill-1.0/docs/x.md") + bytes(1024))

@@ -64,6 +64,7 @@ def test_its_hash_is_keccak_256(run: Run) -> None:
     assert hashes == ["0x" + sha3.keccak_256(each).hexdigest() for each in inputs]
 
 
+@pytest.mark.extended
 def test_it_recovers_the_signer_that_coincurve_recovers(run: Run) -> None:
     chance = random.Random(402)
     signed: list[tuple[bytes, bytes, str]] = []
@@ -95,6 +96,7 @@ def odd_signatures() -> list[tuple[bytes, bytes]]:
     return odd + [(each, r + s + tail) for tail in tails for each in (digest, bytes(32), b"\xff" * 32)]
 
 
+@pytest.mark.extended
 def test_it_refuses_the_signatures_that_coincurve_refuses(run: Run) -> None:
     odd = odd_signatures()
 

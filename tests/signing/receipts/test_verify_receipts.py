@@ -128,6 +128,7 @@ def test_it_is_read_from_standard_input() -> None:
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("tampered", TAMPERED.values(), ids=TAMPERED.keys())
 def test_whatever_was_changed_is_noticed(verify: Verify, tampered: dict[str, Any]) -> None:
     result = verify(json.dumps(tampered), "--json", body=BODY)

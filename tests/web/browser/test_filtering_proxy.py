@@ -208,6 +208,7 @@ async def test_without_a_pass_nothing_goes_through(world: World, start: str, wro
     assert not world.heard
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "where",
     [
@@ -334,6 +335,7 @@ async def test_who_does_not_come_to_a_request_is_cut_off(
     assert answer == b""
 
 
+@pytest.mark.extended
 async def test_who_does_not_take_an_answer_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxy, "MAX_CONNECTION_SECONDS", 2.5)
     world.answer = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (15 << 20)
@@ -453,6 +455,7 @@ async def test_a_page_that_has_ended_is_cut_off(world: World) -> None:
     writer.transport.abort()
 
 
+@pytest.mark.extended
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     start=st.sampled_from([b"GET ", b"CONNECT ", b"POST http://", b"GET http://127.0.0.1:", b""]),

@@ -141,6 +141,7 @@ async def test_text_that_a_script_makes_is_read(renderer: Renderer, site: Script
     assert (rendered.url, rendered.status) == (f"{site.url}made", 200)
 
 
+@pytest.mark.extended
 async def test_text_that_is_fetched_after_loading_is_read(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["more"] = "late words"
     site.pages["late"] = (
@@ -153,6 +154,7 @@ async def test_text_that_is_fetched_after_loading_is_read(renderer: Renderer, si
     assert b"late words" in rendered.html
 
 
+@pytest.mark.extended
 async def test_the_browser_names_the_deployment(renderer: Renderer, site: ScriptedSite) -> None:
     site.user_agents.clear()
 
@@ -161,12 +163,14 @@ async def test_the_browser_names_the_deployment(renderer: Renderer, site: Script
     assert set(site.user_agents) == {AGENT}
 
 
+@pytest.mark.extended
 async def test_a_redirect_ends_at_its_address_with_its_status(renderer: Renderer, site: ScriptedSite) -> None:
     rendered = await renderer.render(f"{site.url}to?/missing", SECONDS)
 
     assert (rendered.url, rendered.status) == (f"{site.url}missing", 404)
 
 
+@pytest.mark.extended
 async def test_a_page_is_read_by_name(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["made"] = "by name"
 
@@ -175,6 +179,7 @@ async def test_a_page_is_read_by_name(renderer: Renderer, site: ScriptedSite) ->
     assert b"by name" in rendered.html
 
 
+@pytest.mark.extended
 async def test_a_page_cannot_reach_what_may_not_be_fetched(
     renderer: Renderer, site: ScriptedSite, inside: ScriptedSite
 ) -> None:
@@ -190,6 +195,7 @@ async def test_a_page_cannot_reach_what_may_not_be_fetched(
     assert take_private_requests(inside) == ([], [])
 
 
+@pytest.mark.extended
 async def test_the_same_attacks_arrive_where_they_may(
     site: ScriptedSite, inside: ScriptedSite, temporary: Path
 ) -> None:
@@ -206,6 +212,7 @@ async def test_the_same_attacks_arrive_where_they_may(
     assert not packets
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("host", ["127.0.0.2", "127.2", "inside.example", "mixed.example"])
 @pytest.mark.parametrize("way", ["script", "status", "refresh", "directly"])
 async def test_a_page_that_leads_to_a_forbidden_address_is_not_read(
@@ -236,6 +243,7 @@ async def test_what_is_not_of_the_web_is_refused(renderer: Renderer, url: str) -
     assert failed.value.reason == "blocked_address"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "url", ["file:///etc/passwd", "chrome://version", "chrome://settings", "view-source:file:///etc/passwd"]
 )
@@ -254,6 +262,7 @@ async def test_a_page_does_not_get_at_files_or_the_browser(
         assert b"root:" not in rendered.html
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "elsewhere", ["about:blank", "URL.createObjectURL(new Blob(['x'], {type: 'text/html'}))"]
 )
@@ -267,6 +276,7 @@ async def test_a_page_that_leaves_the_web_is_not_read(
         await renderer.render(f"{site.url}leaving", SECONDS)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "page",
     [
@@ -293,6 +303,7 @@ async def test_a_page_that_does_not_end_leaves_the_next_one_alone(
     assert b"next" in rendered.html
 
 
+@pytest.mark.extended
 async def test_a_site_that_nobody_vouches_for_is_not_read(temporary: Path, tmp_path: Path) -> None:
     with serve_site("127.0.0.1", tls=create_self_signed_tls("127.0.0.1", tmp_path)) as site:
         renderer = create_renderer(site)
@@ -304,6 +315,7 @@ async def test_a_site_that_nobody_vouches_for_is_not_read(temporary: Path, tmp_p
         await renderer.close()
 
 
+@pytest.mark.extended
 async def test_an_endless_script_is_a_timeout(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["endless"] = "<script>while (true) {}</script>"
     began = time.monotonic()
@@ -315,6 +327,7 @@ async def test_an_endless_script_is_a_timeout(renderer: Renderer, site: Scripted
     assert time.monotonic() - began < SECONDS
 
 
+@pytest.mark.extended
 async def test_a_document_without_end_is_a_timeout(renderer: Renderer, site: ScriptedSite) -> None:
     with pytest.raises(FetchFailed) as failed:
         await renderer.render(f"{site.url}drip", 3)
@@ -322,6 +335,7 @@ async def test_a_document_without_end_is_a_timeout(renderer: Renderer, site: Scr
     assert failed.value.reason == "timeout"
 
 
+@pytest.mark.extended
 async def test_a_part_without_end_is_left_out(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["partly"] = "<p>the words</p><iframe src=/drip></iframe>"
 
@@ -330,6 +344,7 @@ async def test_a_part_without_end_is_left_out(renderer: Renderer, site: Scripted
     assert b"the words" in rendered.html
 
 
+@pytest.mark.extended
 async def test_a_page_that_asks_without_end_is_given_up(renderer: Renderer, site: ScriptedSite) -> None:
     site.released.clear()
     site.pages["asking"] = (
@@ -344,6 +359,7 @@ async def test_a_page_that_asks_without_end_is_given_up(renderer: Renderer, site
     assert failed.value.reason == "too_large"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("path", ["file", "text"])
 async def test_what_is_no_page_is_not_rendered(
     renderer: Renderer, site: ScriptedSite, temporary: Path, path: str
@@ -355,6 +371,7 @@ async def test_what_is_no_page_is_not_rendered(
     assert not find_files(temporary, "*.zip")
 
 
+@pytest.mark.extended
 async def test_a_download_by_script_leaves_no_file(
     renderer: Renderer, site: ScriptedSite, temporary: Path
 ) -> None:
@@ -370,6 +387,7 @@ async def test_a_download_by_script_leaves_no_file(
     assert not find_files(temporary, "mine.bin") + find_files(temporary, "*.zip")
 
 
+@pytest.mark.extended
 async def test_dialogs_do_not_hold_a_page_up(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["asking"] = (
         "<script>onbeforeunload = e => { e.preventDefault(); return 'stay' };"
@@ -381,6 +399,7 @@ async def test_dialogs_do_not_hold_a_page_up(renderer: Renderer, site: ScriptedS
     assert b"said" in rendered.html
 
 
+@pytest.mark.extended
 async def test_a_page_that_grows_without_end_is_cut(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["large"] = "<body><p id=x hidden></p><script>x.append('\u20ac'.repeat(30_000_000))</script>"
 
@@ -390,6 +409,7 @@ async def test_a_page_that_grows_without_end_is_cut(renderer: Renderer, site: Sc
     assert rendered.html.decode()
 
 
+@pytest.mark.extended
 async def test_text_that_is_no_proper_unicode_is_read(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["broken"] = (
         "<body><script>document.body.append('a\\ud800b', String.fromCharCode(0), '\U0001f600')</script>"
@@ -400,6 +420,7 @@ async def test_text_that_is_no_proper_unicode_is_read(renderer: Renderer, site: 
     assert "\U0001f600" in rendered.html.decode()
 
 
+@pytest.mark.extended
 async def test_a_page_cannot_change_how_it_is_read(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["lying"] = (
         "<p>truth</p><script>String.prototype.slice = () => 'lie';"
@@ -412,6 +433,7 @@ async def test_a_page_cannot_change_how_it_is_read(renderer: Renderer, site: Scr
     assert b"truth" in rendered.html
 
 
+@pytest.mark.extended
 async def test_pages_do_not_know_of_each_other(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["leaving"] = "<script>document.cookie = 'a=1'; localStorage.b = 'left'</script>"
     site.pages["finding"] = "<script>document.write(`found ${document.cookie}${localStorage.b}`)</script>"
@@ -422,6 +444,7 @@ async def test_pages_do_not_know_of_each_other(renderer: Renderer, site: Scripte
     assert b"found undefined" in rendered.html
 
 
+@pytest.mark.extended
 async def test_many_pages_wait_for_their_turn(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["made"] = "next"
 
@@ -431,6 +454,7 @@ async def test_many_pages_wait_for_their_turn(renderer: Renderer, site: Scripted
     assert all(b"next" in task.result().html for task in tasks)
 
 
+@pytest.mark.extended
 async def test_too_many_pages_are_refused(site: ScriptedSite, temporary: Path) -> None:
     site.pages["made"] = "next"
     renderer = create_renderer(site)
@@ -444,6 +468,7 @@ async def test_too_many_pages_are_refused(site: ScriptedSite, temporary: Path) -
     assert [type(each) for each in results if isinstance(each, Exception)] == [RenderFailed] * 3
 
 
+@pytest.mark.extended
 async def test_a_page_that_is_not_waited_for_gives_its_turn_back(
     renderer: Renderer, site: ScriptedSite
 ) -> None:
@@ -458,6 +483,7 @@ async def test_a_page_that_is_not_waited_for_gives_its_turn_back(
     assert b"next" in (await renderer.render(f"{site.url}made", SECONDS)).html
 
 
+@pytest.mark.extended
 async def test_a_browser_that_was_killed_is_started_anew(
     renderer: Renderer, site: ScriptedSite, temporary: Path
 ) -> None:
@@ -470,6 +496,7 @@ async def test_a_browser_that_was_killed_is_started_anew(
     assert b"next" in (await renderer.render(f"{site.url}made", SECONDS)).html
 
 
+@pytest.mark.extended
 async def test_a_keeper_that_was_killed_takes_its_browser_along(site: ScriptedSite, temporary: Path) -> None:
     site.pages["made"] = "next"
     renderer = create_renderer(site)
@@ -486,6 +513,7 @@ async def test_a_keeper_that_was_killed_takes_its_browser_along(site: ScriptedSi
     assert await wait_until(lambda: not find_processes(folder))
 
 
+@pytest.mark.extended
 async def test_a_page_that_takes_too_much_memory_is_ended(
     site: ScriptedSite, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -506,6 +534,7 @@ async def test_a_page_that_takes_too_much_memory_is_ended(
     await renderer.close()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("path", ["made", "endless"])
 async def test_nothing_is_left_of_a_renderer_that_was_closed(
     site: ScriptedSite, temporary: Path, path: str
@@ -538,6 +567,7 @@ async def test_a_browser_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPat
     await renderer.close()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("program", ["/etc/passwd", "/bin/false", "/nowhere/chromium"])
 async def test_a_program_that_is_no_browser_is_said(program: str) -> None:
     renderer = Renderer(FetchPolicy(), AGENT, chromium=Path(program))
@@ -548,6 +578,7 @@ async def test_a_program_that_is_no_browser_is_said(program: str) -> None:
     await renderer.close()
 
 
+@pytest.mark.extended
 async def test_a_browser_is_replaced_after_some_pages(
     site: ScriptedSite, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

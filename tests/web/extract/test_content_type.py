@@ -9,6 +9,8 @@ import pytest
 from centgate.web.extract.content_type import Unsupported, detect_kind
 from centgate.web.extract.extract import ExtractedPage, extract_page
 
+pytestmark = pytest.mark.extended
+
 URL = "https://example.org/files/a"
 RSS = b"""<?xml version="1.0"?><rss version="2.0"><channel><title>News &amp; more</title>
 <link>https://example.org/</link><description>All of it</description><language>en</language>

@@ -8,6 +8,8 @@ from centgate.sandbox import Sandbox
 from centgate.web.extract.content_type import Unreadable
 from centgate.web.extract.extract import extract_page
 
+pytestmark = pytest.mark.extended
+
 PAGES = {
     "200,000 attributes": b"<div " + b" ".join(b"a%d=1" % n for n in range(200_000)) + b">x</div><p>text</p>",
     "a long value": b"<img src='data:image/png;base64," + b"A" * 500_000 + b"'><p>text</p>",

@@ -181,6 +181,7 @@ def test_sources_at_the_end_of_an_article_stay() -> None:
     )
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "hidden",
     [
@@ -224,6 +225,7 @@ def test_text_that_no_reader_sees_is_gone(hidden: str, *, only_main: bool) -> No
     assert SENTENCES[-1] in text
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "shown",
     [

@@ -262,6 +262,7 @@ def trees(draw: st.DrawFn, depth: int = 4) -> str:
     return "".join(parts)
 
 
+@pytest.mark.extended
 @given(trees())
 def test_any_page_gives_tidy_markdown(body: str) -> None:
     text = markdown(body)

@@ -18,6 +18,8 @@ from centgate.web.fetch.content_coding import CHUNK_BYTES, ContentCoding, Inflat
 from centgate.web.fetch.failure import FetchFailed
 from centgate.web.fetch.fairness import CooperativeScheduler
 
+pytestmark = pytest.mark.extended
+
 TEXT = b"<p>" + bytes(random.Random(7).choices(b"abcdefgh <>", k=300_000)) + b"</p>"
 
 

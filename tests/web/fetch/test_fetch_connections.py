@@ -105,6 +105,7 @@ async def test_a_redirect_to_no_address_is_a_failure(location: str, web: Web) ->
     assert "site.test redirects to" in failed.message
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "host",
     [
@@ -131,6 +132,7 @@ async def test_a_redirect_into_a_private_network_is_not_followed(host: str, web:
     assert not web.private.connections
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "location",
     [
@@ -155,6 +157,7 @@ async def test_a_redirect_to_another_scheme_port_or_with_credentials_is_not_foll
     assert web.site.connections == 1
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "url",
     [
@@ -184,6 +187,7 @@ async def test_what_is_no_url_is_a_failure(web: Web) -> None:
     assert failed.value.reason == "failed"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "addresses",
     [
@@ -404,6 +408,7 @@ async def test_a_server_without_tls_is_a_failure_of_tls(web: Web) -> None:
     assert failed.value.message == "the TLS handshake with site.test failed"
 
 
+@pytest.mark.extended
 async def test_tls_keeps_to_the_caps_and_the_deadline() -> None:
     authority = Authority()
     with serve_web(authority.server("site.test")) as web:
@@ -419,6 +424,7 @@ async def test_tls_keeps_to_the_caps_and_the_deadline() -> None:
     assert (endless.value.reason, silent.value.reason) == ("too_large", "timeout")
 
 
+@pytest.mark.extended
 async def test_a_handshake_that_never_ends_is_ended_by_the_deadline() -> None:
     with socket.create_server((ALLOWED, 0)) as silent:
         port = silent.getsockname()[1]

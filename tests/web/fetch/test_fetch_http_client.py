@@ -8,6 +8,8 @@ import struct
 import pytest
 from hostile_site import ConnectionHandler, Web, format_head, format_response, send_endlessly, send_slowly
 
+pytestmark = pytest.mark.extended
+
 CHUNKED = format_head({"Transfer-Encoding": "chunked"})
 
 

@@ -54,6 +54,7 @@ def test_an_address_that_is_not_public_is_not_admitted(address: str) -> None:
     assert not PUBLIC.can_connect(address, 443)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("address", PUBLIC_ONES)
 def test_public_addresses_are_admitted_on_the_ports_of_the_web(address: str) -> None:
     assert PUBLIC.can_connect(address, 80)

@@ -17,6 +17,8 @@ from centgate.web.fetch.failure import FetchFailed
 from centgate.web.fetch.fetcher import Fetcher, FetchResult, open_fetcher
 from centgate.web.fetch.host_limits import MAX_PER_HOST, MAX_TOTAL, MAX_WAITING, HostLimiter
 
+pytestmark = pytest.mark.extended
+
 
 class Gate:
     """Path that completes requests one by one."""

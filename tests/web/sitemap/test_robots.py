@@ -93,6 +93,7 @@ def test_sitemap_lines_are_bounded() -> None:
     assert len(parse_sitemap_lines(lines.encode(), ORIGIN)) == MAX_SITEMAPS
 
 
+@pytest.mark.extended
 async def test_the_rules_of_a_site_hold_for_its_pages(site: SmallSite, opened: Opened) -> None:
     site.set_robots("User-agent: Centgate", "Disallow: /private", f"Sitemap: {site.url}/map.xml")
 
@@ -254,6 +255,7 @@ async def test_rules_that_cannot_be_matched_in_time_ban_everything(
     assert first == again
 
 
+@pytest.mark.extended
 async def test_hostile_patterns_are_matched(site: SmallSite, opened: Opened) -> None:
     site.respond("/robots.txt", f"User-agent: *\nDisallow: /{'*a' * 200_000}$\n")
 

@@ -192,6 +192,7 @@ def test_twenty_megabytes_are_read_up_to_the_limit() -> None:
     assert all(url.startswith(f"{A}/xxx") and len(url) > 1000 for url in found)
 
 
+@pytest.mark.extended
 def test_a_gzip_bomb_is_cut_off() -> None:
     bomb = gzip.compress(b"<urlset>" + b"\n" * 100_000_000)
 

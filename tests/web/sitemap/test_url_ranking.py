@@ -204,6 +204,7 @@ def test_as_many_as_are_asked_for_are_named() -> None:
     assert len(rank_paths([f"/{n}" for n in range(500)], limit=100)) == 100
 
 
+@pytest.mark.extended
 def test_of_several_long_parts_each_is_looked_at() -> None:
     parts = [pack_entries(PageEntry(f"{ROOT}/{name}/{n}") for n in range(50_000)) for name in ("a", "b", "c")]
     short = pack_entries([PageEntry(f"{ROOT}/fish"), PageEntry(f"{ROOT}/a/fish")])

@@ -87,6 +87,7 @@ def each_nasty(function: Any) -> Any:
     return FEW(given(TEXT)(function))
 
 
+@pytest.mark.extended
 @each_nasty
 def test_curl_sends_the_example(query: str) -> None:
     (command,) = words(codes(query)["curl"])
@@ -96,6 +97,7 @@ def test_curl_sends_the_example(query: str) -> None:
     assert command.count("-H") == 1
 
 
+@pytest.mark.extended
 @each_nasty
 def test_the_command_line_means_the_example(query: str) -> None:
     (command,) = words(codes(query)["Command line"])

@@ -22,6 +22,8 @@ from centgate.devchain.devnet import DevChain
 from centgate.website.api_snapshot import ApiSnapshot
 from centgate.website.code_samples import WALLET_PLACEHOLDER, CodeSample, build_samples
 
+pytestmark = pytest.mark.extended
+
 SLUGS = [service.slug for service in all_services()]
 LABELS = ["curl", "Python", "TypeScript", "Command line", "MCP, paid from a wallet", "MCP over HTTP"]
 RUN_WITHIN = 90
