@@ -124,7 +124,7 @@ def open_typescript_facilitator(
 ) -> Generator[str]:
     """Run the TypeScript SDK's facilitator on a development chain; yields its URL.
 
-    `packages` is the folder of `typescript_packages`.
+    `packages` is the folder of `install_typescript_packages`.
     """
     environment = {
         **os.environ,

@@ -10,6 +10,7 @@ from fake_upstreams import FAULTS, FakeUpstreams, Fault
 from hypothesis import given
 from hypothesis import strategies as st
 
+from centgate.circuit_breaker import CircuitBreaker
 from centgate.errors import (
     ProviderError,
     ProviderFailure,
@@ -17,16 +18,8 @@ from centgate.errors import (
     ProviderRefused,
     ProviderTimeout,
 )
-from centgate.upstream import (
-    CircuitBreaker,
-    RateLimit,
-    RateLimiter,
-    SlidingWindow,
-    Upstream,
-    UpstreamResponse,
-    join_url,
-    open_session,
-)
+from centgate.rate_limiter import RateLimit, RateLimiter, SlidingWindow
+from centgate.upstream import Upstream, UpstreamResponse, join_url, open_session
 
 
 class Clock:

@@ -21,7 +21,7 @@ class ClientAddressReader:
     """Reads the client's address of a request; entries of `X-Forwarded-For` by trusted proxies are used."""
 
     def __init__(self, trusted_proxies: Iterable[str] = ()) -> None:
-        """`trusted` are addresses and networks; raises ValueError for anything else."""
+        """`trusted_proxies` are addresses and networks; raises ValueError for anything else."""
         self._trusted = tuple(parse_network(each) for each in trusted_proxies)
 
     def read_client_key(self, scope: Scope) -> str:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from centgate.circuit_breaker import CircuitBreaker
 from centgate.errors import PaymentNote, ProviderError
 from centgate.provider import Provider
-from centgate.upstream import CircuitBreaker
 
 
 @dataclass(frozen=True, slots=True)

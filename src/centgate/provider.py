@@ -25,8 +25,9 @@ from centgate.errors import (
     ProviderUnconfigured,
 )
 from centgate.instrumentation import NULL_METER
+from centgate.rate_limiter import RateLimit
 from centgate.timestamps import format_timestamp
-from centgate.upstream import RateLimit, Upstream, join_url
+from centgate.upstream import Upstream, join_url
 
 if TYPE_CHECKING:
     from centgate.resources import Resources
@@ -75,11 +76,11 @@ class ProviderInfo:
 class ProviderRole:
     """Role of a provider in one service, declared in the service's signature.
 
-    Providers with the role `leg` are alternatives, in the signature's order: the first one that is configured
-    is the primary, the others are its fallbacks.
+    Providers with the role `alternative` replace one another, in the signature's order: the first one that is
+    configured is the primary, the others are its fallbacks.
     """
 
-    name: RoleName | Literal["leg"]
+    name: RoleName | Literal["alternative"]
     replaces_failed: bool = True
     """False for a fallback that is used only if no other provider is configured, or if those have no data."""
 
@@ -90,7 +91,7 @@ Secondary = Annotated[P, ProviderRole("secondary")]
 Enrichment = Annotated[P, ProviderRole("enrichment")]
 Fallback = Annotated[P, ProviderRole("fallback")]
 GapFallback = Annotated[P, ProviderRole("fallback", replaces_failed=False)]
-Leg = Annotated[P, ProviderRole("leg")]
+Alternative = Annotated[P, ProviderRole("alternative")]
 
 _SEVERITY: dict[Status, int] = {
     "skipped": 0,
@@ -125,7 +126,7 @@ class RequestTrace:
         return cls(until=time.monotonic() + REQUEST_SECONDS)
 
     def remaining(self, timeout: float) -> float:
-        """Return the seconds for a call: at most `most`, and at most the rest of the request's time."""
+        """Return the seconds for a call: at most `timeout`, and at most the rest of the request's time."""
         return max(0.0, min(timeout, self.until - time.monotonic()))
 
     def record(self, name: str, status: Status, **more: Any) -> None:

@@ -12,9 +12,10 @@ import aiohttp
 
 from centgate.cache.redis_rate_limiter import RedisRateLimiter
 from centgate.instrumentation import NULL_METER, Meter
+from centgate.rate_limiter import RateLimit, RateLimiter
 from centgate.sandbox import Sandbox
 from centgate.settings import Settings
-from centgate.upstream import RateLimit, RateLimiter, open_session
+from centgate.upstream import open_session
 from centgate.web.browser.renderer import Renderer
 from centgate.web.fetch.fetcher import Fetcher, open_fetcher
 from centgate.web.sitemap.robots import Robots

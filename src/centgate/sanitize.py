@@ -28,7 +28,7 @@ _INVISIBLE_PATTERN = re.compile(
 
 
 def clean_line(text: str | None, max_length: int = MAX_NAME_LENGTH) -> str | None:
-    """Return one line without invisible characters, at most `length` long; None if it is empty."""
+    """Return one line without invisible characters, at most `max_length` long; None if it is empty."""
     if text is None:
         return None
     start = text[: max_length * 16]

@@ -25,7 +25,7 @@ KEEP_ALIVE_SECONDS = 75
 be sent on a connection that is just being closed.
 """
 SHUTDOWN_SECONDS = 8
-"""Seconds for open connections to finish after SIGTERM; payments without one then get `DRAIN` seconds.
+"""Seconds for open connections to finish after SIGTERM; payments without one then get `DRAIN_SECONDS`.
 
 Together, even if the database does not respond, less than 20 s. Payments interrupted by SIGKILL are
 reconciled later.
@@ -48,7 +48,7 @@ def run_server(settings: Settings) -> None:
 
 
 def open_listener(settings: Settings) -> tuple[socket.socket, Settings]:
-    """Open a listening socket; return it and the settings with its port. Raises PortTaken."""
+    """Open a listening socket; return it and the settings with its port. Raises PortUnavailable."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

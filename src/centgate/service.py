@@ -18,12 +18,12 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_type_hints
 import orjson
 
 from centgate.chains import allow_development_chain
+from centgate.circuit_breaker import CircuitBreaker
 from centgate.envelope import RoleName, ServiceResult
 from centgate.errors import ProviderUnconfigured, UnsupportedOptions
 from centgate.outage import Outage
 from centgate.provider import Provider, ProviderInfo, ProviderRole, RequestTrace
 from centgate.schema import Data, RefusedOptions, Request, json_schema
-from centgate.upstream import CircuitBreaker
 
 R = TypeVar("R", bound=Request)
 D = TypeVar("D", bound=Data)
@@ -53,16 +53,16 @@ class ServiceSource:
     @property
     def is_alternative(self) -> bool:
         """True if it is one of several alternatives."""
-        return self.declared_role.name == "leg"
+        return self.declared_role.name == "alternative"
 
     @property
     def can_answer_alone(self) -> bool:
         """True if this provider alone can answer a request."""
-        return self.declared_role.name in ("primary", "fallback", "leg")
+        return self.declared_role.name in ("primary", "fallback", "alternative")
 
     def resolve_role(self, lead: ServiceSource | None) -> RoleName:
         """Return its role if `lead` is the first of the alternatives."""
-        if self.declared_role.name == "leg":
+        if self.declared_role.name == "alternative":
             return "primary" if self is lead else "fallback"
         return self.declared_role.name
 
@@ -198,19 +198,19 @@ class Service(Generic[R, D]):
 
     def _warn_of_fallback(self, roles: list[tuple[ProviderInfo, RoleName]], record: RequestTrace) -> None:
         """Add a warning if an alternative answered instead of the primary."""
-        legs = [
+        alternatives = [
             about
             for about, _ in roles
             if any(each.is_alternative and each.info is about for each in self.sources)
         ]
-        statuses = [record.providers.get(about.name, {}).get("status") for about in legs]
+        statuses = [record.providers.get(about.name, {}).get("status") for about in alternatives]
         if "ok" in statuses[1:] and statuses[0] != "ok":
             fallback, why = (
-                legs[statuses.index("ok")].label,
+                alternatives[statuses.index("ok")].label,
                 _FALLBACK_REASONS.get(statuses[0], "gave no answer"),
             )
             record.add_warning(
-                f"a fallback source was used: {fallback} instead of {legs[0].label}, which {why}"
+                f"a fallback source was used: {fallback} instead of {alternatives[0].label}, which {why}"
             )
 
 
@@ -246,7 +246,7 @@ def service(
 ) -> Callable[[Callable[..., Awaitable[D]]], Service[R, D]]:
     """Declare a service.
 
-    `order` is the position in the catalogue; `sample` is the `data` returned for `example`; `fresh_for` is
+    `order` is the position in the catalogue; `sample` is the `data` returned for `example`; `cache_ttl` is
     the cache TTL; `path` defaults to `/services/<slug>`.
     """
 

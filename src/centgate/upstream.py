@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
 import structlog
 
+from centgate.circuit_breaker import CircuitBreaker
 from centgate.errors import (
     AnswerTooLong,
     ProviderError,
@@ -29,6 +29,7 @@ from centgate.errors import (
     ProviderTimeout,
 )
 from centgate.instrumentation import NULL_METER, Meter
+from centgate.rate_limiter import RateLimiter
 
 USER_AGENT = f"Mozilla/5.0 (compatible; Centgate/{version('centgate')})"
 """Starts like a browser's, since some hosts block other clients."""
@@ -38,156 +39,6 @@ MAX_CONNECTIONS_PER_HOST = 100
 CHUNK_BYTES = 64 * 1024
 _CONNECTION_ERRORS = (aiohttp.ClientConnectionError, aiohttp.ServerTimeoutError)
 """Errors that are retried once: connection refused, reset, closed without a response, or timed out."""
-
-
-@dataclass(frozen=True, slots=True)
-class RateLimit:
-    """Rate limit: at most `calls` calls in any window of `seconds` seconds.
-
-    The calls of a short window may all be made at once. Of a long window, half may; the other half is spread
-    evenly, so that waiting times stay short.
-    """
-
-    SHORT_WINDOW: ClassVar[float] = 10.0
-    calls: int
-    seconds: float = 60
-
-    @property
-    def burst(self) -> int:
-        """Number of calls that may be made at once."""
-        return self.calls if self.seconds <= self.SHORT_WINDOW else (self.calls + 1) // 2
-
-    @property
-    def interval(self) -> float:
-        """Seconds between the remaining calls of the window."""
-        rest = self.calls - self.burst
-        return self.seconds / rest if rest else 0.0
-
-    def split_among(self, processes: int) -> RateLimit:
-        """Return the share of one of several processes."""
-        return RateLimit(max(1, self.calls // processes), self.seconds * max(1.0, processes / self.calls))
-
-
-class SlidingWindow:
-    """Sliding-window rate limiter of one process."""
-
-    def __init__(self, rate: RateLimit, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._seconds = rate.seconds
-        self._turns = deque[float](maxlen=rate.calls)
-        self._at_once, self._gap = rate.burst, rate.interval
-
-    def acquire(self, max_wait: float) -> float:
-        """Reserve the next slot; return the seconds until then. Not reserved if that exceeds `patience`."""
-        wait = self.next_wait()
-        if wait <= max_wait:
-            self.record_call(wait)
-        return wait
-
-    def next_wait(self) -> float:
-        """Return the seconds until the next free slot."""
-        now = due = self._clock()
-        turns = self._turns
-        if len(turns) >= self._at_once and turns[-self._at_once] > now - self._seconds:
-            due = max(due, turns[-1] + self._gap)
-        if len(turns) == turns.maxlen:
-            due = max(due, turns[0] + self._seconds)
-        return due - now
-
-    def record_call(self, wait: float) -> None:
-        """Record a call in `wait` seconds, also one that was reserved elsewhere."""
-        due = self._clock() + wait
-        self._turns.append(max(due, self._turns[-1]) if self._turns else due)
-
-
-class SharedRateLimiter(Protocol):
-    """Rate limiter that several servers share."""
-
-    async def acquire(self, max_wait: float, min_wait: float) -> float | None:
-        """As `Pace.reserve`, but not before `least` seconds; None while the shared store is unavailable."""
-        ...
-
-
-class RateLimiter:
-    """Rate limiter of an upstream, shared by all servers while the shared store is available.
-
-    Otherwise each process uses its share of the rate. A single process never exceeds the whole rate, even if
-    the shared store loses its data.
-    """
-
-    def __init__(self, rate: RateLimit, processes: int = 1, shared: SharedRateLimiter | None = None) -> None:
-        """`processes` is this server's number of processes; without `shared` they are not coordinated."""
-        self._shared = shared
-        self._part = SlidingWindow(rate.split_among(processes))
-        self._whole = SlidingWindow(rate)
-
-    async def acquire(self, max_wait: float) -> float:
-        """As `Pace.reserve`."""
-        wait = await self._shared.acquire(max_wait, self._whole.next_wait()) if self._shared else None
-        if wait is None:
-            wait = self._part.acquire(max_wait)
-        elif wait <= max_wait:
-            self._part.record_call(wait)
-        if wait <= max_wait:
-            self._whole.record_call(wait)
-        return wait
-
-
-class CircuitBreaker:
-    """Circuit breaker: opens after `LIMIT` consecutive failures, then allows a call every `PAUSE` seconds."""
-
-    FAILURE_LIMIT = 10
-    PAUSE_SECONDS = 5.0
-
-    def __init__(self, on_change: Callable[[Literal[1, -1]], None] = lambda _change: None) -> None:
-        """`tell` is called when it opens (1) and closes (-1)."""
-        self._tell = on_change
-        self._failures = 0
-        self._next_try = 0.0
-        self._reserved_until = 0.0
-        self._reserved_try: float | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """True from the failure that opened it until a call succeeds, also if the next trial is due."""
-        return self._failures >= self.FAILURE_LIMIT
-
-    @property
-    def seconds_until_trial(self) -> float:
-        """Seconds until a new request may start the next trial; 0 if it is due or none is needed."""
-        if not self.is_open:
-            return 0.0
-        return max(0.0, max(self._next_try, self._reserved_until) - time.monotonic())
-
-    def reserve_trial(self) -> None:
-        """Reserve the trial that is due for one request: `wait` delays other requests for a pause.
-
-        Each trial is reserved once. A request that never calls the upstream, because its payment fails, can
-        thus delay the trial by one pause only. `allow` ignores reservations.
-        """
-        if self.is_open and self._reserved_try != self._next_try:
-            self._reserved_try = self._next_try
-            self._reserved_until = time.monotonic() + self.PAUSE_SECONDS
-
-    def allow_call(self) -> bool:
-        """Return True if a call may be made now; while open, one allowed call blocks others for a pause."""
-        now = time.monotonic()
-        if self._failures < self.FAILURE_LIMIT:
-            return True
-        if now < self._next_try:
-            return False
-        self._next_try = now + self.PAUSE_SECONDS
-        return True
-
-    def record_outcome(self, *, failure: bool) -> None:
-        """Record the outcome of a call."""
-        was_open = self._failures >= self.FAILURE_LIMIT
-        self._failures = self._failures + 1 if failure else 0
-        if self._failures == self.FAILURE_LIMIT:
-            self._next_try = time.monotonic() + self.PAUSE_SECONDS
-            self._tell(1)
-        elif was_open and not failure:
-            self._tell(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +81,7 @@ class Upstream:
         max_wait: float,
         meter: Meter = NULL_METER,
     ) -> None:
-        """`patience`: maximum wait for the rate limit, in seconds. `session` is None if nothing is called."""
+        """`max_wait`: maximum wait for the rate limit, in seconds. `session` is None if nothing is called."""
         self.name, self.label = name, label
         self._session = session
         self._turns = rate_limiter

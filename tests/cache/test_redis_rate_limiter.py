@@ -22,9 +22,9 @@ from centgate.cache.redis import SharedRedis, open_redis
 from centgate.cache.redis_rate_limiter import ACQUIRE_SCRIPT, RedisRateLimiter
 from centgate.errors import ProviderRateLimited
 from centgate.providers.exa import Exa
+from centgate.rate_limiter import RateLimit, RateLimiter, SlidingWindow
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings, Settings
-from centgate.upstream import RateLimit, RateLimiter, SlidingWindow
 
 SECOND = 1_000_000
 ON_A_CLOCK_OF_THE_TEST = {

@@ -35,13 +35,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from seeded_journals import record_payment
 from served_api import ApiProcess, disable_reconciler, run_api_process
 
+from centgate.circuit_breaker import CircuitBreaker
 from centgate.metrics import definitions
 from centgate.metrics.open_payments import OpenPaymentsCollector
 from centgate.payments.store_factory import open_store
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
-from centgate.upstream import CircuitBreaker
 
 ROOT = Path(__file__).parents[2]
 SEARCH = "/services/neuralweb/search"

@@ -23,9 +23,10 @@ RECORDINGS = (
     Path(os.environ.get("CENTGATE_RECORDINGS") or REPOSITORY.parent / "shared" / "recordings") / "phishing"
 )
 
-pytestmark = pytest.mark.skipif(
-    not RECORDINGS.is_dir(), reason="the recordings are not beside the repository"
-)
+pytestmark = [
+    pytest.mark.extended,
+    pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not beside the repository"),
+]
 
 STATUS = {
     "allowlist": "allowed",

@@ -14,8 +14,9 @@ from pydantic import SecretStr
 from centgate.crypto.contract.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
 from centgate.providers.blockscout import HOSTS, Blockscout, ExplorerAccount, redirect_target
+from centgate.rate_limiter import RateLimit
 from centgate.settings import ProviderSettings
-from centgate.upstream import RateLimit, UpstreamResponse
+from centgate.upstream import UpstreamResponse
 
 CONTRACT = "0x" + "ab" * 20
 LOGIC = "0x" + "cd" * 20

@@ -18,10 +18,10 @@ from pydantic import SecretStr
 from test_legs import registries
 
 from centgate.catalog import all_services
+from centgate.circuit_breaker import CircuitBreaker
 from centgate.provider import Provider
 from centgate.service import AnyService
 from centgate.settings import ProviderSettings, Settings
-from centgate.upstream import CircuitBreaker
 
 SERVICES = {service.slug: service for service in all_services()}
 UNUSED = {"state": "unused", "charged": False, "retry": "same_payment"}

@@ -276,7 +276,7 @@ def _read_header(request: Request, name: str) -> str | None:
 
 
 async def _read_body(request: Request) -> bytes:
-    """Read at most `MAX_BODY` + 1 bytes of the body; the extra byte shows that the body is too long."""
+    """Read at most `MAX_BODY_BYTES` + 1 bytes of the body; the extra byte shows that the body is too long."""
     chunks = bytearray()
     async for chunk in request.stream():
         chunks += chunk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def is_preferred(accept: str, media_type: str, default: str) -> bool:
-    """Return True if `Accept` names the media type `wanted` with a higher quality than `default`."""
+    """Return True if `Accept` names the media type `media_type` with a higher quality than `default`."""
     qualities = _parse_accept(accept)
     return media_type in qualities and qualities[media_type] > _quality_of(qualities, default)
 

@@ -43,7 +43,7 @@ class WellKnownFile:
 
 
 def read_wellknown_files(folder: Path | None) -> tuple[WellKnownFile, ...]:
-    """Read the files of a folder, sorted by name, without hidden ones (`.name`). Raises Unservable.
+    """Read the files of a folder, sorted by name, without hidden ones (`.name`). Raises UnservableFile.
 
     Returns no files for None: the operator has not set a folder.
     """

@@ -34,7 +34,7 @@ _ERRORS = (RedisError, OSError, UnicodeError)
 class SharedRedis:
     """Runs Lua scripts in Redis; after a failure no script runs until a probe succeeds.
 
-    `run` returns None while Redis is unavailable, at once or after the timeout.
+    `run_script` returns None while Redis is unavailable, at once or after the timeout.
     """
 
     is_up: bool | None = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from centgate.cache.redis import SharedRedis
-    from centgate.upstream import RateLimit
+    from centgate.rate_limiter import RateLimit
 
 MICROSECONDS = 1_000_000
 

@@ -25,7 +25,7 @@ RETRY_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry(Generic[T]):
-    """A value with its fetch time; `stale` if it is old and refreshing failed or is too slow."""
+    """A value with its fetch time; `is_stale` if it is old and refreshing failed or is too slow."""
 
     value: T
     fetched_at: datetime
@@ -50,7 +50,7 @@ class StaleWhileRevalidate(Generic[T]):
         return self._entry is not None and self.clock() - self._fetched_at <= STALE_SECONDS
 
     async def get(self, max_wait: float) -> CacheEntry[T]:
-        """Return the value. If it is old, wait at most `patience` seconds for a new one.
+        """Return the value. If it is old, wait at most `max_wait` seconds for a new one.
 
         Raises the error of the fetch if there is no value to fall back on.
         """

@@ -127,7 +127,7 @@ class Health(_ApiModel):
 
 
 def fetch_json(http: httpx2.Client, path: str, *, expect: tuple[int, ...] = (200,)) -> Any:
-    """Fetch the JSON at an unpaid path. Raises CatalogUnread."""
+    """Fetch the JSON at an unpaid path. Raises CatalogUnavailable."""
     try:
         with http.stream("GET", path, timeout=REQUEST_TIMEOUT) as response:
             if response.status_code not in expect:

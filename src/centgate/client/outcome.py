@@ -41,7 +41,7 @@ LedgerOutcome = Literal["delivered", "refused", "unresolved"]
 class PaymentOutcome:
     """Classified response.
 
-    `ending` is the event for the ledger: after `delivered` and `refused` the payment is not sent again.
+    `ledger_event` is the event for the ledger: after `delivered` and `refused` the payment is not sent again.
     """
 
     result: Answer | BuyerError

@@ -124,7 +124,7 @@ class UnexpectedShape(ValueError):
 
 
 def parse_answer(reply: Reply, payment: Payment | None) -> Answer:
-    """Parse a 200 response. Raises NotJson or OtherShape."""
+    """Parse a 200 response. Raises NotJson or UnexpectedShape."""
     envelope = _parse_json(reply)
     try:
         parsed = _Envelope.model_validate(envelope)

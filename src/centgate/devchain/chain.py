@@ -106,7 +106,7 @@ class EvmChain:
     def run_call(self, call: EvmCall, block_tag: BlockTag = "latest") -> bytes:
         """Run a call without keeping its changes. `latest` runs in the next block, at the current time.
 
-        Raises `Reverted` if the contract reverts, `Refused` for any other failure.
+        Raises `CallReverted` if the contract reverts, `TransactionRejected` for any other failure.
         """
         return _require_output(self._execute(call, block_tag))
 
@@ -124,7 +124,7 @@ class EvmChain:
     def send_transaction(self, raw: bytes) -> bytes:
         """Mine a signed transaction and the sender's queued ones that follow it. Returns its hash.
 
-        A transaction with a nonce gap is queued. Raises `Refused` if it can never be mined.
+        A transaction with a nonce gap is queued. Raises `TransactionRejected` if it can never be mined.
         """
         transaction = self._decode(raw)
         nonce = self.state_at().get_nonce(transaction.sender)

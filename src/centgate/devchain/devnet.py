@@ -51,7 +51,7 @@ def open_devchain(
     `rpc` is the URL of an existing node, `anvil` the path of an anvil binary to start; with neither, the
     chain runs in this process. Each part has its own thread and event loop, so a program with an event loop
     may enter this; it blocks that loop during the imports (a second or two; `asyncio.to_thread` avoids
-    that). Raises `NodeFailed` for an unusable node and OSError for a port in use.
+    that). Raises `DevNodeError` for an unusable node and OSError for a port in use.
     """
     with ExitStack() as open_parts:
         open_parts.enter_context(silence_libraries())

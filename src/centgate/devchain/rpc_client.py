@@ -25,7 +25,7 @@ _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def call_rpc(rpc_url: str, method: str, *params: Any) -> Any:
-    """Send one JSON-RPC call and return its result. Raises `NodeFailed`."""
+    """Send one JSON-RPC call and return its result. Raises `DevNodeError`."""
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
     request = urllib.request.Request(rpc_url, body, {"Content-Type": "application/json"})
     try:
@@ -41,7 +41,7 @@ def call_rpc(rpc_url: str, method: str, *params: Any) -> Any:
 def install_token(rpc_url: str) -> None:
     """Install the token on a node, with the buyers' balances, and fund all accounts with gas money.
 
-    Does nothing if the node has the token. Raises `NodeFailed` for a node of another chain, or one whose
+    Does nothing if the node has the token. Raises `DevNodeError` for a node of another chain, or one whose
     state cannot be written, such as a public node.
     """
     chain_id = int(call_rpc(rpc_url, "eth_chainId"), 16)

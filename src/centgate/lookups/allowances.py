@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 async def scan_approvals(rpc: Rpc, chain_id: int, wallet: str) -> ApprovalScan:
-    """Read the approvals that a wallet gave in the latest blocks, about `DAYS` days of them.
+    """Read the approvals that a wallet gave in the latest blocks, about `SCAN_DAYS` days of them.
 
     Block times are missing; `read_onchain_state` reads them with the rest. Raises ProviderFailure if the node
     provides no logs.
@@ -99,7 +99,7 @@ async def read_onchain_state(
     reported: Sequence[ReportedApproval],
     scan: ApprovalScan | None = None,
 ) -> OnchainState:
-    """Read the current allowances of the first `LIVE_APPROVALS` of these, and the times of their blocks.
+    """Read the current allowances of the first `MAX_READ_APPROVALS` of these, and the times of their blocks.
 
     All queries run concurrently; values that cannot be read are missing from the result.
     """

@@ -138,7 +138,7 @@ def claim_unresolved(key: PaymentKey, worker: Worker) -> UnitOfWork[Claim | None
 
 
 def update_claimed(key: PaymentKey, worker: Worker, values: dict[str, Any]) -> UnitOfWork[None]:
-    """Update a row that the worker holds. Raises LostClaim if another worker has claimed it."""
+    """Update a row that the worker holds. Raises ClaimLost if another worker has claimed it."""
     if (yield from queries.update_owned(key, worker.name, values)):
         return
     row = yield from queries.find_payment(key)
@@ -151,7 +151,7 @@ def update_claimed_with_event(
 ) -> UnitOfWork[None]:
     """Update a row that the worker holds and append an event.
 
-    Raises LostClaim if another worker has claimed it.
+    Raises ClaimLost if another worker has claimed it.
     """
     if (yield from queries.update_owned_with_event(key, worker.name, values, event)):
         return
@@ -168,7 +168,7 @@ def release_claim(key: PaymentKey, worker: Worker) -> UnitOfWork[None]:
 def store_answer(key: PaymentKey, worker: Worker, answer: StoredAnswer, now: float) -> UnitOfWork[None]:
     """Store the answer of a payment that the worker holds.
 
-    Raises LostClaim if another worker has claimed it.
+    Raises ClaimLost if another worker has claimed it.
     """
     values = {
         "status": answer.status,

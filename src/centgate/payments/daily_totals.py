@@ -65,7 +65,7 @@ class DailyTotals:
 def read_daily_totals(since: float, until: float, cutoff: float) -> UnitOfWork[list[DailyTotals]]:
     """Return the figures of each day on which payments were presented, oldest first.
 
-    A payment belongs to the day it was presented on; payments settled before `lapsed` cannot be redeemed.
+    A payment belongs to the day it was presented on; payments settled before `cutoff` cannot be redeemed.
     """
     rows = yield BoundStatement(_DAILY, {"since": since, "until": until, "lapsed": cutoff})
     return [

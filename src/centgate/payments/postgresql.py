@@ -182,7 +182,7 @@ class PostgresStore:
 
 
 async def connect(url: str) -> Any:
-    """Open a connection. Raises BadAddress for an invalid URL; the message does not quote it."""
+    """Open a connection. Raises InvalidDatabaseUrl for an invalid URL; the message does not quote it."""
     try:
         return await asyncpg.connect(url, timeout=TIMEOUT)
     except asyncpg.ClientConfigurationError as error:

@@ -36,7 +36,7 @@ class ReadOnlyJournal:
 
 @asynccontextmanager
 async def open_readonly(url: str) -> AsyncGenerator[ReadOnlyJournal]:
-    """Open the journal at a database URL. Raises JournalUnavailable, SchemaMismatch or BadAddress."""
+    """Open the journal at a database URL. Raises JournalUnavailable, SchemaMismatch or InvalidDatabaseUrl."""
     version = await read_schema_version(url)
     if version is None:
         yield ReadOnlyJournal(_EmptyReader(), None, f"there is no journal yet: {_describe_location(url)}")

@@ -51,7 +51,8 @@ class Store(Protocol):
     async def check(self) -> None:
         """Check that the database can be used by this version; an empty one may be set up.
 
-        Raises SchemaMismatch or BadAddress if it cannot be used as it is, JournalUnavailable if it is down.
+        Raises SchemaMismatch or InvalidDatabaseUrl if it cannot be used as it is, JournalUnavailable if it is
+        down.
         """
         ...
 

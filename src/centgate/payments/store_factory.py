@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def open_store(url: str, *, connections: int = 10, meter: Meter = NULL_METER) -> Store:
     """Create the store of a database URL; it is opened, and its schema checked, at first use.
 
-    `connections`: maximum size of the pool, for PostgreSQL. Raises BadAddress.
+    `connections`: maximum size of the pool, for PostgreSQL. Raises InvalidDatabaseUrl.
     """
     if url.startswith("sqlite:"):
         from centgate.payments.sqlite import SqliteStore

@@ -143,8 +143,8 @@ def import_list(
     """Import a published list in its order, with each entry in the spelling that addresses are parsed to.
 
     Accepts the `config.json` of eth-phishing-detect and the stalelist that MetaMask's wallets download, the
-    latter with or without its `data` envelope. `date` is used for lists without a date. `keep` contains
-    single labels that are known not to be top-level domains. Raises `InvalidPhishingList`.
+    latter with or without its `data` envelope. `date` is used for lists without a date. `single_labels`
+    contains single labels that are known not to be top-level domains. Raises `InvalidPhishingList`.
     """
     config = parse_config(text)
     raw = parse_rules(config)

@@ -32,8 +32,9 @@ from centgate.providers.blockscout_wallet import (
     parse_token_transfer,
 )
 from centgate.providers.jsonrpc.client import run_concurrently
+from centgate.rate_limiter import RateLimit
 from centgate.sanitize import clean_line
-from centgate.upstream import RateLimit, Upstream, UpstreamResponse, join_url
+from centgate.upstream import Upstream, UpstreamResponse, join_url
 
 if TYPE_CHECKING:
     from centgate.resources import Resources

@@ -10,7 +10,8 @@ from typing import Any
 from centgate.coercion import get_path
 from centgate.errors import ProviderRefused
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.upstream import RateLimit, UpstreamResponse
+from centgate.rate_limiter import RateLimit
+from centgate.upstream import UpstreamResponse
 from centgate.web.results import Hit, SearchResults
 from centgate.web.search_results import (
     MAX_DESCRIPTION_LENGTH,

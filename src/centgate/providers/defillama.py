@@ -15,9 +15,10 @@ from centgate.crypto.wallet.wallets import Price
 from centgate.fallback import open_task_group
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.defillama_directory import parse_directory, parse_protocol
+from centgate.rate_limiter import RateLimit
 from centgate.sanitize import clean_line
 from centgate.timestamps import format_timestamp
-from centgate.upstream import RateLimit, Upstream, UpstreamResponse, join_url
+from centgate.upstream import Upstream, UpstreamResponse, join_url
 
 if TYPE_CHECKING:
     from centgate.resources import Resources

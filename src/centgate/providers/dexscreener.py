@@ -9,7 +9,7 @@ from typing import Any, cast
 from centgate.coercion import as_amount, as_clean_name, as_count, as_pool_id, as_price, as_usd, get_path
 from centgate.crypto.token.pairs import Pair, PairToken, multiply_known, pair_creation_time
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.upstream import RateLimit
+from centgate.rate_limiter import RateLimit
 
 CHAIN_NAMES = {
     1: "ethereum",

@@ -25,8 +25,8 @@ from centgate.errors import (
     ProviderTimeout,
 )
 from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.rate_limiter import RateLimit
 from centgate.sanitize import clean_line
-from centgate.upstream import RateLimit
 
 if TYPE_CHECKING:
     from centgate.resources import Resources

@@ -12,7 +12,8 @@ from centgate.coercion import as_amount, as_number, get_path
 from centgate.errors import ProviderError
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.exa_pages import parse_pages, parse_tag
-from centgate.upstream import RateLimit, UpstreamResponse
+from centgate.rate_limiter import RateLimit
+from centgate.upstream import UpstreamResponse
 from centgate.web.results import Hit, SearchResults, SearchType, UnreadPage, WebPage
 from centgate.web.search_results import (
     MAX_AUTHOR_LENGTH,

@@ -19,8 +19,9 @@ from centgate.providers.firecrawl_pages import (
     parse_page,
     status_failure_reason,
 )
+from centgate.rate_limiter import RateLimit
 from centgate.sanitize import clean_line
-from centgate.upstream import RateLimit, UpstreamResponse
+from centgate.upstream import UpstreamResponse
 from centgate.web.results import Hit, SearchResults, WebPage
 from centgate.web.search_results import (
     MAX_DESCRIPTION_LENGTH,

@@ -10,7 +10,8 @@ from typing import Any, cast
 from centgate.coercion import as_clean_name, as_count, as_pool_id, as_price, as_usd, get_path
 from centgate.crypto.token.pairs import Pair, PairToken, pair_creation_time
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.upstream import RateLimit, UpstreamResponse
+from centgate.rate_limiter import RateLimit
+from centgate.upstream import UpstreamResponse
 
 CHAIN_NAMES = {
     1: "eth",

@@ -18,8 +18,9 @@ from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefuse
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.goplus_approvals import parse_goplus_approvals
 from centgate.providers.goplus_token import parse_token_security
+from centgate.rate_limiter import RateLimit
 from centgate.sanitize import clean_line
-from centgate.upstream import RateLimit, UpstreamResponse
+from centgate.upstream import UpstreamResponse
 
 if TYPE_CHECKING:
     from centgate.resources import Resources

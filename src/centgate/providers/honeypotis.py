@@ -18,8 +18,8 @@ from centgate.coercion import (
 )
 from centgate.crypto.token.security import Simulation, SimulationFlag
 from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.rate_limiter import RateLimit
 from centgate.sanitize import clean_line
-from centgate.upstream import RateLimit
 
 _RISK_LEVELS = {"very_low": 0, "low": 1, "medium": 20, "high": 60, "very_high": 80, "honeypot": 90}
 """Lower bound of each word of `summary.risk` on the scale of 0 to 100."""

@@ -15,9 +15,10 @@ from centgate.crypto.contract.contracts import (
 )
 from centgate.errors import ProviderError
 from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.rate_limiter import RateLimit
 from centgate.sanitize import clean_line
 from centgate.signing.evm import to_checksum_address
-from centgate.upstream import RateLimit, UpstreamResponse
+from centgate.upstream import UpstreamResponse
 
 FIELDS = "abi,compilation,proxyResolution,deployment.blockNumber"
 _MATCH_LEVELS: dict[str | None, MatchLevel] = {"exact_match": "exact", "match": "bytecode", None: "none"}

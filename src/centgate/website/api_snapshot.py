@@ -127,7 +127,7 @@ class ApiSnapshot:
 
 
 def _public_address(openapi: Any, api: str) -> str:
-    """Return the API's public address from its OpenAPI document. Raises CatalogUnread."""
+    """Return the API's public address from its OpenAPI document. Raises CatalogUnavailable."""
     try:
         address = str(openapi["servers"][0]["url"]).rstrip("/")
     except (KeyError, IndexError, TypeError) as error:
@@ -153,7 +153,7 @@ def join_labels(providers: Sequence[ServiceProvider], conjunction: str) -> str:
 
 
 def read_snapshot(api: str, site: str | None) -> ApiSnapshot:
-    """Read everything from the API at `api`. Raises CatalogUnread if it is unreachable or cannot be shown.
+    """Read everything from the API. Raises CatalogUnavailable if it is unreachable or cannot be shown.
 
     If `site` is None, the website uses the API's address as its own.
     """
@@ -176,7 +176,7 @@ def read_snapshot(api: str, site: str | None) -> ApiSnapshot:
 
 
 def _read_services(http: httpx2.Client, api: str) -> tuple[ServiceDetail, ...]:
-    """Read all services in full; give up after `WITHIN` seconds, in case the catalogue never ends."""
+    """Read all services in full; give up after `READ_TIMEOUT` seconds, in case the catalogue never ends."""
     slugs = [each.slug for each in catalog.fetch_services(http)]
     if not 0 < len(slugs) <= MAX_SERVICES:
         raise CatalogUnavailable(

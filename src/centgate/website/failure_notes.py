@@ -19,7 +19,7 @@ def call_errors() -> Mapping[str, ErrorSpec]:
 
 
 def sample_answer(service: ServiceDetail, deployment: ApiSnapshot) -> dict[str, Any]:
-    """Return the sample answer with its envelope, from the OpenAPI document. Raises CatalogUnread."""
+    """Return the sample answer with its envelope, from the OpenAPI document. Raises CatalogUnavailable."""
     try:
         operation = deployment.openapi["paths"][service.path]["post"]
         return operation["responses"]["200"]["content"]["application/json"]["example"]

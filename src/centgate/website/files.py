@@ -18,9 +18,9 @@ Maker = Callable[[ApiSnapshot, tuple[SitePage, ...]], Iterator[SiteFile]]
 
 
 def build_files(deployment: ApiSnapshot, operator_files: Sequence[WellKnownFile] = ()) -> dict[str, SiteFile]:
-    """Return all files of the website by path; the operator's files (`own`) never hide generated ones.
+    """Return all files of the website by path; `operator_files` never hide generated ones.
 
-    Raises CatalogUnread if no pages can be made of the API's schemas and documents.
+    Raises CatalogUnavailable if no pages can be made of the API's schemas and documents.
     """
     makers: tuple[Maker, ...] = (_pages, _error_page_files, _asset_files, build_machine_files)
     operator_entries = {

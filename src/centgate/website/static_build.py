@@ -24,7 +24,7 @@ def write_site(
 ) -> list[Path]:
     """Write all files of the website below `out` and return their paths. Other files there stay unchanged.
 
-    Raises Unwritable if a file cannot be written, or would be outside `out`.
+    Raises UnwritableFile if a file cannot be written, or would be outside `out`.
     """
     files = build_files(deployment, operator_files).values()
     contents = {file.static_path: file.content for file in files}
@@ -43,7 +43,7 @@ def write_site(
 
 
 def _resolve_target(out: Path, path: str) -> Path:
-    """Return the path to write a file to. Raises Unwritable if it leaves `out`, also through a link."""
+    """Return the path to write a file to. Raises UnwritableFile if it leaves `out`, also through a link."""
     target = out / path
     if not target.resolve().is_relative_to(out.resolve()):
         raise UnwritableFile(f"{path} would be outside {out}, so nothing was written")

@@ -46,7 +46,7 @@ def is_site_url(text: str) -> bool:
 
 
 def validate_service(service: ServiceDetail, api: str) -> ServiceDetail:
-    """Return a service with its texts sanitized. Raises CatalogUnread if no page can be made of it."""
+    """Return a service with its texts sanitized. Raises CatalogUnavailable if no page can be made of it."""
     _check_fields(service, _SERVICE_PATTERNS, f"{api} has a service whose")
     if not service.providers or not service.output_fields:
         raise CatalogUnavailable(f"{api} lists no sources or no output fields for {service.slug}")
@@ -78,7 +78,7 @@ def validate_service(service: ServiceDetail, api: str) -> ServiceDetail:
 
 
 def validate_terms(terms: ListedRequirements, api: str) -> ListedRequirements:
-    """Validate payment terms and sanitize their texts. Raises CatalogUnread, also for non-EVM chains."""
+    """Validate payment terms and sanitize their texts. Raises CatalogUnavailable, also for non-EVM chains."""
     _check_fields(terms, _TERMS_PATTERNS, f"{api} has payment terms whose")
     texts = {key: escape_name(str(terms.extra.get(key, ""))) for key in ("name", "version")}
     return terms.model_copy(update={"extra": {**terms.extra, **texts}})
@@ -90,7 +90,7 @@ def sanitize_health(health: Health) -> Health:
 
 
 def validate_openapi(openapi: Mapping[str, Any], api: str) -> dict[str, Any]:
-    """Return the OpenAPI document, sanitized. Raises CatalogUnread if it has no version or licence."""
+    """Return the OpenAPI document, sanitized. Raises CatalogUnavailable if it has no version or licence."""
     try:
         document = _sanitize_descriptions(openapi)
         info: dict[str, Any] = document["info"]
@@ -128,7 +128,7 @@ def parse_signer(x402: Any) -> str | None:
 
 
 def _check_fields(model: object, patterns: Mapping[str, str], prefix: str) -> None:
-    """Check fields against their patterns. Raises CatalogUnread with a message that begins with `prefix`."""
+    """Check fields against their patterns. Raises CatalogUnavailable; the message begins with `prefix`."""
     for field, pattern in patterns.items():
         value = str(getattr(model, field))
         if not re.fullmatch(pattern, value, re.ASCII):

@@ -37,10 +37,10 @@ from mcp_clients import (
     structured_content,
 )
 
+from centgate.circuit_breaker import CircuitBreaker
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.settings import Settings
-from centgate.upstream import CircuitBreaker
 
 SLUG = "phishing-check"
 POOL_PATH = "/services/pool-snapshot"

@@ -113,7 +113,7 @@ def create_mcp_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> 
 
 
 async def _read_message(request: Request) -> bytes:
-    """Read the body, stopping when it exceeds `MAX_MESSAGE`. Raises ClientDisconnect."""
+    """Read the body, stopping when it exceeds `MAX_MESSAGE_BYTES`. Raises ClientDisconnect."""
     chunks = bytearray()
     async for chunk in request.stream():
         chunks += chunk

@@ -30,7 +30,7 @@ class InvalidArguments(ValueError):
 
 
 def parse_body(text: str | bytes) -> dict[str, Any]:
-    """Parse a JSON object; bytes may be UTF-8, UTF-16 or UTF-32. Raises BadArguments."""
+    """Parse a JSON object; bytes may be UTF-8, UTF-16 or UTF-32. Raises InvalidArguments."""
     try:
         body: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -43,7 +43,7 @@ def parse_body(text: str | bytes) -> dict[str, Any]:
 def parse_pairs(pairs: Iterable[str], schema: Schema) -> dict[str, Any]:
     """Parse `key=value` pairs into a request body; a repeated key adds to a list.
 
-    Raises BadArguments with every problem of single fields. The API checks rules across fields, before it
+    Raises InvalidArguments with every problem of single fields. The API checks rules across fields, before it
     requires a payment.
     """
     values_by_key: dict[str, list[str]] = {}

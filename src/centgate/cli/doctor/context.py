@@ -72,7 +72,7 @@ class DoctorContext:
     async def request(
         self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> TimedReply:
-        """Send one request, without following redirects. Raises Unreached if there is no response."""
+        """Send one request, without following redirects. Raises HostUnreachable if there is no response."""
         started, sent = time.perf_counter(), time.time()
         try:
             async with self.resources.session.request(

@@ -50,7 +50,7 @@ async def check_facilitator(deployment: DoctorContext) -> Finding:
 
 
 async def request_supported(deployment: DoctorContext) -> TimedReply:
-    """Send `GET /supported`. Raises Unreached, and ValueError for an invalid signing key."""
+    """Send `GET /supported`. Raises HostUnreachable, and ValueError for an invalid signing key."""
     url = deployment.settings.facilitator + "/supported"
     return await deployment.request(url, headers=build_auth_headers(deployment.settings, url, method="GET"))
 

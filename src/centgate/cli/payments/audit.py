@@ -65,7 +65,7 @@ class AuditPeriod:
         return self.from_block is not None or self.to_block is not None
 
     def to_times(self, now: float) -> tuple[float, float]:
-        """Return start and end in seconds since 1970. Raises BadArgument."""
+        """Return start and end in seconds since 1970. Raises InvalidArgument."""
         try:
             since = parse_time(self.since, now) if self.since else now - DAY_SECONDS
             until = parse_time(self.until, now) if self.until else FOREVER

@@ -63,7 +63,7 @@ class PaymentFilterOptions:
     until: str | None = None
 
     def to_filter(self, now: float) -> PaymentFilter:
-        """Convert the options to a filter for the journal. Raises BadArgument."""
+        """Convert the options to a filter for the journal. Raises InvalidArgument."""
         if self.state and self.state not in FILTER_STATES:
             raise InvalidArgument(f"--state is one of {', '.join(FILTER_STATES)}, not {self.state!r}")
         try:
@@ -232,7 +232,7 @@ def _encode_cursor(place: SortKey) -> str:
 
 
 def _decode_cursor(cursor: str | None) -> SortKey | None:
-    """Parse the cursor of the previous page. Raises BadArgument."""
+    """Parse the cursor of the previous page. Raises InvalidArgument."""
     if cursor is None:
         return None
     try:

@@ -77,7 +77,7 @@ def _show_open(
 
 
 def _with_node(settings: Settings, rpc: str | None) -> Settings:
-    """Return the settings with the node of --rpc. Raises BadArgument."""
+    """Return the settings with the node of --rpc. Raises InvalidArgument."""
     if rpc is None:
         return settings
     if not re.match(r"https?://[^\s]+$", rpc):

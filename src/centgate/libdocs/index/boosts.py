@@ -66,7 +66,7 @@ _PROJECT_HEADING = re.compile(
 def apply_boosts(chunk: Chunk, metadata: Mapping[str, str], *, has_guides: bool = False) -> Chunk:
     """Return a chunk with its weight lowered if few users search for it.
 
-    `guided`: there are so many guides that content which they do not name is mostly not meant for users.
+    `has_guides`: there are so many guides that content which they do not name is mostly not meant for users.
     """
     weight = chunk.weight
     if has_guides and _DEEP_TYPES.search(chunk.path):

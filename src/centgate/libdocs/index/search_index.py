@@ -106,8 +106,8 @@ def write_index(
     """Write the index of a library. The file appears only when it is complete.
 
     `about` is stored in the index. Its `name` is not used as a search term, and folders of major versions
-    before its `version` have a lower weight. After `seconds` the index is completed with what it has, and the
-    reason is stored as `incomplete`.
+    before its `version` have a lower weight. After `max_seconds` the index is completed with what it has, and
+    the reason is stored as `incomplete`.
     """
     deadline = time.monotonic() + max_seconds
     handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
@@ -141,7 +141,7 @@ def search(file: Path, topic: str | None, budget: int) -> list[DocSnippet]:
 
 
 def read_metadata(file: Path) -> Mapping[str, str]:
-    """Return the metadata from the build, and `snippet_count`, `pieces`, `built_at` and `format`.
+    """Return the metadata from the build, and `snippet_count`, `chunks`, `built_at` and `format`.
 
     Raises sqlite3.Error if the file is not an index.
     """

@@ -20,11 +20,11 @@ _ALEMBIC = threading.Lock()
 
 
 class SchemaMismatch(ValueError):
-    """The schema version of the database differs from `HEAD` and cannot be migrated by this version."""
+    """The database's schema version differs from `HEAD_REVISION` and cannot be migrated by this version."""
 
 
 def upgrade_schema(connection: Connection) -> str | None:
-    """Bring the database to `HEAD` in one transaction; fast if it is there already.
+    """Bring the database to `HEAD_REVISION` in one transaction; fast if it is there already.
 
     Returns the version it had, None if it was empty. Raises SchemaMismatch for a schema of a newer version.
     """
@@ -64,7 +64,7 @@ def require_known_revision(found: str | None) -> None:
 
 
 def require_current_revision(found: str) -> None:
-    """Raise SchemaMismatch for any version but `HEAD`."""
+    """Raise SchemaMismatch for any version but `HEAD_REVISION`."""
     require_known_revision(found)
     if found != HEAD_REVISION:
         raise SchemaMismatch(

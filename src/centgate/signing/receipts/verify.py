@@ -18,7 +18,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ReceiptCheck:
-    """Result of one check; `says` is a sentence without its full stop."""
+    """Result of one check; `message` is a sentence without its full stop."""
 
     name: Literal["receipt", "settlement", "answer", "body", "offer", "signer"]
     state: CheckState

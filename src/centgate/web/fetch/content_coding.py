@@ -87,7 +87,7 @@ class Inflater:
         return self._stream.eof
 
     def inflate(self, data: bytes) -> Iterator[bytes]:
-        """Decompress the next bytes in parts of at most `CHUNK`. Raises zlib.error if they are invalid."""
+        """Decompress the next bytes in parts of at most `CHUNK_BYTES`. Raises zlib.error if invalid."""
         while data and self._prepare_member(data):
             yield self._stream.decompress(data, CHUNK_BYTES)
             data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
