@@ -8,7 +8,7 @@ from typing import Literal
 
 
 class CircuitBreaker:
-    """Circuit breaker: opens after `FAILURE_LIMIT` consecutive failures, then allows a call each `PAUSE_SECONDS`."""
+    """Circuit breaker: opens after `FAILURE_LIMIT` consecutive failures, then tries every `PAUSE_SECONDS`."""
 
     FAILURE_LIMIT = 10
     PAUSE_SECONDS = 5.0

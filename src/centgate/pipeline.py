@@ -51,7 +51,7 @@ class PaidCall:
     """The `Idempotency-Key` header, if present."""
 
 
-async def process_request(runtime: Runtime, service: AnyService, call: PaidCall) -> StoredAnswer:
+async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> StoredAnswer:
     """Process one paid request and return its stored answer.
 
     All checks that cost nothing come first; from the claim on, work continues even if the buyer disconnects.
@@ -68,11 +68,11 @@ async def process_request(runtime: Runtime, service: AnyService, call: PaidCall)
     order = RequestBinding(service.slug, request_digest(service, query))
     await call.admission.check_payment(payment, order.digest, runtime.journal)  # 429
     await require_available(runtime, service, query, payment, order)  # 502
-    work = partial(fulfil_request, runtime, service, query, payment, order, call)
+    work = partial(fulfil, runtime, service, query, payment, order, call)
     return await runtime.single_flight.run(payment, order, work)
 
 
-async def fulfil_request(
+async def fulfil(
     runtime: Runtime,
     service: AnyService,
     query: Request,

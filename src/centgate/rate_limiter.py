@@ -73,7 +73,7 @@ class SharedRateLimiter(Protocol):
     """Rate limiter that several servers share."""
 
     async def acquire(self, max_wait: float, min_wait: float) -> float | None:
-        """As `SlidingWindow.acquire`, but not before `min_wait` seconds; None while the store is unavailable."""
+        """As `SlidingWindow.acquire`, but not before `min_wait`; None while the store is unavailable."""
         ...
 
 

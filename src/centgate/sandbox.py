@@ -57,8 +57,8 @@ class Sandbox:
     ) -> T:
         """Run a function in another process and return its result; arguments and result must be picklable.
 
-        Raises TaskTimedOut, TaskDied, ProcessNotStarted, and the function's own exceptions. A cancelled task is
-        killed.
+        Raises TaskTimedOut, TaskDied, ProcessNotStarted, and the function's own exceptions. A cancelled
+        task is killed.
         """
         async with self._turns:
             try:

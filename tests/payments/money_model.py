@@ -352,7 +352,7 @@ class Deployment:
             identifier,
         )
         try:
-            return await pipeline.process_request(self.runtime, model_service, call)
+            return await pipeline.serve(self.runtime, model_service, call)
         except CentgateError as error:
             return error
 

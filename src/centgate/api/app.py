@@ -39,7 +39,7 @@ from centgate.log import configure_logging
 from centgate.metrics.setup import create_worker_meter
 from centgate.payments.claims import StoredAnswer
 from centgate.payments.gate import encode_receipt_header
-from centgate.pipeline import PaidCall, process_request
+from centgate.pipeline import PaidCall, serve
 from centgate.request_body import MAX_BODY_BYTES
 from centgate.runtime import Runtime, open_runtime
 from centgate.service import AnyService
@@ -263,7 +263,7 @@ class PaidEndpoint:
                 admission=admission,
                 idempotency_key=idempotency_key,
             )
-            return await process_request(runtime, self._service, call)
+            return await serve(runtime, self._service, call)
 
         stored = await admission.run_request(presented, runtime.gate, runtime.journal, serve_call)
         notes["replayed"] = stored.replayed

@@ -122,7 +122,7 @@ def default_redeem_hours() -> str:
 
 
 def first_service(deployment: ApiSnapshot) -> ServiceDetail:
-    """Return the service of the first steps: `FIRST_SERVICE` if available, else the first of the catalogue."""
+    """Return the service of the first steps: `FIRST_SERVICE`, or the first of the catalogue."""
     return next((each for each in deployment.services if each.slug == FIRST_SERVICE), deployment.services[0])
 
 

@@ -52,7 +52,7 @@ from centgate.errors import (
 from centgate.payments.authorization import MAX_HEADER
 from centgate.payments.claims import StoredAnswer
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
-from centgate.pipeline import PaidCall, process_request
+from centgate.pipeline import PaidCall, serve
 from centgate.request_body import MAX_BODY_BYTES
 from centgate.runtime import Runtime
 from centgate.service import AnyService
@@ -169,7 +169,7 @@ async def _call_tool(
         async def serve_call() -> StoredAnswer:
             body = _encode_arguments(params.arguments)
             call = PaidCall(notes["request_id"], body, "application/json", signature, admission)
-            return await process_request(runtime, service, call)
+            return await serve(runtime, service, call)
 
         answer = await admission.run_request(presented, runtime.gate, runtime.journal, serve_call)
     except CentgateError as error:
