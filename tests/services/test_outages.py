@@ -15,7 +15,7 @@ from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
 from facilitators import StubFacilitator, refuse_with
 from fake_upstreams import FakeUpstreams, RecordedRequest, configure_providers, send_paid
 from pydantic import SecretStr
-from test_legs import registries
+from test_alternatives import registries
 
 from centgate.catalog import all_services
 from centgate.circuit_breaker import CircuitBreaker
