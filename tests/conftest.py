@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+import hypothesis
 import pytest
 from buyer import ApiFactory, Buyer
 from certificates import Authority
@@ -25,6 +26,10 @@ from centgate.resources import PARSER_MEGABYTES, PARSER_MODULES
 from centgate.sandbox import Sandbox
 from centgate.server import run_in_thread
 from centgate.settings import Settings
+
+# a deadline measures the machine, not the code
+hypothesis.settings.register_profile("centgate", deadline=None)
+hypothesis.settings.load_profile("centgate")
 
 MARKS_BY_FIXTURE = {
     "postgres": "postgresql",

@@ -461,7 +461,7 @@ def test_the_services_are_listed_with_price_and_availability(poor: Shell) -> Non
 
     assert done.returncode == 0
     assert len(re.findall(r"\$0\.01", done.stdout)) == 14
-    assert re.search(r"phishing-check +\$0\.01 +yes +Whether a URL", done.stdout)
+    assert re.search(r"phishing-check +\$0\.01 +yes +Check if a URL", done.stdout)
     assert re.search(r"neuralweb-search +\$0\.01 +no, not set up", done.stdout)
 
 
@@ -775,8 +775,8 @@ def test_help_loads_neither_the_server_nor_the_client(shell: Shell) -> None:
     ours = {name for name in loaded if name.startswith("centgate")}
     assert ours == {
         "centgate",
+        "centgate.cli",
         "centgate.cli.main",
-        "centgate.client",
         "centgate.cli.buyer",
         "centgate.cli.buyer.commands",
     }

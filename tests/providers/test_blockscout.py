@@ -147,7 +147,7 @@ async def test_a_key_allows_more_calls(tmp_path: Path):
     rates: list[RateLimit | None] = []
     for given in ({}, {"key": SecretStr(KEY)}, {"key": SecretStr(KEY), "per_minute": 9}):
         async with open_provider(Blockscout, tmp_path, **given) as blockscout:
-            rates.append(blockscout.rate)
+            rates.append(blockscout.rate_limit)
 
     assert rates == [RateLimit(3, 1), RateLimit(5, 1), RateLimit(9)]
 

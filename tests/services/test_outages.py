@@ -48,7 +48,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 60.0)  # no trial is due before the test says so
     clock = Clock()
-    monkeypatch.setattr("centgate.upstream.time", clock)
+    monkeypatch.setattr("centgate.circuit_breaker.time", clock)
     return clock
 
 

@@ -117,7 +117,7 @@ class Blockscout(Provider):
         }
 
     @property
-    def rate(self) -> RateLimit | None:
+    def rate_limit(self) -> RateLimit | None:
         """Rate limit of the provider; a key allows more calls."""
         return super().rate_limit if self.key is None or self.settings.per_minute else KEYED_RATE
 
