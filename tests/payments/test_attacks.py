@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from alembic import command
 from buyer import ApiFactory, Buyer, encode_header, pay, payment_note, sign_payload, sign_payment
-from chain_actions import cancel_authorization, settle_elsewhere, settle_then_reply
+from chain_actions import cancel_authorization, settle_elsewhere, settle_then_reply, transfer_tokens
 from facilitators import StubFacilitator, refuse_with, reply_with
 from fake_upstreams import FakeUpstreams
 from sdk_facilitators import open_typescript_facilitator
@@ -97,6 +97,8 @@ def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
     """The first of two nodes stands still at a block from before the claim."""
     monkeypatch.setattr(onchain, "BLOCK_WAIT", 10)  # the other one may be slow on a busy machine
     monkeypatch.setattr(gate, "TIMEOUT", 30)
+    for _ in range(3):  # a young chain has no earlier block to stand still at
+        transfer_tokens(devchain, buyer, buyer.address, 1)
     stuck = forward_to_node(
         devchain.rpc_url, {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}
     )["result"]
