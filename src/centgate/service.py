@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -109,9 +110,13 @@ class Service(Generic[R, D]):
         """JSON Schema of `data`."""
         return json_schema(self.data, "serialization")
 
+    @cached_property
+    def _request_schema(self) -> dict[str, Any]:
+        return json_schema(self.request, "validation")
+
     def input_schema(self, development_chain: int | None) -> dict[str, Any]:
         """Return the JSON Schema of the request body, as this deployment validates it."""
-        schema = json_schema(self.request, "validation")
+        schema = deepcopy(self._request_schema)
         if development_chain is not None:
             allow_development_chain(schema, development_chain)
         return schema

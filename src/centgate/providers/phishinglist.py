@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 from centgate.phishing.detector import PhishingDetector, PhishingVerdict
-from centgate.phishing.snapshot import load_shipped, load_snapshot
+from centgate.phishing.snapshot import Snapshot, SnapshotHeader, load_shipped, load_snapshot
 from centgate.phishing.url import WebAddress
 from centgate.provider import Provider, ProviderInfo
 from centgate.settings import Settings
@@ -31,9 +32,8 @@ class PhishingList(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        snapshot = load_snapshot(settings.phishing_list) if settings.phishing_list else load_shipped()
-        self._header = snapshot.header
-        self._detector = PhishingDetector(snapshot.rules)
+        imported = settings.phishing_list
+        self._header, self._detector = _open_list(load_snapshot(imported)) if imported else _open_shipped()
 
     def check_address(self, address: WebAddress) -> PhishingVerdict:
         """Check an address against the list; warn of an old list and of lookalike characters."""
@@ -57,3 +57,13 @@ class PhishingList(Provider):
         """Return the age of the list in days; None without a date."""
         date_text = self._header.date
         return (datetime.now(UTC).date() - date.fromisoformat(date_text[:10])).days if date_text else None
+
+
+def _open_list(snapshot: Snapshot) -> tuple[SnapshotHeader, PhishingDetector]:
+    return snapshot.header, PhishingDetector(snapshot.rules)
+
+
+@cache
+def _open_shipped() -> tuple[SnapshotHeader, PhishingDetector]:
+    """Open the shipped list once: it takes longer to unpack than everything else at the start."""
+    return _open_list(load_shipped())
