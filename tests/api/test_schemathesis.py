@@ -1,10 +1,11 @@
 """The server does what its OpenAPI document says, asked with whatever the document allows and forbids."""
 
 # schemathesis is typed in part
-# pyright: reportUnknownMemberType=false, reportUnknownParameterType=false, reportUntypedFunctionDecorator=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from schemathesis.pytest.lazy import get_all_tests
 
 from centgate.api.openapi import openapi_document
 from centgate.catalog import all_services
@@ -63,20 +65,32 @@ def _of_public_pages(document: dict[str, Any]) -> dict[str, Any]:
 
 schemathesis.openapi.format("web-address", HOSTS)
 schemathesis.openapi.format("uri", PAGES)
-schema = schemathesis.openapi.from_dict(_of_public_pages(DOCUMENT), config=CONFIG)
-
-
-@pytest.mark.extended
-@schema.parametrize()
-@settings(
+SETTINGS = settings(
     max_examples=25,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-def test_an_operation_keeps_to_its_description(case: schemathesis.Case[Any], reader: httpx.Client) -> None:
+
+
+def validate_responses(case: schemathesis.Case[Any], reader: httpx.Client) -> None:
+    """Send one generated request and validate the response."""
     case.call_and_validate(base_url=str(reader.base_url))
+
+
+@pytest.mark.parametrize("path", DOCUMENT["paths"])
+def test_operations_keep_to_their_description(path: str, reader: httpx.Client) -> None:
+    # built here and not by `schema.parametrize`: that builds the tests of all paths in every worker
+    document = _of_public_pages({**DOCUMENT, "paths": {path: DOCUMENT["paths"][path]}})
+    tests: Iterator[Any] = get_all_tests(
+        schema=schemathesis.openapi.from_dict(document, config=CONFIG),
+        test_func=validate_responses,
+        settings=SETTINGS,
+        given_kwargs=None,
+    )
+
+    for built in tests:
+        built.ok()[1](reader=reader)
 
 
 def test_the_description_is_the_one_that_is_served(reader: httpx.Client) -> None:
