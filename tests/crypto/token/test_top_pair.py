@@ -257,13 +257,12 @@ def lists_of_pairs() -> st.SearchStrategy[list[Pair]]:
     return st.lists(any_pair(), min_size=1, max_size=12, unique_by=lambda each: each.address)
 
 
-@given(market(), st.randoms())
+@given(market(), st.data())
 def test_a_nonsense_price_is_never_chosen_beside_deep_pairs(
-    drawn: tuple[list[Pair], list[Pair]], shuffler: Any
+    drawn: tuple[list[Pair], list[Pair]], data: st.DataObject
 ) -> None:
     sound, nonsense = drawn
-    pairs = [*sound, *nonsense]
-    shuffler.shuffle(pairs)
+    pairs = data.draw(st.permutations([*sound, *nonsense]))
 
     choice = choose_top_pair(pairs, TOKEN)
 
@@ -271,10 +270,9 @@ def test_a_nonsense_price_is_never_chosen_beside_deep_pairs(
     assert set(choice.price_outliers) == set(nonsense)
 
 
-@given(lists_of_pairs(), st.randoms())
-def test_the_order_of_the_pairs_makes_no_difference(pairs: list[Pair], shuffler: Any) -> None:
-    shuffled = pairs.copy()
-    shuffler.shuffle(shuffled)
+@given(lists_of_pairs(), st.data())
+def test_the_order_of_the_pairs_makes_no_difference(pairs: list[Pair], data: st.DataObject) -> None:
+    shuffled = data.draw(st.permutations(pairs))
 
     assert choose_top_pair(shuffled, TOKEN) == choose_top_pair(pairs, TOKEN)
 
