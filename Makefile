@@ -1,6 +1,8 @@
 # every target works on a machine with Python 3.11 or newer, make and a package index
 UV := $(or $(shell command -v uv),.uv/bin/uv)
 export UV_SYSTEM_CERTS := 1
+# without cached bytecode, each test worker and each server would compile everything again
+unexport PYTHONDONTWRITEBYTECODE
 RUN := .venv/bin/
 # tests wait for servers more than they compute
 WORKERS := $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))

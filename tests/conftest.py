@@ -7,13 +7,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import hypothesis
 import pytest
 from buyer import ApiFactory, Buyer
 from certificates import Authority
-from databases import Postgres, Redis, postgres_server, redis_server
+from databases import Postgres, Redis, create_sqlite, postgres_server, redis_server
 from facilitators import StubFacilitator, build_settings, open_stub_facilitators
 from fake_upstreams import FakeUpstreams, fake_upstreams, recordings
 from node_packages import install_packages
@@ -41,15 +42,28 @@ MARKS_BY_FIXTURE = {
     "devchain": "devchain",
 }
 """Marks that a test gets from the fixtures that it uses."""
+SLOW_MARKS = {"browser", "npm", "postgresql"}
+"""Marks of resources that are slow to start: `make test` runs only the tests with the mark `smoke`."""
 EXTENDED_FILE = "pytestmark = pytest.mark.extended"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their fixtures."""
+    """Mark tests by their fixtures and databases."""
     for item in items:
-        for fixture in getattr(item, "fixturenames", ()):
-            if fixture in MARKS_BY_FIXTURE:
-                item.add_marker(MARKS_BY_FIXTURE[fixture])
+        marks = {
+            MARKS_BY_FIXTURE[name] for name in getattr(item, "fixturenames", ()) if name in MARKS_BY_FIXTURE
+        }
+        if "postgresql" in _parameters_of(item):
+            marks.add("postgresql")
+        if marks & SLOW_MARKS and item.get_closest_marker("smoke") is None:
+            marks.add("extended")
+        for mark in marks:
+            item.add_marker(mark)
+
+
+def _parameters_of(item: pytest.Item) -> list[str]:
+    callspec: Any = getattr(item, "callspec", None)
+    return [value for value in callspec.params.values() if isinstance(value, str)] if callspec else []
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -143,7 +157,7 @@ def redis() -> Generator[Redis]:
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """URL of a new database; the test runs once for each kind."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'journal.db'}"
+        return create_sqlite(tmp_path)
     return request.getfixturevalue("postgres_url")
 
 

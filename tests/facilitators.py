@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 import uvicorn
+from databases import create_sqlite
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -196,7 +197,7 @@ def build_settings(folder: Path, facilitator_url: str, **changes: Any) -> Settin
         "pay_to": DEFAULT_PAYEE,
         "network": "eip155:84532",
         "facilitator_url": facilitator_url,
-        "database_url": f"sqlite:///{folder / 'journal.db'}",
+        "database_url": changes.get("database_url") or create_sqlite(folder),
         "port": 0,
         "free_per_minute": 0,  # all tests come from one IP address
         "refused_per_minute": 0,

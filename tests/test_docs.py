@@ -112,10 +112,12 @@ def test_readme_table_is_that_of_the_catalogue() -> None:
     ]
 
 
+@pytest.mark.extended
 def test_output_of_commands_in_operating_is_current() -> None:
     assert read(operating_docs.PAGE) == operating_docs.render_page(read(operating_docs.PAGE))
 
 
+@pytest.mark.extended
 def test_demonstration_is_current(demonstration: str) -> None:
     page = read(demo_docs.PAGE)
 

@@ -34,8 +34,10 @@ each_ruin = pytest.mark.parametrize("ruin", [a_directory, not_a_database])
 
 @pytest.fixture
 def file(settings: Settings) -> Path:
-    """Path of the journal."""
-    return Path(settings.database_url.removeprefix("sqlite:///"))
+    """Path of a journal that does not exist yet."""
+    file = Path(settings.database_url.removeprefix("sqlite:///"))
+    file.unlink()
+    return file
 
 
 @each_ruin

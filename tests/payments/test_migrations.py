@@ -46,6 +46,14 @@ DELIVERED = f"""INSERT INTO payments (network, asset, payer, nonce, state, bindi
 ANSWER = f"INSERT INTO answers VALUES ({KEY}, 200, 'req_1', 'receipt', :body, 2.25)"
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of an empty database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'journal.db'}"
+    return request.getfixturevalue("postgres_url")
+
+
 @pytest.fixture
 def run(database_url: str) -> Run:
     """Runs a function with a connection to an unused database."""

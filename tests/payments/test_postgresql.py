@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from buyer import ApiFactory, Buyer, pay, sign_payment
 from facilitators import StubFacilitator
 from journal_rows import insert_rows, payment_row
@@ -14,6 +15,7 @@ from centgate.payments.store_factory import open_store
 from centgate.settings import Settings
 
 
+@pytest.mark.smoke
 def test_a_payment_is_served_once_and_then_repeated(
     api: ApiFactory, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:

@@ -122,6 +122,7 @@ def test_the_command_writes_a_site_under_the_address_given(shop: ServedSite, tmp
     assert "](https://site.example/paying.md)" in (tmp_path / "out" / "index.md").read_text()
 
 
+@pytest.mark.extended
 def test_without_an_address_it_says_which_one_it_took(shop: ServedSite, tmp_path: Path) -> None:
     done = run("--api", shop.deployment.api, "--out", str(tmp_path))
 
@@ -129,6 +130,7 @@ def test_without_an_address_it_says_which_one_it_took(shop: ServedSite, tmp_path
     assert "--url is not set" in done.stderr
 
 
+@pytest.mark.extended
 def test_a_folder_that_cannot_be_written_is_said(shop: ServedSite, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
 

@@ -43,6 +43,7 @@ def said(page: Page, text: str) -> None:
     expect(page.locator("#try-said")).to_contain_text(text)
 
 
+@pytest.mark.smoke
 def test_a_visitor_finds_a_service_reads_it_and_buys_an_answer(page: Page, devchain: DevChain) -> None:
     wallet = BrowserWallet(1)
     before = devchain.token_balance(DEFAULT_PAYEE), devchain.token_balance(wallet.address)
