@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from schemathesis.core.result import Ok
 from schemathesis.pytest.lazy import get_all_tests
 
 from centgate.api.openapi import openapi_document
@@ -82,7 +82,7 @@ def validate_responses(case: schemathesis.Case[Any], reader: httpx.Client) -> No
 def test_operations_keep_to_their_description(path: str, reader: httpx.Client) -> None:
     # built here and not by `schema.parametrize`: that builds the tests of all paths in every worker
     document = _of_public_pages({**DOCUMENT, "paths": {path: DOCUMENT["paths"][path]}})
-    tests: Iterator[Any] = get_all_tests(
+    tests = get_all_tests(
         schema=schemathesis.openapi.from_dict(document, config=CONFIG),
         test_func=validate_responses,
         settings=SETTINGS,
@@ -90,7 +90,9 @@ def test_operations_keep_to_their_description(path: str, reader: httpx.Client) -
     )
 
     for built in tests:
-        built.ok()[1](reader=reader)
+        assert isinstance(built, Ok)
+        _, check = built.ok()
+        check(reader=reader)
 
 
 def test_the_description_is_the_one_that_is_served(reader: httpx.Client) -> None:
