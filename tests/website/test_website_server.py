@@ -20,6 +20,7 @@ import pytest
 import typer
 import uvicorn
 from browser_session import ServedSite
+from databases import reserve_port
 from facilitators import StubFacilitator, build_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -323,15 +324,15 @@ def test_pages_stay_when_the_api_goes_and_say_since_when(
 
 
 def test_an_api_that_comes_back_is_up_again(tmp_path: Path, facilitator: StubFacilitator) -> None:
-    api_settings = build_settings(tmp_path, facilitator.url)
-    with run_in_thread(api_settings) as api:
-        deployment = read_snapshot(api, "https://site.example")
-    port = int(api.rpartition(":")[2])
+    with reserve_port() as port:
+        api_settings = build_settings(tmp_path, facilitator.url, port=port)
+        with run_in_thread(api_settings) as api:
+            deployment = read_snapshot(api, "https://site.example")
 
-    with served(api, deployment, every=0.05) as client:
-        until(client, "**not reachable** since")
-        with run_in_thread(api_settings.model_copy(update={"port": port})):
-            text = until(client, "**up**")
+        with served(api, deployment, every=0.05) as client:
+            until(client, "**not reachable** since")
+            with run_in_thread(api_settings):
+                text = until(client, "**up**")
 
     assert "not reachable" not in text
 

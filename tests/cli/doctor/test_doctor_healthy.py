@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from buyer import PHISHING, QUESTION, ApiFactory
-from databases import Redis, free_port
+from databases import Redis, reserve_port
 from doctor_fixtures import (
     UNREACHABLE_URL,
     healthy_providers,
@@ -32,6 +33,13 @@ pytestmark = pytest.mark.extended
 KEY = "0x" + "11" * 32
 
 
+@pytest.fixture
+def ports() -> Generator[tuple[int, int]]:
+    """Ports of the API and of its metrics."""
+    with reserve_port() as port, reserve_port() as metrics_port:
+        yield port, metrics_port
+
+
 async def test_a_healthy_deployment_is_told_so(
     api: ApiFactory,
     chain_settings: Settings,
@@ -39,8 +47,9 @@ async def test_a_healthy_deployment_is_told_so(
     redis: Redis,
     upstreams: FakeUpstreams,
     tmp_path: Path,
+    ports: tuple[int, int],
 ) -> None:
-    port = free_port()
+    port, metrics_port = ports
     settings = with_changes(
         chain_settings,
         port=port,
@@ -48,7 +57,7 @@ async def test_a_healthy_deployment_is_told_so(
         database_url=postgres_url,
         cache_url=redis.url,
         receipt_key=SecretStr(KEY),
-        metrics_port=free_port(),
+        metrics_port=metrics_port,
         phishing_list=write_phishing_list(tmp_path, today()),
         providers={**healthy_providers(upstreams), **chain_settings.providers},
     )

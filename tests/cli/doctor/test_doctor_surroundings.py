@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
-from databases import Postgres, Redis, free_port
+from databases import Postgres, Redis, reserve_port
 from doctor_fixtures import (
     UNREACHABLE_URL,
     ResponseChange,
@@ -47,11 +47,11 @@ from centgate.settings import ProviderSettings, Settings
 @pytest.fixture(scope="module")
 def served_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settings]:
     """An API that runs, and its settings: the public URL is where it listens."""
-    port = free_port()
     folder = tmp_path_factory.mktemp("served")
-    settings = build_settings(folder, UNREACHABLE_URL, port=port, public_url=f"http://127.0.0.1:{port}")
-    with run_in_thread(settings):
-        yield settings
+    with reserve_port() as port:
+        settings = build_settings(folder, UNREACHABLE_URL, port=port, public_url=f"http://127.0.0.1:{port}")
+        with run_in_thread(settings):
+            yield settings
 
 
 def untouched(_asked: dict[str, str], status: int, _headers: dict[str, str]) -> int:
