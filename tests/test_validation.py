@@ -198,7 +198,6 @@ def is_accepted(house: httpx.Client, service: AnyService, body: bytes, content_t
     return house.post(service.path, content=body, headers=headers).status_code == 402
 
 
-@pytest.mark.extended
 @each_service
 @pytest.mark.parametrize("value", BROKEN_VALUES.values(), ids=BROKEN_VALUES)
 def test_what_is_not_quite_json_is_refused(post: Post, service: AnyService, value: bytes) -> None:
@@ -207,7 +206,6 @@ def test_what_is_not_quite_json_is_refused(post: Post, service: AnyService, valu
     assert paths(response) == {""}
 
 
-@pytest.mark.extended
 @each_service
 @pytest.mark.parametrize("body", NO_OBJECTS.values(), ids=NO_OBJECTS)
 def test_what_is_no_object_is_refused(post: Post, service: AnyService, body: bytes) -> None:
@@ -244,7 +242,6 @@ def test_an_empty_object_lacks_what_is_required(post: Post, service: AnyService)
     assert paths(response) >= set(service.input_schema(None).get("required", ()))
 
 
-@pytest.mark.extended
 @each_service
 @pytest.mark.parametrize("content_type", WRONG_TYPES)
 def test_another_content_type_is_refused(post: Post, service: AnyService, content_type: str) -> None:
@@ -290,7 +287,6 @@ def test_a_body_far_too_large_is_refused_and_the_line_stays_in_order(post: Post,
     assert house.get("/livez").status_code == 200
 
 
-@pytest.mark.extended
 @each_field
 @pytest.mark.parametrize("value", [None, {}, {"a": [1]}, [], [[]], [None]], ids=json.dumps)
 def test_a_value_of_the_wrong_kind_is_named(post: Post, service: AnyService, name: str, value: Any) -> None:

@@ -72,7 +72,6 @@ AFTER_SENDING: dict[str, Reply] = {
 }
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("reply", AFTER_SENDING.values(), ids=AFTER_SENDING.keys())
 def test_refusal_after_sending_is_served_for_one_cent(
     api: ApiFactory,
@@ -98,7 +97,6 @@ def test_refusal_after_sending_is_served_for_one_cent(
 IN_DOUBT = [name for name in AFTER_SENDING if "balance" not in name and "simulation" not in name]
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("name", IN_DOUBT)
 def test_refusal_after_sending_without_a_node_asks_for_the_same_payment(
     client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer, name: str
@@ -227,7 +225,6 @@ def test_cdp_settles(through_cdp: httpx.Client, buyer: Buyer) -> None:
     assert pay(through_cdp, sign_payment(through_cdp, buyer)).status_code == 200
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
@@ -263,7 +260,6 @@ def test_cdp_pending_under_status_500_keeps_the_hash(
     assert served.status_code == 200
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     ("name", "state"),
     [

@@ -146,7 +146,6 @@ LOST: dict[str, Edit] = {
 }
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("edit", LOST.values(), ids=LOST.keys())
 async def test_a_used_nonce_counts_only_with_its_own_transfer_to_us(
     asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer, edit: Edit
@@ -213,7 +212,6 @@ OPEN: dict[str, tuple[str, Edit]] = {
 }
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(("method", "edit"), OPEN.values(), ids=OPEN.keys())
 async def test_a_node_that_contradicts_itself_leaves_the_outcome_open(
     asking: Callable[[Interceptor], Settings],
@@ -275,7 +273,6 @@ async def test_an_end_that_may_be_undone_is_not_final(
     assert (early.state_after, late.state_after) == ("settling", "refused")
 
 
-@pytest.mark.extended
 async def test_where_no_block_is_called_safe_an_older_one_is_taken(
     asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
@@ -307,7 +304,6 @@ async def test_a_node_that_has_fallen_behind_refuses_nobody(
     assert facilitator.asked == 1
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("first", ["unreachable", "of another chain", "contradicting itself"])
 async def test_the_next_node_is_asked_when_one_fails(
     devchain: DevChain, stubbed: Settings, upstreams: FakeUpstreams, buyer: Buyer, first: str

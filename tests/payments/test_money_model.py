@@ -430,7 +430,6 @@ def run_model(
     )
 
 
-@pytest.mark.extended
 def test_money_and_answers_agree_in_random_sequences(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-from buyer import Buyer, decode_header, pay, sign_payment
-from facilitators import StubFacilitator
+import pytest
+from buyer import ApiFactory, Buyer, decode_header, pay, sign_payment
+from facilitators import Reply, StubFacilitator, refuse_with, reply_with
+from fake_upstreams import FakeUpstreams, configure_providers, send_paid
+
+from centgate.settings import Settings
 
 
 def test_a_paid_request_is_answered_with_a_verdict_and_a_receipt(client: httpx.Client, buyer: Buyer) -> None:
@@ -45,3 +49,29 @@ def test_a_hundred_at_once_with_one_payment_get_one_answer(
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == 1
     assert facilitator.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [(refuse_with("insufficient_funds"), 402), (reply_with(500, "no answer"), 502)],
+    ids=["refused", "unknown"],
+)
+def test_the_service_runs_only_after_the_settlement(
+    api: ApiFactory,
+    settings: Settings,
+    facilitator: StubFacilitator,
+    upstreams: FakeUpstreams,
+    reply: Reply,
+    status: int,
+) -> None:
+    client = api(configure_providers(settings, upstreams.provider_settings("dexscreener", "geckoterminal")))
+    path, body = "/services/pool-snapshot", {"chain": "base", "tokenAddress": "0x" + "11" * 20}
+    facilitator.next.append(reply)
+
+    unsettled = send_paid(client, path, body)
+    before = list(upstreams.requests)
+    send_paid(client, path, body)
+
+    assert unsettled.status_code == status
+    assert before == []
+    assert upstreams.requests != []

@@ -61,7 +61,6 @@ async def fill(store: Store) -> None:
     await store.run(partial(entered, OLD, OLD + 10, now - DAY / 2))
 
 
-@pytest.mark.extended
 async def test_all_old_answers_are_removed_and_payments_go_on_meanwhile(
     api: ApiFactory, deployment: Settings
 ) -> None:

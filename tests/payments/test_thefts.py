@@ -72,7 +72,6 @@ def test_nonce_spent_before_its_claim_buys_nothing(
         assert payment_note(responses[-1])["state"] == "refused"
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("node", ["node", "no node"])
 def test_junk_signature_for_used_nonce_of_contract_buys_nothing(
     api: ApiFactory, stubbed: Settings, without_node: Settings, facilitator: StubFacilitator, node: str
@@ -142,7 +141,6 @@ def test_payment_made_after_its_claim_is_served(
     assert response.status_code == 200
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("ahead", [-600, 600])
 def test_clock_of_the_server_does_not_decide_what_is_younger(
     api: ApiFactory,
@@ -185,7 +183,6 @@ def test_transfer_in_an_older_block_is_no_proof(
     assert (response.status_code, payment_note(response)["state"]) == (402, "refused")
 
 
-@pytest.mark.extended
 def test_refused_payment_that_comes_again_keeps_the_block_of_its_claim(
     api: ApiFactory,
     stubbed: Settings,
@@ -229,7 +226,6 @@ def test_nothing_of_the_buyers_object_is_relayed(
     assert "info" in relayed["extensions"]["bazaar"]
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("echoes", [True, False], ids=["extensions echoed", "no extensions"])
 def test_all_presentations_send_the_same_bytes(
     api: ApiFactory, without_node: Settings, facilitator: StubFacilitator, buyer: Buyer, *, echoes: bool

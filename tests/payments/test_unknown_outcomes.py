@@ -104,7 +104,6 @@ def test_the_buyer_is_told_to_send_the_same_payment_again(
     _is_open(response, 502, "provider_error")
 
 
-@pytest.mark.extended
 @each_reply
 def test_it_is_served_once_when_the_money_had_moved(house: ServedApi, buyer: Buyer, reply: Reply) -> None:
     payload = sign_payload(house.client, buyer)
@@ -142,7 +141,6 @@ def test_it_stays_open_for_as_long_as_nothing_certain_comes(
     assert pay(house.client, payment).status_code == 200
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("moves", [True, False], ids=["and settled", "and did not settle"])
 def test_a_facilitator_that_answers_too_late_is_a_timeout(
     hasty: ServedApi,
@@ -160,7 +158,6 @@ def test_a_facilitator_that_answers_too_late_is_a_timeout(
     assert _moved(hasty.facilitator, payload) == 1
 
 
-@pytest.mark.extended
 def test_a_facilitator_that_never_answers_is_a_timeout(hasty: ServedApi, buyer: Buyer) -> None:
     payload = sign_payload(hasty.client, buyer)
     never, release = threading.Event(), threading.Event()
@@ -229,7 +226,6 @@ def test_a_used_nonce_without_a_node_serves_nothing(house: ServedApi, buyer: Buy
     assert payment_note(responses[-1])["state"] == "in_flight"
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     "reason", ["insufficient_funds", "invalid_exact_evm_insufficient_balance", "unsupported_scheme"]
 )
