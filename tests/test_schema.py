@@ -21,9 +21,9 @@ from pydantic_core import PydanticCustomError
 
 from centgate.catalog import all_services
 from centgate.errors import InvalidRequest, UnsupportedOptions
+from centgate.json_schema import iterate_objects
 from centgate.phishing.url import InvalidAddress, parse_address
 from centgate.request_body import parse_request
-from centgate.schema import iterate_objects
 from centgate.service import AnyService
 from centgate.web.fields import validate_web_url
 

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from centgate.errors import Issue
-from centgate.schema import Omittable, Request, iterate_objects
+from centgate.json_schema import iterate_objects
+from centgate.schema import Omittable, Request
 
 ChainSlug = Literal["arbitrum", "base", "bsc", "ethereum", "optimism", "polygon"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, TypeVar, cast
@@ -142,15 +142,3 @@ def json_schema(model: type[BaseModel], mode: JsonSchemaMode) -> dict[str, Any]:
     for definition in schema.get("$defs", {}).values():
         definition.pop("title", None)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
-
-
-def iterate_objects(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield every object inside a JSON Schema, outermost first."""
-    if isinstance(schema, dict):
-        node = cast(dict[str, Any], schema)
-        yield node
-        for value in node.values():
-            yield from iterate_objects(value)
-    elif isinstance(schema, list):
-        for value in cast(list[Any], schema):
-            yield from iterate_objects(value)

@@ -21,7 +21,8 @@ from buyer import decode_header
 from centgate.catalog import all_services
 from centgate.client._generated.methods import AsyncServices, Services
 from centgate.devchain.environment import DEFAULT_PAYEE
-from centgate.schema import iterate_objects, to_snake_case
+from centgate.json_schema import iterate_objects
+from centgate.schema import to_snake_case
 from centgate.service import AnyService
 from centgate.website.api_snapshot import read_snapshot
 from centgate.website.files import build_files

@@ -19,7 +19,7 @@ from schemathesis.pytest.lazy import get_all_tests
 from centgate.api.openapi import openapi_document
 from centgate.catalog import all_services
 from centgate.devchain.environment import DEFAULT_PAYEE
-from centgate.schema import iterate_objects
+from centgate.json_schema import iterate_objects
 from centgate.settings import Settings
 
 pytestmark = pytest.mark.extended

@@ -11,8 +11,8 @@ from centgate.api.error_examples import REQUEST_ID, build_error_examples
 from centgate.api.x402_discovery import receipt_signer_field
 from centgate.envelope import ERROR_SPECS, PROVIDER_SCHEMA, success_schema
 from centgate.errors import PaymentState, Retry
+from centgate.json_schema import iterate_objects
 from centgate.payments.terms import build_terms
-from centgate.schema import iterate_objects
 from centgate.service import AnyService
 from centgate.settings import Settings
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import orjson
 
-from centgate.schema import iterate_objects
+from centgate.json_schema import iterate_objects
 from centgate.service import AnyService
 from centgate.settings import Settings
 from centgate.signing.assets import Asset
