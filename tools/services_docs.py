@@ -18,6 +18,7 @@ from typing import Any
 from centgate.api.openapi import openapi_document
 from centgate.catalog import all_services, service_details
 from centgate.envelope import ERROR_SPECS
+from centgate.json_schema import parse_schema
 from centgate.settings import Settings
 from centgate.website.schema_tables import SchemaRow, build_schema_table
 
@@ -140,7 +141,7 @@ def _render_sources(entry: Entry) -> Iterator[str]:
 
 
 def _render_request(entry: Entry) -> Iterator[str]:
-    fields = build_schema_table(entry["inputSchema"])
+    fields = build_schema_table(parse_schema(entry["inputSchema"]))
     yield from ("## Request", "", " ".join(["A JSON object.", *fields.rules]), "")
     yield from ("| field | type | required | limits | default | meaning |", "| --- |" + " --- |" * 5)
     for row in fields.rows:
@@ -154,7 +155,7 @@ def _render_request(entry: Entry) -> Iterator[str]:
 def _render_response(entry: Entry) -> Iterator[str]:
     yield from ("## Response", "", "Fields of `data`. A field is null if no source knew its value.", "")
     yield from ("| field | type | meaning |", "| --- | --- | --- |")
-    for row in build_schema_table(entry["outputSchema"]).rows:
+    for row in build_schema_table(parse_schema(entry["outputSchema"])).rows:
         limits = "; ".join(row.limits)
         meaning = f"{row.meaning} ({limits})" if row.meaning and limits else row.meaning or limits
         yield f"| `{row.name}` | {_type(row)} | {_cell(meaning)} |"

@@ -289,8 +289,8 @@ BROKEN: dict[str, Spoil] = {
     "a schema that is itself": spoilt(
         ONE, "inputSchema", value={**SELF, "$defs": {"a": {"$ref": "#/$defs/a"}}}
     ),
-    "a field that holds itself": spoilt(
-        ONE, "outputSchema", value={**SELF, "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}}
+    "alternatives that multiply": spoilt(
+        ONE, "outputSchema", value={**SELF, "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}] * 20}}}
     ),
     "a schema without a bottom": spoilt(ONE, "outputSchema", value=nested(900)),
     "a schema of a number": spoilt(ONE, "inputSchema", value={"properties": 7}),
@@ -327,6 +327,9 @@ SHOWN: dict[str, Spoil] = {
     ),
     "proofs that are code": spoilt(TERMS, "ownershipProofs", value=['"); import os; ("', 7]),
     "tags of words": spoilt(OPENAPI, "tags", value=[]),
+    "a field that holds itself": spoilt(
+        ONE, "outputSchema", value={**SELF, "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}}
+    ),
     "fields that multiply": spoilt(
         ONE,
         "outputSchema",

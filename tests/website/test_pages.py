@@ -20,6 +20,7 @@ from markupsafe import Markup
 from centgate.catalog import all_services
 from centgate.client.catalog import CatalogUnavailable
 from centgate.envelope import ERROR_SPECS
+from centgate.json_schema import parse_schema
 from centgate.website.api_snapshot import ApiSnapshot
 from centgate.website.files import build_files
 from centgate.website.markdown import render_document
@@ -234,10 +235,12 @@ def test_a_service_page_says_all_there_is_to_know(deployment: ApiSnapshot, slug:
 def test_every_field_of_a_sample_answer_stands_in_the_table(deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)
 
-    names = {row.name for row in build_schema_table(service.output_schema).rows}
+    names = {row.name for row in build_schema_table(parse_schema(service.output_schema)).rows}
 
     assert set(paths(service.output_example)) <= names
-    assert {row.name for row in build_schema_table(service.input_schema).rows} >= set(service.input_example)
+    assert {row.name for row in build_schema_table(parse_schema(service.input_schema)).rows} >= set(
+        service.input_example
+    )
 
 
 @pytest.mark.extended
@@ -245,7 +248,7 @@ def test_every_field_of_a_sample_answer_stands_in_the_table(deployment: ApiSnaps
 def test_fields_of_a_sample_answer_that_are_null_may_be(deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)
 
-    rows = {row.name: row for row in build_schema_table(service.output_schema).rows}
+    rows = {row.name: row for row in build_schema_table(parse_schema(service.output_schema)).rows}
 
     assert all(rows[path].nullable for path in nulls(service.output_example))
 
@@ -309,7 +312,7 @@ def expected(schema: dict[str, Any], above: str = "") -> Iterator[str]:
 
 @given(SCHEMAS)
 def test_a_table_has_every_field_of_a_schema_once_and_in_order(schema: dict[str, Any]) -> None:
-    rows = build_schema_table(schema).rows
+    rows = build_schema_table(parse_schema(schema)).rows
 
     assert [row.name for row in rows] == list(expected(schema))
 
@@ -319,13 +322,13 @@ def test_a_definition_reads_like_what_stands_in_its_place(schema: dict[str, Any]
     referring = {"type": "object", "properties": {"it": {"$ref": "#/$defs/It"}}, "$defs": {"It": schema}}
     whole = {"type": "object", "properties": {"it": schema}}
 
-    assert build_schema_table(referring) == build_schema_table(whole)
+    assert build_schema_table(parse_schema(referring)) == build_schema_table(parse_schema(whole))
 
 
 def test_a_schema_that_contains_itself_comes_to_an_end() -> None:
     node = {"type": "object", "properties": {"next": nullable({"$ref": "#/$defs/Node"})}}
 
-    rows = build_schema_table({"$ref": "#/$defs/Node", **node, "$defs": {"Node": node}}).rows
+    rows = build_schema_table(parse_schema({"$ref": "#/$defs/Node", **node, "$defs": {"Node": node}})).rows
 
     assert rows[0].nullable
     assert 1 < len(rows) < 30
@@ -348,7 +351,7 @@ def test_a_schema_that_contains_itself_comes_to_an_end() -> None:
     ],
 )  # fmt: skip
 def test_what_holds_a_value_is_told_in_words(schema: dict[str, Any], limits: tuple[str, ...]) -> None:
-    (row,) = build_schema_table({"type": "object", "properties": {"it": schema}}).rows
+    (row,) = build_schema_table(parse_schema({"type": "object", "properties": {"it": schema}})).rows
 
     assert row.limits == limits
 
@@ -367,7 +370,7 @@ def test_what_holds_a_value_is_told_in_words(schema: dict[str, Any], limits: tup
     ],
 )
 def test_types_are_told_in_words(schema: dict[str, Any], words: str) -> None:
-    (row,) = build_schema_table({"type": "object", "properties": {"it": schema}}).rows
+    (row,) = build_schema_table(parse_schema({"type": "object", "properties": {"it": schema}})).rows
 
     assert row.type == words
 
@@ -383,7 +386,7 @@ def test_fields_that_stand_for_one_another_are_said_to() -> None:
         "additionalProperties": False,
     }
 
-    read = build_schema_table(schema)
+    read = build_schema_table(parse_schema(schema))
 
     assert set(read.rules) == {
         "At least one of `a` and `b` is required.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from centgate.client.catalog import ServiceDetail
+from centgate.json_schema import parse_schema
 from centgate.website.api_snapshot import ApiSnapshot
 from centgate.website.code_samples import build_samples
 from centgate.website.failure_notes import call_errors, describe_caching, failure_notes, sample_answer
@@ -74,8 +75,8 @@ def _service_context(service: ServiceDetail, deployment: ApiSnapshot) -> dict[st
         "service": service,
         "form": build_form(service, deployment),
         "trouble": deployment.unavailable_reason(service),
-        "input": build_schema_table(service.input_schema),
-        "output": build_schema_table(service.output_schema),
+        "input": build_schema_table(parse_schema(service.input_schema)),
+        "output": build_schema_table(parse_schema(service.output_schema)),
         "sample": sample_answer(service, deployment),
         "snippets": build_samples(service, deployment),
         "sources": {source.name: source for source in service.sources},

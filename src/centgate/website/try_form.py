@@ -10,13 +10,13 @@ from markupsafe import Markup
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.client.catalog import ServiceDetail
+from centgate.json_schema import Schema, parse_schema
 from centgate.website.api_snapshot import ApiSnapshot
 from centgate.website.code_samples import CodeSample, build_samples
 from centgate.website.payment_terms import describe_terms, promise_terms
 from centgate.website.schema_tables import SchemaRow, build_schema_table
 
 ControlKind = Literal["choice", "number", "flag", "lines", "text"]
-Schema = Mapping[str, Any]
 
 _ACRONYMS = {"id": "ID", "url": "URL", "urls": "URLs"}
 _TECHNICAL_LIMITS = ("one of", "matches", "does not match", "format", "above")
@@ -61,13 +61,15 @@ class TryForm:
 
 def build_form(service: ServiceDetail, deployment: ApiSnapshot) -> TryForm:
     """Build the form of a service, filled in with its example."""
-    schema = service.input_schema
-    properties: Mapping[str, Schema] = schema["properties"]
+    schema = parse_schema(service.input_schema)
     input_table = build_schema_table(schema)
     rows = {row.name: row for row in input_table.rows}
     promise = promise_terms(service, deployment)
     return TryForm(
-        fields=tuple(_build_field(name, each, service, rows[name]) for name, each in properties.items()),
+        fields=tuple(
+            _build_field(rows[name], each.non_null, schema.field_values(name), service.input_example)
+            for name, each in schema.properties.items()
+        ),
         rules=tuple(_code_to_html(rule) for rule in input_table.rules if rule.endswith("required.")),
         promise=promise,
         terms=describe_terms(promise),
@@ -75,30 +77,21 @@ def build_form(service: ServiceDetail, deployment: ApiSnapshot) -> TryForm:
     )
 
 
-def _build_field(name: str, schema: Schema, service: ServiceDetail, row: SchemaRow) -> FormField:
-    choices = _find_choices(service.input_schema, name)
+def _build_field(row: SchemaRow, schema: Schema, choices: list[Any], example: Mapping[str, Any]) -> FormField:
     kind = _control_kind(schema, choices)
-    initial = service.input_example.get(name, schema.get("default") if kind == "flag" else None)
+    initial = example.get(row.name, schema.default if kind == "flag" else None)
     return FormField(
-        name=name,
-        label=_label_of(name),
+        name=row.name,
+        label=_label_of(row.name),
         hint=_code_to_html(_field_hint(schema, row, kind)),
         kind=kind,
-        type=schema.get("type", "string"),
+        type=schema.type or "string",
         required=row.required,
         value=_control_text(initial),
-        default="" if row.required else _control_text(schema.get("default", False)),
-        options=tuple((str(each), _option_label(name, each)) for each in choices),
+        default="" if row.required else _control_text(schema.default or False),
+        options=tuple((str(each), _option_label(row.name, each)) for each in choices),
         bounds=_number_bounds(schema) if kind == "number" else {},
     )
-
-
-def _find_choices(schema: Schema, name: str) -> list[Any]:
-    """Return a field's allowed values, from its schema or from `allOf`, `anyOf` or `oneOf` of its object."""
-    own: list[Any] = schema.get("properties", {}).get(name, {}).get("enum", [])
-    parts = (part for word in ("allOf", "anyOf", "oneOf") for part in schema.get(word, ()))
-    combined = (_find_choices(part, name) for part in parts)
-    return own or next(filter(None, combined), own)
 
 
 def _control_kind(schema: Schema, choices: list[Any]) -> ControlKind:
@@ -110,7 +103,7 @@ def _control_kind(schema: Schema, choices: list[Any]) -> ControlKind:
         "integer": "number",
         "number": "number",
     }
-    return by_type.get(schema.get("type", "string"), "text")
+    return by_type.get(schema.type or "string", "text")
 
 
 def _label_of(name: str) -> str:
@@ -143,7 +136,7 @@ def _field_hint(schema: Schema, row: SchemaRow, kind: ControlKind) -> str:
     elif kind != "flag" and not row.required:
         limits.append("optional")
     bounds = "; ".join(limits)
-    meaning = [row.meaning, schema.get("items", {}).get("description", "")]
+    meaning = [row.meaning, schema.item.description]
     return " ".join(
         part for part in (*meaning, f"{bounds[:1].upper()}{bounds[1:]}." if bounds else "") if part
     )
@@ -156,6 +149,5 @@ def _code_to_html(text: str) -> Markup:
 
 
 def _number_bounds(schema: Schema) -> dict[str, Any]:
-    low = schema.get("minimum", schema["exclusiveMinimum"] + 1 if "exclusiveMinimum" in schema else None)
-    bounds = {"min": low, "max": schema.get("maximum")}
-    return {name: value for name, value in bounds.items() if value is not None}
+    bounds = zip(("min", "max"), schema.bounds, strict=True)
+    return {name: value for name, value in bounds if value is not None}
