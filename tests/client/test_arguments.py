@@ -12,20 +12,23 @@ from hypothesis import strategies as st
 
 from centgate.cli.buyer.arguments import InvalidArguments, match_key, parse_pairs
 from centgate.client.shell_command import format_command
+from centgate.json_schema import parse_schema
 
-SCHEMA: dict[str, Any] = {
-    "properties": {
-        "text": {"type": "string", "maxLength": 50},
-        "howMany": {"type": "integer", "minimum": 1, "maximum": 10},
-        "share": {"type": "number"},
-        "whole": {"type": "boolean"},
-        "kind": {"type": "string", "enum": ["news", "research paper"]},
-        "words": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
-        "urls": {"type": "array", "items": {"type": "string", "pattern": "^https?://"}},
-        "counts": {"type": "array", "items": {"type": "integer"}},
-        "bare": {"type": "string", "pattern": "(?<unreadable"},
-    },
-}
+SCHEMA = parse_schema(
+    {
+        "properties": {
+            "text": {"type": "string", "maxLength": 50},
+            "howMany": {"type": "integer", "minimum": 1, "maximum": 10},
+            "share": {"type": "number"},
+            "whole": {"type": "boolean"},
+            "kind": {"type": "string", "enum": ["news", "research paper"]},
+            "words": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+            "urls": {"type": "array", "items": {"type": "string", "pattern": "^https?://"}},
+            "counts": {"type": "array", "items": {"type": "integer"}},
+            "bare": {"type": "string", "pattern": "(?<unreadable"},
+        },
+    }
+)
 READ: dict[str, tuple[list[str], dict[str, Any]]] = {
     "text": (["text=a=b, c"], {"text": "a=b, c"}),
     "empty": (["text="], {"text": ""}),
@@ -71,7 +74,7 @@ def test_what_does_not_fit_is_told_with_the_bounds(pair: str, told: str) -> None
 
 @given(st.lists(st.text(max_size=70), max_size=5))
 def test_whatever_is_typed_is_read_or_refused(pairs: list[str]) -> None:
-    for name in ("", *(f"{name}=" for name in SCHEMA["properties"])):
+    for name in ("", *(f"{name}=" for name in SCHEMA.properties)):
         with suppress(InvalidArguments):
             parse_pairs([f"{name}{pair}" for pair in pairs], SCHEMA)
 
@@ -95,4 +98,4 @@ def test_the_command_for_a_body_means_that_body(body: dict[str, Any]) -> None:
 
 
 def test_a_key_that_is_none_is_not_guessed() -> None:
-    assert match_key("howmuch", SCHEMA["properties"]) is None
+    assert match_key("howmuch", SCHEMA.properties) is None

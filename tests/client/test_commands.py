@@ -37,6 +37,7 @@ from centgate.cli.buyer.exit_codes import exit_code
 from centgate.client.errors import BuyerError, CapExceeded, Drift, NoData, NotFound, PaymentRefused
 from centgate.client.shell_command import format_command
 from centgate.devchain.devnet import DevChain
+from centgate.json_schema import parse_schema
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -340,6 +341,26 @@ def test_an_input_schema_of_another_shape_is_told_in_a_sentence(shell: Shell, sc
     assert "input schema of phishing-check" in sentences(done)[0]
 
 
+@pytest.mark.parametrize("part", ["inputSchema", "outputSchema"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"description": 5}}},
+        {"properties": {"a": {"enum": 5}}},
+        {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}},
+    ],
+    ids=["description", "enum", "reference"],
+)
+def test_an_unreadable_schema_never_ends_in_a_traceback(shell: Shell, part: str, schema: Any) -> None:
+    told = json.loads(shell("services", "phishing-check", "--json").stdout) | {part: schema}
+
+    with other_api(lambda _path: (200, told)) as url:
+        done = shell("services", "phishing-check", "--api", url)
+
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0 or "schema" in sentences(done)[0]
+
+
 def test_what_strangers_wrote_cannot_steer_the_terminal(shell: Shell) -> None:
     told = json.loads(shell("services", "phishing-check", "--json").stdout)
     told |= {"summary": "\x1b[2J\x1b]0;owned\x07 \u202etxt", "guardrails": ["[bold]a[/bold]\x9b1m"]}
@@ -478,7 +499,7 @@ def test_the_example_of_every_service_is_a_command_that_is_understood(service: A
     *words, slug = reversed(shlex.split(format_command(service.slug, service.input_example))[2:])
 
     assert slug == service.slug
-    assert parse_pairs(reversed(words), service.input_schema(None)) == service.input_example
+    assert parse_pairs(reversed(words), parse_schema(service.input_schema(None))) == service.input_example
 
 
 def test_the_services_as_json_are_the_apis_own(poor: Shell) -> None:

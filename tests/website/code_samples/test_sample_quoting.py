@@ -18,6 +18,7 @@ from centgate.catalog import all_services, service_details
 from centgate.cli.buyer.arguments import parse_pairs
 from centgate.client.catalog import ServiceDetail
 from centgate.devchain.environment import DEFAULT_PAYEE
+from centgate.json_schema import parse_schema
 from centgate.settings import Settings
 from centgate.website.api_snapshot import ApiSnapshot
 from centgate.website.code_samples import build_samples
@@ -104,7 +105,7 @@ def test_the_command_line_means_the_example(query: str) -> None:
 
     options = ["--api", API, "--network", SEARCH.payment.network]
     assert command == ["centgate", "call", "crawler-search", f"query={query}", "limit=3", *options]
-    assert parse_pairs(command[3:5], PLAIN) == {"query": query, "limit": 3}
+    assert parse_pairs(command[3:5], parse_schema(PLAIN)) == {"query": query, "limit": 3}
 
 
 @each_nasty
@@ -210,4 +211,4 @@ def test_the_command_line_is_one_that_the_command_reads_back(slug: str) -> None:
 
     _, _, _, *pairs, _, _, _, _ = shlex.split(code.replace("\\\n", ""))
 
-    assert parse_pairs(pairs, entry.input_schema) == service.input_example
+    assert parse_pairs(pairs, parse_schema(entry.input_schema)) == service.input_example

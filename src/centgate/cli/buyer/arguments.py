@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, cast
 
+from centgate.json_schema import Schema
 from centgate.signing.assets import TEST_NETWORKS, USDC
 
-Schema = Mapping[str, Any]
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _TYPE_LABELS = {
     "string": "text",
@@ -50,11 +50,11 @@ def parse_pairs(pairs: Iterable[str], schema: Schema) -> dict[str, Any]:
     problems: list[str] = []
     for pair in pairs:
         key, equals, value = pair.partition("=")
-        name = match_key(key, schema["properties"])
+        name = match_key(key, schema.properties)
         if not equals:
             problems.append(f"{pair!r} is not key=value; {_describe_keys(schema)}")
         elif name is None:
-            suggestion = _suggest(key, schema["properties"])
+            suggestion = _suggest(key, schema.properties)
             problems.append(f"unknown key {key!r}{suggestion}; {_describe_keys(schema)}")
         else:
             values_by_key.setdefault(name, []).append(value)
@@ -66,10 +66,10 @@ def parse_pairs(pairs: Iterable[str], schema: Schema) -> dict[str, Any]:
 
 def require_keys(body: Mapping[str, Any], schema: Schema) -> None:
     """Raise BadArguments if required keys are missing, with every such key."""
-    missing = [name for name in schema.get("required", ()) if name not in body]
+    missing = [name for name in schema.required if name not in body]
     if missing:
         raise InvalidArguments(
-            [f"{name} is required: {describe_field(schema['properties'][name])}" for name in missing]
+            [f"{name} is required: {describe_field(schema.properties[name])}" for name in missing]
         )
 
 
@@ -85,21 +85,21 @@ def match_key(key: str, names: Iterable[str]) -> str | None:
 
 def describe_field(schema: Schema) -> str:
     """Describe a field: its purpose and its allowed values."""
-    parts = [schema.get("description", "").rstrip("."), describe_limits(schema)]
+    parts = [schema.description.rstrip("."), describe_limits(schema)]
     if parts == [parts[0], _TYPE_LABELS["string"]] and parts[0]:
         parts.pop()  # "text" is no information: every argument is text
-    if "default" in schema:
-        parts.append(f"default {json.dumps(schema['default'])}")
+    if schema.has("default"):
+        parts.append(f"default {json.dumps(schema.default)}")
     return "; ".join(part for part in parts if part)
 
 
 def describe_limits(schema: Schema) -> str:
     """Describe the allowed values: the type, the enum or the limits."""
-    if "enum" in schema or "const" in schema:
-        return "one of " + ", ".join(map(str, schema.get("enum", [schema.get("const")])))
-    label = _TYPE_LABELS.get(schema.get("type", ""), "any value")
-    minimum, maximum = _limits(schema)
-    unit = {"string": " characters", "array": " values"}.get(schema.get("type", ""), "")
+    if schema.values:
+        return "one of " + ", ".join(map(str, schema.values))
+    label = _TYPE_LABELS.get(schema.type or "", "any value")
+    minimum, maximum = schema.bounds
+    unit = {"string": " characters", "array": " values"}.get(schema.type or "", "")
     if minimum is None and maximum is None:
         return label
     if maximum is None:
@@ -112,7 +112,7 @@ def _parse_fields(
 ) -> dict[str, Any]:
     body: dict[str, Any] = {}
     for name, texts in values_by_key.items():
-        field: Schema = schema["properties"][name]
+        field = schema.properties[name]
         try:
             body[name] = _parse_value(texts, field)
         except ValueError as error:
@@ -122,8 +122,8 @@ def _parse_fields(
 
 def _parse_value(texts: list[str], schema: Schema) -> Any:
     """Parse one value as the schema's type. Raises ValueError."""
-    if schema.get("type") == "array":
-        return _validate_length(_parse_items(texts, schema.get("items", {})), schema)
+    if schema.type == "array":
+        return _validate_length(_parse_items(texts, schema.item), schema)
     if len(texts) > 1:
         raise ValueError(f"given {len(texts)} times, but it takes one value")
     return _validate(_convert(texts[0], schema), schema)
@@ -148,7 +148,7 @@ def _split_commas(text: str, schema: Schema) -> list[str]:
 
 
 def _convert(text: str, schema: Schema) -> Any:
-    kind = schema.get("type")
+    kind = schema.type
     try:
         if kind == "integer":
             return int(text)
@@ -163,8 +163,8 @@ def _convert(text: str, schema: Schema) -> Any:
 
 def _validate(value: Any, schema: Schema) -> Any:
     """Return the value if the schema allows it. Raises ValueError."""
-    if "enum" in schema and value not in schema["enum"]:
-        raise ValueError(f"{value!r} is not known{_suggest(str(value), map(str, schema['enum']))}")
+    if schema.values and value not in schema.values:
+        raise ValueError(f"{value!r} is not known{_suggest(str(value), map(str, schema.values))}")
     if not _is_within_limits(len(value) if isinstance(value, str) else value, schema):
         raise ValueError(f"{_truncate_repr(value)} is outside the limits")
     if isinstance(value, str) and not _matches_pattern(value, schema):
@@ -174,7 +174,7 @@ def _validate(value: Any, schema: Schema) -> Any:
 
 def _is_within_limits(size: Any, schema: Schema) -> bool:
     """Return True if a number or a length is within the limits."""
-    minimum, maximum = _limits(schema)
+    minimum, maximum = schema.bounds
     if isinstance(size, bool) or not isinstance(size, int | float):
         return True
     return (minimum is None or size >= minimum) and (maximum is None or size <= maximum)
@@ -183,7 +183,7 @@ def _is_within_limits(size: Any, schema: Schema) -> bool:
 def _matches_pattern(text: str, schema: Schema) -> bool:
     """Return True if a text matches the pattern; a pattern that Python cannot compile is left to the API."""
     try:
-        return re.search(schema.get("pattern", ""), text) is not None
+        return re.search(schema.pattern or "", text) is not None
     except re.error:
         return True
 
@@ -194,22 +194,13 @@ def _validate_length(values: list[Any], schema: Schema) -> list[Any]:
     return values
 
 
-def _limits(schema: Schema) -> tuple[Any, Any]:
-    """Return minimum and maximum of a number or a length; None if there is no limit worth showing."""
-    minimum = schema.get("minimum", schema.get("minLength", schema.get("minItems")))
-    if "exclusiveMinimum" in schema and schema.get("type") == "integer":
-        minimum = schema["exclusiveMinimum"] + 1
-    maximum = schema.get("maximum", schema.get("maxLength", schema.get("maxItems")))
-    return minimum, None if isinstance(maximum, int) and maximum >= 2**53 - 1 else maximum
-
-
 def _truncate_repr(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:60]}… ({len(text)} characters)"
 
 
 def _describe_keys(schema: Schema) -> str:
-    return f"the keys are {', '.join(schema['properties'])}"
+    return f"the keys are {', '.join(schema.properties)}"
 
 
 def _suggest(word: str, words: Iterable[str]) -> str:

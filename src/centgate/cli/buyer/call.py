@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any
 
 from centgate.cli.buyer.arguments import (
     InvalidArguments,
@@ -34,6 +34,7 @@ from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.errors import Drift, InvalidInput, LedgerUnwritable, NotFound
 from centgate.client.payment import PurchaseOrder, canonical_json
 from centgate.client.shell_command import format_command
+from centgate.json_schema import InvalidSchema, Schema, parse_schema
 
 Watch = Callable[[str], None]
 
@@ -205,13 +206,12 @@ def _list_services(client: Centgate) -> tuple[ServiceSummary, ...]:
         raise Drift(f"{client.api} has no catalogue. Is this a Centgate API URL?") from None
 
 
-def _input_schema(service: ServiceDetail) -> dict[str, Any]:
+def _input_schema(service: ServiceDetail) -> Schema:
     """Return the input schema of a service. Raises Drift unless it describes an object."""
-    properties: Any = service.input_schema.get("properties")
-    if isinstance(properties, dict):
-        fields = cast(dict[str, Any], properties)
-        if all(isinstance(each, dict) for each in fields.values()):
-            return service.input_schema
+    with suppress(InvalidSchema):
+        schema = parse_schema(service.input_schema)
+        if schema.has("properties"):
+            return schema
     raise Drift(
         f"the API's input schema of {service.slug} is not in the Centgate format: pass the input as --body"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -15,10 +15,11 @@ import httpx2
 import platformdirs
 from pydantic import ValidationError
 
-from centgate.cli.buyer.arguments import Schema, match_key
+from centgate.cli.buyer.arguments import match_key
 from centgate.client.base_url import parse_origin
 from centgate.client.errors import BuyerError
 from centgate.client.settings import BuyerSettings
+from centgate.json_schema import InvalidSchema, Schema, parse_schema
 
 FETCH_TIMEOUT = 1.0
 """Timeout in seconds before a cached copy of the catalogue is used."""
@@ -48,7 +49,10 @@ def complete_pair(api: str, slug: str, words: list[str], incomplete: str) -> lis
     bash splits words at `=`: there a value is completed alone, after the words `chain` and `=`; Typer omits
     the latter while nothing follows it.
     """
-    schema: Schema = _load_catalog(api, f"services/{slug}").get("inputSchema", {})
+    try:
+        schema = parse_schema(_load_catalog(api, f"services/{slug}").get("inputSchema", {}))
+    except InvalidSchema:
+        return []
     if words and not incomplete and (values := _values_of(schema, words[-1])):
         return _sanitize((value, "") for value in values)
     if len(words) > 1 and words[-1] == "=":
@@ -66,20 +70,21 @@ def _sanitize(offers: Iterable[Completion]) -> list[Completion]:
 
 
 def _pair_offers(schema: Schema, used: set[str]) -> Iterator[Completion]:
-    for name, field in schema.get("properties", {}).items():
-        if name in used and field.get("type") != "array":
+    for name, field in schema.properties.items():
+        if name in used and field.type != "array":
             continue
         values = _values_of(schema, name)
         for text in [f"{name}={value}" for value in values] or [f"{name}="]:
-            yield text, str(field.get("description", ""))
+            yield text, field.description
 
 
 def _values_of(schema: Schema, key: str) -> list[str]:
     """Return the values of a key, if the schema lists them or the key is a boolean."""
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    field = properties.get(match_key(key, properties) or "", {})
-    words = ["true", "false"] if field.get("type") == "boolean" else field.get("enum", [])
-    return [str(word) for word in words]
+    name = match_key(key, schema.properties)
+    if name is None:
+        return []
+    field = schema.properties[name]
+    return ["true", "false"] if field.type == "boolean" else [str(value) for value in field.values]
 
 
 def _load_catalog(api: str, path: str) -> dict[str, Any]:

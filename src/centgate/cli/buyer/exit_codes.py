@@ -26,6 +26,7 @@ from centgate.client.errors import (
     WalletUnreadable,
 )
 from centgate.client.settings import BuyerSettings
+from centgate.json_schema import InvalidSchema
 
 ExitCode = Literal[0, 1, 2, 3, 4, 5, 130]
 P = ParamSpec("P")
@@ -63,6 +64,9 @@ def reports_errors(command: Callable[P, ExitCode]) -> Callable[P, ExitCode]:
             for sentence in (str(error), *getattr(error, "__notes__", ())):
                 print_message(sentence)
             return exit_code(error)
+        except InvalidSchema as error:
+            print_message(f"the API has a schema that is not in the Centgate format: {error}")
+            return 1
         except OSError as error:
             print_message(f"input or output failed: {error.strerror or error}")
             discard_stdout()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -15,6 +15,7 @@ from centgate.cli.buyer.arguments import describe_field, describe_limits
 from centgate.cli.buyer.console import escape_controls
 from centgate.client import Centgate
 from centgate.client.catalog import ServiceDetail
+from centgate.json_schema import Schema, parse_schema
 
 MAX_CONCURRENT_REQUESTS = 8
 """Maximum concurrent requests for services."""
@@ -59,8 +60,8 @@ def render_service(service: ServiceDetail) -> RenderableType:
         ),
         Text(escape_controls(service.summary)),
         *([Text(escape_controls(service.description))] if service.description != service.summary else []),
-        *_section("takes", _fields_table(service.input_schema, _required_labels(service.input_schema))),
-        *_section("gives", _fields_table(service.output_schema, {})),
+        *_section("takes", _fields_table(_input_rows(parse_schema(service.input_schema)))),
+        *_section("gives", _fields_table(_output_rows(parse_schema(service.output_schema)))),
         *_section("sources", _providers_table(service)),
         *_section("bounds", _bullet_list(service.guardrails)),
         Text("\nexample", style="cyan"),
@@ -88,45 +89,28 @@ def _bullet_list(lines: Iterable[str]) -> RenderableType:
     return table
 
 
-def _fields_table(schema: Mapping[str, Any], required_labels: Mapping[str, str]) -> RenderableType:
-    """Render the fields of an object with their descriptions."""
+def _fields_table(rows: Iterable[tuple[str, str, str]]) -> RenderableType:
+    """Render the fields of an object: name, label and description."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
-    properties: dict[str, Any] = schema.get("properties", {})
-    for name, field in properties.items():
-        field_schema = cast(dict[str, Any], field) if isinstance(field, dict) else {}
-        table.add_row(
-            escape_controls(name),
-            required_labels.get(name, _type_label(field_schema)),
-            escape_controls(
-                describe_field(field_schema) if required_labels else _describe_output(field_schema)
-            ),
-        )
+    for row in rows:
+        table.add_row(*map(escape_controls, row))
     return table
 
 
-def _describe_output(schema: Mapping[str, Any]) -> str:
-    """Describe an output field, with its enum values."""
-    parts = [
-        str(schema.get("description", "")).rstrip("."),
-        describe_limits(schema) if "enum" in schema else "",
-    ]
-    return "; ".join(part for part in parts if part)
+def _input_rows(schema: Schema) -> Iterator[tuple[str, str, str]]:
+    for name, field in schema.properties.items():
+        yield name, "needed" if name in schema.required else "optional", describe_field(field)
 
 
-def _required_labels(schema: Mapping[str, Any]) -> dict[str, str]:
-    """Label each input field `needed` or `optional`."""
-    required = schema.get("required", ())
-    return {name: "needed" if name in required else "optional" for name in schema.get("properties", {})}
-
-
-def _type_label(schema: Mapping[str, Any]) -> str:
-    """Return the JSON type of a field, in one word."""
-    branches = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
-    first: Mapping[str, Any] = branches[0] if branches else schema
-    return escape_controls(first.get("type", "object"))
+def _output_rows(schema: Schema) -> Iterator[tuple[str, str, str]]:
+    for name, field in schema.properties.items():
+        first = next(field.non_null.iterate_alternatives())
+        values = describe_limits(field) if field.enum else ""
+        description = "; ".join(part for part in (field.description.rstrip("."), values) if part)
+        yield name, first.type or "object", description
 
 
 def _providers_table(service: ServiceDetail) -> RenderableType:
