@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
+from typing import Any
+
+import orjson
 
 from centgate.api.wellknown_files import WellKnownFile
 from centgate.client.catalog import CatalogUnavailable
+from centgate.website import skill
 from centgate.website.api_snapshot import ApiSnapshot
-from centgate.website.file import HTML, MARKDOWN, SiteFile, make_text_file
-from centgate.website.machine_files import build_machine_files
+from centgate.website.discovery import (
+    API_CATALOG,
+    LINKSET_TYPE,
+    SECURITY_TXT,
+    api_catalog,
+    has_security_contact,
+    security_txt,
+)
+from centgate.website.file import HTML, MARKDOWN, PLAIN_TEXT, SiteFile, make_text_file
+from centgate.website.llms_txt import render_llms_full, render_llms_txt, render_robots_txt, render_sitemap
 from centgate.website.page import SitePage
 from centgate.website.pages import build_pages, error_pages
 from centgate.website.rendering import render_html, render_markdown
@@ -22,7 +34,7 @@ def build_files(deployment: ApiSnapshot, operator_files: Sequence[WellKnownFile]
 
     Raises CatalogUnavailable if no pages can be made of the API's schemas and documents.
     """
-    makers: tuple[Maker, ...] = (_pages, _error_page_files, _asset_files, build_machine_files)
+    makers: tuple[Maker, ...] = (_pages, _error_page_files, _asset_files, _machine_files)
     operator_entries = {
         file.path: SiteFile(file.path, file.media_type, file.content, file.path[1:])
         for file in operator_files
@@ -65,3 +77,22 @@ def _asset_files(_deployment: ApiSnapshot, _pages: tuple[SitePage, ...]) -> Iter
     for asset in sorted((files("centgate.website") / "assets").iterdir(), key=lambda each: each.name):
         suffix = "." + asset.name.rpartition(".")[2]
         yield SiteFile(f"/{asset.name}", _ASSET_TYPES[suffix], asset.read_bytes(), asset.name)
+
+
+def _machine_files(deployment: ApiSnapshot, pages: tuple[SitePage, ...]) -> Iterator[SiteFile]:
+    """Yield the files for machines: indexes, files under `/.well-known/`, the agent skill."""
+    yield make_text_file("/llms.txt", PLAIN_TEXT, render_llms_txt(deployment, pages))
+    yield make_text_file("/llms-full.txt", PLAIN_TEXT, render_llms_full(deployment, pages))
+    yield make_text_file("/robots.txt", PLAIN_TEXT, render_robots_txt(deployment))
+    yield make_text_file("/sitemap.xml", "application/xml", render_sitemap(deployment, pages))
+    yield _json_file(API_CATALOG, api_catalog(deployment), LINKSET_TYPE)
+    yield _json_file("/.well-known/x402", deployment.x402)
+    if has_security_contact(deployment):
+        yield make_text_file(SECURITY_TXT, PLAIN_TEXT, security_txt(deployment))
+    content = skill.render_skill(deployment)
+    yield make_text_file(skill.SKILL_PATH, MARKDOWN, content)
+    yield _json_file(skill.INDEX_PATH, skill.skill_index(deployment, content))
+
+
+def _json_file(path: str, content: Any, media_type: str = "application/json") -> SiteFile:
+    return SiteFile(path, media_type, orjson.dumps(content), path[1:])

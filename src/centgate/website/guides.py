@@ -20,13 +20,12 @@ from centgate.signing.receipts.typed_data import ANSWER, OFFER, RECEIPT
 from centgate.website import discovery
 from centgate.website.api_snapshot import ApiSnapshot, ServiceState
 from centgate.website.code_samples import WALLET_PLACEHOLDER, build_samples, network_option
+from centgate.website.guide_tables import buyer_settings, list_sources, operator_settings
 from centgate.website.markdown import heading_id
 from centgate.website.networks import FAUCET, PaymentNetwork, find_network
 from centgate.website.openapi_reference import ApiReference
 from centgate.website.page import SitePage
 from centgate.website.payment_states import PAYMENT_STATES, RETRY_MEANINGS
-from centgate.website.provider_index import list_sources
-from centgate.website.settings_table import buyer_settings, operator_settings
 from centgate.website.validation import parse_proofs, parse_signer
 
 FIRST_SERVICE = "phishing-check"

@@ -1,4 +1,4 @@
-"""Render Markdown as HTML: headings with links, scrollable tables and code, no inline styles."""
+"""Render Markdown as HTML: headings with links, scrollable tables, highlighted code, no inline styles."""
 
 from __future__ import annotations
 
@@ -6,17 +6,30 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import lru_cache
+from itertools import groupby, pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
-
-from centgate.website.syntax_highlight import highlight_code, language_name
+from pygments import lex
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
+from pygments.token import Comment, Keyword, Name, Number, String
+from pygments.util import ClassNotFound
 
 STATE_CLASSES = {"up": "up", "down": "down", "not reachable": "lost"}
 """CSS class of each state; applied to these words if they are **bold and alone**."""
+_TOKEN_CLASSES = (
+    (Comment, "c"),
+    (Keyword, "k"),
+    (Name.Tag, "p"),
+    (Name.Builtin, "k"),
+    (String, "s"),
+    (Number, "n"),
+)
+"""Tokens of code that the style sheet colours."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +186,39 @@ def _render_code(_renderer: Any, tokens: Sequence[Token], at: int, *_rest: Any) 
 def _code_block(content: str, *, language: str, label: str, name: str, caption: str) -> Iterator[str]:
     yield '<div class="code">\n'
     if label or language:
-        yield f'<p class="label">{escape(label or language_name(language))}</p>\n'
+        yield f'<p class="label">{escape(label or _language_name(language))}</p>\n'
     yield f'<pre role="region" aria-label="{escape(name)}" tabindex="0">'
-    yield f'<code class="language-{escape(language or "text")}">{highlight_code(content, language)}</code>'
+    yield f'<code class="language-{escape(language or "text")}">{_highlight_code(content, language)}</code>'
     yield "</pre>\n</div>\n"
+
+
+@lru_cache(maxsize=256)
+def _highlight_code(code: str, language: str) -> Markup:
+    """Return the code escaped, with `<span class>` around tokens; without spans for an unknown language."""
+    lexer = _find_lexer(language)
+    if lexer is None:
+        return escape(code)
+    tokens = ((_class_of(kind), text) for kind, text in lex(code, lexer))
+    runs = groupby(tokens, key=lambda each: each[0])
+    return Markup("").join(_wrap_span(name, "".join(text for _, text in run)) for name, run in runs)
+
+
+def _language_name(language: str) -> str:
+    """Return the display name of a language: `sh` is Bash."""
+    lexer = _find_lexer(language)
+    return lexer.name if lexer else language
+
+
+def _find_lexer(language: str) -> Lexer | None:
+    try:
+        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+def _class_of(kind: Any) -> str:
+    return next((name for parent, name in _TOKEN_CLASSES if kind in parent), "")
+
+
+def _wrap_span(name: str, text: str) -> Markup:
+    return Markup('<span class="{}">{}</span>').format(name, text) if name and text.strip() else escape(text)
