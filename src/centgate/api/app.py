@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from centgate import envelope
 from centgate.api import index_page, wellknown_files, x402_discovery
 from centgate.api.content_negotiation import is_preferred
+from centgate.api.http_requests import note_error, read_body
 from centgate.api.mcp import endpoint as mcp
 from centgate.api.openapi import openapi_document
 from centgate.catalog import all_services, service_details, service_summary
@@ -32,7 +33,6 @@ from centgate.errors import (
     MethodNotAllowed,
     NotFound,
     PaymentRequired,
-    RateLimited,
 )
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.log import configure_logging
@@ -257,7 +257,7 @@ class PaidEndpoint:
         async def serve_call() -> StoredAnswer:
             call = PaidCall(
                 request_id=notes["request_id"],
-                body=await _read_body(request),
+                body=await read_body(request, MAX_BODY_BYTES),
                 content_type=request.headers.get("content-type", ""),
                 signature=signature,
                 admission=admission,
@@ -273,16 +273,6 @@ class PaidEndpoint:
 def _read_header(request: Request, name: str) -> str | None:
     """Return a header, or None. Repeated headers are joined (RFC 9110, section 5.3), and so are invalid."""
     return ", ".join(request.headers.getlist(name)) if name in request.headers else None
-
-
-async def _read_body(request: Request) -> bytes:
-    """Read at most `MAX_BODY_BYTES` + 1 bytes of the body; the extra byte shows that the body is too long."""
-    chunks = bytearray()
-    async for chunk in request.stream():
-        chunks += chunk
-        if len(chunks) > MAX_BODY_BYTES:
-            break
-    return bytes(chunks[: MAX_BODY_BYTES + 1])
 
 
 def _get_runtime(request: Request) -> Runtime:
@@ -335,12 +325,7 @@ def _build_paid_response(answer: StoredAnswer) -> Response:
 async def _error_response(request: Request, error: Exception) -> Response:
     """Convert a CentgateError to a response."""
     assert isinstance(error, CentgateError)
-    notes = request.state.notes
-    notes["code"] = error.code
-    if error.payment:
-        notes["payment"] = error.payment.state
-    if isinstance(error, RateLimited):
-        notes["client"] = request.state.admission.client
+    note_error(request, error)
     headers = {"Cache-Control": "no-store"}
     if error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)
@@ -349,7 +334,9 @@ async def _error_response(request: Request, error: Exception) -> Response:
     if isinstance(error, PaymentRequired):
         error.details.update(_add_payment_terms(request, error, headers))
     return _json_response(
-        envelope.http_status(error), envelope.render_error(error, notes["request_id"]), headers
+        envelope.http_status(error),
+        envelope.render_error(error, request.state.notes["request_id"]),
+        headers,
     )
 
 

@@ -28,6 +28,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from centgate import envelope
+from centgate.api.http_requests import note_error, read_body
 from centgate.api.mcp.errors import jsonrpc_error
 from centgate.api.mcp.tools import (
     RECEIPT_KEY,
@@ -47,7 +48,6 @@ from centgate.errors import (
     InvalidRequest,
     Issue,
     PaymentRequired,
-    RateLimited,
 )
 from centgate.payments.authorization import MAX_HEADER
 from centgate.payments.claims import StoredAnswer
@@ -94,15 +94,16 @@ def create_mcp_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> 
     )
 
     async def endpoint(scope: Scope, receive: Receive, send: Send) -> None:
-        message = await _read_message(Request(scope, receive))
+        request = Request(scope, receive)
+        message = await read_body(request, MAX_MESSAGE_BYTES)
         if len(message) > MAX_MESSAGE_BYTES:
             await jsonrpc_error(413, f"the message is longer than {MAX_MESSAGE_BYTES} bytes")(
                 scope, receive, send
             )
             return
-        admission: Admission = scope["state"]["admission"]
+        admission: Admission = request.state.admission
         if admission.is_limited and not _is_tool_call(message):
-            await _rate_limited_response(scope["state"]["notes"], admission)(scope, receive, send)
+            await _rate_limited_response(request, admission)(scope, receive, send)
             return
         # one per message: a stateless manager keeps nothing that would have to be closed at shutdown
         manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
@@ -110,16 +111,6 @@ def create_mcp_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> 
             await manager.handle_request(scope, _replay_body(message, receive), send)
 
     return endpoint
-
-
-async def _read_message(request: Request) -> bytes:
-    """Read the body, stopping when it exceeds `MAX_MESSAGE_BYTES`. Raises ClientDisconnect."""
-    chunks = bytearray()
-    async for chunk in request.stream():
-        chunks += chunk
-        if len(chunks) > MAX_MESSAGE_BYTES:
-            break
-    return bytes(chunks)
 
 
 def _is_tool_call(message: bytes) -> bool:
@@ -130,10 +121,10 @@ def _is_tool_call(message: bytes) -> bool:
         return False
 
 
-def _rate_limited_response(notes: dict[str, Any], admission: Admission) -> Response:
+def _rate_limited_response(request: Request, admission: Admission) -> Response:
     """Return 429 for a message without payment from a client over its rate limit."""
     error = admission.rate_limit_error()
-    notes["code"], notes["client"] = error.code, admission.client
+    note_error(request, error)
     response = jsonrpc_error(429, error.message)
     response.headers["Retry-After"] = str(error.retry_after)
     return response
@@ -213,12 +204,8 @@ def _answer_result(answer: StoredAnswer) -> CallToolResult:
 
 def _error_result(request: Request, error: CentgateError) -> CallToolResult:
     """Convert a CentgateError to a tool result: payment terms if one is required, else the error envelope."""
+    note_error(request, error)
     notes = request.state.notes
-    notes["code"] = error.code
-    if error.payment:
-        notes["payment"] = error.payment.state
-    if isinstance(error, RateLimited):
-        notes["client"] = request.state.admission.client
     body = envelope.render_error(error, notes["request_id"])
     meta: dict[str, Any] = {REQUEST_ID_KEY: notes["request_id"]}
     if not isinstance(error, PaymentRequired):

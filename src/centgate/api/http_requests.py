@@ -1,0 +1,27 @@
+"""Handling of requests that HTTP routes and MCP share: reading a body, noting an error for the log."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from centgate.errors import CentgateError, RateLimited
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Read at most `limit` + 1 bytes; the extra byte shows a longer body. Raises ClientDisconnect."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            break
+    return bytes(body[: limit + 1])
+
+
+def note_error(request: Request, error: CentgateError) -> None:
+    """Add an error to the notes of its request, for the access log."""
+    notes = request.state.notes
+    notes["code"] = error.code
+    if error.payment:
+        notes["payment"] = error.payment.state
+    if isinstance(error, RateLimited):
+        notes["client"] = request.state.admission.client
