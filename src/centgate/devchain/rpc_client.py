@@ -1,6 +1,5 @@
 """JSON-RPC client for development nodes: call a node, start anvil, and install the token."""
 
-import json
 import socket
 import subprocess
 import time
@@ -9,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+from centgate import jsonrpc
 from centgate.devchain.accounts import BUYER_ACCOUNTS, BUYER_TOKEN_BALANCE, FACILITATOR_ACCOUNT, GAS_BALANCE
 from centgate.devchain.http_server import HOST
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, build_storage, runtime_code
@@ -26,16 +26,15 @@ _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 def call_rpc(rpc_url: str, method: str, *params: Any) -> Any:
     """Send one JSON-RPC call and return its result. Raises `DevNodeError`."""
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    body = jsonrpc.encode_request(method, params)
     request = urllib.request.Request(rpc_url, body, {"Content-Type": "application/json"})
     try:
         with _opener.open(request, timeout=30) as response:
-            answer: dict[str, Any] = json.load(response)
+            return jsonrpc.decode_result(response.read())
+    except jsonrpc.RpcError as error:
+        raise DevNodeError(f"{rpc_url} refused {method}: {error.message}") from error
     except (OSError, ValueError) as error:
         raise DevNodeError(f"{rpc_url} did not answer {method}: {error}") from error
-    if "error" in answer:
-        raise DevNodeError(f"{rpc_url} refused {method}: {answer['error'].get('message')}")
-    return answer["result"]
 
 
 def install_token(rpc_url: str) -> None:

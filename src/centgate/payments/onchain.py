@@ -21,9 +21,9 @@ from itertools import islice, pairwise
 from typing import Any, Literal, TypeVar, cast
 
 import aiohttp
-import orjson
 from cachetools import TTLCache
 
+from centgate import jsonrpc
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.nodes import NodeSet, select_nodes
 from centgate.settings import Settings
@@ -196,19 +196,18 @@ class PaymentNode:
         return _parse_quantity((await self.read_block(hex(number)))["timestamp"])
 
     async def _post(self, method: str, *params: Any) -> Any:
-        body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         try:
             async with self._session.post(
                 self._url,
-                data=body,
+                data=jsonrpc.encode_request(method, params),
                 headers={"Content-Type": "application/json"},
                 timeout=self._timeout,
                 allow_redirects=False,
             ) as response:
                 if response.status != 200:
                     raise ChainUnreachable(f"{method}: status {response.status}")
-                return orjson.loads(await _read_body(response))["result"]
-        except (aiohttp.ClientError, OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
+                return jsonrpc.decode_result(await _read_body(response))
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise ChainUnreachable(f"{method} failed") from error
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import quote
 
+from centgate import jsonrpc
 from centgate.coercion import as_address, as_base_units, as_decimals, as_text, parse_iso_time
 from centgate.crypto.wallet.wallets import (
     Holding,
@@ -144,18 +145,16 @@ class Alchemy(Provider):
 
     async def _call(self, chain_id: int, method: str, params: list[Any]) -> Any:
         """Send one request and return its result."""
-        reply = await self.upstream.post(self._chain_url(chain_id), _build_request(0, method, params))
+        reply = await self.upstream.post(self._chain_url(chain_id), jsonrpc.build_request(method, params))
         return self._parse_result(reply.parse_json())
 
     async def _call_each(self, chain_id: int, requests: Sequence[tuple[str, list[Any]]]) -> list[Any]:
         """Return the result of each request, None for a failed one; in one batch if batches are accepted."""
-        content = [_build_request(number, method, params) for number, (method, params) in enumerate(requests)]
-        batch = await attempt(self._send_batch, chain_id, content) if len(requests) > 1 else {}
-        if isinstance(batch, ProviderRateLimited | ProviderRefused | ProviderTimeout):
-            raise batch
-        if isinstance(batch, dict) and batch:
-            results = [batch.get(number) for number in range(len(requests))]
-        else:
+        content = [jsonrpc.build_request(*request, number) for number, request in enumerate(requests)]
+        results = await attempt(self._send_batch, chain_id, content) if len(requests) > 1 else None
+        if isinstance(results, ProviderRateLimited | ProviderRefused | ProviderTimeout):
+            raise results
+        if not isinstance(results, list):
             calls = (attempt(self._call, chain_id, method, params) for method, params in requests)
             results = await run_concurrently(calls)
         failures = [each for each in results if isinstance(each, ProviderFailure)]
@@ -163,50 +162,44 @@ class Alchemy(Provider):
             raise failures[0]
         return [None if isinstance(each, ProviderFailure) else each for each in results]
 
-    async def _send_batch(self, chain_id: int, content: list[JsonObject]) -> dict[Any, Any] | None:
-        """Send a batch; return results and failures by request id, None if the reply is not for a batch."""
+    async def _send_batch(self, chain_id: int, content: list[JsonObject]) -> list[Any] | None:
+        """Send a batch; return results and failures in order, None if the reply is not for a batch."""
         body = (await self.upstream.post(self._chain_url(chain_id), content)).parse_json()
-        if not isinstance(body, list):
+        try:
+            responses = jsonrpc.sort_responses(jsonrpc.list_responses(body), len(content))
+        except LookupError:
             return None
-        entries = [_as_object(entry) for entry in cast(list[Any], body)]
-        if len(entries) != len(content) or any("id" not in entry for entry in entries):
-            return None
-        results: dict[Any, Any] = {}
-        for entry in entries:
-            try:
-                results[entry["id"]] = self._parse_result(entry)
-            except ProviderFailure as failure:
-                results[entry["id"]] = failure
-        return results
+        return [self._parse_entry(response) for response in responses]
+
+    def _parse_entry(self, entry: JsonObject) -> Any:
+        """Return the result of a response in a batch, or its failure."""
+        try:
+            return self._parse_result(entry)
+        except ProviderFailure as failure:
+            return failure
 
     def _parse_result(self, entry: Any) -> Any:
         """Return the result of a response object, or raise its error."""
-        if error := entry.get("error"):
-            raise self._parse_error(error)
-        if entry.get("result") is None:
-            raise self.invalid_response("returned no result")
-        return entry["result"]
+        try:
+            return jsonrpc.require_result(entry)
+        except jsonrpc.RpcError as error:
+            raise self._classify_error(error) from None
+        except ValueError:
+            raise self.invalid_response("returned no result") from None
 
-    def _parse_error(self, error: Any) -> ProviderFailure:
-        details = cast(JsonObject, error if isinstance(error, dict) else {"message": error})
-        message = str(details.get("message") or "")
+    def _classify_error(self, error: jsonrpc.RpcError) -> ProviderFailure:
+        code, message = error.code, error.message
         lower = message.lower()
-        if details.get("code") == 429 or any(words in lower for words in _RATE_LIMIT_WORDS):
+        if code == 429 or any(words in lower for words in _RATE_LIMIT_WORDS):
             return ProviderRateLimited(self.info.name, f"{self.info.label} asks to slow down")
-        if details.get("code") in (401, 403) or any(words in lower for words in _ACCESS_WORDS):
+        if code in (401, 403) or any(words in lower for words in _ACCESS_WORDS):
             return ProviderRefused(self.info.name, f"{self.info.label} refuses this deployment")
-        reason = (
-            clean_line(message.replace(self.key or message, "***"), 120) or f"error {details.get('code')!r}"
-        )
+        reason = clean_line(message.replace(self.key or message, "***"), 120) or f"error {code}"
         return self.invalid_response(f"refuses: {reason}")
 
     def _chain_url(self, chain_id: int) -> str:
         base = (self.settings.url or self.info.url or "").replace("{network}", NETWORKS[chain_id])
         return f"{base.rstrip('/').removesuffix('/v2')}/v2/{quote(self.key or '', safe='')}"
-
-
-def _build_request(number: int, method: str, params: list[Any]) -> JsonObject:
-    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
 def _object_rows(rows: list[Any]) -> list[JsonObject]:

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 import httpx2
-import orjson
 
+from centgate import jsonrpc
 from centgate.client.errors import Drift, Unreachable
 from centgate.client.event_loop import EventLoopThread
 from centgate.client.transport import Broken, Send, Way, ask, create_http_client
@@ -38,7 +38,7 @@ def run_node_operation(rpc: str, way: Way[T]) -> T:
 
 def call_node(rpc: str, method: str, params: list[Any]) -> Way[Any]:
     """Send a JSON-RPC call and return its result."""
-    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    body = jsonrpc.encode_request(method, params)
     reply = yield from ask(
         Send("POST", rpc, body, {"Content-Type": "application/json"}, NODE_TIMEOUT, NODE_TIMEOUT)
     )
@@ -46,7 +46,7 @@ def call_node(rpc: str, method: str, params: list[Any]) -> Way[Any]:
         raise Unreachable(f"the node {rpc} {reply.sentence}")
     if reply.status != 200:
         raise Drift(f"{rpc} returned {reply.status}. Is this the URL of an Ethereum node?")
-    return orjson.loads(reply.body)["result"]
+    return jsonrpc.decode_result(reply.body)
 
 
 def parse_number(word: str) -> int:

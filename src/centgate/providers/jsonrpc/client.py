@@ -7,8 +7,9 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
+from centgate import jsonrpc
 from centgate.errors import (
     AnswerTooLong,
     ProviderError,
@@ -22,7 +23,6 @@ from centgate.providers.jsonrpc.errors import (
     is_range_too_large,
     is_rate_limit,
     parse_block_limit,
-    parse_error,
 )
 from centgate.sanitize import clean_line
 from centgate.upstream import Upstream, UpstreamResponse
@@ -121,7 +121,7 @@ class RpcNode:
     async def _send_batch(self, requests: Sequence[RpcRequest], *, tolerant: bool) -> list[Any]:
         if len(requests) == 1 or time.monotonic() < self.no_batches_until:
             return await self._send_each(requests, tolerant=tolerant)
-        content = [_build_request(number, *request) for number, request in enumerate(requests)]
+        content = [jsonrpc.build_request(*request, number) for number, request in enumerate(requests)]
         try:
             reply = await self.upstream.post(self.url, content, accept=_ERROR_STATUSES)
         except AnswerTooLong:
@@ -135,10 +135,10 @@ class RpcNode:
             results = await self._send_each(requests, tolerant=tolerant)
             self.no_batches_until = time.monotonic() + CAPABILITY_TTL
             return results
-        by_id = {str(entry.get("id")): entry for entry in entries}
+        in_order = jsonrpc.sort_responses(entries, len(requests))
         return [
-            self._parse_result(method, by_id[str(number)], tolerant=tolerant)
-            for number, (method, _) in enumerate(requests)
+            self._parse_result(method, entry, tolerant=tolerant)
+            for (method, _), entry in zip(requests, in_order, strict=True)
         ]
 
     async def _send_each(self, requests: Sequence[RpcRequest], *, tolerant: bool) -> list[Any]:
@@ -150,7 +150,7 @@ class RpcNode:
         try:
             async with self.slots:
                 reply = await self.upstream.post(
-                    self.url, _build_request(0, method, params), accept=_ERROR_STATUSES
+                    self.url, jsonrpc.build_request(method, params), accept=_ERROR_STATUSES
                 )
         except AnswerTooLong as refusal:
             if not tolerant:
@@ -173,18 +173,22 @@ class RpcNode:
         if reply.status in (401, 402, 403, 429) or reply.status >= 500:
             raise self.upstream.error_for_status(reply)
         for entry in entries:
-            code, message = parse_error(entry)
-            if is_rate_limit(code, message.lower()):
+            error = jsonrpc.parse_error(entry.get("error"))
+            if is_rate_limit(error.code, error.message.lower()):
                 raise ProviderRateLimited(self.upstream.name, f"{self.upstream.label} asks to slow down")
 
     def _parse_result(self, method: str, entry: dict[str, Any], *, tolerant: bool) -> Any:
         """Return the result of a response object, or raise its error."""
-        if not entry.get("error"):
-            if entry.get("result") is None:
-                raise self.invalid_response(f"returned no result for {method}")
-            return entry["result"]
-        code, message = parse_error(entry)
-        lowered = message.lower()
+        try:
+            return jsonrpc.require_result(entry)
+        except jsonrpc.RpcError as error:
+            return self._classify_error(method, error, tolerant=tolerant)
+        except ValueError:
+            raise self.invalid_response(f"returned no result for {method}") from None
+
+    def _classify_error(self, method: str, error: jsonrpc.RpcError, *, tolerant: bool) -> CallFailure:
+        """Return the failure of the call itself with `tolerant`; raise every other error."""
+        code, message, lowered = error.code, error.message, error.message.lower()
         if method == "eth_getLogs" and is_range_too_large(code, lowered):
             raise _RangeTooLarge(lowered)
         if is_rate_limit(code, lowered):
@@ -265,10 +269,6 @@ async def run_concurrently(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list
     return [task.result() for task in tasks]
 
 
-def _build_request(number: int, method: str, params: list[Any]) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-
-
 def _response_objects(reply: UpstreamResponse) -> list[dict[str, Any]]:
     """Return the response objects of a reply; empty for an error that is not JSON."""
     try:
@@ -277,5 +277,4 @@ def _response_objects(reply: UpstreamResponse) -> list[dict[str, Any]]:
         if reply.status < 400:
             raise
         return []
-    bodies = cast(list[Any], body) if isinstance(body, list) else [body]
-    return [cast(dict[str, Any], entry) for entry in bodies if isinstance(entry, dict)]
+    return jsonrpc.list_responses(body)

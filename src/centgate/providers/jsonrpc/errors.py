@@ -6,10 +6,7 @@ Messages are expected in lower case.
 from __future__ import annotations
 
 import re
-from typing import Any, cast
 
-MAX_MESSAGE_LENGTH = 1000
-"""Characters of a message that are read."""
 REVERTED = 3
 """Error code of a call that reverts (geth, and most nodes)."""
 
@@ -59,18 +56,6 @@ _BLOCK_COUNT = re.compile(
     re.IGNORECASE,
 )
 """A number in an error message, unless it counts something other than blocks."""
-
-
-def parse_error(entry: dict[str, Any]) -> tuple[int, str]:
-    """Return code and original message of an error; some nodes give the cause only in its data."""
-    error: Any = entry.get("error")
-    if not isinstance(error, dict):
-        return 0, str(error or "")[:MAX_MESSAGE_LENGTH]
-    details = cast(dict[str, Any], error)
-    code, message, data = str(details.get("code")), str(details.get("message") or ""), details.get("data")
-    payload = cast(dict[str, Any], data).get("payload") if isinstance(data, dict) else None
-    full_message = f"{message} {payload or ''}"
-    return int(code) if code.removeprefix("-").isdigit() else 0, full_message.strip()[:MAX_MESSAGE_LENGTH]
 
 
 def is_rate_limit(code: int, message: str) -> bool:
