@@ -23,15 +23,17 @@ from rich.console import Console
 from rich.table import Table
 from test_money_model import run_model
 
-from centgate.payments import authorization, claims, facilitator, gate, onchain
+from centgate.payments import authorization, claims, facilitator, gate, onchain_status
 from centgate.payments.authorization import Payment, PaymentKey
+from centgate.payments.chain_client import ChainClient
 from centgate.payments.facilitator import (
     SettlementConfirmed,
     SettlementOutcome,
     SettlementRefused,
     SettlementUnknown,
 )
-from centgate.payments.onchain import ChainClient, PaymentNode, PaymentQuery
+from centgate.payments.onchain_status import PaymentQuery
+from centgate.payments.payment_node import PaymentNode
 from centgate.payments.settle_reasons import ReasonCertainty, classify_reason
 
 Defect = Callable[[], Any]
@@ -44,7 +46,7 @@ def believe_used_nonce() -> Any:
     async def pays_us(*_: Any) -> bool:
         return True
 
-    return patch.object(onchain, "_is_payment", pays_us)
+    return patch.object(onchain_status, "_is_payment", pays_us)
 
 
 def believe_facilitator_about_used_nonce() -> Any:
@@ -68,7 +70,7 @@ def forget_claim_block() -> Any:
     async def first_block(_node: PaymentNode, _query: PaymentQuery, _latest: int) -> int:
         return 0
 
-    return patch.object(onchain, "_first_block", first_block)
+    return patch.object(onchain_status, "_first_block", first_block)
 
 
 def believe_prefixes() -> Any:
@@ -138,23 +140,23 @@ def believe_any_reverted_transaction() -> Any:
     async def holds_nonce(*_: Any) -> bool:
         return True
 
-    return patch.object(onchain, "_holds_nonce", holds_nonce)
+    return patch.object(onchain_status, "_holds_nonce", holds_nonce)
 
 
 def look_at_nonce_before() -> Any:
     """A reverted transaction refuses a payment whose nonce was unused before."""
-    is_used = onchain._is_used  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-    status = onchain._transaction_status  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    is_used = onchain_status._is_used  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    status = onchain_status.read_transaction_status
 
     async def without_look(node: PaymentNode, transaction: str, key: PaymentKey) -> Any:
         found = await status(node, transaction, key)
         receipt = await node.call("eth_getTransactionReceipt", transaction)
         if found != "unknown" or receipt is None or int(receipt["status"], 16) == 1:
             return found
-        spends = await onchain._holds_nonce(node, transaction, key)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        spends = await onchain_status._holds_nonce(node, transaction, key)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         return "reverted" if spends and await is_used(node, key, receipt["blockNumber"]) else found
 
-    return patch.object(onchain, "_transaction_status", without_look)
+    return patch.object(onchain_status, "read_transaction_status", without_look)
 
 
 def lower_claim_block() -> Any:

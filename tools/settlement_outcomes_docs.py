@@ -15,6 +15,7 @@ import orjson
 from centgate.catalog import all_services
 from centgate.errors import CentgateError, PaymentNote
 from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
+from centgate.payments.chain_client import ChainClients
 from centgate.payments.claims import RequestBinding
 from centgate.payments.facilitator import (
     FacilitatorClient,
@@ -25,13 +26,8 @@ from centgate.payments.facilitator import (
 )
 from centgate.payments.gate import PaymentGate
 from centgate.payments.journal import Journal
-from centgate.payments.onchain import (
-    ChainClients,
-    ChainUnreachable,
-    OnchainPayment,
-    OnchainStatus,
-    TransactionStatus,
-)
+from centgate.payments.onchain_status import OnchainPayment, OnchainStatus, TransactionStatus
+from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.store_factory import open_store
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.settings import Settings

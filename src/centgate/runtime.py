@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
-
 from centgate.cache.memory import MemoryCache
 from centgate.cache.redis_responses import SharedResponses
 from centgate.cache.response_cache import ResponseCache
@@ -21,6 +19,7 @@ from centgate.payments.alerts import Alerts
 from centgate.payments.facilitator import FacilitatorClient, build_auth_headers
 from centgate.payments.gate import PaymentGate, build_gate
 from centgate.payments.journal import Journal
+from centgate.payments.payment_node import open_node_session
 from centgate.payments.reconciler import build_background_work, keep_alive
 from centgate.payments.singleflight import SingleFlight
 from centgate.payments.store_factory import open_store
@@ -100,7 +99,7 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
     store = open_store(settings.database_url, connections=settings.database_connections, meter=meter)
     journal = Journal(store, keep_seconds=settings.redeem_hours * 3600, meter=meter)
     async with (
-        aiohttp.ClientSession(trust_env=False) as session,  # for chain nodes and alert webhooks
+        open_node_session() as session,
         _open_shared(settings) as shared,
         open_resources(settings, shared, meter=meter) as resources,
         meter.observe_process(shared),

@@ -17,9 +17,10 @@ from tampering_proxy import Interceptor, forward_to_node
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.rpc_client import call_rpc
 from centgate.payments.audit import Auditor, AuditResult, configured_recipient, find_range_by_time
+from centgate.payments.chain_client import ChainClient
 from centgate.payments.claims import StoredAnswer
 from centgate.payments.nodes import NodeSet
-from centgate.payments.onchain import SPAN, ChainClient
+from centgate.payments.payment_node import SPAN
 from centgate.settings import Settings
 
 Payload = dict[str, Any]

@@ -33,15 +33,15 @@ from centgate.cache.memory import MemoryCache
 from centgate.cache.response_cache import ResponseCache
 from centgate.client_limits import Admission, ClientLimits
 from centgate.errors import CentgateError, PaymentRequired, ProviderError
-from centgate.payments import onchain
+from centgate.payments import chain_client
 from centgate.payments.authorization import Payment
+from centgate.payments.chain_client import ChainClient as ChainClient
+from centgate.payments.chain_client import ChainClients
 from centgate.payments.claims import StoredAnswer
 from centgate.payments.facilitator import FacilitatorClient, SettlementOutcome
 from centgate.payments.gate import PaymentGate
 from centgate.payments.journal import Journal
 from centgate.payments.nodes import NodeSet
-from centgate.payments.onchain import ChainClient as ChainClient
-from centgate.payments.onchain import ChainClients
 from centgate.payments.reconciler import Reconciler
 from centgate.payments.sqlite import SqliteStore
 from centgate.payments.terms import build_terms
@@ -233,17 +233,17 @@ def open_stage(folder: Path) -> Generator[Stage]:
     """Open what all examples share."""
     stage = Stage(folder)
     configured = structlog.get_config()
-    refreshed = onchain.BLOCK_REFRESH
+    refreshed = chain_client.BLOCK_REFRESH
     with stage.runner:
         stage.run(stage.open())
         try:
             structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
             # simulated blocks pass much faster than real seconds
-            onchain.BLOCK_REFRESH = 0.0  # pyright: ignore[reportConstantRedefinition]
+            chain_client.BLOCK_REFRESH = 0.0  # pyright: ignore[reportConstantRedefinition]
             yield stage
         finally:
             structlog.configure(**configured)
-            onchain.BLOCK_REFRESH = refreshed  # pyright: ignore[reportConstantRedefinition]
+            chain_client.BLOCK_REFRESH = refreshed  # pyright: ignore[reportConstantRedefinition]
             stage.run(stage.close())
 
 

@@ -30,7 +30,7 @@ from tampering_proxy import limit_log_range, start_proxy
 
 from centgate.devchain.devnet import DevChain
 from centgate.payments.audit import configured_recipient
-from centgate.payments.onchain import ChainUnreachable
+from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.transfer_reader import TransferReader
 from centgate.settings import ProviderSettings, Settings
 from centgate.signing.evm import to_checksum_address

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from settlement_outcomes_docs import CHAIN_STATES, REPLIES, find_outcomes, render_page
 
-from centgate.payments.onchain import OnchainPayment
+from centgate.payments.onchain_status import OnchainPayment
 
 PAGE = Path(__file__).parents[2] / "docs" / "settlement-outcomes.md"
 

@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from centgate.signing.evm import encode_word
+
 # address of the real test USDC on Base Sepolia, so that dollar prices, wallets' spending limits and the
 # signing domain need no override in any client
 TOKEN_ADDRESS = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
@@ -54,12 +56,12 @@ def build_storage(balances: Mapping[str, int]) -> dict[int, int]:
 
 def encode_balance_call(holder: str) -> str:
     """Return the call data of `balanceOf`."""
-    return "0x70a08231" + _encode_word(holder)
+    return "0x70a08231" + encode_word(holder)
 
 
 def encode_authorization_state_call(payer: str, nonce: str) -> str:
     """Return the call data of `authorizationState`: True if a payer's nonce is used or canceled."""
-    return "0xe94a0102" + _encode_word(payer) + _encode_word(nonce)
+    return "0xe94a0102" + encode_word(payer) + encode_word(nonce)
 
 
 def compile_token() -> dict[str, Any]:
@@ -89,11 +91,7 @@ def _mapping_slot(mapping: int, address: str) -> int:
     # Vyper hashes the mapping's slot before the key, Solidity after it
     from eth_utils.crypto import keccak
 
-    return int.from_bytes(keccak(mapping.to_bytes(32, "big") + bytes.fromhex(_encode_word(address))), "big")
-
-
-def _encode_word(value: str) -> str:
-    return value.removeprefix("0x").lower().rjust(64, "0")
+    return int.from_bytes(keccak(mapping.to_bytes(32, "big") + bytes.fromhex(encode_word(address))), "big")
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ from centgate.payments.audit import (
     save_audit_position,
 )
 from centgate.payments.audit_queries import AuditPosition, Recipient
+from centgate.payments.chain_client import ChainClient, ChainClients
 from centgate.payments.nodes import list_networks_with_nodes
-from centgate.payments.onchain import ChainClient, ChainClients, ChainUnreachable
+from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.store import Store
 from centgate.settings import Settings
 

@@ -28,6 +28,7 @@ from centgate.payments.authorization import (
     signature_rejection,
     terms_when_signed,
 )
+from centgate.payments.chain_client import TIMEOUT, ChainClients
 from centgate.payments.claims import Claim
 from centgate.payments.facilitator import (
     FACILITATOR_NAME,
@@ -42,14 +43,8 @@ from centgate.payments.facilitator import (
     build_settle_response,
 )
 from centgate.payments.journal import Journal
-from centgate.payments.onchain import (
-    TIMEOUT,
-    ChainClients,
-    ChainUnreachable,
-    OnchainPayment,
-    OnchainStatus,
-    PaymentQuery,
-)
+from centgate.payments.onchain_status import OnchainPayment, OnchainStatus, PaymentQuery
+from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE, RouteTerms, build_terms
 from centgate.service import AnyService
 from centgate.settings import Settings

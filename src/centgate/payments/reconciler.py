@@ -21,6 +21,7 @@ from centgate.catalog import all_services
 from centgate.errors import CentgateError
 from centgate.payments.alerts import Alerts
 from centgate.payments.authorization import PaymentKey
+from centgate.payments.chain_client import BACKGROUND_TIMEOUT
 from centgate.payments.claims import LEASE_SECONDS, Claim, ClaimLost, PaymentState
 from centgate.payments.daily_audit import DailyAudit
 from centgate.payments.facilitator import (
@@ -32,7 +33,7 @@ from centgate.payments.facilitator import (
 )
 from centgate.payments.gate import MAX_OPEN, PaymentGate, build_gate
 from centgate.payments.journal import Journal
-from centgate.payments.onchain import BACKGROUND_TIMEOUT
+from centgate.payments.payment_node import open_node_session
 from centgate.payments.queries import FIRST_RETRY, PRUNE_BATCH
 from centgate.payments.store import JournalUnavailable, Store
 from centgate.payments.store_factory import open_store
@@ -104,7 +105,7 @@ async def reconcile_all(settings: Settings) -> list[ReconcileResult]:
     store = open_store(settings.database_url, connections=settings.database_connections)
     journal = Journal(store, keep_seconds=settings.redeem_hours * 3600)
     try:
-        async with aiohttp.ClientSession(trust_env=False) as session, keep_alive(journal):
+        async with open_node_session() as session, keep_alive(journal):
             component = journal.for_component("reconcile")
             with closing(FacilitatorClient(settings)) as facilitator:
                 gate = build_gate(settings, all_services(), component, facilitator, session)

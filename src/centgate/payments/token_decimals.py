@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-import aiohttp
-
-from centgate.payments.onchain import ChainClients, ChainUnreachable
+from centgate.payments.chain_client import ChainClients
+from centgate.payments.payment_node import ChainUnreachable, open_node_session
 from centgate.settings import PREFIX, Settings
 from centgate.signing.assets import USDC
 
@@ -40,7 +39,7 @@ def _is_well_known(settings: Settings) -> bool:
 
 async def _read_decimals(settings: Settings) -> int | None:
     """Read the decimals from the nodes of the payment network; None if they do not respond in time."""
-    async with aiohttp.ClientSession(trust_env=False) as session:
+    async with open_node_session() as session:
         chain = ChainClients(session, settings).for_network(settings.network)
         try:
             return await chain.read_decimals(settings.token.address) if chain else None

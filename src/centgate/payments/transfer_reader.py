@@ -12,7 +12,8 @@ from cachetools import TTLCache
 
 from centgate.payments.audit_queries import Recipient
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.onchain import SPAN, ChainClient, ChainUnreachable
+from centgate.payments.chain_client import ChainClient
+from centgate.payments.payment_node import SPAN, ChainUnreachable
 
 T = TypeVar("T")
 

@@ -13,6 +13,11 @@ def keccak(data: bytes) -> bytes:
     return cast(bytes, sha3.keccak_256(data).digest())  # pyright: ignore[reportUnknownMemberType]
 
 
+def encode_word(value: str) -> str:
+    """Encode an address or a nonce as a 32-byte word in hex, without 0x."""
+    return value.lower().removeprefix("0x").rjust(64, "0")
+
+
 @lru_cache(4096)  # a few buyers send most requests
 def to_checksum_address(address: str) -> str:
     """Return an address in EIP-55's mixed case. Raises ValueError if its present mixed case is wrong."""

@@ -9,6 +9,7 @@ from centgate.cli.buyer.node import call_node, parse_number, read_network, run_n
 from centgate.client.errors import Drift
 from centgate.client.transport import Way
 from centgate.signing.assets import USDC, Asset
+from centgate.signing.evm import encode_word
 
 BALANCE_OF_SELECTOR = "0x70a08231"
 """Selector of ERC-20's `balanceOf(address)`."""
@@ -33,7 +34,7 @@ def read_balance(rpc: str, address: str) -> Balance:
 def _query_balance(rpc: str, address: str) -> Way[Balance]:
     network = yield from read_network(rpc)
     token = _usdc_of(network)
-    call = {"to": token.address, "data": BALANCE_OF_SELECTOR + address[2:].lower().rjust(64, "0")}
+    call = {"to": token.address, "data": BALANCE_OF_SELECTOR + encode_word(address)}
     base_units = parse_number((yield from call_node(rpc, "eth_call", [call, "latest"])))
     return Balance(network, Decimal(base_units) / 10**token.decimals)
 

@@ -18,6 +18,7 @@ from centgate.client.errors import Drift, NoWallet
 from centgate.client.payment import Payment
 from centgate.client.settings import BuyerSettings
 from centgate.client.transport import Way
+from centgate.signing.evm import encode_word
 
 AUTHORIZATION_STATE_SELECTOR = "0xe94a0102"
 """Selector of EIP-3009's `authorizationState(address,bytes32)`."""
@@ -78,18 +79,13 @@ def _query_nonces(rpc: str, payments: Sequence[Payment]) -> Way[NonceStates]:
         # a node that has not reached the end of the window cannot confirm the state
         if payment.network != network or timestamp < payment.valid_before + EXPIRY_MARGIN:
             continue
-        data = AUTHORIZATION_STATE_SELECTOR + _encode_word(payment.payer) + _encode_word(payment.nonce)
+        data = AUTHORIZATION_STATE_SELECTOR + encode_word(payment.payer) + encode_word(payment.nonce)
         call = {"to": payment.asset, "data": data}
         state = str((yield from call_node(rpc, "eth_call", [call, number])))
         if parse_number(state) not in (0, 1) or len(state) != len("0x") + 64:
             raise Drift(f"{rpc} returned no valid state of the nonce {payment.nonce}")
         (used if parse_number(state) else unused).append(payment)
     return NonceStates(tuple(unused), tuple(used))
-
-
-def _encode_word(value: str) -> str:
-    """Encode an address or a nonce as a 32-byte word in hex."""
-    return value.removeprefix("0x").lower().rjust(64, "0")
 
 
 def _print_cap(

@@ -10,7 +10,7 @@ from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import MEGABYTE, DoctorContext, display_origin, is_unencrypted
 from centgate.errors import ProviderFailure
 from centgate.payments.nodes import NodeSet, select_nodes
-from centgate.payments.onchain import CONFIRMATIONS, SPAN
+from centgate.payments.payment_node import CONFIRMATIONS, SPAN
 from centgate.providers.jsonrpc.client import RpcNode
 from centgate.signing.evm import keccak
 from centgate.upstream import Upstream

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import aiohttp
 from rich.table import Table
 
 from centgate.cli.buyer.console import create_console, text_line
@@ -38,8 +37,9 @@ from centgate.payments.audit import (
     save_audit_position,
 )
 from centgate.payments.audit_queries import AuditPosition, Recipient
+from centgate.payments.chain_client import ChainClient, ChainClients
 from centgate.payments.nodes import select_nodes
-from centgate.payments.onchain import ChainClient, ChainClients, ChainUnreachable
+from centgate.payments.payment_node import ChainUnreachable, open_node_session
 from centgate.payments.read_model import FOREVER
 from centgate.payments.store import Store
 from centgate.payments.time_format import format_iso, parse_time
@@ -98,7 +98,7 @@ async def audit_now(context: CommandContext, *, period: AuditPeriod, output_form
         return 1
     positions = {each.recipient: each for each in await store.read(audit_queries.list_positions)}
     recipients = await _find_recipients(context, period, positions, since, until)
-    async with aiohttp.ClientSession(trust_env=False) as session:
+    async with open_node_session() as session:
         command = _Command(context, store, ChainClients(session, context.settings), period)
         results = [await command.run(each, positions.get(each)) for each in recipients]
     _print_results(results, output_format)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-import aiohttp
-
 from centgate.cli.payments.context import CommandContext
 from centgate.cli.payments.serializers import format_dollars, format_money
 from centgate.payments import audit_queries, queries
+from centgate.payments.chain_client import ChainClient
 from centgate.payments.nodes import select_nodes
-from centgate.payments.onchain import ChainClient, ChainUnreachable, OnchainPayment, PaymentQuery
+from centgate.payments.onchain_status import OnchainPayment, PaymentQuery
+from centgate.payments.payment_node import ChainUnreachable, open_node_session
 from centgate.payments.read_model import PaymentRecord
 
 UNCHECKED = "to record it without this check, add --unchecked"
@@ -23,7 +23,7 @@ async def find_refund_problem(desk: CommandContext, record: PaymentRecord, trans
     if not nodes.urls:
         setting = f"CENTGATE_RPC_{record.key.network.removeprefix('eip155:')}_URL"
         return f"there is {nodes.description} to check the transaction: set {setting}; {UNCHECKED}"
-    async with aiohttp.ClientSession(trust_env=False) as session:
+    async with open_node_session() as session:
         try:
             return await _find_amount_problem(desk, ChainClient(session, nodes), record, transaction)
         except ChainUnreachable as error:
@@ -65,7 +65,7 @@ async def was_received(desk: CommandContext, record: PaymentRecord) -> bool:
         record.key, record.pay_to, record.amount, record.valid_before, record.created_at, claim_block=None
     )
     query = replace(query, presented_at=min(record.created_at, first_event or record.created_at))
-    async with aiohttp.ClientSession(trust_env=False) as session:
+    async with open_node_session() as session:
         chain = ChainClient(session, nodes)
         try:
             return isinstance(await chain.find_payment(query, await chain.read_safe_block()), OnchainPayment)
