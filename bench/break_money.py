@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from test_money_model import run_model
 
-from centgate.payments import authorization, claims, facilitator, gate, onchain_status
+from centgate.payments import authorization, claims, facilitator, onchain_status, settlement
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.chain_client import ChainClient
 from centgate.payments.facilitator import (
@@ -51,7 +51,7 @@ def believe_used_nonce() -> Any:
 
 def believe_facilitator_about_used_nonce() -> Any:
     """A facilitator's word that the nonce is used settles a payment that was presented before."""
-    resettle = gate.PaymentGate._resettle  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    resettle = settlement.Settler._resettle  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
     async def believing(self: Any, claim: Any) -> SettlementOutcome:
         result = await resettle(self, claim)
@@ -61,7 +61,7 @@ def believe_facilitator_about_used_nonce() -> Any:
             )
         return result
 
-    return patch.object(gate.PaymentGate, "_resettle", believing)
+    return patch.object(settlement.Settler, "_resettle", believing)
 
 
 def forget_claim_block() -> Any:
@@ -119,7 +119,7 @@ def present_other_bytes() -> Any:
     def with_other_address(key: PaymentKey, terms: Any, signed: str) -> Payment:
         return rebuild_payment(key, terms, signed.replace("https://seller", "https://shop"))
 
-    return patch.object(gate, "rebuild_payment", with_other_address)
+    return patch.object(settlement, "rebuild_payment", with_other_address)
 
 
 def present_what_came() -> Any:
@@ -178,7 +178,7 @@ def refuse_what_is_not_settled() -> Any:
             return SettlementRefused(message.removeprefix(prefix))
         return SettlementUnknown("error", message)
 
-    return patch.object(gate, "_unknown_outcome", refused)
+    return patch.object(settlement, "_unknown_outcome", refused)
 
 
 def believe_refusals_without_chain() -> Any:
@@ -187,7 +187,7 @@ def believe_refusals_without_chain() -> Any:
     async def check(_self: Any, _claim: Any, refusal: SettlementRefused) -> SettlementOutcome:
         return refusal
 
-    return patch.object(gate.PaymentGate, "_check_refusal", check)
+    return patch.object(settlement.Settler, "_check_refusal", check)
 
 
 DEFECTS: dict[str, Defect] = {

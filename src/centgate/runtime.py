@@ -16,11 +16,12 @@ from centgate.cache.response_cache import ResponseCache
 from centgate.catalog import all_providers, all_services
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments.alerts import Alerts
+from centgate.payments.background import build_background_work
 from centgate.payments.facilitator import FacilitatorClient, build_auth_headers
 from centgate.payments.gate import PaymentGate, build_gate
+from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal import Journal
 from centgate.payments.payment_node import open_node_session
-from centgate.payments.reconciler import build_background_work, keep_alive
 from centgate.payments.singleflight import SingleFlight
 from centgate.payments.store_factory import open_store
 from centgate.provider import Provider

@@ -316,7 +316,7 @@ class Deployment:
             shared=None,
         )
         part = self.journal.for_component("upkeep")
-        self.resolver = Reconciler(part, self._gate(part, chains))
+        self.resolver = Reconciler(part, self._gate(part, chains).settler)
 
     def _gate(self, journal: Journal, chains: ChainClients) -> PaymentGate:
         return PaymentGate({model_service.slug: self.terms}, journal, self.facilitator, chains)

@@ -26,7 +26,7 @@ from tampering_proxy import Interceptor, forward_to_node, rpc_error, start_proxy
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.rpc_client import call_rpc
 from centgate.devchain.token import TOKEN_ADDRESS
-from centgate.payments import chain_client, gate
+from centgate.payments import chain_client, gate, settlement
 from centgate.payments.migrations import build_alembic_config
 from centgate.payments.reconciler import reconcile_all
 from centgate.payments.sqlite import create_sqlite_engine
@@ -96,7 +96,7 @@ def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
 ) -> None:
     """The first of two nodes stands still at a block from before the claim."""
     monkeypatch.setattr(chain_client, "BLOCK_WAIT", 10)  # the other one may be slow on a busy machine
-    monkeypatch.setattr(gate, "TIMEOUT", 30)
+    monkeypatch.setattr(settlement, "TIMEOUT", 30)
     for _ in range(3):  # a young chain has no earlier block to stand still at
         transfer_tokens(devchain, buyer, buyer.address, 1)
     stuck = forward_to_node(

@@ -24,10 +24,10 @@ from centgate.metrics.open_payments import OpenPaymentsCollector
 from centgate.payments import audit_queries
 from centgate.payments.alerts import Alerts
 from centgate.payments.audit_queries import AuditPosition, record_results
+from centgate.payments.background import build_background_work
 from centgate.payments.daily_audit import DailyAudit
 from centgate.payments.facilitator import FacilitatorClient
 from centgate.payments.journal import Journal
-from centgate.payments.reconciler import build_background_work
 from centgate.settings import ProviderSettings, Settings
 from centgate.signing.evm import to_checksum_address
 

@@ -9,14 +9,14 @@ import pytest
 from buyer import Buyer, pay, payment_note, sign_payment
 from facilitators import StubFacilitator, reply_with
 
-from centgate.payments import gate, reconciler
+from centgate.payments import gate, heartbeat
 
 
 @pytest.fixture(autouse=True)
 def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two payments may be open."""
     monkeypatch.setattr(gate, "MAX_OPEN", 2)
-    monkeypatch.setattr(reconciler, "MAX_OPEN", 2)
+    monkeypatch.setattr(heartbeat, "MAX_OPEN", 2)
 
 
 @pytest.mark.extended

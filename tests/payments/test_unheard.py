@@ -16,8 +16,8 @@ from facilitators import build_settings
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, read_payment
 from centgate.payments.claims import RequestBinding, StoredAnswer
+from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal import Journal
-from centgate.payments.reconciler import keep_alive
 from centgate.payments.sql import UnitOfWork
 from centgate.payments.store import JournalUnavailable, Store, UnitFactory
 from centgate.payments.store_factory import open_store

@@ -1,0 +1,223 @@
+"""Settlement of payments, and the place where unknown outcomes are resolved.
+
+A payment is settled by the facilitator. Where the facilitator leaves the outcome open, the nodes of the
+network decide; where they cannot, the same bytes are submitted once more (decision 2).
+"""
+
+from __future__ import annotations
+
+import time
+
+from centgate.instrumentation import SettlementLabel
+from centgate.payments.authorization import Payment, rebuild_payment, terms_when_signed
+from centgate.payments.chain_client import TIMEOUT, ChainClients
+from centgate.payments.claims import Claim
+from centgate.payments.facilitator import (
+    REVERTED,
+    FacilitatorClient,
+    SettlementConfirmed,
+    SettlementNotSent,
+    SettlementOutcome,
+    SettlementRefused,
+    SettlementUnknown,
+    build_settle_response,
+)
+from centgate.payments.journal import Journal
+from centgate.payments.onchain_status import OnchainPayment, OnchainStatus, PaymentQuery
+from centgate.payments.payment_node import ChainUnreachable
+from centgate.payments.terms import RouteTerms
+from centgate.signing.evm import to_checksum_address
+
+_UNUSED_STATUSES = ("unused", "expired_unsafe", "expired")
+"""On-chain statuses of a nonce that has not been used."""
+
+
+class Settler:
+    """Settles claimed payments, and records each outcome in the journal."""
+
+    def __init__(
+        self,
+        terms: dict[str, RouteTerms],
+        journal: Journal,
+        facilitator: FacilitatorClient,
+        chains: ChainClients,
+    ) -> None:
+        self._terms = terms
+        self._journal = journal
+        self._facilitator = facilitator
+        self._chains = chains
+
+    async def settle(self, payment: Payment, claim: Claim) -> SettlementOutcome:
+        """Settle a payment while its buyer waits, or resolve what an earlier attempt left open."""
+        if claim.outcome_unknown:
+            return await self.resolve(claim, max_wait=TIMEOUT)
+        result = await self._settle_new(payment, claim)
+        await self._record(claim, result)
+        return result
+
+    async def resolve(self, claim: Claim, *, max_wait: float) -> SettlementOutcome:
+        """Find the outcome of a payment that an earlier attempt left open, and record it.
+
+        `max_wait`: time limit for the nodes, in seconds.
+        """
+        result = await self._find_outcome(claim, max_wait)
+        await self._record(claim, result)
+        return result
+
+    async def _find_outcome(self, claim: Claim, max_wait: float) -> SettlementOutcome:
+        """Return the outcome of an earlier, unresolved attempt: from the chain, else from the facilitator.
+
+        While nodes show the nonce unused, a transaction that the facilitator named may still be mined, so
+        the payment is not submitted once more in parallel.
+        """
+        try:
+            status = await self._payment_status(claim, max_wait)
+            if status == "unused" and claim.transaction:
+                if await self._is_reverted(claim):
+                    return SettlementRefused(REVERTED)
+                if claim.presentations == 1:
+                    return _unknown_outcome("the transaction that the facilitator named is not mined yet")
+        except ChainUnreachable:
+            status = None
+        if status in (None, "unused"):
+            return await self._resettle(claim)
+        return _outcome_from_chain(status, claim)
+
+    async def _resettle(self, claim: Claim) -> SettlementOutcome:
+        """Submit a payment once more that may be settled already: the data of its first submission.
+
+        The authorization can move money only once, so this never charges twice. The facilitator's success
+        settles the payment. Anything else leaves the earlier attempts as open as they were; a used nonce
+        proves nothing, since it may have been used before the payment was first submitted here.
+        """
+        terms = self._find_terms(claim)
+        if claim.resubmission_json is None or terms is None or not terms.asset.name:
+            return _unknown_outcome("the payment was signed for terms that cannot be submitted again")
+        await self._journal.record_presentation(claim)
+        result = await self._settle_with_facilitator(
+            rebuild_payment(claim.key, terms, claim.resubmission_json)
+        )
+        match result:
+            case SettlementRefused(reason):
+                return _unknown_outcome(f"the facilitator refused a payment that is still open: {reason}")
+            case SettlementNotSent(kind, message):
+                return SettlementUnknown(kind, message)
+            case _:
+                return result
+
+    async def _settle_new(self, payment: Payment, claim: Claim) -> SettlementOutcome:
+        """Settle a payment that was not submitted before.
+
+        A refusal because of the chain's state, or one that is possible after sending, may be caused by a
+        transfer: of a proxy that repeated the request, or of the facilitator's own transaction. The chain is
+        checked before it is accepted.
+        """
+        result = await self._settle_with_facilitator(payment)
+        match result:
+            case SettlementRefused(_, "chain_state"):
+                return await self._check_refusal(claim, result)
+            case SettlementUnknown(transaction=transaction, reason=reason) if transaction or reason:
+                await self._record_transaction(claim, result)
+                return await self._check_unresolved(claim, result)
+            case _:
+                return result
+
+    async def _check_refusal(self, claim: Claim, refused: SettlementRefused) -> SettlementOutcome:
+        """Return the refusal if the nodes show the nonce unused, or if none responds."""
+        try:
+            status = await self._payment_status(claim, TIMEOUT)
+        except ChainUnreachable as error:
+            unused = all(answer in _UNUSED_STATUSES for answer in error.answers)
+            return (
+                refused if unused else _unknown_outcome(f"nodes disagree about a refusal: {refused.reason}")
+            )
+        return refused if status in (None, *_UNUSED_STATUSES) else _outcome_from_chain(status, claim)
+
+    async def _check_unresolved(self, claim: Claim, unresolved: SettlementUnknown) -> SettlementOutcome:
+        """Return the on-chain outcome of a first submission that was refused but may have been sent."""
+        try:
+            status = await self._payment_status(claim, TIMEOUT)
+            if status in ("unused", "expired_unsafe") and await self._is_reverted(claim):
+                return SettlementRefused(unresolved.reason or REVERTED)
+        except ChainUnreachable:
+            return unresolved
+        return (
+            unresolved if status in (None, "unused", "expired_unsafe") else _outcome_from_chain(status, claim)
+        )
+
+    async def _payment_status(self, claim: Claim, max_wait: float) -> OnchainStatus | None:
+        """Return the on-chain status of a payment, None without a node. Raises ChainUnreachable."""
+        chain = self._chains.for_network(claim.key.network)
+        query = PaymentQuery(
+            claim.key, claim.pay_to, claim.amount, claim.valid_before, claim.presented_at, claim.claim_block
+        )
+        return await chain.read_payment_status(query, max_wait=max_wait) if chain else None
+
+    async def _is_reverted(self, claim: Claim) -> bool:
+        """Return True if the only submission of a payment named a transaction, and that was reverted."""
+        chain = self._chains.for_network(claim.key.network)
+        if chain is None or claim.transaction is None or claim.presentations > 1:
+            return False
+        return await chain.read_transaction_status(claim.transaction, claim.key) == "reverted"
+
+    async def _settle_with_facilitator(self, payment: Payment) -> SettlementOutcome:
+        """Submit a payment to the facilitator and record the metric."""
+        started = time.perf_counter()
+        result = await self._facilitator.settle(payment)
+        self._journal.meter.record_settlement(_metric_label(result), time.perf_counter() - started)
+        return result
+
+    def _find_terms(self, claim: Claim) -> RouteTerms | None:
+        """Return the terms a payment was signed for; any route's will do if its own was removed."""
+        terms = self._terms.get(claim.service) or next(iter(self._terms.values()), None)
+        return terms and terms_when_signed(
+            terms,
+            network=claim.key.network,
+            asset=to_checksum_address(claim.key.asset),
+            pay_to=to_checksum_address(claim.pay_to),
+            amount=claim.amount,
+        )
+
+    async def _record(self, claim: Claim, result: SettlementOutcome) -> None:
+        match result:
+            case SettlementConfirmed(settlement):
+                await self._journal.record_settled(claim, settlement["transaction"])
+            case SettlementRefused(reason):
+                await self._journal.record_refused(claim, reason)
+            case SettlementNotSent(_, message):
+                await self._journal.record_unsent(claim, message)
+            case SettlementUnknown():
+                await self._record_transaction(claim, result)
+
+    async def _record_transaction(self, claim: Claim, result: SettlementUnknown) -> None:
+        if result.transaction and result.transaction != claim.transaction:
+            await self._journal.record_transaction(claim, result.transaction, result.reason)
+
+
+def _outcome_from_chain(status: OnchainStatus | None, claim: Claim) -> SettlementOutcome:
+    """Map an on-chain status to a settlement outcome."""
+    match status:
+        case OnchainPayment(transaction):
+            return SettlementConfirmed(build_settle_response(claim.key, claim.amount, transaction))
+        case "spent":
+            return SettlementRefused("invalid_transaction_state")
+        case "expired":
+            return SettlementRefused("invalid_exact_evm_payload_authorization_valid_before")
+        case "spent_unsafe" | "expired_unsafe" | "unused" | None:
+            return _unknown_outcome("no safe block shows the outcome of the payment yet")
+
+
+def _metric_label(result: SettlementOutcome) -> SettlementLabel:
+    match result:
+        case SettlementConfirmed():
+            return "settled"
+        case SettlementRefused():
+            return "refused"
+        case SettlementNotSent():
+            return "unsent"
+        case SettlementUnknown():
+            return "unresolved"
+
+
+def _unknown_outcome(message: str) -> SettlementUnknown:
+    return SettlementUnknown("error", message)
