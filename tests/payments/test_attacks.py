@@ -26,7 +26,7 @@ from tampering_proxy import Interceptor, forward_to_node, rpc_error, start_proxy
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.rpc_client import call_rpc
 from centgate.devchain.token import TOKEN_ADDRESS
-from centgate.payments import chain_client, gate, settlement
+from centgate.payments import chain_client, journal, settlement
 from centgate.payments.migrations import build_alembic_config
 from centgate.payments.reconciler import reconcile_all
 from centgate.payments.sqlite import create_sqlite_engine
@@ -128,7 +128,7 @@ def test_attack_stranger_fills_the_open_payments_while_the_facilitator_is_away(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Payments without funds are rejected unread; then the facilitator is back."""
-    monkeypatch.setattr(gate, "MAX_OPEN", 20)
+    monkeypatch.setattr(journal, "MAX_UNRESOLVED", 20)
     client = api(settings)
     facilitator.usually = reply_with(429, {})
     for _ in range(20):

@@ -25,7 +25,7 @@ from served_api import ApiProcess
 from centgate.payments import queries
 from centgate.payments.authorization import read_payment
 from centgate.payments.claims import StoredAnswer
-from centgate.payments.clock import DatabaseClock
+from centgate.payments.journal import DatabaseClock
 from centgate.payments.sql import ResultRow
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check

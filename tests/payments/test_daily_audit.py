@@ -20,7 +20,7 @@ from tampering_proxy import start_proxy
 
 from centgate.catalog import all_services
 from centgate.devchain.devnet import DevChain
-from centgate.metrics.open_payments import OpenPaymentsCollector
+from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
 from centgate.payments import audit_queries
 from centgate.payments.alerts import Alerts
 from centgate.payments.audit_queries import AuditPosition, record_results
@@ -169,7 +169,7 @@ async def test_findings_are_in_the_metrics(audited: Settings, devchain: DevChain
     settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
     await run(audited)
     async with open_journal_store(audited) as store:
-        metrics = OpenPaymentsCollector(store, keep_seconds=HOUR)
+        metrics = UnfinishedPaymentsCollector(store, keep_seconds=HOUR)
         await metrics.refresh()
 
     samples = {

@@ -37,7 +37,7 @@ from served_api import ApiProcess, disable_reconciler, run_api_process
 
 from centgate.circuit_breaker import CircuitBreaker
 from centgate.metrics import definitions
-from centgate.metrics.open_payments import OpenPaymentsCollector
+from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
 from centgate.payments.store_factory import open_store
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
@@ -346,7 +346,7 @@ async def test_open_payments_are_counted_in_each_database(
         payment = encode_header(buyer.payload(build_terms(phishing_check, deployment).header, now=at))
         await record_payment(deployment, payment, at, transaction=transaction)
     store = open_store(database_url)
-    journal = OpenPaymentsCollector(store, keep_seconds=3600)
+    journal = UnfinishedPaymentsCollector(store, keep_seconds=3600)
 
     await journal.refresh()
     await store.close()

@@ -30,9 +30,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from centgate.catalog import all_services
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
-from centgate.metrics.open_payments import OpenPaymentsCollector
 from centgate.metrics.process_collector import BuildCollector, ProcessIds, ServerProcessCollector
 from centgate.metrics.prometheus import PrometheusMeter
+from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
 from centgate.payments.store_factory import open_store
 from centgate.settings import PREFIX, Settings
 
@@ -103,7 +103,7 @@ def _serve_registry(
 ) -> Generator[None]:
     """Serve a registry, with the collectors that are read at each scrape, until the context ends."""
     store = open_store(settings.database_url, connections=1)  # separate from the connections of payments
-    journal = OpenPaymentsCollector(store, keep_seconds=settings.redeem_hours * 3600)
+    journal = UnfinishedPaymentsCollector(store, keep_seconds=settings.redeem_hours * 3600)
     for collector in (journal, ServerProcessCollector(pids), BuildCollector()):
         registry.register(collector)
 
@@ -126,7 +126,7 @@ def _serve_registry(
 class _MetricsEndpoint:
     """ASGI app that queries the database and then returns the metrics in prometheus_client's format."""
 
-    def __init__(self, registry: CollectorRegistry, journal: OpenPaymentsCollector) -> None:
+    def __init__(self, registry: CollectorRegistry, journal: UnfinishedPaymentsCollector) -> None:
         self._journal = journal
         self._write: ASGIApp = make_asgi_app(registry)
 

@@ -137,23 +137,14 @@ def claim_unresolved(key: PaymentKey, worker: Worker) -> UnitOfWork[Claim | None
     return _build_claim(row, worker) if is_claimed else None
 
 
-def update_claimed(key: PaymentKey, worker: Worker, values: dict[str, Any]) -> UnitOfWork[None]:
-    """Update a row that the worker holds. Raises ClaimLost if another worker has claimed it."""
-    if (yield from queries.update_owned(key, worker.name, values)):
-        return
-    row = yield from queries.find_payment(key)
-    if row is None or any(row[column] != value for column, value in values.items()):
-        raise ClaimLost  # else an earlier try of this unit wrote it
-
-
-def update_claimed_with_event(
-    key: PaymentKey, worker: Worker, values: dict[str, Any], event: dict[str, Any]
+def update_claimed(
+    key: PaymentKey, worker: Worker, values: dict[str, Any], event: dict[str, Any] | None = None
 ) -> UnitOfWork[None]:
-    """Update a row that the worker holds and append an event.
+    """Update a row that the worker holds, and append an event.
 
     Raises ClaimLost if another worker has claimed it.
     """
-    if (yield from queries.update_owned_with_event(key, worker.name, values, event)):
+    if (yield from queries.update_owned(key, worker.name, values, event)):
         return
     row = yield from queries.find_payment(key)
     if row is None or any(row[column] != value for column, value in values.items()):

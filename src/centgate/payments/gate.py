@@ -43,8 +43,6 @@ from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE, RouteTerms, build_
 from centgate.service import AnyService
 from centgate.settings import Settings
 
-MAX_OPEN = 10_000
-"""Maximum number of open payments; above it, new ones are refused. Expired authorizations do not count."""
 OVERLOAD_RETRY_AFTER = 60
 RETRY_AFTER = 5
 """`Retry-After` in seconds for a payment with an unknown outcome."""
@@ -166,8 +164,8 @@ class PaymentGate:
         return None if may_be else signature_rejection()
 
     def _overload_error(self) -> ProviderError | None:
-        """Return the error for new payments while too many are open, None if there is room."""
-        if self._journal.open_count < MAX_OPEN:
+        """Return the error for new payments while too many are unresolved, None if there is room."""
+        if not self._journal.is_overloaded:
             return None
         return ProviderError(
             FACILITATOR_NAME,

@@ -11,13 +11,12 @@ import structlog
 
 from centgate.errors import CentgateError
 from centgate.payments.claims import LEASE_SECONDS
-from centgate.payments.gate import MAX_OPEN
 from centgate.payments.journal import Journal
 
 STOP_TIMEOUT = 2.0
 """Seconds that a running heartbeat gets at the end."""
 COUNT_EVERY = 5
-"""Heartbeats between two counts of open payments."""
+"""Heartbeats between two counts of unresolved payments."""
 
 
 @asynccontextmanager
@@ -37,7 +36,7 @@ async def _send_heartbeats(journal: Journal) -> None:
         try:
             await journal.heartbeat()
             if number % COUNT_EVERY == 0:
-                await journal.count_open(MAX_OPEN)
+                await journal.count_settleable()
         except CentgateError as error:
             log.warning("the journal cannot be written", error=str(error.__cause__ or error))
         except Exception:

@@ -34,7 +34,6 @@ from centgate.payments.claims import (
     RequestBinding,
     StoredAnswer,
 )
-from centgate.payments.clock import DatabaseClock
 from centgate.payments.store import JournalUnavailable, Store, UnitFactory
 from centgate.payments.worker_id import Worker, create_worker
 from centgate.signing.assets import is_test_network
@@ -45,6 +44,8 @@ REFUSED_RETENTION = 2 * 86400
 """Minimum retention of a refused payment in seconds: its day is audited first."""
 UNAUDITED_RETENTION = 30 * 86400
 """Maximum retention of a refused payment in seconds while its day has not been audited."""
+MAX_UNRESOLVED = 10_000
+"""Unresolved payments from which on new ones are refused. Expired authorizations do not count."""
 RELEASE_BATCH = 1000
 """Releases per retry: few enough that the heartbeat stays in time."""
 
@@ -69,8 +70,8 @@ class Journal:
         self._clock = clock or DatabaseClock()
         self.meter = meter
         self.worker = worker or create_worker()
-        self.open_count = 0
-        """Payments with an unknown outcome that can still be settled, at the last count."""
+        self._settleable_count = 0
+        """Unresolved payments that can still be settled, at the last count."""
         self._claim_numbers = count(1)
         self._pending_releases: set[tuple[PaymentKey, Worker]] = set()
         """Claims without a worker whose release failed, or may have failed, in the journal."""
@@ -174,9 +175,8 @@ class Journal:
     async def record_settled(self, claim: Claim, transaction: str) -> None:
         """Record that the money was received and the answer is owed."""
         settled_at = await self.now()
-        await self._update(
-            claim, "settled", transaction=transaction, reason=None, signed=None, settled_at=settled_at
-        )
+        values = {"transaction": transaction, "reason": None, "signed": None, "settled_at": settled_at}
+        await self._update(claim, "settled", values)
         claim.transaction = transaction
         self.meter.record_payment_state("settled", claim.service)
         test_network = is_test_network(claim.key.network)
@@ -186,28 +186,33 @@ class Journal:
         """Record that no money moved and none will."""
         event = {"event": "refused", "reason": reason, "transaction": claim.transaction}
         values = {"transaction": None, "reason": reason, "owner": None, "signed": None}
-        await self._update_with_event(claim, "refused", values, event)
+        await self._update(claim, "refused", values, event)
         self.meter.record_payment_state("refused", claim.service)
 
     async def record_unsent(self, claim: Claim, reason: str) -> None:
         """Record that the payment never reached the facilitator and is still valid."""
-        await self._update(claim, "unused", reason=reason, owner=None, signed=None)
+        await self._update(claim, "unused", {"reason": reason, "owner": None, "signed": None})
         self.meter.record_payment_state("unused", claim.service)
 
     async def record_presentation(self, claim: Claim) -> None:
         """Record a repeated submission, before it is made."""
-        await self._update(claim, "settling", presentations=claim.presentations + 1)
+        await self._update(claim, "settling", {"presentations": claim.presentations + 1})
         claim.presentations += 1
 
     async def record_transaction(self, claim: Claim, transaction: str, reason: str | None) -> None:
         """Record the transaction that the facilitator named for a settlement with an unknown outcome."""
         event = {"event": "in_doubt", "reason": reason, "transaction": transaction}
-        await self._update_with_event(claim, "settling", {"transaction": transaction}, event)
+        await self._update(claim, "settling", {"transaction": transaction}, event)
         claim.transaction = transaction
 
-    async def count_open(self, limit: int) -> None:
-        """Count open payments that can still be settled, up to a limit. Raises JournalUnavailable."""
-        self.open_count = await self._store.read(partial(queries.count_open, limit))
+    @property
+    def is_overloaded(self) -> bool:
+        """True while too many payments are unresolved, at the last count, for new ones to be accepted."""
+        return self._settleable_count >= MAX_UNRESOLVED
+
+    async def count_settleable(self) -> None:
+        """Count unresolved payments that can still be settled. Raises JournalUnavailable."""
+        self._settleable_count = await self._store.read(partial(queries.count_settleable, MAX_UNRESOLVED))
 
     async def record_delivered(self, claim: Claim, answer: StoredAnswer) -> None:
         """Store the answer; from now on every repetition of the request gets it."""
@@ -260,27 +265,17 @@ class Journal:
         except CentgateError:  # the row keeps its owner, which blocks all others
             self._pending_releases.add((claim.key, claim.worker))
 
-    async def _update(self, claim: Claim, state: PaymentState, **values: Any) -> None:
-        changed = {"state": state, "updated_at": await self.now(), **values}
-        entry = partial(claims.update_claimed, claim.key, claim.worker, changed)
-        await self._run_unit(
-            entry,
-            PaymentNote("in_flight", charged=False, retry="same_payment", transaction=claim.transaction),
-        )
-        claim.state = state
-
-    async def _update_with_event(
-        self, claim: Claim, state: PaymentState, values: dict[str, Any], event: dict[str, Any]
+    async def _update(
+        self, claim: Claim, state: PaymentState, values: dict[str, Any], event: dict[str, Any] | None = None
     ) -> None:
+        """Change a claimed payment; `event` keeps what the change overwrites."""
         now = await self.now()
         changed = {"state": state, "updated_at": now, **values}
         entry = partial(
-            claims.update_claimed_with_event, claim.key, claim.worker, changed, {"at": now, **event}
+            claims.update_claimed, claim.key, claim.worker, changed, event and {"at": now, **event}
         )
-        await self._run_unit(
-            entry,
-            PaymentNote("in_flight", charged=False, retry="same_payment", transaction=claim.transaction),
-        )
+        note = PaymentNote("in_flight", charged=False, retry="same_payment", transaction=claim.transaction)
+        await self._run_unit(entry, note)
         claim.state = state
 
     async def _run_unit(self, unit: UnitFactory[T], note_on_failure: PaymentNote) -> T:
@@ -315,3 +310,37 @@ class Journal:
         if result.state == "settling" and not result.outcome_unknown:
             self.meter.record_payment_state("settling", result.service)
         return result
+
+
+class DatabaseClock:
+    """Seconds since 1970 by the database's clock.
+
+    The clocks of machines that share a journal may differ. The database's time is read at each heartbeat of
+    the process; in between the clock advances with `time.monotonic`, so that setting the machine's clock
+    changes nothing.
+    """
+
+    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.monotonic = monotonic
+        self._offset: float | None = None
+        """Offset from the monotonic clock to the database's, in seconds."""
+
+    @property
+    def is_set(self) -> bool:
+        """True once the database's time has been read."""
+        return self._offset is not None
+
+    def __call__(self) -> float:
+        """Return the time; the clock must have been set."""
+        if self._offset is None:
+            raise RuntimeError("the database's time has not been read yet")
+        return self.monotonic() + self._offset
+
+    def synchronize(self, database_time: float, *, asked_at: float) -> None:
+        """Synchronise with the database's time, read between `asked_at` and now on the monotonic clock.
+
+        The round trip allows a range of offsets. An offset within it is kept, so that the clock does not jump
+        back and forth with the network's latency.
+        """
+        lowest, highest = database_time - self.monotonic(), database_time - asked_at
+        self._offset = lowest if self._offset is None else min(max(self._offset, lowest), highest)

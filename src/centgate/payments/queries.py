@@ -155,7 +155,7 @@ _COUNT_UNRESOLVED = compile_statement(
         _UNRESOLVED, payments.c.created_at < bindparam("before", type_=Float)
     )
 )
-_COUNT_OPEN = compile_statement(
+_COUNT_SETTLEABLE = compile_statement(
     select(func.count().label("count")).select_from(
         select(AFFECTED_ROW)
         .where(_UNRESOLVED, payments.c.valid_before > now())
@@ -305,10 +305,14 @@ def find_by_identifier(payer: str, identifier: str) -> UnitOfWork[ResultRow | No
     return rows[0] if rows else None
 
 
-def update_owned(key: PaymentKey, worker: str, values: dict[str, Any]) -> UnitOfWork[bool]:
-    """Update a payment's row if `worker` still owns it."""
+def update_owned(
+    key: PaymentKey, worker: str, values: dict[str, Any], event: dict[str, Any] | None = None
+) -> UnitOfWork[bool]:
+    """Update a payment's row if `worker` still owns it, and append an event (columns of `payment_events`)."""
+    columns = tuple(values)
+    statement = _update_with_event_statement(columns) if event else _update_statement(columns, _OWNER_MATCHES)
     parameters = {**_key_parameters(key), "owner_is": worker, **_new_value_parameters(values)}
-    return bool((yield BoundStatement(_update_statement(tuple(values), _OWNER_MATCHES), parameters)))
+    return bool((yield BoundStatement(statement, parameters | (event or {}))))
 
 
 def update_if_unchanged(seen: ResultRow, values: dict[str, Any]) -> UnitOfWork[bool]:
@@ -353,22 +357,14 @@ def _new_value_parameters(values: dict[str, Any]) -> dict[str, Any]:
     return {f"to_{column}": value for column, value in values.items()}
 
 
-def update_owned_with_event(
-    key: PaymentKey, worker: str, values: dict[str, Any], event: dict[str, Any]
-) -> UnitOfWork[bool]:
-    """Update a payment's row if `worker` still owns it, and append an event (columns of `payment_events`)."""
-    parameters = {**_key_parameters(key), "owner_is": worker, **_new_value_parameters(values), **event}
-    return bool((yield BoundStatement(_update_with_event_statement(tuple(values)), parameters)))
-
-
 def find_events(key: PaymentKey) -> UnitOfWork[list[ResultRow]]:
     """Return the events of a payment, oldest first."""
     return (yield BoundStatement(_EVENTS, _key_parameters(key)))
 
 
-def count_open(limit: int) -> UnitOfWork[int]:
-    """Count payments with an unknown outcome that can still be settled, up to a limit."""
-    return (yield BoundStatement(_COUNT_OPEN, {"limit": limit}))[0]["count"]
+def count_settleable(limit: int) -> UnitOfWork[int]:
+    """Count unresolved payments that can still be settled, up to a limit."""
+    return (yield BoundStatement(_COUNT_SETTLEABLE, {"limit": limit}))[0]["count"]
 
 
 def prune_refused(keep: float, unaudited: float, audited_networks: Collection[str]) -> UnitOfWork[int]:

@@ -36,7 +36,7 @@ async def reconcile_now(
         )
     ]
     if dry_run:
-        return _show_open(context, before, output_format=output_format)
+        return _show_open_payments(context, before, output_format=output_format)
     from centgate.payments import reconciler
 
     resolutions = await reconciler.reconcile_all(settings) if before else []
@@ -63,7 +63,7 @@ async def reconcile_now(
     return 1 if after else 0
 
 
-def _show_open(
+def _show_open_payments(
     context: CommandContext, before: list[PaymentRecord], *, output_format: OutputFormat
 ) -> ExitCode:
     if output_format == "json":

@@ -1,4 +1,4 @@
-"""Collector of open payments and the last audit's findings, read from the database at each scrape."""
+"""Collector of unfinished payments and the last audit's findings, read from the database at each scrape."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ _COUNT = compile_statement(
 
 
 @dataclass(frozen=True, slots=True)
-class OpenPaymentCount:
+class UnfinishedCount:
     """Number of payments in one state, and the age of the oldest in that state in seconds."""
 
     number: int
     age: float
 
 
-def count_open_payments(keep: float) -> UnitOfWork[dict[str, OpenPaymentCount]]:
-    """Count open payments: `settling`, and `redeemable` if settled in the last `keep` seconds."""
+def count_unfinished(keep: float) -> UnitOfWork[dict[str, UnfinishedCount]]:
+    """Count payments in `settling`, and the `redeemable` ones: settled in the last `keep` seconds."""
     rows = yield BoundStatement(_COUNT, {"keep": keep})
-    return {row["state"]: OpenPaymentCount(row["number"], _age(row)) for row in rows}
+    return {row["state"]: UnfinishedCount(row["number"], _age(row)) for row in rows}
 
 
 def _age(row: ResultRow) -> float:
@@ -72,14 +72,14 @@ def _age(row: ResultRow) -> float:
     return max(0.0, row["now"] - (row["oldest"] or row["now"]))
 
 
-class OpenPaymentsCollector(Collector):
+class UnfinishedPaymentsCollector(Collector):
     """Publishes the results of the last database query."""
 
     def __init__(self, store: Store, *, keep_seconds: float) -> None:
         """`keep_seconds`: time in which a settled payment can be redeemed."""
         self._store = store
         self._keep = keep_seconds
-        self._open_by_state: dict[str, OpenPaymentCount] | None = None
+        self._counts: dict[str, UnfinishedCount] | None = None
         self._audit: LastAudit | None = None
 
     async def refresh(self) -> None:
@@ -87,12 +87,12 @@ class OpenPaymentsCollector(Collector):
         unit = partial(_read_metrics, self._keep)
         try:
             async with asyncio.timeout(QUERY_TIMEOUT):
-                self._open_by_state, self._audit = await self._store.read(unit)
+                self._counts, self._audit = await self._store.read(unit)
         except (CentgateError, TimeoutError):
-            self._open_by_state = None
+            self._counts = None
 
     def collect(self) -> Iterable[Metric]:
-        found = self._open_by_state
+        found = self._counts
         yield create_gauge(definitions.JOURNAL_UP, int(found is not None))
         if found is None:
             return
@@ -105,8 +105,8 @@ class OpenPaymentsCollector(Collector):
         yield from _audit_metrics(self._audit)
 
 
-def _read_metrics(keep: float) -> UnitOfWork[tuple[dict[str, OpenPaymentCount], LastAudit | None]]:
-    found = yield from count_open_payments(keep)
+def _read_metrics(keep: float) -> UnitOfWork[tuple[dict[str, UnfinishedCount], LastAudit | None]]:
+    found = yield from count_unfinished(keep)
     return found, (yield from find_last_audit())
 
 

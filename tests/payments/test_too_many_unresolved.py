@@ -1,4 +1,4 @@
-"""While too many payments are open, new ones are refused unused, and known ones go on."""
+"""While too many payments are unresolved, new ones are refused unused, and known ones go on."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import pytest
 from buyer import Buyer, pay, payment_note, sign_payment
 from facilitators import StubFacilitator, reply_with
 
-from centgate.payments import gate, heartbeat
+from centgate.payments import journal
 
 
 @pytest.fixture(autouse=True)
 def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two payments may be open."""
-    monkeypatch.setattr(gate, "MAX_OPEN", 2)
-    monkeypatch.setattr(heartbeat, "MAX_OPEN", 2)
+    """Two payments may be unresolved."""
+    monkeypatch.setattr(journal, "MAX_UNRESOLVED", 2)
 
 
 @pytest.mark.extended
-def test_new_payment_is_refused_unused_while_too_many_are_open(
+def test_new_payment_is_refused_unused_while_too_many_are_unresolved(
     client: httpx.Client, facilitator: StubFacilitator
 ) -> None:
     facilitator.usually = reply_with(500, "")
@@ -38,7 +37,7 @@ def test_new_payment_is_refused_unused_while_too_many_are_open(
 
 
 def _refused_in_time(client: httpx.Client) -> httpx.Response:
-    """The first refusal, once the open payments have been counted."""
+    """The first refusal, once the unresolved payments have been counted."""
     deadline = time.monotonic() + 10
     while True:
         response = pay(client, sign_payment(client, Buyer(5)))
