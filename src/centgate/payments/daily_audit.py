@@ -21,13 +21,14 @@ from centgate.payments.audit import (
 )
 from centgate.payments.audit_queries import AuditPosition, Recipient
 from centgate.payments.chain_client import ChainClient, ChainClients
+from centgate.payments.journal import REFUSED_RETENTION
 from centgate.payments.nodes import list_networks_with_nodes
 from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.store import Store
 from centgate.settings import Settings
 
 DAY = 86_400
-FIRST_PERIOD = 2 * DAY
+FIRST_PERIOD = REFUSED_RETENTION
 """Period of the first audit of a journal in seconds: refused payments are kept as long."""
 LONGEST_PERIOD = 30 * DAY
 """Maximum gap in seconds; after a longer one, an audit starts like the first one."""

@@ -32,6 +32,7 @@ from centgate.crypto.approvals.reported import (
     ReportedApproval,
     ReportedApprovals,
 )
+from centgate.crypto.wallet.wallets import format_base_units
 from centgate.errors import NoData
 from centgate.fallback import attempt
 from centgate.lookups.allowances import merge_approvals, read_onchain_state, scan_approvals
@@ -396,7 +397,7 @@ def _build_token(evidence: ApprovalEvidence, live_token: CurrentToken | None) ->
         address=token.address,
         symbol=(live_token.symbol if live_token else None) or token.symbol,
         decimals=decimals,
-        balance_base_units=_format_units(evidence.balance),
+        balance_base_units=format_base_units(evidence.balance),
         balance=_scale_units(evidence.balance, decimals),
     )
 
@@ -421,18 +422,14 @@ def _build_allowance(evidence: ApprovalEvidence, decimals: int | None) -> Allowa
     is_live = evidence.allowance is not None
     amount = evidence.amount if is_live or not evidence.entry.unlimited else None
     return Allowance(
-        amount_base_units=_format_units(amount),
+        amount_base_units=format_base_units(amount),
         amount=None if evidence.is_unlimited else _scale_units(amount, decimals),
         unlimited=evidence.is_unlimited,
-        exposed_base_units=_format_units(evidence.exposed_amount),
+        exposed_base_units=format_base_units(evidence.exposed_amount),
         exposed=_scale_units(evidence.exposed_amount, decimals),
         live=is_live,
         source="rpc" if is_live else evidence.entry.source,
     )
-
-
-def _format_units(units: int | None) -> str | None:
-    return None if units is None else str(units)
 
 
 def _scale_units(units: int | None, decimals: int | None) -> float | None:

@@ -31,6 +31,7 @@ from centgate.crypto.wallet.wallets import (
     Token,
     Transfer,
     WalletSource,
+    format_base_units,
     to_finite_float,
     to_whole_units,
 )
@@ -271,7 +272,7 @@ def _build_native_balance(snapshot: WalletSnapshot, prices: Mapping[str, Price])
     value = value_coin(snapshot.coin, prices.get(NATIVE_COIN))
     return NativeBalance(
         symbol=_native_symbol(snapshot.chain_id),
-        amount_base_units=_format_units(snapshot.coin.amount),
+        amount_base_units=format_base_units(snapshot.coin.amount),
         decimals=NATIVE_DECIMALS,
         amount=to_finite_float(to_whole_units(snapshot.coin.amount, NATIVE_DECIMALS)),
         worth=_build_worth(*value) if value else None,
@@ -375,7 +376,7 @@ def _build_transfer(
         counterparty=movement.counterparty(snapshot.wallet),
         token_address=token.address if token else None,
         symbol=clean_line(token.symbol) if token else _native_symbol(snapshot.chain_id),
-        amount_base_units=_format_units(movement.amount),
+        amount_base_units=format_base_units(movement.amount),
         decimals=decimals,
         amount=to_finite_float(to_whole_units(movement.amount, decimals)),
         notes=_build_reasons(suspicions, snapshot.transfers_source),
@@ -392,10 +393,6 @@ def _transfer_direction(movement: Transfer, wallet: str) -> Literal["in", "out",
     if movement.sender != wallet:
         return "in"
     return "self" if movement.recipient == wallet else "out"
-
-
-def _format_units(amount: int | None) -> str | None:
-    return None if amount is None else str(amount)
 
 
 def _movement_decimals(movement: Transfer) -> int | None:

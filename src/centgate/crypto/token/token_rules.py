@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Literal
 
 from centgate.crypto.token.evidence import MIN_SELLABLE_USD, TokenEvidence
+from centgate.crypto.token.top_pair import DAY
 
 RULES_VERSION = "2026-11-21"
 """Changes with every rule change. A date."""
@@ -17,7 +18,7 @@ FlagKind = Literal["power", "lasting_power", "hidden_power", "proxy", "share", "
 """`gap`: something is not known; `merit`: only speaks for the token."""
 SEVERITY_RANK: dict[FlagSeverity, int] = {"info": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}
 SHALLOW_USD = 10_000
-DAY, WEEK = timedelta(days=1), timedelta(days=7)
+WEEK = 7 * DAY
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,11 @@ def parse_block_number(value: Any) -> int | None:
     return number if number is not None and number <= _LAST_BLOCK else None
 
 
+def format_base_units(amount: int | None) -> str | None:
+    """Format an amount as digits, which a reader of JSON cannot round; None for an unknown one."""
+    return None if amount is None else str(amount)
+
+
 def to_whole_units(amount: int | None, decimals: int | None) -> Decimal | None:
     """Convert an amount to whole units, exactly; None if either is unknown."""
     if amount is None or decimals is None:
