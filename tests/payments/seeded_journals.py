@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from buyer import QUESTION, Buyer, encode_header
-from sqlalchemy import literal_column, update
+from sqlalchemy import bindparam, insert, literal_column, update
 
 from centgate.payments import queries
 from centgate.payments.authorization import read_payment
@@ -25,13 +25,16 @@ from centgate.payments.sql import (
 )
 from centgate.payments.store import Store
 from centgate.payments.store_factory import open_store
-from centgate.payments.tables import payments
+from centgate.payments.tables import payments, workers
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.pipeline import request_digest
 from centgate.services.phishing_check import PhishingCheckRequest, phishing_check
 from centgate.settings import Settings
 
 PATIENCE = 25.0
+_BEAT_FOREVER = compile_statement(
+    insert(workers).values(id=bindparam("worker"), seen_at=literal_column("9e9")).returning(AFFECTED_ROW)
+)
 
 
 @asynccontextmanager
@@ -63,12 +66,14 @@ async def record_payment(
         order = RequestBinding(
             phishing_check.slug, request_digest(phishing_check, PhishingCheckRequest(**QUESTION))
         )
-        await journal.heartbeat()  # else a server on the same journal may claim it in between
+        # a server on the same journal must not claim it in between, however slow this machine is
+        await store.run(partial(_execute, _BEAT_FOREVER, worker=journal.worker.process))
         async with journal.claim(payment, order) as claim:
             if transaction:
                 await journal.record_settled(claim, transaction)
             if answer:
                 await journal.record_delivered(claim, answer)
+        await journal.deregister()
 
 
 async def record_open_payment(
@@ -126,5 +131,5 @@ async def prune_rows(settings: Settings, state: Literal["refused", "unused"], *,
         return await store.run(partial(queries.prune_refused, 0.0, 0.0, ()))
 
 
-def _execute(asked: CompiledStatement) -> UnitOfWork[None]:
-    yield BoundStatement(asked, {})
+def _execute(asked: CompiledStatement, **parameters: Any) -> UnitOfWork[None]:
+    yield BoundStatement(asked, parameters)

@@ -13,9 +13,10 @@ import pytest
 from buyer import Buyer, encode_header, with_identifier
 from facilitators import build_settings
 
+from centgate.errors import PaymentNote
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, read_payment
-from centgate.payments.claims import RequestBinding, StoredAnswer
+from centgate.payments.claims import ClaimLost, RequestBinding, StoredAnswer
 from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal import Journal
 from centgate.payments.sql import UnitOfWork
@@ -40,6 +41,7 @@ class Wayward:
         self.failing: list[Exception] = []
         """Raised when the next units are through."""
         self.runs = 0
+        self.reads_hang = False
 
     async def run(self, unit: UnitFactory[T]) -> T:
         self.runs += 1
@@ -51,6 +53,8 @@ class Wayward:
         return done
 
     async def read(self, unit: UnitFactory[T]) -> T:
+        if self.reads_hang:
+            await asyncio.Event().wait()
         return await self._store.read(unit)
 
     async def check(self) -> None:
@@ -175,6 +179,31 @@ async def test_a_sign_of_life_goes_on_after_a_failure_that_nobody_foresaw(store:
             await asyncio.sleep(0.1)
 
     assert not store.failing
+
+
+async def test_hanging_count_delays_no_heartbeat(store: Wayward) -> None:
+    journal = journal_in(store)
+    store.reads_hang = True
+
+    async with keep_alive(journal), asyncio.timeout(20):
+        while store.runs < 3:  # noqa: ASYNC110 - there is one each second
+            await asyncio.sleep(0.1)
+
+
+async def test_answer_of_lost_claim_is_charged_and_redeemable(store: Wayward, buyer: Buyer) -> None:
+    late, other = journal_in(store), journal_in(store)
+    payment, _ = payment_of(buyer)
+    async with late.claim(payment, ORDER) as claim:
+        await late.record_settled(claim, HASH)
+        await late.deregister()  # as if its heartbeats had stopped
+        async with other.claim(payment, ORDER) as taken_over:
+            state = taken_over.state
+            with pytest.raises(ClaimLost) as lost:
+                await late.record_delivered(claim, StoredAnswer(200, b"{}", "req_1", "receipt"))
+            await other.record_delivered(taken_over, StoredAnswer(200, b"{}", "req_2", "receipt"))
+
+    assert state == "settled"
+    assert lost.value.payment == PaymentNote("settled", charged=True, retry="same_payment", transaction=HASH)
 
 
 async def test_what_another_server_has_entered_meanwhile_is_looked_at_again(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import aiohttp
@@ -20,6 +20,7 @@ from centgate.payments.alerts import Alerts
 from centgate.payments.daily_audit import DailyAudit
 from centgate.payments.facilitator import FacilitatorClient
 from centgate.payments.gate import build_gate
+from centgate.payments.heartbeat import STOP_TIMEOUT, run_repeatedly
 from centgate.payments.journal import Journal
 from centgate.payments.queries import PRUNE_BATCH
 from centgate.payments.reconciler import Reconciler
@@ -37,8 +38,6 @@ FIRST_AUDIT = (120.0, 480.0)
 """Minimum and maximum seconds from the start of a server to its first audit."""
 AUDIT_INTERVAL = (3000.0, 4200.0)
 """Minimum and maximum seconds between two audits."""
-STOP_TIMEOUT = 2.0
-"""Seconds that running work gets to release its claims at the end."""
 
 
 def build_background_work(
@@ -91,7 +90,7 @@ class BackgroundWork:
             (self._send_alerts, INTERVAL),
             (self._audit, INTERVAL),
         )
-        self._tasks = [asyncio.create_task(_run_repeatedly(each, seconds)) for each, seconds in jobs]
+        self._tasks = [asyncio.create_task(run_repeatedly(each, seconds)) for each, seconds in jobs]
 
     async def stop(self) -> None:
         """Stop within seconds and release leadership. Interrupted payments stay resolvable."""
@@ -146,15 +145,3 @@ class BackgroundWork:
         counts = await self._daily_audit.run()
         if counts is not None:
             self._alerts.record_audit(counts)
-
-
-async def _run_repeatedly(work: Callable[[], Awaitable[None]], interval: float) -> None:
-    """Run work repeatedly, even if it fails."""
-    while True:
-        try:
-            await work()
-        except JournalUnavailable:
-            pass  # the heartbeat of this process logs it, once a second
-        except Exception:  # noqa: BLE001 - only the end of the process may end background work
-            structlog.get_logger().exception("background work failed")
-        await asyncio.sleep(interval)

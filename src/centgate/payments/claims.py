@@ -422,7 +422,4 @@ class ClaimLost(InternalError):
     """Another process considered this one dead and processes the payment now."""
 
     def __init__(self) -> None:
-        note = PaymentNote("in_flight", charged=False, retry="same_payment")
-        super().__init__(
-            "another server is processing the payment; send it again", payment=note, retry_after=1
-        )
+        super().__init__("another server is processing the payment; send it again", retry_after=1)

@@ -3,40 +3,55 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from itertools import count
 
 import structlog
 
 from centgate.errors import CentgateError
 from centgate.payments.claims import LEASE_SECONDS
 from centgate.payments.journal import Journal
+from centgate.payments.store import JournalUnavailable
 
 STOP_TIMEOUT = 2.0
-"""Seconds that a running heartbeat gets at the end."""
-COUNT_EVERY = 5
-"""Heartbeats between two counts of unresolved payments."""
+"""Seconds that running work gets at the end."""
+COUNT_INTERVAL = 5.0
+"""Seconds between two counts of unresolved payments."""
 
 
 @asynccontextmanager
 async def keep_alive(journal: Journal) -> AsyncGenerator[None]:
-    """Send heartbeats of this process to the journal while the context is open."""
-    task = asyncio.create_task(_send_heartbeats(journal))
+    """Send heartbeats of this process, and count unresolved payments, while the context is open."""
+    # two tasks: if a slow count delayed a heartbeat, other processes would take over claims
+    tasks = [
+        asyncio.create_task(_send_heartbeats(journal)),
+        asyncio.create_task(run_repeatedly(journal.count_settleable, COUNT_INTERVAL)),
+    ]
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.wait([task], timeout=STOP_TIMEOUT)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=STOP_TIMEOUT)
+
+
+async def run_repeatedly(work: Callable[[], Awaitable[None]], interval: float) -> None:
+    """Run work repeatedly, even if it fails."""
+    while True:
+        try:
+            await work()
+        except JournalUnavailable:
+            pass  # the heartbeat of this process logs it, once a second
+        except Exception:  # noqa: BLE001 - only the end of the process may end background work
+            structlog.get_logger().exception("background work failed")
+        await asyncio.sleep(interval)
 
 
 async def _send_heartbeats(journal: Journal) -> None:
     log = structlog.get_logger()
-    for number in count():
+    while True:
         try:
             await journal.heartbeat()
-            if number % COUNT_EVERY == 0:
-                await journal.count_settleable()
         except CentgateError as error:
             log.warning("the journal cannot be written", error=str(error.__cause__ or error))
         except Exception:

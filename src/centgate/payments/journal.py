@@ -30,6 +30,7 @@ from centgate.payments.claims import (
     LEASE_SECONDS,
     Claim,
     ClaimAttempt,
+    ClaimLost,
     PaymentState,
     RequestBinding,
     StoredAnswer,
@@ -279,10 +280,10 @@ class Journal:
         claim.state = state
 
     async def _run_unit(self, unit: UnitFactory[T], note_on_failure: PaymentNote) -> T:
-        """Run a unit; if the database fails, the error carries the given payment note."""
+        """Run a unit; the error of a failed database or a lost claim carries the given payment note."""
         try:
             return await self._store.run(unit)
-        except JournalUnavailable as error:
+        except (JournalUnavailable, ClaimLost) as error:
             error.payment = note_on_failure
             raise
 
