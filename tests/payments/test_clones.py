@@ -15,12 +15,12 @@ from facilitators import StubFacilitator, build_settings
 from served_api import run_api_process
 
 from centgate.payments.authorization import Payment, read_payment
-from centgate.payments.claims import LEASE_SECONDS, RequestBinding
+from centgate.payments.claims import RequestBinding
 from centgate.payments.journal import Journal
 from centgate.payments.store import Store
 from centgate.payments.store_factory import open_store
 from centgate.payments.terms import build_terms
-from centgate.payments.worker_id import Worker
+from centgate.payments.worker_id import LEASE_SECONDS, Worker
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 

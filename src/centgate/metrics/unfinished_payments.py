@@ -26,7 +26,7 @@ from centgate.payments.sql import (
     seconds_ago,
 )
 from centgate.payments.store import Store
-from centgate.payments.tables import UNDELIVERED, payments
+from centgate.payments.tables import UNDELIVERED, is_state, payments
 
 QUERY_TIMEOUT = 3.0
 """Timeout of the database query in seconds, less than Prometheus' scrape timeout."""
@@ -43,10 +43,10 @@ _COUNT = compile_statement(
             func.count().label("number"),
             func.min(payments.c.created_at).label("oldest"),
             now().label("now"),
-        ).where(UNDELIVERED, payments.c.state == _literal("settling")),
+        ).where(UNDELIVERED, is_state("settling")),
         select(_literal("redeemable"), func.count(), func.min(payments.c.updated_at), now()).where(
             UNDELIVERED,
-            payments.c.state == _literal("settled"),
+            is_state("settled"),
             payments.c.updated_at >= seconds_ago("keep"),
         ),
     )

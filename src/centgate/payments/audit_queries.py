@@ -13,7 +13,6 @@ from sqlalchemy.dialects.postgresql import insert
 from centgate.payments import queries
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.queries import key_of
-from centgate.payments.read_model import is_state
 from centgate.payments.sql import (
     AFFECTED_ROW,
     BoundStatement,
@@ -22,7 +21,7 @@ from centgate.payments.sql import (
     compile_statement,
     now,
 )
-from centgate.payments.tables import audits, payment_events, payments
+from centgate.payments.tables import audits, is_state, payment_events, payments
 
 
 @dataclass(frozen=True, slots=True, order=True)

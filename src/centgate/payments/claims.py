@@ -6,7 +6,7 @@ A retried unit recognises what it wrote before the database failed: each claim h
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from centgate.errors import (
     UNCHARGED_RESEND,
@@ -19,16 +19,12 @@ from centgate.errors import (
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey, raise_if_rejected, signature_rejection
 from centgate.payments.sql import ResultRow, UnitOfWork
-from centgate.payments.worker_id import Worker
+from centgate.payments.tables import RowState
+from centgate.payments.worker_id import LEASE_SECONDS, Worker
 from centgate.signing.assets import is_test_network
 
 _PRESENTABLE = ("refused", "unused")
 """States of payments that moved no money and may be submitted again."""
-LEASE_SECONDS = 3.0
-"""Seconds without a heartbeat after which a process counts as dead."""
-
-PaymentState = Literal["settling", "settled", "delivered", "refused", "unused"]
-"""`unused`: never reached the facilitator; may be submitted again, for any request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ class Claim:
     key: PaymentKey
     worker: Worker
     """Worker with a name that is unique to this claim."""
-    state: PaymentState
+    state: RowState
     outcome_unknown: bool
     """True if an earlier attempt to settle it has an unknown outcome."""
     presented_at: float

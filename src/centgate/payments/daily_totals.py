@@ -11,9 +11,9 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement, literal_column
 from sqlalchemy.sql.expression import FunctionElement
 
-from centgate.payments.read_model import STATE_CONDITIONS, is_state
+from centgate.payments.read_model import STATE_CONDITIONS
 from centgate.payments.sql import BoundStatement, UnitOfWork, compile_statement
-from centgate.payments.tables import payments, refunds
+from centgate.payments.tables import is_state, payments, refunds
 
 DAY_SECONDS = 86_400
 LATE_SECONDS = 60

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import structlog
 
 from centgate.errors import CentgateError
-from centgate.payments.claims import LEASE_SECONDS
 from centgate.payments.journal import Journal
 from centgate.payments.store import JournalUnavailable
+from centgate.payments.worker_id import LEASE_SECONDS
 
 STOP_TIMEOUT = 2.0
 """Seconds that running work gets at the end."""

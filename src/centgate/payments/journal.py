@@ -27,15 +27,14 @@ from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments import claims, queries
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.claims import (
-    LEASE_SECONDS,
     Claim,
     ClaimAttempt,
     ClaimLost,
-    PaymentState,
     RequestBinding,
     StoredAnswer,
 )
 from centgate.payments.store import JournalUnavailable, Store, UnitFactory
+from centgate.payments.tables import RowState
 from centgate.payments.worker_id import Worker, create_worker
 from centgate.signing.assets import is_test_network
 
@@ -128,7 +127,7 @@ class Journal:
 
         Only those whose next attempt is due until `due_at`. Raises JournalUnavailable.
         """
-        return await self._store.read(partial(queries.list_open_payments, due_at, LEASE_SECONDS, limit))
+        return await self._store.read(partial(queries.list_open_payments, due_at, limit))
 
     async def schedule_retry(self, claim: Claim, retry_at: float) -> None:
         """Record the time of the next attempt to reconcile a payment that is still open."""
@@ -267,7 +266,7 @@ class Journal:
             self._pending_releases.add((claim.key, claim.worker))
 
     async def _update(
-        self, claim: Claim, state: PaymentState, values: dict[str, Any], event: dict[str, Any] | None = None
+        self, claim: Claim, state: RowState, values: dict[str, Any], event: dict[str, Any] | None = None
     ) -> None:
         """Change a claimed payment; `event` keeps what the change overwrites."""
         now = await self.now()

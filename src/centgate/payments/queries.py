@@ -44,11 +44,13 @@ from centgate.payments.tables import (
     answers,
     audits,
     duties,
+    is_state,
     payment_events,
     payments,
     refunds,
     workers,
 )
+from centgate.payments.worker_id import LEASE_SECONDS
 
 PRUNE_BATCH = 100
 """Maximum rows removed by one statement, so that the write lock is held only briefly."""
@@ -136,16 +138,20 @@ def _is_process_of(worker: ColumnElement[str]) -> ColumnElement[bool]:
 
 
 # must match the text of the partial index over open payments, or it is not used
-_UNRESOLVED = and_(UNDELIVERED, payments.c.state == literal_column("'settling'"))
+_UNRESOLVED = and_(UNDELIVERED, is_state("settling"))
 _DUE_AT = func.coalesce(payments.c.retry_at, payments.c.updated_at + literal_column(str(FIRST_RETRY)))
-_HAS_LIVE_OWNER = exists().where(
-    _is_process_of(payments.c.owner),
-    workers.c.seen_at > now() - bindparam("lease", type_=Float),
+HAS_LIVE_OWNER = and_(
+    payments.c.owner.is_not(None),
+    exists().where(
+        _is_process_of(payments.c.owner),
+        workers.c.seen_at >= now() - literal_column(str(LEASE_SECONDS)),
+    ),
 )
+"""Condition that a process without a lapsed lease works on a payment."""
 _OPEN_PAYMENTS = compile_statement(
     select(*KEY)
     .where(_UNRESOLVED, bindparam("due_at", type_=Float) >= _DUE_AT)
-    .where(or_(payments.c.owner.is_(None), ~_HAS_LIVE_OWNER))
+    .where(~HAS_LIVE_OWNER)
     .order_by(_DUE_AT)
     .limit(bindparam("limit", type_=BigInteger))
     .offset(literal_column("0"))
@@ -406,9 +412,9 @@ def prune_answers(keep: float) -> UnitOfWork[int]:
     return len((yield BoundStatement(_FORGET_ANSWERS, {"keep": keep})))
 
 
-def list_open_payments(due_at: float, lease: float, limit: int) -> UnitOfWork[list[PaymentKey]]:
+def list_open_payments(due_at: float, limit: int) -> UnitOfWork[list[PaymentKey]]:
     """Return payments with an unknown outcome, due until `due_at` and not owned by a live process."""
-    rows = yield BoundStatement(_OPEN_PAYMENTS, {"due_at": due_at, "lease": lease, "limit": limit})
+    rows = yield BoundStatement(_OPEN_PAYMENTS, {"due_at": due_at, "limit": limit})
     return [key_of(row) for row in rows]
 
 

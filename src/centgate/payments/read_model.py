@@ -12,23 +12,20 @@ from functools import cache, partial
 from math import nextafter
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
-from sqlalchemy import Column, Float, Integer, and_, bindparam, exists, func, not_, or_, select, tuple_
+from sqlalchemy import Column, Float, Integer, and_, bindparam, func, not_, or_, select, tuple_
 from sqlalchemy.sql.elements import ColumnElement, literal_column
 
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.claims import LEASE_SECONDS, PaymentState
-from centgate.payments.queries import key_of
+from centgate.payments.queries import HAS_LIVE_OWNER, key_of
 from centgate.payments.sql import (
-    AFFECTED_ROW,
     BoundStatement,
     CompiledStatement,
     ResultRow,
     UnitOfWork,
     compile_statement,
-    now,
 )
 from centgate.payments.store import UnitFactory
-from centgate.payments.tables import KEY, UNDELIVERED, payments, refunds, workers
+from centgate.payments.tables import KEY, UNDELIVERED, RowState, is_state, payments, refunds
 
 T = TypeVar("T")
 
@@ -41,7 +38,7 @@ FOREVER = 2.0**53
 PaymentStatus = Literal["open", "redeemable", "refundable", "refunded"]
 """`open`: settling, and no longer by its first request; `redeemable`: settled, and its answer can still be
 fetched; `refundable`: settled, too late for that, and not refunded; `refunded`: paid back."""
-FILTER_STATES: tuple[str, ...] = get_args(PaymentState) + get_args(PaymentStatus)
+FILTER_STATES: tuple[str, ...] = get_args(RowState) + get_args(PaymentStatus)
 """Every state that payments can be filtered by."""
 
 SortKey = tuple[float, str, str, str, str]
@@ -61,7 +58,7 @@ class PaymentRecord:
     """A payment without its signature, which could move money. Times are seconds since 1970."""
 
     key: PaymentKey
-    state: PaymentState
+    state: RowState
     service: str
     amount: int
     """In the token's base units."""
@@ -177,36 +174,15 @@ def find_by_reference(reference: str) -> UnitOfWork[list[PaymentRecord]]:
 _TIME_AND_KEY: tuple[Column[Any], ...] = (payments.c.created_at, *KEY)
 
 
-def _starts_with(name: ColumnElement[Any], start: ColumnElement[Any]) -> ColumnElement[bool]:
-    return func.substr(name, literal_column("1"), func.length(start)) == start
-
-
 _VISIBLE_COLUMNS = tuple(
     column for column in payments.c if column.name not in ("id", "binding", "proof", "signed", "owner")
 )
-_BUSY = and_(
-    payments.c.owner.is_not(None),
-    exists(
-        select(AFFECTED_ROW).where(
-            workers.c.seen_at >= now() - literal_column(str(LEASE_SECONDS)),
-            or_(
-                payments.c.owner == workers.c.id,
-                _starts_with(payments.c.owner, workers.c.id + literal_column("'/'")),
-            ),
-        )
-    ),
-)
 _ALL = select(
     *_VISIBLE_COLUMNS,
-    _BUSY.label("busy"),
+    HAS_LIVE_OWNER.label("busy"),
     refunds.c.transaction.label("refund"),
     refunds.c.at.label("refunded_at"),
 ).select_from(payments.outerjoin(refunds, refunds.c.payment == payments.c.id))
-
-
-def is_state(state: PaymentState) -> ColumnElement[bool]:
-    """Return the condition that a payment is in a state, in the form that matches the partial indexes."""
-    return payments.c.state == literal_column(f"'{state}'")
 
 
 _IS_LAPSED = payments.c.updated_at < bindparam("lapsed", type_=Float)
@@ -219,7 +195,7 @@ STATE_CONDITIONS: dict[str, ColumnElement[bool]] = {
     "open": and_(
         is_state("settling"),
         UNDELIVERED,
-        or_(payments.c.attempts > literal_column("0"), not_(_BUSY)),
+        or_(payments.c.attempts > literal_column("0"), not_(HAS_LIVE_OWNER)),
     ),
     "redeemable": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_(None), not_(_IS_LAPSED)),
     "refundable": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_(None), _IS_LAPSED),

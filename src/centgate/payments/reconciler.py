@@ -17,7 +17,7 @@ from centgate.catalog import all_services
 from centgate.errors import CentgateError
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.chain_client import BACKGROUND_TIMEOUT
-from centgate.payments.claims import Claim, ClaimLost, PaymentState
+from centgate.payments.claims import Claim, ClaimLost
 from centgate.payments.facilitator import (
     FacilitatorClient,
     SettlementNotSent,
@@ -32,6 +32,7 @@ from centgate.payments.payment_node import open_node_session
 from centgate.payments.queries import FIRST_RETRY
 from centgate.payments.settlement import Settler
 from centgate.payments.store_factory import open_store
+from centgate.payments.tables import RowState
 from centgate.settings import Settings
 
 BATCH_SIZE = 20
@@ -48,8 +49,8 @@ class ReconcileResult:
     """Result of one attempt to reconcile an open payment."""
 
     key: PaymentKey
-    state_before: PaymentState
-    state_after: PaymentState
+    state_before: RowState
+    state_after: RowState
     """Still `settling` if the outcome is not certain."""
     transaction: str | None
     reason: str | None

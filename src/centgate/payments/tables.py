@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -14,10 +16,15 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    literal_column,
     text,
 )
+from sqlalchemy.sql.elements import ColumnElement
 
 metadata = MetaData()
+
+RowState = Literal["settling", "settled", "delivered", "refused", "unused"]
+"""State of a row. `unused`: never reached the facilitator; may be submitted again, for any request."""
 
 _Long = BigInteger().with_variant(Integer, "sqlite")
 UNDELIVERED = text("state <> 'delivered'")
@@ -75,6 +82,12 @@ payments = Table(
     Index("payments_created", "created_at"),
 )
 """One row per payment; `settling` is written before the facilitator is called, so a crash loses nothing."""
+
+
+def is_state(state: RowState) -> ColumnElement[bool]:
+    """Return the condition that a payment is in a state, in the form that matches the partial indexes."""
+    return payments.c.state == literal_column(f"'{state}'")
+
 
 KEY = (payments.c.network, payments.c.asset, payments.c.payer, payments.c.nonce)
 """Columns that identify a payment outside of the database."""

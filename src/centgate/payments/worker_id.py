@@ -5,6 +5,9 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
+LEASE_SECONDS = 3.0
+"""Seconds without a heartbeat after which a process counts as dead."""
+
 
 @dataclass(frozen=True, slots=True)
 class Worker:
