@@ -1,4 +1,4 @@
-"""The modules that may open connections by asyncio or urllib; import contracts cover the other libraries."""
+"""The modules that may open connections without an import, and HTTP sessions; contracts cover the imports."""
 
 from __future__ import annotations
 
@@ -34,6 +34,20 @@ def test_only_allowed_modules_open_connections() -> None:
     }
 
     assert {name: calls for name, calls in found.items() if calls} == {}
+
+
+def test_http_sessions_are_opened_once_per_trust_level() -> None:
+    """The sessions for payment nodes and for upstreams differ in their limits."""
+    opened_in = {
+        file.relative_to(SOURCE).as_posix()
+        for file in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "ClientSession"
+    }
+
+    assert opened_in == {"upstream.py", "payments/payment_node.py"}
 
 
 def test_allowed_modules_exist() -> None:

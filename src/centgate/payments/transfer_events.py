@@ -15,7 +15,7 @@ from centgate.payments.authorization import PaymentKey
 from centgate.payments.payment_node import SPAN, ChainUnreachable, PaymentNode, parse_quantity
 from centgate.signing.evm import encode_word, keccak
 
-_AUTHORIZATION_USED = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
+AUTHORIZATION_USED = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
 _AUTHORIZATION_CANCELED = "0x" + keccak(b"AuthorizationCanceled(address,bytes32)").hex()
 _TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
 MAX_SPANS = 60
@@ -46,7 +46,7 @@ def parse_authorized_transfers(receipt: dict[str, Any], asset: str) -> tuple[Aut
             parse_quantity(transfer["data"]),
         )
         for event, transfer in pairwise(events)
-        if (used_topics := _topics(event))[:1] == [_AUTHORIZATION_USED]
+        if (used_topics := _topics(event))[:1] == [AUTHORIZATION_USED]
         and (moved_topics := _topics(transfer))[:2] == [_TRANSFER, used_topics[1]]
     )
 
@@ -115,7 +115,7 @@ async def find_end_of_authorization(
             "fromBlock": hex(start),
             "toBlock": hex(min(latest, start + SPAN - 1)),
             "topics": [
-                [_AUTHORIZATION_USED, _AUTHORIZATION_CANCELED],
+                [AUTHORIZATION_USED, _AUTHORIZATION_CANCELED],
                 "0x" + encode_word(key.payer),
                 key.nonce,
             ],
@@ -133,7 +133,7 @@ def is_end_of_authorization(log: dict[str, Any], key: PaymentKey) -> bool:
     topics = _topics(log)
     return (
         log["address"].lower() == key.asset
-        and topics[:1] in ([_AUTHORIZATION_USED], [_AUTHORIZATION_CANCELED])
+        and topics[:1] in ([AUTHORIZATION_USED], [_AUTHORIZATION_CANCELED])
         and topics[1:] == ["0x" + encode_word(key.payer), key.nonce]
     )
 

@@ -54,10 +54,12 @@ class DoctorContext:
     def node(self) -> RpcNode | None:
         """Node of the payment network for settlement lookups; None if none is set."""
         url = self.settings.rpc_url
-        if url is None:
-            return None
-        session = self.resources.session
-        return RpcNode(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, max_wait=5))
+        return None if url is None else self.create_node(url)
+
+    def create_node(self, url: str) -> RpcNode:
+        """Create the client of a node of the payment network."""
+        upstream = Upstream("node", "the node", self.resources.session, max_bytes=4 * MEGABYTE, max_wait=5)
+        return RpcNode(url, upstream)
 
     @cached_property
     def node_setting(self) -> str:

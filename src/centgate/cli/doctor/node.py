@@ -7,19 +7,17 @@ import time
 from dataclasses import dataclass
 
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
-from centgate.cli.doctor.context import MEGABYTE, DoctorContext, display_origin, is_unencrypted
+from centgate.cli.doctor.context import DoctorContext, display_origin, is_unencrypted
 from centgate.errors import ProviderFailure
 from centgate.payments.nodes import NodeSet, select_nodes
 from centgate.payments.payment_node import CONFIRMATIONS, SPAN
+from centgate.payments.transfer_events import AUTHORIZATION_USED
 from centgate.providers.jsonrpc.client import RpcNode
-from centgate.signing.evm import keccak
-from centgate.upstream import Upstream
 
 OLD_BLOCK_SECONDS, STALLED_BLOCK_SECONDS = 60, 300
 """Age limits of the latest block, in seconds."""
 TIMEOUT = 7.0
 """Timeout per node, in seconds."""
-AUTHORIZATION_USED = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
 UNUSED_NONCE = "0x" + "0" * 63 + "1"
 """Nonce of a payment that does not exist."""
 
@@ -71,8 +69,7 @@ async def _query_with_timeout(deployment: DoctorContext, url: str) -> _NodeState
 
 async def _query_node(deployment: DoctorContext, url: str) -> _NodeState | _NodeProblem:
     """Query everything that payments need from one node."""
-    session = deployment.resources.session
-    node_client = RpcNode(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, max_wait=5))
+    node_client = deployment.create_node(url)
     setting, chain_id = deployment.node_setting, deployment.settings.chain_id
     try:
         chain, block = await node_client.send_requests(
