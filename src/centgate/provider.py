@@ -74,13 +74,9 @@ class ProviderInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProviderRole:
-    """Role of a provider in one service, declared in the service's signature.
+    """Role of a provider in one service, declared in the service's signature."""
 
-    Providers with the role `alternative` replace one another, in the signature's order: the first one that is
-    configured is the primary, the others are its fallbacks.
-    """
-
-    name: RoleName | Literal["alternative"]
+    name: RoleName
     replaces_failed: bool = True
     """False for a fallback that is used only if no other provider is configured, or if those have no data."""
 
@@ -91,7 +87,6 @@ Secondary = Annotated[P, ProviderRole("secondary")]
 Enrichment = Annotated[P, ProviderRole("enrichment")]
 Fallback = Annotated[P, ProviderRole("fallback")]
 GapFallback = Annotated[P, ProviderRole("fallback", replaces_failed=False)]
-Alternative = Annotated[P, ProviderRole("alternative")]
 
 _SEVERITY: dict[Status, int] = {
     "skipped": 0,
@@ -148,8 +143,8 @@ class RequestTrace:
 class Provider:
     """One upstream. Its methods are named after the facts that they return, as values of this project.
 
-    Public methods are `@reported`. A provider lives as long as the process; a request uses
-    `on(record)`, a copy that reports to the trace of this request.
+    Public methods are `@instrumented`. A provider lives as long as the process; a request uses
+    `bind(trace)`, a copy that reports to the trace of this request.
     """
 
     info: ClassVar[ProviderInfo]
@@ -204,7 +199,7 @@ class Provider:
     def unsupported_options(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the options of a request, by their JSON names, that it does not support.
 
-        `asked` is the request as JSON with defaults. If any is returned, the provider is skipped; it never
+        `options` is the request as JSON with defaults. If any is returned, the provider is skipped; it never
         returns less than requested instead.
         """
         return ()
@@ -212,8 +207,8 @@ class Provider:
     def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
         """Return the upstreams of which one must respond for this request; empty if none is needed.
 
-        `asked` is the request as JSON with defaults. Override it in providers that use more than one upstream
-        or that cache responses.
+        `options` is the request as JSON with defaults. Override it in providers that use more than one
+        upstream or that cache responses.
         """
         return (self.upstream,)
 
@@ -278,14 +273,6 @@ class Provider:
     def invalid_response(self, what: str) -> ProviderError:
         """Return a ProviderError for an invalid response; `what` follows the provider's name."""
         return ProviderError(self.info.name, f"{self.info.label} {what}")
-
-
-class UnavailableProvider(Provider):
-    """A provider in the catalogue without an adapter in this build: never configured."""
-
-    @property
-    def is_configured(self) -> bool:
-        return False
 
 
 A = ParamSpec("A")

@@ -83,10 +83,7 @@ def validate_startup(settings: Settings) -> None:
 
 def _check_pin(pin: str, catalog: tuple[AnyService, ...]) -> None:
     slug, _, name = pin.partition("=")
-    leads = {
-        service.slug: [source.info.name for source in service.sources if source.can_answer_alone]
-        for service in catalog
-    }
+    leads = {service.slug: [source.info.name for source in service.leads] for service in catalog}
     if slug not in leads:
         raise ValueError(f"{PREFIX}PINNED: there is no service {slug!r}")
     if name not in leads[slug]:

@@ -52,20 +52,9 @@ class ServiceSource:
         return self.provider.info
 
     @property
-    def is_alternative(self) -> bool:
-        """True if it is one of several alternatives."""
-        return self.declared_role.name == "alternative"
-
-    @property
     def can_answer_alone(self) -> bool:
         """True if this provider alone can answer a request."""
-        return self.declared_role.name in ("primary", "fallback", "alternative")
-
-    def resolve_role(self, lead: ServiceSource | None) -> RoleName:
-        """Return its role if `lead` is the first of the alternatives."""
-        if self.declared_role.name == "alternative":
-            return "primary" if self is lead else "fallback"
-        return self.declared_role.name
+        return self.declared_role.name in ("primary", "fallback")
 
 
 @dataclass(frozen=True)
@@ -88,7 +77,13 @@ class Service(Generic[R, D]):
     request: type[R]
     data: type[D]
     sources: tuple[ServiceSource, ...]
+    fixed_roles: bool
     handler: Callable[..., Awaitable[D]]
+
+    @cached_property
+    def leads(self) -> tuple[ServiceSource, ...]:
+        """Sources that can answer alone, in the order in which they are queried."""
+        return tuple(source for source in self.sources if source.can_answer_alone)
 
     @property
     def price(self) -> Decimal:
@@ -128,24 +123,25 @@ class Service(Generic[R, D]):
         own = {source.info.name: providers[source.info.name] for source in self.sources}
         if pinned is None:
             return own
-        leads = {source.info.name for source in self.sources if source.can_answer_alone}
-        return {
-            name: each.copy_disabled() if name in leads - {pinned} else each for name, each in own.items()
-        }
+        replaced = {source.info.name for source in self.leads} - {pinned}
+        return {name: each.copy_disabled() if name in replaced else each for name, each in own.items()}
 
     def provider_roles(self, providers: Mapping[str, Provider]) -> list[tuple[ProviderInfo, RoleName]]:
-        """Return the providers with their roles on this deployment; configured alternatives come first."""
-        ordered = sorted(
-            self.sources,
-            key=lambda source: source.is_alternative and not providers[source.info.name].is_configured,
-        )
-        lead = next((source for source in ordered if source.is_alternative), None)
-        return [(source.info, source.resolve_role(lead)) for source in ordered]
+        """Return the providers with their roles on this deployment; those that can answer alone come first.
+
+        Unless the roles are fixed, unconfigured sources leave their places to the next ones.
+        """
+        leads = list(self.leads)
+        if not self.fixed_roles:
+            leads.sort(key=lambda source: not providers[source.info.name].is_configured)
+        helpers = [source for source in self.sources if not source.can_answer_alone]
+        roles = [source.declared_role.name for source in (*self.leads, *helpers)]
+        return list(zip([source.info for source in (*leads, *helpers)], roles, strict=True))
 
     def require_supported_options(self, request: R, providers: Mapping[str, Provider]) -> None:
         """Raise `UnsupportedOptions` if no configured provider supports all options of the request."""
         asked = request.canonical
-        able = (providers[source.info.name] for source in self.sources if source.can_answer_alone)
+        able = (providers[source.info.name] for source in self.leads)
         lacks = [
             lead.unsupported_options(asked)
             for lead in able
@@ -158,7 +154,7 @@ class Service(Generic[R, D]):
 
     def require_configured(self, request: R, providers: Mapping[str, Provider]) -> None:
         """Raise `ProviderUnconfigured` if no provider that can answer alone is configured for the request."""
-        leads = [source.info for source in self.sources if source.can_answer_alone]
+        leads = [source.info for source in self.leads]
         able = (providers[about.name] for about in leads)
         if not any(lead.is_configured and lead.supports_chain(request.target_chain_id) for lead in able):
             names = " or ".join(about.name for about in leads)
@@ -173,7 +169,7 @@ class Service(Generic[R, D]):
         Reads circuit breakers in memory. A fallback used only if no other provider is configured is ignored
         while there is one, since it does not replace a failed provider.
         """
-        leads = [(source, providers[source.info.name]) for source in self.sources if source.can_answer_alone]
+        leads = [(source, providers[source.info.name]) for source in self.leads]
         open_breakers = {provider: _find_open_breakers(provider, request) for _, provider in leads}
         if not any(open_breakers.values()):
             return None
@@ -202,20 +198,14 @@ class Service(Generic[R, D]):
         return ServiceResult(content, sources, record.warnings, is_provisional=record.is_provisional)
 
     def _warn_of_fallback(self, roles: list[tuple[ProviderInfo, RoleName]], record: RequestTrace) -> None:
-        """Add a warning if an alternative answered instead of the primary."""
-        alternatives = [
-            about
-            for about, _ in roles
-            if any(each.is_alternative and each.info is about for each in self.sources)
-        ]
-        statuses = [record.providers.get(about.name, {}).get("status") for about in alternatives]
-        if "ok" in statuses[1:] and statuses[0] != "ok":
-            fallback, why = (
-                alternatives[statuses.index("ok")].label,
-                _FALLBACK_REASONS.get(statuses[0], "gave no answer"),
-            )
+        """Add a warning if a fallback answered instead of the primary. With fixed roles the function does."""
+        leads = [about for about, _ in roles[: len(self.leads)]]
+        statuses = [record.providers.get(about.name, {}).get("status") for about in leads]
+        if not self.fixed_roles and statuses[0] != "ok" and "ok" in statuses:
+            why = _FALLBACK_REASONS.get(statuses[0], "gave no answer")
             record.add_warning(
-                f"a fallback source was used: {fallback} instead of {alternatives[0].label}, which {why}"
+                f"a fallback source was used: {leads[statuses.index('ok')].label} "
+                f"instead of {leads[0].label}, which {why}"
             )
 
 
@@ -248,11 +238,14 @@ def service(
     path: str | None = None,
     cache_ttl: timedelta = timedelta(0),
     refused_options: RefusedOptions | None = None,
+    fixed_roles: bool = False,
 ) -> Callable[[Callable[..., Awaitable[D]]], Service[R, D]]:
     """Declare a service.
 
-    `order` is the position in the catalogue; `sample` is the `data` returned for `example`; `cache_ttl` is
-    the cache TTL; `path` defaults to `/services/<slug>`.
+    `order` is the position in the catalogue; `output_example` is the `data` returned for `input_example`;
+    `path` defaults to `/services/<slug>`. The first configured source that can answer alone is the primary,
+    and the others are its fallbacks. `fixed_roles` keeps the roles of the signature instead, for sources that
+    know different facts; the function itself then warns of a fallback.
     """
 
     def declare(answer: Callable[..., Awaitable[D]]) -> Service[R, D]:
@@ -278,6 +271,7 @@ def service(
             request=request,
             data=data,
             sources=tuple(_parse_source(hint) for hint in providers),
+            fixed_roles=fixed_roles,
             handler=answer,
         )
 

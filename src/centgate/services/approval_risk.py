@@ -187,6 +187,7 @@ class ApprovalRisk(Data):
     order=70,
     title="Approval risk",
     category="crypto-context",
+    fixed_roles=True,
     tags=("wallet", "approvals", "allowance", "revoke", "evm"),
     guardrails=(
         "One wallet on one chain per request.",

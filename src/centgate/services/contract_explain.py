@@ -147,6 +147,7 @@ class ContractExplanation(Data):
     order=30,
     title="Contract explain",
     category="crypto-context",
+    fixed_roles=True,
     tags=("contract", "verification", "proxy", "abi", "evm"),
     guardrails=(
         "One contract per request.",

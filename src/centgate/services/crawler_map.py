@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from centgate.fallback import first_of
-from centgate.provider import Alternative
+from centgate.provider import Fallback, Primary
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.sitemapper import SiteMapper
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
@@ -84,7 +84,7 @@ class SiteLinks(Data):
     ),
 )
 async def crawler_map(
-    request: CrawlerMap, firecrawl: Alternative[Firecrawl], sitemapper: Alternative[SiteMapper]
+    request: CrawlerMap, firecrawl: Primary[Firecrawl], sitemapper: Fallback[SiteMapper]
 ) -> SiteLinks:
     """List up to a hundred pages of a site.
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pydantic import Field
 
 from centgate.fallback import first_of
-from centgate.provider import Alternative
+from centgate.provider import Fallback, Primary
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions, StrictRequest
@@ -108,7 +108,7 @@ class ScrapedPage(Data):
     ),
 )
 async def crawler_scrape(
-    request: CrawlerScrape, firecrawl: Alternative[Firecrawl], pagereader: Alternative[PageReader]
+    request: CrawlerScrape, firecrawl: Primary[Firecrawl], pagereader: Fallback[PageReader]
 ) -> ScrapedPage:
     """Read one web page as markdown.
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pydantic import Field
 
 from centgate.fallback import first_of
-from centgate.provider import Alternative
+from centgate.provider import Fallback, Primary
 from centgate.providers.brave import Brave
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.searxng import SearXNG
@@ -73,9 +73,9 @@ class SearchLinks(Data):
 )
 async def crawler_search(
     request: CrawlerSearch,
-    firecrawl: Alternative[Firecrawl],
-    searxng: Alternative[SearXNG],
-    brave: Alternative[Brave],
+    firecrawl: Primary[Firecrawl],
+    searxng: Fallback[SearXNG],
+    brave: Fallback[Brave],
 ) -> SearchLinks:
     """Search the web and return titles, URLs and descriptions.
 

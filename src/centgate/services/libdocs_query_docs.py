@@ -9,7 +9,7 @@ from pydantic import Field
 
 from centgate.fallback import first_of
 from centgate.libdocs.libraries import DocSnippet
-from centgate.provider import Alternative
+from centgate.provider import Fallback, Primary
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
@@ -79,7 +79,7 @@ class Docs(Data):
     refused_options=RefusedOptions(names=UPSTREAM_MODES),
 )
 async def libdocs_query_docs(
-    request: LibdocsQueryDocs, context7: Alternative[Context7], packagedocs: Alternative[PackageDocs]
+    request: LibdocsQueryDocs, context7: Primary[Context7], packagedocs: Fallback[PackageDocs]
 ) -> Docs:
     """Return documentation snippets of one library.
 

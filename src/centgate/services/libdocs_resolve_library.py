@@ -8,7 +8,7 @@ from pydantic import Field
 
 from centgate.fallback import first_of
 from centgate.libdocs.libraries import DocumentedLibrary
-from centgate.provider import Alternative
+from centgate.provider import Fallback, Primary
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
 from centgate.schema import Data, RefusedOptions, StrictRequest
@@ -80,7 +80,7 @@ class Libraries(Data):
     refused_options=RefusedOptions(names=UPSTREAM_MODES),
 )
 async def libdocs_resolve_library(
-    request: LibdocsResolveLibrary, context7: Alternative[Context7], packagedocs: Alternative[PackageDocs]
+    request: LibdocsResolveLibrary, context7: Primary[Context7], packagedocs: Fallback[PackageDocs]
 ) -> Libraries:
     """Resolve a library's name to the ids of its documentation.
 

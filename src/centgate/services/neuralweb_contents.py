@@ -8,7 +8,7 @@ from pydantic import Field
 
 from centgate.errors import PageUnread, UnreadReason
 from centgate.fallback import attempt, first_of
-from centgate.provider import Alternative, Provider
+from centgate.provider import Fallback, Primary, Provider
 from centgate.providers.exa import Exa
 from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions, StrictRequest
@@ -98,7 +98,7 @@ class NeuralwebPages(Data):
     ),
 )
 async def neuralweb_contents(
-    request: NeuralwebContents, exa: Alternative[Exa], pagereader: Alternative[PageReader]
+    request: NeuralwebContents, exa: Primary[Exa], pagereader: Fallback[PageReader]
 ) -> NeuralwebPages:
     """Read the text of up to five web pages.
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from centgate.fallback import first_of
-from centgate.provider import Alternative
+from centgate.provider import Fallback, Primary
 from centgate.providers.brave import Brave
 from centgate.providers.exa import Exa
 from centgate.providers.searxng import SearXNG
@@ -115,7 +115,7 @@ class NeuralwebResults(Data):
     ),
 )
 async def neuralweb_search(
-    request: NeuralwebSearch, exa: Alternative[Exa], searxng: Alternative[SearXNG], brave: Alternative[Brave]
+    request: NeuralwebSearch, exa: Primary[Exa], searxng: Fallback[SearXNG], brave: Fallback[Brave]
 ) -> NeuralwebResults:
     """Search the web by meaning and return up to ten pages.
 

@@ -89,6 +89,7 @@ class PoolSnapshot(Data):
     order=20,
     title="Pool snapshot",
     category="crypto-context",
+    fixed_roles=True,
     tags=("token", "price", "liquidity", "dex", "evm"),
     guardrails=(
         "One token or one pair per request.",

@@ -101,6 +101,7 @@ class ProtocolContext(Data):
     order=40,
     title="Protocol context",
     category="crypto-context",
+    fixed_roles=True,
     tags=("defi", "protocol", "tvl", "fees"),
     guardrails=(
         "One protocol per request.",

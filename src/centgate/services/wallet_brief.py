@@ -162,6 +162,7 @@ class WalletBrief(Data):
     order=60,
     title="Wallet brief",
     category="crypto-context",
+    fixed_roles=True,
     tags=("wallet", "balances", "transfers", "evm"),
     guardrails=(
         "One wallet on one chain per request.",

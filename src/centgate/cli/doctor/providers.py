@@ -8,7 +8,7 @@ from centgate.catalog import all_providers, all_services
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin
 from centgate.errors import CentgateError, ProviderFailure, ProviderRefused
-from centgate.provider import Provider, RequestTrace, UnavailableProvider
+from centgate.provider import Provider, RequestTrace
 from centgate.providers.jsonrpc.client import run_concurrently
 from centgate.service import AnyService
 from centgate.settings import PREFIX
@@ -41,10 +41,9 @@ async def check_services(deployment: DoctorContext) -> Finding:
 
 def _has_configured_provider(service: AnyService, deployment: DoctorContext) -> bool:
     pin = deployment.settings.pinned_provider(service.slug)
-    leads = [source for source in service.sources if source.can_answer_alone]
     return any(
         source.provider(deployment.settings).is_configured
-        for source in leads
+        for source in service.leads
         if pin in (None, source.info.name)
     )
 
@@ -57,8 +56,6 @@ async def check_provider(name: str, deployment: DoctorContext) -> Finding:
         instance = provider_class(deployment.settings, deployment.resources).bind(RequestTrace())
     except (ValueError, OSError) as error:
         return fail(str(error), f"check the settings {setting}_…")
-    if issubclass(provider_class, UnavailableProvider):
-        return skip("this version has no adapter for it")
     if not instance.settings.enabled:
         return skip("disabled")
     if not instance.is_configured:
