@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -26,15 +25,6 @@ SERVICES: tuple[AnyService, ...] = (
     *(neuralweb_search, neuralweb_contents, crawler_map, crawler_search, crawler_scrape),
     *(libdocs_resolve_library, libdocs_query_docs),
 )
-DECLARED = {
-    "neuralweb-search": ("/services/neuralweb/search", 80, 300, ["results", "resolvedSearchType"]),
-    "neuralweb-contents": ("/services/neuralweb/contents", 90, 300, ["pages"]),
-    "crawler-map": ("/services/crawler/map", 100, 300, ["links"]),
-    "crawler-search": ("/services/crawler/search", 110, 300, ["results"]),
-    "crawler-scrape": ("/services/crawler/scrape", 120, 300, ["markdown", "metadata"]),
-    "libdocs-resolve-library": ("/services/libdocs/resolve-library", 130, 600, ["libraries"]),
-    "libdocs-query-docs": ("/services/libdocs/query-docs", 140, 600, ["docs"]),
-}
 DEFAULTS: dict[str, dict[str, Any]] = {
     "neuralweb-search": {"numResults": 5},
     "crawler-search": {"limit": 5},
@@ -203,21 +193,6 @@ def test_credentials_in_a_url_are_refused_in_so_many_words() -> None:
         crawler_scrape.request.model_validate({"url": "https://user:secret@example.com/"}, by_name=False)
 
 
-@pytest.mark.parametrize("service", SERVICES, ids=named)
-def test_options_beyond_one_cent_are_known_in_every_spelling(service: AnyService) -> None:
-    for name in {*service.refused_options.names, *(service.refused_options.values or {})}:
-        snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-        for spelling in (name, snake, snake.replace("_", "-"), name.upper()):
-            assert service.refused_options.find_refused({spelling: "beyond"}) == [spelling]
-
-
-@pytest.mark.parametrize("service", SERVICES, ids=named)
-def test_no_field_of_a_service_is_beyond_one_cent(service: AnyService) -> None:
-    fields = dict.fromkeys([*service.request.model_fields, *service.input_schema(None)["properties"]], "any")
-
-    assert service.refused_options.find_refused(fields) == []
-
-
 BEYOND: tuple[tuple[AnyService, str, tuple[Any, ...], tuple[Any, ...]], ...] = (
     (neuralweb_search, "type", ("auto", "fast"), ("deep", "deep-reasoning", "neural", "instant", 1)),
     (neuralweb_search, "contents", (), ({"summary": True}, {})),
@@ -243,19 +218,3 @@ def test_an_option_is_beyond_one_cent_by_what_it_asks_for(
 @pytest.mark.parametrize("service", SERVICES, ids=named)
 def test_an_option_nobody_knows_is_an_unknown_key_and_no_more(service: AnyService) -> None:
     assert service.refused_options.find_refused({"numberOfResults": 3, "unknown": 1}) == []
-
-
-@pytest.mark.parametrize("service", SERVICES, ids=named)
-def test_the_declaration_is_the_contract(service: AnyService) -> None:
-    path, order, seconds, fields = DECLARED[service.slug]
-
-    assert (service.path, service.order, service.category) == (path, order, "web-context")
-    assert service.cache_ttl == timedelta(seconds=seconds)
-    assert list(service.output_schema["properties"]) == fields == list(service.output_example)
-    assert len(service.tags) <= 5
-    assert all(tag.isascii() and len(tag) <= 32 for tag in service.tags)
-
-
-@pytest.mark.parametrize("service", SERVICES, ids=named)
-def test_the_sample_is_what_the_schema_promises(service: AnyService) -> None:
-    assert against(service.output_schema, service.output_example) == []

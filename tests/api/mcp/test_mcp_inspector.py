@@ -14,6 +14,7 @@ import pytest
 from buyer import QUESTION, Buyer, decode_header, encode_header, fetch_terms, sign_payload
 from node_packages import install_packages
 
+from centgate.catalog import all_services
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.devnet import DevChain
 
@@ -61,7 +62,7 @@ def test_it_lists_the_tools_over_http(
     code, result = ask(inspector, tmp_path, url, "--protocol-era", era, "--method", "tools/list")
 
     assert code == 0
-    assert len(result["tools"]) == 14
+    assert len(result["tools"]) == len(all_services())
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -19,6 +19,7 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp_clients import MODES, PAIR, POOL, RECEIPT, result_meta, result_text, structured_content
 
+from centgate.catalog import all_services
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.environment import DEFAULT_PAYEE
@@ -86,7 +87,7 @@ async def test_it_offers_the_tools_that_the_api_offers(open_each: Open, chained:
         over_http, over_stdio = await remote.list_tools(), await local.list_tools()
 
     assert over_stdio.tools == over_http.tools
-    assert len(over_stdio.tools) == 14
+    assert len(over_stdio.tools) == len(all_services())
 
 
 async def test_it_says_what_may_be_spent(open_stdio: Open, chained: httpx.Client) -> None:
@@ -154,7 +155,7 @@ async def test_without_a_wallet_a_call_says_how_to_make_one_and_what_it_costs(
         listed = await local.list_tools()
         result = await local.call_tool(SLUG, QUESTION)
 
-    assert len(listed.tools) == 14
+    assert len(listed.tools) == len(all_services())
     assert result.is_error
     error = structured_content(result)["error"]
     assert (error["code"], error["money"]) == ("no_wallet", "not_moved")
