@@ -15,7 +15,13 @@ from centgate.catalog import all_providers, all_services
 from centgate.cli.settings_docs import render_env_example, render_markdown
 from centgate.client import BuyerSettings
 from centgate.runtime import validate_startup
-from centgate.settings import CDP_FACILITATOR, TEST_FACILITATOR, Settings, find_unknown_variables
+from centgate.settings import (
+    CDP_FACILITATOR,
+    PROVIDER_FIELDS,
+    TEST_FACILITATOR,
+    Settings,
+    find_unknown_variables,
+)
 from centgate.signing.assets import USDC, Asset
 
 pytestmark = pytest.mark.extended
@@ -436,8 +442,9 @@ def test_every_setting_is_on_the_page_and_explained() -> None:
     }
 
     named = {*Settings.model_fields, *BuyerSettings.model_fields} - {"providers"}
-    assert set(lines) == {f"CENTGATE_{name.upper()}" for name in named}
-    assert all(line.split("|")[3].strip() for line in lines.values())
+    shared = {f"<NAME>_{name}" for name in PROVIDER_FIELDS}
+    assert set(lines) == {f"CENTGATE_{name}" for name in {name.upper() for name in named} | shared}
+    assert all(line.split("|")[-2].strip() for line in lines.values())
 
 
 @pytest.mark.parametrize("name", sorted(all_providers(all_services())))

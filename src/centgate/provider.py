@@ -26,6 +26,7 @@ from centgate.errors import (
 )
 from centgate.instrumentation import NULL_METER
 from centgate.rate_limiter import RateLimit
+from centgate.settings import PROVIDER_FIELDS
 from centgate.timestamps import format_timestamp
 from centgate.upstream import Upstream, join_url
 
@@ -52,6 +53,8 @@ class ProviderInfo:
     key: Literal["none", "optional", "required"] = "none"
     rate_limit: RateLimit | None = None
     """Its published rate limit; `CENTGATE_<NAME>_PER_MINUTE` overrides it."""
+    keyed_rate_limit: RateLimit | None = None
+    """Its rate limit with a key, if that is another one."""
     timeout: float = 8
     """Deadline in seconds of a call with all its HTTP requests; `CENTGATE_<NAME>_TIMEOUT` overrides it."""
     max_bytes: int = 4 * MEGABYTE
@@ -62,14 +65,22 @@ class ProviderInfo:
     """Names and URLs of its parts instead of one `url` (`CENTGATE_<NAME>_<PART>_URL`)."""
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """Names of its settings without the prefix; `*` stands for a chain id."""
-        name = self.name.upper()
-        key = () if self.key == "none" else ("KEY",)
-        urls = [f"{part.upper()}_URL" for part, _ in self.part_urls] or ["URL"]
-        every = ("ENABLED", *urls, *key, "PER_MINUTE", "TIMEOUT")
-        chains = ("*_ENABLED", "*_URL") if self.per_chain else ()
-        return tuple(f"{name}_{each}" for each in (*every, *chains))
+    def settings(self) -> dict[str, str]:
+        """Its settings without the prefix, with their defaults; `*` stands for a chain id."""
+        rate = self.rate_limit
+        values = dict.fromkeys(PROVIDER_FIELDS, "") | {
+            "ENABLED": "true",
+            "URL": self.url or "",
+            "PER_MINUTE": f"{rate.calls * 60 / rate.seconds:.0f}" if rate else "",
+            "TIMEOUT": f"{self.timeout:g}",
+        }
+        values |= {f"{part.upper()}_URL": url for part, url in self.part_urls}
+        values |= {"*_ENABLED": "true", "*_URL": ""} if self.per_chain else {}
+        if self.key == "none":
+            del values["KEY"]
+        if self.part_urls:
+            del values["URL"]
+        return {f"{self.name.upper()}_{name}": value for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +175,9 @@ class Provider:
     @property
     def rate_limit(self) -> RateLimit | None:
         """Rate limit of its calls, or None."""
-        return RateLimit(self.settings.per_minute) if self.settings.per_minute else self.info.rate_limit
+        if self.settings.per_minute:
+            return RateLimit(self.settings.per_minute)
+        return (self.info.keyed_rate_limit if self.key else None) or self.info.rate_limit
 
     def open_upstream(
         self, resources: Resources | None, settings: Settings, label: str | None = None, *, part: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,20 +23,65 @@ PREFIX = "CENTGATE_"
 CDP_FACILITATOR = "https://api.cdp.coinbase.com/platform/v2/x402"
 TEST_FACILITATOR = "https://x402.org/facilitator"
 _BUYER_VARIABLES = tuple(PREFIX + name.upper() for name in BuyerSettings.model_fields)
-_PROVIDER_VARIABLE = re.compile(r"^(?P<name>[A-Z][A-Z0-9_]*?)_(?P<what>URL|KEY|ENABLED|PER_MINUTE|TIMEOUT)$")
+
+
+def _parse_bool(value: str) -> bool:
+    if value.lower() not in ("true", "1", "yes", "on", "false", "0", "no", "off"):
+        raise ValueError(f"{value[:40]!r} is neither true nor false")
+    return value.lower() in ("true", "1", "yes", "on")
+
+
+def _parse_urls(value: str) -> str:
+    """Check one or several comma-separated URLs; errors do not show them, since some contain keys."""
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if not parts or not all(re.match(r"^https?://[^\s/?#]", part) for part in parts):
+        raise ValueError("needs http:// or https:// addresses")
+    return ",".join(parts)
+
+
+def _parse_positive(value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= 1_000_000:
+        raise ValueError(f"{value[:40]!r} is not a number of 1 or more")
+    return number
+
+
+def _parse_count(value: str) -> int:
+    return int(_parse_positive(value))
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """Settings of one provider."""
+    """Settings of one provider: each field is `CENTGATE_<NAME>_<FIELD>`, with its parser and meaning."""
 
-    url: str | None = field(default=None, repr=False)
-    key: SecretStr | None = None
-    enabled: bool = True
-    per_minute: int | None = None
-    """Calls per minute; replaces the published rate limit."""
-    timeout: float | None = None
-    """Timeout in seconds; replaces the provider's default."""
+    enabled: bool = field(default=True, metadata={"parse": _parse_bool, "meaning": "`false` disables it"})
+    url: str | None = field(
+        default=None,
+        repr=False,
+        metadata={"parse": _parse_urls, "meaning": "its address: a proxy, the host of a paid plan, a test"},
+    )
+    key: SecretStr | None = field(
+        default=None, metadata={"parse": SecretStr, "meaning": "the key of the operator's account"}
+    )
+    per_minute: int | None = field(
+        default=None,
+        metadata={
+            "parse": _parse_count,
+            "meaning": "calls per minute instead of its rate limit, divided among the processes (per host if "
+            "there are several)",
+        },
+    )
+    timeout: float | None = field(
+        default=None, metadata={"parse": _parse_positive, "meaning": "timeout of a call in seconds"}
+    )
+
+
+PROVIDER_FIELDS = {each.name.upper(): each for each in fields(ProviderSettings)}
+"""Fields of the settings of a provider by the ends of their variables' names."""
+_PROVIDER_VARIABLE = re.compile(rf"^(?P<name>[A-Z][A-Z0-9_]*?)_(?P<what>{'|'.join(PROVIDER_FIELDS)})$")
 
 
 def _split_list(value: Any) -> Any:
@@ -463,44 +508,17 @@ def _read_secret_file(name: str, path: str) -> str:
         raise ValueError(f"{PREFIX}{name}: {path} is not text in UTF-8") from error
 
 
-def _parse_providers(values_by_name: Mapping[str, str]) -> dict[str, ProviderSettings]:
+def _parse_providers(variables: Mapping[str, str]) -> dict[str, ProviderSettings]:
     settings: dict[str, dict[str, Any]] = {}
-    for name, value in values_by_name.items():
+    for name, value in variables.items():
         if match := _PROVIDER_VARIABLE.match(name):
-            settings.setdefault(match["name"].lower(), {})[match["what"].lower()] = value
-    return {
-        name: ProviderSettings(
-            url=_parse_urls(name, values["url"]) if "url" in values else None,
-            key=SecretStr(values["key"]) if "key" in values else None,
-            enabled=_parse_bool(name, values.get("enabled", "true")),
-            per_minute=int(_parse_positive(name, "PER_MINUTE", values["per_minute"]))
-            if "per_minute" in values
-            else None,
-            timeout=_parse_positive(name, "TIMEOUT", values["timeout"]) if "timeout" in values else None,
-        )
-        for name, values in settings.items()
-    }
+            parsed = settings.setdefault(match["name"].lower(), {})
+            parsed[match["what"].lower()] = _parse_provider_variable(name, match["what"], value)
+    return {name: ProviderSettings(**values) for name, values in settings.items()}
 
 
-def _parse_bool(name: str, value: str) -> bool:
-    if value.lower() not in ("true", "1", "yes", "on", "false", "0", "no", "off"):
-        raise ValueError(f"{PREFIX}{name.upper()}_ENABLED: {value[:40]!r} is neither true nor false")
-    return value.lower() in ("true", "1", "yes", "on")
-
-
-def _parse_urls(name: str, value: str) -> str:
-    """Check one or several comma-separated URLs; errors do not show them, since some contain keys."""
-    parts = [part.strip() for part in value.split(",") if part.strip()]
-    if not parts or not all(re.match(r"^https?://[^\s/?#]", part) for part in parts):
-        raise ValueError(f"{PREFIX}{name.upper()}_URL: needs http:// or https:// addresses")
-    return ",".join(parts)
-
-
-def _parse_positive(name: str, what: str, value: str) -> float:
+def _parse_provider_variable(name: str, what: str, value: str) -> Any:
     try:
-        number = float(value)
-    except ValueError:
-        number = 0
-    if not 1 <= number <= 1_000_000:
-        raise ValueError(f"{PREFIX}{name.upper()}_{what}: {value[:40]!r} is not a number of 1 or more")
-    return number
+        return PROVIDER_FIELDS[what].metadata["parse"](value)
+    except ValueError as error:
+        raise ValueError(f"{PREFIX}{name}: {error}") from None

@@ -11,7 +11,7 @@ from pydantic_settings import BaseSettings
 from centgate.catalog import all_providers, all_services
 from centgate.client.settings import BuyerSettings
 from centgate.provider import Provider, ProviderInfo
-from centgate.settings import PREFIX, Settings
+from centgate.settings import PREFIX, PROVIDER_FIELDS, Settings
 
 _INTRO = """# Settings
 
@@ -36,11 +36,12 @@ a `.env` in some folder must not decide whom a wallet pays.
 _PROVIDERS = """
 ## Providers
 
-Each upstream has five settings. `CENTGATE_<NAME>_URL` replaces its address, for a proxy, the host of a paid
-plan or a test; `CENTGATE_<NAME>_KEY` is its key; `CENTGATE_<NAME>_ENABLED=false` disables it.
-`CENTGATE_<NAME>_PER_MINUTE` replaces its rate limit, which is divided among the processes (per host if there
-are several); `CENTGATE_<NAME>_TIMEOUT` is the timeout of a call in seconds.
+Each upstream has these settings, unless it has no address or needs no key.
 
+| setting | meaning |
+| --- | --- |
+"""
+_SPECIAL_PROVIDERS = """
 `rpc` has one address per chain: `CENTGATE_RPC_<CHAINID>_URL`, or several separated by commas, tried in
 order until one responds. `CENTGATE_RPC_URL` with `{chain_id}` in it is a gateway for all other chains;
 without either, public nodes are used. The address of the payment network
@@ -68,7 +69,11 @@ def render_markdown() -> str:
         f"{_format_rate(about)} | {about.timeout:g} | {about.terms} |\n"
         for about in (provider.info for provider in _sorted_providers())
     )
-    return _INTRO + rows + _BUYERS + buyers + _PROVIDERS + providers
+    variables = "".join(
+        f"| `{PREFIX}<NAME>_{name}` | {field.metadata['meaning']} |\n"
+        for name, field in PROVIDER_FIELDS.items()
+    )
+    return _INTRO + rows + _BUYERS + buyers + _PROVIDERS + variables + _SPECIAL_PROVIDERS + providers
 
 
 def render_env_example() -> str:
@@ -77,8 +82,7 @@ def render_env_example() -> str:
     for provider in _sorted_providers():
         about = provider.info
         lines = "".join(
-            f"# {PREFIX}{name.replace('*', '8453')}={_default_value(about, name)}\n"
-            for name in about.settings
+            f"# {PREFIX}{name.replace('*', '8453')}={default}\n" for name, default in about.settings.items()
         )
         blocks.append(f"# {about.label}: {about.terms or about.docs_url}\n{lines}")
     return "\n".join(blocks)
@@ -90,20 +94,6 @@ def _format_rate(about: ProviderInfo) -> str:
 
 def _format_address(about: ProviderInfo) -> str:
     return about.url or ", ".join(address for _, address in about.part_urls)
-
-
-def _default_value(about: ProviderInfo, name: str) -> str:
-    """Return the default of a provider's setting."""
-    if name.endswith("_ENABLED"):
-        return "true"
-    if name.endswith("_PER_MINUTE"):
-        return f"{about.rate_limit.calls * 60 / about.rate_limit.seconds:.0f}" if about.rate_limit else ""
-    if name.endswith("_TIMEOUT"):
-        return f"{about.timeout:g}"
-    for part, address in about.part_urls:
-        if name.endswith(f"_{part.upper()}_URL"):
-            return address
-    return about.url or "" if name.endswith("_URL") and "*" not in name else ""
 
 
 def _format_row(name: str, default: str, text: str) -> str:

@@ -98,6 +98,7 @@ class Blockscout(Provider):
         "free key has 100,000 credits a day at 20 a request.",
         key="optional",
         rate_limit=RateLimit(3, 1),
+        keyed_rate_limit=KEYED_RATE,
         per_chain=True,
     )
 
@@ -115,11 +116,6 @@ class Blockscout(Provider):
             for chain in self._chains
             if not self._uses_shared_host(chain)
         }
-
-    @property
-    def rate_limit(self) -> RateLimit | None:
-        """Rate limit of the provider; a key allows more calls."""
-        return super().rate_limit if self.key is None or self.settings.per_minute else KEYED_RATE
 
     def supports_chain(self, chain_id: int | None) -> bool:
         return chain_id is None or chain_id in self._chains
