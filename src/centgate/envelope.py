@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import orjson
@@ -67,15 +67,6 @@ ERROR_SPECS: Mapping[str, ErrorSpec] = {
     "provider_timeout": ErrorSpec(504, "An upstream did not answer in time.", "redeemable", _BACK_OFF),
 }
 """All error codes. `redeemable`: if money was taken, the same payment buys the answer later."""
-
-
-@dataclass(frozen=True, slots=True)
-class HttpReply:
-    """An HTTP response: status, body and headers."""
-
-    status: int
-    body: bytes
-    headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
 PROVIDER_SCHEMA: Mapping[str, Any] = {

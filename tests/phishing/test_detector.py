@@ -168,14 +168,6 @@ def test_an_address_of_a_thousand_labels_is_checked() -> None:
     assert check("a." * 990 + "evil.com", PhishingRules(blocklist=["evil.com"])).match == "evil.com"
 
 
-def test_a_malware_host_is_known_by_its_hash_and_covers_its_subdomains() -> None:
-    evil = "83fb03a76ca94d7d57c04e6e171bdeebd1fd33ac72fdbd78cad486e5118fcaf0"
-    detector = PhishingDetector(PhishingRules(c2_hashes=frozenset({evil})))
-
-    assert detector.is_malware_host(parse_address("https://a.malicious.xyz"))
-    assert not detector.is_malware_host(parse_address("https://benign.xyz"))
-
-
 def test_a_list_in_the_old_spelling_is_read() -> None:
     rules = parse_rules({"whitelist": ["a.com"], "blacklist": ["b.com"], "fuzzylist": [], "tolerance": 1})
 

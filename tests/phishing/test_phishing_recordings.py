@@ -96,17 +96,6 @@ def test_the_current_detector_finds_the_same_blocked_path(case: dict[str, Any]) 
     assert rules.paths.match(parse_address(case["input"])) == case["expected"]
 
 
-@pytest.mark.parametrize("case", cases("core-detector.json", "isMaliciousC2Domain", key="method"))
-def test_the_current_detector_finds_the_same_malware_hosts(case: dict[str, Any]) -> None:
-    detector = make_detector(case["options"])
-    try:
-        found = detector.is_malware_host(parse_address(case["input"]))
-    except InvalidAddress:
-        found = False
-
-    assert found == case["expected"]["result"]
-
-
 @pytest.mark.parametrize("case", cases("controller-origin.json"))
 def test_a_wallet_judges_the_origin_in_the_same_way(case: dict[str, Any]) -> None:
     assert_same_verdict(verdict(make_detector(case["options"]), case["input"]), case["expectedSubset"])

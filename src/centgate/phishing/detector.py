@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from hashlib import sha256
-from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from centgate.phishing.homograph import HomographIndex
@@ -93,13 +91,6 @@ class PhishingDetector:
             return None
         return self.homograph_index.find_imitated(address.unicode_domain)
 
-    def is_malware_host(self, address: WebAddress) -> bool:
-        """True if the host or a parent is on a list of hashed malware hosts, and none of them is allowed."""
-        if self.find_best_entry(address.domain)[0] < self.allowed:
-            return False
-        hashes = {sha256(name.encode()).hexdigest() for name in names_to_hash(address.host)}
-        return any(rules.c2_hashes & hashes for rules in self.lists)
-
     def find_best_entry(self, domain: str) -> tuple[int, str | None]:
         """Return the best-ranked entry among the domain and its parents, with its rank."""
         # a hostile address may have a thousand labels, but no entry has so many
@@ -144,12 +135,3 @@ def build_stages(lists: Sequence[PhishingRules], end: int) -> Iterator[Stage]:
 
 def last_labels(domain: str, dots: int) -> str:
     return ".".join(domain.rsplit(".", dots + 1)[1:])
-
-
-def names_to_hash(host: str) -> Iterator[str]:
-    """Yield the names that a list of hashes may mean: the host, and at most five parents of two to six
-    labels.
-    """
-    labels = host.split(".")
-    yield host
-    yield from (".".join(labels[-count:]) for count in islice(range(2, len(labels) + 1), 5))

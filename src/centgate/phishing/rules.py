@@ -34,8 +34,6 @@ class PhishingRules:
     tolerance: int = 0
     """Maximum number of letters by which an imitation differs; zero disables the check."""
     paths: PathTree = field(default_factory=PathTree)
-    c2_hashes: frozenset[str] = frozenset()
-    """Hexadecimal SHA-256 of hosts that serve malware against wallets."""
     name: str | None = None
     version: str | None = None
 
@@ -57,7 +55,6 @@ def parse_rules(config: object) -> PhishingRules:
         fuzzylist=read_names(config, "fuzzylist"),
         tolerance=DEFAULT_TOLERANCE if tolerance is None else parse_tolerance(tolerance),
         paths=parse_paths(config.get("blocklistPaths")),
-        c2_hashes=frozenset(read_names(config, "c2DomainBlocklist")),
         name=parse_name(config),
         version=parse_version(config),
     )
