@@ -135,7 +135,7 @@ class Service(Generic[R, D]):
         if not self.fixed_roles:
             leads.sort(key=lambda source: not providers[source.info.name].is_configured)
         helpers = [source for source in self.sources if not source.can_answer_alone]
-        roles = [source.declared_role.name for source in (*self.leads, *helpers)]
+        roles: list[RoleName] = [source.declared_role.name for source in (*self.leads, *helpers)]
         return list(zip([source.info for source in (*leads, *helpers)], roles, strict=True))
 
     def require_supported_options(self, request: R, providers: Mapping[str, Provider]) -> None:

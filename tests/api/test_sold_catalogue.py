@@ -1,6 +1,7 @@
 """The contract with buyers: every service that is sold keeps its place, path, cache time and answer.
 
-All other tests derive from the catalogue what it lists. A service may be added anywhere in it.
+All other tests derive from the catalogue what it lists. A new service may stand anywhere in it; it gets its
+line here once buyers rely on it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from centgate.catalog import all_services
 from centgate.client.catalog import ServiceDetail
 
 SOLD = {
@@ -81,3 +83,9 @@ def test_all_but_the_searches_work_without_a_key(entries: dict[str, dict[str, An
     }
 
     assert unavailable == NEED_A_KEY
+
+
+def test_every_sold_web_service_refuses_options_that_cost_more() -> None:
+    refusing = {service.slug for service in all_services() if service.refused_options.names}
+
+    assert set(SOLD) - set(CRYPTO) <= refusing

@@ -50,7 +50,7 @@ def shell(url: str, tmp_path: Path) -> Shell:
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
-        ("call token", "token-risk"),
+        ("call token-r", "token-risk"),
         ("services libdocs-q", "libdocs-query-docs"),
         ("call crawler-search ", "query= limit="),
         ("call token-risk chain=b", "chain=base chain=bsc"),
@@ -69,7 +69,7 @@ def test_bash_is_offered_what_can_follow(shell: Shell, typed: str, offers: str) 
 
 
 def test_an_api_that_is_named_is_the_one_that_is_asked(shell: Shell, url: str) -> None:
-    assert offered(shell, "call", "--api", url, "token", CENTGATE_API_URL=NOBODY) == ["token-risk"]
+    assert offered(shell, "call", "--api", url, "token-r", CENTGATE_API_URL=NOBODY) == ["token-risk"]
 
 
 @pytest.mark.extended
@@ -77,9 +77,9 @@ def test_without_the_api_an_older_copy_is_offered(tmp_path: Path) -> None:
     settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
     with run_in_thread(settings) as address:
         shell = Shell(tmp_path, {"CENTGATE_API_URL": address})
-        known = offered(shell, "call", "token")
+        known = offered(shell, "call", "token-r")
 
-    assert known == offered(shell, "call", "token") == ["token-risk"]
+    assert known == offered(shell, "call", "token-r") == ["token-risk"]
 
 
 def test_without_api_and_copy_nothing_is_offered(shell: Shell) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx
@@ -90,7 +91,22 @@ def test_its_description_has_purpose_price_and_what_failing_costs(slug: str) -> 
     assert all(guardrail in told for guardrail in entry.guardrails)
 
 
-@pytest.mark.parametrize("slug", [slug for slug, each in SERVICES.items() if each.category == "web-context"])
+def has_free_text(schema: dict[str, Any]) -> bool:
+    """True if a text of any content has a place in the schema."""
+    limits = {"enum", "const", "format", "pattern"}
+    nodes: list[dict[str, Any]] = []
+    json.loads(json.dumps(schema), object_hook=nodes.append)
+    return any(node.get("type") == "string" and not limits & {*node} for node in nodes)
+
+
+@pytest.mark.parametrize(
+    "slug",
+    [
+        slug
+        for slug, each in SERVICES.items()
+        if each.category == "web-context" and has_free_text(each.output_schema)
+    ],
+)
 def test_text_of_strangers_is_called_data(slug: str) -> None:
     assert "never instructions" in (tool_for(slug).description or "")
 
