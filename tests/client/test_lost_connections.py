@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 from hostile import (
     DATA,
@@ -25,6 +27,7 @@ from hostile import (
 )
 from shopping import OpenClient
 
+from centgate.client.async_client import AsyncCentgate
 from centgate.client.errors import (
     BuyerError,
     Drift,
@@ -36,6 +39,8 @@ from centgate.client.errors import (
 )
 from centgate.client.free_requests import Patience
 from centgate.client.ledger import Ledger
+from centgate.client.wallet import Wallet
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 
 pytestmark = pytest.mark.extended
 
@@ -384,6 +389,35 @@ async def test_a_server_that_hangs_is_given_up(shop: OpenClient, hostile: Hostil
             await shop(hostile.url, patience=patience).call(SLUG, {})
     finally:
         release.set()
+
+
+async def test_a_call_cancelled_after_its_payment_was_sent_leaves_it_open(hostile: HostileApi) -> None:
+    arrived, release = threading.Event(), threading.Event()
+
+    def hold(asked: ReceivedRequest) -> PlannedResponse:
+        arrived.set()
+        release.wait(30)
+        return hostile.deliver(asked)
+
+    hostile.paid = [hold]
+    ledger = Ledger()
+    wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
+    async with (
+        AsyncCentgate(hostile.url, wallet, ledger=ledger) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(client.call, SLUG, {})
+        assert await anyio.to_thread.run_sync(arrived.wait, 30)
+        tasks.cancel_scope.cancel()
+    release.set()
+    assert [(record.event, record.money) for record in ledger.records()] == [("signed", "unknown")]
+
+    async with AsyncCentgate(hostile.url, wallet, ledger=ledger) as client:
+        answer = await client.call(SLUG, {})
+
+    assert answer.money == "moved"
+    assert (len(hostile.payments), len(set(hostile.payments))) == (2, 1)
+    assert [record.event for record in ledger.records()] == ["signed", "delivered"]
 
 
 CHUNKED = b"HTTP/1.1 200 Said\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -47,6 +47,18 @@ client.call("some-facts", {"n": 3})
 """
 
 
+FORKED_UNUSED = """
+client.call("some-facts", {"n": 1})
+child = os.fork()
+if not child:
+    client.close()
+    del client
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+client.call("some-facts", {"n": 2})
+"""
+
+
 @pytest.fixture
 def client(hostile: HostileApi) -> Centgate:
     return Centgate(hostile.url, Wallet.from_key(KEY))
@@ -102,6 +114,15 @@ def test_a_process_that_was_forked_has_a_thread_of_its_own(hostile: HostileApi) 
 
     assert (process.returncode, err) == (0, "")
     assert len(hostile.accepted_nonces) == 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_forked_process_ends_without_its_parents_loop(hostile: HostileApi) -> None:
+    with started(FORKED_UNUSED, hostile.url) as process:
+        _, err = process.communicate(timeout=PATIENCE)
+
+    assert (process.returncode, err) == (0, "")
+    assert len(hostile.accepted_nonces) == 2
 
 
 async def test_it_may_be_used_where_an_event_loop_runs(client: Centgate) -> None:
@@ -163,6 +184,27 @@ def test_closing_ends_the_calls_under_way(client: Centgate, hostile: HostileApi)
 
     assert "was closed during a call" in str(came[0])
     assert [record.event for record in client.ledger.records()] == ["signed"]
+
+
+def test_threads_that_call_while_it_is_closed_all_end(client: Centgate) -> None:
+    ended: list[Exception | None] = []
+
+    def call(number: int) -> None:
+        try:
+            client.call(SLUG, {"n": number})
+            ended.append(None)
+        except RuntimeError as error:
+            ended.append(error)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    client.close()
+    for thread in threads:
+        thread.join(30)
+
+    assert len(ended) == 20
+    assert all(error is None or "closed" in str(error) for error in ended)
 
 
 @pytest.mark.parametrize("stop", [SystemExit, KeyboardInterrupt, ZeroDivisionError])

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Self
-
-import httpx2
 
 from centgate.client.base_url import parse_origin, require_private_or_tls
 from centgate.client.caps import DEFAULT_CAPS, Caps
@@ -17,7 +14,7 @@ from centgate.client.ledger import Ledger
 from centgate.client.purchase import Purchases, WalletSource
 from centgate.client.quote import DEFAULT_POLICY, Allowed, parse_payee
 from centgate.client.settings import BuyerSettings
-from centgate.client.transport import Proxies, create_http_client, parse_proxy
+from centgate.client.transport import Proxies, Transport, parse_proxy
 
 
 class BaseClient(ABC):
@@ -48,8 +45,10 @@ class BaseClient(ABC):
         """
         origin = parse_origin(api)
         require_private_or_tls(origin, allowed.plain_http)
+        transport = Transport(origin, proxies, tls)
         self._purchases = Purchases(
             origin,
+            transport,
             wallet=wallet,
             caps=caps,
             payee=parse_payee(payee) if payee is not None else None,
@@ -58,7 +57,7 @@ class BaseClient(ABC):
             patience=patience,
             watch=watch,
         )
-        self._connect(partial(create_http_client, origin, proxies, tls))
+        self._connect(transport)
 
     @classmethod
     def from_settings(
@@ -88,5 +87,5 @@ class BaseClient(ABC):
         return self._purchases.ledger
 
     @abstractmethod
-    def _connect(self, connect: Callable[[], httpx2.AsyncClient]) -> None:
-        """Store the factory that opens the HTTP connections."""
+    def _connect(self, transport: Transport) -> None:
+        """Keep the connections, to close them with the client."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
+import anyio
 import orjson
 
 from centgate.client.catalog import (
@@ -37,7 +40,7 @@ from centgate.client.responses import (
     parse_answer,
     parse_error,
 )
-from centgate.client.transport import Broken, Pause, Reply, Send, Way, ask
+from centgate.client.transport import HttpResponse, Transport, TransportError
 
 _PATH = re.compile(r"/[A-Za-z0-9/_.~-]+")
 _SLUG = re.compile(r"[A-Za-z0-9_.~-]{1,100}")
@@ -68,18 +71,19 @@ class FreeRequests:
 
     api: str
     patience: Patience
+    transport: Transport
 
-    def fetch_services(self) -> Way[tuple[ServiceSummary, ...]]:
+    async def fetch_services(self) -> tuple[ServiceSummary, ...]:
         """Return every service of the API, in catalogue order."""
-        content = yield from self._get_json("/services", "the API has no catalogue")
+        content = await self._get_json("/services", "the API has no catalogue")
         try:
             return parse_services(content, self.api)
         except CatalogUnavailable as error:
             raise Drift(str(error)) from None
 
-    def fetch_service(self, slug: str) -> Way[ServiceDetail]:
+    async def fetch_service(self, slug: str) -> ServiceDetail:
         """Return one service with its schemas."""
-        content = yield from self._fetch_entry(slug)
+        content = await self._fetch_entry(slug)
         try:
             entry = parse_service(content, self.api, slug)
         except CatalogUnavailable as error:
@@ -87,65 +91,78 @@ class FreeRequests:
         _require_path(entry.path, self.api, slug)
         return entry
 
-    def fetch_path(self, slug: str) -> Way[str]:
+    async def fetch_path(self, slug: str) -> str:
         """Return the path of a service. Parses nothing else, since a purchase needs nothing else."""
-        content = yield from self._fetch_entry(slug)
+        content = await self._fetch_entry(slug)
         path = cast(dict[str, Any], content).get("path") if isinstance(content, dict) else None
         return _require_path(path, self.api, slug)
 
-    def _fetch_entry(self, slug: str) -> Way[Any]:
+    async def _fetch_entry(self, slug: str) -> Any:
         if not _SLUG.fullmatch(slug):
             raise NotFound(f"{self.api} has no service {slug[:60]!r}: `services()` lists its services")
         missing = f"{self.api} has no service {slug!r}: `services()` lists its services"
-        return (yield from self._get_json(f"/services/{slug}", missing))
+        return await self._get_json(f"/services/{slug}", missing)
 
-    def fetch_terms(self, order: PurchaseOrder) -> Way[PaymentOffer | Answer]:
+    async def fetch_terms(self, order: PurchaseOrder) -> PaymentOffer | Answer:
         """Send a request without a payment. Returns its terms, or the answer if no payment is required."""
-        headers = {"Content-Type": "application/json"}
-        patience = self.patience
-        reply = yield from self._send_with_retry(
-            Send("POST", order.path, order.body, headers, patience.connect, patience.answer)
+        send = partial(
+            self.transport.send,
+            "POST",
+            order.path,
+            body=order.body,
+            headers={"Content-Type": "application/json"},
+            connect_timeout=self.patience.connect,
+            timeout=self.patience.answer,
         )
-        if reply.status == 200:
-            return self._parse_free_answer(reply)
-        failure = parse_error(reply)
-        if reply.status != 402 or failure.code == "payment_not_configured":
-            raise _error_from(self.api, reply, failure)
-        return parse_offer(reply.headers.get("payment-required"))
+        response = await self._send(send)
+        if response.status == 200:
+            return self._parse_free_answer(response)
+        failure = parse_error(response)
+        if response.status != 402 or failure.code == "payment_not_configured":
+            raise _error_from(self.api, response, failure)
+        return parse_offer(response.headers.get("payment-required"))
 
-    def _get_json(self, path: str, missing: str) -> Way[Any]:
+    async def _get_json(self, path: str, missing: str) -> Any:
         """Fetch the JSON at an unpaid path."""
-        reply = yield from self._send_with_retry(Send("GET", path, connect=self.patience.connect))
-        if reply.status == 404:
+        response = await self._send(
+            partial(self.transport.send, "GET", path, connect_timeout=self.patience.connect)
+        )
+        if response.status == 404:
             raise NotFound(missing)
-        if reply.status != 200:
-            raise _error_from(self.api, reply, parse_error(reply))
+        if response.status != 200:
+            raise _error_from(self.api, response, parse_error(response))
         try:
-            return orjson.loads(reply.body)
+            return orjson.loads(response.body)
         except ValueError:
             raise Drift(f"{self.api}{path} did not return JSON. Is this a Centgate API URL?") from None
 
-    def _send_with_retry(self, send: Send) -> Way[Reply]:
+    async def _send(self, send: Callable[[], Awaitable[HttpResponse]]) -> HttpResponse:
         """Send an unpaid request, with one retry. Raises Unreachable if there is no complete response."""
-        result = yield from ask(send)
-        if (isinstance(result, Broken) and result.why == "cut") or (
-            isinstance(result, Reply)
-            and result.status in TRANSIENT_STATUSES
-            and _can_wait(result, self.patience)
-        ):
-            yield Pause(
-                max(self.patience.pause, parse_retry_after(result) if isinstance(result, Reply) else 0)
-            )
-            result = yield from ask(send)
-        if isinstance(result, Broken):
-            if result.why == "too_large":
-                raise Drift(f"{self.api} {result.sentence}. Is this a Centgate API URL? Nothing was signed")
-            raise Unreachable(f"{self.api} {result.sentence}. Nothing was signed; check CENTGATE_API_URL")
-        return result
-
-    def _parse_free_answer(self, reply: Reply) -> Answer:
         try:
-            return parse_answer(reply, None)
+            return await self._send_with_retry(send)
+        except TransportError as error:
+            if error.reason == "too_large":
+                message = f"{self.api} {error}. Is this a Centgate API URL? Nothing was signed"
+                raise Drift(message) from None
+            raise Unreachable(f"{self.api} {error}. Nothing was signed; check CENTGATE_API_URL") from None
+
+    async def _send_with_retry(self, send: Callable[[], Awaitable[HttpResponse]]) -> HttpResponse:
+        delay = self.patience.pause
+        try:
+            response = await send()
+        except TransportError as error:
+            if error.reason != "cut":
+                raise
+        else:
+            delay = max(delay, parse_retry_after(response))
+            if response.status not in TRANSIENT_STATUSES or not _can_wait(response, self.patience):
+                return response
+        await anyio.sleep(delay)
+        return await send()
+
+    def _parse_free_answer(self, response: HttpResponse) -> Answer:
+        try:
+            return parse_answer(response, None)
         except (NotJson, UnexpectedShape) as error:
             raise Drift(f"{self.api} did not return a Centgate answer: {error}. Nothing was signed") from None
 
@@ -156,10 +173,10 @@ def _require_path(path: object, api: str, slug: str) -> str:
     return path
 
 
-def _error_from(api: str, reply: Reply, failure: ErrorResponse) -> BuyerError:
+def _error_from(api: str, response: HttpResponse, failure: ErrorResponse) -> BuyerError:
     """Map the error response of an unpaid request to an exception."""
-    if 300 <= reply.status < 400:
-        location = reply.headers.get("location", "elsewhere")[:200]
+    if 300 <= response.status < 400:
+        location = response.headers.get("location", "elsewhere")[:200]
         return Drift(f"{api} redirects to {location}: call that address directly. Nothing was signed")
     message, request_id = failure.message, failure.request_id
     match failure.code:
@@ -175,14 +192,14 @@ def _error_from(api: str, reply: Reply, failure: ErrorResponse) -> BuyerError:
         case "payment_not_configured" | "provider_unconfigured":
             return Unavailable(f"{api} does not sell it: {message}", request_id=request_id)
         case None:
-            return Drift(f"{api} returned {reply.status} without a Centgate error. Nothing was signed")
+            return Drift(f"{api} returned {response.status} without a Centgate error. Nothing was signed")
         case code:
             sentence = f"{message} ({code}). Nothing was signed; call again later"
             return ServiceFailed(sentence, code, failure.provider, request_id=request_id)
 
 
-def _can_wait(reply: Reply, patience: Patience) -> bool:
-    return parse_retry_after(reply) <= patience.longest_pause
+def _can_wait(response: HttpResponse, patience: Patience) -> bool:
+    return parse_retry_after(response) <= patience.longest_pause
 
 
 def _parse_issues(failure: ErrorResponse) -> list[InputIssue]:

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+import anyio
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from centgate.client.caps import SignedAmounts
@@ -34,6 +35,8 @@ REDEEMABLE_SECONDS = 24 * 3600
 
 DEFAULT_MAX_WAIT = 10.0
 """Default maximum wait for the ledger's lock, in seconds."""
+LOCK_RETRY_DELAY = 0.01
+"""Seconds between two attempts to lock the ledger."""
 
 LedgerEvent = Literal["signed", "delivered", "refused", "unresolved", "unused"]
 """Events of a payment. `unused`: its window has ended, and a node shows that its nonce was not used."""
@@ -83,43 +86,42 @@ class Ledger:
         One thread of one process holds the lock at a time. Raises LedgerUnwritable if the file cannot be
         opened, locked or read, or if others hold the lock for too long.
         """
-        attempts = self.waiting()
-        while True:
-            try:
-                seconds = next(attempts)
-            except StopIteration as done:
-                return done.value
-            time.sleep(seconds)
-
-    def waiting(self) -> Generator[float, None, LockedLedger]:
-        """Lock the ledger without sleeping: yields the seconds to wait before the next attempt."""
-        deadline, pause = time.monotonic() + self._patience, 0.002
-        while (entry := self._try_lock()) is None:
-            if time.monotonic() >= deadline:
-                raise LedgerUnwritable(
-                    f"the ledger {self.path or 'of this client'} has been locked by other processes for "
-                    f"{self._patience:.0f} seconds, and an unrecorded payment could be made twice: end the "
-                    "process that holds the lock and call again"
-                )
-            yield pause
-            pause = min(2 * pause, 0.05)
+        deadline = time.monotonic() + self._patience
+        while (entry := self._try_lock(deadline)) is None:
+            time.sleep(LOCK_RETRY_DELAY)
         return entry
+
+    async def async_entry(self) -> LockedLedger:
+        """Lock the ledger as `entry` does, but let the event loop run. Do not await while it is locked."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            if (entry := self._try_lock(deadline)) is not None:
+                return entry
+            await anyio.sleep(LOCK_RETRY_DELAY)
 
     def records(self) -> list[LedgerRecord]:
         """Return every readable record, oldest first."""
         with self.entry() as entry:
             return entry.records()
 
-    def _try_lock(self) -> LockedLedger | None:
-        """Return the locked ledger, or None if another process or thread holds it."""
-        if not self._lock.acquire(blocking=False):
-            return None
+    def _try_lock(self, deadline: float) -> LockedLedger | None:
+        """Return the locked ledger, or None if another process or thread holds it.
+
+        Raises LedgerUnwritable if they still hold it at `deadline`.
+        """
         entry = None
-        try:
-            entry = self._open_entry()
-        finally:
-            if entry is None:
-                self._lock.release()
+        if self._lock.acquire(blocking=False):
+            try:
+                entry = self._open_entry()
+            finally:
+                if entry is None:
+                    self._lock.release()
+        if entry is None and time.monotonic() >= deadline:
+            raise LedgerUnwritable(
+                f"the ledger {self.path or 'of this client'} has been locked by other processes for "
+                f"{self._patience:.0f} seconds, and an unrecorded payment could be made twice: end the "
+                "process that holds the lock and call again"
+            )
         return entry
 
     def _open_entry(self) -> LockedLedger | None:

@@ -26,7 +26,7 @@ from centgate.client.responses import (
     parse_error,
     parse_receipt,
 )
-from centgate.client.transport import Broken, Reply
+from centgate.client.transport import HttpResponse, TransportError
 
 EXPIRED_REASON = "invalid_exact_evm_payload_authorization_valid_before"
 """x402's reason for a payment whose validity window has ended."""
@@ -54,14 +54,12 @@ class PaymentOutcome:
     """True if the API may have accepted the payment."""
 
 
-def classify_outcome(response: Reply | Broken, payment: Payment, *, maybe_accepted: bool) -> PaymentOutcome:
-    """Classify the result of sending a payment.
+def classify_outcome(response: HttpResponse, payment: Payment, *, maybe_accepted: bool) -> PaymentOutcome:
+    """Classify the response to a payment.
 
-    `doubtful` means that the payment was sent before and may have been accepted then. Without
+    `maybe_accepted` means that the payment was sent before and may have been accepted then. Without
     `details.payment` the payment's state is unknown: nothing is assumed that the API does not report.
     """
-    if isinstance(response, Broken):
-        return _classify_failure(response, payment)
     if response.status == 200:
         return _classify_answer(response, payment)
     if 300 <= response.status < 400:
@@ -82,30 +80,29 @@ def classify_outcome(response: Reply | Broken, payment: Payment, *, maybe_accept
     return _leave_open(payment, problem, response, failure)
 
 
-def _classify_failure(broken: Broken, payment: Payment) -> PaymentOutcome:
-    if broken.why == "too_large":
-        return _leave_open(payment, f"the API {broken.sentence}")
-    return PaymentOutcome(
-        _unresolved_error(payment, f"the API {broken.sentence}"), "unresolved", should_retry=True
-    )
+def classify_failure(error: TransportError, payment: Payment) -> PaymentOutcome:
+    """Classify a payment that was sent without receiving a complete response."""
+    if error.reason == "too_large":
+        return _leave_open(payment, f"the API {error}")
+    return PaymentOutcome(_unresolved_error(payment, f"the API {error}"), "unresolved", should_retry=True)
 
 
-def _classify_answer(reply: Reply, payment: Payment) -> PaymentOutcome:
+def _classify_answer(response: HttpResponse, payment: Payment) -> PaymentOutcome:
     try:
-        return PaymentOutcome(parse_answer(reply, payment), "delivered")
+        return PaymentOutcome(parse_answer(response, payment), "delivered")
     except NotJson as error:
-        return _retry(payment, f"the API's answer cannot be read: {error}", reply)
+        return _retry(payment, f"the API's answer cannot be read: {error}", response)
     except UnexpectedShape as error:
         drift = Drift(
             f"the API's answer does not match this client's protocol version: {error}. The payment stays "
             "open: the same call sends it again",
-            money=_money_by_receipt(reply, payment),
+            money=_money_by_receipt(response, payment),
         )
         return PaymentOutcome(drift, "unresolved")
 
 
-def _classify_no_data(reply: Reply, failure: ErrorResponse, payment: Payment) -> PaymentOutcome:
-    receipt, _ = parse_receipt(reply, payment)
+def _classify_no_data(response: HttpResponse, failure: ErrorResponse, payment: Payment) -> PaymentOutcome:
+    receipt, _ = parse_receipt(response, payment)
     charged = receipt is not None or (failure.note is not None and failure.note.charged)
     payment_state = "it was charged" if charged else f"it is unknown whether the ${payment.usd} moved"
     error = NoData(
@@ -119,7 +116,7 @@ def _classify_no_data(reply: Reply, failure: ErrorResponse, payment: Payment) ->
 
 
 def _classify_error(
-    reply: Reply, failure: ErrorResponse, payment: Payment, *, doubtful: bool
+    response: HttpResponse, failure: ErrorResponse, payment: Payment, *, doubtful: bool
 ) -> PaymentOutcome:
     """Classify an error that reports the payment's state."""
     note = failure.note
@@ -128,14 +125,17 @@ def _classify_error(
         note.state == "refused" or _is_certainly_unused(failure, doubtful=doubtful)
     )
     if note.retry == "same_payment":
-        return _classify_retryable(reply, failure, payment, unused=unused)
+        return _classify_retryable(response, failure, payment, unused=unused)
     if note.charged:
         message = f"the API reports that the payment is already used: {failure.message}. It buys nothing more"
         refusal = PaymentRefused(message, failure.reason, money="moved", request_id=failure.request_id)
         return PaymentOutcome(refusal, "refused")
     if not unused:
         return _leave_open(
-            payment, f"the API refused a payment that it may have accepted: {failure.message}", reply, failure
+            payment,
+            f"the API refused a payment that it may have accepted: {failure.message}",
+            response,
+            failure,
         )
     if failure.code == "provider_unconfigured":
         message = (
@@ -165,13 +165,13 @@ def _is_certainly_unused(failure: ErrorResponse, *, doubtful: bool) -> bool:
 
 
 def _classify_retryable(
-    reply: Reply, failure: ErrorResponse, payment: Payment, *, unused: bool
+    response: HttpResponse, failure: ErrorResponse, payment: Payment, *, unused: bool
 ) -> PaymentOutcome:
     """Classify an error after which the payment stays valid: settled but undelivered, or undecided."""
     note = failure.note
     assert note is not None
     if not note.charged and not unused:
-        return _retry(payment, f"the API reports: {failure.message} ({failure.code})", reply, failure)
+        return _retry(payment, f"the API reports: {failure.message} ({failure.code})", response, failure)
     next_step = "The API reports that no money moved; the same call sends the same payment again"
     if note.charged:
         next_step = (
@@ -189,7 +189,7 @@ def _classify_retryable(
         error,
         "unresolved",
         should_retry=True,
-        retry_delay=parse_retry_after(reply),
+        retry_delay=parse_retry_after(response),
         maybe_accepted=note.charged or not unused,
     )
 
@@ -208,21 +208,23 @@ def _payment_refused(failure: ErrorResponse, payment: Payment) -> PaymentRefused
     return error_type(sentence, failure.reason, money="reported_not_moved", request_id=failure.request_id)
 
 
-def _retry(payment: Payment, why: str, reply: Reply, failure: ErrorResponse | None = None) -> PaymentOutcome:
-    error = _unresolved_error(payment, why, reply, failure)
-    return PaymentOutcome(error, "unresolved", should_retry=True, retry_delay=parse_retry_after(reply))
+def _retry(
+    payment: Payment, why: str, response: HttpResponse, failure: ErrorResponse | None = None
+) -> PaymentOutcome:
+    error = _unresolved_error(payment, why, response, failure)
+    return PaymentOutcome(error, "unresolved", should_retry=True, retry_delay=parse_retry_after(response))
 
 
 def _leave_open(
-    payment: Payment, why: str, reply: Reply | None = None, failure: ErrorResponse | None = None
+    payment: Payment, why: str, response: HttpResponse | None = None, failure: ErrorResponse | None = None
 ) -> PaymentOutcome:
-    return PaymentOutcome(_unresolved_error(payment, why, reply, failure), "unresolved")
+    return PaymentOutcome(_unresolved_error(payment, why, response, failure), "unresolved")
 
 
 def _unresolved_error(
-    payment: Payment, why: str, reply: Reply | None = None, failure: ErrorResponse | None = None
+    payment: Payment, why: str, response: HttpResponse | None = None, failure: ErrorResponse | None = None
 ) -> Unresolved:
-    money = _money_by_receipt(reply, payment) if reply else "unknown"
+    money = _money_by_receipt(response, payment) if response else "unknown"
     state = (
         "the payment moved but its answer was not received"
         if money == "moved"
@@ -237,13 +239,13 @@ def _unresolved_error(
     )
 
 
-def _money_by_receipt(reply: Reply, payment: Payment) -> Money:
+def _money_by_receipt(response: HttpResponse, payment: Payment) -> Money:
     """Return the payment's state according to the receipt only."""
-    receipt, _ = parse_receipt(reply, payment)
+    receipt, _ = parse_receipt(response, payment)
     return "moved" if receipt else "unknown"
 
 
-def parse_retry_after(reply: Reply) -> float:
+def parse_retry_after(response: HttpResponse) -> float:
     """Parse Retry-After in seconds; 0 if it is missing or not a number."""
-    value = reply.headers.get("retry-after", "")
+    value = response.headers.get("retry-after", "")
     return float(value) if value.isascii() and value.isdigit() and len(value) < 7 else 0.0

@@ -1,7 +1,5 @@
 """Purchase logic: request the terms, check them and the caps, sign once, send until there is an answer.
 
-Written sans-IO for the sync and async clients: requests are yielded, and their results are sent in.
-
 A second payment is signed within one call only if the first was not accepted and never can be: the API
 reports that it was unused because its window had ended, and by the local clock the window ended before this
 call started. The token rejects an authorization after its window, so at most one payment sent by a call can
@@ -17,6 +15,8 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
+
 from centgate.client.caps import Caps
 from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.errors import (
@@ -29,9 +29,8 @@ from centgate.client.errors import (
     TermsRefused,
 )
 from centgate.client.free_requests import FreeRequests, Patience
-from centgate.client.ledger import Ledger
-from centgate.client.ledger import LockedLedger as LedgerEntry
-from centgate.client.outcome import EXPIRED_REASON, PaymentOutcome, classify_outcome
+from centgate.client.ledger import Ledger, LockedLedger
+from centgate.client.outcome import EXPIRED_REASON, PaymentOutcome, classify_failure, classify_outcome
 from centgate.client.payment import Payment, PurchaseOrder, canonical_json, generate_nonce, sign_payment
 from centgate.client.quote import (
     Allowed,
@@ -42,7 +41,7 @@ from centgate.client.quote import (
     find_payee_objection,
 )
 from centgate.client.responses import Answer
-from centgate.client.transport import Pause, Send, Way, ask
+from centgate.client.transport import Transport, TransportError
 from centgate.client.wallet import Wallet
 
 WalletSource = Wallet | Callable[[], Wallet | None] | None
@@ -58,11 +57,12 @@ class _PaymentToSend:
 
 
 class Purchases:
-    """Purchase logic of one client, written sans-IO: its methods are operations that send nothing."""
+    """Purchase logic of one client."""
 
     def __init__(
         self,
         api: str,
+        transport: Transport,
         *,
         wallet: WalletSource,
         caps: Caps,
@@ -81,41 +81,42 @@ class Purchases:
         self._patience = patience
         self._watch = watch
         self._paths: dict[str, str] = {}
-        self._asking = FreeRequests(api, patience)
+        self._transport = transport
+        self._free_requests = FreeRequests(api, patience, transport)
 
-    def services(self) -> Way[tuple[ServiceSummary, ...]]:
+    async def services(self) -> tuple[ServiceSummary, ...]:
         """Return every service of the API, in catalogue order."""
-        return self._asking.fetch_services()
+        return await self._free_requests.fetch_services()
 
-    def service(self, slug: str) -> Way[ServiceDetail]:
+    async def service(self, slug: str) -> ServiceDetail:
         """Return one service with its schemas."""
-        entry = yield from self._asking.fetch_service(slug)
+        entry = await self._free_requests.fetch_service(slug)
         self._paths[slug] = entry.path
         return entry
 
-    def terms(self, slug: str, body: Mapping[str, Any]) -> Way[Quote]:
+    async def terms(self, slug: str, body: Mapping[str, Any]) -> Quote:
         """Return the price and terms of a call, with any objections. Signs nothing."""
-        order = yield from self._build_order(slug, body)
-        offer = yield from self._asking.fetch_terms(order)
+        order = await self._build_order(slug, body)
+        offer = await self._free_requests.fetch_terms(order)
         if isinstance(offer, Answer):
             raise Drift(f"{self.api} answers {slug} without requiring a payment")
-        return (yield from self._build_quote(offer))
+        return await self._build_quote(offer)
 
-    def call(self, slug: str, body: Mapping[str, Any], payment: Payment | None = None) -> Way[Answer]:
+    async def call(self, slug: str, body: Mapping[str, Any], payment: Payment | None = None) -> Answer:
         """Buy the answer to a request; `payment` is an earlier payment for it, which is sent again."""
         started_at = time.time()
-        order = yield from self._build_order(slug, body)
+        order = await self._build_order(slug, body)
         if payment is not None and not payment.is_for(order):
             raise ValueError("this payment was signed for another request")
         open_payment = (
-            _PaymentToSend(payment, doubtful=True) if payment else (yield from self._find_open_payment(order))
+            _PaymentToSend(payment, doubtful=True) if payment else await self._find_open_payment(order)
         )
         for is_last in (False, True):
-            to_send = open_payment or (yield from self._sign_payment_or_answer(order))
+            to_send = open_payment or await self._sign_payment_or_answer(order)
             if isinstance(to_send, Answer):
                 return to_send
             try:
-                return (yield from self._send_until_answered(order, to_send))
+                return await self._send_until_answered(order, to_send)
             except PaymentRefused as refused:
                 if is_last or not _is_expired_unused(refused, to_send.payment, started_at):
                     raise
@@ -123,16 +124,16 @@ class Purchases:
             open_payment = None
         raise AssertionError("the second round returns or raises")
 
-    def _build_order(self, slug: str, body: Mapping[str, Any]) -> Way[PurchaseOrder]:
+    async def _build_order(self, slug: str, body: Mapping[str, Any]) -> PurchaseOrder:
         content = canonical_json(body)
         if slug not in self._paths:
-            self._paths[slug] = yield from self._asking.fetch_path(slug)
+            self._paths[slug] = await self._free_requests.fetch_path(slug)
         return PurchaseOrder(self.api, self._paths[slug], content)
 
-    def _build_quote(self, offer: PaymentOffer) -> Way[Quote]:
+    async def _build_quote(self, offer: PaymentOffer) -> Quote:
         host = urlsplit(self.api).hostname or ""
         option = choose_option(offer, host=host, allowed=self._allowed)
-        with (yield from self._lock_ledger()) as entry:
+        with await self.ledger.async_entry() as entry:
             last_payee = entry.last_payee(self.api)
             payer = self._wallet.address if isinstance(self._wallet, Wallet) else None
             cap_objection = self._cap_objection(option, entry, payer)
@@ -152,33 +153,23 @@ class Purchases:
             offer=offer.model_dump(by_alias=True),
         )
 
-    def _lock_ledger(self) -> Way[LedgerEntry]:
-        """Lock the ledger. Nothing is yielded while it is locked."""
-        attempts = self.ledger.waiting()
-        while True:
-            try:
-                seconds = next(attempts)
-            except StopIteration as done:
-                return done.value
-            yield Pause(seconds)
-
-    def _find_open_payment(self, order: PurchaseOrder) -> Way[_PaymentToSend | None]:
+    async def _find_open_payment(self, order: PurchaseOrder) -> _PaymentToSend | None:
         """Find the payment that an earlier call for this request left open."""
         payer = self._wallet.address if isinstance(self._wallet, Wallet) else None
-        with (yield from self._lock_ledger()) as entry:
+        with await self.ledger.async_entry() as entry:
             payment = entry.find_pending(order, payer=payer, now=time.time())
         if payment is None:
             return None
         self._notify("an earlier payment for the same request is open; sending it again")
         return _PaymentToSend(payment, doubtful=True)
 
-    def _sign_payment_or_answer(self, order: PurchaseOrder) -> Way[_PaymentToSend | Answer]:
+    async def _sign_payment_or_answer(self, order: PurchaseOrder) -> _PaymentToSend | Answer:
         """Sign a payment under the API's terms; or return the answer if no payment is required."""
-        offer = yield from self._asking.fetch_terms(order)
+        offer = await self._free_requests.fetch_terms(order)
         if isinstance(offer, Answer):
             return offer
         option = choose_option(offer, host=urlsplit(self.api).hostname or "", allowed=self._allowed)
-        return (yield from self._sign_and_record(option, order, self._open_wallet()))
+        return await self._sign_and_record(option, order, self._open_wallet())
 
     def _open_wallet(self) -> Wallet:
         wallet = self._wallet if isinstance(self._wallet, Wallet) or self._wallet is None else self._wallet()
@@ -190,16 +181,16 @@ class Purchases:
         self._wallet = wallet
         return wallet
 
-    def _sign_and_record(
+    async def _sign_and_record(
         self, option: PaymentOption, order: PurchaseOrder, wallet: Wallet
-    ) -> Way[_PaymentToSend]:
+    ) -> _PaymentToSend:
         """Check the caps, sign, and record the payment before it is sent.
 
         Recorded payments count towards the total cap. The ledger stays locked from the check to the record,
         so that processes that share it cannot exceed the cap together. If another process has signed for the
         same request meanwhile, its payment is used.
         """
-        with (yield from self._lock_ledger()) as entry:
+        with await self.ledger.async_entry() as entry:
             now = time.time()
             if pending := entry.find_pending(order, payer=wallet.address, now=now):
                 return _PaymentToSend(pending, doubtful=True)
@@ -215,38 +206,48 @@ class Purchases:
         self._notify(f"signed ${option.usd} to {option.payee} on {option.network}")
         return _PaymentToSend(payment, doubtful=False)
 
-    def _cap_objection(self, option: PaymentOption, entry: LedgerEntry, payer: str | None) -> str | None:
+    def _cap_objection(self, option: PaymentOption, entry: LockedLedger, payer: str | None) -> str | None:
         """Return why the caps forbid a price; None if they allow it."""
         objection = self._caps.objection(option.usd, signed=entry.total_signed_usd(payer))
         if objection and self.ledger.path and option.usd <= self._caps.per_call:
             return f"{objection}; `centgate wallet cap` shows the count and can reset it"
         return objection
 
-    def _send_until_answered(self, order: PurchaseOrder, ready: _PaymentToSend) -> Way[Answer]:
+    async def _send_until_answered(self, order: PurchaseOrder, ready: _PaymentToSend) -> Answer:
         """Send a payment until it is answered or refused, or the deadline or retry limit is reached."""
         payment, doubtful, policy = ready.payment, ready.doubtful, self._patience
         started = time.monotonic()
         headers = {"Content-Type": "application/json", "PAYMENT-SIGNATURE": payment.header}
         for attempt in count(1):
             remaining = max(started + policy.deadline - time.monotonic(), 1.0)
-            timeout = min(remaining, policy.answer)
-            result = yield from ask(Send("POST", order.path, order.body, headers, policy.connect, timeout))
-            outcome = classify_outcome(result, payment, maybe_accepted=doubtful)
+            try:
+                response = await self._transport.send(
+                    "POST",
+                    order.path,
+                    body=order.body,
+                    headers=headers,
+                    connect_timeout=policy.connect,
+                    timeout=min(remaining, policy.answer),
+                )
+            except TransportError as error:
+                outcome = classify_failure(error, payment)
+            else:
+                outcome = classify_outcome(response, payment, maybe_accepted=doubtful)
             pause = max(
                 outcome.retry_delay, min(policy.pause * 2 ** min(attempt - 1, 30), policy.longest_pause)
             )
             past_deadline = time.monotonic() + pause > started + policy.deadline
             if not outcome.should_retry or attempt >= policy.attempts or past_deadline:
-                return (yield from self._finish(outcome, payment))
+                return await self._finish(outcome, payment)
             doubtful = doubtful or outcome.maybe_accepted
             self._notify(f"{outcome.result}; sending the same payment again in {pause:.1f} s")
-            yield Pause(pause)
+            await anyio.sleep(pause)
         raise AssertionError("count does not end")
 
-    def _finish(self, judged: PaymentOutcome, payment: Payment) -> Way[Answer]:
+    async def _finish(self, judged: PaymentOutcome, payment: Payment) -> Answer:
         """Record the outcome of a payment, then return the answer or raise the error."""
         outcome = judged.result
-        ledger_problem = yield from self._record_outcome(judged, payment)
+        ledger_problem = await self._record_outcome(judged, payment)
         if isinstance(outcome, BuyerError):
             if ledger_problem:
                 outcome.add_note(ledger_problem)
@@ -255,13 +256,13 @@ class Purchases:
             return _with_note(outcome, ledger_problem)
         return outcome
 
-    def _record_outcome(self, judged: PaymentOutcome, payment: Payment) -> Way[str | None]:
+    async def _record_outcome(self, judged: PaymentOutcome, payment: Payment) -> str | None:
         """Append the outcome to the ledger. Returns a message on failure, since no payment is lost by it."""
         outcome = judged.result
         receipt = getattr(outcome, "receipt", None)
         failed = isinstance(outcome, BuyerError)
         try:
-            with (yield from self._lock_ledger()) as entry:
+            with await self.ledger.async_entry() as entry:
                 entry.write_record(
                     judged.ledger_event,
                     payment,

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from centgate.client.errors import Money
 from centgate.client.payment import Payment
-from centgate.client.transport import Reply
+from centgate.client.transport import HttpResponse
 from centgate.client.wire_model import UntrustedModel, decode_base64
 from centgate.signing.receipts.verify import has_receipt, verify_receipt
 
@@ -123,15 +123,15 @@ class UnexpectedShape(ValueError):
     """The body is JSON but not a Centgate envelope."""
 
 
-def parse_answer(reply: Reply, payment: Payment | None) -> Answer:
+def parse_answer(response: HttpResponse, payment: Payment | None) -> Answer:
     """Parse a 200 response. Raises NotJson or UnexpectedShape."""
-    envelope = _parse_json(reply)
+    envelope = _parse_json(response)
     try:
         parsed = _Envelope.model_validate(envelope)
     except ValidationError as error:
         first = error.errors()[0]
         raise UnexpectedShape(f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}") from None
-    receipt, receipt_problem = parse_receipt(reply, payment)
+    receipt, receipt_problem = parse_receipt(response, payment)
     return Answer(
         data=parsed.data,
         request_id=parsed.request_id,
@@ -142,13 +142,13 @@ def parse_answer(reply: Reply, payment: Payment | None) -> Answer:
         envelope=envelope,
         money="moved" if receipt else "unknown" if payment else "not_moved",
         notes=(receipt_problem,) if receipt_problem else (),
-        body=reply.body,
+        body=response.body,
     )
 
 
-def parse_receipt(reply: Reply, payment: Payment | None) -> tuple[Receipt | None, str | None]:
+def parse_receipt(response: HttpResponse, payment: Payment | None) -> tuple[Receipt | None, str | None]:
     """Parse the receipt in PAYMENT-RESPONSE. Returns (receipt, None), or (None or receipt, problem)."""
-    header = reply.headers.get("payment-response")
+    header = response.headers.get("payment-response")
     if payment is None:
         return None, "the API answered without requiring a payment"
     if header is None:
@@ -165,20 +165,20 @@ def parse_receipt(reply: Reply, payment: Payment | None) -> tuple[Receipt | None
         or (settlement.payer or payment.payer).lower() != payment.payer.lower()
     ):
         return None, "the API's receipt (PAYMENT-RESPONSE) belongs to another payment"
-    signer, signature_problem = _verify_signed_receipt(settlement_json, reply, payment)
-    replayed = reply.headers.get("idempotent-replayed") == "true"
+    signer, signature_problem = _verify_signed_receipt(settlement_json, response, payment)
+    replayed = response.headers.get("idempotent-replayed") == "true"
     return Receipt(
         settlement.transaction, payment.payer, payment.network, payment.usd, replayed, signer, header
     ), signature_problem
 
 
 def _verify_signed_receipt(
-    settlement_json: dict[str, Any], reply: Reply, payment: Payment
+    settlement_json: dict[str, Any], response: HttpResponse, payment: Payment
 ) -> tuple[str | None, str | None]:
     """Verify a signed receipt. Returns (signer, None), (None, problem), or (None, None) if it is unsigned."""
     if not has_receipt(settlement_json):
         return None, None
-    verdict = verify_receipt(settlement_json, body=reply.body)
+    verdict = verify_receipt(settlement_json, body=response.body)
     problem = next(iter(verdict.failures), None)
     # the API may be paid under its public URL and called by another: only the path is common to both
     if not problem and not str((verdict.payload or {})["resourceUrl"]).endswith(payment.path):
@@ -195,15 +195,15 @@ class _SettlementHeader(_ResponseModel):
     payer: str | None = None
 
 
-def parse_error(reply: Reply) -> ErrorResponse:
+def parse_error(response: HttpResponse) -> ErrorResponse:
     """Parse an error response; an unreadable body gives a Failure without a code."""
     try:
-        envelope = _ErrorEnvelope.model_validate(_parse_json(reply))
+        envelope = _ErrorEnvelope.model_validate(_parse_json(response))
     except ValueError:
-        return ErrorResponse(reply.status, None, f"HTTP {reply.status}", None, {}, None, None)
+        return ErrorResponse(response.status, None, f"HTTP {response.status}", None, {}, None, None)
     error = envelope.error
     return ErrorResponse(
-        reply.status,
+        response.status,
         error.code,
         "".join(char if char.isprintable() else " " for char in error.message[:500]),
         error.provider,
@@ -220,11 +220,11 @@ def _parse_note(details: dict[str, Any]) -> PaymentNote | None:
         return None
 
 
-def _parse_json(reply: Reply) -> dict[str, Any]:
-    if reply.headers.get("content-encoding", "identity").lower() != "identity":
+def _parse_json(response: HttpResponse) -> dict[str, Any]:
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise NotJson("it is compressed, although no compression was requested")
     try:
-        content = orjson.loads(reply.body)
+        content = orjson.loads(response.body)
     except ValueError:
         raise NotJson("it is not JSON") from None
     if not isinstance(content, dict):

@@ -5,26 +5,43 @@ It runs an event loop in its own thread; `watch` callbacks and wallet signatures
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import CancelledError, Future, wait
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar, TypeVarTuple
 
-import httpx2
+import anyio
+from anyio.abc import TaskGroup
 
 from centgate.client._generated.methods import Services
 from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.client import BaseClient
-from centgate.client.event_loop import EventLoopThread
 from centgate.client.payment import Payment
 from centgate.client.quote import Quote
 from centgate.client.responses import Answer
+from centgate.client.transport import Transport
+
+T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
+
+GRACE_SECONDS = 10.0
+"""Seconds to wait for an interrupted or closed call to finish."""
+_POLL_INTERVAL = 1.0
+"""Polling interval in seconds: Windows delivers Ctrl-C only between waits."""
 
 
 class Centgate(BaseClient, Services):
     """Sync client of one API, which pays automatically within its caps."""
 
-    def _connect(self, connect: Callable[[], httpx2.AsyncClient]) -> None:
-        self._loop = EventLoopThread(connect)
+    def _connect(self, transport: Transport) -> None:
+        self._loop = _EventLoopThread(transport)
 
     def call(self, slug: str, body: Mapping[str, Any], *, payment: Payment | None = None) -> Answer:
         """Buy one answer of a service. Raises BuyerError; its `money` is the state of the payment.
@@ -32,19 +49,19 @@ class Centgate(BaseClient, Services):
         If an earlier call for the same request left a payment open, that payment is sent again and nothing
         is signed. `payment` is such an open payment that is not in the ledger.
         """
-        return self._loop.go(self._purchases.call(slug, body, payment))
+        return self._loop.run(self._purchases.call, slug, body, payment)
 
     def terms(self, slug: str, body: Mapping[str, Any]) -> Quote:
         """Return the price and the payee of a call. Signs nothing."""
-        return self._loop.go(self._purchases.terms(slug, body))
+        return self._loop.run(self._purchases.terms, slug, body)
 
     def services(self) -> tuple[ServiceSummary, ...]:
         """Return every service of the API, in catalogue order."""
-        return self._loop.go(self._purchases.services())
+        return self._loop.run(self._purchases.services)
 
     def service(self, slug: str) -> ServiceDetail:
         """Return one service, with the schemas of its input and output."""
-        return self._loop.go(self._purchases.service(slug))
+        return self._loop.run(self._purchases.service, slug)
 
     def close(self) -> None:
         """Close the connections and stop the client's thread."""
@@ -57,3 +74,139 @@ class Centgate(BaseClient, Services):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _RunningLoop:
+    """Event loop of a process in its own thread."""
+
+    loop: asyncio.AbstractEventLoop
+    tasks: TaskGroup
+    thread: threading.Thread
+
+
+class _EventLoopThread:
+    """Runs operations for any number of threads at a time. The thread starts with the first call.
+
+    A forked process gets its own thread and connections with its first call. Do not fork during a call:
+    locks that the call holds, such as the ledger's, stay held in the child.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._lock = threading.Lock()
+        # by process: the loop of a parent is kept in a fork, since its end would close what they share
+        self._running: dict[int, _RunningLoop] = {}
+        self._stop: Callable[[], object] | None = None
+        self._closed = False
+
+    def run(self, operation: Callable[[*Arguments], Awaitable[T]], *arguments: *Arguments) -> T:
+        """Run an operation and return its result. KeyboardInterrupt cancels it and its request first.
+
+        Raises RuntimeError if the client is closed before or during the call, or if it is called from
+        within an operation.
+        """
+        running = self._ensure_started()
+        if threading.current_thread() is running.thread:
+            raise RuntimeError("a client's wallet or `watch` cannot call the client itself")
+        task = _LoopTask(partial(operation, *arguments))
+        try:
+            # not anyio's blocking portal: it waits without limit for a loop that is busy or has just ended
+            running.loop.call_soon_threadsafe(task.start, running.tasks)
+            while not task.outcome.done() and running.thread.is_alive():
+                wait([task.outcome], _POLL_INTERVAL)
+        except BaseException:
+            task.stop(running.loop)
+            raise
+        try:
+            return task.outcome.result(0)
+        except (CancelledError, asyncio.CancelledError, TimeoutError):
+            raise RuntimeError(
+                "the client was closed during a call; a payment it signed stays open"
+            ) from None
+        finally:
+            del task  # breaks the reference cycle through the error's traceback
+
+    def close(self) -> None:
+        """Stop the thread and close the connections."""
+        with self._lock:
+            self._closed = True
+            stop, self._stop = self._stop, None
+        if stop is not None:
+            stop()
+
+    def _ensure_started(self) -> _RunningLoop:
+        process = os.getpid()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the client is closed")
+            if process not in self._running:
+                self._running[process] = _start_thread(self._transport)
+                # also runs when the client is garbage collected, and at process exit
+                self._stop = weakref.finalize(self, _stop_thread, self._running[process], process)
+            return self._running[process]
+
+
+class _LoopTask(Generic[T]):
+    """Operation on the loop, controlled from another thread."""
+
+    def __init__(self, operation: Callable[[], Awaitable[T]]) -> None:
+        self.outcome: Future[T] = Future()
+        self._operation = operation
+        self._scope: anyio.CancelScope | None = None
+
+    def start(self, tasks: TaskGroup) -> None:
+        """Start the operation, unless the loop is ending. Must run on the loop."""
+        if not tasks.cancel_scope.cancel_called:
+            tasks.start_soon(self._run)
+
+    def stop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Cancel the operation and wait for its end. Called from another thread."""
+        if self.outcome.cancel():
+            return  # it has not started, and will not
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(self._cancel)
+        wait([self.outcome], GRACE_SECONDS)
+
+    def _cancel(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def _run(self) -> None:
+        if not self.outcome.set_running_or_notify_cancel():
+            return
+        with anyio.CancelScope() as self._scope:
+            try:
+                self.outcome.set_result(await self._operation())
+            except BaseException as error:  # noqa: BLE001 - re-raised in the calling thread
+                self.outcome.set_exception(error)
+
+
+def _start_thread(transport: Transport) -> _RunningLoop:
+    started: Future[tuple[asyncio.AbstractEventLoop, TaskGroup]] = Future()
+    thread = threading.Thread(
+        target=lambda: asyncio.run(_serve_until_stopped(transport, started)),
+        name="centgate-client",
+        daemon=True,
+    )
+    thread.start()
+    return _RunningLoop(*started.result(), thread)
+
+
+async def _serve_until_stopped(
+    transport: Transport, started: Future[tuple[asyncio.AbstractEventLoop, TaskGroup]]
+) -> None:
+    async with anyio.create_task_group() as tasks:
+        started.set_result((asyncio.get_running_loop(), tasks))
+        await anyio.sleep_forever()
+    await transport.aclose()
+
+
+def _stop_thread(running: _RunningLoop, process: int) -> None:
+    """Stop a thread. Does nothing for a thread of the parent process."""
+    if process != os.getpid():
+        return
+    with suppress(RuntimeError):  # the loop has ended
+        running.loop.call_soon_threadsafe(running.tasks.cancel_scope.cancel)
+    if threading.current_thread() is not running.thread:
+        running.thread.join(GRACE_SECONDS)

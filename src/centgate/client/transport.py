@@ -1,13 +1,14 @@
-"""HTTP requests of a purchase and their results; one driver sends them for both clients."""
+"""HTTP requests of a client, with a total timeout each."""
 
 from __future__ import annotations
 
+import os
 import ssl
-from collections.abc import Generator, Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from http.cookiejar import DefaultCookiePolicy
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 import anyio
 import httpx2
@@ -15,33 +16,11 @@ import httpx2
 MAX_RESPONSE_BYTES = 8 * 1024 * 1024
 """Maximum bytes of a response."""
 
-T = TypeVar("T")
 Proxies = Literal["none", "environment"] | httpx2.Proxy
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
-    """HTTP request to send."""
-
-    method: Literal["GET", "POST"]
-    path: str
-    body: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    connect: float = 10
-    """Connect timeout in seconds."""
-    seconds: float = 30
-    """Total timeout in seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Delay before the next request."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
+class HttpResponse:
     """Complete response; header names are in lower case."""
 
     status: int
@@ -49,23 +28,54 @@ class Reply:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """Failed request without a complete response; `sentence` is the reason, to follow "the API"."""
+class TransportError(Exception):
+    """Request without a complete response; the message is the reason, to follow "the API"."""
 
-    why: Literal["unreachable", "late", "cut", "too_large"]
-    sentence: str
-
-
-Way = Generator[Send | Pause, Reply | Broken | None, T]
-"""Operation: a generator that yields requests and delays, receives their results, and returns a value."""
+    def __init__(self, reason: Literal["unreachable", "timeout", "cut", "too_large"], message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
-def ask(send: Send) -> Way[Reply | Broken]:
-    """Yield one request and return its result."""
-    came = yield send
-    assert came is not None
-    return came
+class Transport:
+    """HTTP connections of a client. A forked process opens its own."""
+
+    def __init__(self, api: str = "", proxies: Proxies = "none", tls: ssl.SSLContext | None = None) -> None:
+        self._open = partial(_open_http_client, api, proxies, tls)
+        # by process: connections of a parent stay open in a fork, since the parent uses them
+        self._http_clients: dict[int, httpx2.AsyncClient] = {}
+
+    async def send(
+        self,
+        method: Literal["GET", "POST"],
+        path: str,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        connect_timeout: float = 10,
+        timeout: float = 30,
+    ) -> HttpResponse:
+        """Send a request and read its response; `timeout` is for both. Raises TransportError."""
+        limits = httpx2.Timeout(timeout, connect=min(connect_timeout, timeout))
+        try:
+            with anyio.fail_after(timeout):
+                async with self._http().stream(
+                    method, path, content=body, headers=headers, timeout=limits
+                ) as response:
+                    return await _read_response(response)
+        except TimeoutError:
+            raise _timeout_error(timeout) from None
+        except httpx2.HTTPError as error:
+            raise _classify_error(error, timeout) from error
+
+    async def aclose(self) -> None:
+        """Close the connections of this process."""
+        await self._http().aclose()
+
+    def _http(self) -> httpx2.AsyncClient:
+        process = os.getpid()
+        if process not in self._http_clients:
+            self._http_clients[process] = self._open()
+        return self._http_clients[process]
 
 
 def parse_proxy(setting: str | None) -> Proxies:
@@ -75,83 +85,41 @@ def parse_proxy(setting: str | None) -> Proxies:
     return "environment" if setting == "environment" else httpx2.Proxy(setting)
 
 
-def create_http_client(api: str, proxies: Proxies, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
-    """Create the HTTP client."""
-    http = httpx2.AsyncClient(**_client_options(api, proxies, tls))
-    http.cookies.jar.set_policy(_NO_COOKIES)
-    return http
-
-
-async def go(http: httpx2.AsyncClient, way: Way[T]) -> T:
-    """Drive an operation to completion and return its result. Each request has a total timeout."""
-    came: Reply | Broken | None = None
-    with closing(way):
-        while True:
-            try:
-                step = way.send(came)
-            except StopIteration as end:
-                return end.value
-            if isinstance(step, Pause):
-                await anyio.sleep(step.seconds)
-                came = None
-            else:
-                came = await _send(http, step)
-
-
 _NO_COOKIES = DefaultCookiePolicy(allowed_domains=[])
 
 
-def _client_options(api: str, proxies: Proxies, tls: ssl.SSLContext | None) -> dict[str, Any]:
-    return {
-        "base_url": api,
-        "verify": tls or True,
-        "trust_env": proxies == "environment",
-        "proxy": proxies if isinstance(proxies, httpx2.Proxy) else None,
-        "follow_redirects": False,  # a payment is bound to the host that was called
-        "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+def _open_http_client(api: str, proxies: Proxies, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
+    http = httpx2.AsyncClient(
+        base_url=api,
+        verify=tls or True,
+        trust_env=proxies == "environment",
+        proxy=proxies if isinstance(proxies, httpx2.Proxy) else None,
+        follow_redirects=False,  # a payment is bound to the host that was called
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
         # uncompressed, so that the limit on bytes read also limits the memory used
-        "headers": {
+        headers={
             "Accept": "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": "centgate-client",
         },
-    }
-
-
-def _build_request(http: httpx2.AsyncClient, send: Send) -> httpx2.Request:
-    timeout = httpx2.Timeout(send.seconds, connect=min(send.connect, send.seconds))
-    return http.build_request(
-        send.method, send.path, content=send.body, headers=dict(send.headers), timeout=timeout
     )
+    http.cookies.jar.set_policy(_NO_COOKIES)
+    return http
 
 
-async def _send(http: httpx2.AsyncClient, send: Send) -> Reply | Broken:
-    with anyio.move_on_after(send.seconds):
-        try:
-            response = await http.send(_build_request(http, send), stream=True)
-            try:
-                body = bytearray()
-                async for chunk in response.aiter_raw():
-                    body += chunk
-                    if len(body) > MAX_RESPONSE_BYTES:
-                        return _TOO_LARGE
-                return _parse_response(response, body)
-            finally:
-                await response.aclose()
-        except httpx2.HTTPError as error:
-            return _classify_error(error, send)
-    return _timed_out(send)
-
-
-_TOO_LARGE = Broken("too_large", f"sent a response of more than {MAX_RESPONSE_BYTES // 1024 // 1024} MB")
-
-
-def _parse_response(response: httpx2.Response, body: bytearray) -> Reply:
+async def _read_response(response: httpx2.Response) -> HttpResponse:
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > MAX_RESPONSE_BYTES:
+            raise TransportError(
+                "too_large", f"sent a response of more than {MAX_RESPONSE_BYTES // 1024 // 1024} MB"
+            )
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Reply(response.status_code, headers, bytes(body))
+    return HttpResponse(response.status_code, headers, bytes(body))
 
 
-def _classify_error(error: httpx2.HTTPError, send: Send) -> Broken:
+def _classify_error(error: httpx2.HTTPError, timeout: float) -> TransportError:
     match error:
         case (
             httpx2.ConnectError()
@@ -159,11 +127,11 @@ def _classify_error(error: httpx2.HTTPError, send: Send) -> Broken:
             | httpx2.UnsupportedProtocol()
             | httpx2.ProxyError()
         ):
-            return Broken("unreachable", f"cannot be reached ({_describe_error(error)})")
+            return TransportError("unreachable", f"cannot be reached ({_describe_error(error)})")
         case httpx2.TimeoutException():
-            return _timed_out(send)
+            return _timeout_error(timeout)
         case _:
-            return Broken("cut", f"closed the connection ({_describe_error(error)})")
+            return TransportError("cut", f"closed the connection ({_describe_error(error)})")
 
 
 def _describe_error(error: Exception) -> str:
@@ -171,5 +139,5 @@ def _describe_error(error: Exception) -> str:
     return str(error)[:200] or type(error).__name__
 
 
-def _timed_out(send: Send) -> Broken:
-    return Broken("late", f"did not respond within {send.seconds:.0f} seconds")
+def _timeout_error(timeout: float) -> TransportError:
+    return TransportError("timeout", f"did not respond within {timeout:.0f} seconds")

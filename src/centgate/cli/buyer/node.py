@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, TypeVar
 
+import anyio
 import httpx2
 
 from centgate import jsonrpc
 from centgate.client.errors import Drift, Unreachable
-from centgate.client.event_loop import EventLoopThread
-from centgate.client.transport import Broken, Send, Way, ask, create_http_client
+from centgate.client.transport import Transport, TransportError
 
 MAX_WORD_LENGTH = 66
 """Characters of a 32-byte word in hex."""
@@ -20,33 +21,50 @@ NODE_TIMEOUT = 10.0
 T = TypeVar("T")
 
 
-def run_node_operation(rpc: str, way: Way[T]) -> T:
+class Node:
+    """Client of the wallet owner's Ethereum node."""
+
+    def __init__(self, rpc: str) -> None:
+        self.rpc = rpc
+        self._transport = Transport()
+
+    async def call(self, method: str, params: list[Any]) -> Any:
+        """Send a JSON-RPC call and return its result."""
+        try:
+            response = await self._transport.send(
+                "POST",
+                self.rpc,
+                body=jsonrpc.encode_request(method, params),
+                headers={"Content-Type": "application/json"},
+                connect_timeout=NODE_TIMEOUT,
+                timeout=NODE_TIMEOUT,
+            )
+        except TransportError as error:
+            raise Unreachable(f"the node {self.rpc} {error}") from error
+        if response.status != 200:
+            raise Drift(f"{self.rpc} returned {response.status}. Is this the URL of an Ethereum node?")
+        return jsonrpc.decode_result(response.body)
+
+    async def read_network(self) -> str:
+        """Return the node's network (CAIP-2)."""
+        return f"eip155:{parse_number(await self.call('eth_chainId', []))}"
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._transport.aclose()
+
+
+def query_node(rpc: str, operation: Callable[[Node], Awaitable[T]]) -> T:
     """Run an operation of requests to a node and return its result.
 
     Raises Unreachable if the node does not respond, Drift if its response is not that of a node.
     """
-    loop = EventLoopThread(partial(create_http_client, "", "none", None))
     try:
-        return loop.go(way)
+        return anyio.run(_query, rpc, operation)
     except httpx2.InvalidURL as error:
         raise Unreachable(f"the node URL {rpc} is invalid: {error}") from error
     except (ValueError, TypeError, KeyError) as error:
         raise Drift(f"{rpc} does not respond like an Ethereum node") from error
-    finally:
-        loop.close()
-
-
-def call_node(rpc: str, method: str, params: list[Any]) -> Way[Any]:
-    """Send a JSON-RPC call and return its result."""
-    body = jsonrpc.encode_request(method, params)
-    reply = yield from ask(
-        Send("POST", rpc, body, {"Content-Type": "application/json"}, NODE_TIMEOUT, NODE_TIMEOUT)
-    )
-    if isinstance(reply, Broken):
-        raise Unreachable(f"the node {rpc} {reply.sentence}")
-    if reply.status != 200:
-        raise Drift(f"{rpc} returned {reply.status}. Is this the URL of an Ethereum node?")
-    return jsonrpc.decode_result(reply.body)
 
 
 def parse_number(word: str) -> int:
@@ -56,6 +74,6 @@ def parse_number(word: str) -> int:
     return int(word, 16)
 
 
-def read_network(rpc: str) -> Way[str]:
-    """Return the node's network (CAIP-2)."""
-    return f"eip155:{parse_number((yield from call_node(rpc, 'eth_chainId', [])))}"
+async def _query(rpc: str, operation: Callable[[Node], Awaitable[T]]) -> T:
+    async with aclosing(Node(rpc)) as node:
+        return await operation(node)

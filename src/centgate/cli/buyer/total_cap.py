@@ -6,18 +6,18 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from centgate.cli.buyer.console import create_console, format_json, text_line
 from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors
-from centgate.cli.buyer.node import call_node, parse_number, read_network, run_node_operation
+from centgate.cli.buyer.node import Node, parse_number, query_node
 from centgate.cli.buyer.render import latest_records, render_pairs
 from centgate.client import Ledger
 from centgate.client.errors import Drift, NoWallet
 from centgate.client.payment import Payment
 from centgate.client.settings import BuyerSettings
-from centgate.client.transport import Way
 from centgate.signing.evm import encode_word
 
 AUTHORIZATION_STATE_SELECTOR = "0xe94a0102"
@@ -61,7 +61,7 @@ def _release_unused(ledger: Ledger, payer: str, rpc: str) -> NonceStates:
         for each in latest
         if each.payment.nonce in counted and each.money != "moved" and each.payment.valid_before < latest_end
     ]
-    findings = run_node_operation(rpc, _query_nonces(rpc, expired))
+    findings = query_node(rpc, partial(_query_nonces, payments=expired))
     with ledger.entry() as entry:
         for payment in findings.unused:
             why = "its window has ended, and the wallet owner's node shows its nonce unused"
@@ -69,9 +69,9 @@ def _release_unused(ledger: Ledger, payer: str, rpc: str) -> NonceStates:
     return findings
 
 
-def _query_nonces(rpc: str, payments: Sequence[Payment]) -> Way[NonceStates]:
-    network = yield from read_network(rpc)
-    block: Any = yield from call_node(rpc, "eth_getBlockByNumber", ["latest", False])
+async def _query_nonces(node: Node, payments: Sequence[Payment]) -> NonceStates:
+    network = await node.read_network()
+    block: Any = await node.call("eth_getBlockByNumber", ["latest", False])
     number, timestamp = str(block["number"]), parse_number(block["timestamp"])
     unused: list[Payment] = []
     used: list[Payment] = []
@@ -81,9 +81,9 @@ def _query_nonces(rpc: str, payments: Sequence[Payment]) -> Way[NonceStates]:
             continue
         data = AUTHORIZATION_STATE_SELECTOR + encode_word(payment.payer) + encode_word(payment.nonce)
         call = {"to": payment.asset, "data": data}
-        state = str((yield from call_node(rpc, "eth_call", [call, number])))
+        state = str(await node.call("eth_call", [call, number]))
         if parse_number(state) not in (0, 1) or len(state) != len("0x") + 64:
-            raise Drift(f"{rpc} returned no valid state of the nonce {payment.nonce}")
+            raise Drift(f"{node.rpc} returned no valid state of the nonce {payment.nonce}")
         (used if parse_number(state) else unused).append(payment)
     return NonceStates(tuple(unused), tuple(used))
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
-from centgate.cli.buyer.balance import read_balance
 from centgate.cli.buyer.console import create_console, format_json, text_line
 from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors
+from centgate.cli.buyer.node import Node, parse_number, query_node
 from centgate.cli.buyer.render import receipts_json, render_pairs, render_receipts
 from centgate.client import BuyerError, Centgate, Ledger, Wallet
-from centgate.client.errors import NoWallet
+from centgate.client.errors import Drift, NoWallet
 from centgate.client.settings import BuyerSettings
+from centgate.signing.assets import USDC, Asset
+from centgate.signing.evm import encode_word
+
+BALANCE_OF_SELECTOR = "0x70a08231"
+"""Selector of ERC-20's `balanceOf(address)`."""
 
 
 @reports_errors
@@ -73,5 +80,22 @@ def _payment_network(settings: BuyerSettings) -> tuple[str | None, str]:
 
 
 def _format_balance(wallet: Wallet, rpc: str) -> str:
-    balance = read_balance(rpc, wallet.address)
-    return f"{balance.usd} USDC on {balance.network}"
+    network, usd = query_node(rpc, partial(_query_balance, address=wallet.address))
+    return f"{usd} USDC on {network}"
+
+
+async def _query_balance(node: Node, address: str) -> tuple[str, Decimal]:
+    """Return the node's network, and the USDC balance of an address on it."""
+    network = await node.read_network()
+    token = _usdc_of(network)
+    call = {"to": token.address, "data": BALANCE_OF_SELECTOR + encode_word(address)}
+    base_units = parse_number(await node.call("eth_call", [call, "latest"]))
+    return network, Decimal(base_units) / 10**token.decimals
+
+
+def _usdc_of(network: str) -> Asset:
+    if network not in USDC:
+        raise Drift(
+            f"the node is on {network}, for which this client has no USDC; supported: {', '.join(USDC)}"
+        )
+    return USDC[network]
