@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.metadata import version
 from ipaddress import IPv4Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,12 @@ def test_everything_is_in_the_kustomization_but_the_example() -> None:
 
     assert set(kustomization["resources"]) == others
     assert kustomization["images"][0]["name"] == pods()["Deployment"]["containers"][0]["image"]
+
+
+def test_image_tag_is_the_packages_version() -> None:
+    (kustomization,) = loaded(DEPLOY / "kubernetes/kustomization.yaml")
+
+    assert kustomization["images"][0]["newTag"] == version("centgate")
 
 
 def test_what_the_image_is_made_of_is_let_in() -> None:

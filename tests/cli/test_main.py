@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from importlib.metadata import version
 from queue import Queue
 
 import httpx
@@ -123,6 +124,12 @@ def test_help_names_every_command() -> None:
 
     assert shown.returncode == 0
     assert all(command in shown.stdout for command in ("serve", "dev", "demo", "settings", "phishing-list"))
+
+
+def test_version_is_that_of_the_package() -> None:
+    shown = run("--version")
+
+    assert (shown.returncode, shown.stdout) == (0, f"centgate {version('centgate')}\n")
 
 
 def test_nothing_said_shows_the_help() -> None:

@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Mapping
-from importlib import import_module
+from importlib import import_module, metadata
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,6 +59,19 @@ app.add_typer(buying.app)
 
 Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
 Port = Annotated[int | None, typer.Option(help="The port to listen on; 0 takes a free one.")]
+
+
+@app.callback(invoke_without_command=True)
+def centgate(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    """Print the version, if that is what was requested."""
+    if version:
+        print(f"centgate {metadata.version('centgate')}")
+        raise typer.Exit
 
 
 @app.command()
