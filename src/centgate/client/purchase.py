@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
@@ -56,33 +56,24 @@ class _PaymentToSend:
     doubtful: bool
 
 
+@dataclass(slots=True)
 class Purchases:
-    """Purchase logic of one client."""
+    """Purchase logic of one client. `watch` receives progress messages."""
 
-    def __init__(
-        self,
-        api: str,
-        transport: Transport,
-        *,
-        wallet: WalletSource,
-        caps: Caps,
-        payee: str | None,
-        ledger: Ledger,
-        allowed: Allowed,
-        patience: Patience,
-        watch: Callable[[str], None] | None,
-    ) -> None:
-        self.api = api
-        self.ledger = ledger
-        self._wallet = wallet
-        self._caps = caps
-        self._payee = payee
-        self._allowed = allowed
-        self._patience = patience
-        self._watch = watch
-        self._paths: dict[str, str] = {}
-        self._transport = transport
-        self._free_requests = FreeRequests(api, patience, transport)
+    api: str
+    transport: Transport
+    wallet: WalletSource
+    caps: Caps
+    payee: str | None
+    ledger: Ledger
+    allowed: Allowed
+    patience: Patience
+    watch: Callable[[str], None] | None
+    _paths: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def _free_requests(self) -> FreeRequests:
+        return FreeRequests(self.api, self.patience, self.transport)
 
     async def services(self) -> tuple[ServiceSummary, ...]:
         """Return every service of the API, in catalogue order."""
@@ -132,13 +123,13 @@ class Purchases:
 
     async def _build_quote(self, offer: PaymentOffer) -> Quote:
         host = urlsplit(self.api).hostname or ""
-        option = choose_option(offer, host=host, allowed=self._allowed)
+        option = choose_option(offer, host=host, allowed=self.allowed)
         with await self.ledger.async_entry() as entry:
             last_payee = entry.last_payee(self.api)
-            payer = self._wallet.address if isinstance(self._wallet, Wallet) else None
+            payer = self.wallet.address if isinstance(self.wallet, Wallet) else None
             cap_objection = self._cap_objection(option, entry, payer)
         objections = (
-            find_payee_objection(option, pinned_payee=self._payee, last_payee=last_payee, api=self.api),
+            find_payee_objection(option, pinned_payee=self.payee, last_payee=last_payee, api=self.api),
             cap_objection,
         )
         return Quote(
@@ -155,7 +146,7 @@ class Purchases:
 
     async def _find_open_payment(self, order: PurchaseOrder) -> _PaymentToSend | None:
         """Find the payment that an earlier call for this request left open."""
-        payer = self._wallet.address if isinstance(self._wallet, Wallet) else None
+        payer = self.wallet.address if isinstance(self.wallet, Wallet) else None
         with await self.ledger.async_entry() as entry:
             payment = entry.find_pending(order, payer=payer, now=time.time())
         if payment is None:
@@ -168,17 +159,17 @@ class Purchases:
         offer = await self._free_requests.fetch_terms(order)
         if isinstance(offer, Answer):
             return offer
-        option = choose_option(offer, host=urlsplit(self.api).hostname or "", allowed=self._allowed)
+        option = choose_option(offer, host=urlsplit(self.api).hostname or "", allowed=self.allowed)
         return await self._sign_and_record(option, order, self._open_wallet())
 
     def _open_wallet(self) -> Wallet:
-        wallet = self._wallet if isinstance(self._wallet, Wallet) or self._wallet is None else self._wallet()
+        wallet = self.wallet if isinstance(self.wallet, Wallet) or self.wallet is None else self.wallet()
         if wallet is None:
             raise NoWallet(
                 "the call requires a payment and there is no wallet: make one with `centgate wallet new`, or "
                 "set CENTGATE_WALLET to a key file. Nothing was signed"
             )
-        self._wallet = wallet
+        self.wallet = wallet
         return wallet
 
     async def _sign_and_record(
@@ -196,7 +187,7 @@ class Purchases:
                 return _PaymentToSend(pending, doubtful=True)
             last_payee = entry.last_payee(self.api)
             if objection := find_payee_objection(
-                option, pinned_payee=self._payee, last_payee=last_payee, api=self.api
+                option, pinned_payee=self.payee, last_payee=last_payee, api=self.api
             ):
                 raise TermsRefused(objection)
             if objection := self._cap_objection(option, entry, wallet.address):
@@ -208,20 +199,20 @@ class Purchases:
 
     def _cap_objection(self, option: PaymentOption, entry: LockedLedger, payer: str | None) -> str | None:
         """Return why the caps forbid a price; None if they allow it."""
-        objection = self._caps.objection(option.usd, signed=entry.total_signed_usd(payer))
-        if objection and self.ledger.path and option.usd <= self._caps.per_call:
+        objection = self.caps.objection(option.usd, signed=entry.total_signed_usd(payer))
+        if objection and self.ledger.path and option.usd <= self.caps.per_call:
             return f"{objection}; `centgate wallet cap` shows the count and can reset it"
         return objection
 
     async def _send_until_answered(self, order: PurchaseOrder, ready: _PaymentToSend) -> Answer:
         """Send a payment until it is answered or refused, or the deadline or retry limit is reached."""
-        payment, doubtful, policy = ready.payment, ready.doubtful, self._patience
+        payment, doubtful, policy = ready.payment, ready.doubtful, self.patience
         started = time.monotonic()
         headers = {"Content-Type": "application/json", "PAYMENT-SIGNATURE": payment.header}
         for attempt in count(1):
             remaining = max(started + policy.deadline - time.monotonic(), 1.0)
             try:
-                response = await self._transport.send(
+                response = await self.transport.send(
                     "POST",
                     order.path,
                     body=order.body,
@@ -277,8 +268,8 @@ class Purchases:
         return None
 
     def _notify(self, sentence: str) -> None:
-        if self._watch is not None:
-            self._watch(sentence)
+        if self.watch is not None:
+            self.watch(sentence)
 
 
 def _is_expired_unused(refused: PaymentRefused, payment: Payment, started_at: float) -> bool:

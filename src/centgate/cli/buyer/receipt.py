@@ -7,8 +7,9 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, cast
 
+import orjson
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -16,10 +17,14 @@ from rich.text import Text
 from centgate.cli.buyer.console import create_console, escape_controls, format_json, text_line
 from centgate.cli.buyer.exit_codes import print_message
 from centgate.cli.buyer.render import render_pairs
-from centgate.client.receipt_files import Header, parse_saved_header
+from centgate.client.wire_model import decode_base64
 from centgate.signing.receipts.verify import CheckState, ReceiptCheck, ReceiptVerdict, verify_receipt
 
 app = typer.Typer(name="receipt", no_args_is_help=True)
+
+Header = Literal["PAYMENT-RESPONSE", "PAYMENT-REQUIRED"]
+MAX_FILE_BYTES = 1024 * 1024
+"""Maximum bytes of a file; headers are far smaller."""
 
 Saved = Annotated[
     str,
@@ -77,9 +82,37 @@ def verify(
 def _read_saved_file(file: str, header: Header) -> Mapping[str, Any]:
     content = sys.stdin.buffer.read() if file == "-" else _read_bytes(Path(file))
     try:
-        return parse_saved_header(content, header)
+        return _parse_saved_header(content, header)
     except ValueError as error:
         _fail(f"{'standard input' if file == '-' else file}: {error}")
+
+
+def _parse_saved_header(content: bytes, header: Header) -> Mapping[str, Any]:
+    """Parse a saved header: its value, all headers of a response, or JSON. Raises ValueError."""
+    if len(content) > MAX_FILE_BYTES:
+        raise ValueError(f"it is longer than {MAX_FILE_BYTES // 1024} KiB, too long for {header}")
+    text = content.decode("utf-8-sig", errors="replace").strip()
+    if not text:
+        raise ValueError(f"it is empty: it must hold the value of {header}")
+    if not text.startswith("{"):
+        text = _decode_header(text, header)
+    try:
+        decoded: Any = orjson.loads(text)
+    except ValueError as error:
+        raise ValueError(f"it is neither JSON nor a header of base64-encoded JSON: {error}") from None
+    if not isinstance(decoded, dict):
+        raise ValueError("it is not a JSON object")
+    return cast(dict[str, Any], decoded)
+
+
+def _decode_header(text: str, header: Header) -> str:
+    """Decode the header's value, which is the whole text or one line `name: value` of it."""
+    line = re.search(rf"^{header}:[ \t]*(\S+)[ \t\r]*$", text, re.IGNORECASE | re.MULTILINE)
+    value = line[1] if line else "".join(text.split())
+    try:
+        return decode_base64(value).decode()
+    except ValueError:
+        raise ValueError(f"it is neither the value of {header} nor JSON") from None
 
 
 def _read_bytes(file: Path) -> bytes:

@@ -1,9 +1,10 @@
-"""Demo steps for payments: terms, payment, receipt, replay, and the balances on the chain."""
+"""Demo steps for payments: terms, payment, receipt, replay, the client's cap, and balances on the chain."""
 
 from __future__ import annotations
 
 import json
 from base64 import b64decode
+from decimal import Decimal
 from typing import Any
 
 import httpx
@@ -11,6 +12,8 @@ from rich.table import Table
 from x402.schemas import PaymentRequired
 
 from centgate.cli.demo.buyer import DemoBuyer, expect
+from centgate.client import Caps, Centgate, Wallet
+from centgate.client.errors import CapExceeded
 from centgate.devchain.environment import DevEnvironment
 
 PHISHING = "/services/phishing-check"
@@ -22,6 +25,7 @@ PHISHING_URL, LOOKALIKE, SAFE_URL = (
 REPLAYED_HEADER = "Idempotent-Replayed"
 CENT = 10_000
 """One US cent in the token's base units."""
+CAPS = Caps(per_call=Decimal("0.01"), total=Decimal("0.01"))
 
 
 def ask_and_pay(buyer: DemoBuyer) -> None:
@@ -31,6 +35,27 @@ def ask_and_pay(buyer: DemoBuyer) -> None:
     _show_verdicts(buyer, [first, *(buyer.buy(PHISHING, {"url": url}) for url in (LOOKALIKE, SAFE_URL))])
     _show_receipt(buyer, first)
     _replay_payment(buyer, first, signature)
+
+
+def buy_under_caps(buyer: DemoBuyer, api: str) -> None:
+    """Buy one verdict with the client; its cap rejects the second call."""
+    buyer.print_line("[bold]8. Let the client pay[/]  centgate.client with a total cap of one cent\n")
+    wallet = Wallet.from_key(buyer.account.private_key)
+    with Centgate(
+        api, wallet=wallet, caps=CAPS, watch=lambda sentence: buyer.print_line(f"   {sentence}")
+    ) as client:
+        verdict = client.phishing_check(url=PHISHING_URL)
+        buyer.paid_count += 1
+        expect(verdict.receipt is not None, "the client's answer has no receipt")
+        buyer.print_line(
+            f"   client.phishing_check(url={PHISHING_URL!r}).data.status is {verdict.data.status!r}"
+        )
+        try:
+            client.phishing_check(url=SAFE_URL)
+        except CapExceeded as refused:
+            buyer.print_line(f"   the next call is not made: {refused}\n")
+        else:
+            expect(condition=False, message="the client spent more than its cap")
 
 
 def _show_terms(buyer: DemoBuyer, body: dict[str, Any]) -> str:

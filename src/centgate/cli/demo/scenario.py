@@ -8,7 +8,7 @@ import httpx
 from rich.console import Console
 
 from centgate import server
-from centgate.cli.demo import client, money, wallet, web
+from centgate.cli.demo import money, wallet, web
 from centgate.cli.demo.buyer import DemoBuyer, DemoFailed
 from centgate.cli.demo.site import serve_site
 from centgate.devchain.environment import DevEnvironment, open_dev_environment
@@ -53,6 +53,6 @@ def _run_steps(buyer: DemoBuyer, development_chain: DevEnvironment, *, site: str
     wallet.inspect_wallet(buyer)
     web.read_site(buyer, site)
     web.read_documentation(buyer, development_chain.settings)
-    client.buy_under_caps(buyer, api)
+    money.buy_under_caps(buyer, api)
     money.show_balances(buyer, before, money.read_balances(buyer, development_chain))
     return buyer.paid_count

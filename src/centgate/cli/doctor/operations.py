@@ -1,4 +1,4 @@
-"""Checks of operations: settings, start-up, clock, receipts, alerts, metrics and files."""
+"""Checks of operations: settings, start-up, clock, receipts, alerts, metrics, audit and files."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ from centgate.cli.doctor.context import (
 from centgate.cli.doctor.facilitator import request_supported
 from centgate.cli.doctor.storage import read_database_skew
 from centgate.errors import ProviderFailure
+from centgate.payments.audit import FINDING_ADVICE, FINDING_KINDS, describe_counts
+from centgate.payments.audit_queries import LastAudit, find_last_audit
+from centgate.payments.migrations import SchemaMismatch
+from centgate.payments.nodes import select_nodes
+from centgate.payments.readonly import describe_error, open_readonly
+from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
+from centgate.payments.time_format import format_age, format_iso
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.snapshot import load_shipped, load_snapshot
 from centgate.providers.phishinglist import STALE_DAYS
@@ -35,6 +42,8 @@ from centgate.timestamps import format_timestamp
 
 SKEWED, DRIFTING = 5.0, 2.0
 """Clock difference limits in seconds: a payment's validity window needs synchronized clocks."""
+AUDIT_OVERDUE = 3 * 3600
+"""Seconds after which the last audit is overdue."""
 
 
 async def check_settings(_deployment: DoctorContext) -> Finding:
@@ -208,6 +217,36 @@ def _port_in_use(address: str, port: int, why: str = "") -> Finding:
     return fail(
         f"{address}:{port} is in use by another program{why}", "set CENTGATE_METRICS_PORT to a free port"
     )
+
+
+async def check_audit(deployment: DoctorContext) -> Finding:
+    """The last audit is recent, and the journal matched the chain."""
+    settings = deployment.settings
+    try:
+        async with open_readonly(settings.database_url) as books:
+            last = None if books.missing_message else await books.reader.read(find_last_audit)
+    except (JournalUnavailable, SchemaMismatch, InvalidDatabaseUrl) as error:
+        return skip(f"the journal cannot be read: {describe_error(error)}")
+    if last is None:
+        nodes = select_nodes(settings, settings.network)
+        why = "a server runs one minutes after its start" if nodes.urls else nodes.description
+        return skip(f"no audit yet: {why}", "or run `centgate payments audit`")
+    return _evaluate_audit(last)
+
+
+def _evaluate_audit(last: LastAudit) -> Finding:
+    when = f"the audit of {format_iso(last.completed_at)[:19]}Z"
+    if last.findings:
+        advice = [FINDING_ADVICE[kind] for kind in FINDING_KINDS if last.findings.get(kind)]
+        what = f"{when} found differences between journal and chain: {describe_counts(last.findings)}"
+        return warn(what, f"see `centgate payments audit`; {'; '.join(advice)}")
+    since = time.time() - last.completed_at
+    if since > AUDIT_OVERDUE:
+        return warn(
+            f"the last audit was {format_age(since)} ago",
+            "check the servers' logs: the nodes may not respond",
+        )
+    return ok(f"{when} found no difference between journal and chain")
 
 
 async def check_phishing_list(deployment: DoctorContext) -> Finding:

@@ -7,7 +7,6 @@ from functools import partial
 
 from centgate.catalog import all_providers, all_services
 from centgate.cli.doctor import (
-    audit,
     facilitator,
     node,
     operations,
@@ -30,7 +29,7 @@ CHECKS: tuple[Check, ...] = (
     Check("token", payee.check_token),
     Check("facilitator", facilitator.check_facilitator, LONG_TIMEOUT),
     Check("node", node.check_node),
-    Check("audit", audit.check_audit),
+    Check("audit", operations.check_audit),
     Check("clock", operations.check_clock),
     Check("public-url", public_endpoint.check_public_url, LONG_TIMEOUT),
     Check("proxy", public_endpoint.check_proxy, LONG_TIMEOUT),
