@@ -45,7 +45,7 @@ class BaseClient(ABC):
         """
         origin = parse_origin(api)
         require_private_or_tls(origin, allowed.plain_http)
-        transport = Transport(origin, proxies, tls)
+        transport = Transport(origin, connect_timeout=patience.connect, proxies=proxies, tls=tls)
         self._purchases = Purchases(
             origin,
             transport,

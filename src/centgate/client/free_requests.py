@@ -105,16 +105,7 @@ class FreeRequests:
 
     async def fetch_terms(self, order: PurchaseOrder) -> PaymentOffer | Answer:
         """Send a request without a payment. Returns its terms, or the answer if no payment is required."""
-        send = partial(
-            self.transport.send,
-            "POST",
-            order.path,
-            body=order.body,
-            headers={"Content-Type": "application/json"},
-            connect_timeout=self.patience.connect,
-            timeout=self.patience.answer,
-        )
-        response = await self._send(send)
+        response = await self._send(order.path, order.body, timeout=self.patience.answer)
         if response.status == 200:
             return self._parse_free_answer(response)
         failure = parse_error(response)
@@ -124,9 +115,7 @@ class FreeRequests:
 
     async def _get_json(self, path: str, missing: str) -> Any:
         """Fetch the JSON at an unpaid path."""
-        response = await self._send(
-            partial(self.transport.send, "GET", path, connect_timeout=self.patience.connect)
-        )
+        response = await self._send(path)
         if response.status == 404:
             raise NotFound(missing)
         if response.status != 200:
@@ -136,14 +125,13 @@ class FreeRequests:
         except ValueError:
             raise Drift(f"{self.api}{path} did not return JSON. Is this a Centgate API URL?") from None
 
-    async def _send(self, send: Callable[[], Awaitable[HttpResponse]]) -> HttpResponse:
+    async def _send(self, path: str, body: bytes | None = None, *, timeout: float = 30) -> HttpResponse:
         """Send an unpaid request, with one retry. Raises Unreachable if there is no complete response."""
         try:
-            return await self._send_with_retry(send)
+            return await self._send_with_retry(partial(self.transport.send, path, body, timeout=timeout))
         except TransportError as error:
             if error.reason == "too_large":
-                message = f"{self.api} {error}. Is this a Centgate API URL? Nothing was signed"
-                raise Drift(message) from None
+                raise Drift(f"{self.api} {error}. Is this a Centgate API URL? Nothing was signed") from None
             raise Unreachable(f"{self.api} {error}. Nothing was signed; check CENTGATE_API_URL") from None
 
     async def _send_with_retry(self, send: Callable[[], Awaitable[HttpResponse]]) -> HttpResponse:
@@ -154,9 +142,10 @@ class FreeRequests:
             if error.reason != "cut":
                 raise
         else:
-            delay = max(delay, parse_retry_after(response))
-            if response.status not in TRANSIENT_STATUSES or not _can_wait(response, self.patience):
+            retry_after = parse_retry_after(response)
+            if response.status not in TRANSIENT_STATUSES or retry_after > self.patience.longest_pause:
                 return response
+            delay = max(delay, retry_after)
         await anyio.sleep(delay)
         return await send()
 
@@ -196,10 +185,6 @@ def _error_from(api: str, response: HttpResponse, failure: ErrorResponse) -> Buy
         case code:
             sentence = f"{message} ({code}). Nothing was signed; call again later"
             return ServiceFailed(sentence, code, failure.provider, request_id=request_id)
-
-
-def _can_wait(response: HttpResponse, patience: Patience) -> bool:
-    return parse_retry_after(response) <= patience.longest_pause
 
 
 def _parse_issues(failure: ErrorResponse) -> list[InputIssue]:

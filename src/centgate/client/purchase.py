@@ -208,16 +208,13 @@ class Purchases:
         """Send a payment until it is answered or refused, or the deadline or retry limit is reached."""
         payment, doubtful, policy = ready.payment, ready.doubtful, self.patience
         started = time.monotonic()
-        headers = {"Content-Type": "application/json", "PAYMENT-SIGNATURE": payment.header}
         for attempt in count(1):
             remaining = max(started + policy.deadline - time.monotonic(), 1.0)
             try:
                 response = await self.transport.send(
-                    "POST",
                     order.path,
-                    body=order.body,
-                    headers=headers,
-                    connect_timeout=policy.connect,
+                    order.body,
+                    payment=payment.header,
                     timeout=min(remaining, policy.answer),
                 )
             except TransportError as error:

@@ -39,33 +39,38 @@ class TransportError(Exception):
 class Transport:
     """HTTP connections of a client. A forked process opens its own."""
 
-    def __init__(self, api: str = "", proxies: Proxies = "none", tls: ssl.SSLContext | None = None) -> None:
-        self._open = partial(_open_http_client, api, proxies, tls)
+    def __init__(
+        self,
+        api: str = "",
+        *,
+        connect_timeout: float = 10,
+        proxies: Proxies = "none",
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._open = partial(_open_http_client, api, connect_timeout, proxies, tls)
         # by process: connections of a parent stay open in a fork, since the parent uses them
         self._http_clients: dict[int, httpx2.AsyncClient] = {}
 
     async def send(
-        self,
-        method: Literal["GET", "POST"],
-        path: str,
-        *,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-        connect_timeout: float = 10,
-        timeout: float = 30,
+        self, path: str, body: bytes | None = None, *, payment: str | None = None, timeout: float = 30
     ) -> HttpResponse:
-        """Send a request and read its response; `timeout` is for both. Raises TransportError."""
-        limits = httpx2.Timeout(timeout, connect=min(connect_timeout, timeout))
+        """Send a GET request, or a POST request if there is a JSON body, and read the response.
+
+        `payment` is the header PAYMENT-SIGNATURE; `timeout` is in total. Raises TransportError.
+        """
+        method = "GET" if body is None else "POST"
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        if payment is not None:
+            headers["PAYMENT-SIGNATURE"] = payment
         try:
             with anyio.fail_after(timeout):
-                async with self._http().stream(
-                    method, path, content=body, headers=headers, timeout=limits
-                ) as response:
+                async with self._http().stream(method, path, content=body, headers=headers) as response:
                     return await _read_response(response)
         except TimeoutError:
-            raise _timeout_error(timeout) from None
+            message = f"did not respond within {timeout:.0f} seconds"
+            raise TransportError("timeout", message) from None
         except httpx2.HTTPError as error:
-            raise _classify_error(error, timeout) from error
+            raise _classify_error(error) from error
 
     async def aclose(self) -> None:
         """Close the connections of this process."""
@@ -88,9 +93,12 @@ def parse_proxy(setting: str | None) -> Proxies:
 _NO_COOKIES = DefaultCookiePolicy(allowed_domains=[])
 
 
-def _open_http_client(api: str, proxies: Proxies, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
+def _open_http_client(
+    api: str, connect_timeout: float, proxies: Proxies, tls: ssl.SSLContext | None
+) -> httpx2.AsyncClient:
     http = httpx2.AsyncClient(
         base_url=api,
+        timeout=httpx2.Timeout(None, connect=connect_timeout),  # `Transport.send` limits the total time
         verify=tls or True,
         trust_env=proxies == "environment",
         proxy=proxies if isinstance(proxies, httpx2.Proxy) else None,
@@ -119,25 +127,9 @@ async def _read_response(response: httpx2.Response) -> HttpResponse:
     return HttpResponse(response.status_code, headers, bytes(body))
 
 
-def _classify_error(error: httpx2.HTTPError, timeout: float) -> TransportError:
-    match error:
-        case (
-            httpx2.ConnectError()
-            | httpx2.ConnectTimeout()
-            | httpx2.UnsupportedProtocol()
-            | httpx2.ProxyError()
-        ):
-            return TransportError("unreachable", f"cannot be reached ({_describe_error(error)})")
-        case httpx2.TimeoutException():
-            return _timeout_error(timeout)
-        case _:
-            return TransportError("cut", f"closed the connection ({_describe_error(error)})")
-
-
-def _describe_error(error: Exception) -> str:
-    """Describe an error in at most 200 characters: it may quote a whole header."""
-    return str(error)[:200] or type(error).__name__
-
-
-def _timeout_error(timeout: float) -> TransportError:
-    return TransportError("timeout", f"did not respond within {timeout:.0f} seconds")
+def _classify_error(error: httpx2.HTTPError) -> TransportError:
+    description = str(error)[:200] or type(error).__name__  # it may quote a whole header
+    unreachable = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.ProxyError)
+    if isinstance(error, unreachable):
+        return TransportError("unreachable", f"cannot be reached ({description})")
+    return TransportError("cut", f"closed the connection ({description})")

@@ -26,19 +26,13 @@ class Node:
 
     def __init__(self, rpc: str) -> None:
         self.rpc = rpc
-        self._transport = Transport()
+        self._transport = Transport(connect_timeout=NODE_TIMEOUT)
 
     async def call(self, method: str, params: list[Any]) -> Any:
         """Send a JSON-RPC call and return its result."""
+        body = jsonrpc.encode_request(method, params)
         try:
-            response = await self._transport.send(
-                "POST",
-                self.rpc,
-                body=jsonrpc.encode_request(method, params),
-                headers={"Content-Type": "application/json"},
-                connect_timeout=NODE_TIMEOUT,
-                timeout=NODE_TIMEOUT,
-            )
+            response = await self._transport.send(self.rpc, body, timeout=NODE_TIMEOUT)
         except TransportError as error:
             raise Unreachable(f"the node {self.rpc} {error}") from error
         if response.status != 200:
