@@ -25,7 +25,7 @@ TIMEOUT = 120
 
 def find_uv() -> str | None:
     """Find uv where the Makefile finds it."""
-    return shutil.which("uv") or shutil.which(ROOT / ".uv/bin/uv")
+    return shutil.which("uv") or shutil.which(str(ROOT / ".uv/bin/uv"))
 
 
 def run_uv(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -406,7 +406,7 @@ async def test_a_call_cancelled_after_its_payment_was_sent_leaves_it_open(hostil
         AsyncCentgate(hostile.url, wallet, ledger=ledger) as client,
         anyio.create_task_group() as tasks,
     ):
-        tasks.start_soon(client.call, SLUG, {})
+        tasks.start_soon(client.call, SLUG, dict[str, Any]())
         assert await anyio.to_thread.run_sync(arrived.wait, 30)
         tasks.cancel_scope.cancel()
     release.set()
