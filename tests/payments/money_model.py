@@ -623,7 +623,7 @@ class World:
         for _ in range(12):
             self.chain.mine()
         for deployment in self.deployments:
-            await deployment.resolver.reconcile_all()
+            await deployment.resolver.reconcile_open()
         for client in self.clients:
             await self._finish_purchases(client)
         self.check()

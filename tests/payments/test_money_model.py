@@ -348,7 +348,7 @@ class MoneyModel(RuleBasedStateMachine):
     def open_payments_are_resolved(self, deployment: int, first: Plan, second: Plan) -> None:
         """The server asks by itself what became of open payments."""
         self._plan(deployment, first, second)
-        self.stage.run(self.world.deployments[deployment].resolver.reconcile_all())
+        self.stage.run(self.world.deployments[deployment].resolver.reconcile_open())
 
     # -- checks --------------------------------------------------------------------------------------------
 

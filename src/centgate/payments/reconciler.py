@@ -70,7 +70,7 @@ async def reconcile_all(settings: Settings) -> list[ReconcileResult]:
             component = journal.for_component("reconcile")
             with closing(FacilitatorClient(settings)) as facilitator:
                 gate = build_gate(settings, all_services(), component, facilitator, session)
-                return await Reconciler(component, gate.settler).reconcile_all()
+                return await Reconciler(component, gate.settler).reconcile_open()
     finally:
         await journal.deregister()
         await store.close()
@@ -91,7 +91,7 @@ class Reconciler:
         await self._reconcile_each(keys)
         return len(keys) == BATCH_SIZE
 
-    async def reconcile_all(self) -> list[ReconcileResult]:
+    async def reconcile_open(self) -> list[ReconcileResult]:
         """Reconcile all open payments without another worker. Raises JournalUnavailable."""
         return await self._reconcile_each(await self._journal.list_open_payments(NO_LIMIT))
 
@@ -111,7 +111,7 @@ class Reconciler:
 
     async def _reconcile_claimed(self, claim: Claim) -> ReconcileResult:
         before = claim.state
-        result = await self._find_outcome(claim)
+        result = await self._resolve(claim)
         if isinstance(result, SettlementUnknown):
             await self._journal.schedule_retry(
                 claim, await self._journal.now() + _retry_delay(claim.attempts)
@@ -120,7 +120,7 @@ class Reconciler:
             structlog.get_logger().info("payment resolved", service=claim.service, state=claim.state)
         return ReconcileResult(claim.key, before, claim.state, claim.transaction, _outcome_reason(result))
 
-    async def _find_outcome(self, claim: Claim) -> SettlementOutcome:
+    async def _resolve(self, claim: Claim) -> SettlementOutcome:
         try:
             return await self._settler.resolve(claim, max_wait=BACKGROUND_TIMEOUT)
         except CentgateError:
