@@ -122,6 +122,38 @@ def test_javascript_that_repeats_typescript_is_left_out() -> None:
     assert piece.text == "`app/page.tsx`:"
 
 
+def test_a_note_in_a_component_is_prose_and_comments_in_code_remain() -> None:
+    document = page(
+        """
+        # Send
+
+        <Note title="Beware"
+              items={["a"]}>
+            Sending twice sends it twice, unless the other side has seen it.
+        </Note>
+
+        ```jsx
+        <Send>{/* twice */}</Send>
+        ```
+        """
+    )
+
+    [piece] = split_markdown(document)
+
+    assert piece.text == "Sending twice sends it twice, unless the other side has seen it."
+    assert piece.code == "<Send>{/* twice */}</Send>"
+
+
+def test_lists_and_tables_keep_their_form() -> None:
+    text = "# Send\n\nBefore:\n\n1. one\n   - *two* `three`\n\n| a | b |\n|:--|--:|\n| 1 \\| 2 | [3](x) |\n"
+
+    [piece] = split_markdown(page(text))
+
+    assert piece.text == (
+        "Before:\n\n1. one\n   - *two* `three`\n\n| a | b |\n| --- | --- |\n| 1 \\| 2 | 3 |"
+    )
+
+
 def test_only_one_package_manager_says_how_to_install() -> None:
     document = page("# Install\n\n```bash\nnpm install acme\n```\n\nOr:\n\n```bash\nyarn add acme\n```\n")
 
@@ -291,8 +323,15 @@ def test_an_admonition_below_code_is_no_code() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["`" * 200_000, "---\ntitle: " + " " * 200_000 + "x\n---\n", "[a](" * 50_000, "<a " * 60_000],
-    ids=["backticks", "title", "links", "tags"],
+    [
+        "`" * 200_000,
+        "---\ntitle: " + " " * 200_000 + "x\n---\n",
+        "[a](" * 50_000,
+        "<a " * 60_000,
+        "![" * 50_000,
+        "> " * 200 + "a\n" + "a\n" * 20_000,
+    ],
+    ids=["backticks", "title", "links", "tags", "images", "quotes"],
 )
 def test_hostile_text_is_read_in_time(text: str) -> None:
     assert isinstance(split_markdown(page(text)), list)

@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from centgate.libdocs.parse import rst
 from centgate.libdocs.parse.chunk import Chunk
 from centgate.libdocs.parse.documents import PackageDocument
 from centgate.libdocs.parse.languages import normalize_language
-from centgate.libdocs.parse.markdown_inline import strip_markdown
 from centgate.libdocs.parse.sections import PageBlock, PageSection, build_chunks
+from centgate.libdocs.parse.text_split import trim_blank_lines
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.+)")
-_FENCE = re.compile(r"(?P<indent>[ \t>]*)(?:[-*+] |\d+[.)] )?(?P<mark>`{3,}|~{3,}) *(?P<info>[^`]*)$")
+_FENCE = re.compile(r"[ \t>]*(?:[-*+] |\d+[.)] )?(?P<mark>`{3,}|~{3,})[^`]*$")
 _ADMONITION = re.compile(
     r"(?P<indent>[ ]*)(?:!!!|\?{3}\+?|///|:::)[ ]*(?P<kind>[A-Za-z]\w*)[^\"'|\[\n]*"
     r"(?:[\"'|\[][ ]*(?P<title>[^\"'\]\n]*)[\"'\]]?[ ]*)?"
 )
-_INDENTED_ADMONITION = re.compile(r"\s+(?:!!!|\?{3}\+?)[ ]")
-_CLOSING = re.compile(r"[ ]*(?:///|:::)[ ]*$")
-_DEFINITION = re.compile(r"[ ]{0,3}\[[^\]]+\]:[ ]*\S+")
-_MODULE = re.compile(r"(?:import\s.*\bfrom\b\s*['\"]|import\s+['\"]|export\s+(?:const|default|function)\b)")
-_LIST = re.compile(r"[ ]*(?:[-*+]|\d+[.)])[ ]+\S")
+_DROPPED = re.compile(
+    r"[ ]*(?:///|:::)[ ]*$|\([\w .:-]+\)=[ \t]*$"
+    r"|(?:import\s.*\bfrom\b\s*['\"]|import\s+['\"]|export\s+(?:const|default|function)\b)"
+)
+_FENCED_OR_COMMENT = re.compile(
+    r"^[ \t>]*(?:[-*+] |\d+[.)] )?(?P<mark>`{3,}|~{3,})[^`\n]*\n.*?(?:^[ \t>]*(?P=mark)|\Z)"
+    r"|<!--.*?(?:-->|\Z)|\{/\*.*?(?:\*/\}|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_LINK_LINE = re.compile(r"^[ \t]*<a\s[^<>]{0,600}>[^<>]{0,30}</a>(?:&nbsp;|[ \t•|·])*$", re.MULTILINE)
+_TAG = re.compile(r"</?[A-Za-z][\w.:-]*(?:\s[^<>]{0,1000})?/?>|</?>")
+_ANCHOR = re.compile(r"(?<![ \t])[ \t]*\{[ \t]*[#.:][^{}\n]{0,200}\}")
+_ROLE = re.compile(r"\{[a-z:-]+\}(?=\0)")
+_PLACEHOLDER = re.compile("\0([0-9]+)\0")
+_PUNCTUATION_LINE = re.compile(r"^[-*_=>+·•— \t\xa0]+$", re.MULTILINE)
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
 _INFO = re.compile(r"\{?\.?([\w+#.-]+)\}?[ \t]*([\w+#-]+)?")
 _FILE = re.compile(r"""(?:filename|title|file)=["']([^"']+)["']""")
+_ALERT = re.compile(r"\A\[!(\w+)\]\s*")
 _PROSE_DIRECTIVES = (
     "note",
     "tip",
@@ -49,6 +63,9 @@ _SKIPPED_DIRECTIVES = (
     "module",
     "mermaid",
 )
+MAX_PARAGRAPH = 150_000
+"""Maximum characters of a paragraph; the parser's time for hostile ones grows with the square of this."""
+_READER = MarkdownIt("commonmark", {"maxNesting": 12}).enable("table").disable("html_block")
 
 
 def split_markdown(document: PackageDocument) -> list[Chunk]:
@@ -60,153 +77,140 @@ def parse_sections(markdown: str) -> list[PageSection]:
     """Return the sections of a page, with fenced and indented code separated from prose."""
     front = _FRONT.match(markdown)
     title = _FRONT_TITLE.search(front[1]) if front else None
-    skipped = markdown[: front.end()].count("\n") if front else 0
-    reader = _MarkdownReader(strip_markdown(title[1].strip(" \t\r'\"")) if title else None)
-    reader.read(markdown.splitlines(), skipped)
-    return [section for section in reader.sections if section.blocks]
+    if front:
+        markdown = "\n" * front[0].count("\n") + markdown[front.end() :]
+    walker = _TokenWalker(_strip_inline(title[1].strip(" \t\r'\"")) if title else None)
+    walker.walk(_READER.parse(_to_commonmark(markdown)))
+    return [section for section in walker.sections if section.blocks]
 
 
-class _MarkdownReader:
-    """Reads the lines once; holds the open headings and the prose of the unfinished block."""
+def _to_commonmark(markdown: str) -> str:
+    """Return the page with admonitions as paragraphs, without comments and MDX imports, on the same lines."""
+    page = _LINK_LINE.sub("", _FENCED_OR_COMMENT.sub(_blank_comment, markdown.replace("\0", "")))
+    lines: list[str] = []
+    indent = mark = ""
+    length = 0
+    for raw_line in page.splitlines():
+        line = raw_line.removeprefix(indent)
+        if indent and line == raw_line and line.strip():
+            indent = ""
+        length = 0 if mark or not line.strip() else length + len(line) + 1
+        fence = _FENCE.match(line)
+        if mark:
+            bare = line.strip(" \t>")
+            mark = "" if len(bare) >= len(mark) and not bare.strip(mark[0]) else mark
+        elif fence:
+            mark = fence["mark"]
+        elif admonition := _ADMONITION.fullmatch(line):
+            indent = admonition["indent"] + " " * 4
+            line = f"{admonition['title'] or admonition['kind'].capitalize()}:"
+        elif _DROPPED.match(line) or length > MAX_PARAGRAPH:
+            line = ""
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _blank_comment(found: re.Match[str]) -> str:
+    return found[0] if found["mark"] else "\n" * found[0].count("\n")
+
+
+class _TokenWalker:
+    """Reads tokens once; holds the open headings and the prose of the unfinished block."""
 
     def __init__(self, title: str | None) -> None:
         self._headings: list[tuple[int, str]] = [(0, title)] if title else []
-        self._prose: list[str] = []
-        self._code: list[str] = []
-        self._block_start = 1
-        self._in_list = False
-        self._admonition_indent = ""
+        self._prose = ""
+        self._first = self._last = 1
+        self._indents: list[str] = []
+        self._cells: list[str] = []
+        self._marker = ""
         self.sections = [PageSection(self._heading_trail(), 1)]
 
-    def read(self, lines: list[str], start: int) -> None:
-        numbered = iter(list(enumerate(lines, 1))[start:])
-        for number, raw_line in numbered:
-            line = self._dedent_admonition(raw_line)
-            fence = _FENCE.match(line)
-            if fence:
-                self._read_fence(fence, number, numbered)
-            elif line.lstrip().startswith("<!--") and "-->" not in line:
-                self._skip_comment(numbered)
-            elif self._is_code(line):
-                self._add_indented_code(line, number)
-            elif self._code and not line.strip():
-                self._code.append("")
-            else:
-                self._read_line(line, number)
-        self._close_block(len(lines))
+    def walk(self, tokens: Sequence[Token]) -> None:
+        for before, token in pairwise([Token("", "", 0), *tokens]):
+            match token.type:
+                case "fence" | "code_block":
+                    self._add_code(token)
+                case "inline":
+                    self._read_inline(token, before)
+                case "list_item_open":
+                    marker = f"{token.info}{token.markup} "
+                    self._marker = "".join(self._indents) + marker
+                    self._indents.append(" " * len(marker))
+                case "list_item_close":
+                    self._indents.pop()
+                case "tr_open":
+                    self._cells = []
+                case "tr_close":
+                    self._add_row(token, self._cells)
+                case "thead_close":
+                    self._add_row(token, ["---"] * len(self._cells))
+                case "table_open" | "bullet_list_open" | "ordered_list_open" if token.level == 0:
+                    self._prose += "\n" if self._prose else ""
+                case _:
+                    pass
+        self._close_prose()
 
-    def _skip_comment(self, rest: Iterator[tuple[int, str]]) -> None:
-        """Skip a comment of several lines; indented lines inside it are not code."""
-        for number, line in rest:
-            _, end, after = line.partition("-->")
-            if end:
-                self._read_line(after.lstrip(), number)
-                return
+    def _read_inline(self, token: Token, opener: Token) -> None:
+        text = _render_inline(token)
+        if opener.type == "heading_open":
+            self._open_section(int(opener.tag[1]), text or token.content, token)
+        elif opener.type == "paragraph_open":
+            note = _ALERT.sub(lambda alert: f"{alert[1].capitalize()}:\n", text, count=1)
+            self._add_prose(note, token, "\n" if opener.hidden else "\n\n")
+        else:
+            self._cells.append(text.replace("|", "\\|"))
 
-    def _is_code(self, line: str) -> bool:
-        """Return True if a line is code by indentation alone, which is not so in a list or below prose."""
-        if not line.startswith(("    ", "\t")) or not line.strip() or _INDENTED_ADMONITION.match(line):
-            return False
-        return bool(self._code) or not (self._in_list or (self._prose and self._prose[-1].strip()))
+    def _add_row(self, token: Token, cells: list[str]) -> None:
+        self._add_prose(f"| {' | '.join(cells)} |", token, "\n")
 
-    def _dedent_admonition(self, line: str) -> str:
-        """Return a line of an admonition without the indentation of its content."""
-        if self._admonition_indent and line.startswith(self._admonition_indent):
-            return line[len(self._admonition_indent) :]
-        if line.strip():
-            self._admonition_indent = ""
-        return line
+    def _add_prose(self, text: str, token: Token, separator: str) -> None:
+        indent = "".join(self._indents)
+        shown = (self._marker or indent) + text.replace("\n", f"\n{indent}")
+        self._marker = ""
+        if self._prose.strip():
+            self._prose += separator + shown
+        else:
+            self._prose, self._first = shown, token.map[0] + 1 if token.map else self._last
+        self._last = token.map[1] if token.map else self._last
 
-    def _read_line(self, line: str, number: int) -> None:
-        heading = _HEADING.match(line)
-        if heading:
-            self._open_section(len(heading[1]), heading[2].rstrip("# \t"), number)
-        elif self._is_underline(line):
-            text = self._prose.pop()
-            self._open_section(1 if line[0] == "=" else 2, text, number)
-        elif admonition := _ADMONITION.fullmatch(line):
-            self._admonition_indent = admonition["indent"] + " " * 4
-            self._in_list = False
-            self._add_prose("", number)
-            self._add_prose(f"{admonition['title'] or admonition['kind'].capitalize()}:", number)
-        elif not (_CLOSING.match(line) or _DEFINITION.match(line) or _MODULE.match(line)):
-            if line.strip() and not line.startswith((" ", "\t")):
-                self._in_list = bool(_LIST.match(line))
-            elif _LIST.match(line):
-                self._in_list = True
-            self._add_prose(line, number)
+    def _open_section(self, level: int, text: str, token: Token) -> None:
+        self._close_prose()
+        self._headings = [each for each in self._headings if each[0] < level]
+        self._headings.append((level, text.strip()))
+        self.sections.append(PageSection(self._heading_trail(), token.map[0] + 1 if token.map else 1))
 
-    def _read_fence(self, fence: re.Match[str], number: int, rest: Iterator[tuple[int, str]]) -> None:
-        """Read the lines of a fence without its indentation. An unclosed fence ends with the page."""
-        body: list[str] = []
-        for _, raw_line in rest:
-            line = self._dedent_admonition(raw_line)
-            if _closes_fence(line, fence["mark"]):
-                break
-            body.append(_strip_indent(line, fence["indent"]))
-        end = number + len(body) + 1
-        info = _INFO.match(fence["info"])
-        directive = info[1].lower() if info and fence["info"].startswith("{") else ""
+    def _add_code(self, token: Token) -> None:
+        info = _INFO.match(token.info)
+        directive = info[1].lower() if info and token.info.startswith("{") else ""
         if directive in _SKIPPED_DIRECTIVES or directive.startswith("auto"):
             return
-        if directive == "eval-rst":
-            self._read_rst("\n".join(body), number)
-            return
         if directive in _PROSE_DIRECTIVES:
-            self._add_prose(f"{directive.capitalize()}:", number)
-            for line in body:
-                self._add_prose(line, number)
+            self._add_prose(f"{directive.capitalize()}:\n{_strip_inline(token.content)}", token, "\n\n")
             return
-        word = (info[2] or "python") if info and directive else info[1] if info else None
-        file = _FILE.search(fence["info"])
-        self._close_block(number - 1)
-        if any(line.strip() for line in body):
-            language, name = normalize_language(word), file[1] if file else None
-            block = PageBlock("\n".join(body), number, end, is_code=True, language=language, file=name)
-            self.sections[-1].blocks.append(block)
+        self._close_prose()
+        first, last = token.map or (0, 0)
+        if directive == "eval-rst":
+            self._add_rst(token.content, first + 1)
+        elif token.content.strip():
+            word = (info[2] or "python") if info and directive else info[1] if info else None
+            language, file = normalize_language(word), _FILE.search(token.info)
+            code = token.content.removesuffix("\n")
+            block = PageBlock(code, first + 1, last, is_code=True, language=language)
+            self.sections[-1].blocks.append(replace(block, file=file[1]) if file else block)
 
-    def _read_rst(self, text: str, number: int) -> None:
-        """Read reStructuredText embedded in the page."""
+    def _add_rst(self, text: str, above: int) -> None:
+        """Read reStructuredText embedded in the page, below a number of lines."""
         for section in rst.parse_sections(text):
             for block in section.blocks:
-                self._close_block(number - 1)
-                moved = replace(block, first=block.first + number, last=block.last + number)
+                moved = replace(block, first=block.first + above, last=block.last + above)
                 self.sections[-1].blocks.append(moved)
 
-    def _add_indented_code(self, line: str, number: int) -> None:
-        if not self._code:
-            self._close_block(number - 1)
-            self._block_start = number
-        self._code.append(line[4:] if line.startswith("    ") else line[1:])
-
-    def _open_section(self, level: int, text: str, number: int) -> None:
-        self._close_block(number - 1)
-        self._headings = [each for each in self._headings if each[0] < level]
-        self._headings.append((level, strip_markdown(text) or text.strip()))
-        self._in_list = False
-        self.sections.append(PageSection(self._heading_trail(), number))
-
-    def _add_prose(self, line: str, number: int) -> None:
-        if self._code:
-            self._close_block(number - 1)
-        if not self._prose:
-            self._block_start = number
-        self._prose.append(line)
-
-    def _close_block(self, number: int) -> None:
-        """Finish the collected block: code by indentation, or prose."""
-        code, text = "\n".join(self._code).strip("\n"), strip_markdown("\n".join(self._prose))
-        blocks = self.sections[-1].blocks
+    def _close_prose(self) -> None:
+        text = trim_blank_lines(_PUNCTUATION_LINE.sub("", self._prose))
         if text:
-            blocks.append(PageBlock(text, self._block_start, number))
-        if code:
-            blocks.append(PageBlock(code, self._block_start, number, is_code=True))
-        self._prose, self._code = [], []
-
-    def _is_underline(self, line: str) -> bool:
-        if not self._prose or not self._prose[-1].strip() or not re.fullmatch(r"(?:={2,}|-{2,})[ \t]*", line):
-            return False
-        return len(self._prose) < 2 or not self._prose[-2].strip()
+            self.sections[-1].blocks.append(PageBlock(text, self._first, self._last))
+        self._prose = ""
 
     def _heading_trail(self) -> tuple[str, ...]:
         trail: list[str] = []
@@ -216,14 +220,25 @@ class _MarkdownReader:
         return tuple(trail)
 
 
-def _closes_fence(line: str, mark: str) -> bool:
-    bare = line.strip(" \t>")
-    return len(bare) >= len(mark) and not bare.strip(mark[0])
+def _strip_inline(markdown: str) -> str:
+    return "".join(map(_render_inline, _READER.parseInline(markdown.strip()))).strip()
 
 
-def _strip_indent(line: str, indent: str) -> str:
-    """Remove as much white space or quoting as there is before the fence."""
-    position = 0
-    while position < len(indent) and position < len(line) and line[position] in " \t>":
-        position += 1
-    return line[position:]
+def _render_inline(token: Token) -> str:
+    """Return text without images, tags and link targets; emphasis and code keep their marks."""
+    spans: list[str] = []
+    parts: list[str] = []
+    for child in token.children or ():
+        if child.type == "code_inline":
+            parts.append(f"\0{len(spans)}\0")
+            padding = " " if child.content.startswith("`") or child.content.endswith("`") else ""
+            spans.append(f"{child.markup}{padding}{child.content}{padding}{child.markup}")
+        elif child.type in ("softbreak", "hardbreak"):
+            parts.append("\n")
+        elif child.type in ("text", "text_special"):
+            parts.append(child.content)
+        elif child.type.startswith(("em_", "strong_")):
+            parts.append(child.markup)
+    # removing a tag can also remove a placeholder inside it
+    text = _ROLE.sub("", _ANCHOR.sub("", _TAG.sub("", "".join(parts))))
+    return _PLACEHOLDER.sub(lambda placeholder: spans[int(placeholder[1])], text)

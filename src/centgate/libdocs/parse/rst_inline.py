@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from centgate.libdocs.parse.markdown_inline import trim_blank_lines
+from centgate.libdocs.parse.text_split import trim_blank_lines
 
 _ROLE = re.compile(r":(?:[A-Za-z][\w-]*:){0,2}[A-Za-z][\w+-]*:`([^`]{1,600})`(?:`?_{1,2})?")
 _TITLED = re.compile(r"^(.*?)<[^<>]*>$", re.DOTALL)

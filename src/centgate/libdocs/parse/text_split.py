@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _HASH = frozenset(("python", "bash", "shell", "console", "yaml", "toml", "ruby", "dockerfile", "ini"))
+_BLANKS = re.compile(r"\n{3,}")
 _BLANK = re.compile(r"\n[ \t]*\n")
 
 
@@ -18,6 +19,11 @@ def split_text(text: str, limit: int) -> list[str]:
             elif part.strip():
                 parts.append(part)
     return parts
+
+
+def trim_blank_lines(text: str) -> str:
+    """Remove trailing spaces and repeated empty lines."""
+    return _BLANKS.sub("\n\n", "\n".join(map(str.rstrip, text.split("\n")))).strip()
 
 
 def split_code(code: str, limit: int) -> list[str]:
