@@ -93,6 +93,26 @@ def test_documented_members_of_an_interface_are_pieces() -> None:
     )
 
 
+def test_braces_in_a_head_belong_to_it_and_an_object_shows_its_members() -> None:
+    document = types(
+        """
+        export interface Component<P = {}, S = {}> extends Base<P> {
+            state: S;
+        }
+        export declare const codes: {
+            ok: 200;
+        };
+        """
+    )
+
+    component, codes = split_javascript(document)
+
+    assert component.code == (
+        "export interface Component<P = {}, S = {}> extends Base<P> {\n    state: S;\n}"
+    )
+    assert codes.code == "export declare const codes: {\n    ok: 200;\n}"
+
+
 def test_overloads_are_one_piece() -> None:
     document = types(
         """

@@ -120,10 +120,10 @@ def _declaration_symbols(declaration: Declaration, kind: str, name: str) -> Iter
     elif kind in ("type", "enum", "constenum") and declaration.body is not None:
         yield _Symbol(qualified, declaration, _format_outline(declaration), declaration.comment, TYPE_WEIGHT)
     else:
+        is_object = declaration.body is not None and declaration.head.endswith(":")
+        code = _format_outline(declaration) if is_object else _shorten_signature(declaration.head)
         weight = TYPE_WEIGHT if kind == "type" else 1.0
-        yield _Symbol(
-            qualified, declaration, _shorten_signature(declaration.head), declaration.comment, weight
-        )
+        yield _Symbol(qualified, declaration, code, declaration.comment, weight)
 
 
 def _iter_members(declaration: Declaration, owner: str) -> Iterator[_Symbol]:

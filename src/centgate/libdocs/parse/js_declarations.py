@@ -111,7 +111,9 @@ class _StatementScanner:
     def _opens_body(self, start: int, at: int) -> bool:
         """Return True if a brace opens the body of a declaration, not a value or a type in its head."""
         head = self._text[start:at].rstrip()
-        return not head.endswith(("|", "&", "<", ",", "(")) and len(head) < 20_000
+        if head.endswith(("|", "&", "<", ",", "(")) or len(head) >= 20_000:
+            return False
+        return not head.endswith("=") or head.count("<") <= head.replace("=>", "").count(">")
 
     def _ends_line(self, at: int) -> bool:
         rest = self._text[at : at + 200].lstrip(" \t")
