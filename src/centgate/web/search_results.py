@@ -10,13 +10,13 @@ from typing import Any, cast
 from ada_url import URL
 
 from centgate.sanitize import clean_line
+from centgate.web.fetch.url import MAX_URL_LENGTH
 from centgate.web.results import Hit
 
 MAX_TITLE_LENGTH = 300
 """Maximum characters of a title."""
 MAX_AUTHOR_LENGTH = 200
 MAX_DESCRIPTION_LENGTH = 1000
-MAX_URL_LENGTH = 2048
 MAX_ROWS = 1000
 """Entries of a list that are read: far more than are ever requested."""
 OPERATORS = {"github": "site:github.com", "pdf": "filetype:pdf"}

@@ -14,8 +14,15 @@ import pytest
 from hostile_site import FORBIDDEN, Web, format_head, format_response, send_all, send_endlessly, stay_silent
 
 from centgate.web.fetch.failure import FetchFailed
-from centgate.web.fetch.fetcher import Fetcher, FetchResult, open_fetcher
-from centgate.web.fetch.host_limits import MAX_PER_HOST, MAX_TOTAL, MAX_WAITING, HostLimiter
+from centgate.web.fetch.fetcher import (
+    MAX_PER_HOST,
+    MAX_TOTAL,
+    MAX_WAITING,
+    Fetcher,
+    FetchResult,
+    HostLimiter,
+    open_fetcher,
+)
 
 pytestmark = pytest.mark.extended
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-import ada_url
-
 from centgate.web.extract.dom import Element
+from centgate.web.fetch.url import MAX_URL_LENGTH, join_url
 
-MAX_URL_LENGTH = 2048
 _LINK_SCHEMES = frozenset({"http", "https", "mailto", "tel"})
 _ESCAPES = {character: f"%{ord(character):02X}" for character in ' ()<>"\\^`{|}'}
 _CREDENTIALS = re.compile(r"https?://[^/?#]*@")
@@ -25,13 +23,8 @@ def find_base_url(root: Element, url: str) -> str:
 
 def resolve_link(base: str, href: str | None) -> str | None:
     """Resolve a link and escape it for Markdown; None for scripts, data, credentials and invalid URLs."""
-    if not href or len(href) > MAX_URL_LENGTH:
-        return None
-    try:
-        joined = ada_url.join_url(base, href)
-    except ValueError:
-        return None
-    if _CREDENTIALS.match(joined):
+    joined = join_url(base, href) if href else None
+    if joined is None or _CREDENTIALS.match(joined):
         return None
     scheme, _, _ = joined.partition(":")
     joined = _UNSAFE_CHARACTER.sub(_escape_character, joined)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from centgate.web.extract.code_blocks import detect_language, extract_code
 from centgate.web.extract.dom import Element
@@ -36,8 +36,9 @@ from centgate.web.extract.markdown_syntax import (
     normalize_markdown,
     trim_rules,
 )
-from centgate.web.extract.tables import is_header_row, is_layout_table, iter_rows, parse_integer
 
+MAX_NESTED_TABLES = 3
+"""Maximum number of nested tables in a data table."""
 MAX_COLUMNS = 60
 _LIST_TAGS = frozenset({"ul", "ol", "menu", "dir"})
 
@@ -113,7 +114,7 @@ class _MarkdownRenderer(InlineRenderer):
 
     def _render_list(self, element: Element, depth: int) -> list[str]:
         items: list[str] = []
-        number = parse_integer(element.get("start"), 1)
+        number = _parse_integer(element.get("start"), 1)
         for child in element:
             tag = child.tag
             if tag in NON_TEXT_TAGS:
@@ -149,8 +150,8 @@ class _MarkdownRenderer(InlineRenderer):
         return rendered
 
     def _render_table(self, element: Element, depth: int) -> list[str]:
-        rows = list(iter_rows(element))
-        if is_layout_table(element, rows):
+        rows = list(_iter_rows(element))
+        if _is_layout_table(element, rows):
             return [block for row in rows for cell in row for block in self.render_blocks(cell, depth + 1)]
         above: dict[int, int] = {}
         grid = [cells for row in rows if any(cells := self._render_row(row, above, depth + 1))]
@@ -160,7 +161,7 @@ class _MarkdownRenderer(InlineRenderer):
         caption = [
             block for each in element.iter("caption") for block in self._render_block(each, "caption", depth)
         ]
-        if not is_header_row(rows[0]) and len(grid) == len(rows):
+        if not _is_header_row(rows[0]) and len(grid) == len(rows):
             grid.insert(0, [""] * width) if rows[0] and rows[0][0].tag == "th" else None
         lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in grid]
         lines.insert(1, "|" + " --- |" * width)
@@ -181,8 +182,8 @@ class _MarkdownRenderer(InlineRenderer):
             )
             cells.append(text.replace("|", "\\|"))
             span = cell.get("colspan")
-            cells += [""] * (min(parse_integer(span, 1), MAX_COLUMNS) - 1 if span else 0)
-            if (rows := parse_integer(cell.get("rowspan"), 1)) > 1:
+            cells += [""] * (min(_parse_integer(span, 1), MAX_COLUMNS) - 1 if span else 0)
+            if (rows := _parse_integer(cell.get("rowspan"), 1)) > 1:
                 above.update(dict.fromkeys(range(first, len(cells)), rows - 1))
             if len(cells) >= MAX_COLUMNS:
                 break
@@ -244,3 +245,39 @@ def _definition_parts(element: Element) -> Iterator[Element]:
             yield from child
         else:
             yield child
+
+
+def _iter_rows(table: Element) -> Iterator[list[Element]]:
+    """Yield the cells of each row, without those of nested tables."""
+    for part in table:
+        if part.tag == "tr":
+            yield _row_cells(part)
+        elif part.tag in ("thead", "tbody", "tfoot"):
+            yield from (_row_cells(row) for row in part if row.tag == "tr")
+
+
+def _row_cells(row: Element) -> list[Element]:
+    return [cell for cell in row if cell.tag in ("td", "th")]
+
+
+def _is_header_row(row: list[Element]) -> bool:
+    """True if a row names the columns."""
+    return bool(row) and all(cell.tag == "th" for cell in row)
+
+
+def _is_layout_table(table: Element, rows: list[list[Element]]) -> bool:
+    """True if a table is only layout: it holds headings, code blocks or tables, or is one cell wide.
+
+    A table with named columns is a data table, even with a few nested tables.
+    """
+    if table.get("role") in ("presentation", "none") or max(map(len, rows), default=0) < 2:
+        return True
+    if next(table.iterdescendants("pre", "h1", "h2", "h3"), None) is not None:
+        return True
+    nested = sum(1 for _ in islice(table.iterdescendants("table"), MAX_NESTED_TABLES + 1))
+    return nested > (MAX_NESTED_TABLES if _is_header_row(rows[0]) else 0)
+
+
+def _parse_integer(text: str | None, default: int) -> int:
+    """Parse the non-negative integer of an attribute."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 7 else default

@@ -13,7 +13,6 @@ from centgate.web.fetch.content_coding import ACCEPT_ENCODING, parse_coding, rea
 from centgate.web.fetch.dns import DnsResolver, ResolveFunction, resolve_allowed
 from centgate.web.fetch.failure import FetchFailed
 from centgate.web.fetch.fairness import CooperativeScheduler
-from centgate.web.fetch.host_limits import HostLimiter
 from centgate.web.fetch.http_client import HttpExchange
 from centgate.web.fetch.policy import FetchPolicy
 from centgate.web.fetch.url import Target, parse_target
@@ -25,6 +24,12 @@ MAX_REDIRECTS = 5
 MAX_ERROR_BYTES = 64 * 1024
 """Maximum body size of an error response."""
 MAX_LOCATION_LENGTH = 8192
+MAX_PER_HOST = 2
+"""Maximum concurrent connections to one host."""
+MAX_WAITING = 8
+"""Maximum fetches waiting for one host."""
+MAX_TOTAL = 64
+"""Maximum concurrent connections to all hosts."""
 _BODYLESS_STATUSES = frozenset({204, 205, 304})
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 
@@ -53,6 +58,42 @@ class _FetchOptions:
         media = (content_type or "").partition(";")[0].strip().lower()
         families = (media, media.partition("/")[0] + "/*")
         return not media or not self.media_types or any(family in self.media_types for family in families)
+
+
+@dataclass(slots=True)
+class _HostState:
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PER_HOST))
+    users: int = 0
+    """Running and waiting fetches; a host without any is removed."""
+
+
+class HostLimiter:
+    """Limiter of concurrent connections."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, _HostState] = {}
+        self._total_slots = asyncio.Semaphore(MAX_TOTAL)
+
+    @property
+    def active_hosts(self) -> int:
+        """Number of hosts with running or waiting fetches."""
+        return len(self._hosts)
+
+    @asynccontextmanager
+    async def acquire_slot(self, host: str, *, label: str) -> AsyncGenerator[None]:
+        """Hold a connection slot of a host. Raises FetchFailed if too many fetches wait already."""
+        state = self._hosts.get(host) or _HostState()
+        if state.users >= MAX_PER_HOST + MAX_WAITING:
+            raise FetchFailed("failed", f"too many concurrent requests for {label}")
+        self._hosts[host] = state
+        state.users += 1
+        try:
+            async with state.slots, self._total_slots:
+                yield
+        finally:
+            state.users -= 1
+            if not state.users:
+                del self._hosts[host]
 
 
 class Fetcher:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import ada_url
 from ada_url import URL
 
 from centgate.web.fetch.ip_ranges import IpAddress, parse_ip_address
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
+MAX_URL_LENGTH = 2048
+"""Maximum characters of a URL that a buyer sends or a page contains."""
 MAX_LABEL_LENGTH = 100
 _DNS_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 # RFC 6761, RFC 6762, RFC 7686, RFC 8375, and the name that ICANN reserved for private use
@@ -74,3 +77,13 @@ def parse_target(url: str, base: str | None = None) -> Target | None:
         port=int(parsed.port or DEFAULT_PORTS.get(scheme, 0)),
         path=parsed.pathname + parsed.search,
     )
+
+
+def join_url(base: str, url: str) -> str | None:
+    """Resolve a URL that may be relative; None if it is invalid or too long."""
+    if len(url) > MAX_URL_LENGTH:
+        return None
+    try:
+        return ada_url.join_url(base, url)
+    except ValueError:
+        return None

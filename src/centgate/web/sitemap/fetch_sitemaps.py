@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from centgate.errors import UnreadReason
 from centgate.sandbox import Sandbox, TaskFailed
 from centgate.web.fetch.fetcher import Fetcher, FetchFailed, FetchResult
+from centgate.web.fetch.url import join_url
 from centgate.web.sitemap.robots import Robots
 from centgate.web.sitemap.site_map import PackedEntries, SitemapPart, build_sitemap_part
-from centgate.web.sitemap.urls import join_url
 
 MAX_SITEMAPS = 5
 """Maximum number of sitemaps fetched for one site map."""

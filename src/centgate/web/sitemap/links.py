@@ -11,7 +11,8 @@ from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
 
 from centgate.web.extract.charset import decode_text
-from centgate.web.sitemap.urls import MAX_URL_LENGTH, PageEntry, join_url
+from centgate.web.fetch.url import MAX_URL_LENGTH, join_url
+from centgate.web.sitemap.urls import PageEntry
 
 MAX_LINKS = 5000
 MAX_TEXT_LENGTH = 1000

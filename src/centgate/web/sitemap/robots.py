@@ -15,7 +15,8 @@ from protego import Protego
 from centgate.errors import UnreadReason
 from centgate.sandbox import Sandbox, TaskFailed
 from centgate.web.fetch.fetcher import Fetcher, FetchFailed
-from centgate.web.sitemap.urls import join_url, parse_page_url
+from centgate.web.fetch.url import join_url
+from centgate.web.sitemap.urls import parse_page_url
 
 MAX_BYTES = 500 << 10
 """Bytes read of a robots.txt: the minimum that RFC 9309, 2.5, requires."""

@@ -19,7 +19,8 @@ from typing import Any
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
 
-from centgate.web.sitemap.urls import MAX_URL_LENGTH, PageEntry, join_url
+from centgate.web.fetch.url import MAX_URL_LENGTH, join_url
+from centgate.web.sitemap.urls import PageEntry
 
 MAX_BYTES = 5 << 20
 """Maximum decoded size of one sitemap; the protocol allows ten times as much."""

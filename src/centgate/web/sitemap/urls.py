@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import ada_url
 
-MAX_URL_LENGTH = 2048
+from centgate.web.fetch.url import MAX_URL_LENGTH
+
 _HTTP_URL = re.compile(r"https?://([^/?#@]+)(/[^?#]*)(?:\?([^#]*))?(?:#.*)?")
 _TRACKING_KEY = re.compile(
     r"utm_\w*|gclid|gclsrc|dclid|gbraid|wbraid|fbclid|msclkid|yclid|twclid|ttclid|li_fat_id|igshid"
@@ -73,16 +74,6 @@ def parse_page_url(url: str) -> PageUrl | None:
         if len(normalized) <= MAX_URL_LENGTH
         else None
     )
-
-
-def join_url(base: str, url: str) -> str | None:
-    """Resolve a URL that may be relative; None if it is invalid."""
-    if len(url) > MAX_URL_LENGTH:
-        return None
-    try:
-        return ada_url.join_url(base, url)
-    except ValueError:
-        return None
 
 
 def _strip_tracking(query: str) -> str:
