@@ -28,6 +28,11 @@ def get_path(row: Any, *path: str) -> Any:
     return row
 
 
+def as_object(value: Any) -> dict[str, Any]:
+    """Return an object unchanged; an empty one for anything else."""
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
 def as_list(value: Any) -> list[Any]:
     """Return a list unchanged; an empty one for anything else."""
     return cast(list[Any], value) if isinstance(value, list) else []

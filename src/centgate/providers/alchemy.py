@@ -7,7 +7,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from centgate import jsonrpc
-from centgate.coercion import as_address, as_base_units, as_decimals, as_text, parse_iso_time
+from centgate.coercion import as_address, as_base_units, as_decimals, as_object, as_text, parse_iso_time
 from centgate.crypto.wallet.wallets import (
     Holding,
     Token,
@@ -210,17 +210,13 @@ def _object_rows(rows: list[Any]) -> list[JsonObject]:
     return found
 
 
-def _as_object(value: Any) -> JsonObject:
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
-
-
 def _parse_holding(row: JsonObject) -> Holding | None:
     token, amount = as_address(row.get("contractAddress")), as_base_units(row.get("tokenBalance"))
     return Holding(Token(token), amount) if token and amount and not row.get("error") else None
 
 
 def _parse_token(token: str, answer: Any) -> Token:
-    row = _as_object(answer)
+    row = as_object(answer)
     return Token(
         token,
         symbol=as_text(row.get("symbol")),
@@ -238,7 +234,7 @@ def _transfer_id(row: JsonObject) -> str:
 
 def _parse_transfer(row: JsonObject) -> Transfer | None:
     raw, sender, transaction = (
-        _as_object(row.get("rawContract")),
+        as_object(row.get("rawContract")),
         as_address(row.get("from")),
         parse_transaction_hash(row.get("hash")),
     )
@@ -254,7 +250,7 @@ def _parse_transfer(row: JsonObject) -> Transfer | None:
         else None,
         amount=as_base_units(raw.get("value")),
         block=parse_block_number(row.get("blockNum")),
-        at=parse_iso_time(_as_object(row.get("metadata")).get("blockTimestamp")),
+        at=parse_iso_time(as_object(row.get("metadata")).get("blockTimestamp")),
         position=_log_index(row),
     )
 

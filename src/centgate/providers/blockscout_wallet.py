@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from centgate.coercion import as_address, as_base_units, as_decimals, as_price, as_text, parse_iso_time
+from centgate.coercion import (
+    as_address,
+    as_base_units,
+    as_decimals,
+    as_object,
+    as_price,
+    as_text,
+    parse_iso_time,
+)
 from centgate.crypto.wallet.wallets import (
     Holding,
     Token,
@@ -19,7 +27,7 @@ JsonObject = dict[str, Any]
 def page_rows(page: Any) -> list[JsonObject]:
     """Return the objects in a page; TypeError if it has rows and not one is an object."""
     rows = cast(list[Any], page["items"])
-    objects = [_as_object(row) for row in rows if isinstance(row, dict)]
+    objects = [as_object(row) for row in rows if isinstance(row, dict)]
     if rows and not objects:
         raise TypeError("rows that are no objects")
     return objects
@@ -33,7 +41,7 @@ def parse_holding(row: JsonObject) -> Holding | None:
 
 def parse_token_transfer(row: JsonObject) -> Transfer | None:
     """Parse a row of `/addresses/{a}/token-transfers`; None if it cannot be read."""
-    token, total = _parse_token(row.get("token")), _as_object(row.get("total"))
+    token, total = _parse_token(row.get("token")), as_object(row.get("total"))
     if token is None:
         return None
     token_decimals = as_decimals(total.get("decimals"))
@@ -66,7 +74,7 @@ def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Transf
 
 
 def _parse_token(value: Any) -> Token | None:
-    row = _as_object(value)
+    row = as_object(value)
     token = as_address(row.get("address_hash")) or as_address(row.get("address"))
     if token is None or row.get("type") not in (None, "ERC-20"):
         return None
@@ -87,8 +95,4 @@ def _scam_label(row: JsonObject) -> str | None:
 
 
 def _party_address(value: Any) -> str | None:
-    return as_address(_as_object(value).get("hash"))
-
-
-def _as_object(value: Any) -> JsonObject:
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
+    return as_address(as_object(value).get("hash"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from centgate.coercion import as_clean_name, as_count
+from centgate.coercion import as_clean_name, as_count, as_object
 from centgate.crypto.contract.contracts import (
     ContractCreation,
     MatchLevel,
@@ -74,7 +74,7 @@ def _parse_contract(body: dict[str, Any], chain_id: int, address: str) -> Source
     match = _MATCH_LEVELS[body["match"]]
     if match == "none":
         return SourceRecord("sourcify", "none", proxy=_parse_proxy(body.get("proxyResolution")))
-    compilation = _as_object(body.get("compilation"))
+    compilation = as_object(body.get("compilation"))
     return SourceRecord(
         "sourcify",
         match,
@@ -85,12 +85,8 @@ def _parse_contract(body: dict[str, Any], chain_id: int, address: str) -> Source
         source_available=True,
         abi_available=isinstance(body["abi"], list) if "abi" in body else None,
         proxy=_parse_proxy(body.get("proxyResolution")),
-        created=_parse_creation(_as_object(body.get("deployment"))),
+        created=_parse_creation(as_object(body.get("deployment"))),
     )
-
-
-def _as_object(value: Any) -> dict[str, Any]:
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def _parse_creation(deployment: dict[str, Any]) -> ContractCreation | None:
@@ -100,7 +96,7 @@ def _parse_creation(deployment: dict[str, Any]) -> ContractCreation | None:
 
 def _parse_proxy(resolution: Any) -> ProxyClaim | None:
     """Parse the proxy resolution; None if it was not attempted or failed."""
-    fields = _as_object(resolution)
+    fields = as_object(resolution)
     is_proxy, kind = fields.get("isProxy"), fields.get("proxyType")
     if not isinstance(is_proxy, bool):
         return None
