@@ -23,8 +23,7 @@ from centgate.libdocs.archive.archives import BadArchive
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.build_job import build_index
 from centgate.libdocs.index.downloads import download_archives
-from centgate.libdocs.index.near import suggest_similar
-from centgate.libdocs.index.resolve import describe_candidates, index_key
+from centgate.libdocs.index.resolve import describe_candidates, index_key, suggest_similar
 from centgate.libdocs.index.store import IndexKey, IndexStore, TooManyBuilds
 from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
 from centgate.libdocs.registry import npm, pypi

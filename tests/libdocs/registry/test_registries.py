@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from package_registry import PackageRegistry, make_zip, run_package_registry
 
 from centgate.errors import AnswerTooLong, ProviderError
-from centgate.libdocs.index.near import suggest_similar
+from centgate.libdocs.index.resolve import suggest_similar
 from centgate.libdocs.registry.aliases import (
     ALIASES,
     MAX_CANDIDATES,

@@ -1,19 +1,52 @@
-"""Describe the packages that a name may mean, best first."""
+"""Suggest and describe the packages that a name may mean, best first."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from rapidfuzz import fuzz, process
 
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.store import IndexKey, IndexStore
 from centgate.libdocs.libraries import DocumentedLibrary
-from centgate.libdocs.registry.aliases import PackageCandidate
+from centgate.libdocs.registry.aliases import ALIASES, PackageCandidate, RegistryName, normalize_library_name
 from centgate.libdocs.registry.packages import Package, maintenance_score
 
 MAX_RESULTS = 5
 MIN_SCORE = 0.2
 """Candidates with a lower score are dropped if there is a better one."""
+
+MIN_SIMILARITY = 80
+"""Minimum similarity, of 100, of a suggested name."""
+MAX_SUGGESTIONS = 3
+
+
+def suggest_similar(
+    name: str, indexed_libraries: Iterable[tuple[RegistryName, str]]
+) -> list[PackageCandidate]:
+    """Return well-known libraries, and libraries with an index here, whose names are similar."""
+    normalized_names = {
+        PackageCandidate(registry, library, 1.0): normalize_library_name(library)
+        for registry, library in indexed_libraries
+    }
+    for package in ALIASES:
+        _, registry, library = package.split("/")
+        candidate = PackageCandidate(
+            "pypi" if registry == "pypi" else "npm", library.replace("~", "/", 1), 1.0
+        )
+        normalized_names.setdefault(candidate, normalize_library_name(library))
+    found = process.extract(
+        normalize_library_name(name),
+        normalized_names,
+        scorer=fuzz.ratio,
+        limit=MAX_SUGGESTIONS,
+        score_cutoff=MIN_SIMILARITY,
+    )
+    return [
+        PackageCandidate(candidate.registry, candidate.name, round(score / 150, 2))
+        for _, score, candidate in found
+    ]
 
 
 def describe_candidates(

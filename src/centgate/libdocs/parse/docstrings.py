@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from collections.abc import Callable
 
 from centgate.libdocs.parse import markdown, rst
 from centgate.libdocs.parse.sections import Excerpt, PageBlock, group_blocks, make_excerpt
@@ -32,6 +33,18 @@ def split_examples(docstring: str, *, language: str) -> list[Excerpt]:
             blocks.append(PageBlock(f"{section.trail[-1]}:", section.line, section.line))
         blocks += section.blocks
     return [_set_language(make_excerpt(group), language) for group in group_blocks(_merge_prose(blocks))]
+
+
+def add_signature(
+    code: str, examples: list[Excerpt], *, language: str, is_joinable: Callable[[str, Excerpt], bool]
+) -> list[Excerpt]:
+    """Put the signature above the first example, or before it if the two do not fit together."""
+    first, *rest = examples or [Excerpt(None, None, None)]
+    if first.code is None:
+        return [Excerpt(code, language, first.text), *rest]
+    if is_joinable(code, first):
+        return [Excerpt(f"{code}\n\n{first.code}", first.language, first.text), *rest]
+    return [Excerpt(code, language, first.text), first._replace(text=None), *rest]
 
 
 def _format_sections_as_lists(docstring: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, link_to_lines, name_variants
-from centgate.libdocs.parse.docstrings import split_examples
+from centgate.libdocs.parse.docstrings import add_signature, split_examples
 from centgate.libdocs.parse.documents import PackageDocument
 from centgate.libdocs.parse.js_declarations import Declaration, parse_declarations
 from centgate.libdocs.parse.jsdoc import is_private, render_jsdoc
@@ -175,19 +175,14 @@ def _split_symbol(document: PackageDocument, symbol: _Symbol, language: str) -> 
     )
     if not text and symbol.code.endswith("{}"):
         return
-    for excerpt in _add_signature(symbol.code, split_examples(text, language=language), language):
+    examples = split_examples(text, language=language)
+    for excerpt in add_signature(symbol.code, examples, language=language, is_joinable=_is_script):
         trail, names = (_module_name(document.path),), name_variants(symbol.name)
         yield from finalize_chunks(Chunk(symbol.name, trail, *excerpt, url, document.path, names, weight))
 
 
-def _add_signature(code: str, examples: list[Excerpt], language: str) -> list[Excerpt]:
-    """Put the signature above the first example, or before it if that is in another language."""
-    first, *rest = examples or [Excerpt(None, None, None)]
-    if first.code is None:
-        return [Excerpt(code, language, first.text), *rest]
-    if first.language in _SCRIPTS:
-        return [Excerpt(f"{code}\n\n{first.code}", first.language, first.text), *rest]
-    return [Excerpt(code, language, first.text), first._replace(text=None), *rest]
+def _is_script(_: str, example: Excerpt) -> bool:
+    return example.language in _SCRIPTS
 
 
 def _format_outline(declaration: Declaration) -> str:

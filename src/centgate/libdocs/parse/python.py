@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, link_to_lines, name_variants
-from centgate.libdocs.parse.docstrings import split_examples
+from centgate.libdocs.parse.docstrings import add_signature, split_examples
 from centgate.libdocs.parse.documents import PackageDocument
 from centgate.libdocs.parse.python_signatures import (
     FunctionNode,
@@ -145,20 +145,14 @@ def _reference_chunks(
     url = link_to_lines(document.source_url, *lines)
     trail = (module,) if inner else ()
     examples = split_examples(docstring, language="python") if docstring else []
-    for excerpt in _add_signature(code, examples):
+    if code is not None:
+        examples = add_signature(code, examples, language="python", is_joinable=_fits_below)
+    for excerpt in examples:
         yield from finalize_chunks(Chunk(title, trail, *excerpt, url, document.path, names, weight))
 
 
-def _add_signature(code: str | None, examples: list[Excerpt]) -> list[Excerpt]:
-    """Put the signature above the first example, or before it if both are long."""
-    if code is None:
-        return examples
-    first, *rest = examples or [Excerpt(None, None, None)]
-    if first.code is None:
-        return [Excerpt(code, "python", first.text), *rest]
-    if first.language == "python" and len(code) + len(first.code) < MAX_SIGNATURE:
-        return [Excerpt(f"{code}\n\n{first.code}", "python", first.text), *rest]
-    return [Excerpt(code, "python", first.text), first._replace(text=None), *rest]
+def _fits_below(code: str, example: Excerpt) -> bool:
+    return example.language == "python" and len(code) + len(example.code or "") < MAX_SIGNATURE
 
 
 def _merge_overloads(found: list[Chunk]) -> list[Chunk]:
