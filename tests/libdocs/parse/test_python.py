@@ -252,6 +252,31 @@ def test_a_module_that_gathers_is_followed() -> None:
     ]
 
 
+@pytest.mark.parametrize("statement", ["from .m{} import send", "from .m{} import *"], ids=["names", "stars"])
+def test_a_long_chain_of_imports_is_followed_or_cut(statement: str) -> None:
+    chain = [
+        PackageDocument(
+            f"acme/m{number}.py", f'{statement.format(number + 1)}\n__all__ = ["send"]', "python", None
+        )
+        for number in range(2000)
+    ]
+
+    found = titles(*chain, PackageDocument("acme/m2000.py", FUNCTION, "python", None))
+
+    assert len(found) == 1
+
+
+def test_modules_that_all_import_each_other_are_read_in_time() -> None:
+    stars = [f"from .m{number} import *\n" for number in range(100)]
+    functions = FUNCTION + "".join(f"def f{number}(): ...\n" for number in range(50))
+    modules = [
+        PackageDocument(f"acme/m{number}.py", "".join(stars) + functions, "python", None)
+        for number in range(100)
+    ]
+
+    assert len(titles(*modules)) == 100 * 51
+
+
 def test_a_parameter_described_below_its_name_is_no_code() -> None:
     text = '''
 def send(what):
