@@ -7,8 +7,6 @@ from collections.abc import AsyncGenerator
 
 import pytest
 from fake_upstreams import FAULTS, FakeUpstreams, Fault
-from hypothesis import given
-from hypothesis import strategies as st
 
 from centgate.circuit_breaker import CircuitBreaker
 from centgate.errors import (
@@ -18,17 +16,8 @@ from centgate.errors import (
     ProviderRefused,
     ProviderTimeout,
 )
-from centgate.rate_limiter import RateLimit, RateLimiter, SlidingWindow
+from centgate.rate_limiter import RateLimit, RateLimiter
 from centgate.upstream import Upstream, UpstreamResponse, join_url, open_session
-
-
-class Clock:
-    """A time that a test sets."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -158,44 +147,6 @@ async def test_how_long_to_wait_is_handed_on(way: Upstream, said: str, understoo
     assert way.error_for_status(reply).retry_after == understood
 
 
-def test_half_of_a_long_allowance_goes_at_once_and_the_rest_one_by_one() -> None:
-    pace = SlidingWindow(RateLimit(6, 60))
-
-    waits = [pace.acquire(1000) for _ in range(9)]
-
-    assert waits == pytest.approx([0, 0, 0, 20, 40, 60, 80, 100, 120], abs=0.5)
-
-
-def test_a_short_allowance_goes_at_once() -> None:
-    pace = SlidingWindow(RateLimit(3, 1))
-
-    assert [pace.acquire(1000) for _ in range(7)] == pytest.approx([0, 0, 0, 1, 1, 1, 2], abs=0.1)
-
-
-@given(
-    st.integers(1, 40),
-    st.sampled_from([1.0, 10.0, 60.0]),
-    st.lists(st.floats(0, 30), min_size=1, max_size=150),
-)
-def test_no_span_has_more_calls_than_its_rate(calls: int, seconds: float, pauses: list[float]) -> None:
-    clock = Clock()
-    pace, sent = SlidingWindow(RateLimit(calls, seconds), clock), list[float]()
-    for pause in pauses:
-        clock.now += pause
-        if (wait := pace.acquire(20)) <= 20:
-            sent.append(clock.now + wait)
-
-    for first, later in zip(sent, sent[calls:], strict=False):
-        assert later - first >= seconds * (1 - 1e-9)
-
-
-def test_a_turn_that_comes_too_late_is_not_taken() -> None:
-    pace = SlidingWindow(RateLimit(1, 60))
-    pace.acquire(0)
-
-    assert [round(pace.acquire(5)) for _ in range(3)] == [60, 60, 60]
-
-
 async def test_who_would_wait_too_long_is_told_when_to_come_back(upstreams: FakeUpstreams) -> None:
     upstreams.set_response("oracle", "/facts", {})
     async with open_session() as session:
@@ -209,75 +160,6 @@ async def test_who_would_wait_too_long_is_told_when_to_come_back(upstreams: Fake
 
     assert limited.value.retry_after == 60
     assert len(upstreams.requests) == 1
-
-
-def test_several_processes_share_a_rate() -> None:
-    shares = [RateLimit(30).split_among(processes) for processes in (1, 4, 60)]
-
-    assert shares == [RateLimit(30), RateLimit(7), RateLimit(1, 120)]
-
-
-def test_what_fails_again_and_again_is_left_alone_until_one_try_succeeds() -> None:
-    breaker = CircuitBreaker()
-    breaker.PAUSE_SECONDS = 0.0  # the pause is over at once
-    for _ in range(CircuitBreaker.FAILURE_LIMIT):
-        assert breaker.allow_call()
-        breaker.record_outcome(failure=True)
-    breaker.PAUSE_SECONDS = 60
-
-    tried = [breaker.allow_call() for _ in range(3)]
-    breaker.record_outcome(failure=False)
-
-    assert tried == [True, False, False]
-    assert breaker.allow_call()
-
-
-def opened() -> CircuitBreaker:
-    """A breaker that has just opened."""
-    breaker = CircuitBreaker()
-    for _ in range(CircuitBreaker.FAILURE_LIMIT):
-        breaker.record_outcome(failure=True)
-    return breaker
-
-
-def test_breaker_that_is_closed_has_nothing_to_wait_for() -> None:
-    breaker = CircuitBreaker()
-
-    for _ in range(CircuitBreaker.FAILURE_LIMIT - 1):
-        breaker.record_outcome(failure=True)
-
-    assert (breaker.is_open, breaker.seconds_until_trial) == (False, 0)
-
-
-def test_breaker_that_opens_tells_how_long_to_wait() -> None:
-    assert 0 < opened().seconds_until_trial <= CircuitBreaker.PAUSE_SECONDS
-
-
-def test_breaker_whose_pause_is_over_stays_open_until_a_call_succeeds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 0.0)
-    breaker = opened()
-
-    due = breaker.is_open, breaker.seconds_until_trial
-    breaker.record_outcome(failure=False)
-
-    assert due == (True, 0)
-    assert not breaker.is_open
-
-
-def test_trial_is_reserved_once_and_begins_in_spite_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 0.0)
-    breaker = opened()
-    breaker.PAUSE_SECONDS = 60
-    breaker.reserve_trial()
-    reserved = breaker.seconds_until_trial
-
-    breaker.PAUSE_SECONDS = 600
-    breaker.reserve_trial()
-
-    assert 0 < breaker.seconds_until_trial <= reserved
-    assert breaker.allow_call()
 
 
 async def test_an_upstream_that_is_down_is_not_asked_for_a_while(
