@@ -16,7 +16,7 @@ from buyer import ApiFactory, Buyer
 from certificates import Authority
 from databases import Postgres, Redis, create_sqlite, postgres_server, redis_server
 from facilitators import StubFacilitator, build_settings, open_stub_facilitators
-from fake_upstreams import FakeUpstreams, fake_upstreams, recordings
+from fake_upstreams import RECORDINGS, FakeUpstreams, fake_upstreams, recordings
 from node_packages import install_packages
 from small_site import OpenReader, open_reader
 
@@ -40,6 +40,7 @@ MARKS_BY_FIXTURE = {
     "chromium": "browser",
     "browser": "browser",
     "devchain": "devchain",
+    "replayed": "recorded",
 }
 """Marks that a test gets from the fixtures that it uses."""
 SLOW_MARKS = {"browser", "npm", "postgresql"}
@@ -48,7 +49,7 @@ EXTENDED_FILE = "pytestmark = pytest.mark.extended"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their fixtures and databases."""
+    """Mark tests by their fixtures and databases; leave out those that need absent recordings."""
     for item in items:
         marks = {
             MARKS_BY_FIXTURE[name] for name in getattr(item, "fixturenames", ()) if name in MARKS_BY_FIXTURE
@@ -59,6 +60,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             marks.add("extended")
         for mark in marks:
             item.add_marker(mark)
+    if not RECORDINGS.is_dir():
+        items[:] = [item for item in items if item.get_closest_marker("recorded") is None]
 
 
 def _parameters_of(item: pytest.Item) -> list[str]:

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import httpx
 import pytest
+from _pytest.mark import ParameterSet
 from buyer import Buyer, pay, sign_payment
 from facilitators import build_settings
 
@@ -26,8 +27,11 @@ from centgate.provider import Provider
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings, Settings
 
+BODIES = Path(__file__).parent / "bodies"
+"""Folder of small bodies in the format of each upstream: `<upstream>/<case>.json`."""
 SHARED = Path(__file__).parents[2] / "shared"
-"""Folder of recorded bodies of real upstreams, beside the repository if present."""
+"""Folder beside the repository with bodies recorded from real upstreams; optional."""
+RECORDINGS = SHARED / "recordings"
 
 Fault = Literal[
     "timeout",
@@ -242,7 +246,7 @@ def recordings() -> Generator[str]:
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    server, url, _, _ = module.start(SHARED / "recordings")
+    server, url, _, _ = module.start(RECORDINGS)
     try:
         yield url
     finally:
@@ -250,12 +254,25 @@ def recordings() -> Generator[str]:
         server.server_close()
 
 
+def load_body(upstream: str, case: str) -> Any:
+    """Return a body of an upstream: one of tests/bodies, else one of the recordings."""
+    own = BODIES / upstream / f"{case}.json"
+    if own.exists():
+        return json.loads(own.read_text())
+    return json.loads((RECORDINGS / upstream / f"{case}.json").read_text())["body"]
+
+
 def load_recording(upstream: str, case: str) -> Any:
     """Return the body of one recording; skips the test if there are no recordings."""
-    file = SHARED / "recordings" / upstream / f"{case}.json"
+    file = RECORDINGS / upstream / f"{case}.json"
     if not file.exists():
         pytest.skip(f"needs the recordings in {SHARED.name}/, which are not part of this repository")
     return json.loads(file.read_text())["body"]
+
+
+def recorded_case(*values: Any) -> ParameterSet:
+    """Return a test case that runs only where the recordings are."""
+    return pytest.param(*values, marks=pytest.mark.recorded)
 
 
 @asynccontextmanager
