@@ -1,7 +1,7 @@
 """Checks against upstreams' OpenAPI files: validate requests, and generate the responses that they allow.
 
-The files lie in specs/web of what is shared; a test that names one is skipped where they are absent.
-OpenAPI 3.0 and 3.1 are read, JSON and YAML, and `nullable` under either.
+Each upstream has a small file in tests/openapi with the operations that we call; the vendors' own files are
+beside the recordings. OpenAPI 3.0 and 3.1 are read, JSON and YAML, and `nullable` under either.
 """
 
 # jsonschema is typed in part
@@ -14,14 +14,21 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import yaml
 from ada_url import check_url
-from fake_upstreams import SHARED
+from fake_upstreams import SHARED, recorded_case
 from jsonschema import Draft202012Validator, FormatChecker
 
+DESCRIPTIONS = Path(__file__).parent / "openapi"
+VENDOR_FILES = {
+    "context7": "context7-v2-2.0.0.json",
+    "exa": "exa-search-1.2.0.yaml",
+    "firecrawl": "firecrawl-v2.json",
+}
 JSON_MEDIA = "application/json"
 MAX_DEPTH = 6
 """Depth of a generated response; optional members are omitted below it."""
@@ -37,6 +44,11 @@ def _is_a_url(text: object) -> bool:
 @FORMATS.checks("date-time")
 def _is_a_moment(text: object) -> bool:
     return not isinstance(text, str) or bool(re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d.*", text))
+
+
+def each_description(upstream: str) -> pytest.MarkDecorator:
+    """Run a test with our description as `spec`, and with the vendor's where the recordings are."""
+    return pytest.mark.parametrize("spec", [f"{upstream}.yaml", recorded_case(VENDOR_FILES[upstream])])
 
 
 def find_request_problems(spec_file: str, method: str, path: str, asked: Any) -> list[str]:
@@ -75,9 +87,9 @@ def generate_responses(
 @cache
 def _spec(file: str) -> dict[str, Any]:
     """Load a description once, with its schemas as JSON Schema."""
-    where = SHARED / "specs" / "web" / file
+    where = DESCRIPTIONS / file
     if not where.exists():
-        pytest.skip(f"needs the descriptions in {SHARED.name}/, which are not part of this repository")
+        where = SHARED / "specs" / "web" / file
     # read through JSON, since YAML takes texts in examples for dates
     raw = (
         yaml.safe_load(where.read_text()) if file.endswith(("yaml", "yml")) else json.loads(where.read_text())

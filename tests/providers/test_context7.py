@@ -10,10 +10,18 @@ from typing import Any, cast
 
 import pytest
 from facilitators import build_settings
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
+from fake_upstreams import (
+    FAULTS,
+    FakeUpstreams,
+    Fault,
+    RecordedRequest,
+    load_body,
+    open_provider,
+    recorded_case,
+)
 from hypothesis import given
 from hypothesis import strategies as st
-from openapi_contract import find_request_problems, generate_responses
+from openapi_contract import each_description, find_request_problems, generate_responses
 from pydantic import SecretStr
 
 from centgate.errors import (
@@ -29,7 +37,6 @@ from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
 from centgate.providers.context7 import Context7, parse_snippets
 from centgate.settings import ProviderSettings
 
-SPEC = "context7-v2-2.0.0.json"
 KEY = "ctx7sk-0123456789abcdef"
 SECRET = SecretStr(KEY)
 SEARCH, CONTEXT = "/api/v2/libs/search", "/api/v2/context"
@@ -78,7 +85,7 @@ async def known(
         return await context7.find_libraries("httpx")
 
 
-async def told(
+async def read_docs(
     upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200, *, budget: int = 2500
 ) -> list[DocSnippet]:
     """Return the snippets parsed from this body."""
@@ -93,13 +100,16 @@ async def test_a_library_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path
     assert libraries == [DocumentedLibrary(ID, "HTTPX", "An HTTP client.", 412, "0.28.1", 9.2)]
 
 
-async def test_a_name_is_asked_for_as_name_and_as_query(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+@each_description("context7")
+async def test_a_name_is_asked_for_as_name_and_as_query(
+    spec: str, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     await known(upstreams, tmp_path, {"results": [library()]})
 
     (asked,) = upstreams.requests_of("context7")
     assert asked.params == {"libraryName": "httpx", "query": "httpx"}
     assert asked.headers["authorization"] == f"Bearer {KEY}"
-    assert find_request_problems(SPEC, "GET", "/v2/libs/search", asked.params) == []
+    assert find_request_problems(spec, "GET", "/v2/libs/search", asked.params) == []
 
 
 async def test_at_most_five_that_are_ready_are_named_once(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -222,7 +232,7 @@ async def test_another_answer_to_a_name_is_a_failure(
 
 
 async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    snippets = await told(upstreams, tmp_path, {"codeSnippets": [code()], "infoSnippets": [info()]})
+    snippets = await read_docs(upstreams, tmp_path, {"codeSnippets": [code()], "infoSnippets": [info()]})
 
     assert snippets == [
         DocSnippet(
@@ -259,8 +269,9 @@ async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstre
         ("/a/@", None, "@"),
     ],
 )
+@each_description("context7")
 async def test_documentation_is_asked_for_as_json_with_a_query(
-    identity: str, topic: str | None, query: str, upstreams: FakeUpstreams, tmp_path: Path
+    identity: str, topic: str | None, query: str, spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("context7", CONTEXT, {"codeSnippets": [code()], "infoSnippets": []})
 
@@ -269,7 +280,7 @@ async def test_documentation_is_asked_for_as_json_with_a_query(
 
     (asked,) = upstreams.requests_of("context7")
     assert asked.params == {"libraryId": identity, "query": query, "type": "json"}
-    assert find_request_problems(SPEC, "GET", "/v2/context", asked.params) == []
+    assert find_request_problems(spec, "GET", "/v2/context", asked.params) == []
 
 
 async def test_the_best_explanation_comes_right_after_the_best_code(
@@ -280,7 +291,7 @@ async def test_the_best_explanation_comes_right_after_the_best_code(
         "infoSnippets": [info(breadcrumb=f"info {n}") for n in range(3)],
     }
 
-    snippets = await told(upstreams, tmp_path, body)
+    snippets = await read_docs(upstreams, tmp_path, body)
 
     titles = [snippet.title for snippet in snippets]
     assert titles == ["code 0", "info 0", "code 1", "code 2", "code 3", "info 1", "info 2"]
@@ -295,7 +306,7 @@ async def test_whole_snippets_are_kept_within_the_budget(
         "infoSnippets": [info(content="word " * 3000), info(content="short")],
     }
 
-    snippets = await told(upstreams, tmp_path, body, budget=budget)
+    snippets = await read_docs(upstreams, tmp_path, body, budget=budget)
 
     assert budget - 150 <= sum(each.tokens for each in snippets) <= budget or len(snippets) == 22
     assert all(
@@ -315,7 +326,9 @@ async def test_code_in_two_languages_is_two_snippets_with_one_explanation(
         {"code": "plain"},
     ]
 
-    snippets = await told(upstreams, tmp_path, {"codeSnippets": [code(codeList=shown)], "infoSnippets": []})
+    snippets = await read_docs(
+        upstreams, tmp_path, {"codeSnippets": [code(codeList=shown)], "infoSnippets": []}
+    )
 
     assert [(each.language, each.code, each.text) for each in snippets] == [
         ("typescript", "const a = 1\n\nconst b = 2", "Open it once."),
@@ -328,7 +341,7 @@ async def test_code_in_two_languages_is_two_snippets_with_one_explanation(
 async def test_code_without_code_is_its_explanation(
     listed: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    (snippet,) = await told(upstreams, tmp_path, {"codeSnippets": [code(codeList=listed)]})
+    (snippet,) = await read_docs(upstreams, tmp_path, {"codeSnippets": [code(codeList=listed)]})
 
     assert (snippet.code, snippet.language, snippet.text) == (None, None, "Open it once.")
 
@@ -339,7 +352,7 @@ async def test_code_without_code_is_its_explanation(
 async def test_only_addresses_are_sources(source: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"codeSnippets": [code(codeId=source)], "infoSnippets": [info(pageId=source)]}
 
-    snippets = await told(upstreams, tmp_path, body)
+    snippets = await read_docs(upstreams, tmp_path, body)
 
     assert [each.source_url for each in snippets] == [None, None]
 
@@ -357,7 +370,7 @@ async def test_what_cannot_be_seen_is_removed(upstreams: FakeUpstreams, tmp_path
         "infoSnippets": [info(breadcrumb=hidden, content=hidden)],
     }
 
-    first, second = await told(upstreams, tmp_path, body)
+    first, second = await read_docs(upstreams, tmp_path, body)
 
     assert (first.title, first.text, first.language, first.code) == ("abc", "abc", "abc", "abc\n\td")
     assert (second.title, second.text) == ("abc", "abc")
@@ -378,34 +391,34 @@ async def test_what_is_not_known_is_no_data_and_says_why(
     status: int, error: str, says: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(NoData, match=says):
-        await told(upstreams, tmp_path, {"error": error, "message": "so it is"}, status)
+        await read_docs(upstreams, tmp_path, {"error": error, "message": "so it is"}, status)
 
 
 async def test_the_versions_that_there_are_are_named(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     message = f'Tag "v1" not found for library "{ID}". Available tags: v2.0.0, v1.5.0\u202e'
 
     with pytest.raises(NoData, match=r"it has v2\.0\.0, v1\.5\.0$"):
-        await told(upstreams, tmp_path, {"error": "tag_not_found", "message": message}, 404)
+        await read_docs(upstreams, tmp_path, {"error": "tag_not_found", "message": message}, 404)
 
 
 @pytest.mark.parametrize("body", [{"codeSnippets": [], "infoSnippets": []}, {"codeSnippets": []}])
 async def test_no_snippets_are_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(NoData, match=ID):
-        await told(upstreams, tmp_path, body)
+        await read_docs(upstreams, tmp_path, body)
 
 
 async def test_snippets_that_do_not_fit_are_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"codeSnippets": [code(codeDescription="word " * 900)], "infoSnippets": []}
 
     with pytest.raises(NoData, match="within 500 tokens"):
-        await told(upstreams, tmp_path, body, budget=500)
+        await read_docs(upstreams, tmp_path, body, budget=500)
 
 
 async def test_a_library_that_is_still_indexed_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"error": "library_not_finalized", "message": f"Library {ID} not finalized yet."}
 
     with pytest.raises(ProviderError, match="still indexing"):
-        await told(upstreams, tmp_path, body, 202)
+        await read_docs(upstreams, tmp_path, body, 202)
 
 
 NO_ANSWERS: list[tuple[int, Any]] = [
@@ -431,7 +444,7 @@ async def test_another_answer_is_a_failure(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
-        await told(upstreams, tmp_path, body, status)
+        await read_docs(upstreams, tmp_path, body, status)
 
 
 @pytest.mark.parametrize(
@@ -442,7 +455,7 @@ async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
     status: int, error: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused):
-        await told(upstreams, tmp_path, {"error": error, "message": "no"}, status)
+        await read_docs(upstreams, tmp_path, {"error": error, "message": "no"}, status)
     with pytest.raises(ProviderRefused):
         await known(upstreams, tmp_path, {"error": error, "message": "no"}, status)
 
@@ -510,7 +523,7 @@ async def test_a_library_that_moves_on_or_nowhere_is_a_failure(
 
 async def test_being_asked_to_slow_down_is_told_apart(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderRateLimited):
-        await told(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
+        await read_docs(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
     with pytest.raises(ProviderRateLimited):
         await known(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
 
@@ -601,19 +614,42 @@ async def test_a_key_is_never_repeated(
     assert not any(KEY in warning for warning in context7.trace.warnings)
 
 
-async def test_the_recorded_search_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    libraries = await known(upstreams, tmp_path, load_recording("context7", "libs-search-documented"))
+@pytest.mark.parametrize(
+    ("case", "library"),
+    [
+        (
+            "libraries",
+            DocumentedLibrary("/example/orm", "Example ORM", "Maps rows to objects", 640, "v2.1.0", 9),
+        ),
+        recorded_case(
+            "libs-search-documented",
+            DocumentedLibrary(
+                "/facebook/react",
+                "React",
+                "A JavaScript library for building user interfaces",
+                2500,
+                "v18.2.0",
+                10,
+            ),
+        ),
+    ],
+)
+async def test_a_saved_search_is_read(
+    case: str, library: DocumentedLibrary, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    assert await known(upstreams, tmp_path, load_body("context7", case)) == [library]
 
-    assert libraries == [
-        DocumentedLibrary(
-            "/facebook/react",
-            "React",
-            "A JavaScript library for building user interfaces",
-            2500,
-            "v18.2.0",
-            10,
-        )
-    ]
+
+async def test_saved_documentation_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    example, explanation = await read_docs(upstreams, tmp_path, load_body("context7", "context"))
+
+    assert (example.title, example.language) == ("Open a session", "python")
+    assert example.source_url == "https://github.com/example/orm/blob/main/docs/session.md#_snippet_0"
+    assert example.code == "with Session(engine) as session:\n    session.commit()"
+    assert (explanation.title, explanation.text) == (
+        "Guide > Sessions",
+        "A session ends with commit or rollback.",
+    )
 
 
 async def test_the_recorded_documentation_is_read(replayed: str, tmp_path: Path) -> None:
@@ -634,32 +670,37 @@ async def test_the_recorded_documentation_is_read(replayed: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("case", "status", "error"),
     [
-        ("error-404-library", 404, NoData),
-        ("error-429", 429, ProviderRateLimited),
-        ("redirect-301", 301, ProviderError),
+        ("library_not_found", 404, NoData),
+        ("rate_limit", 429, ProviderRateLimited),
+        ("redirect", 301, ProviderError),
+        recorded_case("error-404-library", 404, NoData),
+        recorded_case("error-429", 429, ProviderRateLimited),
+        recorded_case("redirect-301", 301, ProviderError),
     ],
 )
-async def test_the_recorded_failures_are_told_apart(
+async def test_saved_failures_are_told_apart(
     case: str, status: int, error: type[Exception], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(error):
-        await told(upstreams, tmp_path, load_recording("context7", case), status)
+        await read_docs(upstreams, tmp_path, load_body("context7", case), status)
 
 
-async def test_the_recorded_name_without_a_library_is_no_data(
-    upstreams: FakeUpstreams, tmp_path: Path
+@pytest.mark.parametrize("case", ["no_libraries", recorded_case("error-404-no-libraries")])
+async def test_a_name_without_a_library_is_no_data(
+    case: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(NoData):
-        await known(upstreams, tmp_path, load_recording("context7", "error-404-no-libraries"), 404)
+        await known(upstreams, tmp_path, load_body("context7", case), 404)
 
 
+@each_description("context7")
 @pytest.mark.parametrize("question", ["libraries", "docs"])
 async def test_answers_that_its_description_allows_are_read(
-    question: str, upstreams: FakeUpstreams, tmp_path: Path
+    question: str, spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     path = {"libraries": "/v2/libs/search", "docs": "/v2/context"}[question]
-    told_next = iter(generate_responses(SPEC, "GET", path, 200, 60, seed=7))
-    upstreams.set_response_function("context7", f"/api{path}", lambda _asked: (200, next(told_next)))
+    bodies = iter(generate_responses(spec, "GET", path, 200, 60, seed=7))
+    upstreams.set_response_function("context7", f"/api{path}", lambda _asked: (200, next(bodies)))
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
         outcomes = [await outcome(context7, question) for _ in range(60)]

@@ -10,10 +10,18 @@ from typing import Any, cast
 
 import pytest
 from facilitators import build_settings
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
+from fake_upstreams import (
+    FAULTS,
+    FakeUpstreams,
+    Fault,
+    RecordedRequest,
+    load_body,
+    open_provider,
+    recorded_case,
+)
 from hypothesis import given
 from hypothesis import strategies as st
-from openapi_contract import find_request_problems, generate_responses
+from openapi_contract import each_description, find_request_problems, generate_responses
 from pydantic import SecretStr
 
 from centgate.errors import (
@@ -30,7 +38,6 @@ from centgate.providers.firecrawl_pages import MAX_CHARACTERS, failure_reason, p
 from centgate.settings import ProviderSettings
 from centgate.web.results import Hit, SearchResults, WebPage
 
-SPEC = "firecrawl-v2.json"
 KEY = "fc-0123456789abcdef"
 SECRET = SecretStr(KEY)
 URL = "https://example.com/guide"
@@ -54,13 +61,13 @@ def page(**metadata: Any) -> dict[str, Any]:
     return {"success": True, "data": {"markdown": "# A guide\n\nBegin.", "metadata": known | metadata}}
 
 
-def problems(path: str, body: dict[str, Any]) -> list[str]:
+def problems(spec: str, path: str, body: dict[str, Any]) -> list[str]:
     """Return the errors of a request by the upstream's description.
 
     That writes formats and sources as objects, and in its defaults and examples as words, as clients do.
     """
     named = {key: [{"type": each} for each in body[key]] for key in ("formats", "sources") if key in body}
-    return find_request_problems(SPEC, "POST", path, body | named)
+    return find_request_problems(spec, "POST", path, body | named)
 
 
 async def scraped(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> WebPage:
@@ -101,9 +108,10 @@ async def test_a_page_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: P
     )
 
 
+@each_description("firecrawl")
 @pytest.mark.parametrize("only_main_content", [True, False])
 async def test_a_page_is_asked_for_at_one_credit(
-    *, only_main_content: bool, upstreams: FakeUpstreams, tmp_path: Path
+    *, only_main_content: bool, spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("firecrawl", SCRAPE, page(), method="POST")
 
@@ -122,10 +130,13 @@ async def test_a_page_is_asked_for_at_one_credit(
         "removeBase64Images": True,
         "proxy": "basic",
     }
-    assert problems("/scrape", asked.body) == []
+    assert problems(spec, "/scrape", asked.body) == []
 
 
-async def test_a_search_is_asked_for_at_two_credits(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+@each_description("firecrawl")
+async def test_a_search_is_asked_for_at_two_credits(
+    spec: str, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": {}}, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
@@ -141,12 +152,13 @@ async def test_a_search_is_asked_for_at_two_credits(upstreams: FakeUpstreams, tm
         "timeout": 15_000,
     }
     assert second.body["limit"] == 10
-    assert problems("/search", first.body) == []
+    assert problems(spec, "/search", first.body) == []
 
 
+@each_description("firecrawl")
 @pytest.mark.parametrize(("words", "sent"), [(None, {}), ("blog", {"search": "blog"})])
 async def test_a_map_is_asked_for_at_one_credit(
-    words: str | None, sent: dict[str, str], upstreams: FakeUpstreams, tmp_path: Path
+    words: str | None, sent: dict[str, str], spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("firecrawl", MAP, {"success": True, "links": [{"url": URL}]}, method="POST")
 
@@ -155,7 +167,7 @@ async def test_a_map_is_asked_for_at_one_credit(
 
     (asked,) = upstreams.requests_of("firecrawl")
     assert asked.body == {"url": URL, "limit": 100, "timeout": 15_000, "includeSubdomains": False} | sent
-    assert problems("/map", asked.body) == []
+    assert problems(spec, "/map", asked.body) == []
 
 
 async def test_its_own_deadline_is_shorter_than_ours(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -763,8 +775,19 @@ async def test_not_even_half_of_a_key_is_repeated(
     assert KEY[:6] not in caught.value.message
 
 
+async def test_a_saved_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    read = await scraped(upstreams, tmp_path, load_body("firecrawl", "scrape"))
+
+    assert read.markdown == "# Pricing\n\nOne cent a call. [Read more](https://shop.example/more)"
+    assert read.length == len(read.markdown)
+    assert (read.title, read.author, read.description) == ("Pricing | Shop", "Shop Team", "What a call costs")
+    assert (read.status, read.language) == (200, "en")
+    assert read.final_url == "https://www.shop.example/pricing"
+
+
+@pytest.mark.recorded
 async def test_the_recorded_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = load_recording("firecrawl", "scrape-firecrawl-dev")
+    body = load_body("firecrawl", "scrape-firecrawl-dev")
 
     read = await scraped(upstreams, tmp_path, body)
 
@@ -787,18 +810,29 @@ async def test_the_recorded_upstream_is_asked_in_words_that_it_knows(replayed: s
     assert len(links) == 4
 
 
-async def test_the_recorded_failure_with_status_200_is_one(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", ["scrape_dns_failure", recorded_case("scrape-200-success-false")])
+async def test_a_saved_failure_with_status_200_is_a_failure(
+    case: str, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     with pytest.raises(PageUnread, match="SCRAPE_DNS_RESOLUTION_ERROR") as caught:
-        await scraped(upstreams, tmp_path, load_recording("firecrawl", "scrape-200-success-false"))
+        await scraped(upstreams, tmp_path, load_body("firecrawl", case))
 
     assert caught.value.reason == "dns"
 
 
-@pytest.mark.parametrize(("case", "count"), [("search-documented", 2), ("search-data-is-a-list", 1)])
-async def test_the_recorded_searches_are_read(
+@pytest.mark.parametrize(
+    ("case", "count"),
+    [
+        ("search", 2),
+        ("search_list", 1),
+        recorded_case("search-documented", 2),
+        recorded_case("search-data-is-a-list", 1),
+    ],
+)
+async def test_a_saved_search_is_read(
     case: str, count: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.set_response("firecrawl", SEARCH, load_recording("firecrawl", case), method="POST")
+    upstreams.set_response("firecrawl", SEARCH, load_body("firecrawl", case), method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         hits = (await firecrawl.search("firecrawl", 5)).hits
@@ -807,26 +841,43 @@ async def test_the_recorded_searches_are_read(
     assert all(hit.title and hit.description for hit in hits)
 
 
-async def test_the_recorded_map_names_each_page_once(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    upstreams.set_response("firecrawl", MAP, load_recording("firecrawl", "map-documented"), method="POST")
+@pytest.mark.parametrize(
+    ("case", "count", "title"),
+    [("map", 2, "Page docs"), recorded_case("map-documented", 4, "Scrape | Firecrawl")],
+)
+async def test_a_saved_map_names_each_page_once(
+    case: str, count: int, title: str, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    upstreams.set_response("firecrawl", MAP, load_body("firecrawl", case), method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         links = await firecrawl.site_links("https://firecrawl.dev", None, 100)
 
-    assert len(links) == 4
-    assert links[0].title == "Scrape | Firecrawl"
+    assert len(links) == count
+    assert links[0].title == title
 
 
-@pytest.mark.parametrize(("case", "status"), [("error-401", 401), ("error-402", 402)])
-async def test_the_recorded_refusals_are_the_operators_matter(
+@pytest.mark.parametrize(
+    ("case", "status"),
+    [
+        ("invalid_token", 401),
+        ("no_credits", 402),
+        recorded_case("error-401", 401),
+        recorded_case("error-402", 402),
+    ],
+)
+async def test_a_saved_refusal_is_a_refusal(
     case: str, status: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused):
-        await scraped(upstreams, tmp_path, load_recording("firecrawl", case), status)
+        await scraped(upstreams, tmp_path, load_body("firecrawl", case), status)
 
 
-async def test_the_recorded_time_out_of_a_search_is_one(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = load_recording("firecrawl", "error-408-search")
+@pytest.mark.parametrize("case", ["search_timeout", recorded_case("error-408-search")])
+async def test_a_saved_timeout_of_a_search_is_a_timeout(
+    case: str, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    body = load_body("firecrawl", case)
     upstreams.set_response("firecrawl", SEARCH, body, status=408, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
@@ -834,15 +885,16 @@ async def test_the_recorded_time_out_of_a_search_is_one(upstreams: FakeUpstreams
             await firecrawl.search("q", 5)
 
 
+@each_description("firecrawl")
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
 async def test_answers_that_its_description_allows_are_read(
-    question: str, upstreams: FakeUpstreams, tmp_path: Path
+    question: str, spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     path = {"search": "/search", "scrape": "/scrape", "links": "/map"}[question]
-    told = iter(generate_responses(SPEC, "POST", path, 200, 60, seed=4))
+    bodies = iter(generate_responses(spec, "POST", path, 200, 60, seed=4))
 
     def next_answer(_asked: RecordedRequest) -> tuple[int, Any]:
-        return 200, next(told)
+        return 200, next(bodies)
 
     upstreams.set_response_function("firecrawl", f"/v2{path}", next_answer, method="POST")
 
