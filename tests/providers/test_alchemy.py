@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
+from fake_upstreams import (
+    FAULTS,
+    FakeUpstreams,
+    Fault,
+    RecordedRequest,
+    load_body,
+    open_provider,
+    recorded_case,
+)
 from pydantic import SecretStr
 
 from centgate.crypto.wallet.wallets import Holding, Token
@@ -348,29 +356,42 @@ async def test_another_shape_is_a_failure_and_no_empty_wallet(
             await alchemy.holdings(1, WALLET)
 
 
-async def test_recorded_balances_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = load_recording("alchemy", "get_token_balances_zero")
+@pytest.mark.parametrize("case", ["token_balances_zero", recorded_case("get_token_balances_zero")])
+async def test_saved_balances_of_zero_are_no_holdings(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str
+) -> None:
+    body = load_body("alchemy", case)
     upstreams.set_response("alchemy", f"/v2/{KEY}", body, method="POST")
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         assert await alchemy.holdings(1, WALLET) == []
 
 
-async def test_recorded_transfers_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = load_recording("alchemy", "get_asset_transfers_external")
+@pytest.mark.parametrize(
+    ("case", "transfers"),
+    [
+        ("asset_transfers", [(20_000_001, 25 * 10**16), (20_000_002, 15 * 10**17)]),
+        recorded_case("get_asset_transfers_external", [(0xB0EADC, 5 * 10**17), (0xB96042, 27 * 10**16)]),
+    ],
+)
+async def test_saved_transfers_are_read(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, transfers: list[tuple[int, int]]
+) -> None:
+    body = load_body("alchemy", case)
     upstreams.set_response("alchemy", f"/v2/{KEY}", body, method="POST")
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         found = await alchemy.transfers(1, WALLET)
 
-    assert [(each.block, each.amount, each.token) for each in found] == [
-        (0xB0EADC, 5 * 10**17, None),
-        (0xB96042, 27 * 10**16, None),
-    ]
+    assert [(each.block, each.amount) for each in found] == transfers
+    assert [each.token for each in found] == [None, None]
 
 
-async def test_the_recorded_refusal_of_a_key_is_understood(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = load_recording("alchemy", "invalid_key_401_text")
+@pytest.mark.parametrize("case", ["invalid_key", recorded_case("invalid_key_401_text")])
+async def test_a_saved_refusal_of_a_key_is_a_refusal(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str
+) -> None:
+    body = load_body("alchemy", case)
     upstreams.set_response("alchemy", f"/v2/{KEY}", body, status=401, method="POST")
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider, recorded_case
 
 from centgate.crypto.wallet.wallets import Holding, NativeCoin, Token
 from centgate.errors import NoData, ProviderFailure
@@ -280,13 +280,27 @@ async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path
             assert failed.value.code == FAULTS[fault][1]
 
 
+async def test_saved_transfers_of_an_old_server_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_body("blockscout_v2", "token_transfers_old_names")
+    upstreams.set_response("blockscout", f"{AT}/token-transfers", body)
+    upstreams.set_response("blockscout", f"{AT}/transactions", listing())
+
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
+        (transfer,) = await blockscout.transfers(1, WALLET)
+
+    assert transfer.transaction == "0x" + "3f" * 32
+    assert (transfer.amount, transfer.token and transfer.token.symbol) == (2_500_000, "USDC")
+    assert transfer.at == datetime(2023, 4, 5, 6, 7, 8, tzinfo=UTC)
+
+
+@pytest.mark.recorded
 async def test_the_recorded_transfers_of_an_old_server_are_read(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response(
         "blockscout",
         f"{AT}/token-transfers",
-        load_recording("blockscout_v2", "address_token_transfers_old_names"),
+        load_body("blockscout_v2", "address_token_transfers_old_names"),
     )
     upstreams.set_response("blockscout", f"{AT}/transactions", listing())
 
@@ -300,20 +314,22 @@ async def test_the_recorded_transfers_of_an_old_server_are_read(
     assert all(each.token for each in found), "transfers of NFTs are none of tokens"
 
 
-async def test_of_the_recorded_address_that_nobody_used_no_balance_is_known(
-    upstreams: FakeUpstreams, tmp_path: Path
+@pytest.mark.parametrize("case", ["address_unused", recorded_case("address_unknown_200_nulls")])
+async def test_a_saved_unused_address_has_no_known_balance(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str
 ) -> None:
-    upstreams.set_response("blockscout", AT, load_recording("blockscout_v2", "address_unknown_200_nulls"))
+    upstreams.set_response("blockscout", AT, load_body("blockscout_v2", case))
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(NoData, match="no native balance"):
             await blockscout.native_coin(1, WALLET)
 
 
-async def test_the_recorded_refusal_of_an_address_is_a_failure(
-    upstreams: FakeUpstreams, tmp_path: Path
+@pytest.mark.parametrize("case", ["address_invalid", recorded_case("invalid_address_422")])
+async def test_a_saved_refusal_of_an_address_is_a_failure(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str
 ) -> None:
-    body = load_recording("blockscout_v2", "invalid_address_422")
+    body = load_body("blockscout_v2", case)
     upstreams.set_response("blockscout", f"{AT}/tokens", body, status=422)
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider, recorded_case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
@@ -258,14 +258,17 @@ async def test_a_fault_is_a_failure_of_its_kind(
     assert brave.trace.warnings == [caught.value.message]
 
 
-async def test_the_recorded_refusal_is_the_keys(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = load_recording("brave", "error-422-bad-token")
+@pytest.mark.parametrize("case", ["invalid_token", recorded_case("error-422-bad-token")])
+async def test_a_saved_refusal_of_the_key_is_a_refusal(
+    case: str, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    body = load_body("brave", case)
 
     with pytest.raises(ProviderRefused, match="SUBSCRIPTION_TOKEN_INVALID"):
         await search(upstreams, tmp_path, body, "x", 5, status=422)
 
 
-async def test_the_replayed_refusal_is_the_keys(replayed: str, tmp_path: Path) -> None:
+async def test_the_replayed_refusal_of_the_key_is_a_refusal(replayed: str, tmp_path: Path) -> None:
     async with open_provider(Brave, tmp_path, url=f"{replayed}/brave", key=SECRET) as brave:
         with pytest.raises(ProviderRefused):
             await brave.search("x", 5)

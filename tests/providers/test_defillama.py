@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_upstreams import FAULTS, PAGE, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, PAGE, FakeUpstreams, Fault, load_body, open_provider, recorded_case
 
 from centgate.chains import CHAINS
 from centgate.crypto.wallet.wallets import Price
@@ -138,7 +138,21 @@ async def test_a_part_of_the_prices_that_fails_is_a_failure(upstreams: FakeUpstr
             await llama.token_prices(8453, [f"0x{number:040x}" for number in range(1, 200)])
 
 
-async def test_recorded_prices_are_read(replayed: str, tmp_path: Path) -> None:
+async def test_saved_prices_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    token, other = "0x" + "ab" * 20, "0x" + "cd" * 20
+    prices = "/prices/current/polygon:"
+    upstreams.set_response("defillama", f"{prices}{token}", load_body("defillama", "prices"))
+    upstreams.set_response("defillama", f"{prices}{other}", load_body("defillama", "prices_unknown"))
+
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
+        known = await llama.token_prices(137, [token])
+        unknown = await llama.token_prices(137, [other])
+
+    assert known == {token: Price(1.25, 0.97, "EXM", 18, datetime(2026, 4, 1, 15, 43, 28, tzinfo=UTC))}
+    assert unknown == {}
+
+
+async def test_replayed_prices_are_read(replayed: str, tmp_path: Path) -> None:
     token = "0x3b7e1ce09afe2bb3a23919afb65a38e627cfbe97"
 
     async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
@@ -163,7 +177,16 @@ async def test_the_list_is_asked_for_once_by_all_copies(upstreams: FakeUpstreams
     assert all(record.providers["defillama"]["fetchedAt"] for record in records)
 
 
-async def test_the_recorded_list_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_the_saved_list_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("defillama", "/protocols", load_body("defillama", "protocols"))
+
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
+        directory = await llama.directory()
+
+    assert {"example-lend", "example-swap"} <= {*directory.all_slugs()}
+
+
+async def test_the_replayed_list_is_read(replayed: str, tmp_path: Path) -> None:
     async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         directory = await llama.directory()
 
@@ -200,7 +223,18 @@ async def test_a_page_of_megabytes_of_figures_is_read(upstreams: FakeUpstreams, 
     assert (protocol.name, protocol.tvl_usd, protocol.chains) == ("Jito", 3, ("Solana",))
 
 
-async def test_the_recorded_page_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_a_saved_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("defillama", "/protocol/example-lend", load_body("defillama", "protocol"))
+
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
+        protocol = await llama.protocol("example-lend")
+
+    assert (protocol.slug, protocol.category) == ("example-lend", "Lending")
+    assert (protocol.chains, protocol.tvl_usd) == (("Ethereum", "Base"), 3_000_000.5)
+    assert [link.kind for link in protocol.links] == ["website", "social", "code", "audit", "audit"]
+
+
+async def test_the_replayed_page_is_read(replayed: str, tmp_path: Path) -> None:
     async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         jito = await llama.protocol("jito")
 
@@ -239,10 +273,11 @@ async def test_a_page_that_there_is_not_is_nothing_known(
     assert llama.trace.warnings == []
 
 
-async def test_the_recorded_answer_for_an_unknown_protocol_is_nothing_known(
-    upstreams: FakeUpstreams, tmp_path: Path
+@pytest.mark.parametrize("case", ["protocol_unknown", recorded_case("protocol_unknown_400")])
+async def test_a_saved_response_for_an_unknown_protocol_is_no_data(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str
 ) -> None:
-    body = load_recording("defillama", "protocol_unknown_400")
+    body = load_body("defillama", case)
     upstreams.set_response("defillama", "/protocol/this-does-not-exist", body, status=400)
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -343,7 +378,16 @@ async def test_fees_and_revenue_are_asked_for_without_the_daily_figures(
     assert llama.trace.warnings == []
 
 
-async def test_recorded_fees_of_a_parent_are_read(replayed: str, tmp_path: Path) -> None:
+async def test_saved_fees_of_a_parent_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("defillama", "/summary/fees/example", load_body("defillama", "fees"))
+
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
+        fees = await llama.fees("example")
+
+    assert fees == FlowTotals(1200, 8000.5, None)
+
+
+async def test_replayed_fees_of_a_parent_are_read(replayed: str, tmp_path: Path) -> None:
     async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         fees = await llama.fees("hyperliquid")
 

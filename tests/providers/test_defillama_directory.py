@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from fake_upstreams import load_recording
+from fake_upstreams import load_body
 
 from centgate.crypto.protocol.directory import (
     DefiProtocol,
@@ -236,8 +236,19 @@ async def test_what_is_no_list_of_protocols_is_refused(body: bytes) -> None:
         await parse_directory(body)
 
 
-async def test_the_recorded_rows_are_read() -> None:
-    rows = load_recording("defillama", "protocols_two_rows_eigen")
+async def test_saved_rows_are_read() -> None:
+    directory = await directory_of(*load_body("defillama", "protocols"))
+
+    lend, swap = directory.by_slug["example-lend"], directory.by_slug["example-swap"]
+    assert (lend.symbol, lend.tvl_usd) == ("EXL", 3_000_000.5)
+    assert (swap.symbol, swap.tvl_usd) == (None, 750.25)
+    assert directory.get_protocol(lend).chains == ("Ethereum", "Base")
+    assert directory.get_protocol(swap).category == "Dexs"
+
+
+@pytest.mark.recorded
+async def test_recorded_rows_are_read() -> None:
+    rows = load_body("defillama", "protocols_two_rows_eigen")
 
     directory = await directory_of(*rows)
 

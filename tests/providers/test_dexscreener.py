@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -310,7 +310,38 @@ async def test_being_asked_to_slow_down_is_told_apart(upstreams: FakeUpstreams, 
     assert dexscreener.trace.providers["dexscreener"]["status"] == "rate_limited"
 
 
-async def test_the_recorded_weth_pair_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_a_saved_pair_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    address = "0x" + "d1" * 20
+    upstreams.set_response(
+        "dexscreener", f"/latest/dex/pairs/base/{address}", load_body("dexscreener", "pair")
+    )
+
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
+        pair = await dexscreener.pair(BASE, address)
+
+    assert (pair.address, pair.base.symbol, pair.quote.symbol) == (address, "WETH", "USDC")
+    assert (pair.price_usd, pair.liquidity_usd, pair.volume24h_usd) == (2502.5, 1_251_250, 98765.43)
+    assert pair.quote_price_usd == pytest.approx(1.001)
+    assert pair.quote_side_usd == pytest.approx(500_500)
+    assert (pair.fdv_usd, pair.buys24h, pair.sells24h) == (750_000_000, 321, 123)
+    assert pair.created_at == datetime(2025, 6, 15, 15, 6, 40, tzinfo=UTC)
+
+
+async def test_saved_rows_of_two_chains_are_told_apart(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    rows = load_body("dexscreener", "pairs_of_two_chains")["pairs"]
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{WETH}", rows)
+
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
+        pairs = await dexscreener.pairs(BASE, WETH)
+
+    assert [(pair.dex, pair.created_at is None) for pair in pairs] == [
+        ("uniswap", False),
+        ("0x" + "Fa" * 20, True),
+    ]
+    assert dexscreener.trace.warnings == []
+
+
+async def test_the_replayed_weth_pair_is_read(replayed: str, tmp_path: Path) -> None:
     address = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640"
 
     async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
@@ -323,7 +354,7 @@ async def test_the_recorded_weth_pair_is_read(replayed: str, tmp_path: Path) -> 
     assert pair.created_at == datetime(2021, 5, 5, 21, 42, 11, tzinfo=UTC)
 
 
-async def test_the_recorded_bnb_pair_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_the_replayed_bnb_pair_is_read(replayed: str, tmp_path: Path) -> None:
     async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
         pair = await dexscreener.pair(56, "0xd0e226f674bbf064f54ab47f42473ff80db98cba")
 
@@ -332,14 +363,15 @@ async def test_the_recorded_bnb_pair_is_read(replayed: str, tmp_path: Path) -> N
     assert (pair.buys24h, pair.sells24h) == (5393, 5302)
 
 
-async def test_the_recorded_unknown_token_is_no_data(replayed: str, tmp_path: Path) -> None:
+async def test_the_replayed_unknown_token_is_no_data(replayed: str, tmp_path: Path) -> None:
     async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
         with pytest.raises(NoData):
             await dexscreener.pairs(1, "0x" + "0" * 39 + "1")
 
 
+@pytest.mark.recorded
 async def test_recorded_rows_of_two_chains_are_told_apart(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = load_recording("dexscreener", "search_eth_wbnb_30_pairs")
+    body = load_body("dexscreener", "search_eth_wbnb_30_pairs")
     wbnb = "0xbb4cdb9cbd36b01bd1cbaebf2de08d9173bc095c"
     upstreams.set_response("dexscreener", f"/token-pairs/v1/bsc/{wbnb}", body["pairs"])
 

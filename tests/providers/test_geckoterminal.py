@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider
 
 from centgate.errors import NoData, ProviderError, ProviderFailure
 from centgate.providers.geckoterminal import CHAIN_NAMES, GeckoTerminal
@@ -243,7 +243,48 @@ async def test_a_fault_is_a_failure_of_its_kind(
     assert caught.value.provider == "geckoterminal"
 
 
-async def test_the_recorded_pool_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_a_saved_pool_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    address = "0x" + "e1" * 20
+    upstreams.set_response(
+        "geckoterminal", f"/api/v2/networks/eth/pools/{address}", load_body("geckoterminal", "pool")
+    )
+
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
+        pair = await geckoterminal.pair(1, address)
+
+    assert (pair.address, pair.dex) == (address, "uniswap_v3")
+    assert (pair.price_usd, pair.quote_price_usd, pair.liquidity_usd) == (2500.5, 1.0005, 1234567.89)
+    assert (pair.volume24h_usd, pair.fdv_usd) == (45000.25, 9_000_000_000.5)
+    assert (pair.buys24h, pair.sells24h) == (210, 190)
+    assert pair.created_at is None, "the pool is as old as the upstream's index"
+
+
+async def test_saved_pools_of_a_token_leave_out_those_where_it_is_third(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
+    body = load_body("geckoterminal", "token_pools")
+    upstreams.set_response("geckoterminal", f"/api/v2/networks/eth/tokens/{weth}/pools", body)
+
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
+        pairs = await geckoterminal.pairs(1, weth)
+
+    assert [pair.address for pair in pairs] == ["0x" + "e1" * 20, "0x" + "e2" * 20]
+    assert [pair.price_of(weth) for pair in pairs] == [2500.5, 2500.5]
+    assert [pair.fdv_usd for pair in pairs] == [9_000_000_000.5, None]
+    assert [pair.created_at for pair in pairs] == [None, datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)]
+    assert geckoterminal.trace.warnings == []
+
+
+async def test_a_saved_unknown_pool_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    tells(upstreams, load_body("geckoterminal", "not_found"), status=404)
+
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
+        with pytest.raises(NoData):
+            await geckoterminal.pair(BASE, POOL)
+
+
+async def test_the_replayed_pool_is_read(replayed: str, tmp_path: Path) -> None:
     address = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640"
 
     async with open_provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
@@ -254,29 +295,30 @@ async def test_the_recorded_pool_is_read(replayed: str, tmp_path: Path) -> None:
     assert pair.created_at is None
 
 
-async def test_the_recorded_pools_of_a_token_leave_out_those_where_it_is_third(
+async def test_the_replayed_pools_of_a_token_leave_out_those_where_it_is_third(
     replayed: str, tmp_path: Path
 ) -> None:
     weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
-    told = len(load_recording("geckoterminal", "token_pools_eth_weth")["data"])
+    listed = len(load_body("geckoterminal", "token_pools_eth_weth")["data"])
 
     async with open_provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
         pairs = await geckoterminal.pairs(1, weth)
 
-    assert 0 < len(pairs) < told
+    assert 0 < len(pairs) < listed
     assert all(2800 < (pair.price_of(weth) or 0) < 3100 for pair in pairs)
     assert all((pair.fdv_usd is None) == (pair.base.address != weth) for pair in pairs)
     assert geckoterminal.trace.warnings == []
 
 
-async def test_the_recorded_unknown_pool_is_no_data(replayed: str, tmp_path: Path) -> None:
+async def test_the_replayed_unknown_pool_is_no_data(replayed: str, tmp_path: Path) -> None:
     async with open_provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
         with pytest.raises(NoData):
             await geckoterminal.pair(1, "0x" + "0" * 39 + "1")
 
 
+@pytest.mark.recorded
 async def test_recorded_new_pools_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = load_recording("geckoterminal", "new_pools_eth")
+    body = load_body("geckoterminal", "new_pools_eth")
     weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
     upstreams.set_response("geckoterminal", f"/api/v2/networks/eth/tokens/{weth}/pools", body)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_upstreams import FAULTS, PAGE, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, PAGE, FakeUpstreams, Fault, load_body, open_provider, recorded_case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
@@ -307,8 +307,21 @@ async def test_a_fault_is_a_failure_of_its_kind(
     assert searxng.trace.warnings == [caught.value.message]
 
 
+async def test_a_saved_search_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_body("searxng", "search")
+
+    found, warnings = await search(upstreams, tmp_path, body, "structured logging", 3)
+
+    assert found.hits == (
+        Hit("https://site.example/1", "Result 1", "Snippet 1", None, None, 1.0),
+        Hit("https://site.example/2", "Result 2", "Snippet 2", None, None, 0.5),
+    )
+    assert warnings == ["SearXNG: 2 of its engines did not answer"]
+
+
+@pytest.mark.recorded
 async def test_the_recorded_search_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = load_recording("searxng", "search-ok-with-unresponsive")
+    body = load_body("searxng", "search-ok-with-unresponsive")
 
     found, warnings = await search(upstreams, tmp_path, body, "fastapi cors", 3)
 
@@ -319,8 +332,11 @@ async def test_the_recorded_search_is_read(upstreams: FakeUpstreams, tmp_path: P
     assert warnings == ["SearXNG: 2 of its engines did not answer"]
 
 
-async def test_the_recorded_refusal_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = load_recording("searxng", "error-403-json-not-enabled")
+@pytest.mark.parametrize("case", ["json_disabled", recorded_case("error-403-json-not-enabled")])
+async def test_a_saved_refusal_of_json_names_the_setting(
+    case: str, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    body = load_body("searxng", case)
 
     with pytest.raises(ProviderRefused, match=r"search\.formats"):
         await search(upstreams, tmp_path, body, "x", 3, status=403)
