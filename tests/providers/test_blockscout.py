@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from facilitators import build_settings
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider, recorded_case
 from pydantic import SecretStr
 
 from centgate.crypto.contract.contracts import ContractCreation, NamedAddress, SourceRecord
@@ -386,30 +386,53 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
     assert KEY not in failure.value.message
 
 
-# recordings
+# saved bodies
 
 
-async def test_recorded_contracts(upstreams: FakeUpstreams, tmp_path: Path):
-    verified = await read(upstreams, tmp_path, load_recording("blockscout_v2", "smart_contract_verified"))
-    bare = await read(upstreams, tmp_path, load_recording("blockscout_v2", "smart_contract_not_verified_200"))
-    none = await read(
-        upstreams, tmp_path, load_recording("blockscout_v2", "smart_contract_not_found_404"), 404
-    )
+@pytest.mark.parametrize(
+    ("case", "name", "license_name"),
+    [
+        ("contract_verified", "ExampleVault", "MIT"),
+        recorded_case("smart_contract_verified", "WPOA", "GPL-3.0"),
+    ],
+)
+async def test_a_saved_verified_contract_is_read(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, name: str, license_name: str
+):
+    found = await read(upstreams, tmp_path, load_body("blockscout_v2", case))
 
-    assert (verified.match, verified.name, verified.language) == ("unspecified", "WPOA", "Solidity")
-    assert (verified.license, verified.abi_available) == ("GPL-3.0", True)
-    assert (bare.match, none.match) == ("none", "none")
+    assert (found.match, found.name, found.language) == ("unspecified", name, "Solidity")
+    assert (found.license, found.abi_available) == (license_name, True)
 
 
-async def test_a_recorded_address_that_nobody_used(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await account(upstreams, tmp_path, load_recording("blockscout_v2", "address_unknown_200_nulls"))
+@pytest.mark.parametrize(
+    ("case", "status"),
+    [
+        ("contract_unverified", 200),
+        ("not_found", 404),
+        recorded_case("smart_contract_not_verified_200", 200),
+        recorded_case("smart_contract_not_found_404", 404),
+    ],
+)
+async def test_a_saved_unverified_contract_has_no_match(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, status: int
+):
+    assert (await read(upstreams, tmp_path, load_body("blockscout_v2", case), status)).match == "none"
+
+
+@pytest.mark.parametrize("case", ["address_unused", recorded_case("address_unknown_200_nulls")])
+async def test_a_saved_unused_address_is_read(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+    found = await account(upstreams, tmp_path, load_body("blockscout_v2", case))
 
     assert found == ExplorerAccount(False, None, None, None)  # noqa: FBT003
 
 
-async def test_a_recorded_refusal(upstreams: FakeUpstreams, tmp_path: Path):
+@pytest.mark.parametrize("case", ["address_invalid", recorded_case("invalid_address_422")])
+async def test_a_saved_refusal_is_a_failure_with_its_reason(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str
+):
     with pytest.raises(ProviderError, match="Invalid format"):
-        await account(upstreams, tmp_path, load_recording("blockscout_v2", "invalid_address_422"), 422)
+        await account(upstreams, tmp_path, load_body("blockscout_v2", case), 422)
 
 
 async def test_a_path_without_a_key_is_that_of_the_recordings(replayed: str, tmp_path: Path):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider, recorded_case
 from pydantic import SecretStr
 
 from centgate.crypto.contract.contracts import ContractCreation, NamedAddress, SourceRecord
@@ -356,68 +356,93 @@ def test_every_chain_has_its_page(chain_id: int, host: str):
     assert explorer_page(31337, CONTRACT) is None
 
 
-# recordings
+# saved bodies
 
 
-async def of(upstreams: FakeUpstreams, folder: Path, case: str) -> SourceRecord:
-    return await asked(upstreams, folder, load_recording("etherscan", case))
+async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str) -> SourceRecord:
+    return await asked(upstreams, folder, load_body("etherscan", case))
 
 
 @pytest.mark.parametrize(
     ("case", "name", "language", "version"),
     [
-        ("getsourcecode_std_json", "Token", "Solidity", "v0.8.28+commit.7893614a"),
-        ("getsourcecode_single_file_marked_proxy", "Hemispheres", "Solidity", "v0.8.17+commit.8df45f5f"),
-        ("getsourcecode_vyper", "XYZ Broadcaster", "Vyper", "0.3.10"),
-        ("getsourcecode_vyper_vault", "Vyper_contract", "Vyper", "0.2.12"),
+        ("source_standard_json", "ExampleToken", "Solidity", "v0.8.24+commit.e11b9ed9"),
+        ("source_marked_proxy", "ExampleClone", "Solidity", "v0.8.24+commit.e11b9ed9"),
+        ("source_vyper", "Example Gauge", "Vyper", "0.3.10"),
+        recorded_case("getsourcecode_std_json", "Token", "Solidity", "v0.8.28+commit.7893614a"),
+        recorded_case(
+            "getsourcecode_single_file_marked_proxy", "Hemispheres", "Solidity", "v0.8.17+commit.8df45f5f"
+        ),
+        recorded_case("getsourcecode_vyper", "XYZ Broadcaster", "Vyper", "0.3.10"),
+        recorded_case("getsourcecode_vyper_vault", "Vyper_contract", "Vyper", "0.2.12"),
     ],
 )
-async def test_recorded_sources_are_read(
+async def test_a_saved_source_is_read(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, name: str, language: str, version: str
 ):
-    found = await of(upstreams, tmp_path, case)
+    found = await read_saved(upstreams, tmp_path, case)
 
     assert found.is_verified
     assert (found.name, found.language, found.compiler_version) == (name, language, version)
     assert found.abi_available
 
 
-async def test_a_recorded_clone_with_source_of_its_own_is_marked(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await of(upstreams, tmp_path, "getsourcecode_single_file_marked_proxy")
+@pytest.mark.parametrize(
+    ("case", "implementation"),
+    [
+        ("source_marked_proxy", "0x" + "5c" * 20),
+        recorded_case("getsourcecode_single_file_marked_proxy", "0xfb1647bd77d28d0acab0c3632ceef87e7cd62b04"),
+    ],
+)
+async def test_a_saved_clone_with_source_of_its_own_is_marked(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, implementation: str
+):
+    found = await read_saved(upstreams, tmp_path, case)
 
     assert found.proxy
-    assert found.proxy.implementations[0].address == "0xfb1647bd77d28d0acab0c3632ceef87e7cd62b04"
+    assert found.proxy.implementations[0].address == implementation
 
 
-@pytest.mark.parametrize("case", ["getsourcecode_unverified", "getabi_unverified"])
-async def test_recorded_answers_that_nothing_is_published(
-    upstreams: FakeUpstreams, tmp_path: Path, case: str
-):
-    assert (await of(upstreams, tmp_path, case)).match == "none"
+@pytest.mark.parametrize(
+    "case",
+    [
+        "source_unverified",
+        "abi_unverified",
+        recorded_case("getsourcecode_unverified"),
+        recorded_case("getabi_unverified"),
+    ],
+)
+async def test_a_saved_unverified_contract_has_no_match(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+    assert (await read_saved(upstreams, tmp_path, case)).match == "none"
 
 
 @pytest.mark.parametrize(
     ("case", "kind"),
     [
-        ("invalid_api_key", ProviderRefused),
-        ("rate_limit_reached_keyless", ProviderRateLimited),
-        ("free_tier_chain_not_supported_56", ProviderRefused),
-        ("free_tier_chain_not_supported_8453", ProviderRefused),
-        ("free_api_temporarily_unavailable", ProviderRateLimited),
+        ("invalid_key", ProviderRefused),
+        ("rate_limit", ProviderRateLimited),
+        ("chain_not_free", ProviderRefused),
+        ("temporarily_unavailable", ProviderRateLimited),
+        recorded_case("invalid_api_key", ProviderRefused),
+        recorded_case("rate_limit_reached_keyless", ProviderRateLimited),
+        recorded_case("free_tier_chain_not_supported_56", ProviderRefused),
+        recorded_case("free_tier_chain_not_supported_8453", ProviderRefused),
+        recorded_case("free_api_temporarily_unavailable", ProviderRateLimited),
     ],
 )
-async def test_recorded_refusals_are_told_apart(
+async def test_saved_refusals_are_told_apart(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, kind: type[ProviderFailure]
 ):
     with pytest.raises(kind) as failure:
-        await of(upstreams, tmp_path, case)
+        await read_saved(upstreams, tmp_path, case)
 
     assert type(failure.value) is kind
 
 
-async def test_recorded_absence_of_creation(upstreams: FakeUpstreams, tmp_path: Path):
+@pytest.mark.parametrize("case", ["creation_none", recorded_case("getcontractcreation_none")])
+async def test_a_saved_absence_of_creation_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     with pytest.raises(NoData):
-        await created(upstreams, tmp_path, load_recording("etherscan", "getcontractcreation_none"))
+        await created(upstreams, tmp_path, load_body("etherscan", case))
 
 
 async def test_the_path_is_that_of_the_recordings(replayed: str, tmp_path: Path):

@@ -14,8 +14,9 @@ from fake_upstreams import (
     Fault,
     RecordedRequest,
     ResponseFunction,
-    load_recording,
+    load_body,
     open_provider,
+    recorded_case,
 )
 from pydantic import SecretStr
 
@@ -26,6 +27,7 @@ from centgate.providers.goplus import GoPlus
 
 TOKEN = "0x" + "ab" * 20
 PATH = "/api/v1/token_security/1"
+FORGED, TAXED, OWNERLESS, LISTED = ("0x" + seed * 20 for seed in ("f1", "f2", "f3", "f5"))
 KOKODI = "0x4e7e15a6b83718ba79674cc4ce09f7d4a631ec2c"
 GVR = "0x84fa8f52e437ac04107ec1768764b2b39287cb3e"
 WETH = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
@@ -418,16 +420,25 @@ async def test_a_key_without_a_colon_is_the_access_token(upstreams: FakeUpstream
     assert office.given == 0
 
 
-# recordings
+# saved bodies
 
 
-async def of(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> TokenFlags:
-    upstreams.set_response("goplus", PATH, load_recording("goplus_token_security", case))
+async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> TokenFlags:
+    upstreams.set_response("goplus", PATH, load_body("goplus_token_security", case))
     return await asked(upstreams, folder, token)
 
 
-async def test_kokodi_is_read_with_its_forged_balance(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await of(upstreams, tmp_path, "eth_kokodi_honeypot_hidden_owner_serial_creator", KOKODI)
+@pytest.mark.parametrize(
+    ("case", "token"),
+    [
+        ("forged_balance", FORGED),
+        recorded_case("eth_kokodi_honeypot_hidden_owner_serial_creator", KOKODI),
+    ],
+)
+async def test_a_honeypot_with_a_forged_balance_is_read(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str
+):
+    found = await read_saved(upstreams, tmp_path, case, token)
 
     assert (found.honeypot, found.hidden_owner, found.sell_tax) == (True, True, 0)
     assert found.unreadable == ("holders.percent",)
@@ -435,28 +446,59 @@ async def test_kokodi_is_read_with_its_forged_balance(upstreams: FakeUpstreams, 
     assert (found.holders[0].percent, found.holders[0].contract) == (None, True)
 
 
-async def test_gvr_takes_everything_although_it_is_called_no_honeypot(
-    upstreams: FakeUpstreams, tmp_path: Path
+@pytest.mark.parametrize(
+    ("case", "token"),
+    [("full_sell_tax", TAXED), recorded_case("eth_gvr_100pct_taxes_owner_can_pause", GVR)],
+)
+async def test_a_token_that_taxes_everything_is_read_although_it_is_no_honeypot(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str
 ):
-    found = await of(upstreams, tmp_path, "eth_gvr_100pct_taxes_owner_can_pause", GVR)
+    found = await read_saved(upstreams, tmp_path, case, token)
 
     assert (found.honeypot, found.sell_tax, found.pausable) == (False, 100, True)
 
 
-async def test_weth_has_no_owner_that_is_known(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await of(upstreams, tmp_path, "eth_weth_trusted_no_owner_no_dex_list", WETH)
+@pytest.mark.parametrize(
+    ("case", "token"),
+    [
+        ("trusted_without_owner", OWNERLESS),
+        recorded_case("eth_weth_trusted_no_owner_no_dex_list", WETH),
+    ],
+)
+async def test_a_trusted_token_without_an_owner_has_no_known_owner(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str
+):
+    found = await read_saved(upstreams, tmp_path, case, token)
 
     assert (found.trusted, found.owner_address, found.pools, found.transfer_tax) == (True, None, None, None)
 
 
-async def test_of_two_tokens_the_one_asked_for_is_read(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await of(upstreams, tmp_path, "bsc_two_tokens_launchpad_and_cake_trusted", CAKE)
+@pytest.mark.parametrize(
+    ("case", "token", "symbol"),
+    [
+        ("two_tokens", LISTED, "LST"),
+        recorded_case("bsc_two_tokens_launchpad_and_cake_trusted", CAKE, "Cake"),
+    ],
+)
+async def test_of_two_tokens_the_one_asked_for_is_read(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str, symbol: str
+):
+    found = await read_saved(upstreams, tmp_path, case, token)
 
-    assert (found.raw["token_symbol"], found.cex_listed, found.sell_tax) == ("Cake", True, None)
+    assert (found.raw["token_symbol"], found.cex_listed, found.sell_tax) == (symbol, True, None)
 
 
-async def test_the_recorded_failures_are_what_they_say(upstreams: FakeUpstreams, tmp_path: Path):
-    with pytest.raises(NoData):
-        await of(upstreams, tmp_path, "unknown_token_empty_result", TOKEN)
-    with pytest.raises(ProviderRateLimited):
-        await of(upstreams, tmp_path, "rate_limited_200_code_4029", TOKEN)
+@pytest.mark.parametrize(
+    ("case", "failure"),
+    [
+        ("unknown_token", NoData),
+        ("rate_limit", ProviderRateLimited),
+        recorded_case("unknown_token_empty_result", NoData),
+        recorded_case("rate_limited_200_code_4029", ProviderRateLimited),
+    ],
+)
+async def test_a_saved_failure_is_of_its_kind(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, failure: type[Exception]
+):
+    with pytest.raises(failure):
+        await read_saved(upstreams, tmp_path, case, TOKEN)

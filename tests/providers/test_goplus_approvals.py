@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider, recorded_case
 
 from centgate.crypto.approvals.reported import UNLIMITED_ALLOWANCE, ReportedApproval, ReportedApprovals
 from centgate.errors import CentgateError, NoData, ProviderError, ProviderRateLimited, ProviderRefused
@@ -267,9 +267,21 @@ async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path
     assert raised.value.code == FAULTS[fault][1]
 
 
-async def test_the_recorded_router_is_read(replayed: str, tmp_path: Path):
-    load_recording("goplus_approvals", "bsc_unlimited_trusted_router")
+async def test_a_saved_unlimited_approval_of_a_trusted_router_is_read(
+    upstreams: FakeUpstreams, tmp_path: Path
+):
+    reported = await asked(upstreams, tmp_path, load_body("goplus_approvals", "unlimited_trusted"))
 
+    (approval,) = reported.entries
+    assert approval.pair == (TOKEN, SPENDER)
+    assert (approval.unlimited, approval.amount) == (True, None)
+    assert (approval.token.symbol, approval.changed_at) == ("USDT", 1_750_000_000)
+    assert (approval.spender.name, approval.spender.project) == ("PancakeRouter", "Pancakeswap")
+    assert (approval.spender.trusted, approval.spender.is_doubtful) == (True, False)
+    assert approval.spender.deployed_at == 1_650_000_000
+
+
+async def test_the_replayed_router_is_read(replayed: str, tmp_path: Path):
     async with open_provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
         told = await goplus.approvals(56, WALLET)
 
@@ -282,20 +294,26 @@ async def test_the_recorded_router_is_read(replayed: str, tmp_path: Path):
     assert approval.spender.deployed_at == 1_600_000_000
 
 
-async def test_the_recorded_wallet_without_approvals_is_an_answer(replayed: str, tmp_path: Path):
-    load_recording("goplus_approvals", "none")
+async def test_a_saved_wallet_without_approvals_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path):
+    assert (await asked(upstreams, tmp_path, load_body("goplus_approvals", "no_approvals"))).entries == ()
 
+
+async def test_the_replayed_wallet_without_approvals_is_an_answer(replayed: str, tmp_path: Path):
     async with open_provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
         told = await goplus.approvals(1, "0x" + "00" * 20)
 
     assert told.entries == ()
 
 
-def test_the_recorded_spender_with_doubts_is_read():
-    info = load_recording("goplus_approvals", "v1_spender_doubt_and_phishing")["result"]
+@pytest.mark.parametrize(
+    ("case", "project"),
+    [("doubtful_spender", "Example Farm"), recorded_case("v1_spender_doubt_and_phishing", "ALPACA")],
+)
+def test_a_saved_spender_with_doubts_is_read(case: str, project: str):
+    info = load_body("goplus_approvals", case)["result"]
 
     (approval,) = read(entry(address_info=info))
 
     assert approval.spender.is_doubtful
     assert approval.spender.misconduct == ("phishing_activities",)
-    assert approval.spender.project == "ALPACA"
+    assert approval.spender.project == project

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider, recorded_case
 
 from centgate.chains import CHAINS
 from centgate.crypto.token.security import Simulation
@@ -249,46 +249,82 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
     assert failure.value.code == FAULTS[fault][1]
 
 
-# recordings
+# saved bodies
 
 
-async def of(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> Simulation:
-    return await read(upstreams, folder, load_recording("honeypot_is", case), token)
+async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> Simulation:
+    return await read(upstreams, folder, load_body("honeypot_is", case), token)
 
 
-async def test_a_token_with_a_tax(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await of(upstreams, tmp_path, "eth_cndl_5pct_taxes_max_buy", CNDL)
+@pytest.mark.parametrize(
+    ("case", "token", "taxes"),
+    [
+        ("taxed", TOKEN, (3, 6.1235)),
+        recorded_case("eth_cndl_5pct_taxes_max_buy", CNDL, (5, 4.9791)),
+    ],
+)
+async def test_a_saved_token_with_taxes_is_read(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str, taxes: tuple[float, float]
+):
+    found = await read_saved(upstreams, tmp_path, case, token)
 
-    assert (found.honeypot, found.buy_tax, found.sell_tax, found.open_source) == (False, 5, 4.9791, True)
+    assert (found.honeypot, found.open_source) == (False, True)
+    assert (found.buy_tax, found.sell_tax) == taxes
 
 
-async def test_a_pair_whose_liquidity_was_removed(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await of(upstreams, tmp_path, "eth_nitro_honeypot_liquidity_removed", NITRO)
+@pytest.mark.parametrize(
+    ("case", "token"),
+    [("liquidity_removed", TOKEN), recorded_case("eth_nitro_honeypot_liquidity_removed", NITRO)],
+)
+async def test_a_saved_pair_without_liquidity_is_read(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str
+):
+    found = await read_saved(upstreams, tmp_path, case, token)
 
     assert (found.honeypot, found.pair_empty, found.is_transfer_blocked) == (True, True, False)
     assert [flag.name for flag in found.flags] == ["extremely_high_taxes", "high_tax"]
 
 
-async def test_a_token_without_holder_analysis(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await of(upstreams, tmp_path, "eth_weth_ok_no_holder_analysis", WETH)
+@pytest.mark.parametrize(
+    ("case", "token", "liquidity"),
+    [
+        ("no_holder_analysis", TOKEN, 80000.25),
+        recorded_case("eth_weth_ok_no_holder_analysis", WETH, 99606174.27085423),
+    ],
+)
+async def test_a_saved_token_without_holder_analysis_is_read(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str, liquidity: float
+):
+    found = await read_saved(upstreams, tmp_path, case, token)
 
-    assert (found.honeypot, found.sell_tax, found.liquidity_usd) == (False, 0, 99606174.27085423)
+    assert (found.honeypot, found.sell_tax, found.liquidity_usd) == (False, 0, liquidity)
 
 
-async def test_a_honeypot_known_from_its_holders_alone(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await of(upstreams, tmp_path, "documented_summary_honeypot_closed_source", TOKEN)
+@pytest.mark.parametrize(
+    "case", ["not_simulated", recorded_case("documented_summary_honeypot_closed_source")]
+)
+async def test_a_saved_honeypot_known_from_its_holders_alone_is_read(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str
+):
+    found = await read_saved(upstreams, tmp_path, case, TOKEN)
 
     assert (found.succeeded, found.honeypot, found.sell_tax, found.risk_level) == (False, True, None, 100)
     assert found.has_any_flag("high_fail_rate")
 
 
-async def test_recorded_errors(upstreams: FakeUpstreams, tmp_path: Path):
-    upstreams.set_response("honeypotis", PATH, load_recording("honeypot_is", "no_pairs_404"), status=404)
-    with pytest.raises(NoData):
-        await asked(upstreams, tmp_path)
+@pytest.mark.parametrize(
+    ("case", "status", "failure"),
+    [
+        ("no_pairs", 404, NoData),
+        ("address_invalid", 400, ProviderError),
+        recorded_case("no_pairs_404", 404, NoData),
+        recorded_case("invalid_address_400", 400, ProviderError),
+    ],
+)
+async def test_a_saved_failure_is_of_its_kind(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, status: int, failure: type[Exception]
+):
+    upstreams.set_response("honeypotis", PATH, load_body("honeypot_is", case), status=status)
 
-    upstreams.set_response(
-        "honeypotis", PATH, load_recording("honeypot_is", "invalid_address_400"), status=400
-    )
-    with pytest.raises(ProviderError):
+    with pytest.raises(failure):
         await asked(upstreams, tmp_path)

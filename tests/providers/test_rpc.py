@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from facilitators import build_settings
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording
+from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_body, recorded_case
 from lookups.chain_world import (
     MULTICALL,
     Builder,
@@ -481,8 +481,9 @@ async def test_a_call_that_fails_on_the_chain_is_nothing(
         assert await rpc.call_contracts(CHAIN_ID, [ContractCall(BURNER, b"")]) == [None]
 
 
-async def test_a_recorded_revert_is_nothing(bare_node: str, upstreams: FakeUpstreams, tmp_path: Path):
-    body = load_recording("json_rpc", "call_revert_code_3")
+@pytest.mark.parametrize("case", ["call_revert", recorded_case("call_revert_code_3")])
+async def test_a_saved_revert_is_nothing(bare_node: str, upstreams: FakeUpstreams, tmp_path: Path, case: str):
+    body = load_body("json_rpc", case)
     url = start_proxy(
         upstreams,
         "node",
@@ -619,8 +620,11 @@ async def test_a_node_that_gives_ten_blocks_at_a_time_is_read_as_far_as_the_requ
     assert spans(upstreams, "node") == [31, 10, 10, 10, 1, 10, 10]
 
 
-async def test_the_recorded_limit_of_1000_blocks_is_kept(node: str, upstreams: FakeUpstreams, tmp_path: Path):
-    error = load_recording("json_rpc", "getlogs_range_limited_1rpc")["error"]
+@pytest.mark.parametrize("case", ["logs_range_limit", recorded_case("getlogs_range_limited_1rpc")])
+async def test_a_saved_limit_of_1000_blocks_is_kept(
+    node: str, upstreams: FakeUpstreams, tmp_path: Path, case: str
+):
+    error = load_body("json_rpc", case)["error"]
     upstreams.set_response_function(
         "node", "/", older(node, limit_log_range(1000, error["message"], error["code"])), method="POST"
     )
@@ -632,8 +636,23 @@ async def test_the_recorded_limit_of_1000_blocks_is_kept(node: str, upstreams: F
     assert spans(upstreams, "node") == [3000, 1000, 1000, 1000]
 
 
+async def test_saved_logs_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+    url = saying(upstreams, "node", load_body("json_rpc_approvals", "approvals"))
+
+    async with reading(tmp_path, url, chain=42161) as rpc:
+        logs = await rpc.event_logs(42161, [], to_block=400_000_000, blocks=10)
+
+    assert [(log.block, int(log.data, 16), len(log.topics)) for log in logs.entries] == [
+        (21_000_001, 2_500_000, 3),
+        (21_000_002, 2**256 - 1, 3),
+        (21_000_003, 0, 3),
+        (21_000_004, 7_000_000, 3),
+    ]
+
+
+@pytest.mark.recorded
 async def test_recorded_logs_are_read(upstreams: FakeUpstreams, tmp_path: Path):
-    url = saying(upstreams, "node", load_recording("json_rpc_approvals", "arbitrum_unlimited_two_tokens"))
+    url = saying(upstreams, "node", load_body("json_rpc_approvals", "arbitrum_unlimited_two_tokens"))
 
     async with reading(tmp_path, url, chain=42161) as rpc:
         logs = await rpc.event_logs(42161, [], to_block=400_000_000, blocks=10)
@@ -791,8 +810,11 @@ async def test_enough_is_enough(node: str, upstreams: FakeUpstreams, tmp_path: P
     assert len(logs.entries) == 20
 
 
-async def test_a_log_in_another_form_is_left_out_with_a_warning(upstreams: FakeUpstreams, tmp_path: Path):
-    body = load_recording("json_rpc_approvals", "ethereum_three_tokens_limited")
+@pytest.mark.parametrize("case", ["approvals", recorded_case("ethereum_three_tokens_limited")])
+async def test_a_log_in_another_form_is_left_out_with_a_warning(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str
+):
+    body = load_body("json_rpc_approvals", case)
     whole = len(body["result"])
     one = body["result"][0]
     changes = [{"blockNumber": None}, {"address": 7}, {"address": "0x12"}, {"data": "0xzz"}, {"data": None}]
@@ -908,8 +930,9 @@ async def test_what_a_node_says_in_place_of_an_answer_is_understood(
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
 
-async def test_the_recorded_rate_limit_is_one(upstreams: FakeUpstreams, tmp_path: Path):
-    url = saying(upstreams, "node", load_recording("json_rpc", "rate_limited_base_public_429"), 429)
+@pytest.mark.parametrize("case", ["rate_limit", recorded_case("rate_limited_base_public_429")])
+async def test_a_saved_rate_limit_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+    url = saying(upstreams, "node", load_body("json_rpc", case), 429)
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderRateLimited):

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
+from fake_upstreams import (
+    FAULTS,
+    FakeUpstreams,
+    Fault,
+    RecordedRequest,
+    load_body,
+    open_provider,
+    recorded_case,
+)
 
 from centgate.crypto.contract.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.errors import ProviderError, ProviderFailure, ProviderRateLimited
@@ -182,10 +190,23 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Fake
     assert failure.value.message.isprintable()
 
 
-# recordings
+# saved bodies
 
 
-async def test_a_recorded_match(replayed: str, tmp_path: Path):
+async def test_a_saved_match_is_read(upstreams: FakeUpstreams, tmp_path: Path):
+    found = await read(upstreams, tmp_path, load_body("sourcify", "contract"))
+
+    assert (found.match, found.name, found.compiler_version) == (
+        "bytecode",
+        "ExampleVault",
+        "0.8.24+commit.e11b9ed9",
+    )
+    assert found.created == ContractCreation(block=20_000_001)
+    assert found.proxy
+    assert found.proxy.is_proxy is False
+
+
+async def test_the_replayed_match_is_read(replayed: str, tmp_path: Path):
     async with open_provider(Sourcify, tmp_path, url=f"{replayed}/sourcify") as sourcify:
         found = await sourcify.source_record(1, "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
 
@@ -199,34 +220,49 @@ async def test_a_recorded_match(replayed: str, tmp_path: Path):
     assert found.proxy.is_proxy is False
 
 
-async def test_a_recorded_proxy(upstreams: FakeUpstreams, tmp_path: Path):
-    body = load_recording("sourcify", "documented_proxy_resolution_fields_proxyresolution_")
-
-    found = await read(upstreams, tmp_path, body)
+@pytest.mark.parametrize(
+    ("case", "implementation"),
+    [
+        ("proxy", NamedAddress("0x" + "cd" * 20, "Example Logic")),
+        recorded_case(
+            "documented_proxy_resolution_fields_proxyresolution_", NamedAddress(LOGIC, "Logic contract")
+        ),
+    ],
+)
+async def test_a_saved_proxy_is_read(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, implementation: NamedAddress
+):
+    found = await read(upstreams, tmp_path, load_body("sourcify", case))
 
     assert found.proxy
     assert found.proxy.kind == "eip1967"
-    assert found.proxy.implementations == (NamedAddress(LOGIC, "Logic contract"),)
+    assert found.proxy.implementations == (implementation,)
 
 
-async def test_a_recorded_failure_to_resolve_is_no_failure(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, load_recording("sourcify", "documented_proxy_resolution_error"))
+@pytest.mark.parametrize("case", ["proxy_error", recorded_case("documented_proxy_resolution_error")])
+async def test_a_saved_failure_to_resolve_a_proxy_keeps_the_match(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str
+):
+    found = await read(upstreams, tmp_path, load_body("sourcify", case))
 
     assert (found.match, found.proxy) == ("exact", None)
 
 
+@pytest.mark.recorded
 async def test_a_recorded_full_answer(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, load_recording("sourcify", "documented_full_response"))
+    found = await read(upstreams, tmp_path, load_body("sourcify", "documented_full_response"))
 
     assert (found.name, found.created) == ("MyContract", ContractCreation(block=21721660))
 
 
-async def test_a_recorded_absence(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, load_recording("sourcify", "not_verified_404"), 404)
+@pytest.mark.parametrize("case", ["not_verified", recorded_case("not_verified_404")])
+async def test_a_saved_contract_without_a_match_is_read(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+    found = await read(upstreams, tmp_path, load_body("sourcify", case), 404)
 
     assert found.match == "none"
 
 
-async def test_a_recorded_limit(upstreams: FakeUpstreams, tmp_path: Path):
+@pytest.mark.parametrize("case", ["rate_limit", recorded_case("too_many_requests_429")])
+async def test_a_saved_rate_limit_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     with pytest.raises(ProviderRateLimited):
-        await read(upstreams, tmp_path, load_recording("sourcify", "too_many_requests_429"), 429)
+        await read(upstreams, tmp_path, load_body("sourcify", case), 429)
