@@ -237,11 +237,8 @@ def _handler(standing: FakeUpstreams) -> type[BaseHTTPRequestHandler]:
 
 @contextmanager
 def recordings() -> Generator[str]:
-    """Serve the recorded bodies at `<url>/<upstream>`; skips the test if there are no recordings."""
-    replay = SHARED / "tools" / "replay.py"
-    if not replay.exists():
-        pytest.skip(f"needs the recordings in {SHARED.name}/, which are not part of this repository")
-    spec = importlib.util.spec_from_file_location("replay", replay)
+    """Serve the recorded bodies at `<url>/<upstream>`."""
+    spec = importlib.util.spec_from_file_location("replay", SHARED / "tools" / "replay.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -260,14 +257,6 @@ def load_body(upstream: str, case: str) -> Any:
     if own.exists():
         return json.loads(own.read_text())
     return json.loads((RECORDINGS / upstream / f"{case}.json").read_text())["body"]
-
-
-def load_recording(upstream: str, case: str) -> Any:
-    """Return the body of one recording; skips the test if there are no recordings."""
-    file = RECORDINGS / upstream / f"{case}.json"
-    if not file.exists():
-        pytest.skip(f"needs the recordings in {SHARED.name}/, which are not part of this repository")
-    return json.loads(file.read_text())["body"]
 
 
 def recorded_case(*values: Any) -> ParameterSet:

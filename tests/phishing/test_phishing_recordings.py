@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_upstreams import RECORDINGS
 
 from centgate.phishing.detector import PhishingDetector, PhishingVerdict
 from centgate.phishing.path_rules import PathTree, split_host_and_path
@@ -18,15 +17,9 @@ from centgate.phishing.rules import InvalidPhishingList, PhishingRules, is_array
 from centgate.phishing.snapshot import load_shipped
 from centgate.phishing.url import InvalidAddress, parse_address
 
-REPOSITORY = Path(__file__).parents[2]
-RECORDINGS = (
-    Path(os.environ.get("CENTGATE_RECORDINGS") or REPOSITORY.parent / "shared" / "recordings") / "phishing"
-)
+PHISHING = RECORDINGS / "phishing"
 
-pytestmark = [
-    pytest.mark.extended,
-    pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not beside the repository"),
-]
+pytestmark = [pytest.mark.extended, pytest.mark.recorded]
 
 STATUS = {
     "allowlist": "allowed",
@@ -41,9 +34,10 @@ WEB = ("http:", "https:", "ws:", "wss:", "ftp:")
 
 
 def cases(name: str, *wanted: str, key: str = "") -> list[Any]:
-    if not RECORDINGS.is_dir():
+    """Return recorded cases; none where the recordings are absent, since parameters are read on import."""
+    if not PHISHING.is_dir():
         return []
-    recorded: list[dict[str, Any]] = json.loads((RECORDINGS / name).read_text())["cases"]
+    recorded: list[dict[str, Any]] = json.loads((PHISHING / name).read_text())["cases"]
     return [case for case in recorded if not wanted or case[key] in wanted]
 
 
@@ -146,7 +140,7 @@ def expected_reading(case: dict[str, Any]) -> str | None:
 
 @cache
 def traps() -> PhishingDetector:
-    return make_detector(json.loads((RECORDINGS / "url-traps.json").read_text())["config"])
+    return make_detector(json.loads((PHISHING / "url-traps.json").read_text())["config"])
 
 
 @pytest.mark.parametrize("case", cases("url-traps.json"))

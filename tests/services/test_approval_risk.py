@@ -19,7 +19,8 @@ from fake_upstreams import (
     Fault,
     RecordedRequest,
     configure_providers,
-    load_recording,
+    load_body,
+    recorded_case,
     send_paid,
 )
 
@@ -799,10 +800,11 @@ def test_only_the_newest_blocks_are_dated(shop: Shop, monkeypatch: pytest.Monkey
     assert [found[spender]["stale"] for spender in spenders] == [None, None, False, False]
 
 
+@pytest.mark.parametrize("case", ["logs_range_limit", recorded_case("getlogs_range_limited_1rpc")])
 def test_a_node_that_limits_the_range_is_read_as_far_as_the_requests_suffice(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, case: str
 ):
-    refusal = load_recording("json_rpc", "getlogs_range_limited_1rpc")
+    refusal = load_body("json_rpc", case)
     shop.upstreams.faults["goplus"] = "500"
     all_logs = shop.node.one
 
@@ -827,12 +829,15 @@ def test_a_node_that_limits_the_range_is_read_as_far_as_the_requests_suffice(
 @pytest.mark.parametrize(
     ("case", "owner", "chain_id", "standing"),
     [
-        ("ethereum_three_tokens_limited", "0x3451b6b219478037a1ac572706627fc2bda1e812", 1, None),
-        ("arbitrum_unlimited_two_tokens", "0x61c404b60ee9c5fb09f70f9a645dd38fe5b3a956", 42161, 4),
+        ("approvals", "0x" + "a1" * 20, 1, 2),
+        recorded_case("ethereum_three_tokens_limited", "0x3451b6b219478037a1ac572706627fc2bda1e812", 1, None),
+        recorded_case(
+            "arbitrum_unlimited_two_tokens", "0x61c404b60ee9c5fb09f70f9a645dd38fe5b3a956", 42161, 4
+        ),
     ],
 )
-def test_recorded_event_logs_are_read(shop: Shop, case: str, owner: str, chain_id: int, standing: int | None):
-    logs: list[Body] = load_recording("json_rpc_approvals", case)["result"]
+def test_saved_event_logs_are_read(shop: Shop, case: str, owner: str, chain_id: int, standing: int | None):
+    logs: list[Body] = load_body("json_rpc_approvals", case)["result"]
     newest = {(log["address"], "0x" + log["topics"][2][-40:]): int(log["data"], 16) for log in logs}
     shop.upstreams.faults["goplus"] = "500"
     shop.node.logs = logs

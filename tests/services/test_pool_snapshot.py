@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from buyer import ApiFactory, payment_note
-from fake_upstreams import FAULTS, FakeUpstreams, configure_providers, load_recording, send_paid
+from fake_upstreams import FAULTS, FakeUpstreams, configure_providers, load_body, send_paid
 from jsonschema import Draft202012Validator
 
 from centgate.services.pool_snapshot import pool_snapshot
@@ -604,9 +604,10 @@ def test_the_recorded_pools_of_weth_are_answered_from_the_fallback(
     assert data["fdvUsd"] is None
 
 
+@pytest.mark.recorded
 @pytest.mark.extended
 def test_the_recorded_pairs_of_bnb_are_answered(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    rows = load_recording("dexscreener", "search_eth_wbnb_30_pairs")["pairs"]
+    rows = load_body("dexscreener", "search_eth_wbnb_30_pairs")["pairs"]
     wbnb = "0xbb4cdb9cbd36b01bd1cbaebf2de08d9173bc095c"
     upstreams.set_response("dexscreener", f"/token-pairs/v1/bsc/{wbnb}", rows)
 

@@ -7,7 +7,15 @@ from typing import Any
 import httpx
 import pytest
 from buyer import ApiFactory
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, configure_providers, load_recording, send_paid
+from fake_upstreams import (
+    FAULTS,
+    FakeUpstreams,
+    Fault,
+    configure_providers,
+    load_body,
+    recorded_case,
+    send_paid,
+)
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
 
@@ -647,7 +655,7 @@ def test_recorded_tokens(
     if chain == "bsc":  # recorded together with another token, so asked for by both
         case = "bsc_two_tokens_launchpad_and_cake_trusted"
         upstreams.set_response(
-            "goplus", "/api/v1/token_security/56", load_recording("goplus_token_security", case)
+            "goplus", "/api/v1/token_security/56", load_body("goplus_token_security", case)
         )
         upstreams.faults["dexscreener"] = "500"
         replaying = api(configure_providers(settings, upstreams.provider_settings(*NAMES)))
@@ -661,20 +669,22 @@ def test_recorded_tokens(
 @pytest.mark.parametrize(
     ("case", "token", "flag", "level"),
     [
-        (
+        ("liquidity_removed", "0x" + "ab" * 20, "no_liquidity", "high"),
+        ("not_simulated", TOKEN, "honeypot", "critical"),
+        recorded_case(
             "eth_nitro_honeypot_liquidity_removed",
             "0x95B6cD4aCb05A4e3B682f009FD323BB1D822F5cF",
             "no_liquidity",
             "high",
         ),
-        ("documented_summary_honeypot_closed_source", TOKEN, "honeypot", "critical"),
+        recorded_case("documented_summary_honeypot_closed_source", TOKEN, "honeypot", "critical"),
     ],
 )
-def test_recorded_simulations_judge_alone(
+def test_a_saved_simulation_alone_gives_a_risk_level(
     client: httpx.Client, upstreams: FakeUpstreams, case: str, token: str, flag: str, level: str
 ):
     upstreams.set_response("goplus", "/api/v1/token_security/1", NOTHING)
-    upstreams.set_response("honeypotis", "/v2/IsHoneypot", load_recording("honeypot_is", case))
+    upstreams.set_response("honeypotis", "/v2/IsHoneypot", load_body("honeypot_is", case))
 
     envelope = send_paid(client, PATH, {"chain": "ethereum", "tokenAddress": token}).json()
 

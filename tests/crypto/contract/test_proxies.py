@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from fake_upstreams import load_recording
+from fake_upstreams import load_body
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -169,26 +169,30 @@ def test_a_factory_that_holds_the_pattern_is_no_clone():
     assert match_clone(b"\x7f" + pattern) is None
 
 
+@pytest.mark.recorded
 def test_a_recorded_minimal_proxy_is_told():
-    code = bytes.fromhex(load_recording("json_rpc", "getcode_eip1167_proxy")["result"][2:])
+    code = bytes.fromhex(load_body("json_rpc", "getcode_eip1167_proxy")["result"][2:])
 
     assert match_clone(code) == ("0x9ec1c3dcf667f2035fb4cd2eb42a1566fd54d2b7", "eip1167")
 
 
+@pytest.mark.recorded
 def test_a_recorded_old_forwarder_is_told():
-    code = bytes.fromhex(load_recording("etherscan", "getcode_old_style_minimal_forwarder")["result"][2:])
+    code = bytes.fromhex(load_body("etherscan", "getcode_old_style_minimal_forwarder")["result"][2:])
 
     assert match_clone(code) == ("0x273930d21e01ee25e4c219b63259d214872220a2", "eip1167")
 
 
+@pytest.mark.recorded
 def test_a_recorded_contract_that_is_no_proxy_is_none():
-    code = bytes.fromhex(load_recording("json_rpc", "getcode_no_proxy")["result"][2:])
+    code = bytes.fromhex(load_body("json_rpc", "getcode_no_proxy")["result"][2:])
 
     assert World({ME: code}).found().is_proxy is False
 
 
+@pytest.mark.recorded
 def test_recorded_usdc_is_a_proxy_of_the_kind_before_the_standard():
-    code = bytes.fromhex(load_recording("json_rpc", "getcode_usdc_zos_proxy")["result"][2:])
+    code = bytes.fromhex(load_body("json_rpc", "getcode_usdc_zos_proxy")["result"][2:])
 
     found = proxy(ZEPPELIN_SLOT, code=code, **{ZEPPELIN_ADMIN_SLOT: word(ADMIN)}).found()
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from fake_upstreams import load_recording
+from fake_upstreams import load_body, recorded_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -735,13 +735,11 @@ def test_facts_hold_every_flag_there_is():
     assert {*GOPLUS_FIELDS} <= {field.name for field in fields(TokenFlags)}
 
 
-# recordings
+# saved bodies
 
 
 def analysed(case: str, token: str) -> TokenEvidence:
-    flags = parse_token_security(
-        load_recording("goplus_token_security", case)["result"][token], partial=False
-    )
+    flags = parse_token_security(load_body("goplus_token_security", case)["result"][token], partial=False)
     return TokenEvidence(
         NOW, flags=flags, no_simulation_reason="source_unavailable", liquidity=sum_pool_liquidity(flags)
     )
@@ -750,15 +748,25 @@ def analysed(case: str, token: str) -> TokenEvidence:
 @pytest.mark.parametrize(
     ("case", "token", "expected"),
     [
-        ("eth_weth_trusted_no_owner_no_dex_list", "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2", "low"),
-        ("bsc_two_tokens_launchpad_and_cake_trusted", "0x0e09fabb73bd3ade0a17ecc321fd13a19e81ce82", "low"),
-        ("eth_gvr_100pct_taxes_owner_can_pause", "0x84fa8f52e437ac04107ec1768764b2b39287cb3e", "critical"),
-        (
+        ("trusted_without_owner", "0x" + "f3" * 20, "low"),
+        ("two_tokens", "0x" + "f5" * 20, "low"),
+        ("full_sell_tax", "0x" + "f2" * 20, "critical"),
+        ("forged_balance", "0x" + "f1" * 20, "critical"),
+        recorded_case(
+            "eth_weth_trusted_no_owner_no_dex_list", "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2", "low"
+        ),
+        recorded_case(
+            "bsc_two_tokens_launchpad_and_cake_trusted", "0x0e09fabb73bd3ade0a17ecc321fd13a19e81ce82", "low"
+        ),
+        recorded_case(
+            "eth_gvr_100pct_taxes_owner_can_pause", "0x84fa8f52e437ac04107ec1768764b2b39287cb3e", "critical"
+        ),
+        recorded_case(
             "eth_kokodi_honeypot_hidden_owner_serial_creator",
             "0x4e7e15a6b83718ba79674cc4ce09f7d4a631ec2c",
             "critical",
         ),
     ],
 )
-def test_recorded_tokens_are_judged_as_they_deserve(case: str, token: str, expected: str):
+def test_a_saved_token_gets_its_risk_level(case: str, token: str, expected: str):
     assert evaluate_token(analysed(case, token)).level == expected
