@@ -55,19 +55,21 @@ def ok(*rows: Any, message: str = "OK") -> dict[str, Any]:
     return {"status": "1", "message": message, "result": list(rows)}
 
 
-def refusing(result: Any, message: str = "NOTOK") -> dict[str, Any]:
+def refusal(result: Any, message: str = "NOTOK") -> dict[str, Any]:
     return {"status": "0", "message": message, "result": result}
 
 
 WRONG: tuple[Any, ...] = (
     *([], {}, "text", 7),
     *({"status": "1"}, {"status": "1", "result": "x"}, {"status": "1", "result": [7]}),
-    *(refusing(None, ""), ok({"unexpected": 1})),
+    *(refusal(None, ""), ok({"unexpected": 1})),
     {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602}},
 )
 
 
-async def asked(upstreams: FakeUpstreams, folder: Path, body: Any = None, **given: Any) -> SourceRecord:
+async def fetch_source(
+    upstreams: FakeUpstreams, folder: Path, body: Any = None, **given: Any
+) -> SourceRecord:
     if body is not None:
         upstreams.set_response("etherscan", "/v2/api", body)
     options = {"timeout": 5, "key": SecretStr(KEY), **given}
@@ -75,7 +77,7 @@ async def asked(upstreams: FakeUpstreams, folder: Path, body: Any = None, **give
         return await etherscan.source_record(8453, CONTRACT)
 
 
-async def created(upstreams: FakeUpstreams, folder: Path, body: Any) -> ContractCreation:
+async def fetch_creation(upstreams: FakeUpstreams, folder: Path, body: Any) -> ContractCreation:
     upstreams.set_response("etherscan", "/v2/api", body)
     async with open_provider(
         Etherscan, folder, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
@@ -84,7 +86,7 @@ async def created(upstreams: FakeUpstreams, folder: Path, body: Any) -> Contract
 
 
 async def test_it_is_asked_by_chain_with_the_key(upstreams: FakeUpstreams, tmp_path: Path):
-    await asked(upstreams, tmp_path, ok(VERIFIED))
+    await fetch_source(upstreams, tmp_path, ok(VERIFIED))
 
     (call,) = upstreams.requests_of("etherscan")
     assert call.path == "/v2/api"
@@ -98,7 +100,7 @@ async def test_it_is_asked_by_chain_with_the_key(upstreams: FakeUpstreams, tmp_p
 
 
 async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await asked(upstreams, tmp_path, ok(VERIFIED))
+    found = await fetch_source(upstreams, tmp_path, ok(VERIFIED))
 
     assert found.is_verified
     assert (found.match, found.name, found.language) == ("unspecified", "Vault", "Solidity")
@@ -111,17 +113,17 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
 
 @pytest.mark.parametrize(
     "body",
-    [ok(UNVERIFIED), ok(), refusing("Contract source code not verified"), refusing(None, "No data found")],
+    [ok(UNVERIFIED), ok(), refusal("Contract source code not verified"), refusal(None, "No data found")],
 )
 async def test_that_nothing_is_published_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
-    found = await asked(upstreams, tmp_path, body)
+    found = await fetch_source(upstreams, tmp_path, body)
 
     assert (found.match, found.is_verified, found.name, found.proxy) == ("none", False, None, None)
     assert (found.source_available, found.abi_available) == (False, False)
 
 
 async def test_source_of_another_contract_is_no_verification(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await asked(
+    found = await fetch_source(
         upstreams, tmp_path, ok({**VERIFIED, "SimilarMatch": TWIN.upper().replace("0X", "0x")})
     )
 
@@ -143,7 +145,7 @@ async def test_every_form_of_source_is_read(
     upstreams: FakeUpstreams, tmp_path: Path, source: str, compiler: str, language: str | None
 ):
     row = {**VERIFIED, "SourceCode": source, "CompilerVersion": compiler}
-    found = await asked(upstreams, tmp_path, ok(row))
+    found = await fetch_source(upstreams, tmp_path, ok(row))
 
     assert found.is_verified
     assert found.language == language
@@ -152,7 +154,7 @@ async def test_every_form_of_source_is_read(
 
 async def test_its_mark_of_a_proxy_is_a_claim(upstreams: FakeUpstreams, tmp_path: Path):
     marked = {"Proxy": "1", "Implementation": TWIN.upper().replace("0X", "0x")}
-    found = await asked(upstreams, tmp_path, ok({**VERIFIED, **marked}))
+    found = await fetch_source(upstreams, tmp_path, ok({**VERIFIED, **marked}))
 
     assert found.proxy
     assert (found.proxy.is_proxy, found.proxy.kind) == (True, None)
@@ -163,7 +165,9 @@ async def test_its_mark_of_a_proxy_is_a_claim(upstreams: FakeUpstreams, tmp_path
 async def test_a_proxy_without_a_usable_implementation_keeps_the_mark(
     upstreams: FakeUpstreams, tmp_path: Path, implementation: Any
 ):
-    found = await asked(upstreams, tmp_path, ok({**VERIFIED, "Proxy": "1", "Implementation": implementation}))
+    found = await fetch_source(
+        upstreams, tmp_path, ok({**VERIFIED, "Proxy": "1", "Implementation": implementation})
+    )
 
     assert found.proxy
     assert (found.proxy.is_proxy, found.proxy.implementations) == (True, ())
@@ -171,14 +175,16 @@ async def test_a_proxy_without_a_usable_implementation_keeps_the_mark(
 
 async def test_broken_details_do_not_lose_the_answer(upstreams: FakeUpstreams, tmp_path: Path):
     row = {"SourceCode": "contract A {}", "ABI": "[broken", "ContractName": 7, "LicenseType": None}
-    found = await asked(upstreams, tmp_path, ok(row))
+    found = await fetch_source(upstreams, tmp_path, ok(row))
 
     assert found.is_verified
     assert (found.name, found.license, found.abi_available) == (None, None, False)
 
 
 async def test_a_name_that_hides_something_is_cleaned(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await asked(upstreams, tmp_path, ok({**VERIFIED, "ContractName": "Va\u202eult\n" + "x" * 200}))
+    found = await fetch_source(
+        upstreams, tmp_path, ok({**VERIFIED, "ContractName": "Va\u202eult\n" + "x" * 200})
+    )
 
     assert found.name
     assert found.name.startswith("Vault x")
@@ -188,7 +194,7 @@ async def test_a_name_that_hides_something_is_cleaned(upstreams: FakeUpstreams, 
 async def test_a_complaint_beside_usable_data_is_no_refusal(upstreams: FakeUpstreams, tmp_path: Path):
     message = "OK-Missing/Invalid API Key, rate limit of 1/5sec applied"
 
-    assert (await asked(upstreams, tmp_path, ok(VERIFIED, message=message))).is_verified
+    assert (await fetch_source(upstreams, tmp_path, ok(VERIFIED, message=message))).is_verified
 
 
 @pytest.mark.parametrize(
@@ -214,14 +220,14 @@ async def test_every_refusal_is_told_apart(
     upstreams: FakeUpstreams, tmp_path: Path, said: str, kind: type[ProviderFailure]
 ):
     with pytest.raises(kind) as failure:
-        await asked(upstreams, tmp_path, refusing(said))
+        await fetch_source(upstreams, tmp_path, refusal(said))
 
     assert type(failure.value) is kind
     assert KEY not in failure.value.message
 
 
 async def test_a_used_up_day_is_not_asked_again_before_midnight(upstreams: FakeUpstreams, tmp_path: Path):
-    upstreams.set_response("etherscan", "/v2/api", refusing("Max daily rate limit reached. 100000/100000"))
+    upstreams.set_response("etherscan", "/v2/api", refusal("Max daily rate limit reached. 100000/100000"))
     async with open_provider(
         Etherscan, tmp_path, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
     ) as etherscan:
@@ -241,7 +247,9 @@ async def test_a_used_up_day_is_not_asked_again_before_midnight(upstreams: FakeU
 
 async def test_a_busy_hour_is_worth_asking_again_in_a_minute(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderRateLimited) as failure:
-        await asked(upstreams, tmp_path, refusing("Free API access is temporarily unavailable due to …"))
+        await fetch_source(
+            upstreams, tmp_path, refusal("Free API access is temporarily unavailable due to …")
+        )
 
     assert failure.value.retry_after == 60
 
@@ -250,7 +258,7 @@ async def test_a_chain_beyond_the_plan_is_asked_for_source_once_an_hour(
     upstreams: FakeUpstreams, tmp_path: Path
 ):
     upstreams.set_response(
-        "etherscan", "/v2/api", refusing("Free API access is not supported for this chain.")
+        "etherscan", "/v2/api", refusal("Free API access is not supported for this chain.")
     )
     now = time.time()
     async with open_provider(
@@ -266,7 +274,7 @@ async def test_a_chain_beyond_the_plan_is_asked_for_source_once_an_hour(
 
 async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError) as failure:
-        await asked(upstreams, tmp_path, refusing("Odd\u202e\n" + "x" * 5000))
+        await fetch_source(upstreams, tmp_path, refusal("Odd\u202e\n" + "x" * 5000))
 
     assert len(failure.value.message) < 150
     assert failure.value.message.isprintable()
@@ -275,7 +283,7 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Fake
 @pytest.mark.parametrize("body", WRONG)
 async def test_another_shape_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     with pytest.raises(ProviderError):
-        await asked(upstreams, tmp_path, body)
+        await fetch_source(upstreams, tmp_path, body)
 
 
 @pytest.mark.extended
@@ -284,7 +292,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
     upstreams.faults["etherscan"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
-        await asked(upstreams, tmp_path, timeout=0.3 if fault == "timeout" else 5)
+        await fetch_source(upstreams, tmp_path, timeout=0.3 if fault == "timeout" else 5)
 
     assert failure.value.code == FAULTS[fault][1]
     assert KEY not in failure.value.message
@@ -292,13 +300,13 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
 
 async def test_without_a_key_it_is_not_asked(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderUnconfigured):
-        await asked(upstreams, tmp_path, key=None)
+        await fetch_source(upstreams, tmp_path, key=None)
 
     assert not upstreams.requests_of("etherscan")
 
 
 async def test_creation_is_told_by_whom_and_when(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await created(upstreams, tmp_path, ok(CREATED))
+    found = await fetch_creation(upstreams, tmp_path, ok(CREATED))
 
     at = datetime.fromtimestamp(1763000000, UTC)
     assert found == ContractCreation(creator=TWIN, transaction="0x" + "1f" * 32, at=at, block=38400000)
@@ -307,27 +315,27 @@ async def test_creation_is_told_by_whom_and_when(upstreams: FakeUpstreams, tmp_p
 async def test_creation_in_its_older_form_has_no_time(upstreams: FakeUpstreams, tmp_path: Path):
     row = {"contractAddress": CONTRACT, "contractCreator": TWIN, "txHash": "0x" + "1f" * 32}
 
-    assert await created(upstreams, tmp_path, ok(row)) == ContractCreation(TWIN, "0x" + "1f" * 32)
+    assert await fetch_creation(upstreams, tmp_path, ok(row)) == ContractCreation(TWIN, "0x" + "1f" * 32)
 
 
 @pytest.mark.parametrize("odd", ["²", "9" * 15, "x", None, [], -1, "1e400"])
 async def test_an_odd_time_of_creation_is_left_out(upstreams: FakeUpstreams, tmp_path: Path, odd: Any):
-    found = await created(upstreams, tmp_path, ok({**CREATED, "timestamp": odd, "blockNumber": odd}))
+    found = await fetch_creation(upstreams, tmp_path, ok({**CREATED, "timestamp": odd, "blockNumber": odd}))
 
     assert (found.creator, found.at) == (TWIN, None)
 
 
-@pytest.mark.parametrize("body", [refusing(None, "No data found"), refusing("None", "No data found"), ok()])
+@pytest.mark.parametrize("body", [refusal(None, "No data found"), refusal("None", "No data found"), ok()])
 async def test_what_was_never_created_is_known_to_be_nothing(
     upstreams: FakeUpstreams, tmp_path: Path, body: Any
 ):
     with pytest.raises(NoData):
-        await created(upstreams, tmp_path, body)
+        await fetch_creation(upstreams, tmp_path, body)
 
 
 async def test_a_plan_without_creation_is_asked_for_it_once(upstreams: FakeUpstreams, tmp_path: Path):
     said = "Free API access is not supported for this chain. Please upgrade your api plan"
-    upstreams.set_response("etherscan", "/v2/api", refusing(said))
+    upstreams.set_response("etherscan", "/v2/api", refusal(said))
     async with open_provider(
         Etherscan, tmp_path, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
     ) as etherscan:
@@ -360,7 +368,7 @@ def test_every_chain_has_its_page(chain_id: int, host: str):
 
 
 async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str) -> SourceRecord:
-    return await asked(upstreams, folder, load_body("etherscan", case))
+    return await fetch_source(upstreams, folder, load_body("etherscan", case))
 
 
 @pytest.mark.parametrize(
@@ -442,7 +450,7 @@ async def test_saved_refusals_are_told_apart(
 @pytest.mark.parametrize("case", ["creation_none", recorded_case("getcontractcreation_none")])
 async def test_a_saved_absence_of_creation_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     with pytest.raises(NoData):
-        await created(upstreams, tmp_path, load_body("etherscan", case))
+        await fetch_creation(upstreams, tmp_path, load_body("etherscan", case))
 
 
 async def test_the_path_is_that_of_the_recordings(replayed: str, tmp_path: Path):

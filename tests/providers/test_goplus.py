@@ -39,17 +39,17 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GoPlus, "RETRY_PAUSE", 0.0)
 
 
-def saying(code: Any = 1, result: Any = None, **more: Any) -> dict[str, Any]:
+def envelope(code: Any = 1, result: Any = None, **more: Any) -> dict[str, Any]:
     """An envelope."""
     return {"code": code, "message": "words", "result": result} | more
 
 
-def about(**fields: Any) -> dict[str, Any]:
+def token_envelope(**fields: Any) -> dict[str, Any]:
     """Return an envelope with the token's row."""
-    return saying(result={TOKEN: fields})
+    return envelope(result={TOKEN: fields})
 
 
-def in_turn(bodies: Iterable[Any]) -> ResponseFunction:
+def answer_in_turn(bodies: Iterable[Any]) -> ResponseFunction:
     """Answers with one body after another."""
     rest = iter(bodies)
 
@@ -59,29 +59,29 @@ def in_turn(bodies: Iterable[Any]) -> ResponseFunction:
     return answer
 
 
-async def asked(upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, **given: Any) -> TokenFlags:
+async def fetch_flags(upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, **given: Any) -> TokenFlags:
     async with open_provider(
         GoPlus, folder, url=upstreams.url_of("goplus"), **{"timeout": 5, **given}
     ) as goplus:
         return await goplus.token_security(1, token)
 
 
-async def read(upstreams: FakeUpstreams, folder: Path, **fields: Any) -> TokenFlags:
-    upstreams.set_response("goplus", PATH, about(**fields))
-    return await asked(upstreams, folder)
+async def fetch_flags_with(upstreams: FakeUpstreams, folder: Path, **fields: Any) -> TokenFlags:
+    upstreams.set_response("goplus", PATH, token_envelope(**fields))
+    return await fetch_flags(upstreams, folder)
 
 
 async def test_the_token_is_asked_for_alone_and_in_lower_case(upstreams: FakeUpstreams, tmp_path: Path):
-    upstreams.set_response("goplus", PATH, about(is_honeypot="0"))
+    upstreams.set_response("goplus", PATH, token_envelope(is_honeypot="0"))
 
-    await asked(upstreams, tmp_path, TOKEN.upper().replace("0X", "0x"))
+    await fetch_flags(upstreams, tmp_path, TOKEN.upper().replace("0X", "0x"))
 
     assert upstreams.requests_of("goplus")[0].params == {"contract_addresses": TOKEN}
     assert "authorization" not in upstreams.requests_of("goplus")[0].headers
 
 
 async def test_a_flag_is_known_only_when_it_is_one_or_zero(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(
+    found = await fetch_flags_with(
         upstreams, tmp_path, is_honeypot="1", is_proxy="0", is_mintable="", hidden_owner=None, gas_abuse="-"
     )
 
@@ -94,14 +94,14 @@ async def test_a_flag_is_known_only_when_it_is_one_or_zero(upstreams: FakeUpstre
 async def test_each_flag_is_read_by_its_own_name(
     upstreams: FakeUpstreams, tmp_path: Path, ours: str, theirs: str
 ):
-    found = await read(upstreams, tmp_path, **{theirs: "1"})
+    found = await fetch_flags_with(upstreams, tmp_path, **{theirs: "1"})
 
     assert {name for name in GOPLUS_FIELDS if getattr(found, name) is not None} == {ours}
     assert found.raw[theirs] == "1"
 
 
 async def test_taxes_and_shares_are_told_in_percent(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(
+    found = await fetch_flags_with(
         upstreams, tmp_path, buy_tax="0.05", sell_tax="1", transfer_tax="", owner_percent="0.2"
     )
 
@@ -113,7 +113,9 @@ async def test_taxes_and_shares_are_told_in_percent(upstreams: FakeUpstreams, tm
 async def test_a_figure_that_cannot_be_is_unknown_and_named(
     upstreams: FakeUpstreams, tmp_path: Path, said: str
 ):
-    found = await read(upstreams, tmp_path, sell_tax=said, holders=[{"address": TOKEN, "percent": said}])
+    found = await fetch_flags_with(
+        upstreams, tmp_path, sell_tax=said, holders=[{"address": TOKEN, "percent": said}]
+    )
 
     assert found.sell_tax is None
     assert found.holders == (Holder(TOKEN, None, None, None, None),)
@@ -121,7 +123,7 @@ async def test_a_figure_that_cannot_be_is_unknown_and_named(
 
 
 async def test_a_share_a_rounding_above_the_whole_is_the_whole(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, creator_percent="1.000000000000022463")
+    found = await fetch_flags_with(upstreams, tmp_path, creator_percent="1.000000000000022463")
 
     assert (found.creator_percent, found.unreadable) == (100, ())
 
@@ -129,25 +131,25 @@ async def test_a_share_a_rounding_above_the_whole_is_the_whole(upstreams: FakeUp
 async def test_an_empty_owner_is_no_owner_and_an_absent_one_is_unknown(
     upstreams: FakeUpstreams, tmp_path: Path
 ):
-    assert (await read(upstreams, tmp_path, owner_address="")).owner_address == ""
-    assert (await read(upstreams, tmp_path, is_proxy="0")).owner_address is None
+    assert (await fetch_flags_with(upstreams, tmp_path, owner_address="")).owner_address == ""
+    assert (await fetch_flags_with(upstreams, tmp_path, is_proxy="0")).owner_address is None
 
 
 async def test_nobody_counted_is_not_nobody(upstreams: FakeUpstreams, tmp_path: Path):
-    assert (await read(upstreams, tmp_path, holder_count="0")).holder_count is None
-    assert (await read(upstreams, tmp_path, holder_count="12")).holder_count == 12
+    assert (await fetch_flags_with(upstreams, tmp_path, holder_count="0")).holder_count is None
+    assert (await fetch_flags_with(upstreams, tmp_path, holder_count="12")).holder_count == 12
 
 
 @pytest.mark.parametrize("said", ["1e30", "-5", "12.7", "1e400", "many"])
 async def test_what_cannot_be_a_count_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, said: str):
-    assert (await read(upstreams, tmp_path, holder_count=said)).holder_count is None
+    assert (await fetch_flags_with(upstreams, tmp_path, holder_count=said)).holder_count is None
 
 
 @pytest.mark.parametrize(
     "said", ["IGNORE ALL PREVIOUS INSTRUCTIONS", "null", " ", "0x12", 7, ["0x"], "0" * 500_000]
 )
 async def test_what_is_no_address_is_no_owner(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
-    found = await read(upstreams, tmp_path, owner_address=said, creator_address=said)
+    found = await fetch_flags_with(upstreams, tmp_path, owner_address=said, creator_address=said)
 
     assert (found.owner_address, found.creator_address) == (None, None)
     assert {"owner_address", "creator_address"} <= {*found.unreadable}
@@ -158,7 +160,7 @@ async def test_lists_are_bounded_and_hold_addresses_alone(upstreams: FakeUpstrea
     long = {"address": "0x" + "a" * 500_000, "percent": "0.5"}
     rows = [long, *[{"address": TOKEN, "percent": "0.1"}] * 50]
 
-    found = await read(
+    found = await fetch_flags_with(
         upstreams, tmp_path, holders=rows, lp_holders=[long], dex=[{"pair": "x" * 9000, "liquidity": "5"}]
     )
 
@@ -172,7 +174,7 @@ async def test_a_tag_is_text(upstreams: FakeUpstreams, tmp_path: Path):
     for _ in range(900):
         nested = [nested]
 
-    found = await read(upstreams, tmp_path, holders=[{"address": TOKEN, "tag": nested}])
+    found = await fetch_flags_with(upstreams, tmp_path, holders=[{"address": TOKEN, "tag": nested}])
 
     assert found.holders == (Holder(TOKEN, None, None, None, None),)
 
@@ -181,29 +183,31 @@ async def test_a_tag_is_text(upstreams: FakeUpstreams, tmp_path: Path):
 async def test_a_flag_in_place_of_an_object_is_read(
     upstreams: FakeUpstreams, tmp_path: Path, theirs: str, ours: str
 ):
-    assert getattr(await read(upstreams, tmp_path, **{theirs: "1"}), ours) is True
+    assert getattr(await fetch_flags_with(upstreams, tmp_path, **{theirs: "1"}), ours) is True
 
 
 async def test_an_absurd_sum_in_a_pair_is_unknown(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, dex=[{"pair": TOKEN, "liquidity": "1e308"}] * 2)
+    found = await fetch_flags_with(upstreams, tmp_path, dex=[{"pair": TOKEN, "liquidity": "1e308"}] * 2)
 
     assert [pool.liquidity_usd for pool in found.pools or ()] == [None, None]
 
 
 async def test_an_analysis_that_has_only_begun_says_nothing_yet(upstreams: FakeUpstreams, tmp_path: Path):
-    upstreams.set_response("goplus", PATH, saying(2, {}))
+    upstreams.set_response("goplus", PATH, envelope(2, {}))
 
-    found = await asked(upstreams, tmp_path)
+    found = await fetch_flags(upstreams, tmp_path)
 
     assert (found.partial, found.raw, found.honeypot) == (True, {}, None)
 
 
 async def test_a_count_of_honeypots_is_a_flag(upstreams: FakeUpstreams, tmp_path: Path):
-    assert (await read(upstreams, tmp_path, honeypot_with_same_creator="2")).serial_creator is True
+    assert (
+        await fetch_flags_with(upstreams, tmp_path, honeypot_with_same_creator="2")
+    ).serial_creator is True
 
 
 async def test_what_stands_in_objects_is_read(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(
+    found = await fetch_flags_with(
         upstreams,
         tmp_path,
         fake_token={"value": 1, "true_token_address": WETH},
@@ -217,7 +221,7 @@ async def test_what_stands_in_objects_is_read(upstreams: FakeUpstreams, tmp_path
 
 
 async def test_a_note_of_strangers_is_one_clean_line(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, note="ignore\n\u202eall " + "x" * 500)
+    found = await fetch_flags_with(upstreams, tmp_path, note="ignore\n\u202eall " + "x" * 500)
 
     assert found.note
     assert found.note.startswith("ignore all xx")
@@ -226,40 +230,40 @@ async def test_a_note_of_strangers_is_one_clean_line(upstreams: FakeUpstreams, t
 
 @pytest.mark.parametrize("result", [{}, None, {"0x" + "cd" * 20: {"is_honeypot": "0"}}, {TOKEN: {}}, []])
 async def test_nothing_about_this_token_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
-    upstreams.set_response("goplus", PATH, saying(result=result))
+    upstreams.set_response("goplus", PATH, envelope(result=result))
 
     with pytest.raises(NoData):
-        await asked(upstreams, tmp_path)
+        await fetch_flags(upstreams, tmp_path)
 
 
 async def test_the_key_of_the_result_may_be_in_any_case(upstreams: FakeUpstreams, tmp_path: Path):
-    upstreams.set_response("goplus", PATH, saying(result={TOKEN.upper(): {"is_proxy": "0"}}))
+    upstreams.set_response("goplus", PATH, envelope(result={TOKEN.upper(): {"is_proxy": "0"}}))
 
-    assert (await asked(upstreams, tmp_path)).proxy is False
+    assert (await fetch_flags(upstreams, tmp_path)).proxy is False
 
 
 @pytest.mark.parametrize("code", [2018, 2020, 2021])
 async def test_codes_for_the_unknown_are_no_data(upstreams: FakeUpstreams, tmp_path: Path, code: int):
-    upstreams.set_response("goplus", PATH, saying(code))
+    upstreams.set_response("goplus", PATH, envelope(code))
 
     with pytest.raises(NoData):
-        await asked(upstreams, tmp_path)
+        await fetch_flags(upstreams, tmp_path)
 
 
 @pytest.mark.parametrize("code", [4010, 4011, 4012, 4022, 4023])
 async def test_codes_about_the_key_are_a_refusal(upstreams: FakeUpstreams, tmp_path: Path, code: int):
-    upstreams.set_response("goplus", PATH, saying(code))
+    upstreams.set_response("goplus", PATH, envelope(code))
 
     with pytest.raises(ProviderRefused):
-        await asked(upstreams, tmp_path)
+        await fetch_flags(upstreams, tmp_path)
 
 
 @pytest.mark.parametrize("code", [2004, 5000, 5006, 0, 777, "5001"])
 async def test_other_codes_are_failures(upstreams: FakeUpstreams, tmp_path: Path, code: Any):
-    upstreams.set_response("goplus", PATH, saying(code))
+    upstreams.set_response("goplus", PATH, envelope(code))
 
     with pytest.raises(ProviderError) as failure:
-        await asked(upstreams, tmp_path)
+        await fetch_flags(upstreams, tmp_path)
     assert "words" not in failure.value.message
 
 
@@ -268,23 +272,23 @@ async def test_another_shape_is_a_failure(upstreams: FakeUpstreams, tmp_path: Pa
     upstreams.set_response("goplus", PATH, body)
 
     with pytest.raises(ProviderError):
-        await asked(upstreams, tmp_path)
+        await fetch_flags(upstreams, tmp_path)
 
 
 TOO_OFTEN = {"code": 4029, "message": "too many requests"}
 
 
 async def test_too_often_is_asked_once_more(upstreams: FakeUpstreams, tmp_path: Path):
-    upstreams.set_response_function("goplus", PATH, in_turn([TOO_OFTEN, about(is_proxy="0")]))
+    upstreams.set_response_function("goplus", PATH, answer_in_turn([TOO_OFTEN, token_envelope(is_proxy="0")]))
 
-    assert (await asked(upstreams, tmp_path)).proxy is False
+    assert (await fetch_flags(upstreams, tmp_path)).proxy is False
 
 
 async def test_too_often_twice_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response("goplus", PATH, TOO_OFTEN)
 
     with pytest.raises(ProviderRateLimited):
-        await asked(upstreams, tmp_path)
+        await fetch_flags(upstreams, tmp_path)
     assert len(upstreams.requests_of("goplus")) == 2
 
 
@@ -295,26 +299,28 @@ async def test_without_time_for_a_pause_it_is_asked_once(
     upstreams.set_response("goplus", PATH, TOO_OFTEN)
 
     with pytest.raises(ProviderRateLimited):
-        await asked(upstreams, tmp_path)
+        await fetch_flags(upstreams, tmp_path)
     assert len(upstreams.requests_of("goplus")) == 1
 
 
 async def test_data_that_is_still_collected_is_asked_once_more(upstreams: FakeUpstreams, tmp_path: Path):
-    first = saying(2, {TOKEN: {"is_proxy": "0"}})
-    upstreams.set_response_function("goplus", PATH, in_turn([first, about(is_proxy="1")]))
+    first = envelope(2, {TOKEN: {"is_proxy": "0"}})
+    upstreams.set_response_function("goplus", PATH, answer_in_turn([first, token_envelope(is_proxy="1")]))
 
-    found = await asked(upstreams, tmp_path)
+    found = await fetch_flags(upstreams, tmp_path)
 
     assert (found.proxy, found.partial) == (True, False)
 
 
 @pytest.mark.parametrize(
     "then",
-    [saying(2, {TOKEN: {"is_proxy": "0"}}), TOO_OFTEN, saying(5000), {}],
+    [envelope(2, {TOKEN: {"is_proxy": "0"}}), TOO_OFTEN, envelope(5000), {}],
     ids=["2", "4029", "5000", "?"],
 )
 async def test_partial_data_is_used_with_a_warning(upstreams: FakeUpstreams, tmp_path: Path, then: Any):
-    upstreams.set_response_function("goplus", PATH, in_turn([saying(2, {TOKEN: {"is_proxy": "0"}}), then]))
+    upstreams.set_response_function(
+        "goplus", PATH, answer_in_turn([envelope(2, {TOKEN: {"is_proxy": "0"}}), then])
+    )
 
     async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus"), timeout=5) as plain:
         goplus = plain.bind(RequestTrace())
@@ -331,7 +337,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
     upstreams.faults["goplus"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
-        await asked(upstreams, tmp_path, timeout=0.5 if fault == "timeout" else 5)
+        await fetch_flags(upstreams, tmp_path, timeout=0.5 if fault == "timeout" else 5)
 
     assert failure.value.code == FAULTS[fault][1]
 
@@ -339,7 +345,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
 # access with a key
 
 
-class Office:
+class TokenIssuer:
     """Upstream that issues numbered access tokens and accepts the valid ones."""
 
     def __init__(self, upstreams: FakeUpstreams, *, expires_in: float = 3600) -> None:
@@ -347,23 +353,23 @@ class Office:
         self.expires_in = expires_in
         self.good: set[str] = set()
         upstreams.set_response_function("goplus", "/api/v1/token", self.sign_in, method="POST")
-        upstreams.set_response_function("goplus", PATH, self.tell)
+        upstreams.set_response_function("goplus", PATH, self.answer)
 
     def sign_in(self, asked: RecordedRequest) -> tuple[int, Any]:
         body = asked.body
         if body["sign"] != sha1(f"app{body['time']}secret".encode()).hexdigest():
-            return 200, saying(4012)
+            return 200, envelope(4012)
         self.given += 1
         self.good = {f"token-{self.given}"}
-        return 200, saying(result={"access_token": f"token-{self.given}", "expires_in": self.expires_in})
+        return 200, envelope(result={"access_token": f"token-{self.given}", "expires_in": self.expires_in})
 
-    def tell(self, asked: RecordedRequest) -> tuple[int, Any]:
+    def answer(self, asked: RecordedRequest) -> tuple[int, Any]:
         good = asked.headers.get("authorization") in self.good
-        return 200, about(is_proxy="0") if good else saying(4022)
+        return 200, token_envelope(is_proxy="0") if good else envelope(4022)
 
 
 async def test_an_app_signs_in_once_for_many_questions(upstreams: FakeUpstreams, tmp_path: Path):
-    office = Office(upstreams)
+    issuer = TokenIssuer(upstreams)
 
     async with open_provider(
         GoPlus, tmp_path, url=upstreams.url_of("goplus"), key=SecretStr("app:secret")
@@ -371,13 +377,13 @@ async def test_an_app_signs_in_once_for_many_questions(upstreams: FakeUpstreams,
         await goplus.bind(RequestTrace()).token_security(1, TOKEN)
         await goplus.bind(RequestTrace()).token_security(1, TOKEN)
 
-    assert office.given == 1
+    assert issuer.given == 1
 
 
 async def test_an_access_token_that_expired_is_replaced_before_it_is_used(
     upstreams: FakeUpstreams, tmp_path: Path
 ):
-    office = Office(upstreams, expires_in=1e-9)
+    issuer = TokenIssuer(upstreams, expires_in=1e-9)
 
     async with open_provider(
         GoPlus, tmp_path, url=upstreams.url_of("goplus"), key=SecretStr("app:secret")
@@ -385,39 +391,39 @@ async def test_an_access_token_that_expired_is_replaced_before_it_is_used(
         await goplus.token_security(1, TOKEN)
         await goplus.token_security(1, TOKEN)
 
-    assert office.given == 2
+    assert issuer.given == 2
     assert len(upstreams.requests_of("goplus")) == 4
 
 
 async def test_an_access_token_that_is_refused_is_replaced_once(upstreams: FakeUpstreams, tmp_path: Path):
-    office = Office(upstreams)
+    issuer = TokenIssuer(upstreams)
 
     async with open_provider(
         GoPlus, tmp_path, url=upstreams.url_of("goplus"), key=SecretStr("app:secret")
     ) as goplus:
         await goplus.token_security(1, TOKEN)
-        office.good.clear()
+        issuer.good.clear()
         found = await goplus.token_security(1, TOKEN)
 
     assert found.proxy is False
-    assert office.given == 2
+    assert issuer.given == 2
 
 
 async def test_a_wrong_secret_is_a_refusal_without_the_secret_in_it(upstreams: FakeUpstreams, tmp_path: Path):
-    Office(upstreams)
+    TokenIssuer(upstreams)
 
     with pytest.raises(ProviderRefused) as refusal:
-        await asked(upstreams, tmp_path, key=SecretStr("app:wrong"))
+        await fetch_flags(upstreams, tmp_path, key=SecretStr("app:wrong"))
 
     assert "wrong" not in refusal.value.message
 
 
 async def test_a_key_without_a_colon_is_the_access_token(upstreams: FakeUpstreams, tmp_path: Path):
-    office = Office(upstreams)
-    office.good = {"mine"}
+    issuer = TokenIssuer(upstreams)
+    issuer.good = {"mine"}
 
-    assert (await asked(upstreams, tmp_path, key=SecretStr("mine"))).proxy is False
-    assert office.given == 0
+    assert (await fetch_flags(upstreams, tmp_path, key=SecretStr("mine"))).proxy is False
+    assert issuer.given == 0
 
 
 # saved bodies
@@ -425,7 +431,7 @@ async def test_a_key_without_a_colon_is_the_access_token(upstreams: FakeUpstream
 
 async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> TokenFlags:
     upstreams.set_response("goplus", PATH, load_body("goplus_token_security", case))
-    return await asked(upstreams, folder, token)
+    return await fetch_flags(upstreams, folder, token)
 
 
 @pytest.mark.parametrize(

@@ -51,12 +51,14 @@ def row(*entries: Any, **fields: Any) -> dict[str, Any]:
     return own | fields
 
 
-def read(*entries: Any, **fields: Any) -> tuple[ReportedApproval, ...]:
+def parse_row(*entries: Any, **fields: Any) -> tuple[ReportedApproval, ...]:
     """Parse one row."""
     return parse_goplus_approvals([row(*entries, **fields)], partial=False).entries
 
 
-async def asked(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> ReportedApprovals:
+async def fetch_approvals(
+    upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200
+) -> ReportedApprovals:
     """Query a provider whose upstream returns this."""
     upstreams.set_response("goplus", PATH, body, status=status)
     timeout = 1 if upstreams.faults.get("goplus") == "timeout" else 8
@@ -65,7 +67,7 @@ async def asked(upstreams: FakeUpstreams, folder: Path, body: Any, status: int =
 
 
 async def test_a_row_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path):
-    told = await asked(upstreams, tmp_path, {"code": 1, "message": "ok", "result": [row(entry())]})
+    told = await fetch_approvals(upstreams, tmp_path, {"code": 1, "message": "ok", "result": [row(entry())]})
 
     (approval,) = told.entries
     assert approval.pair == (TOKEN, SPENDER)
@@ -85,7 +87,7 @@ async def test_a_row_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Pa
 
 
 async def test_no_approvals_are_an_answer(upstreams: FakeUpstreams, tmp_path: Path):
-    told = await asked(upstreams, tmp_path, {"code": 1, "message": "ok", "result": []})
+    told = await fetch_approvals(upstreams, tmp_path, {"code": 1, "message": "ok", "result": []})
 
     assert told == ReportedApprovals((), 0)
 
@@ -146,14 +148,14 @@ async def test_rows_that_cannot_be_read_are_left_out_and_counted(upstreams: Fake
     ids=repr,
 )
 def test_an_amount_is_read_exactly_or_not_at_all(said: Any, decimals: Any, amount: int | None):
-    (approval,) = read(entry(approved_amount=said), decimals=decimals)
+    (approval,) = parse_row(entry(approved_amount=said), decimals=decimals)
 
     assert approval.amount == amount
 
 
 @pytest.mark.parametrize("said", ["Unlimited", "unlimited", " UNLIMITED "])
 def test_the_word_unlimited_is_understood(said: str):
-    (approval,) = read(entry(approved_amount=said))
+    (approval,) = parse_row(entry(approved_amount=said))
 
     assert approval.unlimited
 
@@ -174,7 +176,7 @@ def test_the_word_unlimited_is_understood(said: str):
     ids=repr,
 )
 def test_a_flag_is_a_number_or_its_text_or_unknown(said: Any, known: Any):
-    (approval,) = read(entry(address_info={"trust_list": said, "is_contract": said, "doubt_list": said}))
+    (approval,) = parse_row(entry(address_info={"trust_list": said, "is_contract": said, "doubt_list": said}))
 
     spender = approval.spender
     assert (spender.trusted, spender.is_contract, spender.is_doubtful) == (known, known, known)
@@ -184,7 +186,7 @@ def test_a_flag_is_a_number_or_its_text_or_unknown(said: Any, known: Any):
     "said", [0, "0", None, "soon", -5, 1_737_626_832_000, "9" * 5000], ids=lambda said: repr(said)[:20]
 )
 def test_a_time_that_is_none_is_unknown(said: Any):
-    (approval,) = read(entry(approved_time=said, address_info={"deployed_time": said}))
+    (approval,) = parse_row(entry(approved_time=said, address_info={"deployed_time": said}))
 
     assert approval.changed_at is None
     assert approval.spender.deployed_at is None
@@ -194,7 +196,7 @@ def test_a_time_that_is_none_is_unknown(said: Any):
     "info", [None, [], "x", {}, {"contract_name": None, "tag": 7, "malicious_behavior": None}]
 )
 def test_a_spender_of_whom_nothing_is_said_is_unknown(info: Any):
-    (approval,) = read(entry(address_info=info))
+    (approval,) = parse_row(entry(address_info=info))
 
     spender = approval.spender
     assert (spender.name, spender.project, spender.is_contract, spender.misconduct) == (None, None, None, ())
@@ -202,7 +204,7 @@ def test_a_spender_of_whom_nothing_is_said_is_unknown(info: Any):
 
 def test_names_and_misdeeds_are_strangers_text():
     hostile = "Te\u202ether\n\u200bUSD " + "x" * 500
-    (approval,) = read(
+    (approval,) = parse_row(
         entry(
             address_info={"contract_name": hostile, "tag": hostile, "malicious_behavior": [hostile, 7, None]}
         ),
@@ -236,7 +238,7 @@ def test_of_several_rows_for_one_token_and_spender_the_latest_counts():
 @pytest.mark.parametrize("result", [{}, "x", 7, None, True])
 async def test_a_result_that_is_no_list_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
     with pytest.raises(ProviderError):
-        await asked(upstreams, tmp_path, {"code": 1, "result": result})
+        await fetch_approvals(upstreams, tmp_path, {"code": 1, "result": result})
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ async def test_a_code_that_is_no_success_is_never_an_empty_list(
     upstreams: FakeUpstreams, tmp_path: Path, code: int, failure: type[CentgateError]
 ):
     with pytest.raises(failure):
-        await asked(upstreams, tmp_path, {"code": code, "message": "no", "result": []})
+        await fetch_approvals(upstreams, tmp_path, {"code": code, "message": "no", "result": []})
 
 
 @pytest.mark.extended
@@ -262,7 +264,7 @@ async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path
     upstreams.faults["goplus"] = fault
 
     with pytest.raises(CentgateError) as raised:
-        await asked(upstreams, tmp_path, {})
+        await fetch_approvals(upstreams, tmp_path, {})
 
     assert raised.value.code == FAULTS[fault][1]
 
@@ -270,7 +272,7 @@ async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path
 async def test_a_saved_unlimited_approval_of_a_trusted_router_is_read(
     upstreams: FakeUpstreams, tmp_path: Path
 ):
-    reported = await asked(upstreams, tmp_path, load_body("goplus_approvals", "unlimited_trusted"))
+    reported = await fetch_approvals(upstreams, tmp_path, load_body("goplus_approvals", "unlimited_trusted"))
 
     (approval,) = reported.entries
     assert approval.pair == (TOKEN, SPENDER)
@@ -295,7 +297,9 @@ async def test_the_replayed_router_is_read(replayed: str, tmp_path: Path):
 
 
 async def test_a_saved_wallet_without_approvals_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path):
-    assert (await asked(upstreams, tmp_path, load_body("goplus_approvals", "no_approvals"))).entries == ()
+    assert (
+        await fetch_approvals(upstreams, tmp_path, load_body("goplus_approvals", "no_approvals"))
+    ).entries == ()
 
 
 async def test_the_replayed_wallet_without_approvals_is_an_answer(replayed: str, tmp_path: Path):
@@ -312,7 +316,7 @@ async def test_the_replayed_wallet_without_approvals_is_an_answer(replayed: str,
 def test_a_saved_spender_with_doubts_is_read(case: str, project: str):
     info = load_body("goplus_approvals", case)["result"]
 
-    (approval,) = read(entry(address_info=info))
+    (approval,) = parse_row(entry(address_info=info))
 
     assert approval.spender.is_doubtful
     assert approval.spender.misconduct == ("phishing_activities",)

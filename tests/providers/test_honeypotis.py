@@ -37,16 +37,18 @@ def sale(**more: Any) -> Body:
     return body | more
 
 
-async def asked(upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, **given: Any) -> Simulation:
+async def simulate(upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, **given: Any) -> Simulation:
     async with open_provider(
         HoneypotIs, folder, url=upstreams.url_of("honeypotis"), **{"timeout": 5, **given}
     ) as honeypotis:
         return await honeypotis.simulate_trade(8453, token)
 
 
-async def read(upstreams: FakeUpstreams, folder: Path, body: Any, token: str = TOKEN) -> Simulation:
+async def simulate_against(
+    upstreams: FakeUpstreams, folder: Path, body: Any, token: str = TOKEN
+) -> Simulation:
     upstreams.set_response("honeypotis", PATH, body)
-    return await asked(upstreams, folder, token)
+    return await simulate(upstreams, folder, token)
 
 
 async def test_it_covers_three_chains(tmp_path: Path):
@@ -59,7 +61,7 @@ async def test_it_covers_three_chains(tmp_path: Path):
 
 
 async def test_a_sale_that_worked_is_told_in_percent_and_dollars(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, sale())
+    found = await simulate_against(upstreams, tmp_path, sale())
 
     assert upstreams.requests_of("honeypotis")[0].params == {"address": TOKEN, "chainID": "8453"}
     assert (found.succeeded, found.honeypot, found.risk_level) == (True, False, 1)
@@ -73,7 +75,7 @@ async def test_no_pair_is_no_data(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response("honeypotis", PATH, {"code": 404, "error": "No pairs found"}, status=404)
 
     with pytest.raises(NoData):
-        await asked(upstreams, tmp_path)
+        await simulate(upstreams, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +93,10 @@ async def test_other_errors_and_shapes(upstreams: FakeUpstreams, tmp_path: Path,
     upstreams.set_response("honeypotis", PATH, body, status=status)
 
     if status == 200 and body:
-        assert await asked(upstreams, tmp_path) == Simulation(raw={"token": "7"}, summarised=False)
+        assert await simulate(upstreams, tmp_path) == Simulation(raw={"token": "7"}, summarised=False)
         return
     with pytest.raises(ProviderError):
-        await asked(upstreams, tmp_path)
+        await simulate(upstreams, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ async def test_other_errors_and_shapes(upstreams: FakeUpstreams, tmp_path: Path,
 async def test_the_source_that_counts_is_the_tokens_own(
     upstreams: FakeUpstreams, tmp_path: Path, code: Any, is_open: Any
 ):
-    assert (await read(upstreams, tmp_path, sale(contractCode=code))).open_source is is_open
+    assert (await simulate_against(upstreams, tmp_path, sale(contractCode=code))).open_source is is_open
 
 
 @pytest.mark.parametrize("naming", [{"pairAddress": TOKEN}, {"pair": {"pair": {"address": TOKEN}}}], ids=str)
@@ -118,16 +120,16 @@ async def test_an_answer_about_the_token_in_a_pair_is_no_data(
     upstreams: FakeUpstreams, tmp_path: Path, naming: Body
 ):
     with pytest.raises(NoData, match="pair"):
-        await read(upstreams, tmp_path, sale(token={"address": "0x" + "cd" * 20}, **naming))
+        await simulate_against(upstreams, tmp_path, sale(token={"address": "0x" + "cd" * 20}, **naming))
 
 
 async def test_an_answer_about_another_token_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="another token"):
-        await read(upstreams, tmp_path, sale(token={"address": "0x" + "cd" * 20}))
+        await simulate_against(upstreams, tmp_path, sale(token={"address": "0x" + "cd" * 20}))
 
 
 async def test_taxes_that_cannot_be_are_named(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, sale(simulationResult={"sellTax": 150, "buyTax": -5}))
+    found = await simulate_against(upstreams, tmp_path, sale(simulationResult={"sellTax": 150, "buyTax": -5}))
 
     assert (found.sell_tax, found.buy_tax, found.transfer_tax) == (None, None, None)
     assert found.unreadable == ("simulationResult.buyTax", "simulationResult.sellTax")
@@ -142,7 +144,7 @@ async def test_a_severity_may_be_a_figure(
 ):
     listed = [{"flag": "mild", "severity": "info"}, {"flag": "new", "severityIndex": index}]
 
-    found = await read(upstreams, tmp_path, sale(summary={"flags": listed}))
+    found = await simulate_against(upstreams, tmp_path, sale(summary={"flags": listed}))
 
     assert {flag.name: flag.severity for flag in found.flags}["new"] == severity
     assert severity == "info" or found.flags[0].name == "new"
@@ -153,18 +155,22 @@ async def test_what_is_nested_deep_is_passed_over(upstreams: FakeUpstreams, tmp_
     for _ in range(900):
         nested = {"a": nested}
 
-    found = await read(upstreams, tmp_path, sale(withToken=nested, flags=[nested, {"flag": [nested]}]))
+    found = await simulate_against(
+        upstreams, tmp_path, sale(withToken=nested, flags=[nested, {"flag": [nested]}])
+    )
 
     assert (found.succeeded, found.flags) == (True, ())
 
 
 @pytest.mark.parametrize("said", [1e308, -5, "much"])
 async def test_liquidity_that_cannot_be_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
-    assert (await read(upstreams, tmp_path, sale(pair={"liquidity": said}))).liquidity_usd is None
+    assert (await simulate_against(upstreams, tmp_path, sale(pair={"liquidity": said}))).liquidity_usd is None
 
 
 async def test_without_success_there_are_no_taxes(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, sale(simulationSuccess=False, simulationError="no\nroute"))
+    found = await simulate_against(
+        upstreams, tmp_path, sale(simulationSuccess=False, simulationError="no\nroute")
+    )
 
     assert (found.buy_tax, found.sell_tax, found.transfer_tax, found.reason) == (None, None, None, "no route")
 
@@ -173,7 +179,9 @@ async def test_without_success_there_are_no_taxes(upstreams: FakeUpstreams, tmp_
 async def test_a_tax_is_between_nothing_and_everything(
     upstreams: FakeUpstreams, tmp_path: Path, said: Any, tax: float | None
 ):
-    assert (await read(upstreams, tmp_path, sale(simulationResult={"sellTax": said}))).sell_tax == tax
+    assert (
+        await simulate_against(upstreams, tmp_path, sale(simulationResult={"sellTax": said}))
+    ).sell_tax == tax
 
 
 @pytest.mark.parametrize(
@@ -190,13 +198,13 @@ async def test_a_tax_is_between_nothing_and_everything(
 async def test_the_risk_is_its_level_or_where_its_word_begins(
     upstreams: FakeUpstreams, tmp_path: Path, summary: Any, level: float | None
 ):
-    assert (await read(upstreams, tmp_path, sale(summary=summary))).risk_level == level
+    assert (await simulate_against(upstreams, tmp_path, sale(summary=summary))).risk_level == level
 
 
 async def test_flags_come_in_two_lists_and_either_case(upstreams: FakeUpstreams, tmp_path: Path):
     listed = [{"flag": "CLOSED_SOURCE", "severity": "High", "description": "a\u202eb"}, {"flag": None}, 7]
 
-    found = await read(
+    found = await simulate_against(
         upstreams, tmp_path, sale(summary={"flags": listed}, flags=["closed_source", "HIGH_TAX"])
     )
 
@@ -222,7 +230,7 @@ async def test_flags_come_in_two_lists_and_either_case(upstreams: FakeUpstreams,
 async def test_a_pair_is_empty_when_nothing_stands_in_it(
     upstreams: FakeUpstreams, tmp_path: Path, pair: Any, empty: Any
 ):
-    assert (await read(upstreams, tmp_path, sale(pair=pair))).pair_empty is empty
+    assert (await simulate_against(upstreams, tmp_path, sale(pair=pair))).pair_empty is empty
 
 
 @pytest.mark.parametrize(
@@ -244,7 +252,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
     upstreams.faults["honeypotis"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
-        await asked(upstreams, tmp_path, timeout=0.5 if fault == "timeout" else 5)
+        await simulate(upstreams, tmp_path, timeout=0.5 if fault == "timeout" else 5)
 
     assert failure.value.code == FAULTS[fault][1]
 
@@ -253,7 +261,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
 
 
 async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> Simulation:
-    return await read(upstreams, folder, load_body("honeypot_is", case), token)
+    return await simulate_against(upstreams, folder, load_body("honeypot_is", case), token)
 
 
 @pytest.mark.parametrize(
@@ -327,4 +335,4 @@ async def test_a_saved_failure_is_of_its_kind(
     upstreams.set_response("honeypotis", PATH, load_body("honeypot_is", case), status=status)
 
     with pytest.raises(failure):
-        await asked(upstreams, tmp_path)
+        await simulate(upstreams, tmp_path)

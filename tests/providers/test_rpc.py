@@ -93,7 +93,7 @@ def quiet_chain() -> Generator[None]:
 
 
 @asynccontextmanager
-async def reading(
+async def open_rpc(
     folder: Path, *urls: str, chain: int = CHAIN_ID, seconds: float | None = None
 ) -> AsyncGenerator[Rpc]:
     """Provider with these nodes for a chain, and its own record."""
@@ -106,13 +106,13 @@ async def reading(
         yield Rpc(settings, resources).bind(RequestTrace())
 
 
-def saying(upstreams: FakeUpstreams, name: str, body: Any, status: int = 200) -> str:
+def serve_body(upstreams: FakeUpstreams, name: str, body: Any, status: int = 200) -> str:
     """Start a stand-in with a fixed response and return its URL."""
     upstreams.set_response(name, "/", body, status=status, method="POST")
     return upstreams.url_of(name)
 
 
-def spans(upstreams: FakeUpstreams, name: str) -> list[int]:
+def requested_ranges(upstreams: FakeUpstreams, name: str) -> list[int]:
     """Return the block range of each eth_getLogs request."""
     return [
         block_span(each.body)
@@ -146,7 +146,7 @@ def nobody() -> str:
 
 @pytest.mark.extended
 async def test_code_is_read_and_is_empty_where_there_is_none(node: str, tmp_path: Path):
-    async with reading(tmp_path, node) as rpc:
+    async with open_rpc(tmp_path, node) as rpc:
         token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere")])
 
     assert token.hex() == runtime_code()[2:]
@@ -156,7 +156,7 @@ async def test_code_is_read_and_is_empty_where_there_is_none(node: str, tmp_path
 async def test_slots_are_words(node: str, tmp_path: Path):
     (slot, held), *_ = initial_token_storage().items()
 
-    async with reading(tmp_path, node) as rpc:
+    async with open_rpc(tmp_path, node) as rpc:
         words = await rpc.storage_slots(CHAIN_ID, TOKEN_ADDRESS, [f"0x{slot:064x}", "0x" + "0" * 64])
 
     assert held >= int.from_bytes(words[0], "big") > 0
@@ -167,9 +167,9 @@ async def test_slots_are_words(node: str, tmp_path: Path):
 async def test_slots_are_words_however_many_zeros_are_told(
     upstreams: FakeUpstreams, tmp_path: Path, said: str, word: int
 ):
-    url = saying(upstreams, "node", {"id": 0, "result": said})
+    url = serve_body(upstreams, "node", {"id": 0, "result": said})
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         (found,) = await rpc.storage_slots(CHAIN_ID, TOKEN_ADDRESS, ["0x0"])
 
     assert found == word.to_bytes(32, "big")
@@ -178,14 +178,14 @@ async def test_slots_are_words_however_many_zeros_are_told(
 async def test_a_node_whose_words_are_too_long_is_covered_by_the_next(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
-    bad = saying(upstreams, "bad", {"id": 0, "result": "0x" + "f" * 66})
+    bad = serve_body(upstreams, "bad", {"id": 0, "result": "0x" + "f" * 66})
 
-    async with reading(tmp_path, bad, node) as rpc:
+    async with open_rpc(tmp_path, bad, node) as rpc:
         assert await rpc.storage_slots(CHAIN_ID, TOKEN_ADDRESS, ["0x" + "0" * 64]) == [bytes(32)]
 
 
 async def test_balance_nonces_and_blocks_are_numbers(node: str, tmp_path: Path):
-    async with reading(tmp_path, node) as rpc:
+    async with open_rpc(tmp_path, node) as rpc:
         balance = await rpc.native_balance(CHAIN_ID, PAYER.address)
         nonces = await rpc.transaction_counts(CHAIN_ID, [PAYER.address, RECEIVER])
         latest = await rpc.latest_block(CHAIN_ID)
@@ -202,7 +202,7 @@ async def test_a_block_that_one_node_does_not_know_yet_is_asked_of_the_next(
 ):
     behind = start_proxy(upstreams, "behind", node, lambda _: (200, {"id": 0, "result": None}))
 
-    async with reading(tmp_path, behind, node) as rpc:
+    async with open_rpc(tmp_path, behind, node) as rpc:
         (block,) = await rpc.block_headers(CHAIN_ID, [TRANSFERS])
         with pytest.raises(ProviderError, match="returned no result for eth_getBlockByNumber"):
             await rpc.block_headers(CHAIN_ID, [TRANSFERS + 1])
@@ -218,7 +218,7 @@ async def test_calls_are_answered_in_order_with_nothing_for_what_fails(
     reverting = ContractCall(TOKEN_ADDRESS, encode_call("transfer(address,uint256)", RECEIVER, 2**255))
     empty = ContractCall(unowned_address("nowhere"), encode_call("balanceOf(address)", RECEIVER))
 
-    async with reading(tmp_path, request.getfixturevalue(which)) as rpc:
+    async with open_rpc(tmp_path, request.getfixturevalue(which)) as rpc:
         found = await rpc.call_contracts(
             CHAIN_ID, [balance_of(RECEIVER), reverting, empty, balance_of(BUYER_ACCOUNTS[3].address)]
         )
@@ -231,7 +231,7 @@ async def test_calls_are_answered_in_order_with_nothing_for_what_fails(
 
 
 async def test_calls_that_burn_all_gas_do_not_take_the_others_along(node: str, tmp_path: Path):
-    async with reading(tmp_path, node) as rpc:
+    async with open_rpc(tmp_path, node) as rpc:
         found = await rpc.call_contracts(
             CHAIN_ID, [balance_of(RECEIVER), *[ContractCall(BURNER, b"")] * 3, balance_of(RECEIVER)]
         )
@@ -251,7 +251,7 @@ async def test_calls_that_return_megabytes_do_not_take_the_others_along(
     url = start_proxy(upstreams, "node", request.getfixturevalue(which), swollen)
     asked = [balance_of(RECEIVER), ContractCall(BURNER, b""), balance_of(PAYER.address)]
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         found = await rpc.call_contracts(CHAIN_ID, asked)
 
     assert [returned is None for returned in found] == [False, True, False]
@@ -277,14 +277,14 @@ async def test_a_node_that_takes_no_batches_is_not_flooded(
 
     upstreams.set_response_function("node", "/", answer, method="POST")
 
-    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
+    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
         assert len(await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS] * 90)) == 90
 
     assert 1 < most <= 10
 
 
 async def test_logs_are_those_with_the_topics_oldest_first(node: str, tmp_path: Path):
-    async with reading(tmp_path, node) as rpc:
+    async with open_rpc(tmp_path, node) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
         others = await rpc.event_logs(CHAIN_ID, [TRANSFER, topic(RECEIVER)], to_block=TRANSFERS, blocks=1000)
 
@@ -296,7 +296,7 @@ async def test_logs_are_those_with_the_topics_oldest_first(node: str, tmp_path: 
 
 
 async def test_only_the_blocks_asked_for_are_read(node: str, tmp_path: Path):
-    async with reading(tmp_path, node) as rpc:
+    async with open_rpc(tmp_path, node) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=20, blocks=5)
 
     assert [log.block for log in logs.entries] == [16, 17, 18, 19, 20]
@@ -304,7 +304,7 @@ async def test_only_the_blocks_asked_for_are_read(node: str, tmp_path: Path):
 
 
 async def test_asking_for_nothing_asks_nobody(tmp_path: Path):
-    async with reading(tmp_path, nobody()) as rpc:
+    async with open_rpc(tmp_path, nobody()) as rpc:
         assert await rpc.contract_codes(CHAIN_ID, []) == []
         assert await rpc.call_contracts(CHAIN_ID, []) == []
 
@@ -318,7 +318,7 @@ async def test_many_questions_go_in_batches_and_keep_their_order(
     url = start_proxy(upstreams, "node", node)
     addresses = [each for number in range(60) for each in (unowned_address(str(number)), TOKEN_ADDRESS)]
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         codes = await rpc.contract_codes(CHAIN_ID, addresses)
 
     assert [bool(code) for code in codes] == [False, True] * 60
@@ -345,7 +345,7 @@ async def test_a_node_that_takes_no_batches_is_asked_one_by_one_from_then_on(
 
     upstreams.set_response_function("node", "/", answer, method="POST")
 
-    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
+    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
         first = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere")])
         second = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere")])
 
@@ -358,9 +358,9 @@ async def test_a_node_that_takes_no_batches_is_asked_one_by_one_from_then_on(
 async def test_a_batch_refused_for_the_rate_is_not_asked_again_one_by_one(
     upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
 ):
-    url = saying(upstreams, "node", body, status)
+    url = serve_body(upstreams, "node", body, status)
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(ProviderRateLimited):
             await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, RECEIVER])
 
@@ -376,7 +376,7 @@ async def test_a_failure_ends_what_else_is_under_way(node: str, upstreams: FakeU
 
     upstreams.set_response_function("node", "/", answer, method="POST")
 
-    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
+    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
         started = time.monotonic()
         with pytest.raises(ProviderError, match="status 500"):
             await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS] * 70)
@@ -392,7 +392,7 @@ async def test_a_batch_may_be_answered_in_any_order_with_ids_as_text(
 
     upstreams.set_response_function("node", "/", answer, method="POST")
 
-    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
+    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
         codes = await rpc.contract_codes(
             CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere"), unowned_address("elsewhere")]
         )
@@ -403,7 +403,7 @@ async def test_a_batch_may_be_answered_in_any_order_with_ids_as_text(
 async def test_calls_are_bundled_by_150(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     url = start_proxy(upstreams, "node", node)
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         found = await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)] * 151)
 
     assert len(set(found)) == 1
@@ -416,7 +416,7 @@ async def test_a_chain_without_multicall_is_asked_singly_from_then_on(
 ):
     url = start_proxy(upstreams, "node", bare_node)
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         for _ in range(2):
             assert None not in await rpc.call_contracts(
                 CHAIN_ID, [balance_of(RECEIVER), balance_of(PAYER.address)]
@@ -430,7 +430,7 @@ async def test_on_a_chain_known_to_have_multicall_its_absence_is_the_nodes_and_i
 ):
     url = start_proxy(upstreams, "node", bare_node)
 
-    async with reading(tmp_path, url, chain=1) as rpc:
+    async with open_rpc(tmp_path, url, chain=1) as rpc:
         for _ in range(2):
             assert None not in await rpc.call_contracts(1, [balance_of(RECEIVER), balance_of(PAYER.address)])
 
@@ -441,9 +441,9 @@ async def test_on_a_chain_known_to_have_multicall_its_absence_is_the_nodes_and_i
 async def test_a_bundle_answered_with_something_else_is_a_failure(
     upstreams: FakeUpstreams, tmp_path: Path, result: Any
 ):
-    url = saying(upstreams, "node", {"jsonrpc": "2.0", "id": 0, "result": result})
+    url = serve_body(upstreams, "node", {"jsonrpc": "2.0", "id": 0, "result": result})
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(ProviderError):
             await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
 
@@ -476,7 +476,7 @@ async def test_a_call_that_fails_on_the_chain_is_nothing(
 
     url = start_proxy(upstreams, "node", bare_node, fails)
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
         assert await rpc.call_contracts(CHAIN_ID, [ContractCall(BURNER, b"")]) == [None]
 
@@ -491,7 +491,7 @@ async def test_a_saved_revert_is_nothing(bare_node: str, upstreams: FakeUpstream
         lambda request: (200, body) if request["params"][0]["to"] == BURNER else None,
     )
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         assert await rpc.call_contracts(CHAIN_ID, [ContractCall(BURNER, b"")]) == [None]
 
 
@@ -508,9 +508,9 @@ async def test_a_saved_revert_is_nothing(bare_node: str, upstreams: FakeUpstream
 async def test_a_call_that_the_node_fails_at_is_a_failure(
     upstreams: FakeUpstreams, tmp_path: Path, code: int, message: str
 ):
-    url = saying(upstreams, "node", rpc_error(code, message))
+    url = serve_body(upstreams, "node", rpc_error(code, message))
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(ProviderError, match=message):
             await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
 
@@ -550,7 +550,7 @@ SHIFT = 60_000
 """Number of blocks added to the chain's height."""
 
 
-def older(node: str, change: Interceptor) -> Callable[[RecordedRequest], tuple[int, Any]]:
+def shift_blocks(node: str, change: Interceptor) -> Callable[[RecordedRequest], tuple[int, Any]]:
     """A real chain that seems to have 60,000 more blocks before its first."""
 
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
@@ -580,14 +580,14 @@ async def test_a_node_that_limits_the_range_is_asked_for_as_much_as_it_allows(
     more: dict[str, Any],
 ):
     upstreams.set_response_function(
-        "node", "/", older(node, limit_log_range(limit, message, code, **more)), method="POST"
+        "node", "/", shift_blocks(node, limit_log_range(limit, message, code, **more)), method="POST"
     )
 
-    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
+    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
         logs = await rpc.event_logs(
             CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=12
         )
-        asked = spans(upstreams, "node")
+        asked = requested_ranges(upstreams, "node")
         again = await rpc.event_logs(
             CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=1
         )
@@ -597,7 +597,7 @@ async def test_a_node_that_limits_the_range_is_asked_for_as_much_as_it_allows(
     assert asked[0] == 50_000
     assert worked in asked[1:6]
     assert logs.to_block - logs.from_block + 1 == min(50_000, 12 * worked)
-    assert spans(upstreams, "node")[len(asked) :] == [worked]
+    assert requested_ranges(upstreams, "node")[len(asked) :] == [worked]
     assert again.entries == logs.entries
 
 
@@ -610,14 +610,14 @@ async def test_a_node_that_gives_ten_blocks_at_a_time_is_read_as_far_as_the_requ
     )
     url = start_proxy(upstreams, "node", node, limit_log_range(10, said, -32600, 400))
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         all_of_them = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
         some = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000, requests=2)
 
     assert len(all_of_them.entries) == TRANSFERS
     assert [log.block for log in some.entries] == list(range(11, TRANSFERS + 1))
     assert some.from_block == 11
-    assert spans(upstreams, "node") == [31, 10, 10, 10, 1, 10, 10]
+    assert requested_ranges(upstreams, "node") == [31, 10, 10, 10, 1, 10, 10]
 
 
 @pytest.mark.parametrize("case", ["logs_range_limit", recorded_case("getlogs_range_limited_1rpc")])
@@ -626,20 +626,20 @@ async def test_a_saved_limit_of_1000_blocks_is_kept(
 ):
     error = load_body("json_rpc", case)["error"]
     upstreams.set_response_function(
-        "node", "/", older(node, limit_log_range(1000, error["message"], error["code"])), method="POST"
+        "node", "/", shift_blocks(node, limit_log_range(1000, error["message"], error["code"])), method="POST"
     )
 
-    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
+    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=3000)
 
     assert len(logs.entries) == TRANSFERS
-    assert spans(upstreams, "node") == [3000, 1000, 1000, 1000]
+    assert requested_ranges(upstreams, "node") == [3000, 1000, 1000, 1000]
 
 
 async def test_saved_logs_are_read(upstreams: FakeUpstreams, tmp_path: Path):
-    url = saying(upstreams, "node", load_body("json_rpc_approvals", "approvals"))
+    url = serve_body(upstreams, "node", load_body("json_rpc_approvals", "approvals"))
 
-    async with reading(tmp_path, url, chain=42161) as rpc:
+    async with open_rpc(tmp_path, url, chain=42161) as rpc:
         logs = await rpc.event_logs(42161, [], to_block=400_000_000, blocks=10)
 
     assert [(log.block, int(log.data, 16), len(log.topics)) for log in logs.entries] == [
@@ -652,9 +652,9 @@ async def test_saved_logs_are_read(upstreams: FakeUpstreams, tmp_path: Path):
 
 @pytest.mark.recorded
 async def test_recorded_logs_are_read(upstreams: FakeUpstreams, tmp_path: Path):
-    url = saying(upstreams, "node", load_body("json_rpc_approvals", "arbitrum_unlimited_two_tokens"))
+    url = serve_body(upstreams, "node", load_body("json_rpc_approvals", "arbitrum_unlimited_two_tokens"))
 
-    async with reading(tmp_path, url, chain=42161) as rpc:
+    async with open_rpc(tmp_path, url, chain=42161) as rpc:
         logs = await rpc.event_logs(42161, [], to_block=400_000_000, blocks=10)
 
     assert len(logs.entries) >= 2
@@ -668,12 +668,12 @@ async def test_too_many_results_shorten_this_question_only(
         upstreams, "node", node, limit_log_range(12, "query returned more than 10000 results", -32005)
     )
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=20)
         await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=12)
 
     assert [log.block for log in logs.entries] == list(range(11, TRANSFERS + 1))
-    assert spans(upstreams, "node") == [20, 10, 10, 12]
+    assert requested_ranges(upstreams, "node") == [20, 10, 10, 12]
 
 
 async def test_an_answer_too_long_to_read_is_asked_for_in_parts(
@@ -684,7 +684,7 @@ async def test_an_answer_too_long_to_read_is_asked_for_in_parts(
 
     url = start_proxy(upstreams, "node", node, swollen)
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=20)
 
     assert len(logs.entries) == 20
@@ -695,22 +695,22 @@ async def test_a_node_that_gives_no_logs_at_all_is_a_failure(
 ):
     url = start_proxy(upstreams, "node", node, limit_log_range(0, "limit exceeded", -32005))
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(ProviderError, match="does not provide event logs, not even for a short"):
             await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
-        asked = len(spans(upstreams, "node"))
+        asked = len(requested_ranges(upstreams, "node"))
         with pytest.raises(ProviderError, match="does not provide event logs"):
             await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
     assert asked <= 8
-    assert len(spans(upstreams, "node")) == asked
+    assert len(requested_ranges(upstreams, "node")) == asked
 
 
 async def test_logs_refused_for_the_rate_are_not_asked_for_in_parts(upstreams: FakeUpstreams, tmp_path: Path):
-    url = saying(upstreams, "node", rpc_error(-32005, "rate limit exceeded: too many requests"))
+    url = serve_body(upstreams, "node", rpc_error(-32005, "rate limit exceeded: too many requests"))
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(ProviderRateLimited):
             await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
@@ -721,7 +721,7 @@ async def test_where_one_node_gives_no_logs_another_does(node: str, upstreams: F
     without = start_proxy(upstreams, "without", node, limit_log_range(0, "limit exceeded", -32005))
     with_logs = start_proxy(upstreams, "with", node)
 
-    async with reading(tmp_path, without, with_logs) as rpc:
+    async with open_rpc(tmp_path, without, with_logs) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
         assert await rpc.native_balance(CHAIN_ID, RECEIVER) == 0
 
@@ -737,7 +737,7 @@ async def test_a_range_that_the_node_has_not_reached_is_not_shortened_but_asked_
 ):
     behind = start_proxy(upstreams, "behind", node, limit_log_range(0, message))
 
-    async with reading(tmp_path, behind, start_proxy(upstreams, "node", node)) as rpc:
+    async with open_rpc(tmp_path, behind, start_proxy(upstreams, "node", node)) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert len(logs.entries) == TRANSFERS
@@ -754,11 +754,11 @@ async def test_a_node_that_fails_halfway_is_followed_by_the_next(
 
     first = start_proxy(upstreams, "first", node, tired)
 
-    async with reading(tmp_path, first, start_proxy(upstreams, "second", node)) as rpc:
+    async with open_rpc(tmp_path, first, start_proxy(upstreams, "second", node)) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert [log.block for log in logs.entries] == list(range(1, TRANSFERS + 1))
-    assert spans(upstreams, "second") == [21]
+    assert requested_ranges(upstreams, "second") == [21]
 
 
 async def test_what_was_read_before_the_node_failed_is_answered_with_a_warning(
@@ -771,7 +771,7 @@ async def test_what_was_read_before_the_node_failed_is_answered_with_a_warning(
 
     url = start_proxy(upstreams, "node", node, tired)
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert [log.block for log in logs.entries] == list(range(11, TRANSFERS + 1))
@@ -790,7 +790,7 @@ async def test_when_time_is_nearly_up_what_was_read_is_answered(
     )
     upstreams.delay = 0.1
 
-    async with reading(tmp_path, url, seconds=1) as rpc:
+    async with open_rpc(tmp_path, url, seconds=1) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert 2 <= len(logs.entries) < TRANSFERS
@@ -803,7 +803,7 @@ async def test_enough_is_enough(node: str, upstreams: FakeUpstreams, tmp_path: P
         upstreams, "node", node, limit_log_range(10, "eth_getLogs is limited to a 10 blocks range")
     )
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100, limit=15)
 
     assert logs.from_block == 11
@@ -820,9 +820,9 @@ async def test_a_log_in_another_form_is_left_out_with_a_warning(
     changes = [{"blockNumber": None}, {"address": 7}, {"address": "0x12"}, {"data": "0xzz"}, {"data": None}]
     changes += [{"topics": ["0x1"]}, {"topics": 3}, {"transactionHash": ""}, {"logIndex": -1}]
     broken = [*({**one, **change} for change in changes), "x"]
-    url = saying(upstreams, "node", {**body, "result": [*body["result"], *broken]})
+    url = serve_body(upstreams, "node", {**body, "result": [*body["result"], *broken]})
 
-    async with reading(tmp_path, url, chain=1) as rpc:
+    async with open_rpc(tmp_path, url, chain=1) as rpc:
         logs = await rpc.event_logs(1, [], to_block=30_000_000, blocks=10)
 
     assert len(logs.entries) == whole
@@ -836,7 +836,7 @@ async def test_logs_that_were_not_asked_for_are_left_out(node: str, upstreams: F
 
     url = start_proxy(upstreams, "node", node, all_of_them)
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         received = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
         sent = await rpc.event_logs(CHAIN_ID, [TRANSFER, topic(RECEIVER)], to_block=TRANSFERS, blocks=100)
         either = await rpc.event_logs(CHAIN_ID, [[TRANSFER, topic(RECEIVER)]], to_block=TRANSFERS, blocks=100)
@@ -846,14 +846,14 @@ async def test_logs_that_were_not_asked_for_are_left_out(node: str, upstreams: F
 
 
 async def test_logs_all_in_another_form_are_a_failure(node: str, upstreams: FakeUpstreams, tmp_path: Path):
-    bad = saying(upstreams, "bad", {"id": 0, "result": [{"topics": None}, 7]})
+    bad = serve_body(upstreams, "bad", {"id": 0, "result": [{"topics": None}, 7]})
 
-    async with reading(tmp_path, bad, node) as rpc:
+    async with open_rpc(tmp_path, bad, node) as rpc:
         assert (
             len((await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)).entries)
             == TRANSFERS
         )
-    async with reading(tmp_path, bad) as rpc:
+    async with open_rpc(tmp_path, bad) as rpc:
         with pytest.raises(ProviderError, match="in a shape that is not known"):
             await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
@@ -863,9 +863,9 @@ async def test_ten_thousand_logs_are_soon_read(node: str, upstreams: FakeUpstrea
         node, {"id": 1, "method": "eth_getLogs", "params": [{"fromBlock": "0x1", "toBlock": "0x1"}]}
     )
     body = json.dumps({"jsonrpc": "2.0", "id": 0, "result": row["result"] * 10_000})
-    url = saying(upstreams, "node", body)
+    url = serve_body(upstreams, "node", body)
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         started = time.process_time()
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=10)
 
@@ -909,7 +909,7 @@ async def test_a_single_node_that_fails_is_a_failure_named_for_it(
 ):
     upstreams.faults["node"] = fault
 
-    async with reading(tmp_path, upstreams.url_of("node"), seconds=1) as rpc:
+    async with open_rpc(tmp_path, upstreams.url_of("node"), seconds=1) as rpc:
         with pytest.raises(ProviderFailure) as failed:
             await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, RECEIVER])
 
@@ -923,18 +923,18 @@ async def test_a_single_node_that_fails_is_a_failure_named_for_it(
 async def test_what_a_node_says_in_place_of_an_answer_is_understood(
     upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any, kind: type[ProviderFailure]
 ):
-    url = saying(upstreams, "node", body, status)
+    url = serve_body(upstreams, "node", body, status)
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(kind):
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
 
 @pytest.mark.parametrize("case", ["rate_limit", recorded_case("rate_limited_base_public_429")])
 async def test_a_saved_rate_limit_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path, case: str):
-    url = saying(upstreams, "node", load_body("json_rpc", case), 429)
+    url = serve_body(upstreams, "node", load_body("json_rpc", case), 429)
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(ProviderRateLimited):
             await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
 
@@ -946,7 +946,7 @@ async def test_a_node_that_fails_is_covered_by_the_next_without_a_word(
 ):
     upstreams.faults["bad"] = fault
 
-    async with reading(tmp_path, upstreams.url_of("bad"), node, seconds=5) as rpc:
+    async with open_rpc(tmp_path, upstreams.url_of("bad"), node, seconds=5) as rpc:
         token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, RECEIVER])
 
     assert (len(token) > 0, nothing) == (True, b"")
@@ -959,14 +959,14 @@ async def test_a_node_that_fails_is_covered_by_the_next_without_a_word(
 async def test_a_node_that_says_something_else_is_covered_by_the_next(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any, _kind: type[ProviderFailure]
 ):
-    bad = saying(upstreams, "bad", body, status)
+    bad = serve_body(upstreams, "bad", body, status)
 
-    async with reading(tmp_path, bad, node) as rpc:
+    async with open_rpc(tmp_path, bad, node) as rpc:
         assert await rpc.transaction_counts(CHAIN_ID, [PAYER.address]) == [TRANSFERS]
 
 
 async def test_a_node_that_is_not_there_is_covered_by_the_next(node: str, tmp_path: Path):
-    async with reading(tmp_path, nobody(), node) as rpc:
+    async with open_rpc(tmp_path, nobody(), node) as rpc:
         assert await rpc.transaction_counts(CHAIN_ID, [PAYER.address]) == [TRANSFERS]
 
 
@@ -976,7 +976,7 @@ async def test_a_node_that_failed_is_asked_after_the_others_for_a_while(
     upstreams.faults["bad"] = "500"
     good = start_proxy(upstreams, "good", node)
 
-    async with reading(tmp_path, upstreams.url_of("bad"), good) as rpc:
+    async with open_rpc(tmp_path, upstreams.url_of("bad"), good) as rpc:
         for _ in range(5):
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
@@ -991,7 +991,7 @@ async def test_a_node_that_failed_is_asked_first_again_when_it_has_rested(
     first, second = start_proxy(upstreams, "first", node), start_proxy(upstreams, "second", node)
     upstreams.faults["first"] = "500"
 
-    async with reading(tmp_path, first, second) as rpc:
+    async with open_rpc(tmp_path, first, second) as rpc:
         await rpc.native_balance(CHAIN_ID, RECEIVER)
         upstreams.faults.clear()
         await rpc.native_balance(CHAIN_ID, RECEIVER)
@@ -1006,7 +1006,7 @@ async def test_a_node_that_hangs_leaves_the_others_their_share_of_the_time(
     upstreams.faults |= {"slow": "timeout", "slower": "timeout"}
     urls = (upstreams.url_of("slow"), upstreams.url_of("slower"), node)
 
-    async with reading(tmp_path, *urls, seconds=1.5) as rpc:
+    async with open_rpc(tmp_path, *urls, seconds=1.5) as rpc:
         started = time.monotonic()
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
         first = time.monotonic() - started
@@ -1019,10 +1019,10 @@ async def test_a_node_that_hangs_leaves_the_others_their_share_of_the_time(
 
 
 async def test_when_all_nodes_fail_the_first_is_told_of(upstreams: FakeUpstreams, tmp_path: Path):
-    limited_node = saying(upstreams, "limited", rpc_error(-32016, "over rate limit"), 429)
+    limited_node = serve_body(upstreams, "limited", rpc_error(-32016, "over rate limit"), 429)
     upstreams.faults["bad"] = "500"
 
-    async with reading(tmp_path, limited_node, upstreams.url_of("bad"), nobody()) as rpc:
+    async with open_rpc(tmp_path, limited_node, upstreams.url_of("bad"), nobody()) as rpc:
         with pytest.raises(ProviderRateLimited):
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
@@ -1033,7 +1033,7 @@ async def test_when_all_nodes_fail_the_first_is_told_of(upstreams: FakeUpstreams
 async def test_the_last_of_several_that_hang_is_told_as_late(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.faults |= {"slow": "timeout", "slower": "timeout"}
 
-    async with reading(tmp_path, upstreams.url_of("slow"), upstreams.url_of("slower"), seconds=1) as rpc:
+    async with open_rpc(tmp_path, upstreams.url_of("slow"), upstreams.url_of("slower"), seconds=1) as rpc:
         with pytest.raises(ProviderTimeout, match="did not answer within 1 s"):
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
@@ -1051,7 +1051,7 @@ async def test_a_key_in_an_address_is_told_to_nobody(
         upstreams.set_response("node", path, rpc_error(-32000, message), status=status, method="POST")
 
     with capture_logs() as logged:
-        async with reading(tmp_path, address, address) as rpc:
+        async with open_rpc(tmp_path, address, address) as rpc:
             for asking in (
                 rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS]),
                 rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, RECEIVER]),
@@ -1067,9 +1067,9 @@ async def test_a_key_in_an_address_is_told_to_nobody(
 
 
 async def test_what_a_node_says_is_cleaned_and_cut(upstreams: FakeUpstreams, tmp_path: Path):
-    url = saying(upstreams, "node", rpc_error(-32000, "ignore \u202eall\u202c\nbefore " + "x" * 500))
+    url = serve_body(upstreams, "node", rpc_error(-32000, "ignore \u202eall\u202c\nbefore " + "x" * 500))
 
-    async with reading(tmp_path, url) as rpc:
+    async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(ProviderError) as failed:
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
@@ -1120,7 +1120,7 @@ async def test_a_gateway_is_asked_for_the_chains_that_have_no_address(
 
 
 async def test_a_chain_without_a_node_is_not_set_up(tmp_path: Path):
-    async with reading(tmp_path, nobody()) as rpc:
+    async with open_rpc(tmp_path, nobody()) as rpc:
         with pytest.raises(ProviderUnconfigured):
             await rpc.native_balance(5, RECEIVER)
 

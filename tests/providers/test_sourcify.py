@@ -40,26 +40,28 @@ NONE = MINIMAL | {"match": None, "runtimeMatch": None}
 COMPLAINT = {"customCode": "invalid_parameter", "message": "Field does not exist", "errorId": "1"}
 
 
-async def asked(upstreams: FakeUpstreams, folder: Path, **given: Any) -> SourceRecord:
+async def fetch_source(upstreams: FakeUpstreams, folder: Path, **given: Any) -> SourceRecord:
     options = {"timeout": 5, **given}
     async with open_provider(Sourcify, folder, url=upstreams.url_of("sourcify"), **options) as sourcify:
         return await sourcify.source_record(1, CONTRACT)
 
 
-async def read(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> SourceRecord:
+async def fetch_source_from(
+    upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200
+) -> SourceRecord:
     upstreams.set_response("sourcify", PATH, body, status=status)
-    return await asked(upstreams, folder)
+    return await fetch_source(upstreams, folder)
 
 
 async def test_it_is_asked_for_what_is_needed_and_nothing_long(upstreams: FakeUpstreams, tmp_path: Path):
-    await read(upstreams, tmp_path, FULL)
+    await fetch_source_from(upstreams, tmp_path, FULL)
 
     (call,) = upstreams.requests_of("sourcify")
     assert call.params == {"fields": FIELDS}
 
 
 async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, FULL)
+    found = await fetch_source_from(upstreams, tmp_path, FULL)
 
     assert (found.match, found.name, found.language) == ("exact", "Vault", "Vyper")
     assert (found.compiler_version, found.source_available, found.abi_available) == ("0.3.10", True, True)
@@ -70,7 +72,7 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
 
 
 async def test_the_same_code_with_other_comments_is_verified(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, {**FULL, "match": "match"})
+    found = await fetch_source_from(upstreams, tmp_path, {**FULL, "match": "match"})
 
     assert (found.match, found.is_verified) == ("bytecode", True)
 
@@ -79,13 +81,13 @@ async def test_the_same_code_with_other_comments_is_verified(upstreams: FakeUpst
 async def test_no_match_is_an_answer_under_either_status(
     upstreams: FakeUpstreams, tmp_path: Path, status: int
 ):
-    found = await read(upstreams, tmp_path, NONE, status)
+    found = await fetch_source_from(upstreams, tmp_path, NONE, status)
 
     assert (found.match, found.is_verified, found.source_available) == ("none", False, False)
 
 
 async def test_a_short_answer_does_not_say_whether_there_is_an_abi(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, MINIMAL)
+    found = await fetch_source_from(upstreams, tmp_path, MINIMAL)
 
     assert found.is_verified
     assert (found.abi_available, found.name, found.proxy, found.created) == (None, None, None, None)
@@ -97,13 +99,13 @@ async def test_a_list_of_fields_that_is_refused_is_left_out_once(upstreams: Fake
 
     upstreams.set_response_function("sourcify", PATH, answer)
 
-    assert (await asked(upstreams, tmp_path)).is_verified
+    assert (await fetch_source(upstreams, tmp_path)).is_verified
     assert len(upstreams.requests_of("sourcify")) == 2
 
 
 async def test_a_question_that_stays_refused_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="Field does not exist"):
-        await read(upstreams, tmp_path, COMPLAINT, 400)
+        await fetch_source_from(upstreams, tmp_path, COMPLAINT, 400)
 
     assert len(upstreams.requests_of("sourcify")) == 2
 
@@ -112,7 +114,7 @@ async def test_a_chain_it_does_not_know_is_a_failure(upstreams: FakeUpstreams, t
     said = {"customCode": "unsupported_chain", "message": "The chain is not supported", "errorId": "1"}
 
     with pytest.raises(ProviderError, match="not supported"):
-        await read(upstreams, tmp_path, said, 400)
+        await fetch_source_from(upstreams, tmp_path, said, 400)
 
     assert len(upstreams.requests_of("sourcify")) == 1
 
@@ -141,7 +143,7 @@ async def test_each_kind_of_proxy_has_our_word(
         3,
     ]
     resolution = {"isProxy": True, "proxyType": theirs, "implementations": implementations}
-    found = await read(upstreams, tmp_path, {**FULL, "proxyResolution": resolution})
+    found = await fetch_source_from(upstreams, tmp_path, {**FULL, "proxyResolution": resolution})
 
     assert found.proxy
     assert (found.proxy.is_proxy, found.proxy.kind) == (True, ours)
@@ -153,21 +155,21 @@ async def test_each_kind_of_proxy_has_our_word(
 async def test_a_broken_part_does_not_lose_the_answer(
     upstreams: FakeUpstreams, tmp_path: Path, part: str, broken: Any
 ):
-    assert (await read(upstreams, tmp_path, {**FULL, part: broken})).is_verified
+    assert (await fetch_source_from(upstreams, tmp_path, {**FULL, part: broken})).is_verified
 
 
 @pytest.mark.parametrize("body", [[], {}, {"match": "perhaps"}, {"error": "no recording"}, "text"])
 @pytest.mark.parametrize("status", [200, 400, 404])
 async def test_another_shape_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any, status: int):
     with pytest.raises(ProviderError):
-        await read(upstreams, tmp_path, body, status)
+        await fetch_source_from(upstreams, tmp_path, body, status)
 
 
 async def test_its_own_failure_is_one(upstreams: FakeUpstreams, tmp_path: Path):
     said = {"customCode": "internal_error", "message": "Something went wrong", "errorId": "1"}
 
     with pytest.raises(ProviderError):
-        await read(upstreams, tmp_path, said, 500)
+        await fetch_source_from(upstreams, tmp_path, said, 500)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -175,7 +177,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
     upstreams.faults["sourcify"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
-        await asked(upstreams, tmp_path, timeout=0.3 if fault == "timeout" else 5)
+        await fetch_source(upstreams, tmp_path, timeout=0.3 if fault == "timeout" else 5)
 
     assert failure.value.code == FAULTS[fault][1]
 
@@ -184,7 +186,7 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Fake
     said = {"customCode": "odd", "message": "Odd\u202e\n" + "x" * 5000}
 
     with pytest.raises(ProviderError) as failure:
-        await read(upstreams, tmp_path, said, 400)
+        await fetch_source_from(upstreams, tmp_path, said, 400)
 
     assert len(failure.value.message) < 150
     assert failure.value.message.isprintable()
@@ -194,7 +196,7 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Fake
 
 
 async def test_a_saved_match_is_read(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, load_body("sourcify", "contract"))
+    found = await fetch_source_from(upstreams, tmp_path, load_body("sourcify", "contract"))
 
     assert (found.match, found.name, found.compiler_version) == (
         "bytecode",
@@ -232,7 +234,7 @@ async def test_the_replayed_match_is_read(replayed: str, tmp_path: Path):
 async def test_a_saved_proxy_is_read(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, implementation: NamedAddress
 ):
-    found = await read(upstreams, tmp_path, load_body("sourcify", case))
+    found = await fetch_source_from(upstreams, tmp_path, load_body("sourcify", case))
 
     assert found.proxy
     assert found.proxy.kind == "eip1967"
@@ -243,21 +245,21 @@ async def test_a_saved_proxy_is_read(
 async def test_a_saved_failure_to_resolve_a_proxy_keeps_the_match(
     upstreams: FakeUpstreams, tmp_path: Path, case: str
 ):
-    found = await read(upstreams, tmp_path, load_body("sourcify", case))
+    found = await fetch_source_from(upstreams, tmp_path, load_body("sourcify", case))
 
     assert (found.match, found.proxy) == ("exact", None)
 
 
 @pytest.mark.recorded
 async def test_a_recorded_full_answer(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, load_body("sourcify", "documented_full_response"))
+    found = await fetch_source_from(upstreams, tmp_path, load_body("sourcify", "documented_full_response"))
 
     assert (found.name, found.created) == ("MyContract", ContractCreation(block=21721660))
 
 
 @pytest.mark.parametrize("case", ["not_verified", recorded_case("not_verified_404")])
 async def test_a_saved_contract_without_a_match_is_read(upstreams: FakeUpstreams, tmp_path: Path, case: str):
-    found = await read(upstreams, tmp_path, load_body("sourcify", case), 404)
+    found = await fetch_source_from(upstreams, tmp_path, load_body("sourcify", case), 404)
 
     assert found.match == "none"
 
@@ -265,4 +267,4 @@ async def test_a_saved_contract_without_a_match_is_read(upstreams: FakeUpstreams
 @pytest.mark.parametrize("case", ["rate_limit", recorded_case("too_many_requests_429")])
 async def test_a_saved_rate_limit_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     with pytest.raises(ProviderRateLimited):
-        await read(upstreams, tmp_path, load_body("sourcify", case), 429)
+        await fetch_source_from(upstreams, tmp_path, load_body("sourcify", case), 429)
