@@ -41,12 +41,12 @@ CHAINS = {
 Say = Callable[[Any], Any]
 
 
-def always(result: Any) -> Say:
+def answer_always(result: Any) -> Say:
     """Return the same result to every request."""
     return lambda _params: result
 
 
-def speaks(
+def serve_methods(
     upstreams: FakeUpstreams, *, batches: bool = True, path: str = f"/v2/{KEY}", **results: Any
 ) -> None:
     """Answer JSON-RPC methods with these results, or with functions of the parameters."""
@@ -99,7 +99,7 @@ def transfer(number: int, **more: Any) -> dict[str, Any]:
 
 
 async def test_the_native_balance_is_exact(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    speaks(upstreams, eth_getBalance=hex(123456789012345678901234567890))
+    serve_methods(upstreams, eth_getBalance=hex(123456789012345678901234567890))
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         balance = await alchemy.native_balance(1, WALLET)
@@ -117,7 +117,7 @@ async def test_tokens_held_are_read_and_empty_ones_dropped(upstreams: FakeUpstre
         {"contractAddress": "0x12", "tokenBalance": word(7)},
         "no row",
     ]
-    speaks(upstreams, alchemy_getTokenBalances=balances(*rows))
+    serve_methods(upstreams, alchemy_getTokenBalances=balances(*rows))
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         held = await alchemy.holdings(1, WALLET)
@@ -131,7 +131,7 @@ async def test_pages_are_followed_as_far_as_allowed_and_the_rest_is_said(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     row = {"contractAddress": DAI, "tokenBalance": word(7)}
-    speaks(upstreams, alchemy_getTokenBalances=always(balances(row, following="next")))
+    serve_methods(upstreams, alchemy_getTokenBalances=answer_always(balances(row, following="next")))
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         held = await alchemy.holdings(1, WALLET)
@@ -154,7 +154,7 @@ async def test_metadata_is_asked_at_once_or_one_by_one(
     def tell(params: Any) -> Any:
         return said[params[0]]
 
-    speaks(upstreams, batches=batches, alchemy_getTokenMetadata=tell)
+    serve_methods(upstreams, batches=batches, alchemy_getTokenMetadata=tell)
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         tokens = await alchemy.token_metadata(1, [DAI, USDC, FRIEND])
@@ -166,7 +166,7 @@ async def test_metadata_is_asked_at_once_or_one_by_one(
 async def test_metadata_that_cannot_be_had_at_all_is_a_failure(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    speaks(upstreams, alchemy_getTokenMetadata={"error": {"code": -32000, "message": "internal"}})
+    serve_methods(upstreams, alchemy_getTokenMetadata={"error": {"code": -32000, "message": "internal"}})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         with pytest.raises(ProviderFailure, match="internal"):
@@ -177,7 +177,7 @@ async def test_metadata_that_cannot_be_had_at_all_is_a_failure(
 async def test_decimals_of_any_size_and_spelling_are_read(
     upstreams: FakeUpstreams, tmp_path: Path, decimals: Any
 ) -> None:
-    speaks(upstreams, alchemy_getTokenMetadata={"symbol": "X", "name": "X", "decimals": decimals})
+    serve_methods(upstreams, alchemy_getTokenMetadata={"symbol": "X", "name": "X", "decimals": decimals})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         tokens = await alchemy.token_metadata(1, [DAI])
@@ -189,7 +189,7 @@ async def test_decimals_of_any_size_and_spelling_are_read(
 async def test_decimals_that_make_no_sense_are_unknown(
     upstreams: FakeUpstreams, tmp_path: Path, decimals: Any
 ) -> None:
-    speaks(upstreams, alchemy_getTokenMetadata={"symbol": "X", "name": "X", "decimals": decimals})
+    serve_methods(upstreams, alchemy_getTokenMetadata={"symbol": "X", "name": "X", "decimals": decimals})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         tokens = await alchemy.token_metadata(1, [DAI])
@@ -212,7 +212,7 @@ async def test_transfers_of_both_directions_are_read_each_once(
     def tell(params: Any) -> Any:
         return {"transfers": out if "fromAddress" in params[0] else into}
 
-    speaks(upstreams, alchemy_getAssetTransfers=tell)
+    serve_methods(upstreams, alchemy_getAssetTransfers=tell)
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         found = {each.block: each for each in await alchemy.transfers(1, WALLET)}
@@ -228,7 +228,7 @@ async def test_transfers_of_both_directions_are_read_each_once(
 
 async def test_a_block_that_no_chain_has_is_unknown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     rows = [transfer(2**64), transfer(2**53), transfer(2**53 - 1)]
-    speaks(upstreams, alchemy_getAssetTransfers={"transfers": rows})
+    serve_methods(upstreams, alchemy_getAssetTransfers={"transfers": rows})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         found = await alchemy.transfers(1, WALLET)
@@ -240,7 +240,7 @@ async def test_a_block_that_no_chain_has_is_unknown(upstreams: FakeUpstreams, tm
 async def test_internal_transfers_are_asked_for_where_they_are_known(
     upstreams: FakeUpstreams, tmp_path: Path, chain: int
 ) -> None:
-    speaks(upstreams, alchemy_getAssetTransfers={"transfers": []})
+    serve_methods(upstreams, alchemy_getAssetTransfers={"transfers": []})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         assert await alchemy.transfers(chain, WALLET) == []
@@ -258,7 +258,7 @@ async def test_internal_transfers_are_asked_for_where_they_are_known(
 async def test_each_chain_has_its_network(
     upstreams: FakeUpstreams, tmp_path: Path, chain: int, network: str
 ) -> None:
-    speaks(upstreams, path=f"/{network}/v2/{KEY}", eth_getBalance="0x1")
+    serve_methods(upstreams, path=f"/{network}/v2/{KEY}", eth_getBalance="0x1")
 
     async with open_alchemy(upstreams, tmp_path, url=upstreams.url_of("alchemy") + "/{network}") as alchemy:
         assert await alchemy.native_balance(chain, WALLET) == 1
@@ -268,7 +268,7 @@ async def test_each_chain_has_its_network(
 async def test_a_url_that_ends_with_the_version_is_taken_as_meant(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    speaks(upstreams, eth_getBalance="0x1")
+    serve_methods(upstreams, eth_getBalance="0x1")
 
     async with open_alchemy(upstreams, tmp_path, url=upstreams.url_of("alchemy") + "/v2/") as alchemy:
         assert await alchemy.native_balance(1, WALLET) == 1
@@ -314,7 +314,7 @@ async def test_a_bad_key_is_refused_and_never_shown(upstreams: FakeUpstreams, tm
 async def test_errors_inside_a_success_are_failures(
     upstreams: FakeUpstreams, tmp_path: Path, error: Any, kind: type[ProviderFailure]
 ) -> None:
-    speaks(upstreams, alchemy_getTokenBalances={"error": error})
+    serve_methods(upstreams, alchemy_getTokenBalances={"error": error})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         with pytest.raises(kind) as failed:
@@ -349,7 +349,7 @@ async def test_every_fault_is_a_failure_in_a_sentence(
 async def test_another_shape_is_a_failure_and_no_empty_wallet(
     upstreams: FakeUpstreams, tmp_path: Path, result: Any
 ) -> None:
-    speaks(upstreams, alchemy_getTokenBalances=result)
+    serve_methods(upstreams, alchemy_getTokenBalances=result)
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         with pytest.raises(ProviderFailure):

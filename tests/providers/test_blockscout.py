@@ -38,13 +38,15 @@ VERIFIED: dict[str, Any] = {
 }
 
 
-async def read(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> SourceRecord:
+async def fetch_source(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> SourceRecord:
     upstreams.set_response("blockscout", PATH, body, status=status)
     async with open_provider(Blockscout, folder, url=upstreams.url_of("blockscout"), timeout=5) as blockscout:
         return await blockscout.source_record(1, CONTRACT)
 
 
-async def account(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> ExplorerAccount:
+async def fetch_account(
+    upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200
+) -> ExplorerAccount:
     upstreams.set_response("blockscout", ACCOUNT, body, status=status)
     async with open_provider(Blockscout, folder, url=upstreams.url_of("blockscout"), timeout=5) as blockscout:
         return await blockscout.explorer_account(1, CONTRACT)
@@ -71,7 +73,7 @@ def reply(status: int, body: bytes = b"{}", **headers: str) -> UpstreamResponse:
     return UpstreamResponse("blockscout", "Blockscout", status, body, headers)
 
 
-def noted(monkeypatch: pytest.MonkeyPatch, *replies: UpstreamResponse) -> Noted:
+def record_urls(monkeypatch: pytest.MonkeyPatch, *replies: UpstreamResponse) -> Noted:
     way = Noted(*replies)
 
     def way_out(*_given: object, **_more: object) -> Noted:
@@ -88,7 +90,7 @@ FOUND = reply(200, b'{"is_verified": false}')
 async def test_without_a_key_each_chain_has_its_host(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chain_id: int
 ):
-    way = noted(monkeypatch, FOUND)
+    way = record_urls(monkeypatch, FOUND)
     async with open_provider(Blockscout, tmp_path) as blockscout:
         await blockscout.source_record(chain_id, CONTRACT)
 
@@ -97,7 +99,7 @@ async def test_without_a_key_each_chain_has_its_host(
 
 
 async def test_with_a_key_the_gateway_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    way = noted(monkeypatch, FOUND)
+    way = record_urls(monkeypatch, FOUND)
     async with open_provider(Blockscout, tmp_path, key=SecretStr(KEY)) as blockscout:
         await blockscout.source_record(8453, CONTRACT)
 
@@ -109,7 +111,7 @@ async def test_with_a_key_the_gateway_is_asked(monkeypatch: pytest.MonkeyPatch, 
 async def test_an_address_of_the_operator_stands_in_for_both(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: SecretStr | None, prefix: str
 ):
-    way = noted(monkeypatch, FOUND)
+    way = record_urls(monkeypatch, FOUND)
     async with open_provider(Blockscout, tmp_path, key=key, url="http://here/x/") as blockscout:
         await blockscout.source_record(8453, CONTRACT)
 
@@ -120,7 +122,7 @@ async def test_an_address_of_the_operator_stands_in_for_both(
 async def test_one_chain_can_have_a_host_of_its_own_which_gets_no_key(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chain_id: int
 ):
-    way = noted(monkeypatch, FOUND)
+    way = record_urls(monkeypatch, FOUND)
     given = {
         "blockscout": ProviderSettings(key=SecretStr(KEY), url="http://elsewhere"),
         f"blockscout_{chain_id}": ProviderSettings(url="http://here"),
@@ -157,7 +159,7 @@ async def test_a_redirect_to_a_known_host_is_followed_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, status: int
 ):
     onward = f"https://optimism.blockscout.com{PATH}"
-    way = noted(monkeypatch, reply(status, Location=onward), FOUND)
+    way = record_urls(monkeypatch, reply(status, Location=onward), FOUND)
     async with open_provider(Blockscout, tmp_path) as blockscout:
         await blockscout.source_record(10, CONTRACT)
 
@@ -188,11 +190,11 @@ def test_a_redirect_within_the_host_is_trusted():
 
 async def test_a_redirect_elsewhere_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="redirects"):
-        await read(upstreams, tmp_path, {}, 302)
+        await fetch_source(upstreams, tmp_path, {}, 302)
 
 
 async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(upstreams, tmp_path, VERIFIED)
+    found = await fetch_source(upstreams, tmp_path, VERIFIED)
 
     assert (found.match, found.name, found.language, found.license) == (
         "exact",
@@ -217,18 +219,18 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
 async def test_how_closely_it_matches_is_told(
     upstreams: FakeUpstreams, tmp_path: Path, flags: dict[str, Any], level: str
 ):
-    assert (await read(upstreams, tmp_path, {**VERIFIED, **flags})).match == level
+    assert (await fetch_source(upstreams, tmp_path, {**VERIFIED, **flags})).match == level
 
 
 async def test_source_of_a_twin_is_no_verification(upstreams: FakeUpstreams, tmp_path: Path):
     twin = {"is_verified": False, "verified_twin_address_hash": LOGIC.upper().replace("0X", "0x")}
-    found = await read(upstreams, tmp_path, {**VERIFIED, **twin})
+    found = await fetch_source(upstreams, tmp_path, {**VERIFIED, **twin})
 
     assert (found.match, found.similar_address, found.is_verified) == ("similar", LOGIC, False)
 
 
 async def test_destroyed_and_changed_code_is_told(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await read(
+    found = await fetch_source(
         upstreams, tmp_path, {**VERIFIED, "is_self_destructed": True, "is_changed_bytecode": True}
     )
 
@@ -238,7 +240,7 @@ async def test_destroyed_and_changed_code_is_told(upstreams: FakeUpstreams, tmp_
 async def test_an_older_server_tells_in_older_names(upstreams: FakeUpstreams, tmp_path: Path):
     old = {"is_vyper_contract": True, "language": None, "license_type": "none", "proxy_type": None}
     names = {"implementation_address": LOGIC, "implementation_name": "Logic"}
-    found = await read(upstreams, tmp_path, {**VERIFIED, **old, **names})
+    found = await fetch_source(upstreams, tmp_path, {**VERIFIED, **old, **names})
 
     assert (found.language, found.license) == ("Vyper", None)
     assert found.proxy
@@ -251,7 +253,7 @@ async def test_an_older_server_tells_in_older_names(upstreams: FakeUpstreams, tm
 async def test_that_nothing_is_published_is_an_answer(
     upstreams: FakeUpstreams, tmp_path: Path, body: Any, status: int
 ):
-    found = await read(upstreams, tmp_path, body, status)
+    found = await fetch_source(upstreams, tmp_path, body, status)
 
     assert (found.match, found.source_available, found.abi_available) == ("none", False, False)
 
@@ -279,7 +281,7 @@ async def test_each_kind_of_proxy_has_our_word(
         "proxy_type": theirs,
         "implementations": [{"address_hash": LOGIC, "name": "Logic"}, {"address": CONTRACT}, None],
     }
-    found = await account(upstreams, tmp_path, body)
+    found = await fetch_account(upstreams, tmp_path, body)
 
     assert found.proxy
     assert found.proxy.kind == ours
@@ -295,14 +297,14 @@ async def test_an_account_tells_who_created_it(upstreams: FakeUpstreams, tmp_pat
         "proxy_type": None,
         "implementations": [],
     }
-    found = await account(upstreams, tmp_path, body)
+    found = await fetch_account(upstreams, tmp_path, body)
 
     assert found == ExplorerAccount(True, "Vault", None, ContractCreation(LOGIC, TRANSACTION))  # noqa: FBT003
 
 
 async def test_an_address_it_never_saw_is_known_to_be_nothing(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(NoData):
-        await account(upstreams, tmp_path, {"message": "Not found"}, 404)
+        await fetch_account(upstreams, tmp_path, {"message": "Not found"}, 404)
 
 
 async def test_a_transaction_tells_its_time(upstreams: FakeUpstreams, tmp_path: Path):
@@ -337,7 +339,7 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Fake
     said = {"errors": [{"detail": "Odd\u202e\n" + "x" * 5000}]}
 
     with pytest.raises(ProviderError) as failure:
-        await read(upstreams, tmp_path, said, 422)
+        await fetch_source(upstreams, tmp_path, said, 422)
 
     assert len(failure.value.message) < 160
     assert failure.value.message.isprintable()
@@ -366,7 +368,7 @@ async def test_every_refusal_is_a_failure(
     upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any, kind: type[ProviderFailure]
 ):
     with pytest.raises(kind) as failure:
-        await read(upstreams, tmp_path, body, status)
+        await fetch_source(upstreams, tmp_path, body, status)
 
     assert type(failure.value) is kind
 
@@ -399,7 +401,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
 async def test_a_saved_verified_contract_is_read(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, name: str, license_name: str
 ):
-    found = await read(upstreams, tmp_path, load_body("blockscout_v2", case))
+    found = await fetch_source(upstreams, tmp_path, load_body("blockscout_v2", case))
 
     assert (found.match, found.name, found.language) == ("unspecified", name, "Solidity")
     assert (found.license, found.abi_available) == (license_name, True)
@@ -417,12 +419,12 @@ async def test_a_saved_verified_contract_is_read(
 async def test_a_saved_unverified_contract_has_no_match(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, status: int
 ):
-    assert (await read(upstreams, tmp_path, load_body("blockscout_v2", case), status)).match == "none"
+    assert (await fetch_source(upstreams, tmp_path, load_body("blockscout_v2", case), status)).match == "none"
 
 
 @pytest.mark.parametrize("case", ["address_unused", recorded_case("address_unknown_200_nulls")])
 async def test_a_saved_unused_address_is_read(upstreams: FakeUpstreams, tmp_path: Path, case: str):
-    found = await account(upstreams, tmp_path, load_body("blockscout_v2", case))
+    found = await fetch_account(upstreams, tmp_path, load_body("blockscout_v2", case))
 
     assert found == ExplorerAccount(False, None, None, None)  # noqa: FBT003
 
@@ -432,7 +434,7 @@ async def test_a_saved_refusal_is_a_failure_with_its_reason(
     upstreams: FakeUpstreams, tmp_path: Path, case: str
 ):
     with pytest.raises(ProviderError, match="Invalid format"):
-        await account(upstreams, tmp_path, load_body("blockscout_v2", case), 422)
+        await fetch_account(upstreams, tmp_path, load_body("blockscout_v2", case), 422)
 
 
 async def test_a_path_without_a_key_is_that_of_the_recordings(replayed: str, tmp_path: Path):

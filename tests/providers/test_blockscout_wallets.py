@@ -55,7 +55,7 @@ def transaction(**more: Any) -> dict[str, Any]:
     }
 
 
-def moved(upstreams: FakeUpstreams, transfers: list[Any], transactions: list[Any]) -> None:
+def serve_transfers(upstreams: FakeUpstreams, transfers: list[Any], transactions: list[Any]) -> None:
     """Answer both lists of transfers."""
     upstreams.set_response("blockscout", f"{AT}/token-transfers", listing(*transfers))
     upstreams.set_response("blockscout", f"{AT}/transactions", listing(*transactions))
@@ -140,7 +140,7 @@ async def test_more_tokens_than_a_page_are_said(upstreams: FakeUpstreams, tmp_pa
 
 
 async def test_transfers_of_tokens_and_of_the_coin_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    moved(upstreams, [token_transfer()], [transaction()])
+    serve_transfers(upstreams, [token_transfer()], [transaction()])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         token, coin = await blockscout.transfers(8453, WALLET)
@@ -156,7 +156,7 @@ async def test_transfers_of_tokens_and_of_the_coin_are_read(upstreams: FakeUpstr
 async def test_the_fields_of_old_servers_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     old = token_transfer(token=TOLD | OLD, tx_hash="0x" + "3f" * 32, log_index="9", block_number=None)
     del old["transaction_hash"], old["block_number"]
-    moved(upstreams, [old], [transaction(block=7, block_number=None, result=None, status=None)])
+    serve_transfers(upstreams, [old], [transaction(block=7, block_number=None, result=None, status=None)])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         token, coin = await blockscout.transfers(8453, WALLET)
@@ -166,7 +166,7 @@ async def test_the_fields_of_old_servers_are_read(upstreams: FakeUpstreams, tmp_
 
 
 async def test_what_failed_or_cannot_be_read_did_not_move(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    moved(
+    serve_transfers(
         upstreams,
         [
             token_transfer(token=None),
@@ -186,7 +186,7 @@ async def test_what_failed_or_cannot_be_read_did_not_move(upstreams: FakeUpstrea
 async def test_a_block_that_no_chain_has_is_unknown(
     upstreams: FakeUpstreams, tmp_path: Path, number: object
 ) -> None:
-    moved(upstreams, [token_transfer(block_number=number)], [])
+    serve_transfers(upstreams, [token_transfer(block_number=number)], [])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         (found,) = await blockscout.transfers(8453, WALLET)
@@ -195,7 +195,7 @@ async def test_a_block_that_no_chain_has_is_unknown(
 
 
 async def test_a_created_contract_has_no_other_side(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    moved(upstreams, [], [transaction(to=None, created_contract={"hash": FRIEND})])
+    serve_transfers(upstreams, [], [transaction(to=None, created_contract={"hash": FRIEND})])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         (creation,) = await blockscout.transfers(8453, WALLET)

@@ -39,7 +39,7 @@ def row(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def answer(*results: Any) -> dict[str, Any]:
+def search_body(*results: Any) -> dict[str, Any]:
     """Return a response body."""
     return {
         "type": "search",
@@ -59,7 +59,7 @@ async def search(
 
 
 async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = answer(row(), {"url": B})
+    body = search_body(row(), {"url": B})
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
@@ -74,7 +74,7 @@ async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path:
 async def test_a_search_is_asked_for_in_these_words_and_no_more(
     category: str | None, query: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    await search(upstreams, tmp_path, answer(), "rollups", 7, category)
+    await search(upstreams, tmp_path, search_body(), "rollups", 7, category)
 
     (asked,) = upstreams.requests_of("brave")
     assert (asked.method, asked.path, asked.body) == ("GET", PATH, None)
@@ -111,7 +111,7 @@ async def test_what_it_cannot_look_for_is_a_failure_and_never_cut_or_dropped(
     asked: tuple[Any, ...], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match=r"does not support this (category|query)"):
-        await search(upstreams, tmp_path, answer(row()), *asked)
+        await search(upstreams, tmp_path, search_body(row()), *asked)
 
     assert upstreams.requests == []
 
@@ -132,7 +132,7 @@ async def test_what_it_cannot_look_for_is_a_failure_and_never_cut_or_dropped(
 async def test_marks_are_taken_off_and_entities_read_once(
     sent: Any, told: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    found, _ = await search(upstreams, tmp_path, answer(row(title=sent, description=sent)), "rollups", 5)
+    found, _ = await search(upstreams, tmp_path, search_body(row(title=sent, description=sent)), "rollups", 5)
 
     (hit,) = found.hits
     assert (hit.title, hit.description) == (told, told)
@@ -141,7 +141,7 @@ async def test_marks_are_taken_off_and_entities_read_once(
 async def test_text_is_bounded(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     long = "<strong>x</strong>" * 5000
 
-    found, _ = await search(upstreams, tmp_path, answer(row(title=long, description=long)), "rollups", 5)
+    found, _ = await search(upstreams, tmp_path, search_body(row(title=long, description=long)), "rollups", 5)
 
     (hit,) = found.hits
     assert (len(hit.title or ""), len(hit.description or "")) == (300, 1000)
@@ -150,7 +150,7 @@ async def test_text_is_bounded(upstreams: FakeUpstreams, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "body",
     [
-        answer(),
+        search_body(),
         {"type": "search", "query": {"original": "q"}, "mixed": {}},
         {"type": "search", "query": {"original": "q"}, "web": None},
         {"query": {"original": "q"}, "videos": {"results": [row()]}},
@@ -165,7 +165,7 @@ async def test_no_results_are_an_answer(body: Any, upstreams: FakeUpstreams, tmp
 async def test_doubles_what_is_too_much_and_what_cannot_be_opened_are_left_out(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    body = answer(
+    body = search_body(
         row(url=None), row(), row(url=A + "#"), row(url="javascript:x"), row(url=B), row(url=B + "3")
     )
 
@@ -177,7 +177,7 @@ async def test_doubles_what_is_too_much_and_what_cannot_be_opened_are_left_out(
 async def test_results_that_an_operator_should_have_left_out_are_left_out_and_that_is_said(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    body = answer(row(), row(url="https://github.com/a/b"))
+    body = search_body(row(), row(url="https://github.com/a/b"))
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5, "github")
 
@@ -189,7 +189,7 @@ async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match="ignored the category 'pdf'"):
-        await search(upstreams, tmp_path, answer(row()), "rollups", 5, "pdf")
+        await search(upstreams, tmp_path, search_body(row()), "rollups", 5, "pdf")
 
 
 async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ async def test_whatever_comes_is_read_or_a_failure(
     upstreams: FakeUpstreams, tmp_path: Path, results: list[Any]
 ) -> None:
     try:
-        found, _ = await search(upstreams, tmp_path, answer(*results), "rollups", 3)
+        found, _ = await search(upstreams, tmp_path, search_body(*results), "rollups", 3)
     except ProviderError:
         return
 

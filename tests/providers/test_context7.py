@@ -76,7 +76,7 @@ def info(**more: Any) -> dict[str, Any]:
     return {"pageId": SOURCE, "breadcrumb": "Async > Clients", "content": "Close it at the end."} | more
 
 
-async def known(
+async def search_libraries(
     upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200
 ) -> list[DocumentedLibrary]:
     """Return the libraries parsed from these rows."""
@@ -95,7 +95,9 @@ async def read_docs(
 
 
 async def test_a_library_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    libraries = await known(upstreams, tmp_path, {"results": [library()], "searchFilterApplied": False})
+    libraries = await search_libraries(
+        upstreams, tmp_path, {"results": [library()], "searchFilterApplied": False}
+    )
 
     assert libraries == [DocumentedLibrary(ID, "HTTPX", "An HTTP client.", 412, "0.28.1", 9.2)]
 
@@ -104,7 +106,7 @@ async def test_a_library_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path
 async def test_a_name_is_asked_for_as_name_and_as_query(
     spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    await known(upstreams, tmp_path, {"results": [library()]})
+    await search_libraries(upstreams, tmp_path, {"results": [library()]})
 
     (asked,) = upstreams.requests_of("context7")
     assert asked.params == {"libraryName": "httpx", "query": "httpx"}
@@ -119,7 +121,7 @@ async def test_at_most_five_that_are_ready_are_named_once(upstreams: FakeUpstrea
     listed += [library(id=f"/b/{n}") for n in range(30)]
     del listed[7]["state"]
 
-    libraries = await known(upstreams, tmp_path, {"results": listed})
+    libraries = await search_libraries(upstreams, tmp_path, {"results": listed})
 
     assert [each.id for each in libraries] == [ID, "/b/0", "/b/1", "/b/2", "/b/3"]
     assert libraries[0].title == "HTTPX"
@@ -146,7 +148,7 @@ async def test_at_most_five_that_are_ready_are_named_once(upstreams: FakeUpstrea
 async def test_ids_that_nobody_could_ask_for_are_left_out(
     identity: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    libraries = await known(upstreams, tmp_path, {"results": [library(id=identity), library()]})
+    libraries = await search_libraries(upstreams, tmp_path, {"results": [library(id=identity), library()]})
 
     assert [each.id for each in libraries] == [ID]
 
@@ -163,14 +165,14 @@ async def test_ids_that_nobody_could_ask_for_are_left_out(
     ],
 )
 async def test_ids_of_every_kind_are_kept(identity: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    libraries = await known(upstreams, tmp_path, {"results": [library(id=identity)]})
+    libraries = await search_libraries(upstreams, tmp_path, {"results": [library(id=identity)]})
 
     assert [each.id for each in libraries] == [identity]
 
 
 @pytest.mark.parametrize("odd", [-1, None, "x", "NaN", [], {}, True, "-inf"])
 async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    (each,) = await known(
+    (each,) = await search_libraries(
         upstreams, tmp_path, {"results": [library(totalSnippets=odd, trustScore=odd, versions=odd)]}
     )
 
@@ -181,13 +183,13 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstre
 async def test_a_version_that_is_none_is_null(
     versions: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    (each,) = await known(upstreams, tmp_path, {"results": [library(versions=versions)]})
+    (each,) = await search_libraries(upstreams, tmp_path, {"results": [library(versions=versions)]})
 
     assert each.version is None
 
 
 async def test_a_library_needs_nothing_but_its_id(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    libraries = await known(upstreams, tmp_path, {"results": [{"id": ID}]})
+    libraries = await search_libraries(upstreams, tmp_path, {"results": [{"id": ID}]})
 
     assert libraries == [DocumentedLibrary(ID, None, None, None, None, None)]
 
@@ -204,7 +206,7 @@ async def test_no_library_by_a_name_is_no_data(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(NoData, match="httpx"):
-        await known(upstreams, tmp_path, body, status)
+        await search_libraries(upstreams, tmp_path, body, status)
 
 
 @pytest.mark.extended
@@ -228,7 +230,7 @@ async def test_another_answer_to_a_name_is_a_failure(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
-        await known(upstreams, tmp_path, body, status)
+        await search_libraries(upstreams, tmp_path, body, status)
 
 
 async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -457,10 +459,10 @@ async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
     with pytest.raises(ProviderRefused):
         await read_docs(upstreams, tmp_path, {"error": error, "message": "no"}, status)
     with pytest.raises(ProviderRefused):
-        await known(upstreams, tmp_path, {"error": error, "message": "no"}, status)
+        await search_libraries(upstreams, tmp_path, {"error": error, "message": "no"}, status)
 
 
-def moves(upstreams: FakeUpstreams, targets: dict[str, Any], status: int = 301) -> None:
+def serve_redirect(upstreams: FakeUpstreams, targets: dict[str, Any], status: int = 301) -> None:
     """Libraries that have moved, by their id; all others have documentation."""
 
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
@@ -485,7 +487,7 @@ def moves(upstreams: FakeUpstreams, targets: dict[str, Any], status: int = 301) 
 async def test_a_library_that_moved_is_followed_once(
     identity: str, target: str, asked_next: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    moves(upstreams, {identity: target})
+    serve_redirect(upstreams, {identity: target})
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
         snippets = await context7.query_docs(identity, "clients", 2500)
@@ -512,7 +514,7 @@ async def test_a_library_that_moved_is_followed_once(
 async def test_a_library_that_moves_on_or_nowhere_is_a_failure(
     targets: dict[str, Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    moves(upstreams, targets)
+    serve_redirect(upstreams, targets)
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
         with pytest.raises(ProviderError):
@@ -525,7 +527,7 @@ async def test_being_asked_to_slow_down_is_told_apart(upstreams: FakeUpstreams, 
     with pytest.raises(ProviderRateLimited):
         await read_docs(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
     with pytest.raises(ProviderRateLimited):
-        await known(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
+        await search_libraries(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
 
 
 def set_up(folder: Path, **given: Any) -> Context7:
@@ -583,14 +585,14 @@ async def test_a_fault_is_a_failure_of_its_kind(
         Context7, tmp_path, url=upstreams.url_of("context7"), key=SECRET, timeout=2.5
     ) as context7:
         with pytest.raises(ProviderFailure) as caught:
-            await asked_of(context7, question)
+            await run_query(context7, question)
 
     assert caught.value.code == FAULTS[fault][1]
     assert caught.value.provider == "context7"
     assert context7.trace.warnings == [caught.value.message]
 
 
-async def asked_of(context7: Context7, question: str) -> Any:
+async def run_query(context7: Context7, question: str) -> Any:
     """Return the result of a query, or its error."""
     if question == "libraries":
         return await context7.find_libraries("httpx")
@@ -608,7 +610,7 @@ async def test_a_key_is_never_repeated(
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7"), key=SECRET) as context7:
         with pytest.raises(ProviderFailure) as caught:
-            await asked_of(context7, question)
+            await run_query(context7, question)
 
     assert KEY not in caught.value.message
     assert not any(KEY in warning for warning in context7.trace.warnings)
@@ -637,7 +639,7 @@ async def test_a_key_is_never_repeated(
 async def test_a_saved_search_is_read(
     case: str, library: DocumentedLibrary, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    assert await known(upstreams, tmp_path, load_body("context7", case)) == [library]
+    assert await search_libraries(upstreams, tmp_path, load_body("context7", case)) == [library]
 
 
 async def test_saved_documentation_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -690,7 +692,7 @@ async def test_a_name_without_a_library_is_no_data(
     case: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(NoData):
-        await known(upstreams, tmp_path, load_body("context7", case), 404)
+        await search_libraries(upstreams, tmp_path, load_body("context7", case), 404)
 
 
 @each_description("context7")
@@ -703,9 +705,9 @@ async def test_answers_that_its_description_allows_are_read(
     upstreams.set_response_function("context7", f"/api{path}", lambda _asked: (200, next(bodies)))
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
-        outcomes = [await outcome(context7, question) for _ in range(60)]
+        outcomes = [await query_outcome(context7, question) for _ in range(60)]
 
-    handed_on = [text for each in outcomes for text in texts(each)]
+    handed_on = [text for each in outcomes for text in list_texts(each)]
     assert len(handed_on) > 20
     assert [text for text in handed_on if UNSEEN.search(text)] == []
     assert all(
@@ -715,23 +717,23 @@ async def test_answers_that_its_description_allows_are_read(
     )
 
 
-async def outcome(context7: Context7, question: str) -> Any:
+async def query_outcome(context7: Context7, question: str) -> Any:
     """Return the result, or the error."""
     try:
-        return await asked_of(context7, question)
+        return await run_query(context7, question)
     except (NoData, ProviderFailure) as missing:
         return missing.message
 
 
-def texts(value: Any) -> list[str]:
+def list_texts(value: Any) -> list[str]:
     """Yield all texts of a result."""
     match value:
         case str():
             return [value]
         case DocumentedLibrary() | DocSnippet():
-            return texts(list(asdict(value).values()))
+            return list_texts(list(asdict(value).values()))
         case list():
-            return [text for each in cast(Sequence[Any], value) for text in texts(each)]
+            return [text for each in cast(Sequence[Any], value) for text in list_texts(each)]
         case _:
             return []
 

@@ -32,7 +32,7 @@ QUESTIONS: Mapping[str, Question] = {
 }
 
 
-def coins(upstreams: FakeUpstreams, *given: tuple[str, Any], chain: str = "base") -> None:
+def serve_prices(upstreams: FakeUpstreams, *given: tuple[str, Any], chain: str = "base") -> None:
     """Answer a price request for these tokens; None for an unknown token."""
     path = "/prices/current/" + ",".join(f"{chain}:{token.lower()}" for token, _ in given)
     upstreams.set_response(
@@ -41,7 +41,7 @@ def coins(upstreams: FakeUpstreams, *given: tuple[str, Any], chain: str = "base"
 
 
 async def test_prices_are_by_token_in_lower_case(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    coins(
+    serve_prices(
         upstreams,
         (
             USDC,
@@ -66,7 +66,7 @@ async def test_tokens_are_asked_for_once_and_a_hundred_at_a_time(
 ) -> None:
     tokens = [f"0x{number:040x}" for number in range(1, 251)]
     for start in (0, 100, 200):
-        coins(upstreams, *((token, {"price": 2}) for token in tokens[start : start + 100]))
+        serve_prices(upstreams, *((token, {"price": 2}) for token in tokens[start : start + 100]))
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         prices = await llama.token_prices(
@@ -81,7 +81,7 @@ async def test_tokens_are_asked_for_once_and_a_hundred_at_a_time(
 async def test_prices_are_known_on_all_six_chains(
     upstreams: FakeUpstreams, tmp_path: Path, chain: Any
 ) -> None:
-    coins(upstreams, (USDC, {"price": 1}), chain=chain.slug)
+    serve_prices(upstreams, (USDC, {"price": 1}), chain=chain.slug)
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         prices = await llama.token_prices(chain.id, [USDC])
@@ -104,7 +104,7 @@ async def test_prices_are_known_on_all_six_chains(
     ],
 )
 async def test_what_is_no_price_is_absent(upstreams: FakeUpstreams, tmp_path: Path, coin: Any) -> None:
-    coins(
+    serve_prices(
         upstreams, (USDC, coin), (NATIVE, {"price": "2.5", "decimals": "x", "timestamp": 1e300, "symbol": 5})
     )
 
@@ -131,7 +131,7 @@ async def test_a_development_chain_has_no_prices(upstreams: FakeUpstreams, tmp_p
 
 
 async def test_a_part_of_the_prices_that_fails_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    coins(upstreams, *((f"0x{number:040x}", {"price": 2}) for number in range(1, 101)))
+    serve_prices(upstreams, *((f"0x{number:040x}", {"price": 2}) for number in range(1, 101)))
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(ProviderError):

@@ -44,19 +44,19 @@ ROW: dict[str, Any] = {
 }
 
 
-async def directory_of(*rows: Any) -> ProtocolDirectory:
+async def parse_rows(*rows: Any) -> ProtocolDirectory:
     return await parse_directory(json.dumps(rows).encode())
 
 
-async def read(**changes: Any) -> DefiProtocol:
+async def parse_protocol_row(**changes: Any) -> DefiProtocol:
     """Parse the row above with these changes."""
-    directory = await directory_of({**ROW, **changes})
+    directory = await parse_rows({**ROW, **changes})
     (listing,) = directory.by_slug.values()
     return directory.get_protocol(listing)
 
 
 async def test_a_row_gives_name_category_chains_value_and_links() -> None:
-    protocol = await read()
+    protocol = await parse_protocol_row()
 
     assert protocol == DefiProtocol(
         slug="aave-v3",
@@ -94,7 +94,7 @@ async def test_a_row_gives_name_category_chains_value_and_links() -> None:
 async def test_value_locked_is_the_rows_own_figure_or_the_sum_of_its_chains(
     changes: dict[str, Any], usd: float | None
 ) -> None:
-    protocol = await read(**changes)
+    protocol = await parse_protocol_row(**changes)
 
     assert protocol.tvl_usd == usd
 
@@ -112,7 +112,7 @@ async def test_a_number_out_of_range_costs_only_its_own_member() -> None:
     "member", ["category", "chains", "url", "twitter", "github", "audit_links", "symbol"]
 )
 async def test_a_broken_member_costs_only_itself(member: str, broken: Any) -> None:
-    protocol = await read(**{member: broken})
+    protocol = await parse_protocol_row(**{member: broken})
 
     assert (protocol.slug, protocol.name, protocol.tvl_usd) == ("aave-v3", "Aave V3", 300.5)
 
@@ -133,14 +133,16 @@ async def test_a_broken_member_costs_only_itself(member: str, broken: Any) -> No
     ],
 )
 async def test_addresses_that_are_not_plain_https_are_left_out(url: str) -> None:
-    protocol = await read(url=url, audit_links=[url])
+    protocol = await parse_protocol_row(url=url, audit_links=[url])
 
     assert {link.kind for link in protocol.links} == {"social", "code"}
 
 
 @pytest.mark.parametrize("handle", ["a b", "a/b", "sixteen_letters_", "", "ab?c", "aäb"])
 async def test_handles_that_cannot_be_are_left_out(handle: str) -> None:
-    protocol = await read(twitter=handle, github=[handle + " "] if "/" not in handle else ["a/b/c"])
+    protocol = await parse_protocol_row(
+        twitter=handle, github=[handle + " "] if "/" not in handle else ["a/b/c"]
+    )
 
     assert "social" not in {link.kind for link in protocol.links}
 
@@ -148,39 +150,43 @@ async def test_handles_that_cannot_be_are_left_out(handle: str) -> None:
 async def test_many_audits_are_a_few_links_and_each_once() -> None:
     audits = [f"https://audits.example/{number}" for number in range(30)]
 
-    protocol = await read(audit_links=[*audits[:1] * 5, *audits])
+    protocol = await parse_protocol_row(audit_links=[*audits[:1] * 5, *audits])
 
     assert [link.url for link in protocol.links if link.kind == "audit"] == audits[:10]
 
 
 async def test_names_are_cleaned() -> None:
-    protocol = await read(name="Aave\u202e\x00 V3", category="Lend\u200bing", chains=["Base\n", "Base"])
+    protocol = await parse_protocol_row(
+        name="Aave\u202e\x00 V3", category="Lend\u200bing", chains=["Base\n", "Base"]
+    )
 
     assert (protocol.name, protocol.category, protocol.chains) == ("Aave V3", "Lending", ("Base",))
 
 
 async def test_chains_are_those_of_the_values_where_none_are_named() -> None:
-    protocol = await read(chains=None, chainTvls={"Base": 1, "Ethereum": 5, "staking": 9, "Base-pool2": 9})
+    protocol = await parse_protocol_row(
+        chains=None, chainTvls={"Base": 1, "Ethereum": 5, "staking": 9, "Base-pool2": 9}
+    )
 
     assert protocol.chains == ("Ethereum", "Base")
 
 
 async def test_one_chain_is_enough_and_multi_chain_is_none() -> None:
-    one = await read(chains=[], chainTvls={}, chain="Base")
-    many = await read(chains=[], chainTvls={}, chain="Multi-Chain")
+    one = await parse_protocol_row(chains=[], chainTvls={}, chain="Base")
+    many = await parse_protocol_row(chains=[], chainTvls={}, chain="Multi-Chain")
 
     assert (one.chains, many.chains) == (("Base",), ())
 
 
 @pytest.mark.parametrize("row", [7, None, "x", [], [ROW], {}, {"slug": ".."}, {"slug": None, "name": "-"}])
 async def test_a_broken_row_is_left_out(row: Any) -> None:
-    directory = await directory_of(row, ROW, row)
+    directory = await parse_rows(row, ROW, row)
 
     assert [*directory.by_slug] == ["aave-v3"]
 
 
 async def test_a_row_without_slug_goes_by_its_name_and_one_without_name_by_its_slug() -> None:
-    directory = await directory_of({"name": "Maker's Own DAO"}, {"slug": "b-c"})
+    directory = await parse_rows({"name": "Maker's Own DAO"}, {"slug": "b-c"})
 
     assert [(each.slug, each.name) for each in directory.by_slug.values()] == [
         ("makers-own-dao", "Maker's Own DAO"),
@@ -190,8 +196,8 @@ async def test_a_row_without_slug_goes_by_its_name_and_one_without_name_by_its_s
 
 @pytest.mark.parametrize("odd", ["a" * 5_000, "aave\u202e-v3", "aave v3 is safe", "\n", "a\tb", 7])
 async def test_a_slug_that_cannot_be_gives_way_to_the_name(odd: Any) -> None:
-    named = await read(slug=odd)
-    nameless = await directory_of({**ROW, "slug": odd, "name": "a" * 5_000}, {**ROW, "slug": "lido"})
+    named = await parse_protocol_row(slug=odd)
+    nameless = await parse_rows({**ROW, "slug": odd, "name": "a" * 5_000}, {**ROW, "slug": "lido"})
 
     assert named.slug == "aave-v3"
     assert [*nameless.by_slug] == ["lido"]
@@ -199,7 +205,7 @@ async def test_a_slug_that_cannot_be_gives_way_to_the_name(odd: Any) -> None:
 
 @pytest.mark.parametrize("odd", ["parent#" + "a" * 5_000, "parent#aa\u202eve", "parent#", 7])
 async def test_a_parent_that_cannot_be_is_none(odd: Any) -> None:
-    directory = await directory_of({**ROW, "parentProtocol": odd})
+    directory = await parse_rows({**ROW, "parentProtocol": odd})
 
     assert directory.children == {}
 
@@ -211,8 +217,11 @@ async def test_chains_are_bounded() -> None:
         for half in (1, 2)
     ]
 
-    named, valued = await read(chains=[*many]), await read(chains=None, chainTvls=many)
-    parent = (await directory_of(*rows)).build_parent("aave")
+    named, valued = (
+        await parse_protocol_row(chains=[*many]),
+        await parse_protocol_row(chains=None, chainTvls=many),
+    )
+    parent = (await parse_rows(*rows)).build_parent("aave")
 
     assert [len(each.chains) for each in (named, valued, parent)] == [200] * 3
 
@@ -220,8 +229,8 @@ async def test_chains_are_bounded() -> None:
 async def test_a_sum_beyond_all_there_is_says_nothing() -> None:
     many = {f"Chain {number}": 1e15 for number in range(20)}
 
-    protocol = await read(tvl=None, chainTvls=many)
-    parent = (await directory_of({**ROW, "tvl": 1e15}, {**ROW, "slug": "aave-v2", "tvl": 1e15})).build_parent(
+    protocol = await parse_protocol_row(tvl=None, chainTvls=many)
+    parent = (await parse_rows({**ROW, "tvl": 1e15}, {**ROW, "slug": "aave-v2", "tvl": 1e15})).build_parent(
         "aave"
     )
 
@@ -237,7 +246,7 @@ async def test_what_is_no_list_of_protocols_is_refused(body: bytes) -> None:
 
 
 async def test_saved_rows_are_read() -> None:
-    directory = await directory_of(*load_body("defillama", "protocols"))
+    directory = await parse_rows(*load_body("defillama", "protocols"))
 
     lend, swap = directory.by_slug["example-lend"], directory.by_slug["example-swap"]
     assert (lend.symbol, lend.tvl_usd) == ("EXL", 3_000_000.5)
@@ -250,7 +259,7 @@ async def test_saved_rows_are_read() -> None:
 async def test_recorded_rows_are_read() -> None:
     rows = load_body("defillama", "protocols_two_rows_eigen")
 
-    directory = await directory_of(*rows)
+    directory = await parse_rows(*rows)
 
     eigenpie = directory.get_protocol(directory.by_slug["eigenpie"])
     assert (eigenpie.category, eigenpie.chains) == ("Liquid Restaking", ("Zircuit", "Ethereum"))
@@ -260,7 +269,7 @@ async def test_recorded_rows_are_read() -> None:
 
 
 async def test_a_parent_is_the_sum_of_its_children_without_those_that_do_not_count() -> None:
-    directory = await directory_of(
+    directory = await parse_rows(
         {
             **ROW,
             "slug": "aave-v2",
@@ -283,7 +292,7 @@ async def test_a_parent_is_the_sum_of_its_children_without_those_that_do_not_cou
 
 
 async def test_a_parent_of_children_without_value_has_none() -> None:
-    directory = await directory_of({**ROW, "tvl": None, "chainTvls": {}, "name": "Other", "slug": "other"})
+    directory = await parse_rows({**ROW, "tvl": None, "chainTvls": {}, "name": "Other", "slug": "other"})
 
     parent = directory.build_parent("aave")
 
@@ -315,7 +324,7 @@ async def test_others_get_their_turn_between_slices() -> None:
             await asyncio.sleep(0)
 
     task = asyncio.create_task(other())
-    await directory_of(*({"slug": f"p{number}"} for number in range(SLICE_ROWS * 8)))
+    await parse_rows(*({"slug": f"p{number}"} for number in range(SLICE_ROWS * 8)))
     task.cancel()
 
     assert turns >= 8

@@ -48,13 +48,13 @@ def row(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def lists(upstreams: FakeUpstreams, body: Any) -> None:
+def serve_pairs(upstreams: FakeUpstreams, body: Any) -> None:
     """Set the upstream's list for the token on Base."""
     upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{TOKEN}", body)
 
 
 async def test_a_pair_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(upstreams, [row()])
+    serve_pairs(upstreams, [row()])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -89,7 +89,7 @@ async def test_each_chain_is_asked_by_its_name(
 
 @pytest.mark.parametrize("body", [[], None, {"schemaVersion": "1.0.0", "pairs": None}])
 async def test_no_pairs_of_a_token_are_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(upstreams, body)
+    serve_pairs(upstreams, body)
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         with pytest.raises(NoData, match=TOKEN):
@@ -130,7 +130,7 @@ async def test_pairs_of_other_chains_and_other_tokens_are_left_out(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     other = {"address": "0x" + "1" * 40, "symbol": "OTHER"}
-    lists(upstreams, [row(chainId="bsc"), row(quoteToken=other), row()])
+    serve_pairs(upstreams, [row(chainId="bsc"), row(quoteToken=other), row()])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         pairs = await dexscreener.pairs(BASE, TOKEN)
@@ -143,7 +143,7 @@ async def test_a_pair_with_nothing_but_its_tokens_has_null_for_the_rest(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     bare = {key: row()[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
-    lists(upstreams, [bare])
+    serve_pairs(upstreams, [bare])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -155,7 +155,7 @@ async def test_a_pair_with_nothing_but_its_tokens_has_null_for_the_rest(
 
 @pytest.mark.parametrize("odd", ODD_NUMBERS)
 async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(
+    serve_pairs(
         upstreams,
         [
             row(
@@ -181,7 +181,7 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstre
 async def test_without_a_usable_native_price_the_quote_token_has_none(
     in_quote: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    lists(upstreams, [row(priceNative=in_quote)])
+    serve_pairs(upstreams, [row(priceNative=in_quote)])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -194,7 +194,7 @@ async def test_without_a_usable_native_price_the_quote_token_has_none(
 async def test_zero_liquidity_is_zero_and_a_zero_price_is_unknown(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    lists(upstreams, [row(priceUsd="0", fdv=0, liquidity={"usd": 0, "base": 0, "quote": 0})])
+    serve_pairs(upstreams, [row(priceUsd="0", fdv=0, liquidity={"usd": 0, "base": 0, "quote": 0})])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -218,7 +218,7 @@ async def test_zero_liquidity_is_zero_and_a_zero_price_is_unknown(
 async def test_one_broken_row_does_not_lose_the_others(
     broken: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    lists(upstreams, [broken, row()])
+    serve_pairs(upstreams, [broken, row()])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         pairs = await dexscreener.pairs(BASE, TOKEN)
@@ -228,7 +228,7 @@ async def test_one_broken_row_does_not_lose_the_others(
 
 
 async def test_only_broken_rows_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(upstreams, [row(pairAddress="unknown")])
+    serve_pairs(upstreams, [row(pairAddress="unknown")])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         with pytest.raises(ProviderError, match="cannot be parsed"):
@@ -237,7 +237,7 @@ async def test_only_broken_rows_are_a_failure(upstreams: FakeUpstreams, tmp_path
 
 @pytest.mark.parametrize("body", [{}, {"error": "no"}, {"pairs": 7}, {"pairs": {}}, 7, "text"])
 async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(upstreams, body)
+    serve_pairs(upstreams, body)
     upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{PAIR}", body)
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
@@ -251,7 +251,7 @@ async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, t
     "url", ["http://dexscreener.com/base/x", "https://evil.example/base", "javascript:alert(1)", 7, None]
 )
 async def test_only_its_own_pages_are_handed_on(url: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(upstreams, [row(url=url)])
+    serve_pairs(upstreams, [row(url=url)])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -261,7 +261,7 @@ async def test_only_its_own_pages_are_handed_on(url: Any, upstreams: FakeUpstrea
 
 async def test_symbols_are_cleaned(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     base = {"address": WETH, "symbol": "US\u202eDC\u200b\n" + "x" * 500}
-    lists(upstreams, [row(baseToken=base, dexId=7)])
+    serve_pairs(upstreams, [row(baseToken=base, dexId=7)])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -273,7 +273,7 @@ async def test_symbols_are_cleaned(upstreams: FakeUpstreams, tmp_path: Path) -> 
 
 
 async def test_a_pool_id_of_32_bytes_is_an_address(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(upstreams, [row(pairAddress="0x" + "AB" * 32)])
+    serve_pairs(upstreams, [row(pairAddress="0x" + "AB" * 32)])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -286,7 +286,7 @@ async def test_a_pool_id_of_32_bytes_is_an_address(upstreams: FakeUpstreams, tmp
 async def test_a_fault_is_a_failure_of_its_kind(
     fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    lists(upstreams, [row()])
+    serve_pairs(upstreams, [row()])
     upstreams.faults["dexscreener"] = fault
 
     async with open_provider(

@@ -51,22 +51,22 @@ def row(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def answer(*results: Any, **more: Any) -> dict[str, Any]:
+def search_body(*results: Any, **more: Any) -> dict[str, Any]:
     """Return the body of a search response."""
     return {"requestId": "r", "resolvedSearchType": "", "results": [*results]} | more
 
 
-def finds(upstreams: FakeUpstreams, *results: Any, **more: Any) -> None:
-    upstreams.set_response("exa", "/search", answer(*results, **more), method="POST")
+def serve_results(upstreams: FakeUpstreams, *results: Any, **more: Any) -> None:
+    upstreams.set_response("exa", "/search", search_body(*results, **more), method="POST")
 
 
-def refusing(upstreams: FakeUpstreams, *words: str) -> None:
+def refuse_categories(upstreams: FakeUpstreams, *words: str) -> None:
     """Upstream that rejects these categories with 400 and finds a page for all others."""
 
     def say(asked: RecordedRequest) -> tuple[int, Any]:
         if asked.body.get("category") in words:
             return 400, {"requestId": "r", "error": "Invalid category", "tag": "INVALID_REQUEST_BODY"}
-        return 200, answer(row(), row(url="https://a.example/paper.PDF?x=1", id="b"))
+        return 200, search_body(row(), row(url="https://a.example/paper.PDF?x=1", id="b"))
 
     upstreams.set_response_function("exa", "/search", say, method="POST")
 
@@ -77,7 +77,7 @@ async def search(upstreams: FakeUpstreams, folder: Path, *asked: Any) -> tuple[S
         return await exa.search(*asked), exa.trace.warnings
 
 
-async def contents(
+async def fetch_contents(
     upstreams: FakeUpstreams, folder: Path, body: Any, *urls: str, most: int = 100
 ) -> list[Any]:
     """Parse pages from this response."""
@@ -87,7 +87,9 @@ async def contents(
 
 
 async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    finds(upstreams, row(), row(url=B, id="other", title=None, author="", publishedDate=None, score=None))
+    serve_results(
+        upstreams, row(), row(url=B, id="other", title=None, author="", publishedDate=None, score=None)
+    )
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 5)
 
@@ -115,7 +117,7 @@ WAYS: list[tuple[str | None, dict[str, Any]]] = [
 async def test_a_search_is_asked_for_in_these_words_and_no_more(
     category: str | None, way: dict[str, Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    finds(upstreams, row())
+    serve_results(upstreams, row())
 
     await search(upstreams, tmp_path, "rollups", 10, category)
 
@@ -143,7 +145,7 @@ def test_a_search_keeps_to_the_upstreams_description(
 async def test_the_text_of_pages_is_asked_for_in_these_words_and_no_more(
     spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    await contents(upstreams, tmp_path, {"results": [], "statuses": []}, A, B, A, most=20_000)
+    await fetch_contents(upstreams, tmp_path, {"results": [], "statuses": []}, A, B, A, most=20_000)
 
     (asked,) = upstreams.requests_of("exa")
     assert asked.body == {"urls": [A, B], "text": {"maxCharacters": 20_001}}
@@ -154,7 +156,7 @@ async def test_the_text_of_pages_is_asked_for_in_these_words_and_no_more(
 async def test_a_paper_is_looked_for_under_its_older_name_when_the_newer_is_refused(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    refusing(upstreams, "publication")
+    refuse_categories(upstreams, "publication")
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 5, "research paper")
 
@@ -166,7 +168,7 @@ async def test_a_paper_is_looked_for_under_its_older_name_when_the_newer_is_refu
 async def test_pdfs_are_picked_from_any_pages_when_the_category_is_refused_and_that_is_said(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    refusing(upstreams, "pdf")
+    refuse_categories(upstreams, "pdf")
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 3, "pdf")
 
@@ -182,7 +184,7 @@ async def test_pdfs_are_picked_from_any_pages_when_the_category_is_refused_and_t
 async def test_a_result_whose_id_is_a_pdf_is_one(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     def say(asked: RecordedRequest) -> tuple[int, Any]:
         refused = "category" in asked.body
-        return (400, {}) if refused else (200, answer(row(id="https://x.example/a.pdf"), row(url=B)))
+        return (400, {}) if refused else (200, search_body(row(id="https://x.example/a.pdf"), row(url=B)))
 
     upstreams.set_response_function("exa", "/search", say, method="POST")
 
@@ -195,7 +197,7 @@ async def test_no_pdf_among_pages_of_any_kind_is_a_failure_and_not_nothing(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     def say(asked: RecordedRequest) -> tuple[int, Any]:
-        return (400, {}) if "category" in asked.body else (200, answer(row()))
+        return (400, {}) if "category" in asked.body else (200, search_body(row()))
 
     upstreams.set_response_function("exa", "/search", say, method="POST")
 
@@ -231,7 +233,7 @@ async def test_more_results_than_asked_for_are_cut_and_doubles_left_out(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     listed = [row(url=f"https://a.example/{place // 2}", title=str(place)) for place in range(20)]
-    finds(upstreams, *listed)
+    serve_results(upstreams, *listed)
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -239,7 +241,7 @@ async def test_more_results_than_asked_for_are_cut_and_doubles_left_out(
 
 
 async def test_no_results_are_an_answer(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    finds(upstreams)
+    serve_results(upstreams)
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -263,7 +265,7 @@ async def test_no_results_are_an_answer(upstreams: FakeUpstreams, tmp_path: Path
 async def test_the_kind_of_search_is_the_upstreams_where_it_is_one_of_ours(
     said: dict[str, Any], kind: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    finds(upstreams, row(), **said)
+    serve_results(upstreams, row(), **said)
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -276,7 +278,7 @@ async def test_the_kind_of_search_is_the_upstreams_where_it_is_one_of_ours(
 async def test_a_result_that_cannot_be_opened_is_left_out(
     odd: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    finds(upstreams, row(url=odd), row(url=B), 7, None)
+    serve_results(upstreams, row(url=odd), row(url=B), 7, None)
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -286,7 +288,7 @@ async def test_a_result_that_cannot_be_opened_is_left_out(
 async def test_results_without_any_address_are_none_and_that_is_said(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    finds(upstreams, row(url=None), row(url=7))
+    serve_results(upstreams, row(url=None), row(url=7))
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -297,7 +299,7 @@ async def test_results_without_any_address_are_none_and_that_is_said(
 async def test_of_an_endless_list_the_beginning_is_looked_at(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    finds(upstreams, *[row(url="ftp://a.example")] * 999, row(url=A), row(url=B))
+    serve_results(upstreams, *[row(url="ftp://a.example")] * 999, row(url=A), row(url=B))
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -306,7 +308,9 @@ async def test_of_an_endless_list_the_beginning_is_looked_at(
 
 async def test_text_is_made_legible_and_bounded(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hostile = "Pay\u202e me\u200b\x00 now\n" + "x" * 5000
-    finds(upstreams, row(title=hostile, author=hostile, url="https://b\u00fccher.example/\u202e?q=\u00fc"))
+    serve_results(
+        upstreams, row(title=hostile, author=hostile, url="https://b\u00fccher.example/\u202e?q=\u00fc")
+    )
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -437,7 +441,7 @@ async def test_a_request_that_costs_more_than_a_cent_is_told_to_the_operator(
     upstreams: FakeUpstreams,
     tmp_path: Path,
 ) -> None:
-    finds(upstreams, row(), costDollars={"total": usd})
+    serve_results(upstreams, row(), costDollars={"total": usd})
 
     configure_logging("warning")
     with capture_logs() as logs:
@@ -459,7 +463,7 @@ async def test_pages_come_in_the_order_asked_each_as_it_was_asked_for(
         "statuses": [{"id": A, "status": "success", "source": "cached"}],
     }
 
-    one, two, three, again = await contents(upstreams, tmp_path, body, A, B, C, A)
+    one, two, three, again = await fetch_contents(upstreams, tmp_path, body, A, B, C, A)
 
     assert one == again
     assert one == WebPage(
@@ -494,7 +498,7 @@ async def test_an_address_is_known_again_in_another_spelling(
     result = {"id": "x", "url": "https://elsewhere.example/", "text": "one", key: listed}
     body = {"results": [result, row(id=B, url=B, text="two")]}
 
-    one, two = await contents(upstreams, tmp_path, body, asked, B)
+    one, two = await fetch_contents(upstreams, tmp_path, body, asked, B)
 
     assert (one.url, one.markdown, two.markdown) == (asked, "one", "two")
 
@@ -505,7 +509,7 @@ async def test_two_spellings_of_one_address_that_are_both_listed_are_kept_apart(
     secure, plain = "https://a.example/", "http://a.example/"
     body = {"results": [row(id=plain, url=plain, text="plain"), row(id=secure, url=secure, text="secure")]}
 
-    pages = await contents(upstreams, tmp_path, body, secure, plain)
+    pages = await fetch_contents(upstreams, tmp_path, body, secure, plain)
 
     assert [page.markdown for page in pages] == ["secure", "plain"]
 
@@ -516,7 +520,7 @@ async def test_a_page_that_moved_is_the_one_that_is_left_over(
     moved = row(id=C, url=C, text="moved")
     body = {"results": [row(id=A, url=A, text="one"), moved], "statuses": [{"id": B, "status": "success"}]}
 
-    _, page = await contents(upstreams, tmp_path, body, A, B)
+    _, page = await fetch_contents(upstreams, tmp_path, body, A, B)
 
     assert (page.url, page.markdown, page.final_url) == (B, "moved", C)
 
@@ -526,7 +530,7 @@ async def test_a_page_that_failed_is_not_given_the_text_of_another(
 ) -> None:
     body = {"results": [row(id=C, url=C, text="other")], "statuses": [{"id": B, "status": "error"}]}
 
-    (page,) = await contents(upstreams, tmp_path, body, B)
+    (page,) = await fetch_contents(upstreams, tmp_path, body, B)
 
     assert page == UnreadPage(B, "failed", "the page could not be read")
 
@@ -567,7 +571,7 @@ async def test_a_page_that_could_not_be_read_says_why(
 ) -> None:
     body = {"results": [], "statuses": [{"id": A + "/", "status": "error", "error": error}]}
 
-    (unread,) = await contents(upstreams, tmp_path, body, A)
+    (unread,) = await fetch_contents(upstreams, tmp_path, body, A)
 
     assert (unread.url, unread.reason) == (A, reason)
     assert unread.message.isascii()
@@ -578,7 +582,7 @@ async def test_a_page_that_could_not_be_read_says_why(
 async def test_a_page_without_text_is_unread(empty: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"results": [row(text=empty)], "statuses": [{"id": A, "status": "success"}]}
 
-    (page,) = await contents(upstreams, tmp_path, body, A)
+    (page,) = await fetch_contents(upstreams, tmp_path, body, A)
 
     assert page == UnreadPage(A, "failed", "the page could not be read")
 
@@ -598,7 +602,7 @@ async def test_a_page_without_text_is_unread(empty: Any, upstreams: FakeUpstream
 async def test_the_length_of_a_text_is_known_unless_it_was_cut(
     sent: str, length: int | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    (page,) = await contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A, most=100)
+    (page,) = await fetch_contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A, most=100)
 
     assert page.length == length
     assert page.markdown == sent[:101]
@@ -607,13 +611,13 @@ async def test_the_length_of_a_text_is_known_unless_it_was_cut(
 async def test_links_in_a_text_that_run_scripts_are_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     sent = "[Menu](java\u200bscript:void(0)) ![Logo](data:image/png;base64,iVBORw0KGgo=)"
 
-    (page,) = await contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A)
+    (page,) = await fetch_contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A)
 
     assert page.markdown == "Menu Logo"
 
 
 async def test_a_text_cut_inside_an_emoji_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    (page,) = await contents(upstreams, tmp_path, {"results": [row(text="x" * 100 + "\ud83d")]}, A)
+    (page,) = await fetch_contents(upstreams, tmp_path, {"results": [row(text="x" * 100 + "\ud83d")]}, A)
 
     assert (page.markdown, page.length) == ("x" * 100, None)
 
@@ -623,7 +627,7 @@ async def test_contents_of_another_shape_are_a_failure(
     body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
-        await contents(upstreams, tmp_path, body, A)
+        await fetch_contents(upstreams, tmp_path, body, A)
 
 
 @pytest.mark.parametrize(
@@ -700,7 +704,7 @@ async def test_the_replayed_search_is_read(replayed: str, tmp_path: Path) -> Non
 async def test_a_saved_page_that_does_not_exist_is_unread(
     case: str, url: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    (unread,) = await contents(upstreams, tmp_path, load_body("exa", case), url)
+    (unread,) = await fetch_contents(upstreams, tmp_path, load_body("exa", case), url)
 
     assert unread == UnreadPage(url, "not_found", "there is no such page (Exa says CRAWL_NOT_FOUND)")
 

@@ -70,7 +70,7 @@ def problems(spec: str, path: str, body: dict[str, Any]) -> list[str]:
     return find_request_problems(spec, "POST", path, body | named)
 
 
-async def scraped(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> WebPage:
+async def scrape_page(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> WebPage:
     """Parse a page in the upstream's format."""
     upstreams.set_response("firecrawl", SCRAPE, body, status=status, method="POST")
     async with open_provider(Firecrawl, folder, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
@@ -78,7 +78,7 @@ async def scraped(upstreams: FakeUpstreams, folder: Path, body: Any, status: int
 
 
 async def test_a_page_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    read = await scraped(
+    read = await scrape_page(
         upstreams,
         tmp_path,
         page(
@@ -279,7 +279,7 @@ async def test_a_page_that_is_not_there_is_no_data(
     status: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(NoData, match=str(status)):
-        await scraped(upstreams, tmp_path, page(statusCode=status))
+        await scrape_page(upstreams, tmp_path, page(statusCode=status))
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ async def test_an_answer_of_the_site_that_is_no_page_is_told_apart(
     status: Any, reason: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(PageUnread) as caught:
-        await scraped(upstreams, tmp_path, page(statusCode=status))
+        await scrape_page(upstreams, tmp_path, page(statusCode=status))
 
     assert caught.value.reason == reason
     assert caught.value.provider == "firecrawl"
@@ -310,7 +310,7 @@ async def test_a_page_without_text_is_unread(markdown: Any, upstreams: FakeUpstr
     body["data"]["markdown"] = markdown
 
     with pytest.raises(PageUnread) as caught:
-        await scraped(upstreams, tmp_path, body)
+        await scrape_page(upstreams, tmp_path, body)
 
     assert caught.value.reason == "failed"
 
@@ -343,7 +343,7 @@ async def test_why_a_page_was_not_read_is_said_in_one_word(
     body = {"success": False, "code": code, "error": text}
 
     with pytest.raises(PageUnread) as caught:
-        await scraped(upstreams, tmp_path, body, status)
+        await scrape_page(upstreams, tmp_path, body, status)
 
     assert caught.value.reason == reason
     assert caught.value.details == {"reason": reason}
@@ -366,7 +366,7 @@ async def test_failures_without_a_code_are_read_by_their_status(
     status: int, body: Any, reason: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(PageUnread) as caught:
-        await scraped(upstreams, tmp_path, body, status)
+        await scrape_page(upstreams, tmp_path, body, status)
 
     assert caught.value.reason == reason
 
@@ -385,7 +385,7 @@ async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused):
-        await scraped(upstreams, tmp_path, body, status)
+        await scrape_page(upstreams, tmp_path, body, status)
 
 
 @pytest.mark.parametrize(
@@ -410,20 +410,20 @@ async def test_what_says_nothing_of_the_page_is_a_failure_of_the_upstream(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError) as caught:
-        await scraped(upstreams, tmp_path, body, status)
+        await scrape_page(upstreams, tmp_path, body, status)
 
     assert not isinstance(caught.value, PageUnread | ProviderRefused)
 
 
 @pytest.mark.parametrize("success", [{"success": True}, {"status": "success"}, {}])
 async def test_success_need_not_be_said(success: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    read = await scraped(upstreams, tmp_path, {"data": page()["data"], **success})
+    read = await scrape_page(upstreams, tmp_path, {"data": page()["data"], **success})
 
     assert read.title == "A guide"
 
 
 async def test_a_page_needs_no_metadata(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    read = await scraped(upstreams, tmp_path, {"success": True, "data": {"markdown": "Text"}})
+    read = await scrape_page(upstreams, tmp_path, {"success": True, "data": {"markdown": "Text"}})
 
     assert read == WebPage(url=URL, markdown="Text", length=4)
 
@@ -439,7 +439,7 @@ async def test_values_may_be_lists(upstreams: FakeUpstreams, tmp_path: Path) -> 
         **{"article:author": "Grace"},
     )
 
-    read = await scraped(upstreams, tmp_path, body)
+    read = await scrape_page(upstreams, tmp_path, body)
 
     assert (read.title, read.description, read.language) == ("First", "One", "de")
     assert (read.final_url, read.content_type, read.author) == ("https://example.com/a", "text/html", "Grace")
@@ -452,7 +452,7 @@ async def test_values_may_be_lists(upstreams: FakeUpstreams, tmp_path: Path) -> 
 async def test_dates_and_addresses_that_are_none_are_null(
     odd: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    read = await scraped(
+    read = await scrape_page(
         upstreams,
         tmp_path,
         page(url=odd, canonical=odd, **{"article:published_time": odd, "og:updated_time": odd}),
@@ -463,7 +463,7 @@ async def test_dates_and_addresses_that_are_none_are_null(
 
 @pytest.mark.parametrize("odd", [0, 99, 600, -1, 200.5, True, None, "ok", [], {}, 2**70])
 async def test_a_status_that_is_none_is_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    read = await scraped(upstreams, tmp_path, page(statusCode=odd))
+    read = await scrape_page(upstreams, tmp_path, page(statusCode=odd))
 
     assert read.status is None
 
@@ -480,7 +480,7 @@ async def test_a_status_that_is_none_is_null(odd: Any, upstreams: FakeUpstreams,
 async def test_of_a_pdf_one_page_is_read_and_it_says_so(
     told: dict[str, Any], length: int | None, warning: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    read = await scraped(upstreams, tmp_path, page(contentType="application/pdf", **told))
+    read = await scrape_page(upstreams, tmp_path, page(contentType="application/pdf", **told))
 
     assert read.length == length
     assert (warning is None and read.warnings == ()) or (warning or "") in read.warnings[0]
@@ -491,7 +491,7 @@ async def test_what_cannot_be_seen_is_removed(upstreams: FakeUpstreams, tmp_path
     body = page(title=hidden, description=hidden, author=hidden, language=hidden, contentType=hidden)
     body["data"]["markdown"] = f"# {hidden}\r\n\r\ntext\x85more"
 
-    read = await scraped(upstreams, tmp_path, body)
+    read = await scrape_page(upstreams, tmp_path, body)
 
     assert read.markdown == "# abcd[31m\n\ntext\nmore"
     assert (read.title, read.description, read.author) == ("abcd[31m",) * 3
@@ -517,7 +517,7 @@ async def test_images_as_data_and_links_to_scripts_leave_their_words(
     body = page()
     body["data"]["markdown"] = markdown
 
-    read = await scraped(upstreams, tmp_path, body)
+    read = await scrape_page(upstreams, tmp_path, body)
 
     assert read.markdown == left
 
@@ -528,7 +528,7 @@ async def test_no_more_of_a_long_page_is_read_than_is_needed(
     body = page()
     body["data"]["markdown"] = "word " * 100_000
 
-    read = await scraped(upstreams, tmp_path, body)
+    read = await scrape_page(upstreams, tmp_path, body)
 
     assert len(read.markdown) <= MAX_CHARACTERS
     assert read.length == 500_000
@@ -538,7 +538,7 @@ async def test_how_long_an_endless_page_is_is_not_known(upstreams: FakeUpstreams
     body = page()
     body["data"]["markdown"] = "word " * 300_000
 
-    read = await scraped(upstreams, tmp_path, body)
+    read = await scrape_page(upstreams, tmp_path, body)
 
     assert len(read.markdown) <= MAX_CHARACTERS
     assert read.length is None
@@ -553,7 +553,7 @@ def test_hostile_markdown_is_read_in_no_time(hostile: str) -> None:
     assert read
 
 
-def found(**more: Any) -> dict[str, Any]:
+def search_row(**more: Any) -> dict[str, Any]:
     """Return a search result in the upstream's format."""
     return {"url": URL, "title": "A guide", "description": "How to begin.", "position": 1} | more
 
@@ -561,9 +561,9 @@ def found(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "data",
     [
-        {"web": [found()]},
-        [found()],
-        {"web": [found()], "news": [{"url": "https://n.example"}], "images": [7]},
+        {"web": [search_row()]},
+        [search_row()],
+        {"web": [search_row()], "news": [{"url": "https://n.example"}], "images": [7]},
     ],
 )
 async def test_results_are_read_from_either_shape(
@@ -578,7 +578,7 @@ async def test_results_are_read_from_either_shape(
 
 
 @pytest.mark.parametrize(
-    "data", [{}, {"web": []}, {"web": None}, [], {"news": [found(url="https://n.example")]}]
+    "data", [{}, {"web": []}, {"web": None}, [], {"news": [search_row(url="https://n.example")]}]
 )
 async def test_nothing_found_is_an_empty_answer(data: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": data}, method="POST")
@@ -590,8 +590,15 @@ async def test_nothing_found_is_an_empty_answer(data: Any, upstreams: FakeUpstre
 
 
 async def test_results_are_distinct_bounded_and_legible(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    listed = [found(), found(title="Again"), found(url="javascript:alert(1)"), 7, None, found(url=None)]
-    listed += [found(url=f"https://example.com/{n}", title="\u202eT\x00" + "x" * 900) for n in range(30)]
+    listed = [
+        search_row(),
+        search_row(title="Again"),
+        search_row(url="javascript:alert(1)"),
+        7,
+        None,
+        search_row(url=None),
+    ]
+    listed += [search_row(url=f"https://example.com/{n}", title="\u202eT\x00" + "x" * 900) for n in range(30)]
     upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": {"web": listed}}, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
@@ -614,7 +621,7 @@ async def test_results_are_distinct_bounded_and_legible(upstreams: FakeUpstreams
         {"success": True, "data": {"web": 7}},
         {"success": True, "data": {"web": [7]}},
         {"success": True, "data": {"web": [{"url": "ftp://example.com"}]}},
-        {"success": True, "data": {"pages": [found()]}},
+        {"success": True, "data": {"pages": [search_row()]}},
         [],
         "text",
     ],
@@ -726,14 +733,14 @@ async def test_a_fault_is_a_failure_of_its_kind(
         Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET, timeout=2.5
     ) as firecrawl:
         with pytest.raises(ProviderFailure) as caught:
-            await asked(firecrawl, question)
+            await run_query(firecrawl, question)
 
     assert caught.value.code == FAULTS[fault][1]
     assert caught.value.provider == "firecrawl"
     assert firecrawl.trace.warnings == [caught.value.message]
 
 
-async def asked(firecrawl: Firecrawl, question: str) -> Any:
+async def run_query(firecrawl: Firecrawl, question: str) -> Any:
     """Return the result of a query, or its error."""
     match question:
         case "search":
@@ -756,7 +763,7 @@ async def test_a_key_is_never_repeated(
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
         with pytest.raises(ProviderFailure) as caught:
-            await asked(firecrawl, question)
+            await run_query(firecrawl, question)
 
     assert KEY not in caught.value.message
     assert KEY.upper() not in caught.value.message
@@ -770,13 +777,13 @@ async def test_not_even_half_of_a_key_is_repeated(
     body = {"success": False, "error": "x" * before + KEY}
 
     with pytest.raises(ProviderError) as caught:
-        await scraped(upstreams, tmp_path, body, 400)
+        await scrape_page(upstreams, tmp_path, body, 400)
 
     assert KEY[:6] not in caught.value.message
 
 
 async def test_a_saved_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    read = await scraped(upstreams, tmp_path, load_body("firecrawl", "scrape"))
+    read = await scrape_page(upstreams, tmp_path, load_body("firecrawl", "scrape"))
 
     assert read.markdown == "# Pricing\n\nOne cent a call. [Read more](https://shop.example/more)"
     assert read.length == len(read.markdown)
@@ -789,7 +796,7 @@ async def test_a_saved_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) ->
 async def test_the_recorded_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("firecrawl", "scrape-firecrawl-dev")
 
-    read = await scraped(upstreams, tmp_path, body)
+    read = await scrape_page(upstreams, tmp_path, body)
 
     assert read.markdown.startswith("We just raised our Series A")
     assert len(read.markdown) == read.length
@@ -815,7 +822,7 @@ async def test_a_saved_failure_with_status_200_is_a_failure(
     case: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(PageUnread, match="SCRAPE_DNS_RESOLUTION_ERROR") as caught:
-        await scraped(upstreams, tmp_path, load_body("firecrawl", case))
+        await scrape_page(upstreams, tmp_path, load_body("firecrawl", case))
 
     assert caught.value.reason == "dns"
 
@@ -870,7 +877,7 @@ async def test_a_saved_refusal_is_a_refusal(
     case: str, status: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused):
-        await scraped(upstreams, tmp_path, load_body("firecrawl", case), status)
+        await scrape_page(upstreams, tmp_path, load_body("firecrawl", case), status)
 
 
 @pytest.mark.parametrize("case", ["search_timeout", recorded_case("error-408-search")])
@@ -901,32 +908,32 @@ async def test_answers_that_its_description_allows_are_read(
     async with open_provider(
         Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), per_minute=10_000
     ) as firecrawl:
-        outcomes = [await outcome(firecrawl, question) for _ in range(60)]
+        outcomes = [await query_outcome(firecrawl, question) for _ in range(60)]
 
-    handed_on = [text for each in outcomes for text in texts(each)]
+    handed_on = [text for each in outcomes for text in list_texts(each)]
     assert len(handed_on) > 20
     assert [text for text in handed_on if UNSEEN.search(text)] == []
 
 
-async def outcome(firecrawl: Firecrawl, question: str) -> Any:
+async def query_outcome(firecrawl: Firecrawl, question: str) -> Any:
     """Return the result, or the error."""
     try:
-        return await asked(firecrawl, question)
+        return await run_query(firecrawl, question)
     except (NoData, ProviderFailure) as missing:
         return missing.message
 
 
-def texts(value: Any) -> list[str]:
+def list_texts(value: Any) -> list[str]:
     """Yield all texts of a result."""
     match value:
         case str():
             return [value]
         case SearchResults() | Hit() | WebPage():
-            return texts(list(asdict(value).values()))
+            return list_texts(list(asdict(value).values()))
         case list() | tuple():
-            return [text for each in cast(Sequence[Any], value) for text in texts(each)]
+            return [text for each in cast(Sequence[Any], value) for text in list_texts(each)]
         case dict():
-            return texts(list(cast(dict[str, Any], value).values()))
+            return list_texts(list(cast(dict[str, Any], value).values()))
         case _:
             return []
 

@@ -45,21 +45,21 @@ def row(network: str = "base", base: str = WETH, quote: str = TOKEN, **told: Any
     }
 
 
-def lists(upstreams: FakeUpstreams, body: Any, status: int = 200) -> None:
+def serve_pools(upstreams: FakeUpstreams, body: Any, status: int = 200) -> None:
     """Set the upstream's list for the token on Base."""
     upstreams.set_response(
         "geckoterminal", f"/api/v2/networks/base/tokens/{TOKEN}/pools", body, status=status
     )
 
 
-def tells(upstreams: FakeUpstreams, body: Any, status: int = 200) -> None:
+def serve_pool(upstreams: FakeUpstreams, body: Any, status: int = 200) -> None:
     """Set the upstream's response for the pool on Base."""
     upstreams.set_response("geckoterminal", f"/api/v2/networks/base/pools/{POOL}", body, status=status)
 
 
 async def test_a_pool_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     included = [{"id": f"base_{WETH}", "type": "token", "attributes": {"symbol": "WE\u200bTH"}}]
-    tells(upstreams, {"data": row(), "included": included})
+    serve_pool(upstreams, {"data": row(), "included": included})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(BASE, POOL)
@@ -76,7 +76,7 @@ async def test_a_pool_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: P
 
 
 async def test_the_version_is_asked_for(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(upstreams, {"data": [row()]})
+    serve_pools(upstreams, {"data": [row()]})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         await geckoterminal.pairs(BASE, TOKEN)
@@ -104,8 +104,8 @@ async def test_each_chain_is_asked_by_its_name(
 
 @pytest.mark.parametrize("body", [UNKNOWN, {"error": "Not Found"}, {"errors": []}, {}])
 async def test_its_own_404_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(upstreams, body, status=404)
-    tells(upstreams, body, status=404)
+    serve_pools(upstreams, body, status=404)
+    serve_pool(upstreams, body, status=404)
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(NoData, match=TOKEN):
@@ -121,8 +121,8 @@ async def test_its_own_404_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_p
     "body", ["404 page not found", "<html>Not Found</html>", "", '{"errors":', [], ["Not Found"]]
 )
 async def test_any_other_404_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(upstreams, body, status=404)
-    tells(upstreams, body, status=404)
+    serve_pools(upstreams, body, status=404)
+    serve_pool(upstreams, body, status=404)
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(ProviderError):
@@ -132,7 +132,7 @@ async def test_any_other_404_is_a_failure(body: Any, upstreams: FakeUpstreams, t
 
 
 async def test_another_pool_than_was_asked_for_is_no_answer(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    tells(upstreams, {"data": row(address="0x" + "05" * 20)})
+    serve_pool(upstreams, {"data": row(address="0x" + "05" * 20)})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(NoData, match=POOL):
@@ -140,8 +140,8 @@ async def test_another_pool_than_was_asked_for_is_no_answer(upstreams: FakeUpstr
 
 
 async def test_an_empty_list_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(upstreams, {"data": []})
-    tells(upstreams, {"data": None})
+    serve_pools(upstreams, {"data": []})
+    serve_pool(upstreams, {"data": None})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(NoData):
@@ -167,7 +167,7 @@ async def test_an_empty_list_is_no_data(upstreams: FakeUpstreams, tmp_path: Path
 async def test_a_date_of_the_index_is_no_date_of_the_pool(
     told: Any, created: datetime | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    tells(upstreams, {"data": row(pool_created_at=told)})
+    serve_pool(upstreams, {"data": row(pool_created_at=told)})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(BASE, POOL)
@@ -180,7 +180,7 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstre
     told = ("base_token_price_usd", "quote_token_price_usd", "reserve_in_usd", "fdv_usd")
     trades = {"h24": {"buys": odd, "sells": odd}}
     odds: dict[str, Any] = dict.fromkeys(told, odd) | {"volume_usd": {"h24": odd}, "transactions": trades}
-    tells(upstreams, {"data": row(**odds)})
+    serve_pool(upstreams, {"data": row(**odds)})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(BASE, POOL)
@@ -192,7 +192,7 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstre
 async def test_a_token_as_quote_leaves_the_base_token_without_a_value(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    lists(upstreams, {"data": [row(), row(base=TOKEN, quote=WETH)]})
+    serve_pools(upstreams, {"data": [row(), row(base=TOKEN, quote=WETH)]})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         as_quote, as_base = await geckoterminal.pairs(BASE, TOKEN)
@@ -205,7 +205,7 @@ async def test_a_token_as_quote_leaves_the_base_token_without_a_value(
 async def test_one_broken_row_does_not_lose_the_others(
     broken: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    lists(upstreams, {"data": [broken, row()]})
+    serve_pools(upstreams, {"data": [broken, row()]})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pairs = await geckoterminal.pairs(BASE, TOKEN)
@@ -216,8 +216,8 @@ async def test_one_broken_row_does_not_lose_the_others(
 
 @pytest.mark.parametrize("body", [[], {}, {"data": 7}, {"data": [7]}, {"data": {}}, 7, {"errors": []}])
 async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    lists(upstreams, body)
-    tells(upstreams, body)
+    serve_pools(upstreams, body)
+    serve_pool(upstreams, body)
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(ProviderError):
@@ -231,7 +231,7 @@ async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, t
 async def test_a_fault_is_a_failure_of_its_kind(
     fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    tells(upstreams, {"data": row()})
+    serve_pool(upstreams, {"data": row()})
     upstreams.faults["geckoterminal"] = fault
     url = upstreams.url_of("geckoterminal")
 
@@ -277,7 +277,7 @@ async def test_saved_pools_of_a_token_leave_out_those_where_it_is_third(
 
 
 async def test_a_saved_unknown_pool_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    tells(upstreams, load_body("geckoterminal", "not_found"), status=404)
+    serve_pool(upstreams, load_body("geckoterminal", "not_found"), status=404)
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(NoData):

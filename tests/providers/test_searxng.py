@@ -36,7 +36,7 @@ def row(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def answer(*results: Any, **more: Any) -> dict[str, Any]:
+def search_body(*results: Any, **more: Any) -> dict[str, Any]:
     """Return the body of a response."""
     return {
         "query": "q",
@@ -59,7 +59,7 @@ async def search(
 
 
 async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = answer(row(), row(url=B, title="", content=None, score=None, publishedDate=None))
+    body = search_body(row(), row(url=B, title="", content=None, score=None, publishedDate=None))
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
@@ -86,7 +86,7 @@ async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path:
 async def test_a_search_is_asked_for_in_these_words_and_no_more(
     category: str | None, params: dict[str, str], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    await search(upstreams, tmp_path, answer(), "rollups", 5, category)
+    await search(upstreams, tmp_path, search_body(), "rollups", 5, category)
 
     (asked,) = upstreams.requests_of("searxng")
     assert (asked.method, asked.path) == ("GET", "/search")
@@ -95,7 +95,7 @@ async def test_a_search_is_asked_for_in_these_words_and_no_more(
 
 
 async def test_a_key_is_for_a_gate_before_the_instance(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    upstreams.set_response("searxng", "/search", answer(row()))
+    upstreams.set_response("searxng", "/search", search_body(row()))
 
     async with open_provider(
         SearXNG, tmp_path, url=upstreams.url_of("searxng"), key=SecretStr(KEY)
@@ -135,7 +135,7 @@ async def test_a_category_that_it_has_not_is_a_failure_and_never_dropped(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match="'company'"):
-        await search(upstreams, tmp_path, answer(row()), "rollups", 5, "company")
+        await search(upstreams, tmp_path, search_body(row()), "rollups", 5, "company")
 
     assert upstreams.requests == []
 
@@ -151,7 +151,7 @@ async def test_results_that_an_operator_should_have_left_out_are_left_out_and_th
     category: str, kept: list[str], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     others = ["https://github.com.evil.example/", "https://example.com/a.html"]
-    body = answer(*(row(url=url) for url in [*others, *kept]))
+    body = search_body(*(row(url=url) for url in [*others, *kept]))
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5, category)
 
@@ -166,14 +166,14 @@ async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match="ignored the category 'pdf'"):
-        await search(upstreams, tmp_path, answer(row()), "rollups", 5, "pdf")
+        await search(upstreams, tmp_path, search_body(row()), "rollups", 5, "pdf")
 
 
 @pytest.mark.parametrize("results", [[], [{"url": None, "title": "a key"}]])
 async def test_no_results_are_an_answer_when_all_engines_answered(
     results: list[Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    found, warnings = await search(upstreams, tmp_path, answer(*results), "rollups", 5)
+    found, warnings = await search(upstreams, tmp_path, search_body(*results), "rollups", 5)
 
     assert (found.hits, warnings) == ((), [])
 
@@ -192,7 +192,7 @@ async def test_no_results_while_engines_were_silent_are_a_failure(
     ]
 
     with pytest.raises(ProviderError) as caught:
-        await search(upstreams, tmp_path, answer(*results, unresponsive_engines=silent), "rollups", 5)
+        await search(upstreams, tmp_path, search_body(*results, unresponsive_engines=silent), "rollups", 5)
 
     assert caught.value.message == (
         "SearXNG found nothing, and 6 of its engines did not answer: "
@@ -210,7 +210,9 @@ async def test_no_results_while_engines_were_silent_are_a_failure(
 async def test_results_of_some_engines_are_an_answer_with_a_warning(
     silent: list[Any], sentence: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    found, warnings = await search(upstreams, tmp_path, answer(row(), unresponsive_engines=silent), "x", 5)
+    found, warnings = await search(
+        upstreams, tmp_path, search_body(row(), unresponsive_engines=silent), "x", 5
+    )
 
     assert len(found.hits) == 1
     assert warnings == [sentence]
@@ -220,7 +222,7 @@ async def test_rows_without_an_address_are_passed_over_and_doubles_and_what_is_t
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     keys = {"template": "keyvalue.html", "url": None, "kvmap": {"a": 1}}
-    body = answer(keys, row(), row(title="again"), row(url=B), row(url="https://c.example/"), 7, None)
+    body = search_body(keys, row(), row(title="again"), row(url=B), row(url="https://c.example/"), 7, None)
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 2)
 
@@ -240,7 +242,7 @@ async def test_rows_without_an_address_are_passed_over_and_doubles_and_what_is_t
 async def test_who_wrote_a_page_is_told(
     told: dict[str, Any], author: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    found, _ = await search(upstreams, tmp_path, answer(row(**told)), "rollups", 5)
+    found, _ = await search(upstreams, tmp_path, search_body(row(**told)), "rollups", 5)
 
     assert found.hits[0].author == author
 
@@ -248,7 +250,9 @@ async def test_who_wrote_a_page_is_told(
 async def test_text_is_made_legible_and_bounded(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hostile = "Pay\u202e me\u200b\x00 now\n" + "x" * 5000
 
-    found, _ = await search(upstreams, tmp_path, answer(row(title=hostile, content=hostile)), "rollups", 5)
+    found, _ = await search(
+        upstreams, tmp_path, search_body(row(title=hostile, content=hostile)), "rollups", 5
+    )
 
     (hit,) = found.hits
     assert hit.title
@@ -358,7 +362,7 @@ async def test_whatever_comes_is_read_or_a_failure(
 ) -> None:
     try:
         found, _ = await search(
-            upstreams, tmp_path, answer(*results, unresponsive_engines=silent), "rollups", 3
+            upstreams, tmp_path, search_body(*results, unresponsive_engines=silent), "rollups", 3
         )
     except ProviderError:
         return

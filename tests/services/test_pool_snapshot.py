@@ -106,24 +106,24 @@ def pool(number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **
     }
 
 
-def dexscreener_lists(upstreams: FakeUpstreams, *rows: Any, token: str = TOKEN) -> None:
+def serve_dexscreener_pairs(upstreams: FakeUpstreams, *rows: Any, token: str = TOKEN) -> None:
     """The pairs of a token on Base at the first source."""
     upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{token}", list(rows))
 
 
-def dexscreener_tells(upstreams: FakeUpstreams, at: str, *rows: Any) -> None:
+def serve_dexscreener_pair(upstreams: FakeUpstreams, at: str, *rows: Any) -> None:
     """The pair at an address on Base at the first source."""
     body = {"schemaVersion": "1.0.0", "pairs": list(rows) or None, "pair": rows[0] if rows else None}
     upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{at}", body)
 
 
-def geckoterminal_lists(upstreams: FakeUpstreams, *pools: Any, token: str = TOKEN) -> None:
+def serve_geckoterminal_pools(upstreams: FakeUpstreams, *pools: Any, token: str = TOKEN) -> None:
     """The pools of a token on Base at the second source."""
     path, status = f"/api/v2/networks/base/tokens/{token}/pools", 200 if pools else 404
     upstreams.set_response("geckoterminal", path, {"data": list(pools)} if pools else UNKNOWN, status=status)
 
 
-def geckoterminal_tells(upstreams: FakeUpstreams, at: str, *pools: Any) -> None:
+def serve_geckoterminal_pool(upstreams: FakeUpstreams, at: str, *pools: Any) -> None:
     """The pool at an address on Base at the second source."""
     path, status = f"/api/v2/networks/base/pools/{at}", 200 if pools else 404
     upstreams.set_response("geckoterminal", path, {"data": pools[0]} if pools else UNKNOWN, status=status)
@@ -131,10 +131,10 @@ def geckoterminal_tells(upstreams: FakeUpstreams, at: str, *pools: Any) -> None:
 
 def nobody_knows(upstreams: FakeUpstreams, at: str) -> None:
     """Neither source has a token or a pair at an address."""
-    dexscreener_lists(upstreams, token=at)
-    dexscreener_tells(upstreams, at)
-    geckoterminal_lists(upstreams, token=at)
-    geckoterminal_tells(upstreams, at)
+    serve_dexscreener_pairs(upstreams, token=at)
+    serve_dexscreener_pair(upstreams, at)
+    serve_geckoterminal_pools(upstreams, token=at)
+    serve_geckoterminal_pool(upstreams, at)
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def of_pair(number: int) -> dict[str, Any]:
 def healthy(client: httpx.Client, upstreams: FakeUpstreams, number: int) -> None:
     """The first source answers once, so that what fails next is no row of failures."""
     upstreams.faults.pop("dexscreener", None)
-    dexscreener_tells(upstreams, address(1000 + number), row(1000 + number))
+    serve_dexscreener_pair(upstreams, address(1000 + number), row(1000 + number))
     assert send_paid(client, PATH, of_pair(1000 + number)).status_code == 200
 
 
@@ -170,7 +170,7 @@ def selection(body: Any, source: str = "dexscreener") -> Any:
 
 
 def test_a_token_is_answered_with_its_deepest_pair(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    dexscreener_lists(upstreams, row(1, usd=5e4), row(2), row(3, usd=400))
+    serve_dexscreener_pairs(upstreams, row(1, usd=5e4), row(2), row(3, usd=400))
 
     response = send_paid(client, PATH, OF_TOKEN)
 
@@ -199,7 +199,7 @@ def test_a_token_is_answered_with_its_deepest_pair(client: httpx.Client, upstrea
 
 def test_the_answer_is_as_its_schema_says(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     bare = {key: row(1)[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
-    dexscreener_lists(upstreams, bare)
+    serve_dexscreener_pairs(upstreams, bare)
 
     data = send_paid(client, PATH, OF_TOKEN).json()["data"]
 
@@ -241,7 +241,7 @@ def test_a_token_that_is_the_quote_has_its_own_price_and_no_fdv(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     deep = row(1, WETH, USDC, 5e6, priceUsd="2000.00", priceNative="2000.40")
-    dexscreener_lists(upstreams, row(2, USDC, WETH, 3e4), deep, token=USDC)
+    serve_dexscreener_pairs(upstreams, row(2, USDC, WETH, 3e4), deep, token=USDC)
 
     body = send_paid(client, PATH, {"chain": "base", "tokenAddress": USDC}).json()
 
@@ -256,7 +256,7 @@ def test_a_pool_at_a_nonsense_price_is_passed_over_and_said_so(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     nonsense = row(1, usd=2e6, priceUsd="11.53", liquidity={"usd": 2e6})
-    dexscreener_lists(upstreams, nonsense, row(2, usd=1.5e6), row(3, usd=1.2e6))
+    serve_dexscreener_pairs(upstreams, nonsense, row(2, usd=1.5e6), row(3, usd=1.2e6))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
@@ -270,7 +270,7 @@ def test_a_pool_at_a_nonsense_price_is_passed_over_and_said_so(
 def test_a_shallow_pool_at_a_nonsense_price_is_no_cause_for_alarm(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
-    dexscreener_lists(upstreams, row(1, usd=1_219.57, priceUsd="11.53"), row(2))
+    serve_dexscreener_pairs(upstreams, row(1, usd=1_219.57, priceUsd="11.53"), row(2))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
@@ -280,7 +280,7 @@ def test_a_shallow_pool_at_a_nonsense_price_is_no_cause_for_alarm(
 
 def test_a_one_sided_pool_does_not_hide_a_sound_one(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     hollow = row(1, usd=9e7, liquidity={"usd": 9e7, "base": 1.8e8, "quote": 0.002})
-    dexscreener_lists(upstreams, hollow, row(2, usd=5e4))
+    serve_dexscreener_pairs(upstreams, hollow, row(2, usd=5e4))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
@@ -291,7 +291,7 @@ def test_a_one_sided_pool_does_not_hide_a_sound_one(client: httpx.Client, upstre
 
 def test_what_is_doubtful_or_missing_is_a_warning(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     for number, (odd, _) in enumerate(DOUBTS):
-        dexscreener_tells(upstreams, address(number), row(number, **odd))
+        serve_dexscreener_pair(upstreams, address(number), row(number, **odd))
 
     warnings = [send_paid(client, PATH, of_pair(number)).json()["warnings"] for number in range(len(DOUBTS))]
 
@@ -302,7 +302,7 @@ def test_what_is_doubtful_or_missing_is_a_warning(client: httpx.Client, upstream
 def test_a_pair_is_answered_with_its_base_tokens_price(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
-    dexscreener_tells(upstreams, address(7), row(7, WETH, USDC))
+    serve_dexscreener_pair(upstreams, address(7), row(7, WETH, USDC))
 
     body = send_paid(client, PATH, of_pair(7)).json()
 
@@ -318,7 +318,7 @@ def test_whatever_befalls_the_first_source_the_second_stands_in(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     for number, fault in enumerate(FAULTS):
-        geckoterminal_tells(upstreams, address(number), pool(number))
+        serve_geckoterminal_pool(upstreams, address(number), pool(number))
         healthy(client, upstreams, number)
         upstreams.faults["dexscreener"] = fault
 
@@ -336,7 +336,7 @@ def test_what_the_first_source_does_not_know_the_second_may(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     nobody_knows(upstreams, TOKEN)
-    geckoterminal_lists(upstreams, pool(4, WETH, TOKEN, pool_created_at="2021-12-29T12:35:14Z"))
+    serve_geckoterminal_pools(upstreams, pool(4, WETH, TOKEN, pool_created_at="2021-12-29T12:35:14Z"))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
@@ -350,7 +350,7 @@ def test_what_the_first_source_does_not_know_the_second_may(
 def test_the_fallback_answers_where_the_first_source_is_switched_off(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    geckoterminal_tells(upstreams, address(4), pool(4))
+    serve_geckoterminal_pool(upstreams, address(4), pool(4))
     off = {"dexscreener": ProviderSettings(url=upstreams.url_of("dexscreener"), enabled=False)}
     client = api(configure_providers(settings, upstreams.provider_settings("geckoterminal") | off))
 
@@ -450,7 +450,7 @@ def test_a_pair_sent_as_a_token_is_answered_as_a_pair_with_a_warning(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     nobody_knows(upstreams, address(7))
-    dexscreener_tells(upstreams, address(7), row(7, WETH, USDC))
+    serve_dexscreener_pair(upstreams, address(7), row(7, WETH, USDC))
 
     body = send_paid(client, PATH, {"chain": "base", "tokenAddress": address(7)}).json()
 
@@ -466,7 +466,7 @@ def test_a_pool_at_its_own_tokens_address_is_that_tokens(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     nobody_knows(upstreams, TOKEN)
-    geckoterminal_tells(upstreams, TOKEN, pool(1, WETH, TOKEN, address=TOKEN))
+    serve_geckoterminal_pool(upstreams, TOKEN, pool(1, WETH, TOKEN, address=TOKEN))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
@@ -495,7 +495,7 @@ def test_a_failing_first_source_costs_the_second_one_question(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     upstreams.faults["dexscreener"] = "500"
-    geckoterminal_lists(upstreams, pool(1))
+    serve_geckoterminal_pools(upstreams, pool(1))
     upstreams.delay = 0.1
 
     response = send_paid(client, PATH, OF_TOKEN)
@@ -509,7 +509,7 @@ def test_an_amount_of_next_to_nothing_does_not_win_by_a_large_figure(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     odd = row(1, usd=1e7, priceUsd="0.9", liquidity={"usd": 1e7, "quote": 0.0015})
-    dexscreener_lists(upstreams, odd, row(2))
+    serve_dexscreener_pairs(upstreams, odd, row(2))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
@@ -519,8 +519,8 @@ def test_an_amount_of_next_to_nothing_does_not_win_by_a_large_figure(
 
 @pytest.mark.extended
 def test_another_pair_than_was_asked_for_is_no_answer(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    dexscreener_tells(upstreams, TOKEN, row(5))
-    geckoterminal_tells(upstreams, TOKEN)
+    serve_dexscreener_pair(upstreams, TOKEN, row(5))
+    serve_geckoterminal_pool(upstreams, TOKEN)
 
     response = send_paid(client, PATH, {"chain": "base", "pairAddress": TOKEN})
 
@@ -529,7 +529,7 @@ def test_another_pair_than_was_asked_for_is_no_answer(client: httpx.Client, upst
 
 @pytest.mark.extended
 def test_a_token_with_pairs_costs_one_question(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    dexscreener_lists(upstreams, row(1))
+    serve_dexscreener_pairs(upstreams, row(1))
 
     send_paid(client, PATH, OF_TOKEN)
     second = send_paid(client, PATH, OF_TOKEN)
@@ -539,7 +539,7 @@ def test_a_token_with_pairs_costs_one_question(client: httpx.Client, upstreams: 
 
 
 def test_a_broken_row_is_left_out_with_a_warning(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    dexscreener_lists(upstreams, {"chainId": "base"}, row(1))
+    serve_dexscreener_pairs(upstreams, {"chainId": "base"}, row(1))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 

@@ -149,13 +149,13 @@ class Market:
         self._upstreams.set_response("geckoterminal", self._pools, body, status=404)
 
 
-def ask(client: httpx.Client, **named: Any) -> httpx.Response:
+def send_request(client: httpx.Client, **named: Any) -> httpx.Response:
     return send_paid(client, PATH, {"tokenAddress": ADDRESS, **(named or {"chain": "ethereum"})})
 
 
-def answered(client: httpx.Client, **named: Any) -> Body:
+def buy_report(client: httpx.Client, **named: Any) -> Body:
     """The envelope of an answer; its data is what the published schema says."""
-    response = ask(client, **named)
+    response = send_request(client, **named)
     assert response.status_code == 200, response.text
     Draft202012Validator(token_risk.output_schema).validate(  # pyright: ignore[reportUnknownMemberType]
         response.json()["data"]
@@ -174,7 +174,7 @@ def flags(envelope: Body) -> dict[str, str]:
 def test_an_honest_token_is_low_with_nothing_degraded(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams)
 
-    envelope = answered(client)
+    envelope = buy_report(client)
     data = envelope["data"]
 
     assert (data["tokenAddress"], data["riskLevel"]) == (TOKEN, "low")
@@ -195,7 +195,7 @@ def test_each_chain_can_be_named_in_two_ways(client: httpx.Client, upstreams: Fa
     Market(upstreams, chain)
     simulated = chain.id in (1, 8453, 56)
 
-    by_slug, by_id = answered(client, chain=chain.slug), answered(client, chainId=chain.id)
+    by_slug, by_id = buy_report(client, chain=chain.slug), buy_report(client, chainId=chain.id)
 
     assert by_slug["data"] == by_id["data"]
     assert by_id["cache"]["hit"] is True
@@ -209,7 +209,7 @@ def test_a_chain_without_simulation_says_which_checks_were_not_made(
 ):
     Market(upstreams, CHAINS[3])
 
-    envelope = answered(client, chain="polygon")
+    envelope = buy_report(client, chain="polygon")
     (warning,) = [each for each in envelope["data"]["warnings"] if "does not cover this chain" in each]
 
     assert "no buy/sell simulation was made" in warning
@@ -227,7 +227,7 @@ def test_without_the_flags_there_is_no_answer(
     Market(upstreams)
     upstreams.faults["goplus"] = fault
 
-    response = ask(suffering)
+    response = send_request(suffering)
 
     assert (response.status_code, response.json()["error"]["code"]) == FAULTS[fault]
     assert response.json()["error"]["provider"] == "goplus"
@@ -237,7 +237,7 @@ def test_without_the_flags_there_is_no_answer(
 def test_too_often_with_status_200_is_a_rate_limit(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).goplus_says({"code": 4029, "message": "too many requests"})
 
-    response = ask(client)
+    response = send_request(client)
 
     assert (response.status_code, response.json()["error"]["code"]) == (429, "provider_rate_limited")
 
@@ -250,7 +250,7 @@ def test_without_the_simulation_the_flags_decide(
     Market(upstreams)
     upstreams.faults["honeypotis"] = fault
 
-    envelope = answered(suffering)
+    envelope = buy_report(suffering)
 
     assert statuses(envelope)["honeypotis"] in ("error", "timeout", "rate_limited")
     assert any("honeypot.is" in warning for warning in envelope["warnings"])
@@ -266,7 +266,7 @@ def test_liquidity_comes_from_the_next_index(suffering: httpx.Client, upstreams:
     Market(upstreams)
     upstreams.faults["dexscreener"] = fault
 
-    envelope = answered(suffering)
+    envelope = buy_report(suffering)
 
     assert envelope["data"]["liquidity"]["source"] == "geckoterminal"
     assert envelope["data"]["liquidity"]["totalUsd"] == 300_000.5
@@ -277,7 +277,7 @@ def test_liquidity_comes_from_the_next_index(suffering: httpx.Client, upstreams:
 def test_the_next_index_is_asked_when_the_first_knows_nothing(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).no_pairs()
 
-    envelope = answered(client)
+    envelope = buy_report(client)
 
     assert envelope["data"]["liquidity"]["source"] == "geckoterminal"
     assert statuses(envelope)["dexscreener"] == "no_data"
@@ -294,7 +294,7 @@ def test_the_last_resort_for_liquidity_is_the_list_of_the_flags(
     Market(upstreams).goplus(dex=pools)
     upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
 
-    envelope = answered(client)
+    envelope = buy_report(client)
     liquidity = envelope["data"]["liquidity"]
 
     assert (liquidity["source"], liquidity["totalUsd"], liquidity["pairCount"]) == ("goplus", 21000.5, 2)
@@ -306,7 +306,7 @@ def test_liquidity_that_no_source_tells_is_unknown_and_named(client: httpx.Clien
     Market(upstreams)
     upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
 
-    envelope = answered(client)
+    envelope = buy_report(client)
 
     assert envelope["data"]["liquidity"]["totalUsd"] is None
     assert envelope["data"]["liquidity"]["source"] is None
@@ -321,7 +321,7 @@ def test_a_token_without_a_pair_cannot_be_sold(client: httpx.Client, upstreams: 
     market.no_pairs()
     market.no_pools()
 
-    envelope = answered(client)
+    envelope = buy_report(client)
 
     assert flags(envelope)["no_pair"] == "high"
     assert envelope["data"]["riskLevel"] == "high"
@@ -332,7 +332,7 @@ def test_a_token_without_a_pair_cannot_be_sold(client: httpx.Client, upstreams: 
 def test_when_all_sources_fail_so_does_the_answer(client: httpx.Client, upstreams: FakeUpstreams):
     upstreams.faults |= dict.fromkeys(NAMES, "500")
 
-    response = ask(client)
+    response = send_request(client)
 
     assert (response.status_code, response.json()["error"]["provider"]) == (502, "goplus")
     assert response.json()["error"]["details"]["payment"]["retry"] == "same_payment"
@@ -348,7 +348,7 @@ def test_a_token_the_flags_do_not_know_is_judged_by_its_simulation(
     market.goplus_says(NOTHING)
     market.honeypotis(honeypot=True)
 
-    envelope = answered(client)
+    envelope = buy_report(client)
 
     assert envelope["data"]["riskLevel"] == "critical"
     assert statuses(envelope)["goplus"] == "no_data"
@@ -366,7 +366,7 @@ def test_a_token_of_which_only_liquidity_is_known_is_unknown(
     if failing:
         upstreams.faults["honeypotis"] = "503"
 
-    data = answered(client)["data"]
+    data = buy_report(client)["data"]
 
     assert data["riskLevel"] == "unknown"
     assert data["honeypot"]["isHoneypot"] is None
@@ -380,7 +380,7 @@ def test_a_token_that_no_source_knows_is_no_data(client: httpx.Client, upstreams
     market.no_pairs()
     market.no_pools()
 
-    response = ask(client)
+    response = send_request(client)
 
     assert (response.status_code, response.json()["error"]["code"]) == (404, "no_data")
 
@@ -396,7 +396,7 @@ def test_nothing_known_beside_a_failure_can_be_asked_again(
     market.no_pools()
     upstreams.faults[failing] = "503"
 
-    response = ask(client)
+    response = send_request(client)
 
     assert (response.status_code, response.json()["error"]["provider"]) == (502, failing)
 
@@ -407,7 +407,7 @@ def test_a_simulation_that_is_switched_off_is_named(
     Market(upstreams)
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("honeypotis", enabled=False)
 
-    envelope = answered(api(configure_providers(settings, off)))
+    envelope = buy_report(api(configure_providers(settings, off)))
 
     assert statuses(envelope)["honeypotis"] == "unconfigured"
     assert any("no buy/sell simulation" in warning for warning in envelope["data"]["warnings"])
@@ -423,7 +423,7 @@ def test_what_is_switched_off_is_no_failure_of_an_unknown_token(
     market.no_pools()
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("honeypotis", enabled=False)
 
-    assert ask(api(configure_providers(settings, off))).status_code == 404
+    assert send_request(api(configure_providers(settings, off))).status_code == 404
 
 
 def test_without_the_flags_set_up_nothing_is_charged(
@@ -431,14 +431,14 @@ def test_without_the_flags_set_up_nothing_is_charged(
 ):
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("goplus", enabled=False)
 
-    response = ask(api(configure_providers(settings, off)))
+    response = send_request(api(configure_providers(settings, off)))
 
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
     assert response.json()["error"]["details"]["payment"]["charged"] is False
 
 
 def test_the_flags_do_not_cover_a_development_chain(client: httpx.Client):
-    response = ask(client, chainId=84532)
+    response = send_request(client, chainId=84532)
 
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
 
@@ -452,7 +452,7 @@ def test_a_key_goes_along_and_never_into_an_answer(
         "goplus", key=SecretStr("s3cret")
     )
 
-    response = ask(api(configure_providers(settings, keyed)))
+    response = send_request(api(configure_providers(settings, keyed)))
 
     assert upstreams.requests_of("goplus")[0].headers["authorization"] == "s3cret"
     assert "s3cret" not in response.text
@@ -494,7 +494,7 @@ def test_an_analysis_that_has_only_begun_can_be_asked_again(client: httpx.Client
     market.no_pairs()
     market.no_pools()
 
-    response = ask(client)
+    response = send_request(client)
 
     assert (response.status_code, response.json()["error"]["code"]) == (502, "provider_error")
     assert response.json()["error"]["provider"] == "goplus"
@@ -505,7 +505,7 @@ def test_beside_an_analysis_that_has_only_begun_the_simulation_answers(
 ):
     Market(upstreams).goplus_says({"code": 2, "message": "pending sync", "result": {}})
 
-    envelope = answered(client)
+    envelope = buy_report(client)
 
     assert envelope["data"]["riskLevel"] == "medium"
     assert any("not finished its analysis" in each for each in envelope["warnings"])
@@ -517,7 +517,7 @@ def test_a_pair_index_that_fails_after_an_empty_one_is_named(client: httpx.Clien
     Market(upstreams).no_pairs()
     upstreams.faults["geckoterminal"] = "500"
 
-    data = answered(client)["data"]
+    data = buy_report(client)["data"]
 
     (unmade,) = [each for each in data["warnings"] if each.startswith("not checked, as no source")]
     assert "liquidity, how long it has been traded" in unmade
@@ -528,7 +528,7 @@ def test_the_other_side_is_null_where_the_source_does_not_tell(
 ):
     Market(upstreams).no_pairs()
 
-    data = answered(client)["data"]
+    data = buy_report(client)["data"]
 
     assert data["liquidity"]["otherSideUsd"] is None
     assert any("one-sided" in each for each in data["warnings"])
@@ -539,7 +539,7 @@ def test_an_empty_pair_of_the_simulation_is_no_rug_where_others_are_deep(
 ):
     Market(upstreams).honeypotis(pair={"liquidity": 0})
 
-    envelope = answered(client)
+    envelope = buy_report(client)
 
     assert "no_liquidity" not in flags(envelope)
     assert envelope["data"]["riskLevel"] == "medium"
@@ -552,7 +552,7 @@ def test_strangers_text_does_not_swell_an_answer(client: httpx.Client, upstreams
     market.goplus(holders=rows, lp_holders=rows, dex=[{"pair": long, "liquidity": "9"}], owner_address=long)
     market.honeypotis(flags=[f"flag{number}" for number in range(40_000)])
 
-    response = ask(client)
+    response = send_request(client)
 
     assert response.status_code == 200
     assert len(response.content) < 20_000
@@ -564,7 +564,7 @@ def test_taxes_of_both_sources_are_told_in_percent(client: httpx.Client, upstrea
     market.goplus(sell_tax="0.05")
     market.honeypotis(simulationResult={"buyTax": 0, "sellTax": 12.5, "transferTax": 0})
 
-    envelope = answered(client)
+    envelope = buy_report(client)
 
     assert envelope["data"]["taxes"]["sell"] == {
         "percent": 12.5,
@@ -582,7 +582,7 @@ def test_numbers_that_are_none_become_null(client: httpx.Client, upstreams: Fake
     market.goplus(sell_tax="NaN", owner_percent="1e400", holder_count="inf")
     market.honeypotis(simulationResult={"sellTax": "Infinity"}, pair={"liquidity": "NaN"})
 
-    data = answered(client)["data"]
+    data = buy_report(client)["data"]
 
     assert data["taxes"]["sell"]["percent"] is None
     assert (data["ownership"]["ownerPercent"], data["ownership"]["holderCount"]) == (None, None)
@@ -593,7 +593,7 @@ def test_numbers_that_are_none_become_null(client: httpx.Client, upstreams: Fake
 def test_sources_that_disagree_about_a_sale_are_both_named(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).goplus(is_honeypot="1")
 
-    envelope = answered(client)
+    envelope = buy_report(client)
 
     assert flags(envelope)["honeypot_disputed"] == "high"
     assert envelope["data"]["honeypot"]["sourcesAgree"] is False
@@ -611,7 +611,7 @@ def test_a_well_known_token_with_an_issuer_is_low(client: httpx.Client, upstream
         **dict.fromkeys(("is_proxy", "is_mintable", "is_blacklisted", "transfer_pausable"), "1"),
     )
 
-    envelope = answered(client)
+    envelope = buy_report(client)
 
     assert envelope["data"]["riskLevel"] == "low"
     assert flags(envelope)["owner_can_pause"] == "low"
