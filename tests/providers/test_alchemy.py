@@ -330,7 +330,7 @@ async def test_every_fault_is_a_failure_in_a_sentence(
 ) -> None:
     upstreams.faults["alchemy"] = fault
 
-    async with open_alchemy(upstreams, tmp_path, timeout=1) as alchemy:
+    async with open_alchemy(upstreams, tmp_path, timeout=1 if fault == "timeout" else 8) as alchemy:
         for asking in (
             alchemy.native_balance(1, WALLET),
             alchemy.holdings(1, WALLET),

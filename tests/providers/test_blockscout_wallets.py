@@ -268,7 +268,8 @@ async def test_another_shape_is_a_failure_and_no_empty_wallet(
 async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault) -> None:
     upstreams.faults["blockscout"] = fault
 
-    given = {"url": upstreams.url_of("blockscout"), "timeout": 1, "per_minute": 6000}
+    timeout = 1 if fault == "timeout" else 8
+    given = {"url": upstreams.url_of("blockscout"), "timeout": timeout, "per_minute": 6000}
     async with open_provider(Blockscout, tmp_path, **given) as blockscout:
         for asking in (
             blockscout.native_coin(8453, WALLET),
