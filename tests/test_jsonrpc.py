@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -50,6 +51,19 @@ def test_error_is_raised_also_beside_a_result(error: Any, code: int, message: st
         jsonrpc.parse_result({"id": 0, "result": None, "error": error})
 
     assert (raised.value.code, raised.value.message) == (code, message)
+
+
+@pytest.mark.parametrize("member", [b"%b", b'{"message": %b}', b'{"code": %b}', b'{"data": {"payload": %b}}'])
+def test_error_nested_too_deeply_has_no_message(member: bytes) -> None:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)  # the default; packages that only tests import raise it
+    try:
+        with pytest.raises(RpcError) as raised:
+            jsonrpc.decode_result(b'{"id": 0, "error": ' + member % (b"[" * 1000 + b"]" * 1000) + b"}")
+    finally:
+        sys.setrecursionlimit(limit)
+
+    assert (raised.value.code, raised.value.message) == (0, "")
 
 
 def test_responses_of_a_batch_are_sorted_by_id() -> None:

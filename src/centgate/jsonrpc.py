@@ -62,7 +62,17 @@ def require_result(response: Any) -> Any:
 
 
 def parse_error(error: Any) -> RpcError:
-    """Parse the member `error` of a response; some servers give the cause only in its data."""
+    """Parse the member `error` of a response; some servers give the cause only in its data.
+
+    The message is empty if it is nested too deeply to be written as text.
+    """
+    try:
+        return _read_error(error)
+    except RecursionError:
+        return RpcError(0, "")
+
+
+def _read_error(error: Any) -> RpcError:
     if not isinstance(error, dict):
         return RpcError(0, str(error or "")[:MAX_MESSAGE_LENGTH])
     details = cast(RpcObject, error)

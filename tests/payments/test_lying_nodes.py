@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Generator
 from copy import deepcopy
 from typing import Any
 
@@ -316,6 +317,42 @@ async def test_the_next_node_is_asked_when_one_fails(
     resolution = await resolution_of(nodes)
 
     assert resolution.state_after == "settled"
+
+
+DEEP = b"[" * 1000 + b"]" * 1000
+NESTED: dict[str, bytes] = {
+    "error": b'{"id": 0, "error": %b}' % DEEP,
+    "error beside a result": b'{"id": 0, "result": "0x14a34", "error": {"message": %b}}' % DEEP,
+    "result": b'{"id": 0, "result": %b}' % DEEP,
+}
+
+
+@pytest.fixture
+def default_recursion_limit() -> Generator[None]:
+    """The limit that servers run with: packages that only tests import raise it."""
+    raised = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(raised)
+
+
+@pytest.mark.usefixtures("default_recursion_limit")
+@pytest.mark.parametrize("method", ["eth_chainId", "eth_getBlockByNumber"])
+@pytest.mark.parametrize("body", NESTED.values(), ids=NESTED.keys())
+async def test_deeply_nested_response_is_no_answer(
+    devchain: DevChain, stubbed: Settings, upstreams: FakeUpstreams, buyer: Buyer, body: bytes, method: str
+) -> None:
+    payload = await paid(devchain, stubbed, buyer)
+
+    def nested(request: dict[str, Any]) -> tuple[int, Any] | None:
+        return (200, body) if request["method"] == method else None
+
+    url = start_proxy(upstreams, "node", devchain.rpc_url, nested) + "/"
+
+    resolution = await resolution_of(with_nodes(stubbed, url, devchain.rpc_url))
+
+    assert resolution.state_after == "settled"
+    assert (await read_row(stubbed, payload))["state"] == "settled"
 
 
 async def test_an_old_payment_is_found_where_logs_are_given_by_the_span(

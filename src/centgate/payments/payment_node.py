@@ -150,4 +150,6 @@ def parse_quantity(quantity: Any) -> int:
     try:
         return int(quantity, 16)
     except (TypeError, ValueError) as error:
-        raise ChainUnreachable(f"not a number: {str(quantity)[:80]}") from error
+        # an answer that is nested too deeply cannot be written as text
+        shown = quantity[:80] if isinstance(quantity, str) else type(quantity).__name__
+        raise ChainUnreachable(f"not a number: {shown}") from error

@@ -65,5 +65,5 @@ async def query_node(question: Callable[[PaymentNode], Awaitable[T]], node: Paym
     """Query one node. Raises ChainUnreachable, also for an unexpected response format."""
     try:
         return await question(node)
-    except (LookupError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise ChainUnreachable("the node returned an unexpected response") from error
