@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
+import structlog
 from buyer import Buyer, encode_header, with_identifier
 from facilitators import build_settings
+from structlog.testing import capture_logs
 
 from centgate.errors import PaymentNote
 from centgate.payments import queries
@@ -188,6 +190,37 @@ async def test_hanging_count_delays_no_heartbeat(store: Wayward) -> None:
     async with keep_alive(journal), asyncio.timeout(20):
         while store.runs < 3:  # noqa: ASYNC110 - there is one each second
             await asyncio.sleep(0.1)
+
+
+@pytest.fixture
+def warnings_logged() -> Generator[list[Any]]:
+    """Log lines from warnings on; the other tests log errors only."""
+    configured = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("warning"))
+    with capture_logs() as logs:
+        yield cast(list[Any], logs)
+    structlog.configure(**configured)
+
+
+async def test_failed_count_is_logged_though_heartbeats_succeed(
+    store: Wayward, warnings_logged: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(_unit: UnitFactory[T]) -> T:
+        raise JournalUnavailable(OSError("too many connections"))
+
+    monkeypatch.setattr(store, "read", refuse)
+
+    async with keep_alive(journal_in(store)), asyncio.timeout(20):
+        while not (store.runs and warnings_logged):  # noqa: ASYNC110 - it is counted at once
+            await asyncio.sleep(0.1)
+
+    assert warnings_logged == [
+        {
+            "event": "unresolved payments cannot be counted",
+            "error": "too many connections",
+            "log_level": "warning",
+        }
+    ]
 
 
 async def test_answer_of_lost_claim_is_charged_and_redeemable(store: Wayward, buyer: Buyer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import structlog
 
@@ -25,7 +26,7 @@ async def keep_alive(journal: Journal) -> AsyncGenerator[None]:
     # two tasks: if a slow count delayed a heartbeat, other processes would take over claims
     tasks = [
         asyncio.create_task(_send_heartbeats(journal)),
-        asyncio.create_task(run_repeatedly(journal.count_settleable, COUNT_INTERVAL)),
+        asyncio.create_task(run_repeatedly(partial(_count_settleable, journal), COUNT_INTERVAL)),
     ]
     try:
         yield
@@ -57,3 +58,10 @@ async def _send_heartbeats(journal: Journal) -> None:
         except Exception:
             log.exception("the heartbeat failed")
         await asyncio.sleep(LEASE_SECONDS / 3)
+
+
+async def _count_settleable(journal: Journal) -> None:
+    try:
+        await journal.count_settleable()
+    except JournalUnavailable as error:  # reads have a connection of their own, so heartbeats may succeed
+        structlog.get_logger().warning("unresolved payments cannot be counted", error=error.detail)
