@@ -282,3 +282,30 @@ def test_cdp_error_says_whether_it_was_sent(
 
     assert (response.status_code, payment_note(response)["state"]) == (502, state)
     assert payment_note(response)["retry"] == "same_payment"
+
+
+@pytest.mark.parametrize("result", [{}, {"result": None}], ids=["error", "error beside null"])
+def test_named_transaction_with_unreadable_receipt_is_not_sent_beside_another(
+    api: ApiFactory,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: FakeUpstreams,
+    buyer: Buyer,
+    result: dict[str, Any],
+) -> None:
+    def without_receipts(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] != "eth_getTransactionReceipt":
+            return None
+        error = {"code": -32000, "message": "transaction indexing is in progress"}
+        return 200, {"jsonrpc": "2.0", "id": request["id"], "error": error} | result
+
+    node = start_proxy(upstreams, "node", devchain.rpc_url, without_receipts) + "/"
+    client = api(stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=node)}}))
+    payment = sign_payment(client, buyer)
+    facilitator.usually = named("transaction_failed", WRONG_HASH)
+
+    responses = [pay(client, payment) for _ in range(2)]
+
+    assert [response.status_code for response in responses] == [502, 502]
+    assert facilitator.asked == 1

@@ -73,13 +73,16 @@ class Settler:
         """
         try:
             status = await self._payment_status(claim, max_wait)
-            if status == "unused" and claim.transaction:
-                if await self._is_reverted(claim):
-                    return SettlementRefused(REVERTED)
-                if claim.presentations == 1:
-                    return _unknown_outcome("the transaction that the facilitator named is not mined yet")
         except ChainUnreachable:
             status = None
+        if status == "unused" and claim.transaction and claim.presentations == 1:
+            try:
+                is_reverted = await self._is_reverted(claim)
+            except ChainUnreachable:
+                return _unknown_outcome("no node shows the transaction that the facilitator named")
+            if is_reverted:
+                return SettlementRefused(REVERTED)
+            return _unknown_outcome("the transaction that the facilitator named is not mined yet")
         if status in (None, "unused"):
             return await self._resettle(claim)
         return _outcome_from_chain(status, claim)
