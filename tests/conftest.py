@@ -177,7 +177,7 @@ def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def ending() -> Generator[Callable[[ExitStack], None]]:
+def close_later() -> Generator[Callable[[ExitStack], None]]:
     """Close the resources of a test in the background, while the next test runs."""
     with ThreadPoolExecutor(4) as pool:
         ended: list[Future[None]] = []
@@ -187,7 +187,7 @@ def ending() -> Generator[Callable[[ExitStack], None]]:
 
 
 @pytest.fixture
-def api(ending: Callable[[ExitStack], None]) -> Generator[ApiFactory]:
+def api(close_later: Callable[[ExitStack], None]) -> Generator[ApiFactory]:
     """Serve the API for settings: `api(settings)` returns a client. All stop after the test."""
     open_parts = ExitStack()
 
@@ -196,7 +196,7 @@ def api(ending: Callable[[ExitStack], None]) -> Generator[ApiFactory]:
         return open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
 
     yield start
-    ending(open_parts)
+    close_later(open_parts)
 
 
 @pytest.fixture
@@ -221,7 +221,7 @@ async def readers() -> AsyncGenerator[Sandbox]:
 
 
 @pytest.fixture
-def reaching(readers: Sandbox, tmp_path: Path) -> OpenReader:
+def page_reader(readers: Sandbox, tmp_path: Path) -> OpenReader:
     """Open a deployment that reads pages of the given sites."""
     return partial(open_reader, readers, tmp_path)
 

@@ -53,11 +53,11 @@ class Response:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments, with short timeouts."""
     with ExitStack() as stack:
         stub = stack.enter_context(open_stub_facilitator())
-        settings = build_settings(tmp_path_factory.mktemp("house"), stub.url)
+        settings = build_settings(tmp_path_factory.mktemp("served_api"), stub.url)
         url = stack.enter_context(run_in_thread(settings, SHORT))
         yield ServedApi(stack.enter_context(Client(base_url=url, timeout=30)), stub)
 
@@ -67,9 +67,9 @@ def connect(url: str) -> socket.socket:
     return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10)
 
 
-def exchange(house: ServedApi, request: bytes) -> list[Response]:
+def exchange(served_api: ServedApi, request: bytes) -> list[Response]:
     """Send bytes, and read until the server closes the connection."""
-    with connect(str(house.client.base_url)) as connection:
+    with connect(str(served_api.client.base_url)) as connection:
         send(connection, request)
         return read_responses(connection)
 
@@ -132,60 +132,62 @@ def split_responses(received: bytes) -> list[Response]:
         "a chunk extension",
     ],
 )
-def test_headers_too_large_are_431(house: ServedApi, request_bytes: bytes) -> None:
-    [response] = exchange(house, request_bytes)
+def test_headers_too_large_are_431(served_api: ServedApi, request_bytes: bytes) -> None:
+    [response] = exchange(served_api, request_bytes)
 
     assert response.status == 431
     assert response.is_envelope
 
 
-def test_a_continued_header_line_is_400(house: ServedApi) -> None:
-    [response] = exchange(house, GET + b"A: a\r\n" + b" a\r\n" * 20_000)
+def test_a_continued_header_line_is_400(served_api: ServedApi) -> None:
+    [response] = exchange(served_api, GET + b"A: a\r\n" + b" a\r\n" * 20_000)
 
     assert response.status == 400
 
 
-def test_headers_of_nearly_64_kilobytes_are_read(house: ServedApi) -> None:
+def test_headers_of_nearly_64_kilobytes_are_read(served_api: ServedApi) -> None:
     value = b"a" * (64 * 1024 - len(GET) - 50)
 
-    [response] = exchange(house, GET + b"Connection: close\r\nA: " + value + b"\r\n\r\n")
+    [response] = exchange(served_api, GET + b"Connection: close\r\nA: " + value + b"\r\n\r\n")
 
     assert response.status == 200
 
 
-def test_an_endless_header_is_not_read(house: ServedApi) -> None:
-    with connect(str(house.client.base_url)) as connection:
+def test_an_endless_header_is_not_read(served_api: ServedApi) -> None:
+    with connect(str(served_api.client.base_url)) as connection:
         sent = send(connection, GET + b"A: " + b"a" * 40_000_000)
 
     assert sent < 20_000_000  # what the kernel takes, and no more
 
 
-def test_a_trailer_is_no_header(house: ServedApi) -> None:
-    payment = sign_payment(house.client, Buyer())
+def test_a_trailer_is_no_header(served_api: ServedApi) -> None:
+    payment = sign_payment(served_api.client, Buyer())
     body = json.dumps(QUESTION).encode()
     chunks = b"%x\r\n%b\r\n0\r\nPAYMENT-SIGNATURE: %b\r\n\r\n" % (len(body), body, payment.encode())
 
-    [response] = exchange(house, POST + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
+    [response] = exchange(
+        served_api, POST + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
+    )
 
     assert response.status == 402
 
 
-def test_what_is_not_http_is_400(house: ServedApi) -> None:
-    [response] = exchange(house, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+def test_what_is_not_http_is_400(served_api: ServedApi) -> None:
+    [response] = exchange(served_api, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
 
     assert response.status == 400
     assert response.is_envelope
 
 
-def test_late_headers_are_408(house: ServedApi) -> None:
-    [response] = exchange(house, GET + b"A: a")
+def test_late_headers_are_408(served_api: ServedApi) -> None:
+    [response] = exchange(served_api, GET + b"A: a")
 
     assert response.status == 408
     assert response.is_envelope
 
 
-def test_headers_that_drip_are_408(house: ServedApi) -> None:
-    with connect(str(house.client.base_url)) as connection:
+def test_headers_that_drip_are_408(served_api: ServedApi) -> None:
+    with connect(str(served_api.client.base_url)) as connection:
         for byte in (GET + b"A" * 40)[:60]:
             time.sleep(0.01)
             send(connection, bytes([byte]))
@@ -194,34 +196,34 @@ def test_headers_that_drip_are_408(house: ServedApi) -> None:
     assert response.status == 408
 
 
-def test_a_silent_connection_is_closed(house: ServedApi) -> None:
-    assert exchange(house, b"") == []
+def test_a_silent_connection_is_closed(served_api: ServedApi) -> None:
+    assert exchange(served_api, b"") == []
 
 
-def test_blank_lines_are_silence(house: ServedApi) -> None:
-    assert exchange(house, b"\r\n" * 10) == []
+def test_blank_lines_are_silence(served_api: ServedApi) -> None:
+    assert exchange(served_api, b"\r\n" * 10) == []
 
 
-def test_a_late_body_is_408_and_costs_nothing(house: ServedApi) -> None:
-    payment = sign_payment(house.client, Buyer())
-    asked = house.facilitator.asked
+def test_a_late_body_is_408_and_costs_nothing(served_api: ServedApi) -> None:
+    payment = sign_payment(served_api.client, Buyer())
+    asked = served_api.facilitator.asked
     head = POST + f"PAYMENT-SIGNATURE: {payment}\r\nContent-Length: 99\r\n\r\n".encode()
 
-    [response] = exchange(house, head + b'{"url":')
+    [response] = exchange(served_api, head + b'{"url":')
 
     assert response.status == 408
     assert response.is_envelope
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
-def test_an_unread_body_ends_the_connection(house: ServedApi) -> None:
-    [response] = exchange(house, GET + b"Content-Length: 1000000\r\n\r\n" + b"a" * 1000)
+def test_an_unread_body_ends_the_connection(served_api: ServedApi) -> None:
+    [response] = exchange(served_api, GET + b"Content-Length: 1000000\r\n\r\n" + b"a" * 1000)
 
     assert response.status == 200
 
 
-def test_a_second_request_may_come_later_than_headers_may(house: ServedApi) -> None:
-    with connect(str(house.client.base_url)) as connection:
+def test_a_second_request_may_come_later_than_headers_may(served_api: ServedApi) -> None:
+    with connect(str(served_api.client.base_url)) as connection:
         connection.sendall(GET + b"\r\n")
         time.sleep(SHORT.header_timeout + 3 * SHORT.sweep_interval)
         connection.sendall(GET + b"Connection: close\r\n\r\n")
@@ -245,10 +247,10 @@ def test_blank_lines_do_not_keep_an_idle_connection(tmp_path: Path) -> None:
         assert send(connection, b"\r\n") == 0
 
 
-def test_a_client_that_does_not_read_is_disconnected(house: ServedApi) -> None:
+def test_a_client_that_does_not_read_is_disconnected(served_api: ServedApi) -> None:
     with closing(socket.socket()) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        parts = urlsplit(str(house.client.base_url))
+        parts = urlsplit(str(served_api.client.base_url))
         connection.connect((parts.hostname, parts.port))
         connection.settimeout(10)
         request = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -260,11 +262,11 @@ def test_a_client_that_does_not_read_is_disconnected(house: ServedApi) -> None:
         assert time.monotonic() < deadline
 
 
-def test_an_error_waits_for_the_response_to_an_earlier_request(house: ServedApi) -> None:
+def test_an_error_waits_for_the_response_to_an_earlier_request(served_api: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
-    with connect(str(house.client.base_url)) as connection:
-        connection.sendall(paid_request(house))
+    served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
+    with connect(str(served_api.client.base_url)) as connection:
+        connection.sendall(paid_request(served_api))
         assert arrived.wait(10)
         send(connection, GET + b"A: " + b"a" * 200_000)
         release.set()
@@ -275,11 +277,11 @@ def test_an_error_waits_for_the_response_to_an_earlier_request(house: ServedApi)
     assert json.loads(first.body)["data"]
 
 
-def test_half_a_request_behind_another_is_408_after_its_response(house: ServedApi) -> None:
+def test_half_a_request_behind_another_is_408_after_its_response(served_api: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
-    with connect(str(house.client.base_url)) as connection:
-        connection.sendall(paid_request(house) + GET)
+    served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
+    with connect(str(served_api.client.base_url)) as connection:
+        connection.sendall(paid_request(served_api) + GET)
         assert arrived.wait(10)
         time.sleep(SHORT.header_timeout + 3 * SHORT.sweep_interval)
         release.set()
@@ -287,11 +289,13 @@ def test_half_a_request_behind_another_is_408_after_its_response(house: ServedAp
         assert [response.status for response in read_responses(connection)] == [200, 408]
 
 
-def test_a_body_behind_another_request_has_its_time_after_it(house: ServedApi) -> None:
+def test_a_body_behind_another_request_has_its_time_after_it(served_api: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
-    with connect(str(house.client.base_url)) as connection:
-        connection.sendall(paid_request(house) + POST + b"Connection: close\r\nContent-Length: 4\r\n\r\n")
+    served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
+    with connect(str(served_api.client.base_url)) as connection:
+        connection.sendall(
+            paid_request(served_api) + POST + b"Connection: close\r\nContent-Length: 4\r\n\r\n"
+        )
         assert arrived.wait(10)
         time.sleep(SHORT.body_timeout + 3 * SHORT.sweep_interval)
         release.set()
@@ -300,14 +304,14 @@ def test_a_body_behind_another_request_has_its_time_after_it(house: ServedApi) -
         assert [response.status for response in read_responses(connection)] == [200, 400]
 
 
-def test_requests_sent_together_are_answered_in_order(house: ServedApi) -> None:
+def test_requests_sent_together_are_answered_in_order(served_api: ServedApi) -> None:
     requests = GET + b"\r\n" + b"GET /nowhere HTTP/1.1\r\n\r\n" + GET + b"Connection: close\r\n\r\n"
 
-    assert [response.status for response in exchange(house, requests)] == [200, 404, 200]
+    assert [response.status for response in exchange(served_api, requests)] == [200, 404, 200]
 
 
-def test_too_many_requests_at_once_end_the_connection(house: ServedApi) -> None:
-    responses = exchange(house, (GET + b"\r\n") * 10_000)
+def test_too_many_requests_at_once_end_the_connection(served_api: ServedApi) -> None:
+    responses = exchange(served_api, (GET + b"\r\n") * 10_000)
 
     assert [response.status for response in responses] == [200] * (1 + MAX_PIPELINED) + [400]
     assert responses[-1].is_envelope
@@ -389,7 +393,7 @@ def ask(connection: socket.socket) -> list[Response]:
     return split_responses(connection.recv(65536))
 
 
-def paid_request(house: ServedApi) -> bytes:
+def paid_request(served_api: ServedApi) -> bytes:
     body = json.dumps(QUESTION).encode()
-    payment = sign_payment(house.client, Buyer())
+    payment = sign_payment(served_api.client, Buyer())
     return POST + f"PAYMENT-SIGNATURE: {payment}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body

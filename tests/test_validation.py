@@ -112,16 +112,18 @@ Post = Callable[..., httpx.Response]
 
 
 @pytest.fixture(scope="module")
-def till() -> Generator[StubFacilitator]:
+def facilitator_stub() -> Generator[StubFacilitator]:
     """A facilitator that would settle whatever it is given."""
     with open_stub_facilitator() as stub:
         yield stub
 
 
 @pytest.fixture(scope="module")
-def house(till: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx.Client]:
+def served_api(
+    facilitator_stub: StubFacilitator, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[httpx.Client]:
     """One API for all tests here."""
-    folder = tmp_path_factory.mktemp("house")
+    folder = tmp_path_factory.mktemp("served_api")
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
             patch.delenv(name)
@@ -129,7 +131,7 @@ def house(till: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Ge
         settings = Settings(
             pay_to=DEFAULT_PAYEE,
             network="eip155:84532",
-            facilitator_url=till.url,
+            facilitator_url=facilitator_stub.url,
             database_url=f"sqlite:///{folder / 'journal.db'}",
             port=0,
             free_per_minute=0,  # all tests come from one address
@@ -139,27 +141,29 @@ def house(till: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Ge
 
 
 @pytest.fixture(scope="module")
-def payments(house: httpx.Client) -> dict[str, str]:
+def payments(served_api: httpx.Client) -> dict[str, str]:
     """A payment for every service, none of them spent."""
     return {
-        service.slug: sign_payment(house, Buyer(), service.path, service.input_example)
+        service.slug: sign_payment(served_api, Buyer(), service.path, service.input_example)
         for service in SERVICES
     }
 
 
 @pytest.fixture
-def post(house: httpx.Client, payments: dict[str, str], till: StubFacilitator) -> Iterator[Post]:
+def post(
+    served_api: httpx.Client, payments: dict[str, str], facilitator_stub: StubFacilitator
+) -> Iterator[Post]:
     """Sends a body to a service with a good payment; at the end nothing has been settled."""
 
     def send(
         service: AnyService, body: bytes | Iterator[bytes], content_type: str = "application/json"
     ) -> httpx.Response:
         headers = {"Content-Type": content_type, "PAYMENT-SIGNATURE": payments[service.slug]}
-        return house.post(service.path, content=body, headers=headers)
+        return served_api.post(service.path, content=body, headers=headers)
 
-    before = till.asked
+    before = facilitator_stub.asked
     yield send
-    assert till.asked == before, "a refused body was charged for"
+    assert facilitator_stub.asked == before, "a refused body was charged for"
 
 
 def written(body: Any) -> bytes:
@@ -192,10 +196,10 @@ def paths(response: httpx.Response) -> set[str]:
     return {issue["path"] for issue in issues(response)}
 
 
-def is_accepted(house: httpx.Client, service: AnyService, body: bytes, content_type: str) -> bool:
+def is_accepted(served_api: httpx.Client, service: AnyService, body: bytes, content_type: str) -> bool:
     """Whether a body without a payment gets as far as the terms."""
     headers = {"Content-Type": content_type} if content_type else {}
-    return house.post(service.path, content=body, headers=headers).status_code == 402
+    return served_api.post(service.path, content=body, headers=headers).status_code == 402
 
 
 @each_service
@@ -251,17 +255,17 @@ def test_another_content_type_is_refused(post: Post, service: AnyService, conten
 
 
 @pytest.mark.parametrize("content_type", RIGHT_TYPES)
-def test_json_is_json_however_it_is_called(house: httpx.Client, content_type: str) -> None:
+def test_json_is_json_however_it_is_called(served_api: httpx.Client, content_type: str) -> None:
     service = SERVICES[0]
 
-    assert is_accepted(house, service, written(service.input_example), content_type)
+    assert is_accepted(served_api, service, written(service.input_example), content_type)
 
 
 @each_service
-def test_a_body_of_64_kib_is_read(house: httpx.Client, service: AnyService) -> None:
+def test_a_body_of_64_kib_is_read(served_api: httpx.Client, service: AnyService) -> None:
     body = written(service.input_example).ljust(MAX_BODY_BYTES)
 
-    assert is_accepted(house, service, body, "application/json")
+    assert is_accepted(served_api, service, body, "application/json")
 
 
 @each_service
@@ -280,11 +284,13 @@ def test_a_body_that_comes_in_pieces_is_measured_as_well(post: Post, service: An
     assert str(MAX_BODY_BYTES) in issues(response)[0]["message"]
 
 
-def test_a_body_far_too_large_is_refused_and_the_line_stays_in_order(post: Post, house: httpx.Client) -> None:
+def test_a_body_far_too_large_is_refused_and_the_line_stays_in_order(
+    post: Post, served_api: httpx.Client
+) -> None:
     response = post(SERVICES[0], b" " * 5_000_000)
 
     assert paths(response) == {""}
-    assert house.get("/livez").status_code == 200
+    assert served_api.get("/livez").status_code == 200
 
 
 @each_field
@@ -311,14 +317,14 @@ def test_a_number_that_is_none_or_too_large_is_named(
 
 
 @each_number
-def test_a_whole_number_may_have_a_point(house: httpx.Client, service: AnyService, name: str) -> None:
+def test_a_whole_number_may_have_a_point(served_api: httpx.Client, service: AnyService, name: str) -> None:
     number = service.input_example.get(name) or (8453 if name == "chainId" else 5)
     fields = {key: other for key, other in service.input_example.items() if key != "chain"}
 
     body = written(fields | {name: float(number)})
 
     assert f"{number}.0".encode() in body
-    assert is_accepted(house, service, body, "application/json")
+    assert is_accepted(served_api, service, body, "application/json")
 
 
 @each_service
@@ -355,13 +361,15 @@ def test_a_web_service_refuses_a_key_it_does_not_know(post: Post, service: AnySe
 
 
 @pytest.mark.parametrize("service", LENIENT, ids=slug)
-def test_a_crypto_service_ignores_a_key_it_does_not_know(house: httpx.Client, service: AnyService) -> None:
-    assert is_accepted(house, service, beside(service, b"1"), "application/json")
+def test_a_crypto_service_ignores_a_key_it_does_not_know(
+    served_api: httpx.Client, service: AnyService
+) -> None:
+    assert is_accepted(served_api, service, beside(service, b"1"), "application/json")
 
 
 @pytest.mark.parametrize("service", LENIENT, ids=slug)
-def test_an_ignored_key_may_hold_a_null_character(house: httpx.Client, service: AnyService) -> None:
-    assert is_accepted(house, service, beside(service, b'"\\u0000"'), "application/json")
+def test_an_ignored_key_may_hold_a_null_character(served_api: httpx.Client, service: AnyService) -> None:
+    assert is_accepted(served_api, service, beside(service, b'"\\u0000"'), "application/json")
 
 
 @pytest.mark.parametrize("service", CAPPED, ids=slug)

@@ -21,7 +21,7 @@ from centgate.settings import Settings
 @pytest.fixture(scope="session")
 def house_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settings]:
     """Settings of a deployment on a development chain, whose facilitator must not receive requests."""
-    folder = tmp_path_factory.mktemp("house")
+    folder = tmp_path_factory.mktemp("served_api")
     with pytest.MonkeyPatch.context() as patch, open_stub_facilitator() as stub:
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
             patch.delenv(name)

@@ -31,10 +31,10 @@ def moods() -> Generator[ServiceFailures]:
 
 
 @pytest.fixture(scope="module")
-def house(moods: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(moods: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that has it."""
-    with serve_api(tmp_path_factory.mktemp("house")) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
+        yield served_api
 
 
 def is_used(response: httpx.Response) -> bool:
@@ -42,28 +42,28 @@ def is_used(response: httpx.Response) -> bool:
     return response.status_code == 402 and details["reason"] == "payment_already_used"
 
 
-def test_a_payment_does_not_buy_another_body(house: ServedApi, buyer: Buyer) -> None:
-    payment = sign_payment(house.client, buyer)
-    pay(house.client, payment)
-    asked = house.facilitator.asked
+def test_a_payment_does_not_buy_another_body(served_api: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(served_api.client, buyer)
+    pay(served_api.client, payment)
+    asked = served_api.facilitator.asked
 
-    response = pay(house.client, payment, body=OTHER)
+    response = pay(served_api.client, payment, body=OTHER)
 
     assert is_used(response)
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 def test_a_payment_does_not_buy_from_another_route(
-    house: ServedApi, buyer: Buyer, moods: ServiceFailures
+    served_api: ServedApi, buyer: Buyer, moods: ServiceFailures
 ) -> None:
-    payment = sign_payment(house.client, buyer)
-    pay(house.client, payment)
-    asked, served = house.facilitator.asked, len(moods.asked)
+    payment = sign_payment(served_api.client, buyer)
+    pay(served_api.client, payment)
+    asked, served = served_api.facilitator.asked, len(moods.asked)
 
-    response = pay(house.client, payment, FAILING_SERVICE, FAILING_QUERY)
+    response = pay(served_api.client, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert is_used(response)
-    assert (house.facilitator.asked, len(moods.asked)) == (asked, served)
+    assert (served_api.facilitator.asked, len(moods.asked)) == (asked, served)
 
 
 def test_the_same_body_for_another_route_is_another_request() -> None:
@@ -72,11 +72,11 @@ def test_the_same_body_for_another_route_is_another_request() -> None:
     assert len({request_digest(service, request) for service in all_services()}) == len(all_services())
 
 
-def test_who_presents_a_used_payment_is_told_what_became_of_it(house: ServedApi, buyer: Buyer) -> None:
-    payload = sign_payload(house.client, buyer)
-    pay(house.client, encode_header(payload))
+def test_who_presents_a_used_payment_is_told_what_became_of_it(served_api: ServedApi, buyer: Buyer) -> None:
+    payload = sign_payload(served_api.client, buyer)
+    pay(served_api.client, encode_header(payload))
 
-    response = pay(house.client, encode_header(payload), body=OTHER)
+    response = pay(served_api.client, encode_header(payload), body=OTHER)
 
     assert payment_note(response) == {
         "state": "delivered",
@@ -86,24 +86,24 @@ def test_who_presents_a_used_payment_is_told_what_became_of_it(house: ServedApi,
     }
 
 
-def test_a_used_payment_is_offered_fresh_terms(house: ServedApi, buyer: Buyer) -> None:
-    payment = sign_payment(house.client, buyer)
-    pay(house.client, payment)
+def test_a_used_payment_is_offered_fresh_terms(served_api: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(served_api.client, buyer)
+    pay(served_api.client, payment)
 
-    response = pay(house.client, payment, body=OTHER)
+    response = pay(served_api.client, payment, body=OTHER)
 
     fresh = buyer.payload(response.headers["PAYMENT-REQUIRED"], now=int(time.time()))
-    assert pay(house.client, encode_header(fresh), body=OTHER).status_code == 200
+    assert pay(served_api.client, encode_header(fresh), body=OTHER).status_code == 200
 
 
 def test_the_first_request_keeps_its_answer_when_another_tried_its_payment(
-    house: ServedApi, buyer: Buyer
+    served_api: ServedApi, buyer: Buyer
 ) -> None:
-    payment = sign_payment(house.client, buyer)
-    first = pay(house.client, payment)
-    pay(house.client, payment, body=OTHER)
+    payment = sign_payment(served_api.client, buyer)
+    first = pay(served_api.client, payment)
+    pay(served_api.client, payment, body=OTHER)
 
-    assert pay(house.client, payment).content == first.content
+    assert pay(served_api.client, payment).content == first.content
 
 
 # other spellings of one request: to /services/moody
@@ -119,12 +119,14 @@ SAME: dict[str, tuple[bytes, bytes]] = {
 
 @pytest.mark.parametrize(("first", "second"), SAME.values(), ids=SAME.keys())
 def test_a_request_spelled_otherwise_is_the_same_request(
-    house: ServedApi, buyer: Buyer, first: bytes, second: bytes
+    served_api: ServedApi, buyer: Buyer, first: bytes, second: bytes
 ) -> None:
-    payment = sign_payment(house.client, buyer, FAILING_SERVICE, FAILING_QUERY)
+    payment = sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY)
     headers = {"PAYMENT-SIGNATURE": payment}
 
-    answers = [house.client.post(FAILING_SERVICE, content=body, headers=headers) for body in (first, second)]
+    answers = [
+        served_api.client.post(FAILING_SERVICE, content=body, headers=headers) for body in (first, second)
+    ]
 
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].content == answers[1].content
@@ -140,38 +142,38 @@ DIFFERENT: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize(("first", "second"), DIFFERENT.values(), ids=DIFFERENT.keys())
 def test_a_request_that_differs_at_all_is_another_request(
-    house: ServedApi, buyer: Buyer, first: Any, second: Any
+    served_api: ServedApi, buyer: Buyer, first: Any, second: Any
 ) -> None:
-    payment = sign_payment(house.client, buyer, FAILING_SERVICE, FAILING_QUERY)
-    pay(house.client, payment, FAILING_SERVICE, first)
+    payment = sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY)
+    pay(served_api.client, payment, FAILING_SERVICE, first)
 
-    assert is_used(pay(house.client, payment, FAILING_SERVICE, second))
+    assert is_used(pay(served_api.client, payment, FAILING_SERVICE, second))
 
 
 def test_of_two_different_requests_at_once_one_is_served(
-    house: ServedApi, buyer: Buyer, moods: ServiceFailures
+    served_api: ServedApi, buyer: Buyer, moods: ServiceFailures
 ) -> None:
-    payment = sign_payment(house.client, buyer, FAILING_SERVICE, FAILING_QUERY)
-    served, asked = len(moods.asked), house.facilitator.asked
+    payment = sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY)
+    served, asked = len(moods.asked), served_api.facilitator.asked
     bodies = [{"question": f"which of {number % 2}"} for number in range(20)]
 
     with ThreadPoolExecutor(20) as pool:
-        responses = list(pool.map(partial(_ask, house.client, payment), bodies))
+        responses = list(pool.map(partial(_ask, served_api.client, payment), bodies))
 
     assert sorted(response.status_code for response in responses) == [200] * 10 + [402] * 10
     assert len(moods.asked) == served + 1
-    assert house.facilitator.asked == asked + 1
+    assert served_api.facilitator.asked == asked + 1
 
 
-def test_another_request_does_not_wait_for_the_one_in_flight(house: ServedApi, buyer: Buyer) -> None:
-    payment = sign_payment(house.client, buyer)
+def test_another_request_does_not_wait_for_the_one_in_flight(served_api: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(served_api.client, buyer)
     arrived, release = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
+    served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
 
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(pay, house.client, payment)
+        first = pool.submit(pay, served_api.client, payment)
         arrived.wait(10)
-        second = pay(house.client, payment, body=OTHER)
+        second = pay(served_api.client, payment, body=OTHER)
         release.set()
 
     assert is_used(second)
@@ -179,53 +181,57 @@ def test_another_request_does_not_wait_for_the_one_in_flight(house: ServedApi, b
     assert first.result().status_code == 200
 
 
-def test_a_payment_refused_for_one_request_may_be_tried_for_another(house: ServedApi, buyer: Buyer) -> None:
-    payment = sign_payment(house.client, buyer)
-    house.facilitator.next.append(refuse_with("insufficient_funds"))
-    pay(house.client, payment)
+def test_a_payment_refused_for_one_request_may_be_tried_for_another(
+    served_api: ServedApi, buyer: Buyer
+) -> None:
+    payment = sign_payment(served_api.client, buyer)
+    served_api.facilitator.next.append(refuse_with("insufficient_funds"))
+    pay(served_api.client, payment)
 
-    response = pay(house.client, payment, body=OTHER)
+    response = pay(served_api.client, payment, body=OTHER)
 
     assert response.status_code == 200
 
 
-def test_two_payments_of_one_buyer_buy_two_answers(house: ServedApi, buyer: Buyer) -> None:
-    payments = [sign_payment(house.client, buyer, FAILING_SERVICE, FAILING_QUERY) for _ in range(2)]
+def test_two_payments_of_one_buyer_buy_two_answers(served_api: ServedApi, buyer: Buyer) -> None:
+    payments = [sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY) for _ in range(2)]
 
-    first, second = [pay(house.client, payment, FAILING_SERVICE, FAILING_QUERY) for payment in payments]
+    first, second = [pay(served_api.client, payment, FAILING_SERVICE, FAILING_QUERY) for payment in payments]
 
     assert first.json()["requestId"] != second.json()["requestId"]
     assert first.json()["data"] != second.json()["data"]
 
 
-def test_the_same_nonce_of_another_payer_is_another_payment(house: ServedApi) -> None:
+def test_the_same_nonce_of_another_payer_is_another_payment(served_api: ServedApi) -> None:
     nonce = "0x" + "42" * 32
-    payments = [encode_header(sign_payload(house.client, Buyer(number), nonce=nonce)) for number in (0, 1)]
+    payments = [
+        encode_header(sign_payload(served_api.client, Buyer(number), nonce=nonce)) for number in (0, 1)
+    ]
 
-    first, second = [pay(house.client, payment) for payment in payments]
+    first, second = [pay(served_api.client, payment) for payment in payments]
 
     assert first.json()["requestId"] != second.json()["requestId"]
     assert "Idempotent-Replayed" not in second.headers
 
 
 def test_a_buyer_who_hangs_up_finds_the_answer_later(
-    house: ServedApi, buyer: Buyer, moods: ServiceFailures
+    served_api: ServedApi, buyer: Buyer, moods: ServiceFailures
 ) -> None:
-    payment = sign_payment(house.client, buyer, FAILING_SERVICE, FAILING_QUERY)
+    payment = sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY)
     served = len(moods.asked)
     arrived, release = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
-    asked = house.facilitator.asked
+    served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
+    asked = served_api.facilitator.asked
 
     with pytest.raises(httpx.ReadTimeout):
-        house.client.post(
+        served_api.client.post(
             FAILING_SERVICE, json=FAILING_QUERY, headers={"PAYMENT-SIGNATURE": payment}, timeout=0.3
         )
     arrived.wait(10)
     release.set()
 
-    assert pay(house.client, payment, FAILING_SERVICE, FAILING_QUERY).status_code == 200
-    assert (house.facilitator.asked, len(moods.asked)) == (asked + 1, served + 1)
+    assert pay(served_api.client, payment, FAILING_SERVICE, FAILING_QUERY).status_code == 200
+    assert (served_api.facilitator.asked, len(moods.asked)) == (asked + 1, served + 1)
 
 
 def _ask(client: httpx.Client, payment: str, body: Any) -> httpx.Response:

@@ -11,10 +11,10 @@ from served_api import ServedApi, serve_api
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments and has no node to ask."""
-    with serve_api(tmp_path_factory.mktemp("house")) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
+        yield served_api
 
 
 CERTAIN = (
@@ -38,21 +38,21 @@ CERTAIN = (
 
 @pytest.mark.parametrize("reason", CERTAIN)
 def test_a_refusal_that_is_certain_is_a_402_with_its_reason(
-    house: ServedApi, buyer: Buyer, reason: str
+    served_api: ServedApi, buyer: Buyer, reason: str
 ) -> None:
-    house.facilitator.next.append(refuse_with(reason))
+    served_api.facilitator.next.append(refuse_with(reason))
 
-    response = pay(house.client, sign_payment(house.client, buyer))
+    response = pay(served_api.client, sign_payment(served_api.client, buyer))
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, reason)
     assert payment_note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
     assert decode_header(response.headers["PAYMENT-REQUIRED"])["error"] == reason
 
 
-def test_a_refusal_has_a_receipt_that_says_so(house: ServedApi, buyer: Buyer) -> None:
-    house.facilitator.next.append(refuse_with("insufficient_funds"))
+def test_a_refusal_has_a_receipt_that_says_so(served_api: ServedApi, buyer: Buyer) -> None:
+    served_api.facilitator.next.append(refuse_with("insufficient_funds"))
 
-    response = pay(house.client, sign_payment(house.client, buyer))
+    response = pay(served_api.client, sign_payment(served_api.client, buyer))
 
     assert decode_header(response.headers["PAYMENT-RESPONSE"]) == {
         "success": False,
@@ -63,27 +63,27 @@ def test_a_refusal_has_a_receipt_that_says_so(house: ServedApi, buyer: Buyer) ->
     }
 
 
-def test_a_refused_payment_may_be_presented_again(house: ServedApi, buyer: Buyer) -> None:
-    payload = sign_payload(house.client, buyer)
+def test_a_refused_payment_may_be_presented_again(served_api: ServedApi, buyer: Buyer) -> None:
+    payload = sign_payload(served_api.client, buyer)
     nonce = payload["payload"]["authorization"]["nonce"]
-    house.facilitator.next.append(refuse_with("insufficient_funds"))
-    pay(house.client, encode_header(payload))
+    served_api.facilitator.next.append(refuse_with("insufficient_funds"))
+    pay(served_api.client, encode_header(payload))
 
-    response = pay(house.client, encode_header(payload))
+    response = pay(served_api.client, encode_header(payload))
 
     assert response.status_code == 200
-    assert house.facilitator.moved[buyer.address.lower(), nonce] == 1
+    assert served_api.facilitator.moved[buyer.address.lower(), nonce] == 1
 
 
-def test_a_payment_refused_and_then_left_open_is_open(house: ServedApi, buyer: Buyer) -> None:
-    payment = sign_payment(house.client, buyer)
-    house.facilitator.next += [
+def test_a_payment_refused_and_then_left_open_is_open(served_api: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(served_api.client, buyer)
+    served_api.facilitator.next += [
         refuse_with("insufficient_funds"),
         reply_with(500, ""),
         refuse_with("insufficient_funds"),
     ]
-    pay(house.client, payment)
+    pay(served_api.client, payment)
 
-    responses = [pay(house.client, payment) for _ in range(2)]
+    responses = [pay(served_api.client, payment) for _ in range(2)]
 
     assert [response.status_code for response in responses] == [502, 502]

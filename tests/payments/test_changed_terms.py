@@ -67,94 +67,94 @@ def bought_on(terms: RouteTerms, buyer: Buyer, **changes: Any) -> Payload:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of the API's journal."""
-    return tmp_path_factory.mktemp("house")
+    return tmp_path_factory.mktemp("served_api")
 
 
 @pytest.fixture(scope="module")
-def house(folder: Path) -> Generator[ServedApi]:
+def served_api(folder: Path) -> Generator[ServedApi]:
     """An API that takes payments."""
-    with serve_api(folder) as house:
-        yield house
+    with serve_api(folder) as served_api:
+        yield served_api
 
 
 @pytest.fixture
-def home(house: ServedApi, folder: Path) -> Settings:
+def home(served_api: ServedApi, folder: Path) -> Settings:
     """Its settings."""
-    return build_settings(folder, house.facilitator.url)
+    return build_settings(folder, served_api.facilitator.url)
 
 
 @each_change
 async def test_what_was_settled_on_earlier_terms_is_redeemed_and_its_receipt_names_them(
-    house: ServedApi,
+    served_api: ServedApi,
     home: Settings,
     buyer: Buyer,
     earlier: Callable[[Settings], RouteTerms],
 ) -> None:
     terms = earlier(home)
-    asked = house.facilitator.asked
+    asked = served_api.facilitator.asked
     payment = encode_header(bought_on(terms, buyer))
     await record_payment(home, payment, int(time.time()), transaction=HASH, terms=terms)
 
-    first, again = (pay(house.client, payment) for _ in range(2))
+    first, again = (pay(served_api.client, payment) for _ in range(2))
 
     assert (first.status_code, again.content) == (200, first.content)
     receipt = decode_header(first.headers["PAYMENT-RESPONSE"])
     assert receipt["success"] is True
     assert (receipt["network"], receipt["amount"]) == (terms.network, str(terms.amount))
     assert (receipt["transaction"], receipt["payer"]) == (HASH, buyer.address.lower())
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 @each_change
 async def test_what_was_delivered_on_earlier_terms_is_repeated(
-    house: ServedApi,
+    served_api: ServedApi,
     home: Settings,
     buyer: Buyer,
     earlier: Callable[[Settings], RouteTerms],
 ) -> None:
     terms = earlier(home)
-    asked = house.facilitator.asked
+    asked = served_api.facilitator.asked
     payment = encode_header(bought_on(terms, buyer))
     await record_payment(home, payment, int(time.time()), transaction=HASH, answer=ANSWER, terms=terms)
 
-    response = pay(house.client, payment)
+    response = pay(served_api.client, payment)
 
     assert (response.status_code, response.content) == (200, ANSWER.body)
     assert response.headers["Idempotent-Replayed"] == "true"
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 @each_change
 async def test_it_is_good_for_nothing_else(
-    house: ServedApi,
+    served_api: ServedApi,
     home: Settings,
     buyer: Buyer,
     earlier: Callable[[Settings], RouteTerms],
 ) -> None:
     terms = earlier(home)
-    asked = house.facilitator.asked
+    asked = served_api.facilitator.asked
     payment = encode_header(bought_on(terms, buyer))
     await record_payment(home, payment, int(time.time()), transaction=HASH, terms=terms)
 
-    response = pay(house.client, payment, body={"url": "https://example.com/"})
+    response = pay(served_api.client, payment, body={"url": "https://example.com/"})
 
     assert response.status_code == 402
     assert response.json()["error"]["details"]["reason"] == "payment_already_used"
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 @pytest.mark.parametrize("earlier", [name for name in EARLIER if name != "public address"])
 def test_a_fresh_payment_on_earlier_terms_buys_nothing(
-    house: ServedApi, home: Settings, buyer: Buyer, earlier: str
+    served_api: ServedApi, home: Settings, buyer: Buyer, earlier: str
 ) -> None:
-    asked = house.facilitator.asked
+    asked = served_api.facilitator.asked
 
-    response = pay(house.client, encode_header(bought_on(EARLIER[earlier](home), buyer)))
+    response = pay(served_api.client, encode_header(bought_on(EARLIER[earlier](home), buyer)))
 
     assert response.status_code == 402
     assert payment_note(response) == {"state": "unused", "charged": False, "retry": "new_payment"}
     assert "PAYMENT-REQUIRED" in response.headers
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 ODD: dict[str, Payload] = {
@@ -182,24 +182,24 @@ ODD: dict[str, Payload] = {
 @pytest.mark.parametrize("signs_for_it", [True, False], ids=["and signed", "and not signed"])
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
 def test_a_fresh_payment_that_accepts_something_odd_buys_nothing(
-    house: ServedApi,
+    served_api: ServedApi,
     buyer: Buyer,
     odd: Payload,
     signs_for_it: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    payload = decode_header(sign_payment(house.client, buyer))
+    payload = decode_header(sign_payment(served_api.client, buyer))
     payload["accepted"] |= odd
     if signs_for_it:
         signed = payload["payload"]["authorization"]
         signed["to"] = odd.get("payTo", signed["to"])
         signed["value"] = odd.get("amount", signed["value"])
-    asked = house.facilitator.asked
+    asked = served_api.facilitator.asked
 
-    response = pay(house.client, encode_header(payload))
+    response = pay(served_api.client, encode_header(payload))
 
     assert response.status_code == 402
     assert response.json()["error"]["code"] == "payment_required"
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 @pytest.mark.parametrize("money", [("to", ELSEWHERE), ("value", "1")], ids=["recipient", "amount"])
@@ -251,10 +251,12 @@ async def test_while_it_is_open_what_was_signed_first_is_presented(
     assert facilitator.body["paymentPayload"]["payload"] == first["payload"]
 
 
-def test_who_was_paid_elsewhere_cannot_ask_for_an_answer_by_its_key(house: ServedApi, buyer: Buyer) -> None:
+def test_who_was_paid_elsewhere_cannot_ask_for_an_answer_by_its_key(
+    served_api: ServedApi, buyer: Buyer
+) -> None:
     key = "a-key-that-was-used-elsewhere"
-    bought = decode_header(sign_payment(house.client, buyer))
-    assert pay(house.client, with_identifier(bought, key)).status_code == 200
+    bought = decode_header(sign_payment(served_api.client, buyer))
+    assert pay(served_api.client, with_identifier(bought, key)).status_code == 200
     elsewhere = buyer.payload(
         encode_header(
             {"accepts": [bought["accepted"] | {"payTo": ELSEWHERE}], "resource": {"url": "https://x"}}
@@ -262,7 +264,7 @@ def test_who_was_paid_elsewhere_cannot_ask_for_an_answer_by_its_key(house: Serve
         now=int(time.time()),
     )
 
-    response = pay(house.client, with_identifier(elsewhere, key))
+    response = pay(served_api.client, with_identifier(elsewhere, key))
 
     assert response.status_code == 402
     assert payment_note(response)["state"] == "unused"

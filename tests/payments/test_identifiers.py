@@ -18,10 +18,10 @@ OTHER = {"url": "https://example.com/"}
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments."""
-    with serve_api(tmp_path_factory.mktemp("house")) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
+        yield served_api
 
 
 @pytest.fixture
@@ -30,87 +30,93 @@ def key(request: pytest.FixtureRequest) -> str:
     return request.node.name.replace("[", "-").rstrip("]")[:100]
 
 
-def payment_under(house: ServedApi, buyer: Buyer, key: str) -> str:
-    return with_identifier(sign_payload(house.client, buyer), key)
+def payment_under(served_api: ServedApi, buyer: Buyer, key: str) -> str:
+    return with_identifier(sign_payload(served_api.client, buyer), key)
 
 
 def test_a_retry_with_a_fresh_signature_gets_the_first_answer(
-    house: ServedApi, buyer: Buyer, key: str
+    served_api: ServedApi, buyer: Buyer, key: str
 ) -> None:
-    first = pay(house.client, payment_under(house, buyer, key))
-    asked = house.facilitator.asked
+    first = pay(served_api.client, payment_under(served_api, buyer, key))
+    asked = served_api.facilitator.asked
 
-    again = pay(house.client, payment_under(house, buyer, key))
+    again = pay(served_api.client, payment_under(served_api, buyer, key))
 
     assert again.content == first.content
     assert again.headers["PAYMENT-RESPONSE"] == first.headers["PAYMENT-RESPONSE"]
     assert again.headers["Idempotent-Replayed"] == "true"
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
-def test_a_key_for_another_request_is_a_conflict(house: ServedApi, buyer: Buyer, key: str) -> None:
-    pay(house.client, payment_under(house, buyer, key))
-    asked = house.facilitator.asked
+def test_a_key_for_another_request_is_a_conflict(served_api: ServedApi, buyer: Buyer, key: str) -> None:
+    pay(served_api.client, payment_under(served_api, buyer, key))
+    asked = served_api.facilitator.asked
 
-    response = pay(house.client, payment_under(house, buyer, key), body=OTHER)
+    response = pay(served_api.client, payment_under(served_api, buyer, key), body=OTHER)
 
     assert (response.status_code, response.json()["error"]["code"]) == (409, "payment_conflict")
     assert "PAYMENT-REQUIRED" not in response.headers
     assert payment_note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
-def test_a_payment_that_met_a_conflict_is_unspent(house: ServedApi, buyer: Buyer, key: str) -> None:
-    pay(house.client, payment_under(house, buyer, key))
-    payload = sign_payload(house.client, buyer)
-    pay(house.client, with_identifier(payload, key), body=OTHER)
+def test_a_payment_that_met_a_conflict_is_unspent(served_api: ServedApi, buyer: Buyer, key: str) -> None:
+    pay(served_api.client, payment_under(served_api, buyer, key))
+    payload = sign_payload(served_api.client, buyer)
+    pay(served_api.client, with_identifier(payload, key), body=OTHER)
 
-    response = pay(house.client, encode_header(payload), body=OTHER)
+    response = pay(served_api.client, encode_header(payload), body=OTHER)
 
     assert response.status_code == 200
     assert "Idempotent-Replayed" not in response.headers
 
 
-def test_a_key_of_another_payer_is_another_key(house: ServedApi, buyer: Buyer, key: str) -> None:
-    first = pay(house.client, payment_under(house, buyer, key))
+def test_a_key_of_another_payer_is_another_key(served_api: ServedApi, buyer: Buyer, key: str) -> None:
+    first = pay(served_api.client, payment_under(served_api, buyer, key))
 
-    second = pay(house.client, payment_under(house, Buyer(1), key))
+    second = pay(served_api.client, payment_under(served_api, Buyer(1), key))
 
     assert second.status_code == 200
     assert second.json()["requestId"] != first.json()["requestId"]
     assert "Idempotent-Replayed" not in second.headers
 
 
-def test_a_key_fetches_nothing_that_another_payer_bought(house: ServedApi, buyer: Buyer, key: str) -> None:
-    pay(house.client, payment_under(house, buyer, key))
-    too_late = sign_payload(house.client, Buyer(1), validBefore="1")
+def test_a_key_fetches_nothing_that_another_payer_bought(
+    served_api: ServedApi, buyer: Buyer, key: str
+) -> None:
+    pay(served_api.client, payment_under(served_api, buyer, key))
+    too_late = sign_payload(served_api.client, Buyer(1), validBefore="1")
 
-    response = pay(house.client, with_identifier(too_late, key))
+    response = pay(served_api.client, with_identifier(too_late, key))
 
     assert response.status_code == 402
 
 
-def test_retries_at_once_under_one_key_are_settled_once(house: ServedApi, buyer: Buyer, key: str) -> None:
-    payments = [payment_under(house, buyer, key) for _ in range(20)]
-    asked = house.facilitator.asked
+def test_retries_at_once_under_one_key_are_settled_once(
+    served_api: ServedApi, buyer: Buyer, key: str
+) -> None:
+    payments = [payment_under(served_api, buyer, key) for _ in range(20)]
+    asked = served_api.facilitator.asked
 
     with ThreadPoolExecutor(20) as pool:
-        responses = list(pool.map(pay, [house.client] * 20, payments))
+        responses = list(pool.map(pay, [served_api.client] * 20, payments))
 
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == 1
-    assert house.facilitator.asked == asked + 1
+    assert served_api.facilitator.asked == asked + 1
 
 
-def test_a_key_in_flight_for_another_request_is_a_conflict(house: ServedApi, buyer: Buyer, key: str) -> None:
+def test_a_key_in_flight_for_another_request_is_a_conflict(
+    served_api: ServedApi, buyer: Buyer, key: str
+) -> None:
     arrived, release = threading.Event(), threading.Event()
-    payments = [payment_under(house, buyer, key) for _ in range(2)]
-    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
+    payments = [payment_under(served_api, buyer, key) for _ in range(2)]
+    served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
 
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(pay, house.client, payments[0])
+        first = pool.submit(pay, served_api.client, payments[0])
         arrived.wait(10)
-        second = pay(house.client, payments[1], body=OTHER)
+        second = pay(served_api.client, payments[1], body=OTHER)
         release.set()
 
     assert second.status_code == 409
@@ -118,14 +124,17 @@ def test_a_key_in_flight_for_another_request_is_a_conflict(house: ServedApi, buy
 
 
 def test_a_retry_of_what_is_still_open_resolves_the_first_payment(
-    house: ServedApi, buyer: Buyer, key: str
+    served_api: ServedApi, buyer: Buyer, key: str
 ) -> None:
-    first, second = sign_payload(house.client, buyer), sign_payload(house.client, buyer)
-    house.facilitator.next += [house.facilitator.move_then_reply(reply_with(500, "")), reply_with(500, "")]
-    open_ended = pay(house.client, with_identifier(first, key))
+    first, second = sign_payload(served_api.client, buyer), sign_payload(served_api.client, buyer)
+    served_api.facilitator.next += [
+        served_api.facilitator.move_then_reply(reply_with(500, "")),
+        reply_with(500, ""),
+    ]
+    open_ended = pay(served_api.client, with_identifier(first, key))
 
-    fresh = pay(house.client, with_identifier(second, key))
-    same = pay(house.client, with_identifier(first, key))
+    fresh = pay(served_api.client, with_identifier(second, key))
+    same = pay(served_api.client, with_identifier(first, key))
 
     assert (
         payment_note(open_ended)
@@ -133,39 +142,43 @@ def test_a_retry_of_what_is_still_open_resolves_the_first_payment(
         == {"state": "in_flight", "charged": False, "retry": "same_payment"}
     )
     assert same.status_code == 200
-    assert _moved(house, second) == 0
-    assert pay(house.client, with_identifier(second, key)).content == same.content
+    assert _moved(served_api, second) == 0
+    assert pay(served_api.client, with_identifier(second, key)).content == same.content
 
 
-def test_a_key_whose_payment_was_refused_serves_the_next(house: ServedApi, buyer: Buyer, key: str) -> None:
-    house.facilitator.next.append(refuse_with("insufficient_funds"))
-    pay(house.client, payment_under(house, buyer, key))
+def test_a_key_whose_payment_was_refused_serves_the_next(
+    served_api: ServedApi, buyer: Buyer, key: str
+) -> None:
+    served_api.facilitator.next.append(refuse_with("insufficient_funds"))
+    pay(served_api.client, payment_under(served_api, buyer, key))
 
-    response = pay(house.client, payment_under(house, buyer, key))
+    response = pay(served_api.client, payment_under(served_api, buyer, key))
 
     assert response.status_code == 200
 
 
 def test_a_refused_payment_sent_again_gets_what_its_key_has_bought_since(
-    house: ServedApi, buyer: Buyer, key: str
+    served_api: ServedApi, buyer: Buyer, key: str
 ) -> None:
-    refused_one = payment_under(house, buyer, key)
-    house.facilitator.next.append(refuse_with("insufficient_funds"))
-    pay(house.client, refused_one)
-    bought = pay(house.client, payment_under(house, buyer, key))
-    asked = house.facilitator.asked
+    refused_one = payment_under(served_api, buyer, key)
+    served_api.facilitator.next.append(refuse_with("insufficient_funds"))
+    pay(served_api.client, refused_one)
+    bought = pay(served_api.client, payment_under(served_api, buyer, key))
+    asked = served_api.facilitator.asked
 
-    response = pay(house.client, refused_one)
+    response = pay(served_api.client, refused_one)
 
     assert response.content == bought.content
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
-def test_a_key_added_to_a_payment_later_changes_nothing(house: ServedApi, buyer: Buyer, key: str) -> None:
-    payload = sign_payload(house.client, buyer)
-    first = pay(house.client, encode_header(payload))
+def test_a_key_added_to_a_payment_later_changes_nothing(
+    served_api: ServedApi, buyer: Buyer, key: str
+) -> None:
+    payload = sign_payload(served_api.client, buyer)
+    first = pay(served_api.client, encode_header(payload))
 
-    again = pay(house.client, with_identifier(payload, key))
+    again = pay(served_api.client, with_identifier(payload, key))
 
     assert again.content == first.content
 
@@ -173,87 +186,92 @@ def test_a_key_added_to_a_payment_later_changes_nothing(house: ServedApi, buyer:
 @pytest.mark.parametrize(
     "bad", ["short", "a" * 129, "white space in it", "späte-schlüssel-x", 1234567890123456]
 )
-def test_a_malformed_key_is_refused(house: ServedApi, buyer: Buyer, bad: object) -> None:
-    asked = house.facilitator.asked
+def test_a_malformed_key_is_refused(served_api: ServedApi, buyer: Buyer, bad: object) -> None:
+    asked = served_api.facilitator.asked
 
-    response = pay(house.client, with_identifier(sign_payload(house.client, buyer), bad))
+    response = pay(served_api.client, with_identifier(sign_payload(served_api.client, buyer), bad))
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 @pytest.mark.parametrize("good", ["a" * 16, "A_9-" * 32])
-def test_a_key_at_the_limits_is_taken(house: ServedApi, buyer: Buyer, good: str) -> None:
-    assert pay(house.client, with_identifier(sign_payload(house.client, buyer), good)).status_code == 200
+def test_a_key_at_the_limits_is_taken(served_api: ServedApi, buyer: Buyer, good: str) -> None:
+    assert (
+        pay(served_api.client, with_identifier(sign_payload(served_api.client, buyer), good)).status_code
+        == 200
+    )
 
 
 @pytest.mark.parametrize("echo", [{}, {"info": {}}, {"info": {"required": False}}, [], None, "x"], ids=str)
 def test_an_extension_without_a_key_is_a_payment_without_one(
-    house: ServedApi, buyer: Buyer, echo: object
+    served_api: ServedApi, buyer: Buyer, echo: object
 ) -> None:
-    payload = sign_payload(house.client, buyer) | {"extensions": {"payment-identifier": echo}}
+    payload = sign_payload(served_api.client, buyer) | {"extensions": {"payment-identifier": echo}}
 
-    assert pay(house.client, encode_header(payload)).status_code == 200
+    assert pay(served_api.client, encode_header(payload)).status_code == 200
 
 
-def under_header(house: ServedApi, payment: str, key: str, **more: Any) -> httpx.Response:
+def under_header(served_api: ServedApi, payment: str, key: str, **more: Any) -> httpx.Response:
     """Send a request with a payment, and the key beside it."""
     headers = {"PAYMENT-SIGNATURE": payment, "Idempotency-Key": key}
-    return house.client.post(PHISHING, json=more.get("body", QUESTION), headers=headers)
+    return served_api.client.post(PHISHING, json=more.get("body", QUESTION), headers=headers)
 
 
-def test_the_header_is_the_same_key(house: ServedApi, buyer: Buyer, key: str) -> None:
-    first = under_header(house, encode_header(sign_payload(house.client, buyer)), key)
-    asked = house.facilitator.asked
+def test_the_header_is_the_same_key(served_api: ServedApi, buyer: Buyer, key: str) -> None:
+    first = under_header(served_api, encode_header(sign_payload(served_api.client, buyer)), key)
+    asked = served_api.facilitator.asked
 
-    by_header = under_header(house, encode_header(sign_payload(house.client, buyer)), key)
-    by_extension = pay(house.client, payment_under(house, buyer, key))
+    by_header = under_header(served_api, encode_header(sign_payload(served_api.client, buyer)), key)
+    by_extension = pay(served_api.client, payment_under(served_api, buyer, key))
 
     assert by_header.content == by_extension.content == first.content
     assert by_header.headers["Idempotent-Replayed"] == "true"
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
-def test_the_header_for_another_request_is_a_conflict(house: ServedApi, buyer: Buyer, key: str) -> None:
-    under_header(house, encode_header(sign_payload(house.client, buyer)), key)
-    asked = house.facilitator.asked
+def test_the_header_for_another_request_is_a_conflict(served_api: ServedApi, buyer: Buyer, key: str) -> None:
+    under_header(served_api, encode_header(sign_payload(served_api.client, buyer)), key)
+    asked = served_api.facilitator.asked
 
-    response = under_header(house, encode_header(sign_payload(house.client, buyer)), key, body=OTHER)
+    response = under_header(
+        served_api, encode_header(sign_payload(served_api.client, buyer)), key, body=OTHER
+    )
 
     assert (response.status_code, response.json()["error"]["code"]) == (409, "payment_conflict")
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
-def test_both_spellings_of_one_key_go_together(house: ServedApi, buyer: Buyer, key: str) -> None:
-    assert under_header(house, payment_under(house, buyer, key), f'"{key}"').status_code == 200
+def test_both_spellings_of_one_key_go_together(served_api: ServedApi, buyer: Buyer, key: str) -> None:
+    assert under_header(served_api, payment_under(served_api, buyer, key), f'"{key}"').status_code == 200
 
 
-def test_two_different_keys_are_refused(house: ServedApi, buyer: Buyer, key: str) -> None:
-    asked = house.facilitator.asked
+def test_two_different_keys_are_refused(served_api: ServedApi, buyer: Buyer, key: str) -> None:
+    asked = served_api.facilitator.asked
 
-    response = under_header(house, payment_under(house, buyer, key), key + "2")
+    response = under_header(served_api, payment_under(served_api, buyer, key), key + "2")
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
     assert "differ" in response.json()["error"]["message"]
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 @pytest.mark.parametrize("bad", ["", '"', '""', "short", "a" * 129, "white space in it", "a,b" * 9])
-def test_a_malformed_header_is_refused(house: ServedApi, buyer: Buyer, bad: str) -> None:
-    asked = house.facilitator.asked
+def test_a_malformed_header_is_refused(served_api: ServedApi, buyer: Buyer, bad: str) -> None:
+    asked = served_api.facilitator.asked
 
-    response = under_header(house, encode_header(sign_payload(house.client, buyer)), bad)
+    response = under_header(served_api, encode_header(sign_payload(served_api.client, buyer)), bad)
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
     assert "Idempotency-Key" in response.json()["error"]["message"]
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
-def test_two_headers_are_refused(house: ServedApi, buyer: Buyer, key: str) -> None:
-    payment = encode_header(sign_payload(house.client, buyer))
+def test_two_headers_are_refused(served_api: ServedApi, buyer: Buyer, key: str) -> None:
+    payment = encode_header(sign_payload(served_api.client, buyer))
     headers = [("PAYMENT-SIGNATURE", payment), ("Idempotency-Key", key), ("Idempotency-Key", key)]
 
-    response = house.client.post(PHISHING, json=QUESTION, headers=headers)
+    response = served_api.client.post(PHISHING, json=QUESTION, headers=headers)
 
     assert response.status_code == 402
 
@@ -261,25 +279,30 @@ def test_two_headers_are_refused(house: ServedApi, buyer: Buyer, key: str) -> No
 @pytest.mark.parametrize(
     "good", ["3f2b6a54-6f0c-4b1e-9a53-5a4de1f1c0de", '"3f2b6a54-6f0c-4b1e-9a53-5a4de1f1c0df"', "a" * 128]
 )
-def test_keys_as_clients_make_them_are_taken(house: ServedApi, good: str) -> None:
-    assert under_header(house, encode_header(sign_payload(house.client, Buyer(2))), good).status_code == 200
+def test_keys_as_clients_make_them_are_taken(served_api: ServedApi, good: str) -> None:
+    assert (
+        under_header(served_api, encode_header(sign_payload(served_api.client, Buyer(2))), good).status_code
+        == 200
+    )
 
 
-def test_a_header_without_a_payment_fetches_nothing(house: ServedApi, buyer: Buyer, key: str) -> None:
-    under_header(house, encode_header(sign_payload(house.client, buyer)), key)
+def test_a_header_without_a_payment_fetches_nothing(served_api: ServedApi, buyer: Buyer, key: str) -> None:
+    under_header(served_api, encode_header(sign_payload(served_api.client, buyer)), key)
 
-    response = house.client.post(PHISHING, json=QUESTION, headers={"Idempotency-Key": key})
+    response = served_api.client.post(PHISHING, json=QUESTION, headers={"Idempotency-Key": key})
 
     assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_required")
 
 
-def test_a_header_fetches_nothing_that_another_payer_bought(house: ServedApi, buyer: Buyer, key: str) -> None:
-    first = under_header(house, encode_header(sign_payload(house.client, buyer)), key)
-    forged = sign_payload(house.client, Buyer(1))
+def test_a_header_fetches_nothing_that_another_payer_bought(
+    served_api: ServedApi, buyer: Buyer, key: str
+) -> None:
+    first = under_header(served_api, encode_header(sign_payload(served_api.client, buyer)), key)
+    forged = sign_payload(served_api.client, Buyer(1))
     forged["payload"]["authorization"]["from"] = buyer.address
 
-    stranger = under_header(house, encode_header(sign_payload(house.client, Buyer(1))), key)
-    liar = under_header(house, encode_header(forged), key)
+    stranger = under_header(served_api, encode_header(sign_payload(served_api.client, Buyer(1))), key)
+    liar = under_header(served_api, encode_header(forged), key)
 
     assert (stranger.status_code, liar.status_code) == (200, 402)
     assert _request_id(stranger) != _request_id(first)
@@ -311,18 +334,18 @@ def test_a_key_holds_on_another_server_too(
     assert facilitator.asked == 1
 
 
-def _moved(house: ServedApi, payload: dict[str, dict[str, dict[str, str]]]) -> int:
+def _moved(served_api: ServedApi, payload: dict[str, dict[str, dict[str, str]]]) -> int:
     authorization = payload["payload"]["authorization"]
-    return house.facilitator.moved[authorization["from"].lower(), authorization["nonce"]]
+    return served_api.facilitator.moved[authorization["from"].lower(), authorization["nonce"]]
 
 
-def test_an_unsigned_key_is_worth_nothing(house: ServedApi, buyer: Buyer, key: str) -> None:
+def test_an_unsigned_key_is_worth_nothing(served_api: ServedApi, buyer: Buyer, key: str) -> None:
     """A long signature may be anybody's, so it must not fetch what another payment under the key bought."""
-    first = pay(house.client, payment_under(house, buyer, key))
-    payload = sign_payload(house.client, buyer)
+    first = pay(served_api.client, payment_under(served_api, buyer, key))
+    payload = sign_payload(served_api.client, buyer)
     payload["payload"]["signature"] = "0x" + "ab" * 96
 
-    response = pay(house.client, with_identifier(payload, key))
+    response = pay(served_api.client, with_identifier(payload, key))
 
     assert _request_id(response) != _request_id(first)
     assert "Idempotent-Replayed" not in response.headers

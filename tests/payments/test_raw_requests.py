@@ -31,15 +31,15 @@ class Answer:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments."""
-    with serve_api(tmp_path_factory.mktemp("house")) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
+        yield served_api
 
 
-def send(house: ServedApi, target: str, *headers: str, body: str = BODY, method: str = "POST") -> Answer:
+def send(served_api: ServedApi, target: str, *headers: str, body: str = BODY, method: str = "POST") -> Answer:
     """Send a request line and headers as they stand."""
-    parts = urlsplit(str(house.client.base_url))
+    parts = urlsplit(str(served_api.client.base_url))
     lines = [f"{method} {target} HTTP/1.1", "Content-Type: application/json", "Connection: close"]
     if not any(header.lower().startswith("host:") for header in headers):
         lines.append(f"Host: {parts.netloc}")
@@ -90,81 +90,81 @@ ROUTE_ITSELF = {
 
 
 @pytest.mark.parametrize("path", [*PATHS.values(), *ROUTE_ITSELF.values()], ids=[*PATHS, *ROUTE_ITSELF])
-def test_no_spelling_of_a_path_reaches_a_service_unpaid(house: ServedApi, path: str) -> None:
-    answer = send(house, path)
+def test_no_spelling_of_a_path_reaches_a_service_unpaid(served_api: ServedApi, path: str) -> None:
+    answer = send(served_api, path)
 
     assert answer.status in FREE_OF_CHARGE
     assert b'"data"' not in answer.body
 
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
-def test_a_payment_sent_to_another_spelling_is_not_taken(house: ServedApi, path: str) -> None:
-    payment = sign_payment(house.client, Buyer())
-    asked = house.facilitator.asked
+def test_a_payment_sent_to_another_spelling_is_not_taken(served_api: ServedApi, path: str) -> None:
+    payment = sign_payment(served_api.client, Buyer())
+    asked = served_api.facilitator.asked
 
-    answer = send(house, path, f"PAYMENT-SIGNATURE: {payment}")
+    answer = send(served_api, path, f"PAYMENT-SIGNATURE: {payment}")
 
     assert answer.status in (400, 404)
-    assert house.facilitator.asked == asked
-    assert pay(house.client, payment).status_code == 200
+    assert served_api.facilitator.asked == asked
+    assert pay(served_api.client, payment).status_code == 200
 
 
 @pytest.mark.parametrize("path", [each for name, each in ROUTE_ITSELF.items() if "form" not in name])
-def test_a_query_makes_no_difference(house: ServedApi, path: str) -> None:
-    payment = sign_payment(house.client, Buyer())
-    first = pay(house.client, payment)
+def test_a_query_makes_no_difference(served_api: ServedApi, path: str) -> None:
+    payment = sign_payment(served_api.client, Buyer())
+    first = pay(served_api.client, payment)
 
-    answer = send(house, path, f"PAYMENT-SIGNATURE: {payment}")
+    answer = send(served_api, path, f"PAYMENT-SIGNATURE: {payment}")
 
     assert (answer.status, answer.body) == (200, first.content)
 
 
 @pytest.mark.parametrize("host", ["elsewhere.test", "127.0.0.1:1", "user@elsewhere.test", "", "a b"])
-def test_another_host_gets_the_same_answer_or_none(house: ServedApi, host: str) -> None:
-    payment = sign_payment(house.client, Buyer())
-    first = pay(house.client, payment)
-    asked = house.facilitator.asked
+def test_another_host_gets_the_same_answer_or_none(served_api: ServedApi, host: str) -> None:
+    payment = sign_payment(served_api.client, Buyer())
+    first = pay(served_api.client, payment)
+    asked = served_api.facilitator.asked
 
-    answer = send(house, PHISHING, f"Host: {host}", f"PAYMENT-SIGNATURE: {payment}")
+    answer = send(served_api, PHISHING, f"Host: {host}", f"PAYMENT-SIGNATURE: {payment}")
 
     assert answer.body == first.content or answer.status == 400
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 @pytest.mark.parametrize(
     "header", ["X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Prefix", "X-HTTP-Method-Override"]
 )
-def test_headers_that_rewrite_requests_elsewhere_do_nothing_here(house: ServedApi, header: str) -> None:
-    answer = send(house, "/livez", f"{header}: {PHISHING}", method="GET", body="")
+def test_headers_that_rewrite_requests_elsewhere_do_nothing_here(served_api: ServedApi, header: str) -> None:
+    answer = send(served_api, "/livez", f"{header}: {PHISHING}", method="GET", body="")
 
     assert json.loads(answer.body) == {"status": "ok"}
 
 
-def test_two_payments_in_one_request_are_refused(house: ServedApi) -> None:
-    payments = [sign_payment(house.client, Buyer(number)) for number in (0, 1)]
-    asked = house.facilitator.asked
+def test_two_payments_in_one_request_are_refused(served_api: ServedApi) -> None:
+    payments = [sign_payment(served_api.client, Buyer(number)) for number in (0, 1)]
+    asked = served_api.facilitator.asked
 
-    answer = send(house, PHISHING, *(f"PAYMENT-SIGNATURE: {payment}" for payment in payments))
+    answer = send(served_api, PHISHING, *(f"PAYMENT-SIGNATURE: {payment}" for payment in payments))
 
     assert (answer.status, answer.code) == (402, "payment_required")
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
-def test_the_same_payment_twice_in_one_request_is_refused(house: ServedApi) -> None:
-    payment = sign_payment(house.client, Buyer())
-    asked = house.facilitator.asked
+def test_the_same_payment_twice_in_one_request_is_refused(served_api: ServedApi) -> None:
+    payment = sign_payment(served_api.client, Buyer())
+    asked = served_api.facilitator.asked
 
-    answer = send(house, PHISHING, f"PAYMENT-SIGNATURE: {payment}", f"payment-signature: {payment}")
+    answer = send(served_api, PHISHING, f"PAYMENT-SIGNATURE: {payment}", f"payment-signature: {payment}")
 
     assert answer.status == 402
-    assert house.facilitator.asked == asked
-    assert pay(house.client, payment).status_code == 200
+    assert served_api.facilitator.asked == asked
+    assert pay(served_api.client, payment).status_code == 200
 
 
-def test_a_payment_under_version_1s_name_is_no_payment(house: ServedApi) -> None:
-    payment = sign_payment(house.client, Buyer())
+def test_a_payment_under_version_1s_name_is_no_payment(served_api: ServedApi) -> None:
+    payment = sign_payment(served_api.client, Buyer())
 
-    answer = send(house, PHISHING, f"X-PAYMENT: {payment}")
+    answer = send(served_api, PHISHING, f"X-PAYMENT: {payment}")
 
     assert (answer.status, answer.code) == (402, "payment_required")
 
@@ -182,18 +182,18 @@ TWICE = {
 
 
 @pytest.mark.parametrize(("once", "twice"), TWICE.values(), ids=TWICE)
-def test_a_key_that_stands_twice_does_not_fool_us(house: ServedApi, once: str, twice: str) -> None:
+def test_a_key_that_stands_twice_does_not_fool_us(served_api: ServedApi, once: str, twice: str) -> None:
     """Whichever of them is read, the facilitator is given the same as we have checked."""
-    payload = sign_payload(house.client, Buyer())
+    payload = sign_payload(served_api.client, Buyer())
     text = json.dumps(payload)
     assert text.count(once) == 1
 
-    response = pay(house.client, encoded_text(text.replace(once, twice)))
+    response = pay(served_api.client, encoded_text(text.replace(once, twice)))
 
     assert response.status_code in (200, 402)
     if response.status_code == 200:
-        assert house.facilitator.body["paymentRequirements"] == payload["accepted"]
-        settled = house.facilitator.body["paymentPayload"]
+        assert served_api.facilitator.body["paymentRequirements"] == payload["accepted"]
+        settled = served_api.facilitator.body["paymentPayload"]
         assert settled["payload"]["authorization"]["value"] == "10000"
 
 
@@ -202,11 +202,11 @@ def encoded_text(text: str) -> str:
     return b64encode(text.encode()).decode()
 
 
-def test_what_the_facilitator_gets_is_what_was_checked(house: ServedApi) -> None:
-    payload = sign_payload(house.client, Buyer())
+def test_what_the_facilitator_gets_is_what_was_checked(served_api: ServedApi) -> None:
+    payload = sign_payload(served_api.client, Buyer())
     first = payload | {"accepted": payload["accepted"] | {"payTo": payload["accepted"]["payTo"].lower()}}
 
-    response = pay(house.client, encode_header(first))
+    response = pay(served_api.client, encode_header(first))
 
     assert response.status_code == 200
-    assert house.facilitator.body["paymentPayload"]["accepted"] == payload["accepted"]
+    assert served_api.facilitator.body["paymentPayload"]["accepted"] == payload["accepted"]

@@ -77,17 +77,17 @@ def moods() -> Generator[ServiceFailures]:
 
 
 @pytest.fixture(scope="module")
-def house(moods: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(moods: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that signs."""
-    folder = tmp_path_factory.mktemp("house")
-    with serve_api(folder, receipt_key=KEY, public_url=URL, payment_window=WINDOW) as house:
-        yield house
+    folder = tmp_path_factory.mktemp("served_api")
+    with serve_api(folder, receipt_key=KEY, public_url=URL, payment_window=WINDOW) as served_api:
+        yield served_api
 
 
 @pytest.fixture
-def shop(house: ServedApi) -> httpx.Client:
+def shop(served_api: ServedApi) -> httpx.Client:
     """A client of it."""
-    return house.client
+    return served_api.client
 
 
 def message_of(name: str, domain: str, fields: dict[str, str], payload: Any) -> Any:
@@ -126,10 +126,10 @@ def answer_of(response: httpx.Response) -> Any:
 
 @pytest.mark.extended
 @each_service
-def test_every_402_carries_an_offer_of_its_terms(house: ServedApi, service: AnyService) -> None:
+def test_every_402_carries_an_offer_of_its_terms(served_api: ServedApi, service: AnyService) -> None:
     before = time.time()
 
-    required = decode_header(house.client.post(service.path).headers["PAYMENT-REQUIRED"])
+    required = decode_header(served_api.client.post(service.path).headers["PAYMENT-REQUIRED"])
 
     (offer,) = required["extensions"]["offer-receipt"]["info"]["offers"]
     (terms,) = required["accepts"]
@@ -147,8 +147,8 @@ def test_every_402_carries_an_offer_of_its_terms(house: ServedApi, service: AnyS
 
 @pytest.mark.extended
 @each_service
-def test_the_terms_with_an_offer_are_x402s_and_short(house: ServedApi, service: AnyService) -> None:
-    header = house.client.post(service.path).headers["PAYMENT-REQUIRED"]
+def test_the_terms_with_an_offer_are_x402s_and_short(served_api: ServedApi, service: AnyService) -> None:
+    header = served_api.client.post(service.path).headers["PAYMENT-REQUIRED"]
 
     required = decode_header(header)
     block = required["extensions"]["bazaar"]
@@ -233,10 +233,10 @@ def test_that_nothing_is_known_is_an_answer_with_a_receipt(
     assert answer_of(response)["payload"]["bodySha256"] == "0x" + sha256(response.content).hexdigest()
 
 
-def test_a_refused_payment_has_no_receipt(house: ServedApi, buyer: Buyer) -> None:
-    house.facilitator.next.append(refuse_with("insufficient_funds"))
+def test_a_refused_payment_has_no_receipt(served_api: ServedApi, buyer: Buyer) -> None:
+    served_api.facilitator.next.append(refuse_with("insufficient_funds"))
 
-    response = pay(house.client, sign_payment(house.client, buyer))
+    response = pay(served_api.client, sign_payment(served_api.client, buyer))
 
     assert response.status_code == 402
     assert "extensions" not in decode_header(response.headers["PAYMENT-RESPONSE"])

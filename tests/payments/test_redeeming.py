@@ -39,23 +39,23 @@ def moods(shelved: ServiceFailures) -> ServiceFailures:
 
 
 @pytest.fixture(scope="module")
-def house(shelved: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(shelved: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that has it."""
-    with serve_api(tmp_path_factory.mktemp("house")) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
+        yield served_api
 
 
 @pytest.fixture
-def shop(house: ServedApi) -> httpx.Client:
+def shop(served_api: ServedApi) -> httpx.Client:
     """A client of it."""
-    return house.client
+    return served_api.client
 
 
 @pytest.fixture
-def facilitator(house: ServedApi) -> StubFacilitator:
+def facilitator(served_api: ServedApi) -> StubFacilitator:
     """Its facilitator, with counters at zero."""
-    house.facilitator.asked = 0
-    return house.facilitator
+    served_api.facilitator.asked = 0
+    return served_api.facilitator
 
 
 FAILURES: dict[str, tuple[Callable[[], Exception], int, str]] = {

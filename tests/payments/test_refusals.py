@@ -28,10 +28,10 @@ WINDOW = "invalid_exact_evm_payload_authorization_valid_before"
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments."""
-    with serve_api(tmp_path_factory.mktemp("house")) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
+        yield served_api
 
 
 def text(content: str) -> bytes:
@@ -63,13 +63,13 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("header", "reason"), MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_malformed_header_is_a_402(house: ServedApi, header: bytes, reason: str) -> None:
-    asked = house.facilitator.asked
+def test_a_malformed_header_is_a_402(served_api: ServedApi, header: bytes, reason: str) -> None:
+    asked = served_api.facilitator.asked
 
-    response = _post(house.client, header)
+    response = _post(served_api.client, header)
 
     _is_refused(response, reason)
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 def accepted(name: str, value: Any) -> Callable[[Payload], None]:
@@ -198,16 +198,16 @@ ALTERED: dict[str, tuple[Callable[[Payload], None], str]] = {
 
 @pytest.mark.parametrize(("change", "reason"), ALTERED.values(), ids=ALTERED.keys())
 def test_a_payment_altered_after_it_was_signed_is_refused(
-    house: ServedApi, change: Callable[[Payload], object], reason: str
+    served_api: ServedApi, change: Callable[[Payload], object], reason: str
 ) -> None:
-    payload = sign_payload(house.client, Buyer())
+    payload = sign_payload(served_api.client, Buyer())
     change(payload)
-    asked = house.facilitator.asked
+    asked = served_api.facilitator.asked
 
-    response = pay(house.client, encode_header(payload))
+    response = pay(served_api.client, encode_header(payload))
 
     _is_refused(response, reason)
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 # what is signed in place of what the terms ask for, and the word for it
@@ -225,15 +225,15 @@ SIGNED = {
 
 @pytest.mark.parametrize(("signed", "reason"), SIGNED.values(), ids=SIGNED.keys())
 def test_a_payment_signed_for_something_else_is_refused(
-    house: ServedApi, signed: dict[str, str], reason: str
+    served_api: ServedApi, signed: dict[str, str], reason: str
 ) -> None:
-    payload = sign_payload(house.client, Buyer(), **signed)
-    asked = house.facilitator.asked
+    payload = sign_payload(served_api.client, Buyer(), **signed)
+    asked = served_api.facilitator.asked
 
-    response = pay(house.client, encode_header(payload))
+    response = pay(served_api.client, encode_header(payload))
 
     _is_refused(response, reason)
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 def _post(client: httpx.Client, header: bytes) -> httpx.Response:

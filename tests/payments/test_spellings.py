@@ -16,68 +16,70 @@ Payload = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments."""
-    with serve_api(tmp_path_factory.mktemp("house")) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
+        yield served_api
 
 
-def test_a_payment_refused_here_is_as_good_as_before_for_what_it_was_signed_for(house: ServedApi) -> None:
-    payload = sign_payload(house.client, Buyer())
+def test_a_payment_refused_here_is_as_good_as_before_for_what_it_was_signed_for(
+    served_api: ServedApi,
+) -> None:
+    payload = sign_payload(served_api.client, Buyer())
     altered = deepcopy(payload)
     altered["accepted"]["amount"] = "1"
 
-    pay(house.client, encode_header(altered))
-    response = pay(house.client, encode_header(payload))
+    pay(served_api.client, encode_header(altered))
+    response = pay(served_api.client, encode_header(payload))
 
     assert response.status_code == 200
 
 
-def test_a_recovery_number_of_0_or_1_is_as_good_as_27_or_28(house: ServedApi) -> None:
-    payload = sign_payload(house.client, Buyer())
+def test_a_recovery_number_of_0_or_1_is_as_good_as_27_or_28(served_api: ServedApi) -> None:
+    payload = sign_payload(served_api.client, Buyer())
     signature = payload["payload"]["signature"]
     payload["payload"]["signature"] = signature[:-2] + {"1b": "00", "1c": "01"}[signature[-2:]]
 
-    assert pay(house.client, encode_header(payload)).status_code == 200
+    assert pay(served_api.client, encode_header(payload)).status_code == 200
 
 
-def test_the_same_payment_in_other_letters_is_the_same_payment(house: ServedApi) -> None:
-    payload = sign_payload(house.client, Buyer())
-    first = pay(house.client, encode_header(payload))
-    asked = house.facilitator.asked
+def test_the_same_payment_in_other_letters_is_the_same_payment(served_api: ServedApi) -> None:
+    payload = sign_payload(served_api.client, Buyer())
+    first = pay(served_api.client, encode_header(payload))
+    asked = served_api.facilitator.asked
 
-    again = pay(house.client, encode_header(_upper_case(payload)))
+    again = pay(served_api.client, encode_header(_upper_case(payload)))
 
     assert again.content == first.content
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
-def test_accepted_addresses_in_lower_case_are_the_same_terms(house: ServedApi) -> None:
-    payload = sign_payload(house.client, Buyer())
+def test_accepted_addresses_in_lower_case_are_the_same_terms(served_api: ServedApi) -> None:
+    payload = sign_payload(served_api.client, Buyer())
     for name in ("asset", "payTo"):
         payload["accepted"][name] = payload["accepted"][name].lower()
 
-    assert pay(house.client, encode_header(payload)).status_code == 200
+    assert pay(served_api.client, encode_header(payload)).status_code == 200
 
 
-def test_what_a_buyer_adds_to_a_payment_does_no_harm(house: ServedApi) -> None:
-    payload = sign_payload(house.client, Buyer())
+def test_what_a_buyer_adds_to_a_payment_does_no_harm(served_api: ServedApi) -> None:
+    payload = sign_payload(served_api.client, Buyer())
     payload["resource"] = {"url": "https://elsewhere.test/"}
     payload["memo"] = payload["payload"]["memo"] = {"a": [1, 2]}
 
-    assert pay(house.client, encode_header(payload)).status_code == 200
+    assert pay(served_api.client, encode_header(payload)).status_code == 200
 
 
 @pytest.mark.parametrize("depth", [200, 252, 253, 254, 900])
 def test_a_payment_with_junk_nested_deeply_is_taken_or_refused_but_never_a_failure(
-    house: ServedApi, depth: int
+    served_api: ServedApi, depth: int
 ) -> None:
-    payload = sign_payload(house.client, Buyer())
+    payload = sign_payload(served_api.client, Buyer())
     written = json.dumps(payload | {"extensions": {"junk": 0}}).replace(
         "0}}", "[" * depth + "]" * depth + "}}"
     )
 
-    response = pay(house.client, b64encode(written.encode()).decode())
+    response = pay(served_api.client, b64encode(written.encode()).decode())
 
     assert response.status_code in (200, 402)
 

@@ -66,7 +66,7 @@ def settings(database_url: str, tmp_path: Path, facilitator: StubFacilitator) ->
 
 
 @contextmanager
-def ending(process: ApiProcess) -> Generator[None]:
+def terminate(process: ApiProcess) -> Generator[None]:
     """Ask it to end, and let things happen meanwhile; it must have ended in time, by itself."""
     asked = time.monotonic()
     process.popen.terminate()
@@ -100,7 +100,7 @@ def test_a_server_ends_whatever_hangs_on_it(
         with ThreadPoolExecutor(AT_ONCE) as pool:
             paid = [pool.submit(asked_for, client, payment) for payment in payments]
             _wait_until(lambda: facilitator.asked == AT_ONCE)
-            with ending(process):
+            with terminate(process):
                 _wait_until(lambda: refuses(process.url))
             answers = [each.result() for each in paid]
         release.set()
@@ -121,7 +121,7 @@ def test_a_hundred_in_flight_are_finished_first(settings: Settings, facilitator:
         payments = _payments(client, Buyer(), 100)
         paid = [pool.submit(asked_for, client, payment) for payment in payments]
         _wait_until(lambda: facilitator.asked == len(payments))
-        with ending(process):
+        with terminate(process):
             _wait_until(lambda: refuses(process.url))
             release.set()
         statuses = Counter(each.result()[0] for each in paid)

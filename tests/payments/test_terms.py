@@ -33,19 +33,19 @@ each_service = pytest.mark.parametrize("service", all_services(), ids=lambda ser
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments, known to buyers by a name."""
-    with serve_api(tmp_path_factory.mktemp("house"), public_url="https://api.test/") as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("served_api"), public_url="https://api.test/") as served_api:
+        yield served_api
 
 
-def offer_of(house: ServedApi, service: AnyService) -> Any:
-    return decode_header(house.client.post(service.path).headers["PAYMENT-REQUIRED"])
+def offer_of(served_api: ServedApi, service: AnyService) -> Any:
+    return decode_header(served_api.client.post(service.path).headers["PAYMENT-REQUIRED"])
 
 
 @each_service
-def test_every_service_costs_one_cent_up_front(house: ServedApi, service: AnyService) -> None:
-    offer = offer_of(house, service)
+def test_every_service_costs_one_cent_up_front(served_api: ServedApi, service: AnyService) -> None:
+    offer = offer_of(served_api, service)
 
     assert offer["accepts"] == [
         {
@@ -61,8 +61,8 @@ def test_every_service_costs_one_cent_up_front(house: ServedApi, service: AnySer
 
 
 @each_service
-def test_the_terms_name_what_is_bought(house: ServedApi, service: AnyService) -> None:
-    offer = offer_of(house, service)
+def test_the_terms_name_what_is_bought(served_api: ServedApi, service: AnyService) -> None:
+    offer = offer_of(served_api, service)
 
     assert offer["x402Version"] == 2
     assert offer["error"] == "Payment required"
@@ -72,8 +72,8 @@ def test_the_terms_name_what_is_bought(house: ServedApi, service: AnyService) ->
 
 
 @each_service
-def test_the_terms_are_x402s(house: ServedApi, service: AnyService) -> None:
-    offer = offer_of(house, service)
+def test_the_terms_are_x402s(served_api: ServedApi, service: AnyService) -> None:
+    offer = offer_of(served_api, service)
 
     read = PaymentRequired.model_validate(offer).model_dump(mode="json", by_alias=True, exclude_none=True)
 
@@ -82,15 +82,15 @@ def test_the_terms_are_x402s(house: ServedApi, service: AnyService) -> None:
 
 
 @each_service
-def test_the_terms_fit_into_a_header(house: ServedApi, service: AnyService) -> None:
-    header = house.client.post(service.path).headers["PAYMENT-REQUIRED"]
+def test_the_terms_fit_into_a_header(served_api: ServedApi, service: AnyService) -> None:
+    header = served_api.client.post(service.path).headers["PAYMENT-REQUIRED"]
 
     assert len(header) < MOST
 
 
 @each_service
-def test_service_names_and_tags_keep_to_x402s_lengths(house: ServedApi, service: AnyService) -> None:
-    resource = offer_of(house, service)["resource"]
+def test_service_names_and_tags_keep_to_x402s_lengths(served_api: ServedApi, service: AnyService) -> None:
+    resource = offer_of(served_api, service)["resource"]
 
     assert len(resource["serviceName"]) <= 32
     assert len(resource["tags"]) <= 5
@@ -98,8 +98,8 @@ def test_service_names_and_tags_keep_to_x402s_lengths(house: ServedApi, service:
 
 
 @each_service
-def test_directories_can_list_the_service(house: ServedApi, service: AnyService) -> None:
-    block = offer_of(house, service)["extensions"]["bazaar"]
+def test_directories_can_list_the_service(served_api: ServedApi, service: AnyService) -> None:
+    block = offer_of(served_api, service)["extensions"]["bazaar"]
 
     assert validate_discovery_extension_spec(block).errors == []
     assert validate_discovery_extension(block).errors == []
@@ -109,18 +109,20 @@ def test_directories_can_list_the_service(house: ServedApi, service: AnyService)
 @pytest.mark.extended
 @each_service
 def test_the_example_a_directory_shows_is_one_the_service_takes(
-    house: ServedApi, service: AnyService
+    served_api: ServedApi, service: AnyService
 ) -> None:
-    block = offer_of(house, service)["extensions"]["bazaar"]
+    block = offer_of(served_api, service)["extensions"]["bazaar"]
 
     example = block["info"]["input"]["body"]
     jsonschema.validate(example, service.input_schema(84532))
-    assert house.client.post(service.path, json=example).status_code == 402
+    assert served_api.client.post(service.path, json=example).status_code == 402
 
 
 @each_service
-def test_idempotency_keys_are_offered_as_the_sdk_offers_them(house: ServedApi, service: AnyService) -> None:
-    offer = offer_of(house, service)
+def test_idempotency_keys_are_offered_as_the_sdk_offers_them(
+    served_api: ServedApi, service: AnyService
+) -> None:
+    offer = offer_of(served_api, service)
 
     assert offer["extensions"]["payment-identifier"] == declare_payment_identifier_extension()
 
@@ -130,8 +132,8 @@ def test_idempotency_keys_are_offered_as_the_sdk_offers_them(house: ServedApi, s
 def test_the_token_of_each_known_network_is_signed_for_under_its_own_name(
     tmp_path_factory: pytest.TempPathFactory, network: str
 ) -> None:
-    with serve_api(tmp_path_factory.mktemp("network"), network=network) as house:
-        response = house.client.post(PHISHING)
+    with serve_api(tmp_path_factory.mktemp("network"), network=network) as served_api:
+        response = served_api.client.post(PHISHING)
 
     (wanted,) = decode_header(response.headers["PAYMENT-REQUIRED"])["accepts"]
     token = USDC[network]
@@ -144,7 +146,7 @@ def test_the_token_of_each_known_network_is_signed_for_under_its_own_name(
 
 @pytest.mark.extended
 def test_the_window_is_the_operators(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with serve_api(tmp_path_factory.mktemp("window"), payment_window=45) as house:
-        response = house.client.post(PHISHING)
+    with serve_api(tmp_path_factory.mktemp("window"), payment_window=45) as served_api:
+        response = served_api.client.post(PHISHING)
 
     assert decode_header(response.headers["PAYMENT-REQUIRED"])["accepts"][0]["maxTimeoutSeconds"] == 45

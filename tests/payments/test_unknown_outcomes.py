@@ -19,17 +19,17 @@ NONCE_USED = "invalid_exact_evm_nonce_already_used"
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments and has no node to ask."""
-    with serve_api(tmp_path_factory.mktemp("house")) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
+        yield served_api
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def impatient_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that waits for its facilitator for half a second."""
-    with serve_api(tmp_path_factory.mktemp("hasty"), facilitator_timeout=0.5) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("impatient_api"), facilitator_timeout=0.5) as served_api:
+        yield served_api
 
 
 def answer(**changes: Any) -> dict[str, Any]:
@@ -95,76 +95,84 @@ each_reply = pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES.keys
 
 @each_reply
 def test_the_buyer_is_told_to_send_the_same_payment_again(
-    house: ServedApi, buyer: Buyer, reply: Reply
+    served_api: ServedApi, buyer: Buyer, reply: Reply
 ) -> None:
-    house.facilitator.next.append(reply)
+    served_api.facilitator.next.append(reply)
 
-    response = pay(house.client, sign_payment(house.client, buyer))
+    response = pay(served_api.client, sign_payment(served_api.client, buyer))
 
     _is_open(response, 502, "provider_error")
 
 
 @each_reply
-def test_it_is_served_once_when_the_money_had_moved(house: ServedApi, buyer: Buyer, reply: Reply) -> None:
-    payload = sign_payload(house.client, buyer)
-    house.facilitator.next.append(house.facilitator.move_then_reply(reply))
-    pay(house.client, encode_header(payload))
+def test_it_is_served_once_when_the_money_had_moved(
+    served_api: ServedApi, buyer: Buyer, reply: Reply
+) -> None:
+    payload = sign_payload(served_api.client, buyer)
+    served_api.facilitator.next.append(served_api.facilitator.move_then_reply(reply))
+    pay(served_api.client, encode_header(payload))
 
-    first, again = (pay(house.client, encode_header(payload)) for _ in range(2))
+    first, again = (pay(served_api.client, encode_header(payload)) for _ in range(2))
 
     assert (first.status_code, again.content) == (200, first.content)
-    assert _moved(house.facilitator, payload) == 1
+    assert _moved(served_api.facilitator, payload) == 1
 
 
 @each_reply
-def test_it_is_served_once_when_the_money_had_not_moved(house: ServedApi, buyer: Buyer, reply: Reply) -> None:
-    payload = sign_payload(house.client, buyer)
-    house.facilitator.next.append(reply)
-    pay(house.client, encode_header(payload))
+def test_it_is_served_once_when_the_money_had_not_moved(
+    served_api: ServedApi, buyer: Buyer, reply: Reply
+) -> None:
+    payload = sign_payload(served_api.client, buyer)
+    served_api.facilitator.next.append(reply)
+    pay(served_api.client, encode_header(payload))
 
-    first, again = (pay(house.client, encode_header(payload)) for _ in range(2))
+    first, again = (pay(served_api.client, encode_header(payload)) for _ in range(2))
 
     assert (first.status_code, again.content) == (200, first.content)
-    assert _moved(house.facilitator, payload) == 1
+    assert _moved(served_api.facilitator, payload) == 1
 
 
 @each_reply
 def test_it_stays_open_for_as_long_as_nothing_certain_comes(
-    house: ServedApi, buyer: Buyer, reply: Reply
+    served_api: ServedApi, buyer: Buyer, reply: Reply
 ) -> None:
-    payment = sign_payment(house.client, buyer)
-    house.facilitator.next += [reply] * 3
+    payment = sign_payment(served_api.client, buyer)
+    served_api.facilitator.next += [reply] * 3
 
-    responses = [pay(house.client, payment) for _ in range(3)]
+    responses = [pay(served_api.client, payment) for _ in range(3)]
 
     assert [response.status_code for response in responses] == [502] * 3
-    assert pay(house.client, payment).status_code == 200
+    assert pay(served_api.client, payment).status_code == 200
 
 
 @pytest.mark.parametrize("moves", [True, False], ids=["and settled", "and did not settle"])
 def test_a_facilitator_that_answers_too_late_is_a_timeout(
-    hasty: ServedApi,
+    impatient_api: ServedApi,
     buyer: Buyer,
     moves: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    payload = sign_payload(hasty.client, buyer)
-    hasty.facilitator.next.append(hasty.facilitator.reply_slowly(1.0, None if moves else reply_with(500, "")))
+    payload = sign_payload(impatient_api.client, buyer)
+    impatient_api.facilitator.next.append(
+        impatient_api.facilitator.reply_slowly(1.0, None if moves else reply_with(500, ""))
+    )
 
-    late = pay(hasty.client, encode_header(payload))
-    served = pay(hasty.client, encode_header(payload))
+    late = pay(impatient_api.client, encode_header(payload))
+    served = pay(impatient_api.client, encode_header(payload))
 
     _is_open(late, 504, "provider_timeout")
     assert served.status_code == 200
-    assert _moved(hasty.facilitator, payload) == 1
+    assert _moved(impatient_api.facilitator, payload) == 1
 
 
-def test_a_facilitator_that_never_answers_is_a_timeout(hasty: ServedApi, buyer: Buyer) -> None:
-    payload = sign_payload(hasty.client, buyer)
+def test_a_facilitator_that_never_answers_is_a_timeout(impatient_api: ServedApi, buyer: Buyer) -> None:
+    payload = sign_payload(impatient_api.client, buyer)
     never, release = threading.Event(), threading.Event()
-    hasty.facilitator.next += [hasty.facilitator.reply_when_released(never, release) for _ in range(2)]
+    impatient_api.facilitator.next += [
+        impatient_api.facilitator.reply_when_released(never, release) for _ in range(2)
+    ]
 
-    unanswered = [pay(hasty.client, encode_header(payload)) for _ in range(2)]
-    served = pay(hasty.client, encode_header(payload))
+    unanswered = [pay(impatient_api.client, encode_header(payload)) for _ in range(2)]
+    served = pay(impatient_api.client, encode_header(payload))
     release.set()
 
     for response in unanswered:
@@ -172,43 +180,43 @@ def test_a_facilitator_that_never_answers_is_a_timeout(hasty: ServedApi, buyer: 
     assert served.status_code == 200
 
 
-def test_a_redirect_is_not_followed(house: ServedApi, buyer: Buyer) -> None:
-    asked = house.facilitator.asked
-    house.facilitator.next.append(reply_with(307, "", Location=house.facilitator.url + "/settle"))
+def test_a_redirect_is_not_followed(served_api: ServedApi, buyer: Buyer) -> None:
+    asked = served_api.facilitator.asked
+    served_api.facilitator.next.append(reply_with(307, "", Location=served_api.facilitator.url + "/settle"))
 
-    pay(house.client, sign_payment(house.client, buyer))
+    pay(served_api.client, sign_payment(served_api.client, buyer))
 
-    assert house.facilitator.asked == asked + 1
+    assert served_api.facilitator.asked == asked + 1
 
 
-def test_the_buyer_hears_of_the_transaction_that_is_pending(house: ServedApi, buyer: Buyer) -> None:
-    payment = sign_payment(house.client, buyer)
-    house.facilitator.next += [open_reason("settlement_pending", transaction=HASH), reply_with(500, "")]
+def test_the_buyer_hears_of_the_transaction_that_is_pending(served_api: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(served_api.client, buyer)
+    served_api.facilitator.next += [open_reason("settlement_pending", transaction=HASH), reply_with(500, "")]
 
-    responses = [pay(house.client, payment) for _ in range(2)]
+    responses = [pay(served_api.client, payment) for _ in range(2)]
 
     assert [payment_note(response)["transaction"] for response in responses] == [HASH, HASH]
 
 
-def test_what_the_facilitator_says_is_not_passed_on(house: ServedApi, buyer: Buyer) -> None:
-    house.facilitator.next.append(reply_with(500, "<html>the key is hunter2</html>"))
+def test_what_the_facilitator_says_is_not_passed_on(served_api: ServedApi, buyer: Buyer) -> None:
+    served_api.facilitator.next.append(reply_with(500, "<html>the key is hunter2</html>"))
 
-    response = pay(house.client, sign_payment(house.client, buyer))
+    response = pay(served_api.client, sign_payment(served_api.client, buyer))
 
     assert "hunter2" not in response.text
 
 
-def test_what_is_open_buys_nothing_else(house: ServedApi, buyer: Buyer) -> None:
-    payment = sign_payment(house.client, buyer)
-    house.facilitator.next.append(reply_with(500, ""))
-    pay(house.client, payment)
-    asked = house.facilitator.asked
+def test_what_is_open_buys_nothing_else(served_api: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(served_api.client, buyer)
+    served_api.facilitator.next.append(reply_with(500, ""))
+    pay(served_api.client, payment)
+    asked = served_api.facilitator.asked
 
-    response = pay(house.client, payment, body={"url": "https://example.com/"})
+    response = pay(served_api.client, payment, body={"url": "https://example.com/"})
 
     assert response.json()["error"]["details"]["reason"] == "payment_already_used"
     assert payment_note(response)["state"] == "in_flight"
-    assert house.facilitator.asked == asked
+    assert served_api.facilitator.asked == asked
 
 
 @pytest.mark.parametrize(
@@ -216,11 +224,13 @@ def test_what_is_open_buys_nothing_else(house: ServedApi, buyer: Buyer) -> None:
     [reply_with(500, ""), reply_with(429, {}), refuse_with(NONCE_USED)],
     ids=["after an error", "after a refusal to read it", "at once"],
 )
-def test_a_used_nonce_without_a_node_serves_nothing(house: ServedApi, buyer: Buyer, first: Reply) -> None:
-    payment = sign_payment(house.client, buyer)
-    house.facilitator.next += [first, *[refuse_with(NONCE_USED)] * 3]
+def test_a_used_nonce_without_a_node_serves_nothing(
+    served_api: ServedApi, buyer: Buyer, first: Reply
+) -> None:
+    payment = sign_payment(served_api.client, buyer)
+    served_api.facilitator.next += [first, *[refuse_with(NONCE_USED)] * 3]
 
-    responses = [pay(house.client, payment) for _ in range(4)]
+    responses = [pay(served_api.client, payment) for _ in range(4)]
 
     assert [response.status_code for response in responses] == [502] * 4
     assert payment_note(responses[-1])["state"] == "in_flight"
@@ -230,16 +240,16 @@ def test_a_used_nonce_without_a_node_serves_nothing(house: ServedApi, buyer: Buy
     "reason", ["insufficient_funds", "invalid_exact_evm_insufficient_balance", "unsupported_scheme"]
 )
 def test_another_refusal_says_nothing_of_the_first_attempt(
-    house: ServedApi, buyer: Buyer, reason: str
+    served_api: ServedApi, buyer: Buyer, reason: str
 ) -> None:
-    payment = sign_payment(house.client, buyer)
-    house.facilitator.next += [reply_with(500, ""), refuse_with(reason)]
-    pay(house.client, payment)
+    payment = sign_payment(served_api.client, buyer)
+    served_api.facilitator.next += [reply_with(500, ""), refuse_with(reason)]
+    pay(served_api.client, payment)
 
-    response = pay(house.client, payment)
+    response = pay(served_api.client, payment)
 
     _is_open(response, 502, "provider_error")
-    assert pay(house.client, payment).status_code == 200
+    assert pay(served_api.client, payment).status_code == 200
 
 
 def _is_open(response: httpx.Response, status: int, code: str) -> None:

@@ -21,19 +21,19 @@ NOT_SENT = (401, 403, 404, 405, 411, 413, 414, 415, 429, 431)
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments and has no node to ask."""
-    with serve_api(tmp_path_factory.mktemp("house")) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
+        yield served_api
 
 
 @pytest.mark.parametrize("status", NOT_SENT)
 def test_status_that_refuses_the_request_leaves_payment_unused(
-    house: ServedApi, buyer: Buyer, status: int
+    served_api: ServedApi, buyer: Buyer, status: int
 ) -> None:
-    house.facilitator.next.append(reply_with(status, {"errorType": "rate_limit_exceeded"}))
+    served_api.facilitator.next.append(reply_with(status, {"errorType": "rate_limit_exceeded"}))
 
-    response = pay(house.client, sign_payment(house.client, buyer))
+    response = pay(served_api.client, sign_payment(served_api.client, buyer))
 
     _is_unused(response)
 
@@ -49,36 +49,36 @@ def test_unreachable_facilitator_leaves_payment_unused(
 ) -> None:
     with closing(_server_without_tls()) as port_of:
         address = url.format(port=port_of.getsockname()[1])
-        with serve_api(tmp_path_factory.mktemp("alone"), facilitator_url=address) as house:
-            response = pay(house.client, sign_payment(house.client, buyer))
+        with serve_api(tmp_path_factory.mktemp("alone"), facilitator_url=address) as served_api:
+            response = pay(served_api.client, sign_payment(served_api.client, buyer))
 
     _is_unused(response)
 
 
-def test_bare_400_leaves_payment_in_doubt(house: ServedApi, buyer: Buyer) -> None:
-    house.facilitator.next.append(reply_with(400, {"errorType": "invalid_request"}))
+def test_bare_400_leaves_payment_in_doubt(served_api: ServedApi, buyer: Buyer) -> None:
+    served_api.facilitator.next.append(reply_with(400, {"errorType": "invalid_request"}))
 
-    response = pay(house.client, sign_payment(house.client, buyer))
+    response = pay(served_api.client, sign_payment(served_api.client, buyer))
 
     assert payment_note(response)["state"] == "in_flight"
 
 
-def test_unused_payment_buys_another_request(house: ServedApi, buyer: Buyer) -> None:
-    payment = sign_payment(house.client, buyer)
-    house.facilitator.next.append(reply_with(429, {}))
-    pay(house.client, payment)
+def test_unused_payment_buys_another_request(served_api: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(served_api.client, buyer)
+    served_api.facilitator.next.append(reply_with(429, {}))
+    pay(served_api.client, payment)
 
-    response = pay(house.client, payment, body=OTHER)
+    response = pay(served_api.client, payment, body=OTHER)
 
     assert response.status_code == 200
 
 
-def test_unused_payment_may_be_refused(house: ServedApi, buyer: Buyer) -> None:
-    payment = sign_payment(house.client, buyer)
-    house.facilitator.next += [reply_with(429, {}), refuse_with("insufficient_funds")]
-    pay(house.client, payment)
+def test_unused_payment_may_be_refused(served_api: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(served_api.client, buyer)
+    served_api.facilitator.next += [reply_with(429, {}), refuse_with("insufficient_funds")]
+    pay(served_api.client, payment)
 
-    response = pay(house.client, payment)
+    response = pay(served_api.client, payment)
 
     assert (response.status_code, payment_note(response)["state"]) == (402, "refused")
 

@@ -16,84 +16,84 @@ PATHS = [service.path for service in all_services()]
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments."""
-    with serve_api(tmp_path_factory.mktemp("house")) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
+        yield served_api
 
 
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes none."""
-    with serve_api(tmp_path_factory.mktemp("closed"), pay_to=None) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("closed"), pay_to=None) as served_api:
+        yield served_api
 
 
 @pytest.fixture(scope="module")
 def without_list(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API whose phishing list is switched off."""
     off = {"phishinglist": ProviderSettings(enabled=False)}
-    with serve_api(tmp_path_factory.mktemp("without"), providers=off) as house:
-        yield house
+    with serve_api(tmp_path_factory.mktemp("without"), providers=off) as served_api:
+        yield served_api
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_body_and_no_payment_is_asked_for_money(house: ServedApi, path: str) -> None:
-    response = house.client.post(path)
+def test_no_body_and_no_payment_is_asked_for_money(served_api: ServedApi, path: str) -> None:
+    response = served_api.client.post(path)
 
     assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_required")
 
 
 @pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
-def test_a_valid_body_without_a_payment_is_asked_for_money(house: ServedApi, service: Any) -> None:
-    response = house.client.post(service.path, json=service.input_example)
+def test_a_valid_body_without_a_payment_is_asked_for_money(served_api: ServedApi, service: Any) -> None:
+    response = served_api.client.post(service.path, json=service.input_example)
 
     assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_required")
 
 
-def test_who_brought_no_payment_is_given_no_reason(house: ServedApi) -> None:
-    response = house.client.post(PHISHING, json=QUESTION)
+def test_who_brought_no_payment_is_given_no_reason(served_api: ServedApi) -> None:
+    response = served_api.client.post(PHISHING, json=QUESTION)
 
     assert "reason" not in response.json()["error"]["details"]
     assert "payment" not in response.json()["error"]["details"]
 
 
-def test_the_terms_are_mirrored_in_the_error(house: ServedApi) -> None:
-    response = house.client.post(PHISHING, json=QUESTION)
+def test_the_terms_are_mirrored_in_the_error(served_api: ServedApi) -> None:
+    response = served_api.client.post(PHISHING, json=QUESTION)
 
     offer = decode_header(response.headers["PAYMENT-REQUIRED"])
     assert response.json()["error"]["details"]["accepts"] == offer["accepts"]
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_an_invalid_body_is_refused_before_any_payment_is_asked_for(house: ServedApi, path: str) -> None:
-    response = house.client.post(path, content=b"[]")
+def test_an_invalid_body_is_refused_before_any_payment_is_asked_for(served_api: ServedApi, path: str) -> None:
+    response = served_api.client.post(path, content=b"[]")
 
     assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error")
     assert "PAYMENT-REQUIRED" not in response.headers
 
 
-def test_an_invalid_body_does_not_use_up_its_payment(house: ServedApi, buyer: Buyer) -> None:
-    payment = sign_payment(house.client, buyer)
-    asked = house.facilitator.asked
+def test_an_invalid_body_does_not_use_up_its_payment(served_api: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(served_api.client, buyer)
+    asked = served_api.facilitator.asked
 
-    wrong = pay(house.client, payment, body={"url": 1})
-    right = pay(house.client, payment)
+    wrong = pay(served_api.client, payment, body={"url": 1})
+    right = pay(served_api.client, payment)
 
     assert (wrong.status_code, right.status_code) == (400, 200)
-    assert house.facilitator.asked == asked + 1
+    assert served_api.facilitator.asked == asked + 1
 
 
-def test_an_empty_body_with_a_payment_is_invalid(house: ServedApi, buyer: Buyer) -> None:
-    payment = sign_payment(house.client, buyer)
+def test_an_empty_body_with_a_payment_is_invalid(served_api: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(served_api.client, buyer)
 
-    response = house.client.post(PHISHING, headers={"PAYMENT-SIGNATURE": payment})
+    response = served_api.client.post(PHISHING, headers={"PAYMENT-SIGNATURE": payment})
 
     assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error")
 
 
-def test_an_invalid_body_wins_over_a_worthless_payment(house: ServedApi) -> None:
-    response = pay(house.client, "worthless", body={})
+def test_an_invalid_body_wins_over_a_worthless_payment(served_api: ServedApi) -> None:
+    response = pay(served_api.client, "worthless", body={})
 
     assert response.status_code == 400
 
@@ -107,9 +107,9 @@ def test_where_no_payments_are_taken_nothing_is_served(closed: ServedApi, body: 
 
 
 def test_where_no_payments_are_taken_a_payment_changes_nothing(
-    closed: ServedApi, house: ServedApi, buyer: Buyer
+    closed: ServedApi, served_api: ServedApi, buyer: Buyer
 ) -> None:
-    response = pay(closed.client, sign_payment(house.client, buyer))
+    response = pay(closed.client, sign_payment(served_api.client, buyer))
 
     assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_not_configured")
     assert closed.facilitator.asked == 0
@@ -123,24 +123,24 @@ def test_where_no_payments_are_taken_an_invalid_body_is_still_invalid(closed: Se
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
-def test_a_paid_route_describes_itself_for_nothing(house: ServedApi, service: Any, method: str) -> None:
-    response = house.client.request(method, service.path)
+def test_a_paid_route_describes_itself_for_nothing(served_api: ServedApi, service: Any, method: str) -> None:
+    response = served_api.client.request(method, service.path)
 
-    described = house.client.get(f"/services/{service.slug}")
+    described = served_api.client.get(f"/services/{service.slug}")
     assert response.status_code == 200
     assert response.content == (described.content if method == "GET" else b"")
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_other_methods_are_refused_and_told_which_there_are(house: ServedApi, method: str) -> None:
-    response = house.client.request(method, PHISHING)
+def test_other_methods_are_refused_and_told_which_there_are(served_api: ServedApi, method: str) -> None:
+    response = served_api.client.request(method, PHISHING)
 
     assert (response.status_code, response.json()["error"]["code"]) == (405, "method_not_allowed")
     assert response.headers["Allow"] == "GET, HEAD, POST"
 
 
-def test_an_unknown_service_is_not_found_however_it_is_paid(house: ServedApi, buyer: Buyer) -> None:
-    response = pay(house.client, sign_payment(house.client, buyer), path="/services/none/such")
+def test_an_unknown_service_is_not_found_however_it_is_paid(served_api: ServedApi, buyer: Buyer) -> None:
+    response = pay(served_api.client, sign_payment(served_api.client, buyer), path="/services/none/such")
 
     assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
 
@@ -174,7 +174,7 @@ def test_a_worthless_payment_for_what_is_not_set_up_is_a_worthless_payment(witho
 
 
 @pytest.mark.extended
-def test_a_fresh_402_may_not_be_kept_by_anybody(house: ServedApi) -> None:
-    response = house.client.post(PHISHING, json=QUESTION)
+def test_a_fresh_402_may_not_be_kept_by_anybody(served_api: ServedApi) -> None:
+    response = served_api.client.post(PHISHING, json=QUESTION)
 
     assert response.headers["Cache-Control"] == "no-store"

@@ -40,14 +40,14 @@ Map = Callable[..., Awaitable[Mapped]]
 
 
 @pytest.fixture
-def mapped(reaching: OpenReader) -> Map:
+def mapped(page_reader: OpenReader) -> Map:
     """Function that maps a site or raises its error: `mapped(site, path, search)`; `changes` are settings."""
 
     async def links(
         site: SmallSite, path: str = "/", search: str | None = None, *, seconds: float = 15, **changes: Any
     ) -> Mapped:
         record = RequestTrace.start()
-        async with reaching(site, **changes) as (settings, resources):
+        async with page_reader(site, **changes) as (settings, resources):
             mapper = SiteMapper(settings, resources).bind(record)
             mapper.timeout = seconds
             return Mapped(site, await mapper.site_links(site.url_of(path), search, 100), record)
@@ -124,12 +124,12 @@ async def test_a_gzip_sitemap_is_inflated(coding: dict[str, Any], site: SmallSit
 
 
 async def test_a_sitemap_may_lie_on_another_host_but_its_pages_may_not(
-    site: SmallSite, reaching: OpenReader
+    site: SmallSite, page_reader: OpenReader
 ) -> None:
     with serve_small_site() as store:
         site.set_robots(f"Sitemap: {store.url}/map.xml")
         store.set_sitemap("/map.xml", site.url_of("/new"), "/theirs")
-        async with reaching(site, store) as (settings, resources):
+        async with page_reader(site, store) as (settings, resources):
             hits = await SiteMapper(settings, resources).site_links(site.url, None, 100)
 
     assert [hit.url for hit in hits] == [site.url_of(path) for path in [*LINKED, "/new"]]
@@ -355,9 +355,9 @@ async def test_a_site_that_is_not_there_is_unreachable(mapped: Map) -> None:
     assert caught.value.reason == "unreachable"
 
 
-async def test_an_address_inside_is_blocked(site: SmallSite, reaching: OpenReader) -> None:
+async def test_an_address_inside_is_blocked(site: SmallSite, page_reader: OpenReader) -> None:
     record = RequestTrace.start()
-    async with reaching() as (settings, resources):
+    async with page_reader() as (settings, resources):
         with pytest.raises(PageUnread) as caught:
             await SiteMapper(settings, resources).bind(record).site_links(site.url, None, 100)
 
@@ -426,12 +426,12 @@ async def test_links_start_from_where_the_page_was_found(site: SmallSite, mapped
     assert found.paths == ["/new/home.html", "/new/next.html"]
 
 
-async def test_where_the_page_leads_is_listed_and_said(site: SmallSite, reaching: OpenReader) -> None:
+async def test_where_the_page_leads_is_listed_and_said(site: SmallSite, page_reader: OpenReader) -> None:
     with serve_small_site() as moved:
         site.respond("/", "", status=301, Location=moved.url_of("/"))
         moved.respond("/", "<title>Moved</title><a href=/there>There</a>")
         record = RequestTrace.start()
-        async with reaching(site, moved) as (settings, resources):
+        async with page_reader(site, moved) as (settings, resources):
             hits = await SiteMapper(settings, resources).bind(record).site_links(site.url_of("/"), None, 100)
 
     assert [hit.url for hit in hits] == [moved.url_of("/"), moved.url_of("/there")]
@@ -462,8 +462,8 @@ async def test_a_search_finds_anchor_texts(site: SmallSite, mapped: Map) -> None
     assert (await mapped(site, search="delivery terms")).paths[0] == "/2"
 
 
-async def test_without_resources_it_fails_as_not_set_up(reaching: OpenReader, site: SmallSite) -> None:
-    async with reaching(site) as (settings, _):
+async def test_without_resources_it_fails_as_not_set_up(page_reader: OpenReader, site: SmallSite) -> None:
+    async with page_reader(site) as (settings, _):
         mapper = SiteMapper(settings)
 
     with pytest.raises(ProviderFailure):

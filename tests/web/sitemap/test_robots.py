@@ -29,12 +29,12 @@ class Opened(Protocol):
 
 
 @pytest.fixture
-def opened(reaching: OpenReader) -> Opened:
+def opened(page_reader: OpenReader) -> Opened:
     """Return a function that opens the robots cache for sites."""
 
     @asynccontextmanager
     async def open_robots(*sites: SmallSite) -> AsyncGenerator[Robots]:
-        async with reaching(*sites) as (settings, resources):
+        async with page_reader(*sites) as (settings, resources):
             yield Robots(resources.fetcher, resources.page_parsers, user_agent(settings))
 
     return open_robots
