@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from centgate.cache.memory import MemoryCache
 from centgate.cache.redis_responses import SharedResponses
-from centgate.cache.response_cache import ResponseCache
+from centgate.cache.response_cache import MemoryCache, ResponseCache
 from centgate.catalog import all_providers, all_services
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments.alerts import Alerts

@@ -268,11 +268,11 @@ def test_the_development_chain_is_refused_where_money_is_real(api: ApiFactory, s
 def test_the_development_chain_is_admitted_by_every_service_that_takes_a_chain(reader: httpx.Client) -> None:
     with_chain = [entry for entry in catalogue(reader) if {"chain", "chainId"} & set(entry["inputExample"])]
 
+    assert {"token-risk", "wallet-brief"} <= {entry["slug"] for entry in with_chain}
     for entry in with_chain:
         body = {name: value for name, value in entry["inputExample"].items() if name != "chain"}
         response = reader.post(entry["path"], json={**body, "chainId": 84532})
         assert response.status_code == 402, (entry["slug"], response.text)
-    assert len(with_chain) == 5
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,9 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from centgate.cache import redis as shared_cache
-from centgate.cache.memory import MemoryCache
 from centgate.cache.redis import SharedRedis, open_redis
 from centgate.cache.redis_responses import LEASE_SECONDS, MAX_RESPONSE_BYTES, SharedResponses
-from centgate.cache.response_cache import MAX_DEGRADED_TTL, ResponseCache
+from centgate.cache.response_cache import MAX_DEGRADED_TTL, MemoryCache, ResponseCache
 from centgate.envelope import ServiceResult
 from centgate.errors import NoData
 from centgate.log import configure_logging

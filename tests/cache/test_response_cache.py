@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from centgate.cache.memory import MemoryCache
-from centgate.cache.response_cache import MAX_DEGRADED_TTL, ResponseCache
+from centgate.cache.response_cache import MAX_DEGRADED_TTL, MemoryCache, ResponseCache
 from centgate.envelope import ServiceResult
 from centgate.errors import NoData, ProviderError, ProviderRateLimited
 

@@ -29,8 +29,7 @@ from simulated_chain import NETWORK, PRICE, Account, Authorization, Chain, Clock
 from simulated_facilitator import CERTAIN, NONCE_USED, Plan, SimulatedFacilitator, read_authorization
 
 from centgate import pipeline
-from centgate.cache.memory import MemoryCache
-from centgate.cache.response_cache import ResponseCache
+from centgate.cache.response_cache import MemoryCache, ResponseCache
 from centgate.client_limits import Admission, ClientLimits
 from centgate.errors import CentgateError, PaymentRequired, ProviderError
 from centgate.payments import chain_client

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
 import msgspec
+from cachetools import TLRUCache
 
 from centgate.cache.redis_responses import ComputeLease, SharedResponses
 from centgate.envelope import ServiceResult
@@ -28,6 +31,34 @@ class CacheStore(Protocol):
     async def put(self, key: str, content: bytes, ttl_seconds: float) -> None:
         """Store content with a TTL in seconds."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _MemoryEntry:
+    content: bytes
+    seconds: float
+
+
+class MemoryCache:
+    """LRU cache of one process with a TTL per entry and a maximum size in bytes."""
+
+    def __init__(self, max_bytes: int = 64 << 20) -> None:
+        self._entries = TLRUCache[str, _MemoryEntry](
+            max_bytes,
+            ttu=lambda _key, entry, now: now + entry.seconds,
+            timer=time.monotonic,
+            getsizeof=lambda entry: len(entry.content) + 512,
+        )
+
+    async def get(self, key: str) -> bytes | None:
+        """Return the content of a key; None if missing or expired."""
+        entry = self._entries.get(key)
+        return entry.content if entry else None
+
+    async def put(self, key: str, content: bytes, ttl_seconds: float) -> None:
+        """Store content with a TTL in seconds; content larger than the whole cache is not stored."""
+        if len(content) + 512 <= self._entries.maxsize:
+            self._entries[key] = _MemoryEntry(content, ttl_seconds)
 
 
 class ResponseCache:

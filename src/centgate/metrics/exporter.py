@@ -10,17 +10,19 @@ process adds up: a killed process loses no counts, and its requests in flight ar
 from __future__ import annotations
 
 import os
+import platform
 import socket
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import structlog
 import uvicorn
-from prometheus_client import CollectorRegistry, make_asgi_app
+from prometheus_client import CollectorRegistry, ProcessCollector, make_asgi_app
 from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
@@ -30,7 +32,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from centgate.catalog import all_services
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
-from centgate.metrics.process_collector import BuildCollector, ProcessIds, ServerProcessCollector
+from centgate.metrics import definitions
+from centgate.metrics.families import create_gauge
 from centgate.metrics.prometheus import PrometheusMeter
 from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
 from centgate.payments.store_factory import open_store
@@ -39,6 +42,8 @@ from centgate.settings import PREFIX, Settings
 PATH = "/metrics"
 MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable that prometheus_client reads at import: the folder of the shared files."""
+ProcessIds = Callable[[], Sequence[int]]
+"""Returns the current process ids of the server; each worker keeps its index."""
 
 
 def open_listener(settings: Settings) -> socket.socket:
@@ -147,3 +152,29 @@ def _run_in_thread(server: uvicorn.Server, listener: socket.socket) -> Generator
     finally:
         server.should_exit = True
         thread.join()
+
+
+class BuildCollector(Collector):
+    """Collector of the running version."""
+
+    def collect(self) -> Iterable[Metric]:
+        info = create_gauge(definitions.BUILD)
+        info.add_metric([version("centgate"), platform.python_version()], 1)
+        yield info
+
+
+class ServerProcessCollector(Collector):
+    """prometheus_client's process metrics for each server process, labelled with its index."""
+
+    def __init__(self, pids: ProcessIds) -> None:
+        self._pids = pids
+
+    def collect(self) -> Iterable[Metric]:
+        metrics: dict[str, Metric] = {}
+        for index, pid in enumerate(self._pids()):
+            for metric in ProcessCollector(pid=lambda pid=pid: pid, registry=None).collect():
+                empty = Metric(metric.name, metric.documentation, metric.type)
+                combined = metrics.setdefault(metric.name, empty)
+                for sample in metric.samples:
+                    combined.add_sample(sample.name, {"worker": str(index)}, sample.value)
+        return metrics.values()
