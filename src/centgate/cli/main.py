@@ -61,17 +61,21 @@ Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
 Port = Annotated[int | None, typer.Option(help="The port to listen on; 0 takes a free one.")]
 
 
-@app.callback(invoke_without_command=True)
-def centgate(
-    *,
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
-    ] = False,
-) -> None:
-    """Print the version, if that is what was requested."""
-    if version:
+def _print_version(requested: bool) -> None:  # noqa: FBT001 - click's signature of a callback
+    if requested:
         print(f"centgate {metadata.version('centgate')}")
         raise typer.Exit
+
+
+@app.callback()
+def centgate(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Options of the command without a subcommand."""
 
 
 @app.command()
