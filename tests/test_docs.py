@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import tomllib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -154,6 +155,15 @@ def test_targets_of_make_exist() -> None:
     }
 
     assert named - targets == set()
+
+
+def test_architecture_shows_the_layers_of_the_import_contract() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
+
+    shown = "\n".join(layer.replace(" : ", ", ") for layer in layers)
+
+    assert f"```\n{shown}\n```" in (ROOT / "docs" / "architecture.md").read_text()
 
 
 def test_every_decision_has_status_and_date_and_is_in_the_index() -> None:
