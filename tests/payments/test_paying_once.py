@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from buyer import ApiFactory, Buyer, decode_header, pay, sign_payment
+from buyer import ApiFactory, Buyer, decode_header, encode_header, pay, sign_payload, sign_payment
 from facilitators import Reply, StubFacilitator, refuse_with, reply_with
 from fake_upstreams import FakeUpstreams, configure_providers, send_paid
 
@@ -49,6 +49,20 @@ def test_a_hundred_at_once_with_one_payment_get_one_answer(
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == 1
     assert facilitator.asked == 1
+
+
+def test_the_same_nonce_on_another_network_is_another_payment(
+    api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
+) -> None:
+    deployments = [settings.model_copy(update={"network": each}) for each in ("eip155:84532", "eip155:8453")]
+    clients = [api(each) for each in deployments]  # both use one journal
+    nonce = "0x" + "ab" * 32
+
+    responses = [pay(each, encode_header(sign_payload(each, buyer, nonce=nonce))) for each in clients]
+
+    assert [response.status_code for response in responses] == [200, 200]
+    assert [response.headers.get("Idempotent-Replayed") for response in responses] == [None, None]
+    assert facilitator.asked == 2
 
 
 @pytest.mark.parametrize(
