@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import signal
 import subprocess
@@ -9,6 +10,9 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hostile import DATA, SLUG, HostileApi, PlannedResponse, ReceivedRequest
@@ -229,3 +233,62 @@ def test_a_watch_cannot_call_the_client(hostile: HostileApi) -> None:
         pytest.raises(RuntimeError, match="cannot call the client itself"),
     ):
         client.call(SLUG, {})
+
+
+@pytest.fixture
+def sniffio(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand-in for sniffio, which other packages install: it finds asyncio only within a task."""
+
+    class NotFound(RuntimeError):
+        pass
+
+    def find() -> str:
+        if asyncio.current_task() is None:
+            raise NotFound
+        return "asyncio"
+
+    current: ContextVar[Any] = ContextVar("current", default=None)
+    found = SimpleNamespace(
+        current_async_library=find, AsyncLibraryNotFoundError=NotFound, current_async_library_cvar=current
+    )
+    monkeypatch.setattr("anyio._core._eventloop.sniffio", found)
+
+
+@pytest.mark.usefixtures("sniffio")
+def test_it_works_where_sniffio_is_installed(client: Centgate) -> None:
+    ended: list[object] = []
+
+    def call() -> None:
+        with client:
+            ended.append(client.call(SLUG, {}).money)
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(10)
+
+    assert ended == ["moved"]
+
+
+def test_a_loop_that_cannot_start_is_an_error_of_the_call(
+    client: Centgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[str] = []
+
+    def fail() -> None:
+        raise OSError(24, "Too many open files")
+
+    def call() -> None:
+        try:
+            client.call(SLUG, {})
+        except OSError as error:
+            raised.append(str(error))
+        client.close()
+
+    monkeypatch.setattr(asyncio, "new_event_loop", fail)
+    monkeypatch.setattr(asyncio.events, "new_event_loop", fail)
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(10)
+
+    assert raised == ["[Errno 24] Too many open files"]
+    assert threads() == []

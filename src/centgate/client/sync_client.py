@@ -9,7 +9,7 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, TypeVarTuple
 
 import anyio
-from anyio.abc import TaskGroup
 
 from centgate.client._generated.methods import Services
 from centgate.client.catalog import ServiceDetail, ServiceSummary
@@ -30,6 +29,8 @@ from centgate.client.transport import Transport
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
+_Task = Callable[[], Coroutine[Any, Any, None]]
+_Started = Future[tuple[asyncio.AbstractEventLoop, asyncio.Queue[_Task], anyio.CancelScope]]
 
 GRACE_SECONDS = 10.0
 """Seconds to wait for an interrupted or closed call to finish."""
@@ -81,7 +82,9 @@ class _RunningLoop:
     """Event loop of a process in its own thread."""
 
     loop: asyncio.AbstractEventLoop
-    tasks: TaskGroup
+    tasks: asyncio.Queue[_Task]
+    """Tasks to start."""
+    stop: anyio.CancelScope
     thread: threading.Thread
 
 
@@ -112,7 +115,7 @@ class _EventLoopThread:
         task = _LoopTask(partial(operation, *arguments))
         try:
             # not anyio's blocking portal: it waits without limit for a loop that is busy or has just ended
-            running.loop.call_soon_threadsafe(task.start, running.tasks)
+            running.loop.call_soon_threadsafe(running.tasks.put_nowait, task.run)
             while not task.outcome.done() and running.thread.is_alive():
                 wait([task.outcome], _POLL_INTERVAL)
         except BaseException:
@@ -155,11 +158,6 @@ class _LoopTask(Generic[T]):
         self._operation = operation
         self._scope: anyio.CancelScope | None = None
 
-    def start(self, tasks: TaskGroup) -> None:
-        """Start the operation, unless the loop is ending. Must run on the loop."""
-        if not tasks.cancel_scope.cancel_called:
-            tasks.start_soon(self._run)
-
     def stop(self, loop: asyncio.AbstractEventLoop) -> None:
         """Cancel the operation and wait for its end. Called from another thread."""
         if self.outcome.cancel():
@@ -172,7 +170,8 @@ class _LoopTask(Generic[T]):
         if self._scope is not None:
             self._scope.cancel()
 
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Run the operation, unless it was stopped. Must run on the loop."""
         if not self.outcome.set_running_or_notify_cancel():
             return
         with anyio.CancelScope() as self._scope:
@@ -183,22 +182,31 @@ class _LoopTask(Generic[T]):
 
 
 def _start_thread(transport: Transport) -> _RunningLoop:
-    started: Future[tuple[asyncio.AbstractEventLoop, TaskGroup]] = Future()
+    """Start a thread with a loop. Raises the error if the loop cannot start."""
+    started: _Started = Future()
     thread = threading.Thread(
-        target=lambda: asyncio.run(_serve_until_stopped(transport, started)),
-        name="centgate-client",
-        daemon=True,
+        target=_run_loop, args=(transport, started), name="centgate-client", daemon=True
     )
     thread.start()
     return _RunningLoop(*started.result(), thread)
 
 
-async def _serve_until_stopped(
-    transport: Transport, started: Future[tuple[asyncio.AbstractEventLoop, TaskGroup]]
-) -> None:
+def _run_loop(transport: Transport, started: _Started) -> None:
+    try:
+        loop = asyncio.new_event_loop()
+    except BaseException as error:  # noqa: BLE001 - re-raised in the calling thread
+        started.set_exception(error)
+        return
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(_serve_until_stopped(transport, started))
+
+
+async def _serve_until_stopped(transport: Transport, started: _Started) -> None:
+    queue: asyncio.Queue[_Task] = asyncio.Queue()
     async with anyio.create_task_group() as tasks:
-        started.set_result((asyncio.get_running_loop(), tasks))
-        await anyio.sleep_forever()
+        started.set_result((asyncio.get_running_loop(), queue, tasks.cancel_scope))
+        while True:  # not started in callbacks of the loop: with sniffio, anyio needs a current task
+            tasks.start_soon(await queue.get())
     await transport.aclose()
 
 
@@ -207,6 +215,6 @@ def _stop_thread(running: _RunningLoop, process: int) -> None:
     if process != os.getpid():
         return
     with suppress(RuntimeError):  # the loop has ended
-        running.loop.call_soon_threadsafe(running.tasks.cancel_scope.cancel)
+        running.loop.call_soon_threadsafe(running.stop.cancel)
     if threading.current_thread() is not running.thread:
         running.thread.join(GRACE_SECONDS)
