@@ -292,3 +292,17 @@ def test_a_loop_that_cannot_start_is_an_error_of_the_call(
 
     assert raised == ["[Errno 24] Too many open files"]
     assert threads() == []
+
+
+def test_connections_that_cannot_be_opened_are_an_error_of_the_call_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "unknown://proxy:1")
+
+    with (
+        Centgate("http://127.0.0.1:9", proxies="environment") as client,
+        pytest.raises(ValueError, match="proxy"),
+    ):
+        client.services()
+
+    assert "Traceback" not in capsys.readouterr().err

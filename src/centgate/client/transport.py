@@ -50,6 +50,7 @@ class Transport:
         self._open = partial(_open_http_client, api, connect_timeout, proxies, tls)
         # by process: connections of a parent stay open in a fork, since the parent uses them
         self._http_clients: dict[int, httpx2.AsyncClient] = {}
+        self._closed = False
 
     async def send(
         self, path: str, body: bytes | None = None, *, payment: str | None = None, timeout: float = 30
@@ -73,10 +74,15 @@ class Transport:
             raise _classify_error(error) from error
 
     async def aclose(self) -> None:
-        """Close the connections of this process."""
-        await self._http().aclose()
+        """Close the connections of this process; after that `send` raises RuntimeError."""
+        self._closed = True
+        # if none could be opened, opening one to close it would raise that error again
+        if http := self._http_clients.get(os.getpid()):
+            await http.aclose()
 
     def _http(self) -> httpx2.AsyncClient:
+        if self._closed:
+            raise RuntimeError("the client is closed")
         process = os.getpid()
         if process not in self._http_clients:
             self._http_clients[process] = self._open()
