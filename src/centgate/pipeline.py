@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -28,7 +29,7 @@ from centgate.errors import (
     ProviderUnconfigured,
 )
 from centgate.payments.authorization import Payment
-from centgate.payments.claims import RequestBinding, StoredAnswer
+from centgate.payments.claims import Claim, RequestBinding, StoredAnswer
 from centgate.payments.gate import encode_receipt_header
 from centgate.request_body import parse_request
 from centgate.runtime import Runtime
@@ -85,22 +86,42 @@ async def fulfil(
     async with runtime.journal.claim(payment, order, claim_block=newest_block) as claim:
         if claim.answer:
             return claim.answer
-        _crash_for_test(runtime, "claimed")
-        is_redeemed = claim.state == "settled"
-        settled = runtime.gate.settle(payment, claim)  # 402, 502, 504
-        settlement = await call.admission.count_settlement(settled, payment, claim)
-        _crash_for_test(runtime, "settled")
-        transaction = settlement["transaction"]
-        produced = run_service(runtime, service, query, order, call.request_id, transaction)
-        status, body = await produced  # 404, 429, 502, 504
-        _crash_for_test(runtime, "produced")
-        receipt = encode_receipt_header(payment.terms.settle_response(settlement, body))
-        answer = StoredAnswer(status, body, call.request_id, receipt)
-        await runtime.journal.record_delivered(claim, answer)
-        _crash_for_test(runtime, "delivered")
-        if is_redeemed:
-            runtime.meter.record_redemption(service.slug)
-        return answer
+        with _convert_unexpected_errors(service, claim, call.request_id):
+            _crash_for_test(runtime, "claimed")
+            is_redeemed = claim.state == "settled"
+            settled = runtime.gate.settle(payment, claim)  # 402, 502, 504
+            settlement = await call.admission.count_settlement(settled, payment, claim)
+            _crash_for_test(runtime, "settled")
+            transaction = settlement["transaction"]
+            produced = run_service(runtime, service, query, order, call.request_id, transaction)
+            status, body = await produced  # 404, 429, 502, 504
+            _crash_for_test(runtime, "produced")
+            receipt = encode_receipt_header(payment.terms.settle_response(settlement, body))
+            answer = StoredAnswer(status, body, call.request_id, receipt)
+            await runtime.journal.record_delivered(claim, answer)
+            _crash_for_test(runtime, "delivered")
+            if is_redeemed:
+                runtime.meter.record_redemption(service.slug)
+            return answer
+
+
+@contextmanager
+def _convert_unexpected_errors(service: AnyService, claim: Claim, request_id: str) -> Generator[None]:
+    """Convert an unexpected exception to InternalError with the state of the payment.
+
+    The only place besides the outermost middleware that catches everything: the buyer may have paid, and
+    needs a response that says so.
+    """
+    try:
+        yield
+    except CentgateError:
+        raise
+    except Exception as error:
+        structlog.get_logger().exception("a service failed", service=service.slug, request_id=request_id)
+        charged = claim.state in ("settled", "delivered")
+        state = "settled" if charged else "in_flight"
+        note = PaymentNote(state, charged=charged, retry="same_payment", transaction=claim.transaction)
+        raise InternalError(f"{service.slug} failed unexpectedly", payment=note) from error
 
 
 async def run_service(
@@ -113,9 +134,9 @@ async def run_service(
 ) -> tuple[int, bytes]:
     """Run the service, or take its result from the cache; return status and body.
 
-    NoData is an answer too. Every other error is raised with `error.payment`: settled, can be sent again.
+    NoData is an answer too. Every other CentgateError is raised with `error.payment`: settled, can be sent
+    again.
     """
-    settled_note = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
     work = partial(service.run, query, runtime.providers[service.slug])
     try:
         answered, hit = await _cached_or_run(runtime, service, order.digest, work)
@@ -124,13 +145,8 @@ async def run_service(
         no_data.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
         return envelope.http_status(no_data), envelope.render_error(no_data, request_id)
     except CentgateError as error:
-        error.payment = settled_note
+        error.payment = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
         raise
-    except Exception as error:
-        # the only place besides the outermost middleware that catches everything: the buyer has paid and
-        # needs a response that says so
-        structlog.get_logger().exception("a service failed", service=service.slug, request_id=request_id)
-        raise InternalError(f"{service.slug} failed unexpectedly", payment=settled_note) from error
 
 
 async def _cached_or_run(

@@ -13,6 +13,8 @@ from facilitators import Reply, StubFacilitator, refuse_with, reply_with
 from served_api import ServedApi, serve_api
 from starlette.responses import Response
 
+from centgate.payments.settlement import Settler
+
 HASH = "0x" + "ab" * 32
 OPEN = {"state": "in_flight", "charged": False, "retry": "same_payment"}
 NONCE_USED = "invalid_exact_evm_nonce_already_used"
@@ -143,6 +145,22 @@ def test_it_stays_open_for_as_long_as_nothing_certain_comes(
 
     assert [response.status_code for response in responses] == [502] * 3
     assert pay(served_api.client, payment).status_code == 200
+
+
+def test_an_unexpected_failure_while_settling_says_that_the_payment_is_open(
+    served_api: ServedApi, buyer: Buyer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payload = sign_payload(served_api.client, buyer)
+    with monkeypatch.context() as patch:  # a fault of our own code can only be put in
+        patch.setattr(Settler, "settle", lambda *_: 1 // 0)
+        failed = pay(served_api.client, encode_header(payload))
+
+    served = pay(served_api.client, encode_header(payload))
+
+    assert (failed.status_code, failed.json()["error"]["code"]) == (500, "internal_error")
+    assert payment_note(failed) == OPEN
+    assert served.status_code == 200
+    assert _moved(served_api.facilitator, payload) == 1
 
 
 @pytest.mark.parametrize("moves", [True, False], ids=["and settled", "and did not settle"])
