@@ -150,9 +150,12 @@ def test_it_stays_open_for_as_long_as_nothing_certain_comes(
 def test_an_unexpected_failure_while_settling_says_that_the_payment_is_open(
     served_api: ServedApi, buyer: Buyer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
     payload = sign_payload(served_api.client, buyer)
     with monkeypatch.context() as patch:  # a fault of our own code can only be put in
-        patch.setattr(Settler, "settle", lambda *_: 1 // 0)
+        patch.setattr(Settler, "settle", fail)
         failed = pay(served_api.client, encode_header(payload))
 
     served = pay(served_api.client, encode_header(payload))
