@@ -38,6 +38,11 @@ CHAIN_BY_SLUG: dict[str, Chain] = {chain.slug: chain for chain in CHAINS}
 CHAIN_NAMES = ", ".join(f"{chain.slug} ({chain.id})" for chain in CHAINS)
 
 
+def well_known_chain(chain_id: int) -> int:
+    """Return the chain whose well-known contract addresses apply: the development chain has Ethereum's."""
+    return chain_id if chain_id in CHAIN_BY_ID else 1
+
+
 Address = Annotated[
     str,
     StringConstraints(pattern=r"^0x[a-fA-F0-9]{40}$"),

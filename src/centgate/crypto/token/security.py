@@ -133,6 +133,34 @@ class SimulationFlag:
 
 
 @dataclass(frozen=True, slots=True)
+class HolderSales:
+    """Result of selling the token at its real holders. None is unknown."""
+
+    tested: int | None = None
+    """Number of holders at which a sale was tried."""
+    failed: int | None = None
+    """Holders that could not sell."""
+    siphoned: int | None = None
+    """Holders whose balance was taken away."""
+    average_tax: float | None = None
+    """Percent of a sale, over the holders that could sell."""
+    highest_tax: float | None = None
+    """Percent of a sale."""
+    high_tax_count: int | None = None
+    """Holders that pay a much higher tax than others."""
+
+
+@dataclass(frozen=True, slots=True)
+class TradeLimit:
+    """Largest amount that can be bought or sold at once. None is unknown."""
+
+    tokens: float | None = None
+    """Whole tokens."""
+    other_side: float | None = None
+    """Units of the pair's other token."""
+
+
+@dataclass(frozen=True, slots=True)
 class Simulation:
     """Result of buying and selling a token on a fork of the chain. None is unknown."""
 
@@ -160,6 +188,9 @@ class Simulation:
     """US dollars in the simulated pair."""
     pair_empty: bool | None = None
     """True if that pair holds nothing that the token could be sold for."""
+    holder_sales: HolderSales | None = None
+    max_buy: TradeLimit | None = None
+    max_sell: TradeLimit | None = None
     raw: Mapping[str, str] = field(default_factory=dict[str, str])
     """Scalar values as the source gave them, by its own names (`simulationResult.sellTax`)."""
     unreadable: tuple[str, ...] = ()
