@@ -28,6 +28,7 @@ from centgate.payments.gate import PaymentGate
 from centgate.payments.journal import Journal
 from centgate.payments.onchain_status import OnchainPayment, OnchainStatus, TransactionStatus
 from centgate.payments.payment_node import ChainUnreachable
+from centgate.payments.settlement import Settler
 from centgate.payments.store_factory import open_store
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.settings import Settings
@@ -209,7 +210,7 @@ class _OutcomeRunner:
         self, payment: Payment, order: RequestBinding, reply: _FacilitatorReply, state: _ChainState
     ) -> CentgateError | None:
         facilitator, chains = _ScriptedFacilitator(reply), _ScriptedChains(state)
-        gate = PaymentGate(
+        settler = Settler(
             {self._terms.service.slug: self._terms},
             self._journal,
             cast(FacilitatorClient, facilitator),
@@ -217,7 +218,7 @@ class _OutcomeRunner:
         )
         try:
             async with self._journal.claim(payment, order) as claim:
-                await gate.settle(payment, claim)
+                await PaymentGate(settler).settle(payment, claim)
         except CentgateError as error:
             return error
         return None

@@ -29,7 +29,7 @@ from centgate.errors import (
     ProviderUnconfigured,
 )
 from centgate.payments.authorization import Payment
-from centgate.payments.claims import Claim, RequestBinding, StoredAnswer
+from centgate.payments.claims import Claim, RequestBinding, StoredAnswer, build_note
 from centgate.payments.gate import encode_receipt_header
 from centgate.request_body import parse_request
 from centgate.runtime import Runtime
@@ -118,9 +118,7 @@ def _convert_unexpected_errors(service: AnyService, claim: Claim, request_id: st
         raise
     except Exception as error:
         structlog.get_logger().exception("a service failed", service=service.slug, request_id=request_id)
-        charged = claim.state in ("settled", "delivered")
-        state = "settled" if charged else "in_flight"
-        note = PaymentNote(state, charged=charged, retry="same_payment", transaction=claim.transaction)
+        note = build_note(claim.state, claim.transaction)
         raise InternalError(f"{service.slug} failed unexpectedly", payment=note) from error
 
 

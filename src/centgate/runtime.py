@@ -17,10 +17,11 @@ from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments.alerts import Alerts
 from centgate.payments.background import build_background_work
 from centgate.payments.facilitator import FacilitatorClient, build_auth_headers
-from centgate.payments.gate import PaymentGate, build_gate
+from centgate.payments.gate import PaymentGate
 from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal import Journal
 from centgate.payments.payment_node import open_node_session
+from centgate.payments.settlement import build_settler
 from centgate.payments.singleflight import SingleFlight
 from centgate.payments.store_factory import open_store
 from centgate.provider import Provider
@@ -112,7 +113,7 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
                 for service in catalog
             },
             journal=journal,
-            gate=build_gate(settings, catalog, journal, facilitator, session),
+            gate=PaymentGate(build_settler(settings, catalog, journal, facilitator, session)),
             response_cache=ResponseCache(MemoryCache(), SharedResponses(shared) if shared else None),
             shared=shared,
             meter=meter,

@@ -42,6 +42,7 @@ from centgate.payments.gate import PaymentGate
 from centgate.payments.journal import Journal
 from centgate.payments.nodes import NodeSet
 from centgate.payments.reconciler import Reconciler
+from centgate.payments.settlement import Settler
 from centgate.payments.sqlite import SqliteStore
 from centgate.payments.terms import build_terms
 from centgate.provider import Primary, Provider, ProviderInfo, instrumented
@@ -310,15 +311,15 @@ class Deployment:
             catalog=(model_service,),
             providers={model_service.slug: {"model": ModelUpstream(settings)}},
             journal=self.journal,
-            gate=self._gate(self.journal, chains),
+            gate=PaymentGate(self._settler(self.journal, chains)),
             response_cache=ResponseCache(MemoryCache()),
             shared=None,
         )
         part = self.journal.for_component("upkeep")
-        self.resolver = Reconciler(part, self._gate(part, chains).settler)
+        self.resolver = Reconciler(part, self._settler(part, chains))
 
-    def _gate(self, journal: Journal, chains: ChainClients) -> PaymentGate:
-        return PaymentGate({model_service.slug: self.terms}, journal, self.facilitator, chains)
+    def _settler(self, journal: Journal, chains: ChainClients) -> Settler:
+        return Settler({model_service.slug: self.terms}, journal, self.facilitator, chains)
 
     def header(self, authorization: Authorization, *, pay_to: str | None = None) -> str:
         """Return `PAYMENT-SIGNATURE`; `pay_to` is another recipient in the accepted terms."""

@@ -19,11 +19,11 @@ from centgate.errors import CentgateError
 from centgate.payments.alerts import Alerts
 from centgate.payments.daily_audit import DailyAudit
 from centgate.payments.facilitator import FacilitatorClient
-from centgate.payments.gate import build_gate
 from centgate.payments.heartbeat import STOP_TIMEOUT, run_repeatedly
 from centgate.payments.journal import Journal
 from centgate.payments.queries import PRUNE_BATCH
 from centgate.payments.reconciler import Reconciler
+from centgate.payments.settlement import build_settler
 from centgate.payments.store import JournalUnavailable, Store
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -53,10 +53,10 @@ def build_background_work(
 ) -> BackgroundWork:
     """Build the background work of a server, not started yet; `journal` is its journal in `store`."""
     component = journal.for_component("upkeep")
-    gate = build_gate(settings, catalog, component, facilitator, session)
+    settler = build_settler(settings, catalog, component, facilitator, session)
     daily_audit = DailyAudit(settings, store, session)
     return BackgroundWork(
-        component, Reconciler(component, gate.settler), alerts, daily_audit, first_audit=first_audit
+        component, Reconciler(component, settler), alerts, daily_audit, first_audit=first_audit
     )
 
 

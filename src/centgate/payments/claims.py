@@ -357,18 +357,18 @@ def _is_same_transfer(row: ResultRow, payment: Payment) -> bool:
 
 
 def _build_note(row: ResultRow) -> PaymentNote:
-    """Build the buyer's payment note from a row."""
-    match row["state"]:
+    return build_note(row["state"], row["transaction"])
+
+
+def build_note(state: RowState, transaction: str | None) -> PaymentNote:
+    """Build the buyer's note on a payment from its state in the journal."""
+    match state:
         case "settling":
-            return PaymentNote(
-                "in_flight", charged=False, retry="same_payment", transaction=row["transaction"]
-            )
+            return PaymentNote("in_flight", charged=False, retry="same_payment", transaction=transaction)
         case "settled":
-            return PaymentNote("settled", charged=True, retry="same_payment", transaction=row["transaction"])
+            return PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
         case "delivered":
-            return PaymentNote(
-                "delivered", charged=True, retry="same_payment", transaction=row["transaction"]
-            )
+            return PaymentNote("delivered", charged=True, retry="same_payment", transaction=transaction)
         case "unused":
             return UNCHARGED_RESEND
         case _:

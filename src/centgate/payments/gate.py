@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
 from typing import Any
 
-import aiohttp
 import orjson
 
 from centgate.errors import (
@@ -24,11 +22,9 @@ from centgate.payments.authorization import (
     read_payment,
     signature_rejection,
 )
-from centgate.payments.chain_client import ChainClients
 from centgate.payments.claims import Claim
 from centgate.payments.facilitator import (
     FACILITATOR_NAME,
-    FacilitatorClient,
     SettlementConfirmed,
     SettlementNotSent,
     SettlementRefused,
@@ -36,12 +32,9 @@ from centgate.payments.facilitator import (
     build_refusal_response,
     build_settle_response,
 )
-from centgate.payments.journal import Journal
 from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.settlement import Settler
-from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE, RouteTerms, build_terms
-from centgate.service import AnyService
-from centgate.settings import Settings
+from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
 
 OVERLOAD_RETRY_AFTER = 60
 RETRY_AFTER = 5
@@ -62,37 +55,14 @@ def payments_disabled() -> PaymentNotConfigured:
     )
 
 
-def build_gate(
-    settings: Settings,
-    catalog: Sequence[AnyService],
-    journal: Journal,
-    facilitator: FacilitatorClient,
-    session: aiohttp.ClientSession,
-) -> PaymentGate:
-    """Build the payment gate of a deployment; RPC nodes are queried over the session."""
-    priced = catalog if settings.pay_to else ()
-    return PaymentGate(
-        terms={service.slug: build_terms(service, settings) for service in priced},
-        journal=journal,
-        facilitator=facilitator,
-        chains=ChainClients(session, settings),
-    )
-
-
 class PaymentGate:
     """Terms of every route, verification of payments, and receipts or errors for their settlement."""
 
-    def __init__(
-        self,
-        terms: dict[str, RouteTerms],
-        journal: Journal,
-        facilitator: FacilitatorClient,
-        chains: ChainClients,
-    ) -> None:
-        self.terms = terms
-        self.settler = Settler(terms, journal, facilitator, chains)
-        self._journal = journal
-        self._chains = chains
+    def __init__(self, settler: Settler) -> None:
+        self.terms = settler.terms
+        self._settler = settler
+        self._journal = settler.journal
+        self._chains = settler.chains
 
     def challenge(self, slug: str) -> PaymentNotConfigured | PaymentRequired:
         """Return the error for an unpaid request: 402, or that no payments are accepted."""
@@ -135,7 +105,7 @@ class PaymentGate:
             return build_settle_response(claim.key, claim.amount, claim.transaction or "")
         if claim.resubmission_json is None and claim.key == payment.key:  # the row is older than the column
             claim.resubmission_json = payment.resubmission_json
-        result = await self.settler.settle(payment, claim)
+        result = await self._settler.settle(payment, claim)
         match result:
             case SettlementConfirmed(settlement):
                 return settlement

@@ -25,12 +25,11 @@ from centgate.payments.facilitator import (
     SettlementRefused,
     SettlementUnknown,
 )
-from centgate.payments.gate import build_gate
 from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal import Journal
 from centgate.payments.payment_node import open_node_session
 from centgate.payments.queries import FIRST_RETRY
-from centgate.payments.settlement import Settler
+from centgate.payments.settlement import Settler, build_settler
 from centgate.payments.store_factory import open_store
 from centgate.payments.tables import RowState
 from centgate.settings import Settings
@@ -69,8 +68,8 @@ async def reconcile_all(settings: Settings) -> list[ReconcileResult]:
         async with open_node_session() as session, keep_alive(journal):
             component = journal.for_component("reconcile")
             with closing(FacilitatorClient(settings)) as facilitator:
-                gate = build_gate(settings, all_services(), component, facilitator, session)
-                return await Reconciler(component, gate.settler).reconcile_open()
+                settler = build_settler(settings, all_services(), component, facilitator, session)
+                return await Reconciler(component, settler).reconcile_open()
     finally:
         await journal.deregister()
         await store.close()

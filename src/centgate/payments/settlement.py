@@ -7,6 +7,9 @@ network decide; where they cannot, the same bytes are submitted once more (decis
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+
+import aiohttp
 
 from centgate.instrumentation import SettlementLabel
 from centgate.payments.authorization import Payment, rebuild_payment, terms_when_signed
@@ -25,11 +28,30 @@ from centgate.payments.facilitator import (
 from centgate.payments.journal import Journal
 from centgate.payments.onchain_status import OnchainPayment, OnchainStatus, PaymentQuery
 from centgate.payments.payment_node import ChainUnreachable
-from centgate.payments.terms import RouteTerms
+from centgate.payments.terms import RouteTerms, build_terms
+from centgate.service import AnyService
+from centgate.settings import Settings
 from centgate.signing.evm import to_checksum_address
 
 _UNUSED_STATUSES = ("unused", "expired_unsafe", "expired")
 """On-chain statuses of a nonce that has not been used."""
+
+
+def build_settler(
+    settings: Settings,
+    catalog: Sequence[AnyService],
+    journal: Journal,
+    facilitator: FacilitatorClient,
+    session: aiohttp.ClientSession,
+) -> Settler:
+    """Build the settler of a deployment; RPC nodes are queried over the session."""
+    priced = catalog if settings.pay_to else ()
+    return Settler(
+        {service.slug: build_terms(service, settings) for service in priced},
+        journal,
+        facilitator,
+        ChainClients(session, settings),
+    )
 
 
 class Settler:
@@ -42,10 +64,11 @@ class Settler:
         facilitator: FacilitatorClient,
         chains: ChainClients,
     ) -> None:
-        self._terms = terms
-        self._journal = journal
+        self.terms = terms
+        """Terms of each route, by slug; empty if no payments are accepted."""
+        self.journal = journal
+        self.chains = chains
         self._facilitator = facilitator
-        self._chains = chains
 
     async def settle(self, payment: Payment, claim: Claim) -> SettlementOutcome:
         """Settle a payment while its buyer waits, or resolve what an earlier attempt left open."""
@@ -97,7 +120,7 @@ class Settler:
         terms = self._find_terms(claim)
         if claim.resubmission_json is None or terms is None or not terms.asset.name:
             return _unknown_outcome("the payment was signed for terms that cannot be submitted again")
-        await self._journal.record_presentation(claim)
+        await self.journal.record_presentation(claim)
         result = await self._settle_with_facilitator(
             rebuild_payment(claim.key, terms, claim.resubmission_json)
         )
@@ -151,7 +174,7 @@ class Settler:
 
     async def _payment_status(self, claim: Claim, max_wait: float) -> OnchainStatus | None:
         """Return the on-chain status of a payment, None without a node. Raises ChainUnreachable."""
-        chain = self._chains.for_network(claim.key.network)
+        chain = self.chains.for_network(claim.key.network)
         query = PaymentQuery(
             claim.key, claim.pay_to, claim.amount, claim.valid_before, claim.presented_at, claim.claim_block
         )
@@ -159,7 +182,7 @@ class Settler:
 
     async def _is_reverted(self, claim: Claim) -> bool:
         """Return True if the only submission of a payment named a transaction, and that was reverted."""
-        chain = self._chains.for_network(claim.key.network)
+        chain = self.chains.for_network(claim.key.network)
         if chain is None or claim.transaction is None or claim.presentations > 1:
             return False
         return await chain.read_transaction_status(claim.transaction, claim.key) == "reverted"
@@ -168,12 +191,12 @@ class Settler:
         """Submit a payment to the facilitator and record the metric."""
         started = time.perf_counter()
         result = await self._facilitator.settle(payment)
-        self._journal.meter.record_settlement(_metric_label(result), time.perf_counter() - started)
+        self.journal.meter.record_settlement(_metric_label(result), time.perf_counter() - started)
         return result
 
     def _find_terms(self, claim: Claim) -> RouteTerms | None:
         """Return the terms a payment was signed for; any route's will do if its own was removed."""
-        terms = self._terms.get(claim.service) or next(iter(self._terms.values()), None)
+        terms = self.terms.get(claim.service) or next(iter(self.terms.values()), None)
         return terms and terms_when_signed(
             terms,
             network=claim.key.network,
@@ -185,17 +208,17 @@ class Settler:
     async def _record(self, claim: Claim, result: SettlementOutcome) -> None:
         match result:
             case SettlementConfirmed(settlement):
-                await self._journal.record_settled(claim, settlement["transaction"])
+                await self.journal.record_settled(claim, settlement["transaction"])
             case SettlementRefused(reason):
-                await self._journal.record_refused(claim, reason)
+                await self.journal.record_refused(claim, reason)
             case SettlementNotSent(_, message):
-                await self._journal.record_unsent(claim, message)
+                await self.journal.record_unsent(claim, message)
             case SettlementUnknown():
                 await self._record_transaction(claim, result)
 
     async def _record_transaction(self, claim: Claim, result: SettlementUnknown) -> None:
         if result.transaction and result.transaction != claim.transaction:
-            await self._journal.record_transaction(claim, result.transaction, result.reason)
+            await self.journal.record_transaction(claim, result.transaction, result.reason)
 
 
 def _outcome_from_chain(status: OnchainStatus | None, claim: Claim) -> SettlementOutcome:
