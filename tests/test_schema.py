@@ -30,7 +30,7 @@ from centgate.web.fields import validate_web_url
 pytestmark = pytest.mark.extended
 
 DEVELOPMENT_CHAIN = 84532
-repeatably = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+repeatably = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 on_each_chain = pytest.mark.parametrize("development_chain", [None, DEVELOPMENT_CHAIN], ids=["real", "test"])
 

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from buyer import Buyer, sign_payment
 from facilitators import StubFacilitator, open_stub_facilitator
+from subtest_cases import each_case
 
 from centgate.catalog import all_services
 from centgate.devchain.environment import DEFAULT_PAYEE
@@ -100,13 +101,9 @@ RIGHT_TYPES = [
 ]
 
 
-def slug(service: Any) -> str | None:
-    return service.slug if hasattr(service, "slug") else None
-
-
-each_service = pytest.mark.parametrize("service", SERVICES, ids=slug)
-each_field = pytest.mark.parametrize(("service", "name"), FIELDS, ids=slug)
-each_number = pytest.mark.parametrize(("service", "name"), NUMBERED, ids=slug)
+each_service = each_case("service", SERVICES)
+each_field = each_case(("service", "name"), FIELDS)
+each_number = each_case(("service", "name"), NUMBERED)
 
 Post = Callable[..., httpx.Response]
 
@@ -203,7 +200,7 @@ def is_accepted(served_api: httpx.Client, service: AnyService, body: bytes, cont
 
 
 @each_service
-@pytest.mark.parametrize("value", BROKEN_VALUES.values(), ids=BROKEN_VALUES)
+@each_case("value", BROKEN_VALUES)
 def test_what_is_not_quite_json_is_refused(post: Post, service: AnyService, value: bytes) -> None:
     response = post(service, beside(service, value))
 
@@ -211,7 +208,7 @@ def test_what_is_not_quite_json_is_refused(post: Post, service: AnyService, valu
 
 
 @each_service
-@pytest.mark.parametrize("body", NO_OBJECTS.values(), ids=NO_OBJECTS)
+@each_case("body", NO_OBJECTS)
 def test_what_is_no_object_is_refused(post: Post, service: AnyService, body: bytes) -> None:
     response = post(service, body)
 
@@ -247,14 +244,14 @@ def test_an_empty_object_lacks_what_is_required(post: Post, service: AnyService)
 
 
 @each_service
-@pytest.mark.parametrize("content_type", WRONG_TYPES)
+@each_case("content_type", WRONG_TYPES)
 def test_another_content_type_is_refused(post: Post, service: AnyService, content_type: str) -> None:
     response = post(service, written(service.input_example), content_type)
 
     assert paths(response) == {""}
 
 
-@pytest.mark.parametrize("content_type", RIGHT_TYPES)
+@each_case("content_type", RIGHT_TYPES)
 def test_json_is_json_however_it_is_called(served_api: httpx.Client, content_type: str) -> None:
     service = SERVICES[0]
 
@@ -294,7 +291,7 @@ def test_a_body_far_too_large_is_refused_and_the_line_stays_in_order(
 
 
 @each_field
-@pytest.mark.parametrize("value", [None, {}, {"a": [1]}, [], [[]], [None]], ids=json.dumps)
+@each_case("value", [None, {}, {"a": [1]}, [], [[]], [None]])
 def test_a_value_of_the_wrong_kind_is_named(post: Post, service: AnyService, name: str, value: Any) -> None:
     response = post(service, written(service.input_example | {name: value}))
 
@@ -302,9 +299,7 @@ def test_a_value_of_the_wrong_kind_is_named(post: Post, service: AnyService, nam
 
 
 @each_number
-@pytest.mark.parametrize(
-    "value", [b"-1", b"0.5", b'"5"', b"true", b"1e300", LARGE.encode(), b"-" + LARGE.encode()]
-)
+@each_case("value", [b"-1", b"0.5", b'"5"', b"true", b"1e300", LARGE.encode(), b"-" + LARGE.encode()])
 def test_a_number_that_is_none_or_too_large_is_named(
     post: Post, service: AnyService, name: str, value: bytes
 ) -> None:
@@ -336,7 +331,7 @@ def test_all_problems_come_at_once(post: Post, service: AnyService) -> None:
     assert paths(response) - {""} == set(names)
 
 
-@pytest.mark.parametrize("service", STRICT, ids=slug)
+@each_case("service", STRICT)
 def test_unknown_keys_are_named_beside_the_other_problems(post: Post, service: AnyService) -> None:
     names = service.input_schema(None)["properties"]
 
@@ -353,26 +348,26 @@ def test_an_item_of_a_list_is_named_by_its_place(post: Post) -> None:
     assert paths(response) == {"urls.1", "urls.2"}
 
 
-@pytest.mark.parametrize("service", STRICT, ids=slug)
+@each_case("service", STRICT)
 def test_a_web_service_refuses_a_key_it_does_not_know(post: Post, service: AnyService) -> None:
     response = post(service, beside(service, b"1"))
 
     assert issues(response) == [{"path": "zzz", "message": "unknown key"}]
 
 
-@pytest.mark.parametrize("service", LENIENT, ids=slug)
+@each_case("service", LENIENT)
 def test_a_crypto_service_ignores_a_key_it_does_not_know(
     served_api: httpx.Client, service: AnyService
 ) -> None:
     assert is_accepted(served_api, service, beside(service, b"1"), "application/json")
 
 
-@pytest.mark.parametrize("service", LENIENT, ids=slug)
+@each_case("service", LENIENT)
 def test_an_ignored_key_may_hold_a_null_character(served_api: httpx.Client, service: AnyService) -> None:
     assert is_accepted(served_api, service, beside(service, b'"\\u0000"'), "application/json")
 
 
-@pytest.mark.parametrize("service", CAPPED, ids=slug)
+@each_case("service", CAPPED)
 def test_options_that_cost_more_are_named_and_win(post: Post, service: AnyService) -> None:
     options = sorted(service.refused_options.names)
     fields = wrong(service.input_schema(None)["properties"])
@@ -386,8 +381,8 @@ def test_options_that_cost_more_are_named_and_win(post: Post, service: AnyServic
     assert all(option in error["message"] for option in options)
 
 
-@pytest.mark.parametrize("service", CAPPED, ids=slug)
-@pytest.mark.parametrize("value", [True, False, None, 0, "", [], {}], ids=json.dumps)
+@each_case("service", CAPPED)
+@each_case("value", [True, False, None, 0, "", [], {}])
 def test_an_option_is_refused_whatever_it_is_set_to(post: Post, service: AnyService, value: Any) -> None:
     option = min(service.refused_options.names)
 
@@ -396,15 +391,15 @@ def test_an_option_is_refused_whatever_it_is_set_to(post: Post, service: AnyServ
     assert response.json()["error"]["details"]["options"] == [option]
 
 
-@pytest.mark.parametrize("service", CAPPED, ids=slug)
-@pytest.mark.parametrize("spelled", ["deepResearch", "deep_research", "deep-research", "DEEPRESEARCH"])
+@each_case("service", CAPPED)
+@each_case("spelled", ["deepResearch", "deep_research", "deep-research", "DEEPRESEARCH"])
 def test_an_option_is_known_by_any_spelling(post: Post, service: AnyService, spelled: str) -> None:
     response = post(service, written({**service.input_example, spelled: True}))
 
     assert response.json()["error"]["details"]["options"] == [spelled]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("slug_", "options"),
     [
         ("neuralweb-search", {"type": "deep"}),
@@ -430,7 +425,7 @@ def test_what_the_contract_names_is_refused_never_downgraded(
     assert response.json()["error"]["details"]["options"] == list(options)
 
 
-@pytest.mark.parametrize("service", STRICT, ids=slug)
+@each_case("service", STRICT)
 def test_thousands_of_problems_are_not_all_told(post: Post, service: AnyService) -> None:
     response = post(service, written({f"k{number}": 0 for number in range(4000)}))
 

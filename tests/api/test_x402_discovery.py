@@ -16,6 +16,7 @@ import httpx
 import pytest
 from buyer import PHISHING, QUESTION, ApiFactory
 from jsonschema import Draft202012Validator
+from subtest_cases import each_case
 
 from centgate.catalog import all_services
 from centgate.chains import CHAINS
@@ -57,7 +58,7 @@ FREE = [
 ELSEWHERE = "https://shop.example"
 EXPOSED = {"payment-required", "payment-response", "x-request-id"}
 
-each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
+each_service = each_case("service", all_services())
 
 
 def catalogue(client: httpx.Client) -> list[dict[str, Any]]:
@@ -275,10 +276,8 @@ def test_the_development_chain_is_admitted_by_every_service_that_takes_a_chain(r
         assert response.status_code == 402, (entry["slug"], response.text)
 
 
-@pytest.mark.parametrize(
-    "path", ["/nowhere", "/services/no-such-thing", "/services/neuralweb", "/.well-known/nothing.txt"]
-)
-@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@each_case("path", ["/nowhere", "/services/no-such-thing", "/services/neuralweb", "/.well-known/nothing.txt"])
+@each_case("method", ["GET", "POST", "DELETE"])
 def test_an_unknown_path_is_not_found_and_says_where_to_look(
     reader: httpx.Client, method: str, path: str
 ) -> None:
@@ -291,7 +290,7 @@ def test_an_unknown_path_is_not_found_and_says_where_to_look(
     assert "GET /openapi.json" in error["message"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "target",
     [
         f"{PHISHING}/",
@@ -314,13 +313,13 @@ def test_an_unknown_path_is_not_found_and_says_where_to_look(
         "/services/crawler/map/",
     ],
 )
-@pytest.mark.parametrize("method", ["GET", "POST"])
+@each_case("method", ["GET", "POST"])
 def test_a_service_has_one_spelling(reader: httpx.Client, method: str, target: str) -> None:
     assert asked(reader, method, target).status == 404
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("path", [*FREE, "/services/crawler-map"])
+@each_case("path", [*FREE, "/services/crawler-map"])
 def test_a_free_path_takes_no_post(reader: httpx.Client, path: str) -> None:
     response = reader.post(path, json={})
 
@@ -330,7 +329,7 @@ def test_a_free_path_takes_no_post(reader: httpx.Client, path: str) -> None:
 
 
 @each_service
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+@each_case("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
 def test_a_paid_path_takes_get_head_and_post_only(
     reader: httpx.Client, service: AnyService, method: str
 ) -> None:
@@ -341,7 +340,7 @@ def test_a_paid_path_takes_get_head_and_post_only(
     assert listed(response.headers["Allow"]) == {"get", "head", "post"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path", [*FREE, *(service.path for service in all_services()), "/services/crawler-map", "/nowhere"]
 )
 def test_head_is_get_without_the_body(reader: httpx.Client, path: str) -> None:
@@ -370,7 +369,7 @@ def test_what_is_alive_and_what_is_ready_say_so(reader: httpx.Client) -> None:
     assert (reader.get("/readyz").status_code, reader.get("/readyz").json()) == (200, {"status": "ready"})
 
 
-@pytest.mark.parametrize("path", ["/health", "/livez", "/readyz"])
+@each_case("path", ["/health", "/livez", "/readyz"])
 def test_no_cache_keeps_what_was_true_a_moment_ago(reader: httpx.Client, path: str) -> None:
     assert reader.get(path).headers["Cache-Control"] == "no-store"
 
@@ -396,7 +395,7 @@ REQUESTS: dict[str, Callable[[httpx.Client], httpx.Response]] = {
 }
 
 
-@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
+@each_case("request_", REQUESTS)
 def test_every_response_has_one_request_id(
     reader: httpx.Client, request_: Callable[[httpx.Client], httpx.Response]
 ) -> None:
@@ -407,7 +406,7 @@ def test_every_response_has_one_request_id(
     assert re.fullmatch(r"req_[0-9a-f]{24}", ids[0])
 
 
-@pytest.mark.parametrize("status", ["400", "402", "404", "405"])
+@each_case("status", ["400", "402", "404", "405"])
 def test_an_error_carries_the_id_of_its_header(reader: httpx.Client, status: str) -> None:
     response = REQUESTS[status](reader)
 
@@ -437,7 +436,7 @@ def test_a_browser_may_ask_from_anywhere_unless_the_operator_objects(reader: htt
     assert response.headers["X-Request-Id"].startswith("req_")
 
 
-@pytest.mark.parametrize("path", ["/services", PHISHING, "/nowhere"])
+@each_case("path", ["/services", PHISHING, "/nowhere"])
 def test_a_browser_may_read_the_headers_of_payment(reader: httpx.Client, path: str) -> None:
     response = reader.post(path, json=QUESTION, headers={"Origin": ELSEWHERE})
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from fake_upstreams import RECORDINGS
+from subtest_cases import each_case
 
 from centgate.phishing.detector import PhishingDetector, PhishingVerdict
 from centgate.phishing.path_rules import PathTree, split_host_and_path
@@ -78,31 +79,29 @@ def assert_same_verdict(ours: PhishingVerdict, theirs: dict[str, Any]) -> None:
         assert ours.rules.version == str(theirs["version"])
 
 
-@pytest.mark.parametrize("case", cases("core-detector.json", "check", key="method"))
+@each_case("case", cases("core-detector.json", "check", key="method"))
 def test_the_current_detector_gives_the_same_verdict(case: dict[str, Any]) -> None:
     assert_same_verdict(verdict(make_detector(case["options"]), case["input"]), case["expected"])
 
 
-@pytest.mark.parametrize("case", cases("core-detector.json", "blockingPath", key="method"))
+@each_case("case", cases("core-detector.json", "blockingPath", key="method"))
 def test_the_current_detector_finds_the_same_blocked_path(case: dict[str, Any]) -> None:
     [rules] = make_detector(case["options"]).lists
 
     assert rules.paths.match(parse_address(case["input"])) == case["expected"]
 
 
-@pytest.mark.parametrize("case", cases("controller-origin.json"))
+@each_case("case", cases("controller-origin.json"))
 def test_a_wallet_judges_the_origin_in_the_same_way(case: dict[str, Any]) -> None:
     assert_same_verdict(verdict(make_detector(case["options"]), case["input"]), case["expectedSubset"])
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in cases("list-expectations.json") if "requiresNewerList" not in case]
-)
+@each_case("case", [case for case in cases("list-expectations.json") if "requiresNewerList" not in case])
 def test_what_the_list_promises_of_every_version_holds(case: dict[str, Any]) -> None:
     assert_same_verdict(verdict(shipped_detector(), case["input"]), case["expected"])
 
 
-@pytest.mark.parametrize("case", [case for case in cases("npm-suite.json") if case["input"].isascii()])
+@each_case("case", [case for case in cases("npm-suite.json") if case["input"].isascii()])
 def test_the_package_s_own_suite_holds(case: dict[str, Any]) -> None:
     named = isinstance(case["config"], str)
     detector = shipped_detector() if named else make_detector(case["config"])
@@ -110,14 +109,14 @@ def test_the_package_s_own_suite_holds(case: dict[str, Any]) -> None:
     assert_same_verdict(verdict(detector, case["input"]), case["expected"])
 
 
-@pytest.mark.parametrize("case", [case for case in cases("npm-suite.json") if not case["input"].isascii()])
+@each_case("case", [case for case in cases("npm-suite.json") if not case["input"].isascii()])
 def test_what_the_package_found_in_letters_with_accents_is_a_homograph(case: dict[str, Any]) -> None:
     # the package compares the raw text, the current detector the host of the parsed URL, which is punycode
     assert shipped_detector().find_homograph(parse_address(case["input"])) == case["expected"]["match"]
 
 
-@pytest.mark.parametrize("case", cases("workload-sample.json"))
-@pytest.mark.parametrize("spelling", ["url", "domain"])
+@each_case("case", cases("workload-sample.json"))
+@each_case("spelling", ["url", "domain"])
 def test_generated_addresses_get_the_same_verdict(case: dict[str, Any], spelling: str) -> None:
     assert_same_verdict(verdict(shipped_detector(), case[spelling]), case["modern"])
 
@@ -143,7 +142,7 @@ def traps() -> PhishingDetector:
     return make_detector(json.loads((PHISHING / "url-traps.json").read_text())["config"])
 
 
-@pytest.mark.parametrize("case", cases("url-traps.json"))
+@each_case("case", cases("url-traps.json"))
 def test_an_address_is_read_as_a_browser_reads_it(case: dict[str, Any]) -> None:
     reading = expected_reading(case)
 
@@ -155,13 +154,13 @@ def test_an_address_is_read_as_a_browser_reads_it(case: dict[str, Any]) -> None:
     assert host == reading
 
 
-@pytest.mark.parametrize("case", [case for case in cases("url-traps.json") if expected_reading(case)])
+@each_case("case", [case for case in cases("url-traps.json") if expected_reading(case)])
 def test_a_trap_gets_the_same_verdict(case: dict[str, Any]) -> None:
     expected = case["checkAsIs" if is_unchanged(case) else "checkWithHttps"]
     assert_same_verdict(verdict(traps(), case["input"]), expected)
 
 
-@pytest.mark.parametrize("case", cases("core-utils.json", "insertToTrie", "deleteFromTrie", key="fn"))
+@each_case("case", cases("core-utils.json", "insertToTrie", "deleteFromTrie", key="fn"))
 def test_a_change_of_blocked_paths_leaves_the_same_tree(case: dict[str, Any]) -> None:
     text, before = case["args"]
     paths = PathTree(copy.deepcopy(before))
@@ -172,7 +171,7 @@ def test_a_change_of_blocked_paths_leaves_the_same_tree(case: dict[str, Any]) ->
 
 
 # a value that is not a list makes an empty tree there, and is an error here
-@pytest.mark.parametrize(
+@each_case(
     "case",
     [case for case in cases("core-utils.json", "convertListToTrie", key="fn") if is_array(case["args"][0])],
 )
@@ -180,21 +179,21 @@ def test_a_list_of_paths_makes_the_same_tree(case: dict[str, Any]) -> None:
     assert PathTree.from_entries(case["args"][0]).tree == case["expected"]
 
 
-@pytest.mark.parametrize("case", cases("core-utils.json", "matchedPathPrefix", key="fn"))
+@each_case("case", cases("core-utils.json", "matchedPathPrefix", key="fn"))
 def test_a_path_is_matched_by_the_same_prefix(case: dict[str, Any]) -> None:
     text, tree = case["args"]
 
     assert PathTree(tree).match(parse_address(text)) == case["expected"]
 
 
-@pytest.mark.parametrize("case", cases("core-utils.json", "getHostnameAndPathComponents", key="fn"))
+@each_case("case", cases("core-utils.json", "getHostnameAndPathComponents", key="fn"))
 def test_a_path_has_the_same_components(case: dict[str, Any]) -> None:
     host, components = split_host_and_path(case["args"][0])
 
     assert {"hostname": host, "pathComponents": components} == case["expected"]
 
 
-@pytest.mark.parametrize("case", cases("core-utils.json", "getHostnameFromUrl", key="fn"))
+@each_case("case", cases("core-utils.json", "getHostnameFromUrl", key="fn"))
 def test_a_url_has_the_same_host_or_none(case: dict[str, Any]) -> None:
     try:
         host = parse_address(case["args"][0]).host

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
+from subtest_cases import each_case
 
 from centgate.errors import Issue
 from centgate.service import AnyService
@@ -109,21 +110,15 @@ def refused() -> list[Case]:
     ]
 
 
-def name(case: Any) -> str:
-    """A service by its slug, a body in brief."""
-    text = repr(case).replace(ADDRESS, "ADDRESS").replace("a" * 90, "a..")
-    return getattr(case, "slug", text)
-
-
 @pytest.mark.extended
-@pytest.mark.parametrize(("service", "body"), accepted(), ids=name)
+@each_case(("service", "body"), accepted())
 def test_a_right_body_is_accepted_by_validator_and_schema(service: AnyService, body: Body):
     assert problems(service, body) == []
     assert against(service.input_schema(None), body) == []
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize(("service", "body"), refused(), ids=name)
+@each_case(("service", "body"), refused())
 def test_a_wrong_body_is_refused_by_validator_and_schema(service: AnyService, body: Body):
     assert problems(service, body) != []
     assert against(service.input_schema(None), body) != []
@@ -133,7 +128,7 @@ def test_an_address_with_a_line_break_behind_it_is_refused():
     assert problems(token_risk, {"chain": "base", "tokenAddress": ADDRESS + "\n"}) != []
 
 
-@pytest.mark.parametrize("service", BY_ID, ids=name)
+@each_case("service", BY_ID)
 def test_a_chain_that_is_not_ours_is_answered_with_those_that_are(service: AnyService):
     issues = problems(service, asking(service, chainId=5))
 
@@ -141,7 +136,7 @@ def test_a_chain_that_is_not_ours_is_answered_with_those_that_are(service: AnySe
     assert all(f"{slug} ({number})" in issues[0].message for slug, number in CHAINS.items())
 
 
-@pytest.mark.parametrize("service", CHAINED, ids=name)
+@each_case("service", CHAINED)
 def test_a_development_chain_is_accepted_where_there_is_one_and_nowhere_else(service: AnyService):
     body = asking(service, chainId=31337)
 
@@ -157,26 +152,26 @@ def test_all_problems_of_a_body_come_at_once():
     assert sorted(issue.path for issue in issues) == ["", "chainId", "pairAddress", "tokenAddress"]
 
 
-@pytest.mark.parametrize("service", NAMED, ids=name)
+@each_case("service", NAMED)
 def test_a_body_without_a_chain_is_told_of_both_ways_to_name_one(service: AnyService):
     assert problems(service, asking(service)) == [Issue("", "one of chain or chainId is required")]
 
 
-@pytest.mark.parametrize("body", [{}, {"tokenAddress": ADDRESS, "pairAddress": OTHER}])
+@each_case("body", [{}, {"tokenAddress": ADDRESS, "pairAddress": OTHER}])
 def test_a_pool_is_named_by_its_token_or_itself_but_not_both(body: Body):
     issues = problems(pool_snapshot, {"chain": "base", **body})
 
     assert issues == [Issue("", "exactly one of tokenAddress or pairAddress is required")]
 
 
-@pytest.mark.parametrize("number", [1, 5])
+@each_case("number", [1, 5])
 def test_the_slug_of_a_chain_wins_over_its_id(number: int):
     request = token_risk.request.model_validate({"chain": "base", "chainId": number, "tokenAddress": ADDRESS})
 
     assert request.target_chain_id == 8453
 
 
-@pytest.mark.parametrize("service", NAMED, ids=name)
+@each_case("service", NAMED)
 def test_a_chain_by_slug_and_by_id_is_the_same_request(service: AnyService):
     by_slug = service.request.model_validate(asking(service, chain="bsc"))
     by_id = service.request.model_validate(asking(service, chainId=56))
@@ -184,14 +179,14 @@ def test_a_chain_by_slug_and_by_id_is_the_same_request(service: AnyService):
     assert by_slug.canonical == by_id.canonical
 
 
-@pytest.mark.parametrize("service", CHAINED, ids=name)
+@each_case("service", CHAINED)
 def test_an_address_is_read_in_lower_case(service: AnyService):
     request = service.request.model_validate(asking(service, chainId=1))
 
     assert ADDRESS.lower() in request.canonical.values()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("service", "sources"),
     [
         (token_risk, "goplus:primary honeypotis:secondary dexscreener:enrichment geckoterminal:enrichment"),
@@ -201,7 +196,6 @@ def test_an_address_is_read_in_lower_case(service: AnyService):
         (wallet_brief, "alchemy:primary blockscout:fallback rpc:fallback defillama:enrichment"),
         (approval_risk, "goplus:primary rpc:fallback"),
     ],
-    ids=name,
 )
 def test_every_source_is_asked_in_its_role(service: AnyService, sources: str):
     declared = [f"{source.info.name}:{source.declared_role.name}" for source in service.sources]

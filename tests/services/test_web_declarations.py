@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
+from subtest_cases import each_case
 
 from centgate.service import AnyService
 from centgate.services.crawler_map import crawler_map
@@ -140,13 +141,8 @@ def against(schema: dict[str, Any], value: Any) -> list[Any]:
     return list(validator.iter_errors(value))
 
 
-def named(service: AnyService) -> str:
-    """A test's name for a service."""
-    return service.slug
-
-
 @pytest.mark.extended
-@pytest.mark.parametrize(("service", "body"), RIGHT)
+@each_case(("service", "body"), RIGHT)
 def test_what_is_within_the_bounds_is_accepted(service: AnyService, body: Body) -> None:
     request = service.request.model_validate(body, by_name=False)
 
@@ -155,7 +151,7 @@ def test_what_is_within_the_bounds_is_accepted(service: AnyService, body: Body) 
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize(("service", "body"), WRONG)
+@each_case(("service", "body"), WRONG)
 def test_what_is_outside_the_bounds_is_refused_by_validator_and_schema_alike(
     service: AnyService, body: Body
 ) -> None:
@@ -165,7 +161,7 @@ def test_what_is_outside_the_bounds_is_refused_by_validator_and_schema_alike(
     assert against(service.input_schema(None), body)
 
 
-@pytest.mark.parametrize("service", SERVICES, ids=named)
+@each_case("service", SERVICES)
 def test_what_is_left_out_has_its_default(service: AnyService) -> None:
     required = {key: service.input_example[key] for key in service.input_schema(None)["required"]}
 
@@ -174,8 +170,8 @@ def test_what_is_left_out_has_its_default(service: AnyService) -> None:
     assert asked == {**required, **DEFAULTS.get(service.slug, {})}
 
 
-@pytest.mark.parametrize("bad", ["\ud800", PAGE + "\udfff"])
-@pytest.mark.parametrize(("service", "field"), TEXTS)
+@each_case("bad", ["\ud800", PAGE + "\udfff"])
+@each_case(("service", "field"), TEXTS)
 def test_half_a_surrogate_pair_is_refused_cleanly(service: AnyService, field: str, bad: str) -> None:
     with pytest.raises(ValidationError):
         service.request.model_validate(asking(service, **{field: bad}), by_name=False)
@@ -207,7 +203,7 @@ BEYOND: tuple[tuple[AnyService, str, tuple[Any, ...], tuple[Any, ...]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("service", "option", "inside", "outside"), BEYOND)
+@each_case(("service", "option", "inside", "outside"), BEYOND)
 def test_an_option_is_beyond_one_cent_by_what_it_asks_for(
     service: AnyService, option: str, inside: tuple[Any, ...], outside: tuple[Any, ...]
 ) -> None:
@@ -215,6 +211,6 @@ def test_an_option_is_beyond_one_cent_by_what_it_asks_for(
     assert [value for value in outside if not service.refused_options.find_refused({option: value})] == []
 
 
-@pytest.mark.parametrize("service", SERVICES, ids=named)
+@each_case("service", SERVICES)
 def test_an_option_nobody_knows_is_an_unknown_key_and_no_more(service: AnyService) -> None:
     assert service.refused_options.find_refused({"numberOfResults": 3, "unknown": 1}) == []

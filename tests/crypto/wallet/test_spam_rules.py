@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from subtest_cases import each_case
 
 from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS, KnownToken
 from centgate.crypto.wallet.spam_rules import (
@@ -211,7 +212,7 @@ def test_a_known_token_is_never_suspicious(
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize(("chain", "token"), TOKENS)
+@each_case(("chain", "token"), TOKENS)
 def test_the_rules_would_spare_nearly_all_known_tokens_by_their_names_alone(
     chain: int, token: KnownToken
 ) -> None:
