@@ -59,6 +59,11 @@ def shipped_detector() -> PhishingDetector:
     return PhishingDetector(load_shipped().rules)
 
 
+@cache
+def shipped_name() -> str:
+    return load_shipped().header.source
+
+
 def verdict(detector: PhishingDetector, text: str) -> PhishingVerdict:
     try:
         return detector.check(parse_address(text))
@@ -73,7 +78,7 @@ def assert_same_verdict(ours: PhishingVerdict, theirs: dict[str, Any]) -> None:
     assert (ours.status in ("blocked", "lookalike")) == theirs["result"]
     if "match" in theirs:
         assert ours.match == theirs["match"]
-    if theirs.get("name") and ours.rules and ours.rules.name != load_shipped().header.source:
+    if theirs.get("name") and ours.rules and ours.rules.name != shipped_name():
         assert ours.rules.name == theirs["name"]
     if "version" in theirs and ours.rules:
         assert ours.rules.version == str(theirs["version"])
