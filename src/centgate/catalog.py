@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from centgate.envelope import RoleName
-from centgate.provider import Provider, ProviderInfo
+from centgate.provider import Provider, ProviderInfo, Resale
 from centgate.service import AnyService, Service
 
 if TYPE_CHECKING:
@@ -66,6 +66,15 @@ def service_summary(service: AnyService, settings: Settings) -> dict[str, Any]:
             "devMode": settings.development_chain is not None,
         },
     }
+
+
+def sources_by_resale(settings: Settings) -> dict[Resale, list[ProviderInfo]]:
+    """Return the configured sources by what their terms, or the operator's agreements, say of resale."""
+    sources: dict[Resale, list[ProviderInfo]] = {"permitted": [], "unstated": [], "forbidden": []}
+    for provider in (kind(settings) for kind in all_providers(all_services()).values()):
+        if provider.is_configured:
+            sources[provider.resale].append(provider.info)
+    return sources
 
 
 def service_details(service: AnyService, settings: Settings) -> dict[str, Any]:

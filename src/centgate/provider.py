@@ -39,6 +39,10 @@ MIN_SECRET_LENGTH = 6
 """Minimum length of a part of a key that is removed from messages; shorter parts could be ordinary words."""
 
 
+Resale = Literal["permitted", "forbidden", "unstated"]
+"""What a source's terms of use say about selling answers that are made of its data."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
     """Metadata of a provider. `name` is used in responses and settings (`CENTGATE_<NAME>_KEY`)."""
@@ -50,6 +54,10 @@ class ProviderInfo:
     """Base URL of its API, replaced by `CENTGATE_<NAME>_URL`; None if it has none."""
     terms: str = ""
     """Summary of its terms of use for operators who sell its data."""
+    resale: Resale = "unstated"
+    """`permitted` and `forbidden` if its terms were read and say so; the operator's own agreement counts more
+    (`CENTGATE_<NAME>_RESALE_PERMITTED`).
+    """
     key: Literal["none", "optional", "required"] = "none"
     rate_limit: RateLimit | None = None
     """Its published rate limit; `CENTGATE_<NAME>_PER_MINUTE` overrides it."""
@@ -73,6 +81,7 @@ class ProviderInfo:
             "URL": self.url or "",
             "PER_MINUTE": f"{rate.calls * 60 / rate.seconds:.0f}" if rate else "",
             "TIMEOUT": f"{self.timeout:g}",
+            "RESALE_PERMITTED": {"permitted": "true", "forbidden": "false", "unstated": ""}[self.resale],
         }
         values |= {f"{part.upper()}_URL": url for part, url in self.part_urls}
         values |= {"*_ENABLED": "true", "*_URL": ""} if self.per_chain else {}
@@ -166,11 +175,21 @@ class Provider:
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         """`resources` is None if a provider is created only to validate its settings."""
         self.settings = settings.provider_settings(self.info.name)
+        self.resale = self._resolve_resale()
+        self.is_withheld = settings.resale_permitted_only and self.resale != "permitted"
+        """True if it is left out because its terms do not permit resale."""
+        if self.is_withheld:
+            self.settings = replace(self.settings, enabled=False)
         self.resources = resources
         self.timeout = self.settings.timeout or self.info.timeout
         self.trace = RequestTrace()
         self.meter = resources.meter if resources else NULL_METER
         self.upstream = self.open_upstream(resources, settings)
+
+    def _resolve_resale(self) -> Resale:
+        """Return the operator's word on its terms, if there is one, else what the terms say."""
+        agreed = self.settings.resale_permitted
+        return self.info.resale if agreed is None else "permitted" if agreed else "forbidden"
 
     @property
     def rate_limit(self) -> RateLimit | None:
@@ -311,7 +330,10 @@ def instrumented(
             if self.skip_reason:
                 raise ProviderUnconfigured(self.info.name, f"{label} {self.skip_reason}")
             if not self.is_configured:
-                raise ProviderUnconfigured(self.info.name, f"{label} is not configured on this deployment")
+                reason = (
+                    "left out, as its terms do not permit resale" if self.is_withheld else "not configured"
+                )
+                raise ProviderUnconfigured(self.info.name, f"{label} is {reason} on this deployment")
             if not seconds:
                 raise ProviderTimeout(self.info.name, f"no time was left to query {label}")
             async with asyncio.timeout(seconds):

@@ -77,6 +77,14 @@ class ProviderSettings:
     timeout: float | None = field(
         default=None, metadata={"parse": _parse_positive, "meaning": "timeout of a call in seconds"}
     )
+    resale_permitted: bool | None = field(
+        default=None,
+        metadata={
+            "parse": _parse_bool,
+            "meaning": "`true` if the operator may sell answers made of its data, `false` if not; "
+            "default: what its terms of use say, empty if they were not found to say it",
+        },
+    )
 
 
 PROVIDER_FIELDS = {each.name.upper(): each for each in fields(ProviderSettings)}
@@ -268,6 +276,12 @@ class Settings(BaseSettings):
         default=(),
         description="Providers that answer a service alone, without a fallback, as `<service>=<provider>` "
         "separated by commas: crawler-scrape=pagereader.",
+    )
+    resale_permitted_only: bool = Field(
+        default=False,
+        description="True to use only sources whose terms of use permit selling answers made of their data; "
+        "`centgate doctor --only terms` lists them. Services without such a source answer "
+        "`provider_unconfigured`.",
     )
     fetch_ports: Annotated[tuple[int, ...], NoDecode, BeforeValidator(_split_list)] = Field(
         default=(80, 443), description="Allowed ports of fetched pages, separated by commas."

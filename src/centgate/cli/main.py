@@ -99,6 +99,7 @@ def serve(
     _log_nodes(settings)
     try:
         validate_startup(settings)
+        _print_terms(settings)
         wellknown_files.read_wellknown_files(settings.well_known)
         if warning := check_decimals(settings):
             print_message(warning)
@@ -193,6 +194,18 @@ def _print_warnings(settings: Settings) -> None:
     providers = all_providers(all_services()).values()
     for name in find_unknown_variables([name for provider in providers for name in provider.info.settings]):
         print_message(f"{name} is not a setting and has no effect; `centgate settings` lists all settings")
+
+
+def _print_terms(settings: Settings) -> None:
+    """Name the sources in use whose terms forbid resale. Raises ValueError or OSError for bad settings."""
+    from centgate.catalog import sources_by_resale
+    from centgate.cli.terminal import print_message
+
+    if forbidden := [about.name for about in sources_by_resale(settings)["forbidden"]]:
+        print_message(
+            f"the terms of {' and '.join(forbidden)} forbid resale without consent: get it, or leave them "
+            "out by CENTGATE_RESALE_PERMITTED_ONLY=true"
+        )
 
 
 def _log_nodes(settings: Settings) -> None:

@@ -60,6 +60,7 @@ class GoPlus(Provider):
         "GoPlus Security",
         docs_url="https://docs.gopluslabs.io",
         url="https://api.gopluslabs.io",
+        resale="forbidden",
         terms="Free tier without a key; its licence forbids commercial use of its data without written "
         "permission, so get GoPlus's consent or a plan. The key is an access token, or app_key:app_secret.",
         key="optional",

@@ -43,6 +43,7 @@ class HoneypotIs(Provider):
         "honeypot.is",
         docs_url="https://docs.honeypot.is",
         url="https://api.honeypot.is",
+        resale="forbidden",
         terms="Free without a key; its terms of 2023-12-05 forbid reselling the API or giving it to third "
         "parties, so switch it off where that applies.",
         rate_limit=RateLimit(120),

@@ -67,6 +67,7 @@ class PackageDocs(Provider):
         "Built-in package documentation",
         docs_url="https://packaging.python.org/en/latest/specifications/simple-repository-api/",
         part_urls=(("pypi", pypi.BASE_URL), ("npm", npm.BASE_URL)),
+        resale="permitted",
         terms="The registries are free for fair use; what is in a package is under its own licence.",
         timeout=20,
         max_bytes=MAX_ARCHIVE_BYTES,

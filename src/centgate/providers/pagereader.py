@@ -50,6 +50,8 @@ class PageReader(Provider):
         "pagereader",
         "Built-in page reader",
         docs_url="https://www.rfc-editor.org/rfc/rfc9110",
+        resale="permitted",
+        terms="Pages are under the rights of their sites, whose robots.txt is respected.",
         timeout=15,
     )
 

@@ -26,6 +26,7 @@ class PhishingList(Provider):
         "phishinglist",
         "eth-phishing-detect (local snapshot)",
         docs_url="https://github.com/MetaMask/eth-phishing-detect",
+        resale="permitted",
         terms="The data has a licence of its own (DBAD), which stands beside it; answers are "
         "verdicts, not the list.",
     )

@@ -90,6 +90,7 @@ class Rpc(Provider):
         "rpc",
         "JSON-RPC node",
         docs_url="https://ethereum.org/developers/docs/apis/json-rpc",
+        resale="permitted",
         terms="Public nodes are for fair use and limit the rate of calls and the range of logs.",
         max_bytes=8 << 20,
         per_chain=True,

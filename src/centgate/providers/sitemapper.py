@@ -51,6 +51,8 @@ class SiteMapper(Provider):
         "sitemapper",
         "Built-in site mapper",
         docs_url="https://www.sitemaps.org/protocol.html",
+        resale="permitted",
+        terms="Lists addresses that a site publishes itself, and respects its robots.txt.",
         timeout=15,
     )
 

@@ -40,7 +40,8 @@ class Sourcify(Provider):
         "Sourcify",
         docs_url="https://docs.sourcify.dev/docs/api",
         url="https://sourcify.dev",
-        terms="Free without a key.",
+        resale="permitted",
+        terms="Free without a key; its data set is published for anyone to download.",
         rate_limit=RateLimit(5, 1),  # it publishes none, and answers 429 when it is asked too often
         max_bytes=8 << 20,
     )

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from centgate.catalog import all_providers, all_services
+from centgate.catalog import all_providers, all_services, sources_by_resale
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin
 from centgate.errors import CentgateError, ProviderFailure, ProviderRefused
-from centgate.provider import Provider, RequestTrace
+from centgate.provider import Provider, RequestTrace, Resale
 from centgate.providers.jsonrpc.client import run_concurrently
 from centgate.service import AnyService
 from centgate.settings import PREFIX
 
+_RESALE_MEANINGS: dict[Resale, str] = {
+    "permitted": "resale permitted",
+    "unstated": "no statement on resale found in the terms",
+    "forbidden": "resale forbidden without consent",
+}
 REACHABLE_STATUSES = range(200, 500)
 """Statuses that prove the host is up: a URL without a path is no valid request."""
 
@@ -39,6 +44,27 @@ async def check_services(deployment: DoctorContext) -> Finding:
     return ok("every service has a configured provider")
 
 
+async def check_terms(deployment: DoctorContext) -> Finding:
+    """The terms of use of the sources permit selling answers made of their data."""
+    sources = sources_by_resale(deployment.settings)
+    parts = [
+        f"{meaning}: {', '.join(about.name for about in sources[kind])}"
+        for kind, meaning in _RESALE_MEANINGS.items()
+        if sources[kind]
+    ]
+    what = "; ".join(parts) or "no source is in use"
+    if sources["forbidden"]:
+        names = " and ".join(
+            f"{PREFIX}{about.name.upper()}_RESALE_PERMITTED=true" for about in sources["forbidden"]
+        )
+        return warn(
+            what,
+            f"get the consent of these sources and set {names}, or leave them out by "
+            f"{PREFIX}RESALE_PERMITTED_ONLY=true",
+        )
+    return ok(what)
+
+
 def _has_configured_provider(service: AnyService, deployment: DoctorContext) -> bool:
     pin = deployment.settings.pinned_provider(service.slug)
     return any(
@@ -56,6 +82,11 @@ async def check_provider(name: str, deployment: DoctorContext) -> Finding:
         instance = provider_class(deployment.settings, deployment.resources).bind(RequestTrace())
     except (ValueError, OSError) as error:
         return fail(str(error), f"check the settings {setting}_…")
+    if instance.is_withheld:
+        return skip(
+            "left out, as its terms do not permit resale",
+            f"with the source's consent, set {setting}_RESALE_PERMITTED=true",
+        )
     if not instance.settings.enabled:
         return skip("disabled")
     if not instance.is_configured:

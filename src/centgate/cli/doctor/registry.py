@@ -40,6 +40,7 @@ CHECKS: tuple[Check, ...] = (
     Check("alert-webhook", operations.check_alert_webhook),
     Check("metrics", operations.check_metrics),
     Check("services", providers.check_services),
+    Check("terms", providers.check_terms),
     Check("phishing-list", operations.check_phishing_list),
     Check("documentation", operations.check_documentation_folder),
     Check("browser", operations.check_browser),
