@@ -70,7 +70,7 @@ class ProviderInfo:
     per_chain: bool = False
     """True if it has a URL and an on/off setting for each chain (`CENTGATE_<NAME>_<CHAINID>_URL`)."""
     part_urls: tuple[tuple[str, str], ...] = ()
-    """Names and URLs of its parts instead of one `url` (`CENTGATE_<NAME>_<PART>_URL`)."""
+    """Names and URLs of its parts (`CENTGATE_<NAME>_<PART>_URL`); its `url`, if any, replaces them all."""
 
     @property
     def settings(self) -> dict[str, str]:
@@ -87,7 +87,7 @@ class ProviderInfo:
         values |= {"*_ENABLED": "true", "*_URL": ""} if self.per_chain else {}
         if self.key == "none":
             del values["KEY"]
-        if self.part_urls:
+        if self.url is None and self.part_urls:
             del values["URL"]
         return {f"{self.name.upper()}_{name}": value for name, value in values.items()}
 
@@ -169,6 +169,8 @@ class Provider:
 
     info: ClassVar[ProviderInfo]
     trace: RequestTrace
+    resale: Resale
+    """What its terms, or the operator's agreement with its owner, say of resale."""
     skip_reason: str | None = None
     """Reason, as a clause, why it is skipped in this request; None if it is used."""
 

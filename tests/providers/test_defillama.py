@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from facilitators import build_settings
 from fake_upstreams import FAULTS, PAGE, FakeUpstreams, Fault, load_body, open_provider, recorded_case
 
 from centgate.chains import CHAINS
@@ -17,6 +18,8 @@ from centgate.crypto.wallet.wallets import Price
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
 from centgate.provider import RequestTrace
 from centgate.providers.defillama import DefiLlama, FlowTotals
+from centgate.resources import open_resources
+from centgate.settings import ProviderSettings
 
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 NATIVE = "0x" + "0" * 40
@@ -136,6 +139,30 @@ async def test_a_part_of_the_prices_that_fails_is_a_failure(upstreams: FakeUpstr
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(ProviderError):
             await llama.token_prices(8453, [f"0x{number:040x}" for number in range(1, 200)])
+
+
+async def test_paid_plan_has_an_address_for_each_part(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    host = upstreams.url_of("llama")
+    upstreams.set_response("llama", "/key/api/protocol/aave", {"name": "Aave", "tvl": []})
+    upstreams.set_response("llama", f"/key/coins/prices/current/base:{USDC.lower()}", {"coins": {}})
+    settings = build_settings(
+        tmp_path,
+        "http://127.0.0.1:9",
+        providers={
+            "defillama_api": ProviderSettings(url=f"{host}/key/api"),
+            "defillama_coins": ProviderSettings(url=f"{host}/key/coins"),
+        },
+    )
+
+    async with open_resources(settings) as resources:
+        llama = DefiLlama(settings, resources)
+        await llama.protocol("aave")
+        await llama.token_prices(8453, [USDC])
+
+    assert {each.path for each in upstreams.requests} == {
+        "/key/api/protocol/aave",
+        f"/key/coins/prices/current/base:{USDC.lower()}",
+    }
 
 
 async def test_saved_prices_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ async def test_each_chain_is_asked_by_its_name(
     assert pair == same
 
 
-@pytest.mark.parametrize("body", [[], None, {"schemaVersion": "1.0.0", "pairs": None}])
+@pytest.mark.parametrize("body", [[], {"schemaVersion": "1.0.0", "pairs": None}])
 async def test_no_pairs_of_a_token_are_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pairs(upstreams, body)
 
@@ -104,7 +104,6 @@ async def test_no_pairs_of_a_token_are_no_data(body: Any, upstreams: FakeUpstrea
     [
         {"schemaVersion": "1.0.0", "pairs": None, "pair": None},
         {"pairs": []},
-        {"pairs": [row(chainId="bsc")]},
         {"pairs": [row(pairAddress="0x" + "05" * 20)]},
         {"pairs": None, "pair": row(pairAddress="0x" + "05" * 20)},
     ],
@@ -115,6 +114,29 @@ async def test_no_pair_at_an_address_is_no_data(body: Any, upstreams: FakeUpstre
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         with pytest.raises(NoData, match=PAIR):
             await dexscreener.pair(BASE, PAIR)
+
+
+@pytest.mark.parametrize("body", [{"pairs": [row(chainId="bsc")]}, None])
+async def test_foreign_chain_and_bare_null_are_failures(
+    body: Any, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{PAIR}", body)
+    serve_pairs(upstreams, body and body["pairs"])
+
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
+        with pytest.raises(ProviderError):
+            await dexscreener.pair(BASE, PAIR)
+        with pytest.raises(ProviderError):
+            await dexscreener.pairs(BASE, TOKEN)
+
+
+async def test_page_of_another_chain_is_not_linked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pairs(upstreams, [row(url=f"https://dexscreener.com/bsc/{PAIR}")])
+
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
+        (pair,) = await dexscreener.pairs(BASE, TOKEN)
+
+    assert pair.url == f"https://dexscreener.com/base/{PAIR}"
 
 
 async def test_a_pair_may_stand_beside_null_for_pairs(upstreams: FakeUpstreams, tmp_path: Path) -> None:

@@ -139,6 +139,17 @@ async def test_another_pool_than_was_asked_for_is_no_answer(upstreams: FakeUpstr
             await geckoterminal.pair(BASE, POOL)
 
 
+async def test_pools_of_another_chain_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pools(upstreams, {"data": [row(), row(network="bsc")]})
+    serve_pool(upstreams, {"data": row(network="bsc")})
+
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
+        with pytest.raises(ProviderError):
+            await geckoterminal.pairs(BASE, TOKEN)
+        with pytest.raises(ProviderError):
+            await geckoterminal.pair(BASE, POOL)
+
+
 async def test_an_empty_list_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pools(upstreams, {"data": []})
     serve_pool(upstreams, {"data": None})

@@ -29,6 +29,10 @@ def no_pause(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(GoPlus, "RETRY_PAUSE", 0.0)
 
 
+START = 1_700_000_000
+"""A time in seconds since 1970 at which the chains exist."""
+
+
 def entry(**fields: Any) -> dict[str, Any]:
     """One spender of a row; `fields` replace its own."""
     info: dict[str, Any] = {
@@ -223,10 +227,31 @@ def test_names_and_misdeeds_are_strangers_text():
     assert len(approval.token.misconduct) == 10
 
 
+async def test_approvals_of_another_chain_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    foreign = row(entry()) | {"chain_id": "1"}
+
+    with pytest.raises(ProviderError):
+        await fetch_approvals(upstreams, tmp_path, {"code": 1, "message": "ok", "result": [foreign]})
+
+
+@pytest.mark.parametrize("said", [1, 1_400_000_000, 4_000_000_000])
+def test_times_before_the_chain_and_in_the_future_are_unknown(said: int) -> None:
+    (approval,) = parse_row(entry(approved_time=said, address_info={"deployed_time": said}))
+
+    assert approval.changed_at is None
+    assert approval.spender.deployed_at is None
+
+
 def test_of_several_rows_for_one_token_and_spender_the_latest_counts():
     rows = [
-        row(entry(approved_amount="1", approved_time=5), entry(approved_amount="2", approved_time=9)),
-        row(entry(approved_amount="3", approved_time=7), token_address=TOKEN.upper().replace("0X", "0x")),
+        row(
+            entry(approved_amount="1", approved_time=START + 5),
+            entry(approved_amount="2", approved_time=START + 9),
+        ),
+        row(
+            entry(approved_amount="3", approved_time=START + 7),
+            token_address=TOKEN.upper().replace("0X", "0x"),
+        ),
     ]
 
     told = parse_goplus_approvals(rows, partial=False)

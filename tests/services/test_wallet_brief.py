@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import httpx
@@ -133,8 +135,11 @@ def alchemy(
     speaks(upstreams, "alchemy", f"/v2/{KEY}", known)
 
 
-def prices(upstreams: FakeUpstreams, chain: int, usd: Mapping[str, Any]) -> None:
-    """DefiLlama, with these prices: a number, or number and confidence."""
+def prices(
+    upstreams: FakeUpstreams, chain: int, usd: Mapping[str, Any], *, quoted_at: float | None = None
+) -> None:
+    """DefiLlama, with these prices: a number, or number and confidence; `quoted_at` is now by default."""
+    quoted_at = time.time() if quoted_at is None else quoted_at
 
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
         coins: dict[str, Any] = {}
@@ -146,7 +151,7 @@ def prices(upstreams: FakeUpstreams, chain: int, usd: Mapping[str, Any]) -> None
                 coins[name] = {
                     "price": price,
                     "symbol": "X",
-                    "timestamp": 1790000000,
+                    "timestamp": quoted_at,
                     "confidence": confidence,
                 }
         return 200, {"coins": coins}
@@ -302,6 +307,23 @@ def statuses(answer: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: each["status"] for each in answer["providers"]}
 
 
+@pytest.mark.parametrize(
+    ("age", "warned"), [(3500, False), (3700, True)], ids=["within the hour", "older than an hour"]
+)
+def test_old_price_is_named(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, *, age: int, warned: bool
+) -> None:
+    alchemy(upstreams, {GEM: 10**18}, [], {GEM: ("GEM", "A gem", 18)})
+    prices(upstreams, 1, {ZERO: 3000, GEM: 100}, quoted_at=time.time() - age)
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    warnings = asked(client, 1)["warnings"]
+
+    old = [each for each in warnings if "older than an hour" in each]
+    assert bool(old) is warned
+    assert all("the native coin" in each and GEM in each for each in old)
+
+
 def test_with_a_key_alchemy_tells_it_all(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
@@ -311,7 +333,8 @@ def test_with_a_key_alchemy_tells_it_all(
         [moved(1), coin_moved(2, 10**18, **{"from": WALLET, "to": FRIEND})],
         {SPAM: ("GIFT", "Visit example.com to claim", 18), GEM: ("GEM", "A gem\n", 18)},
     )
-    prices(upstreams, 1, {ZERO: 3000, USDC[1]: 1, GEM: 100, SPAM: 50})
+    quoted_at = datetime.now(UTC).replace(microsecond=0)
+    prices(upstreams, 1, {ZERO: 3000, USDC[1]: 1, GEM: 100, SPAM: 50}, quoted_at=quoted_at.timestamp())
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     answer = asked(client, 1)
@@ -328,6 +351,7 @@ def test_with_a_key_alchemy_tells_it_all(
             "valueUsd": 3750,
             "confidence": 0.99,
             "doubtful": False,
+            "pricedAt": quoted_at.isoformat().replace("+00:00", "Z"),
             "source": "defillama",
         },
         "source": "alchemy",

@@ -55,6 +55,10 @@ per chain by `…_<CHAINID>_ENABLED`.
 `CENTGATE_PACKAGEDOCS_NPM_URL`: a mirror or a private registry with the same API. Archives are downloaded
 from the same host, or from the public registry's download host.
 
+`defillama` has an address for its directory, `CENTGATE_DEFILLAMA_API_URL`, and one for its prices,
+`CENTGATE_DEFILLAMA_COINS_URL`: a paid plan has them at `https://pro-api.llama.fi/<key>/api` and
+`https://pro-api.llama.fi/<key>/coins`. `CENTGATE_DEFILLAMA_URL` replaces both.
+
 | name | who | key | address | rate | seconds | terms of use |
 | --- | --- | --- | --- | --- | --- | --- |
 """
@@ -93,7 +97,7 @@ def _format_rate(about: ProviderInfo) -> str:
 
 
 def _format_address(about: ProviderInfo) -> str:
-    return about.url or ", ".join(address for _, address in about.part_urls)
+    return ", ".join(address for _, address in about.part_urls) or about.url or ""
 
 
 def _format_row(name: str, default: str, text: str) -> str:

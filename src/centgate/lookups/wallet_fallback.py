@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeVar, cast
 
@@ -28,6 +29,7 @@ from centgate.providers.alchemy import Alchemy
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.defillama import DefiLlama
 from centgate.providers.rpc import Rpc
+from centgate.timestamps import format_timestamp
 
 NATIVE_COIN = "0x0000000000000000000000000000000000000000"
 """Address that stands for the native coin in price queries."""
@@ -37,6 +39,10 @@ MAX_METADATA_TOKENS = 30
 """Tokens whose metadata is queried."""
 MAX_RECENT_TRANSFERS = 10
 """Transfers in a response."""
+MAX_PRICE_AGE = timedelta(hours=1)
+"""Age from which a price is named in a warning."""
+MAX_NAMED_TOKENS = 5
+"""Tokens named in a warning."""
 
 T = TypeVar("T")
 SourceQuery = tuple[Provider, Callable[[], Awaitable[T]]]
@@ -225,11 +231,35 @@ async def fetch_prices(snapshot: WalletSnapshot, defillama: DefiLlama) -> Mappin
         defillama.trace.add_warning(
             f"the prices of {len(tokens) - MAX_PRICED_TOKENS} tokens were not queried"
         )
+    _warn_of_old_prices(prices, defillama)
     if NATIVE_COIN not in prices and snapshot.coin.price_usd is None:
         defillama.trace.add_warning(
             "the price of the native coin is unknown, and so is the value of the native balance"
         )
     return prices
+
+
+def _warn_of_old_prices(prices: Mapping[str, Price], defillama: DefiLlama) -> None:
+    """Warn of the prices that are older than MAX_PRICE_AGE, and of those without a time."""
+    latest_old = datetime.now(UTC) - MAX_PRICE_AGE
+    old = {token: price for token, price in prices.items() if price.at and price.at < latest_old}
+    undated = [token for token, price in prices.items() if price.at is None]
+    label = defillama.info.label
+    if old:
+        oldest = min(price.at for price in old.values() if price.at)
+        defillama.trace.add_warning(
+            f"prices of {label} older than an hour, the oldest of {format_timestamp(oldest)}: "
+            f"{_name_tokens(old, prices)}"
+        )
+    if undated:
+        defillama.trace.add_warning(f"prices of {label} without a time: {_name_tokens(undated, prices)}")
+
+
+def _name_tokens(tokens: Iterable[str], prices: Mapping[str, Price]) -> str:
+    """Return the first tokens by address, for a warning."""
+    names = ["the native coin" if token == NATIVE_COIN else token for token in tokens]
+    rest = f" and {len(names) - MAX_NAMED_TOKENS} more" if len(names) > MAX_NAMED_TOKENS else ""
+    return ", ".join(names[:MAX_NAMED_TOKENS]) + rest
 
 
 async def _fetch_native_balance(provider: Alchemy | Rpc, chain_id: int, wallet: str) -> NativeCoin:

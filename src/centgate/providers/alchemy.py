@@ -7,7 +7,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from centgate import jsonrpc
-from centgate.coercion import as_address, as_base_units, as_decimals, as_object, as_text, parse_iso_time
+from centgate.coercion import as_address, as_base_units, as_decimals, as_object, as_text, parse_chain_time
 from centgate.crypto.wallet.wallets import (
     Holding,
     Token,
@@ -250,7 +250,7 @@ def _parse_transfer(row: JsonObject) -> Transfer | None:
         else None,
         amount=as_base_units(raw.get("value")),
         block=parse_block_number(row.get("blockNum")),
-        at=parse_iso_time(as_object(row.get("metadata")).get("blockTimestamp")),
+        at=parse_chain_time(as_object(row.get("metadata")).get("blockTimestamp")),
         position=_log_index(row),
     )
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urljoin, urlsplit
 
-from centgate.coercion import as_base_units, as_clean_name, as_price, parse_iso_time
+from centgate.coercion import as_base_units, as_clean_name, as_price, parse_chain_time
 from centgate.crypto.contract.contracts import (
     ContractCreation,
     MatchLevel,
@@ -143,7 +143,7 @@ class Blockscout(Provider):
     async def transaction_time(self, chain_id: int, transaction: str) -> datetime:
         """Return the time at which a transaction was mined."""
         body = await self._get_json(chain_id, f"/transactions/{transaction}")
-        mined_at = parse_iso_time(body["timestamp"])
+        mined_at = parse_chain_time(body["timestamp"])
         if mined_at and mined_at.timestamp() > 0:
             return mined_at
         raise self.invalid_response("returned no time for a transaction")

@@ -11,7 +11,7 @@ from centgate.coercion import (
     as_object,
     as_price,
     as_text,
-    parse_iso_time,
+    parse_chain_time,
 )
 from centgate.crypto.wallet.wallets import (
     Holding,
@@ -68,7 +68,7 @@ def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Transf
         token=token,
         amount=as_base_units(amount),
         block=parse_block_number(block),
-        at=parse_iso_time(row.get("timestamp")),
+        at=parse_chain_time(row.get("timestamp")),
         position=as_base_units(index) or 0,
     )
 

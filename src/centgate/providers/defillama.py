@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import quote
 
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from centgate.resources import Resources
     from centgate.settings import Settings
 
-COINS_URL = "https://coins.llama.fi"
-"""Host of the price API; `CENTGATE_DEFILLAMA_URL` replaces both hosts."""
+API_URL, COINS_URL = "https://api.llama.fi", "https://coins.llama.fi"
+"""Hosts of the directory and of the prices. A paid plan has both below one host, with the key in the path:
+`https://pro-api.llama.fi/<key>/api` and `…/coins` (https://api-docs.defillama.com).
+"""
 PRICE_BATCH = 100
 """Tokens in one call: their names are in the URL, which stays under 8 kB."""
 
@@ -54,7 +56,8 @@ class DefiLlama(Provider):
         "defillama",
         "DefiLlama",
         docs_url="https://api-docs.defillama.com",
-        url="https://api.llama.fi",
+        url=API_URL,
+        part_urls=(("api", API_URL), ("coins", COINS_URL)),
         terms="Free without a key under fair use.",
         rate_limit=RateLimit(300),
         timeout=10,
@@ -63,6 +66,9 @@ class DefiLlama(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
+        api, coins = (settings.provider_settings(f"defillama_{part}").url for part in ("api", "coins"))
+        self._coins_url = coins or self.settings.url or COINS_URL
+        self.settings = replace(self.settings, url=api or self.settings.url)
         self.directory_cache = StaleWhileRevalidate(self._fetch_directory)
 
     def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
@@ -161,8 +167,8 @@ class DefiLlama(Provider):
         return FlowTotals(day, week, month, is_current=body.get("latestFetchIsOk") is not False)
 
     async def _fetch_coins(self, names: Sequence[str]) -> dict[str, Any]:
-        base = self.settings.url or COINS_URL
-        reply = await self.upstream.get(join_url(base, "/prices/current/" + ",".join(names)))
+        path = "/prices/current/" + ",".join(names)
+        reply = await self.upstream.get(join_url(self._coins_url, path))
         return dict(cast(Mapping[str, Any], reply.parse_json()["coins"]).items())
 
 

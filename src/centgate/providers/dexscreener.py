@@ -6,8 +6,17 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
-from centgate.coercion import as_amount, as_clean_name, as_count, as_pool_id, as_price, as_usd, get_path
-from centgate.crypto.token.pairs import Pair, PairToken, multiply_known, pair_creation_time
+from centgate.coercion import (
+    as_amount,
+    as_clean_name,
+    as_count,
+    as_pool_id,
+    as_price,
+    as_usd,
+    from_chain_seconds,
+    get_path,
+)
+from centgate.crypto.token.pairs import Pair, PairToken, multiply_known
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.rate_limiter import RateLimit
 
@@ -20,7 +29,7 @@ CHAIN_NAMES = {
     10: "optimism",
 }
 """Chain names of the API."""
-_PAIR_PAGE = re.compile(r"https://dexscreener\.com/[\w/-]{1,200}")
+_PAIR_PAGE = re.compile(r"https://dexscreener\.com/(?P<chain>[\w-]{1,40})/[\w-]{1,100}")
 
 
 class DexScreener(Provider):
@@ -64,8 +73,10 @@ class DexScreener(Provider):
         raise self.no_data(f"no pair at {address} on {chain}")
 
     def _parse_rows(self, rows: Sequence[Any], chain: str) -> list[Pair]:
-        """Parse the rows of this chain; ProviderError if not one can be parsed."""
+        """Parse the rows of this chain; ProviderError if all are of other chains or not one can be parsed."""
         chain_rows = [row for row in rows if get_path(row, "chainId") in (chain, None)]
+        if rows and not chain_rows:
+            raise self.invalid_response(f"returned pairs of another chain than {chain}")
         pairs = [pair for row in chain_rows if (pair := parse_pair(row, chain))]
         if chain_rows and not pairs:
             raise self.invalid_response("returned pairs that cannot be parsed")
@@ -78,9 +89,12 @@ class DexScreener(Provider):
 
 
 def _pair_rows(body: Any) -> list[Any]:
-    """Return the pairs of a body: a bare list, or under `pairs`, where null means an empty list."""
+    """Return the pairs of a body: a bare list, or under `pairs`, where null means an empty list.
+
+    A bare null is no list: it is not documented, and "no pairs" would be a finding about the token.
+    """
     rows = cast(Any, body["pairs"] if isinstance(body, dict) else body)
-    if rows is None:
+    if rows is None and isinstance(body, dict):
         return []
     if not isinstance(rows, list):
         raise TypeError("pairs are no list")
@@ -114,7 +128,7 @@ def parse_pair(row: Any, chain: str) -> Pair | None:
         quote_side_usd=as_usd(multiply_known(as_amount(get_path(row, "liquidity", "quote")), quote_price)),
         volume24h_usd=as_usd(get_path(row, "volume", "h24")),
         fdv_usd=as_price(get_path(row, "fdv")),
-        created_at=pair_creation_time((as_amount(get_path(row, "pairCreatedAt")) or 0) / 1000),
+        created_at=from_chain_seconds((as_amount(get_path(row, "pairCreatedAt")) or 0) / 1000),
         buys24h=as_count(get_path(row, "txns", "h24", "buys")),
         sells24h=as_count(get_path(row, "txns", "h24", "sells")),
         url=_pair_page(get_path(row, "url"), chain, pair_address),
@@ -128,7 +142,8 @@ def _parse_side(row: Any, which: str) -> PairToken:
 
 
 def _pair_page(url: Any, chain: str, pair_address: str) -> str:
-    """Return the web page named by the upstream if it is on its own site, else build its URL."""
-    if isinstance(url, str) and _PAIR_PAGE.fullmatch(url):
-        return url
+    """Return the web page named by the upstream if it is the chain's on its own site, else build its URL."""
+    page = _PAIR_PAGE.fullmatch(url) if isinstance(url, str) else None
+    if page and page["chain"] == chain:
+        return page[0]
     return f"https://dexscreener.com/{chain}/{pair_address}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
-from centgate.coercion import as_clean_name, as_count, from_unix_seconds
+from centgate.coercion import as_clean_name, as_count, from_chain_seconds
 from centgate.crypto.contract.contracts import (
     ContractCreation,
     ProxyClaim,
@@ -242,6 +242,6 @@ def _parse_creation(row: dict[str, Any]) -> ContractCreation:
     return ContractCreation(
         creator=parse_nonzero_address(row.get("contractCreator")),
         transaction=transaction.lower() if len(transaction) == 66 else None,
-        at=from_unix_seconds(row.get("timestamp")),
+        at=from_chain_seconds(row.get("timestamp")),
         block=as_count(row.get("blockNumber")),
     )

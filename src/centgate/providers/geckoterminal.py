@@ -7,8 +7,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from centgate.coercion import as_clean_name, as_count, as_pool_id, as_price, as_usd, get_path
-from centgate.crypto.token.pairs import Pair, PairToken, pair_creation_time
+from centgate.coercion import (
+    as_clean_name,
+    as_count,
+    as_pool_id,
+    as_price,
+    as_usd,
+    from_chain_seconds,
+    get_path,
+)
+from centgate.crypto.token.pairs import Pair, PairToken
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.rate_limiter import RateLimit
 from centgate.upstream import UpstreamResponse
@@ -89,7 +97,9 @@ class GeckoTerminal(Provider):
         return reply.parse_json()
 
     def _parse_rows(self, rows: list[Any], body: Any, network: str) -> list[Pair]:
-        """Parse the rows; ProviderError if not one can be parsed."""
+        """Parse the rows; ProviderError if one is of another chain, or if not one can be parsed."""
+        if any(_is_foreign(row, network) for row in rows):
+            raise self.invalid_response(f"returned pools of another chain than {network}")
         symbols = _parse_symbols(body)
         pairs = [pair for row in rows if (pair := parse_pool(row, network, symbols))]
         if rows and not pairs:
@@ -104,6 +114,12 @@ class GeckoTerminal(Provider):
 def _is_api_reply(reply: UpstreamResponse) -> bool:
     """True if a 404 is the API's own, which is an object, and not a missing page."""
     return reply.body.lstrip().startswith(b"{") and isinstance(reply.parse_json(), dict)
+
+
+def _is_foreign(row: Any, network: str) -> bool:
+    """True if the id of a pool, such as `polygon_pos_0x…`, names another chain."""
+    pool_network, separator, _ = str(get_path(row, "id") or "").rpartition("_")
+    return bool(separator) and pool_network != network
 
 
 def _parse_symbols(body: Any) -> Mapping[str, str | None]:
@@ -161,4 +177,4 @@ def _parse_creation_time(value: Any) -> datetime | None:
     except (TypeError, ValueError):
         return None
     created_at = created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC)
-    return pair_creation_time(created_at.timestamp()) if created_at >= INDEXED else None
+    return from_chain_seconds(created_at.timestamp()) if created_at >= INDEXED else None

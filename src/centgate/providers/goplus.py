@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 
-from centgate.coercion import as_text
+from centgate.coercion import as_text, get_path
 from centgate.crypto.approvals.reported import ReportedApprovals
 from centgate.crypto.token.security import TokenFlags
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused
@@ -103,6 +103,10 @@ class GoPlus(Provider):
         rows: Any = [] if answer.result is None and answer.partial else answer.result
         if not isinstance(rows, list):
             raise TypeError("the result is not a list")
+        if any(
+            get_path(row, "chain_id") not in (str(chain_id), chain_id, None) for row in cast(list[Any], rows)
+        ):
+            raise self.invalid_response(f"returned approvals of another chain than {chain_id}")
         approvals = parse_goplus_approvals(cast(list[Any], rows), partial=answer.partial)
         label = self.info.label
         if approvals.unreadable and not approvals.entries:

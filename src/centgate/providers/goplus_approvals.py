@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any, cast
 
-from centgate.coercion import as_address, as_amount, as_clean_name, as_decimals, from_unix_seconds
+from centgate.coercion import as_address, as_amount, as_clean_name, as_decimals, from_chain_seconds
 from centgate.crypto.approvals.reported import (
     UNLIMITED_ALLOWANCE,
     ReportedApproval,
@@ -130,6 +130,6 @@ def _parse_flag(value: Any) -> bool | None:
 
 
 def _parse_time(value: Any) -> int | None:
-    """Parse a time in seconds since 1970; None for 0, which means that the time is unknown."""
-    time = from_unix_seconds(value)
+    """Parse a time in seconds since 1970; None for 0, which means unknown, and for impossible times."""
+    time = from_chain_seconds(value)
     return int(time.timestamp()) if time else None

@@ -86,6 +86,9 @@ class Worth(Data):
     doubtful: bool = Field(
         description="True if the confidence is under 0.9: ranked after all prices that are not doubtful."
     )
+    priced_at: str | None = Field(
+        description="Time of the price, ISO 8601, UTC; null when its source gives none."
+    )
     source: Literal["blockscout", "defillama"]
 
 
@@ -181,7 +184,14 @@ class WalletBrief(Data):
             amount_base_units="1250000000000000000",
             decimals=18,
             amount=1.25,
-            worth=Worth(price_usd=3100, value_usd=3875, confidence=0.99, doubtful=False, source="defillama"),
+            worth=Worth(
+                price_usd=3100,
+                value_usd=3875,
+                confidence=0.99,
+                doubtful=False,
+                priced_at="2026-11-03T08:02:11Z",
+                source="defillama",
+            ),
             source="alchemy",
         ),
         token_balances=[
@@ -192,7 +202,14 @@ class WalletBrief(Data):
                 amount_base_units="42500000",
                 decimals=6,
                 amount=42.5,
-                worth=Worth(price_usd=1, value_usd=42.5, confidence=0.99, doubtful=False, source="defillama"),
+                worth=Worth(
+                    price_usd=1,
+                    value_usd=42.5,
+                    confidence=0.99,
+                    doubtful=False,
+                    priced_at="2026-11-03T08:02:11Z",
+                    source="defillama",
+                ),
                 source="alchemy",
             )
         ],
@@ -320,6 +337,7 @@ def _build_worth(quote: PriceQuote, usd: float) -> Worth:
         value_usd=usd,
         confidence=quote.confidence,
         doubtful=quote.is_doubtful,
+        priced_at=format_timestamp(quote.at) if quote.at else None,
         source=quote.source,
     )
 

@@ -96,7 +96,7 @@ def facilitator_supporting(
 
 
 def healthy_providers(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
-    """Return settings of every provider, each with a healthy fake upstream."""
+    """Return settings of every provider, each with a healthy fake upstream and the consent of its owner."""
     upstreams.set_response("etherscan", "/v2/api", {"status": "1", "result": {"creditsAvailable": 9}})
     upstreams.set_response(
         "firecrawl", "/v2/team/credit-usage", {"success": True, "data": {"remainingCredits": 7}}
@@ -106,7 +106,10 @@ def healthy_providers(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
     for chain in PUBLIC_NODES:
         upstreams.set_response_function("rpc", f"/{chain}", _chain_id_handler(chain), method="POST")
     names = [name for name, kind in all_providers(all_services()).items() if kind.info.url]
-    settings = {name: ProviderSettings(url=upstreams.url_of(name)) for name in [*names, "searxng"]}
+    settings = {
+        name: ProviderSettings(url=upstreams.url_of(name), resale_permitted=True)
+        for name in [*names, "searxng"]
+    }
     parts = {f"packagedocs_{part}": ProviderSettings(url=upstreams.url_of(part)) for part in ("pypi", "npm")}
     gateway = ProviderSettings(url=upstreams.url_of("rpc") + "/{chain_id}")
     disabled = dict.fromkeys(("alchemy", "rpc_84532"), ProviderSettings(enabled=False))

@@ -124,6 +124,6 @@ def _provider_urls(instance: Provider, deployment: DoctorContext) -> list[str]:
             part: deployment.settings.provider_settings(f"{about.name}_{part}").url
             for part, _ in about.part_urls
         }
-        return [overrides[part] or address for part, address in about.part_urls]
+        return [overrides[part] or instance.settings.url or address for part, address in about.part_urls]
     address = instance.settings.url or about.url
     return [address] if address else []

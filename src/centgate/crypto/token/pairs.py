@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 PairSource = Literal["dexscreener", "geckoterminal"]
-
-FIRST_BLOCK = datetime(2015, 7, 30, tzinfo=UTC)
-"""Time of Ethereum's first block; no pair of an EVM chain is older."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +68,3 @@ def multiply_known(*figures: float | None) -> float | None:
     """Multiply figures; None if one is missing."""
     known = [figure for figure in figures if figure is not None]
     return math.prod(known) if len(known) == len(figures) else None
-
-
-def pair_creation_time(seconds: float) -> datetime | None:
-    """Convert seconds since 1970 to a creation time; None if no pair can be as old, or as new."""
-    latest = datetime.now(UTC) + timedelta(days=1)
-    if not FIRST_BLOCK.timestamp() <= seconds <= latest.timestamp():
-        return None
-    return datetime.fromtimestamp(seconds, UTC)

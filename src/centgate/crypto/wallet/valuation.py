@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from centgate.crypto.wallet.wallets import (
@@ -23,6 +24,8 @@ class PriceQuote:
     usd: float
     confidence: float | None
     source: Literal["blockscout", "defillama"]
+    at: datetime | None = None
+    """Time of the quote."""
 
     @property
     def is_doubtful(self) -> bool:
@@ -43,7 +46,7 @@ class ValuedHolding:
 
 def choose_quote(own_usd: float | None, price: Price | None) -> PriceQuote | None:
     """Return DefiLlama's price, unless it is missing or doubtful and the explorer has one."""
-    llama = PriceQuote(price.usd, price.confidence, "defillama") if price else None
+    llama = PriceQuote(price.usd, price.confidence, "defillama", price.at) if price else None
     if own_usd is not None and (llama is None or llama.is_doubtful):
         return PriceQuote(own_usd, None, "blockscout")
     return llama
