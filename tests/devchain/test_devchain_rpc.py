@@ -83,7 +83,6 @@ def test_an_unknown_method_is_an_error(rpc: Rpc):
         ("eth_getBalance", ["not hex", "latest"]),
         ("eth_getBlockByNumber", ["soon", False]),
         ("eth_call", [{"to": TOKEN_ADDRESS, "data": "0x7"}, "latest"]),
-        ("eth_call", [{"to": TOKEN_ADDRESS}, "latest", {TOKEN_ADDRESS: {"balance": "0x1"}}]),
     ],
 )
 def test_parameters_that_do_not_fit_are_an_error(rpc: Rpc, method: str, params: list[Any]):

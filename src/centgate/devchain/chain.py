@@ -10,7 +10,7 @@ Here a block may have the time of its parent.
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import rlp.exceptions
@@ -26,15 +26,25 @@ from eth.abc import (
 from eth.chains.base import MiningChain
 from eth.constants import CREATE_CONTRACT_ADDRESS
 from eth.db.atomic import AtomicDB
-from eth.exceptions import PyEVMError
+from eth.exceptions import PyEVMError, VMError
 from eth.exceptions import Revert as EvmRevert
+from eth.vm.forks.berlin.transactions import UnsignedAccessListTransaction
 from eth.vm.forks.prague import PragueVM
+from eth.vm.forks.prague.state import PragueState
 from eth.vm.spoof import SpoofTransaction
 from eth_typing import Address, BlockNumber
 from eth_utils.address import to_canonical_address
 from eth_utils.exceptions import ValidationError
 
+from centgate.devchain.overrides import (
+    AccountOverride,
+    BlockOverride,
+    apply_account_overrides,
+    apply_block_override,
+)
+
 GAS_LIMIT = 30_000_000
+CALL_GAS_CAP = 50_000_000  # go-ethereum's default of --rpc.gascap, for calls and estimates
 BASE_FEE = 7  # wei; the minimum that the fee rule of EIP-1559 keeps constant from block to block
 TIP = 1_000_000  # wei, about the real chain's value
 
@@ -55,13 +65,27 @@ class CallReverted(Exception):
 
 @dataclass(frozen=True)
 class EvmCall:
-    """Parameters of eth_call and eth_estimateGas."""
+    """Parameters of eth_call, eth_estimateGas and eth_createAccessList.
+
+    Without `to` the data is a constructor, and the result is the code that it returns.
+    """
 
     sender: Address
     to: Address = CREATE_CONTRACT_ADDRESS
     data: bytes = b""
     value: int = 0
     gas: int = GAS_LIMIT
+    overrides: Mapping[Address, AccountOverride] = field(default_factory=dict[Address, AccountOverride])
+    block_override: BlockOverride | None = None
+
+
+@dataclass(frozen=True)
+class AccessList:
+    """Accounts and storage slots that a call touches, and the gas it uses if they are listed."""
+
+    slots: Mapping[Address, frozenset[int]]
+    gas_used: int
+    error: str | None
 
 
 @dataclass(frozen=True)
@@ -121,6 +145,15 @@ class EvmChain:
             enough = min(enough * 9 // 8, call.gas)
         return enough
 
+    def create_access_list(self, call: EvmCall, block_tag: BlockTag = "latest") -> AccessList:
+        """Return what a call touches. A call that fails has a list too, with its error."""
+        state = self._prepare_state(call, block_tag)
+        computation = _apply(state, call, self.chain_id)
+        slots = _find_accessed_slots(state, computation)
+        listed = _apply(self._prepare_state(call, block_tag), call, self.chain_id, slots)
+        error = listed.error if listed.is_error else None
+        return AccessList(slots, call.gas - listed.get_gas_remaining(), error and _error_message(error))
+
     def send_transaction(self, raw: bytes) -> bytes:
         """Mine a signed transaction and the sender's queued ones that follow it. Returns its hash.
 
@@ -141,25 +174,17 @@ class EvmChain:
         return transaction.hash
 
     def _execute(self, call: EvmCall, block_tag: BlockTag) -> ComputationAPI:
-        machine = self._vm_at(block_tag)
-        transaction = machine.create_unsigned_transaction(
-            nonce=machine.state.get_nonce(call.sender),
-            gas_price=0,
-            gas=call.gas,
-            to=call.to,
-            value=call.value,
-            data=call.data,
-        )
-        try:
-            return machine.state.apply_transaction(_with_sender(call.sender, transaction))
-        except ValidationError as error:
-            raise TransactionRejected(str(error)) from error
+        return _apply(self._prepare_state(call, block_tag), call, self.chain_id)
+
+    def _prepare_state(self, call: EvmCall, block_tag: BlockTag) -> StateAPI:
+        """Return a state of its own for a call, with the call's overrides."""
+        state = self._vm_at(block_tag, call.block_override).state
+        apply_account_overrides(state, call.overrides)
+        return state
 
     def _runs_out_of_gas(self, call: EvmCall, gas: int, block_tag: BlockTag) -> bool:
         try:
-            return self._execute(
-                EvmCall(call.sender, call.to, call.data, call.value, gas), block_tag
-            ).is_error
+            return self._execute(replace(call, gas=gas), block_tag).is_error
         except TransactionRejected:  # below the intrinsic gas of a transaction
             return True
 
@@ -188,13 +213,31 @@ class EvmChain:
             transaction, receipts[0], result.imported_block, created
         )
 
-    def _vm_at(self, block_tag: BlockTag) -> VirtualMachineAPI:
+    def _vm_at(self, block_tag: BlockTag, override: BlockOverride | None = None) -> VirtualMachineAPI:
         if block_tag == "latest":
             header = self._chain.create_header_from_parent(self.blocks[-1].header)
         else:
             header = self.blocks[block_tag].header
+        if override is not None:
+            header = apply_block_override(header, override)
         # base fee 0: a call works without any balance
         return self._chain.get_vm(header.copy(base_fee_per_gas=0))
+
+
+class _DevState(PragueState):
+    """State that notes which accounts and slots a transaction touches, also in parts that are reverted."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.touched: dict[Address, set[int]] = {}
+        super().__init__(*args, **kwargs)
+
+    def mark_address_warm(self, address: Address) -> None:
+        self.touched.setdefault(address, set())
+        super().mark_address_warm(address)
+
+    def mark_storage_warm(self, address: Address, slot: int) -> None:
+        self.touched.setdefault(address, set()).add(slot)
+        super().mark_storage_warm(address, slot)
 
 
 def _create_chain(
@@ -202,6 +245,8 @@ def _create_chain(
 ) -> MiningChain:
     # no validation: every block is made here, and the rules reject only a time equal to the parent's
     class DevVM(PragueVM):
+        _state_class = _DevState
+
         def validate_block(self, block: BlockAPI) -> None:
             return
 
@@ -238,6 +283,41 @@ def _create_chain(
     return chain
 
 
+def _apply(
+    state: StateAPI, call: EvmCall, chain_id: int, listed: Mapping[Address, frozenset[int]] | None = None
+) -> ComputationAPI:
+    """Apply a call to a state as a free transaction, with these accounts and slots as its access list."""
+    access_list = [(address, sorted(slots)) for address, slots in (listed or {}).items()]
+    create_transaction: Any = UnsignedAccessListTransaction  # complete, though not in its types
+    transaction = create_transaction(
+        chain_id=chain_id,
+        nonce=state.get_nonce(call.sender),
+        gas_price=0,
+        gas=call.gas,
+        to=call.to,
+        value=call.value,
+        data=call.data,
+        access_list=access_list,
+    )
+    try:
+        return state.apply_transaction(_with_sender(call.sender, transaction))
+    except (ValidationError, VMError) as error:  # VMError: a constructor longer than EIP-3860 allows
+        raise TransactionRejected(str(error)) from error
+
+
+def _find_accessed_slots(state: StateAPI, computation: ComputationAPI) -> dict[Address, frozenset[int]]:
+    """Return what a transaction touched, without the accounts that are warm in any transaction."""
+    assert isinstance(state, _DevState)
+    message = computation.msg
+    always_warm = {message.sender, message.storage_address, state.coinbase}
+    always_warm |= state.computation_class.get_precompiles().keys()
+    return {
+        address: frozenset(slots)
+        for address, slots in sorted(state.touched.items())
+        if slots or address not in always_warm
+    }
+
+
 def _with_sender(sender: Address, transaction: Any) -> Any:
     return SpoofTransaction(transaction, from_=sender)
 
@@ -247,6 +327,10 @@ def _require_output(computation: ComputationAPI) -> bytes:
         return computation.output
     if isinstance(computation.error, EvmRevert):
         raise CallReverted(computation.output)
-    raise TransactionRejected(
-        f"execution failed: {str(computation.error) or type(computation.error).__name__}"
-    )
+    raise TransactionRejected(_error_message(computation.error))
+
+
+def _error_message(error: Exception) -> str:
+    if isinstance(error, EvmRevert):
+        return "execution reverted"
+    return f"execution failed: {str(error) or type(error).__name__}"

@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from centgate.devchain.chain import (
     BASE_FEE,
+    CALL_GAS_CAP,
     GAS_LIMIT,
     TIP,
     BlockTag,
@@ -22,6 +23,7 @@ from centgate.devchain.chain import (
     MinedTransaction,
     TransactionRejected,
 )
+from centgate.devchain.overrides import parse_account_overrides, parse_block_override
 from centgate.devchain.serializers import (
     Json,
     encode_bytes,
@@ -187,14 +189,29 @@ def _get_transaction_count(chain: EvmChain, address: str, block: Any = None) -> 
     return encode_quantity(chain.state_at(_parse_block_tag(chain, block)).get_nonce(_parse_address(address)))
 
 
-def _eth_call(chain: EvmChain, call: Json, block: Any = None, overrides: Any = None) -> str:
-    if overrides:
-        raise BadParams("state overrides are not supported")
-    return encode_bytes(chain.run_call(_read_call(call), _parse_block_tag(chain, block)))
+def _eth_call(
+    chain: EvmChain, call: Json, block: Any = None, overrides: Any = None, block_overrides: Any = None
+) -> str:
+    request = _read_call(call, CALL_GAS_CAP, overrides, block_overrides)
+    return encode_bytes(chain.run_call(request, _parse_block_tag(chain, block)))
 
 
-def _estimate_gas(chain: EvmChain, call: Json, block: Any = None) -> str:
-    return encode_quantity(chain.estimate_gas(_read_call(call), _parse_block_tag(chain, block)))
+def _estimate_gas(
+    chain: EvmChain, call: Json, block: Any = None, overrides: Any = None, block_overrides: Any = None
+) -> str:
+    request = _read_call(call, GAS_LIMIT, overrides, block_overrides)
+    return encode_quantity(chain.estimate_gas(request, _parse_block_tag(chain, block)))
+
+
+def _create_access_list(chain: EvmChain, call: Json, block: Any = None, overrides: Any = None) -> Json:
+    request = _read_call(call, CALL_GAS_CAP, overrides)
+    created = chain.create_access_list(request, _parse_block_tag(chain, block))
+    access_list = [
+        {"address": encode_bytes(address), "storageKeys": [encode_word(slot) for slot in sorted(slots)]}
+        for address, slots in created.slots.items()
+    ]
+    error = {} if created.error is None else {"error": created.error}
+    return {"accessList": access_list, "gasUsed": encode_quantity(created.gas_used)} | error
 
 
 def _send_raw_transaction(chain: EvmChain, raw: str) -> str:
@@ -271,14 +288,16 @@ def _to_lower_set(value: str | list[str] | None) -> set[str] | None:
     return {one.lower() for one in ([value] if isinstance(value, str) else value)}
 
 
-def _read_call(call: Json) -> EvmCall:
+def _read_call(call: Json, default_gas: int, overrides: Any, block_overrides: Any = None) -> EvmCall:
     payload = call.get("input") or call.get("data") or "0x"
     return EvmCall(
         sender=_parse_address(call.get("from") or "0x" + "00" * 20),
         to=_parse_address(call["to"]) if call.get("to") else _empty_address(),
         data=_parse_bytes(payload),
         value=int(call.get("value") or "0x0", 16),
-        gas=min(int(call.get("gas") or hex(GAS_LIMIT), 16), GAS_LIMIT),
+        gas=min(int(call.get("gas") or hex(default_gas), 16), CALL_GAS_CAP),
+        overrides=parse_account_overrides(overrides),
+        block_override=parse_block_override(block_overrides),
     )
 
 
@@ -343,6 +362,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "eth_getTransactionCount": _get_transaction_count,
     "eth_call": _eth_call,
     "eth_estimateGas": _estimate_gas,
+    "eth_createAccessList": _create_access_list,
     "eth_sendRawTransaction": _send_raw_transaction,
     "eth_getTransactionByHash": _get_transaction,
     "eth_getTransactionReceipt": _get_receipt,

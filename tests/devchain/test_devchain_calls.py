@@ -1,0 +1,231 @@
+"""Calls as real nodes run them: without a recipient, with overrides, and their access lists."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from eth_utils.address import to_canonical_address
+from eth_utils.crypto import keccak
+
+from centgate.devchain.accounts import BUYER_ACCOUNTS
+from centgate.devchain.devnet import DevChain
+from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, build_storage, encode_balance_call
+
+Rpc = Callable[..., Any]
+
+WALLET = BUYER_ACCOUNTS[7].address
+EMPTY = "0x00000000000000000000000000000000000e3391"
+# return(0, 32) after storing what the name says at 0
+RETURN_42 = "0x602a60005260206000f3"
+RETURN_CALLER_ORIGIN_SELF = "0x33600052326020523060405260606000f3"
+RETURN_BALANCE = "0x4760005260206000f3"
+RETURN_NUMBER_TIME = "0x436000524260205260406000f3"
+WRITE_SLOT_1 = "0x600760015500"
+REVERT_WITH_42 = "0x602a60005260206000fd"
+LOOP = "0x5b600056"
+
+
+@pytest.fixture
+def rpc(devchain: DevChain, http: httpx.Client) -> Rpc:
+    def rpc(method: str, *params: Any) -> Any:
+        asked = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+        return http.post(devchain.rpc_url, json=asked).json()
+
+    return rpc
+
+
+def word(number: int) -> str:
+    return f"0x{number:064x}"
+
+
+def words(result: str) -> list[int]:
+    return [int(result[start : start + 64], 16) for start in range(2, len(result), 64)]
+
+
+def test_a_call_without_recipient_returns_what_the_constructor_returns(rpc: Rpc):
+    chain_id = "0x4660005260206000f3"
+
+    assert rpc("eth_call", {"data": chain_id}, "latest")["result"] == word(CHAIN_ID)
+
+
+def test_a_constructor_may_get_value_from_an_account_with_code(rpc: Rpc):
+    call = {"from": TOKEN_ADDRESS, "value": hex(5), "data": RETURN_BALANCE}
+
+    poor = rpc("eth_call", call, "latest")["error"]
+    rich = rpc("eth_call", call, "latest", {TOKEN_ADDRESS: {"balance": "0x5"}})["result"]
+
+    assert (poor["code"], "does not have enough balance" in poor["message"]) == (-32000, True)
+    assert words(rich) == [5]
+
+
+def test_a_constructor_that_reverts_gives_its_data(rpc: Rpc):
+    error = rpc("eth_call", {"data": REVERT_WITH_42}, "latest")["error"]
+
+    assert error == {"code": 3, "message": "execution reverted", "data": word(42)}
+
+
+@pytest.mark.parametrize(
+    "initcode", ["0x60ef60005360016000f3", "0x6160016000f3", "0x" + "00" * 49_153], ids=["ef", "long", "init"]
+)
+def test_a_constructor_is_bound_by_the_rules_of_contract_code(rpc: Rpc, initcode: str):
+    assert rpc("eth_call", {"data": initcode}, "latest")["error"]["code"] == -32000
+
+
+def test_code_at_a_wallet_runs_as_the_wallet_itself(rpc: Rpc):
+    call = {"from": WALLET, "to": WALLET, "data": "0x"}
+    override = {WALLET: {"code": RETURN_CALLER_ORIGIN_SELF}}
+
+    assert words(rpc("eth_call", call, "latest", override)["result"]) == [int(WALLET, 16)] * 3
+
+
+def test_code_at_a_wallet_finds_the_wallets_tokens(rpc: Rpc):
+    token, balance = TOKEN_ADDRESS[2:], encode_balance_call(WALLET)[2:]
+    calldata = "".join(f"60{byte:02x}60{at:02x}53" for at, byte in enumerate(bytes.fromhex(balance)))
+    ask = f"0x{calldata}6020600060246000" + f"73{token}5afa5060206000f3"
+
+    result = rpc("eth_call", {"from": WALLET, "to": WALLET}, "latest", {WALLET: {"code": ask}})["result"]
+
+    assert words(result) == [
+        words(rpc("eth_call", {"to": TOKEN_ADDRESS, "data": "0x" + balance})["result"])[0]
+    ]
+    assert words(result)[0] > 0
+
+
+def test_nothing_of_an_override_stays(rpc: Rpc):
+    override = {
+        EMPTY: {"balance": "0x64", "nonce": "0x9", "code": WRITE_SLOT_1, "stateDiff": {word(1): word(3)}}
+    }
+
+    assert rpc("eth_call", {"to": EMPTY}, "latest", override)["result"] == "0x"
+
+    assert rpc("eth_getCode", EMPTY, "latest")["result"] == "0x"
+    assert rpc("eth_getBalance", EMPTY, "latest")["result"] == "0x0"
+    assert rpc("eth_getTransactionCount", EMPTY, "latest")["result"] == "0x0"
+    assert rpc("eth_getStorageAt", EMPTY, "0x1", "latest")["result"] == word(0)
+    assert rpc("eth_call", {"to": EMPTY}, "latest")["result"] == "0x"
+
+
+def test_changed_slots_leave_the_others_and_replaced_storage_does_not(rpc: Rpc):
+    ((slot, held),) = ((slot, held) for slot, held in build_storage({WALLET: 77}).items() if slot > 1000)
+    call = {"to": TOKEN_ADDRESS, "data": encode_balance_call(BUYER_ACCOUNTS[8].address)}
+    other = words(rpc("eth_call", call)["result"])
+    changed = {TOKEN_ADDRESS: {"stateDiff": {word(slot): word(held)}}}
+    replaced = {TOKEN_ADDRESS: {"state": {word(slot): word(held)}}}
+    of_wallet = {"to": TOKEN_ADDRESS, "data": encode_balance_call(WALLET)}
+
+    assert words(rpc("eth_call", of_wallet, "latest", changed)["result"]) == [77]
+    assert words(rpc("eth_call", of_wallet, "latest", replaced)["result"]) == [77]
+    assert words(rpc("eth_call", call, "latest", changed)["result"]) == other
+    assert words(rpc("eth_call", call, "latest", replaced)["result"]) == [0]
+
+
+def test_an_overridden_nonce_decides_the_address_of_a_new_contract(rpc: Rpc):
+    own_address = "0x3060005260206000f3"
+
+    addresses = {
+        rpc("eth_call", {"from": EMPTY, "data": own_address}, "latest", {EMPTY: {"nonce": nonce}})["result"]
+        for nonce in ("0x1", "0x2", "0x80")
+    }
+
+    # hash of sender and nonce in RLP
+    first = keccak(bytes.fromhex("d694") + to_canonical_address(EMPTY) + b"\x01")[12:]
+    assert len(addresses) == 3
+    assert word(int.from_bytes(first, "big")) in addresses
+
+
+def test_a_call_may_run_at_another_time_and_height(rpc: Rpc):
+    call, code = {"to": EMPTY}, {EMPTY: {"code": RETURN_NUMBER_TIME}}
+    block = {"number": "0x7a120", "time": "0x6b49d200"}
+
+    assert words(rpc("eth_call", call, "latest", code, block)["result"]) == [500_000, 1_800_000_000]
+    assert words(rpc("eth_call", call, "latest", code)["result"])[0] < 500_000
+
+
+def test_gas_is_estimated_with_overrides_and_without_recipient(rpc: Rpc):
+    call, override = {"to": EMPTY}, {EMPTY: {"code": WRITE_SLOT_1}}
+
+    assert rpc("eth_estimateGas", call, "latest")["result"] == hex(21_000)
+    assert int(rpc("eth_estimateGas", call, "latest", override)["result"], 16) > 41_000
+    assert int(rpc("eth_estimateGas", {"data": RETURN_42}, "latest")["result"], 16) > 53_000
+
+
+def test_an_overridden_slot_costs_what_a_written_one_costs(rpc: Rpc):
+    call, account = {"to": EMPTY}, {"code": WRITE_SLOT_1, "stateDiff": {word(1): word(3)}}
+
+    # 21,000, two pushes, and 5,000 for the change of a slot that was not changed before
+    assert rpc("eth_estimateGas", call, "latest", {EMPTY: account})["result"] == hex(26_006)
+
+
+def test_gas_is_capped_at_fifty_million(rpc: Rpc):
+    remaining = {EMPTY: {"code": "0x5a60005260206000f3"}}
+
+    (most,) = words(rpc("eth_call", {"to": EMPTY, "gas": hex(10**12)}, "latest", remaining)["result"])
+    (default,) = words(rpc("eth_call", {"to": EMPTY}, "latest", remaining)["result"])
+
+    assert most == default == 50_000_000 - 21_000 - 2
+
+
+def test_a_call_ends_at_the_gas_it_is_given(rpc: Rpc):
+    error = rpc("eth_call", {"to": EMPTY, "gas": "0x186a0"}, "latest", {EMPTY: {"code": LOOP}})["error"]
+
+    assert (error["code"], error["message"].lower().startswith("execution failed: out of gas")) == (
+        -32000,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        [],
+        {"0x12": {"balance": "0x1"}},
+        {EMPTY: 3},
+        {EMPTY: {"balances": "0x1"}},
+        {EMPTY: {"balance": 1}},
+        {EMPTY: {"balance": "0x01"}},
+        {EMPTY: {"code": "0x6"}},
+        {EMPTY: {"state": {"0x1": word(1)}}},
+        {EMPTY: {"stateDiff": {word(1): "0x1"}}},
+        {EMPTY: {"state": {}, "stateDiff": {}}},
+    ],
+)
+@pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas", "eth_createAccessList"])
+def test_an_override_out_of_format_is_an_error(rpc: Rpc, method: str, override: Any):
+    assert rpc(method, {"to": EMPTY}, "latest", override)["error"]["code"] == -32602
+
+
+def test_a_block_override_out_of_format_is_an_error(rpc: Rpc):
+    assert rpc("eth_call", {"to": EMPTY}, "latest", None, {"height": "0x1"})["error"]["code"] == -32602
+
+
+def test_an_access_list_names_the_slot_of_a_balance(rpc: Rpc):
+    balance = {"to": TOKEN_ADDRESS, "data": encode_balance_call(WALLET)}
+    (slot,) = (slot for slot in build_storage({WALLET: 1}) if slot > 1000)
+
+    created = rpc("eth_createAccessList", balance, "latest")["result"]
+
+    assert created["accessList"] == [{"address": TOKEN_ADDRESS.lower(), "storageKeys": [word(slot)]}]
+    assert int(created["gasUsed"], 16) > 21_000
+
+
+def test_an_access_list_keeps_what_a_failed_call_has_read(rpc: Rpc):
+    read_then_revert = {EMPTY: {"code": "0x6001545060006000fd"}}
+
+    created = rpc("eth_createAccessList", {"to": EMPTY}, "latest", read_then_revert)["result"]
+
+    assert created["accessList"] == [{"address": EMPTY, "storageKeys": [word(1)]}]
+    assert created["error"] == "execution reverted"
+
+
+def test_an_access_list_names_other_accounts_but_not_sender_and_recipient(rpc: Rpc):
+    look_at_token = {EMPTY: {"code": f"0x73{TOKEN_ADDRESS[2:]}3b5032315000"}}
+
+    created = rpc("eth_createAccessList", {"from": WALLET, "to": EMPTY}, "latest", look_at_token)["result"]
+
+    assert created["accessList"] == [{"address": TOKEN_ADDRESS.lower(), "storageKeys": []}]
+
+
+def test_there_are_no_debug_methods(rpc: Rpc):
+    for method in ("debug_traceCall", "debug_traceTransaction", "trace_call"):
+        assert rpc(method, {"to": EMPTY}, "latest")["error"]["code"] == -32601
