@@ -8,7 +8,7 @@ RUN := .venv/bin/
 WORKERS := $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 PYTEST := $(RUN)python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup demo test test-all test-browser test-npm test-crash check format docs client screenshots token clean \
+.PHONY: help setup demo test test-all test-browser test-npm test-crash check format docs client contracts screenshots token clean \
   bench bench-journal bench-extraction bench-phishing bench-libdocs
 
 help: ## List the targets
@@ -67,6 +67,9 @@ docs: setup ## Generate the pages of docs/ and the table of README.md
 client: setup ## Generate the client's models and typed methods from the services
 	$(RUN)python tools/generate_client.py src/centgate/client/_generated
 	$(RUN)ruff format --quiet src/centgate/client/_generated
+
+contracts: setup ## Compile the Solidity sources
+	$(RUN)python tools/compile_contracts.py
 
 screenshots: setup ## Take the pictures of docs/screenshots
 	PYTHONPATH=tests/website $(RUN)python bench/screenshots.py docs/screenshots

@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 from buyer import ApiFactory, Buyer
 from certificates import Authority
+from compile_contracts import PACKAGE_FILES
 from databases import Postgres, Redis, create_sqlite, postgres_server, redis_server
 from facilitators import StubFacilitator, build_settings, open_stub_facilitators
 from fake_upstreams import RECORDINGS, FakeUpstreams, fake_upstreams, recordings
@@ -36,6 +37,7 @@ MARKS_BY_FIXTURE = {
     "postgres": "postgresql",
     "redis": "redis",
     "npm_tools": "npm",
+    "solidity_compiler": "npm",
     "typescript_sdk": "npm",
     "chromium": "browser",
     "browser": "browser",
@@ -237,6 +239,12 @@ def replayed() -> Generator[str]:
 def npm_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the packages of `tests/npm` installed; skips where there is no npm."""
     return install_packages(tmp_path_factory, "npm", (Path(__file__).parent / "npm").glob("*.json"), "ci")
+
+
+@pytest.fixture(scope="session")
+def solidity_compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the Solidity compiler of `tools/solidity`; skips where there is no npm."""
+    return install_packages(tmp_path_factory, "solidity", PACKAGE_FILES, "ci")
 
 
 @pytest.fixture(scope="session")
