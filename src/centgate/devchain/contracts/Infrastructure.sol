@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: CC0-1.0
+pragma solidity ^0.8.20;
+
+/// Many calls in one, with the part of Multicall3's interface that readers use.
+contract Multicall3 {
+    struct Call3 {
+        address target;
+        bool allowFailure;
+        bytes callData;
+    }
+
+    struct Result {
+        bool success;
+        bytes returnData;
+    }
+
+    function aggregate3(Call3[] calldata calls) external payable returns (Result[] memory results) {
+        results = new Result[](calls.length);
+        for (uint256 i = 0; i < calls.length; i++) {
+            (bool success, bytes memory data) = calls[i].target.call(calls[i].callData);
+            require(success || calls[i].allowFailure, "Multicall3: call failed");
+            results[i] = Result(success, data);
+        }
+    }
+
+    function getEthBalance(address account) external view returns (uint256) {
+        return account.balance;
+    }
+
+    function getBlockNumber() external view returns (uint256) {
+        return block.number;
+    }
+
+    function getCurrentBlockTimestamp() external view returns (uint256) {
+        return block.timestamp;
+    }
+}
+
+/// Price or sequencer feed with the interface of Chainlink's aggregators. Anyone may set its answer.
+contract PriceFeed {
+    uint8 public decimals;
+    string public description;
+    uint256 public constant version = 4;
+
+    uint80 private round = 1;
+    int256 private answer;
+    uint256 private startedAt;
+    uint256 private updatedAt;
+
+    event AnswerUpdated(int256 indexed current, uint256 indexed roundId, uint256 updatedAt);
+
+    constructor(string memory description_, uint8 decimals_, int256 answer_) {
+        description = description_;
+        decimals = decimals_;
+        answer = answer_;
+    }
+
+    /// A time of 0 is always the present one.
+    function set(int256 answer_, uint256 startedAt_, uint256 updatedAt_) external {
+        round += 1;
+        (answer, startedAt, updatedAt) = (answer_, startedAt_, updatedAt_);
+        emit AnswerUpdated(answer, round, _time(updatedAt));
+    }
+
+    function latestRoundData() external view returns (uint80, int256, uint256, uint256, uint80) {
+        return (round, answer, _time(startedAt), _time(updatedAt), round);
+    }
+
+    function latestAnswer() external view returns (int256) {
+        return answer;
+    }
+
+    function _time(uint256 time) private view returns (uint256) {
+        return time == 0 ? block.timestamp : time;
+    }
+}
+
+/// List of sanctioned addresses with the interface of Chainalysis' oracle. Anyone may extend it.
+contract SanctionsList {
+    mapping(address => bool) public isSanctioned;
+
+    event SanctionedAddressesAdded(address[] addrs);
+    event SanctionedAddressesRemoved(address[] addrs);
+
+    function name() external pure returns (string memory) {
+        return "Chainalysis sanctions oracle";
+    }
+
+    function addToSanctionsList(address[] calldata added) external {
+        for (uint256 i = 0; i < added.length; i++) isSanctioned[added[i]] = true;
+        emit SanctionedAddressesAdded(added);
+    }
+
+    function removeFromSanctionsList(address[] calldata removed) external {
+        for (uint256 i = 0; i < removed.length; i++) isSanctioned[removed[i]] = false;
+        emit SanctionedAddressesRemoved(removed);
+    }
+}
