@@ -49,6 +49,15 @@ def test_two_chains_do_not_know_of_each_other(devchain: DevChain, http: httpx.Cl
         assert not devchain.is_authorization_used(other.accounts[0].address, nonce)
 
 
+def test_a_chain_may_be_prepared_before_it_is_served():
+    from centgate.devchain.exchanges import ETHEREUM, install_exchanges
+
+    call = {"to": ETHEREUM.wrapped_native, "data": "0x313ce567"}  # decimals()
+    with open_devchain(prepare=install_exchanges) as running:
+        assert int(call_rpc(running.rpc_url, "eth_call", call, "latest"), 16) == 18
+        assert running.token_balance(running.accounts[0].address) == 1_000_000000
+
+
 def test_a_port_in_use_is_said(devchain: DevChain):
     port = int(devchain.facilitator_url.rsplit(":", 1)[1])
 

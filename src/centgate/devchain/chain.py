@@ -31,6 +31,7 @@ from eth.exceptions import Revert as EvmRevert
 from eth.vm.forks.berlin.transactions import UnsignedAccessListTransaction
 from eth.vm.forks.prague import PragueVM
 from eth.vm.forks.prague.state import PragueState
+from eth.vm.message import Message
 from eth.vm.spoof import SpoofTransaction
 from eth_typing import Address, BlockNumber
 from eth_utils.address import to_canonical_address
@@ -173,6 +174,21 @@ class EvmChain:
             self._mine_block(following)
         return transaction.hash
 
+    def change_state(self, change: Callable[[StateAPI], None]) -> None:
+        """Mine a block without transactions whose state is changed by a function.
+
+        This does what no transaction can, such as `create_contract_at`.
+        """
+        header = self._chain.create_header_from_parent(self.blocks[-1].header)
+        machine = self._chain.get_vm(header)
+        change(machine.state)
+        machine.state.lock_changes()
+        machine.state.persist()
+        block = machine.get_block()
+        block = block.copy(header=block.header.copy(state_root=machine.state.state_root))
+        self._chain.persist_block(block)
+        self.blocks.append(block)
+
     def _execute(self, call: EvmCall, block_tag: BlockTag) -> ComputationAPI:
         return _apply(self._prepare_state(call, block_tag), call, self.chain_id)
 
@@ -238,6 +254,25 @@ class _DevState(PragueState):
     def mark_storage_warm(self, address: Address, slot: int) -> None:
         self.touched.setdefault(address, set()).add(slot)
         super().mark_storage_warm(address, slot)
+
+
+def create_contract_at(state: StateAPI, address: str, initcode: bytes, *, sender: str) -> None:
+    """Run a constructor so that its contract gets a chosen address. Its events are in no block.
+
+    Raises `CallReverted` if the constructor reverts, `TransactionRejected` for any other failure.
+    """
+    create_message: Any = Message  # its types want code and data of one type
+    message = create_message(
+        gas=CALL_GAS_CAP,
+        to=CREATE_CONTRACT_ADDRESS,
+        sender=to_canonical_address(sender),
+        value=0,
+        data=b"",
+        code=initcode,
+        create_address=to_canonical_address(address),
+    )
+    context = state.get_transaction_context_class()(gas_price=0, origin=message.sender)
+    _require_output(state.computation_class.apply_create_message(state, message, context))
 
 
 def _create_chain(

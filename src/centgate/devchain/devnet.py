@@ -1,9 +1,11 @@
 """Development network: a chain with the token, and a facilitator that settles on it."""
 
-from collections.abc import Generator
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT, GAS_BALANCE, Account
 from centgate.devchain.http_server import serve_app, silence_libraries
@@ -15,6 +17,9 @@ from centgate.devchain.token import (
     encode_balance_call,
     runtime_code,
 )
+
+if TYPE_CHECKING:  # py-evm loads slowly
+    from centgate.devchain.chain import EvmChain
 
 NodeKind = Literal["in-process EVM", "anvil", "given node"]
 
@@ -44,14 +49,20 @@ class DevChain:
 
 @contextmanager
 def open_devchain(
-    *, rpc: str | None = None, anvil: str | None = None, chain_port: int = 0, facilitator_port: int = 0
+    *,
+    rpc: str | None = None,
+    anvil: str | None = None,
+    chain_port: int = 0,
+    facilitator_port: int = 0,
+    prepare: Callable[[EvmChain], object] | None = None,
 ) -> Generator[DevChain]:
     """Start a development chain and its facilitator; both stop with the context.
 
     `rpc` is the URL of an existing node, `anvil` the path of an anvil binary to start; with neither, the
-    chain runs in this process. Each part has its own thread and event loop, so a program with an event loop
-    may enter this; it blocks that loop during the imports (a second or two; `asyncio.to_thread` avoids
-    that). Raises `DevNodeError` for an unusable node and OSError for a port in use.
+    chain runs in this process, after `prepare` (such as `install_exchanges`) has changed it. Each part has
+    its own thread and event loop, so a program with an event loop may enter this; it blocks that loop during
+    the imports (a second or two; `asyncio.to_thread` avoids that). Raises `DevNodeError` for an unusable node
+    and OSError for a port in use.
     """
     with ExitStack() as open_parts:
         open_parts.enter_context(silence_libraries())
@@ -63,13 +74,13 @@ def open_devchain(
             kind, rpc_url = "anvil", open_parts.enter_context(run_anvil(anvil, chain_port))
             install_token(rpc_url)
         else:
-            kind, rpc_url = "in-process EVM", open_parts.enter_context(_serve_chain(chain_port))
+            kind, rpc_url = "in-process EVM", open_parts.enter_context(_serve_chain(chain_port, prepare))
         facilitator_url = open_parts.enter_context(_serve_facilitator(rpc_url, facilitator_port))
         yield DevChain(rpc_url, facilitator_url, kind)
 
 
 @contextmanager
-def _serve_chain(port: int) -> Generator[str]:
+def _serve_chain(port: int, prepare: Callable[[EvmChain], object] | None) -> Generator[str]:
     from centgate.devchain.chain import EvmChain, GenesisAccount
     from centgate.devchain.rpc import create_rpc_app
 
@@ -78,7 +89,10 @@ def _serve_chain(port: int) -> Generator[str]:
     }
     code = bytes.fromhex(runtime_code().removeprefix("0x"))
     seeds[TOKEN_ADDRESS] = GenesisAccount(code=code, storage=initial_token_storage())
-    with serve_app(create_rpc_app(EvmChain(CHAIN_ID, seeds)), port) as url:
+    chain = EvmChain(CHAIN_ID, seeds)
+    if prepare is not None:
+        prepare(chain)
+    with serve_app(create_rpc_app(chain), port) as url:
         yield url
 
 
