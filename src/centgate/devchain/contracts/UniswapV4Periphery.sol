@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: CC0-1.0
+pragma solidity ^0.8.20;
+
+import {ConcentratedLiquidity, Position, Ticks} from "./ConcentratedLiquidity.sol";
+import {SafeLedger} from "./Shared.sol";
+import {IUnlockCallback, PoolKey, PoolManager, SwapParams} from "./UniswapV4.sol";
+
+/// Views of pools with the interface of Uniswap v4's StateView.
+contract StateView {
+    PoolManager public poolManager;
+
+    constructor(PoolManager manager) {
+        poolManager = manager;
+    }
+
+    function getSlot0(bytes32 id) external view returns (uint160, int24, uint24, uint24) {
+        (Position memory position, uint24 fee) = poolManager.getPosition(id);
+        int24 tick = position.ratio == 0 ? int24(0) : Ticks.tickOf(position.ratio);
+        return (position.ratio, tick, 0, fee);
+    }
+
+    function getLiquidity(bytes32 id) external view returns (uint128) {
+        (Position memory position,) = poolManager.getPosition(id);
+        return ConcentratedLiquidity.isActive(position) ? position.liquidity : 0;
+    }
+}
+
+/// Quotes with the interface of Uniswap v4's V4Quoter: a swap that is undone by its own callback.
+contract V4Quoter is IUnlockCallback {
+    struct QuoteExactSingleParams {
+        PoolKey poolKey;
+        bool zeroForOne;
+        uint128 exactAmount;
+        bytes hookData;
+    }
+
+    error QuoteSwap(uint256 amount);
+
+    PoolManager public poolManager;
+
+    constructor(PoolManager manager) {
+        poolManager = manager;
+    }
+
+    function quoteExactInputSingle(QuoteExactSingleParams calldata params)
+        external
+        returns (uint256 amountOut, uint256 gasEstimate)
+    {
+        uint256 gas = gasleft();
+        try poolManager.unlock(abi.encode(params)) {}
+        catch (bytes memory answer) {
+            if (bytes4(answer) != QuoteSwap.selector) {
+                assembly {
+                    revert(add(answer, 32), mload(answer))
+                }
+            }
+            assembly {
+                amountOut := mload(add(answer, 36))
+            }
+        }
+        gasEstimate = gas - gasleft();
+    }
+
+    function unlockCallback(bytes calldata data) external returns (bytes memory) {
+        QuoteExactSingleParams memory params = abi.decode(data, (QuoteExactSingleParams));
+        uint160 limit = params.zeroForOne ? Ticks.MIN_RATIO + 1 : Ticks.MAX_RATIO - 1;
+        int256 delta = poolManager.swap(
+            params.poolKey,
+            SwapParams(params.zeroForOne, -int256(uint256(params.exactAmount)), limit),
+            params.hookData
+        );
+        revert QuoteSwap(uint128(params.zeroForOne ? int128(delta) : int128(delta >> 128)));
+    }
+}
+
+/// Adds liquidity and swaps for its caller, who pays by allowance or with native coin. A stand-in of its own.
+contract V4Router is IUnlockCallback {
+    using SafeLedger for address;
+
+    PoolManager public poolManager;
+
+    constructor(PoolManager manager) {
+        poolManager = manager;
+    }
+
+    receive() external payable {}
+
+    function addLiquidity(PoolKey calldata key, int24 tickLower, int24 tickUpper, uint128 liquidity)
+        external
+        payable
+    {
+        PoolManager.ModifyLiquidityParams memory params =
+            PoolManager.ModifyLiquidityParams(tickLower, tickUpper, int256(uint256(liquidity)), 0);
+        _run(key, abi.encodeCall(PoolManager.modifyLiquidity, (key, params, "")));
+    }
+
+    function swap(PoolKey calldata key, bool zeroForOne, uint128 amount) external payable {
+        uint160 limit = zeroForOne ? Ticks.MIN_RATIO + 1 : Ticks.MAX_RATIO - 1;
+        SwapParams memory params = SwapParams(zeroForOne, -int256(uint256(amount)), limit);
+        _run(key, abi.encodeCall(PoolManager.swap, (key, params, "")));
+    }
+
+    function unlockCallback(bytes calldata data) external returns (bytes memory) {
+        require(msg.sender == address(poolManager), "not the manager");
+        (address payer, PoolKey memory key, bytes memory call) = abi.decode(data, (address, PoolKey, bytes));
+        (bool ok, bytes memory answer) = address(poolManager).call(call);
+        if (!ok) {
+            assembly {
+                revert(add(answer, 32), mload(answer))
+            }
+        }
+        int256 delta = abi.decode(answer, (int256));
+        _balance(key.currency0, delta >> 128, payer);
+        _balance(key.currency1, int128(delta), payer);
+        return "";
+    }
+
+    function _run(PoolKey calldata key, bytes memory call) private {
+        poolManager.unlock(abi.encode(msg.sender, key, call));
+        (bool ok,) = msg.sender.call{value: address(this).balance}("");
+        require(ok, "native transfer failed");
+    }
+
+    /// Pays what is owed, or takes what is due.
+    function _balance(address currency, int256 delta, address payer) private {
+        if (delta > 0) return poolManager.take(currency, payer, uint256(delta));
+        uint256 owed = uint256(-delta);
+        poolManager.sync(currency);
+        if (currency != address(0)) currency.move(payer, address(poolManager), owed);
+        poolManager.settle{value: currency == address(0) ? owed : 0}();
+    }
+}
