@@ -94,6 +94,15 @@ def test_a_v2_pair_gives_what_the_formula_says_and_not_one_unit_more(
     ]
 
 
+def test_a_sale_to_a_v2_pair_reaches_its_recipient(exchanges: Exchanges, token: str, v2_pair: str):
+    before = balance(exchanges, ETHEREUM.wrapped_native, BUYER_ACCOUNTS[6].address)
+
+    out = exchanges.swap_v2(v2_pair, token, 1_000 * ETHER, BUYER_ACCOUNTS[6].address)
+
+    assert out > 0
+    assert balance(exchanges, ETHEREUM.wrapped_native, BUYER_ACCOUNTS[6].address) - before == out
+
+
 def test_liquidity_of_a_v2_pair_is_minted_and_burned_in_proportion(exchanges: Exchanges):
     supply = 10**6 * ETHER
     other = exchanges.create_token("Other", "OTHER", supply=supply)

@@ -20,7 +20,11 @@ _FEES: Final = {"maxFeePerGas": 10**9, "maxPriorityFeePerGas": 1}
 
 
 class ContractFailed(Exception):
-    """A transaction was mined but failed; the message has the call and the reason."""
+    """A transaction was mined but failed. `data` is what the contract reverted with."""
+
+    def __init__(self, message: str, data: bytes = b"") -> None:
+        super().__init__(message)
+        self.data = data
 
 
 def encode_call(signature: str, *values: Any) -> bytes:
@@ -73,18 +77,21 @@ class Deployer:
         signed = self._wallet.sign_transaction(transaction | _FEES)
         mined = self.chain.mined_transactions[self.chain.send_transaction(bytes(signed.raw_transaction))]
         if mined.receipt.state_root != b"\x01":
-            raise ContractFailed(f"call of {address} with {data[:4].hex()} failed: {self._failure(mined)}")
+            raise self._find_failure(mined)
         return mined
 
-    def _failure(self, mined: MinedTransaction) -> str:
-        """Run a failed transaction again, at the state before it, and return the reason."""
+    def _find_failure(self, mined: MinedTransaction) -> ContractFailed:
+        """Run a failed transaction again, at the state before it, to find the reason."""
         failed = mined.transaction
         call = EvmCall(_raw(self.address), failed.to, failed.data, failed.value, _GAS)
+        name = f"transaction to 0x{failed.to.hex()} with {failed.data[:4].hex()} failed"
         try:
             self.chain.run_call(call, mined.block.number - 1)
-        except (CallReverted, TransactionRejected) as error:
-            return repr(getattr(error, "data", b"") or str(error))
-        return "no reason found"
+        except CallReverted as error:
+            return ContractFailed(f"{name}: {error.data!r}", error.data)
+        except TransactionRejected as error:
+            return ContractFailed(f"{name}: {error}")
+        return ContractFailed(name)
 
 
 def _split_types(types: str) -> list[str]:

@@ -1,0 +1,264 @@
+"""Stand-ins of Uniswap v3 and v4: swaps by the published maths, computed here a second time."""
+
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from centgate.devchain.chain import EvmChain, create_contract_at
+from centgate.devchain.deployer import ContractFailed
+from centgate.devchain.exchanges import (
+    DYNAMIC_FEE,
+    ETHEREUM,
+    NATIVE_COIN,
+    OPERATOR,
+    Exchanges,
+    V4Pool,
+    install_exchanges,
+)
+from centgate.devchain.token import CHAIN_ID
+from centgate.solidity import load_contract
+
+TEST_CONTRACTS = Path(__file__).parents[1] / "contracts" / "devchain"
+ETHER = 10**18
+ONE = 2**96
+WETH = ETHEREUM.wrapped_native
+QUOTED = "uint256,uint160,uint32,uint256"
+SLOT0 = "uint160,int24,uint16,uint16,uint16,uint8,bool"
+QUOTE_V3 = "quoteExactInputSingle((address,address,uint256,uint24,uint160))"
+QUOTE_V4 = "quoteExactInputSingle(((address,address,uint24,int24,address),bool,uint128,bytes))"
+SWAP_V4 = "swap((address,address,uint24,int24,address),bool,uint128)"
+FIRST_FOR_SECOND = True
+REFUSE = True
+# an address whose bits ask for beforeSwap alone
+HOOK = "0x00000000000000000000000000000000f0000080"
+
+
+@pytest.fixture(scope="module")
+def exchanges() -> Exchanges:
+    made = install_exchanges(EvmChain(CHAIN_ID, {}))
+    made.wrap(10_000 * ETHER)
+    return made
+
+
+@pytest.fixture(scope="module")
+def token(exchanges: Exchanges) -> str:
+    return exchanges.create_token("Plain", "PLAIN", supply=10**9 * ETHER)
+
+
+@dataclass
+class Formula:
+    """Swap of an exact input within one range of liquidity, by Uniswap's whitepaper with its roundings."""
+
+    ratio: int
+    liquidity: int
+    fee: int
+
+    def swap(self, amount: int, *, sells_first: bool) -> int:
+        net = amount * (10**6 - self.fee) // 10**6
+        before, scaled = self.ratio, self.liquidity * ONE
+        if sells_first:
+            self.ratio = -(-scaled * before // (scaled + net * before))
+            return self.liquidity * (before - self.ratio) // ONE
+        self.ratio = before + net * ONE // self.liquidity
+        return scaled * (self.ratio - before) // self.ratio // before
+
+
+def tick_of(ratio: int) -> int:
+    with localcontext(prec=60):
+        exact = (Decimal(ratio) / ONE) ** 2
+        return int((exact.ln() / Decimal("1.0001").ln()).to_integral_value("ROUND_FLOOR"))
+
+
+def read_pool(exchanges: Exchanges, pool: str) -> tuple[int, int, int]:
+    ratio, tick, *_ = exchanges.operator.read(pool, "slot0()", returns=SLOT0)
+    return ratio, tick, exchanges.operator.read(pool, "liquidity()")
+
+
+def balance(exchanges: Exchanges, token: str, holder: str = OPERATOR.address) -> int:
+    return exchanges.operator.read(token, "balanceOf(address)", holder)
+
+
+def deploy_test_contract(exchanges: Exchanges, name: str) -> str:
+    return exchanges.operator.deploy(load_contract(TEST_CONTRACTS, "Thief", name))
+
+
+@pytest.mark.parametrize("amount0", [1, 3 * 10**6, 7 * 10**17, 10**27])
+def test_the_tick_of_a_v3_pool_is_that_of_its_price(exchanges: Exchanges, amount0: int):
+    first = exchanges.create_token("First", "FIRST", supply=10**30)
+    second = exchanges.create_token("Second", "SECOND", supply=10**30)
+    pool = exchanges.add_v3_pool({first: amount0 * 1000, second: 10**15}, fee=500)
+
+    ratio, tick, _ = read_pool(exchanges, pool)
+
+    assert tick == tick_of(ratio)
+    price = Decimal(ratio) ** 2 / 2**192
+    expected = Decimal(10**15) / (amount0 * 1000)
+    assert min(abs(price / expected - 1), abs(price * expected - 1)) < Decimal("1e-9")
+
+
+@pytest.mark.parametrize("direction", ["first for second", "second for first"])
+@pytest.mark.parametrize("fee", [100, 10_000])
+def test_a_v3_swap_is_as_quoted_and_as_published(exchanges: Exchanges, token: str, fee: int, direction: str):
+    other = exchanges.create_token("Other", "OTHER", supply=10**30)
+    pool = exchanges.add_v3_pool({other: 10**6 * ETHER, WETH: 50 * ETHER}, fee=fee)
+    ratio, _, liquidity = read_pool(exchanges, pool)
+    first, second = sorted((other, WETH.lower()))
+    sold, bought = (first, second) if direction == "first for second" else (second, first)
+    amount = ETHER if sold == WETH.lower() else 20_000 * ETHER
+    formula = Formula(ratio, liquidity, fee)
+    expected = formula.swap(amount, sells_first=sold == first)
+
+    quote = exchanges.operator.read(
+        ETHEREUM.v3_quoter, QUOTE_V3, (sold, bought, amount, fee, 0), returns=QUOTED
+    )
+    before = balance(exchanges, sold), balance(exchanges, bought)
+    exchanges.operator.send(sold, "approve(address,uint256)", exchanges.v3_router, amount)
+    exchanges.operator.send(exchanges.v3_router, "swap(address,bool,uint256)", pool, sold == first, amount)
+
+    assert quote[:2] == (expected, formula.ratio)
+    assert balance(exchanges, bought) - before[1] == expected
+    assert before[0] - balance(exchanges, sold) == amount
+    assert read_pool(exchanges, pool)[0] == formula.ratio
+
+
+def test_a_v3_swap_ends_where_the_liquidity_ends(exchanges: Exchanges, token: str):
+    first, second = sorted((exchanges.create_token("A", "A", supply=10**30), token), key=str.lower)
+    pool = exchanges.add_v3_pool({first: 10**21, second: 10**21}, ticks=(-600, 600))
+    amount = 10**24
+
+    out, ratio, *_ = exchanges.operator.read(
+        ETHEREUM.v3_quoter,
+        QUOTE_V3,
+        (first, second, amount, 3000, 0),
+        returns=QUOTED,
+    )
+    exchanges.operator.send(first, "approve(address,uint256)", exchanges.v3_router, amount)
+    before = balance(exchanges, first)
+    exchanges.operator.send(exchanges.v3_router, "swap(address,bool,uint256)", pool, FIRST_FOR_SECOND, amount)
+
+    assert 0 <= 10**21 - out < 10**21 // 10**9
+    # a price of 1 at the start, of 1.0001 ** -600 at the end: their mean, and the fee
+    spent = before - balance(exchanges, first)
+    assert spent / 10**21 == pytest.approx(1.0001**300 / 0.997, rel=1e-9)
+    assert (ratio, read_pool(exchanges, pool)[2]) == (4295128740, 0)
+
+
+def test_a_v3_pool_that_is_not_paid_gives_nothing(exchanges: Exchanges):
+    pair = [exchanges.create_token(name, name, supply=10**24) for name in ("X", "Y")]
+    pool = exchanges.add_v3_pool(dict.fromkeys(pair, 10**21))
+    thief = deploy_test_contract(exchanges, "Thief")
+
+    with pytest.raises(ContractFailed, match="IIA"):
+        exchanges.operator.send(thief, "swap(address)", pool)
+
+
+def test_pancakeswap_has_tiers_and_a_callback_of_its_own(exchanges: Exchanges):
+    pair = sorted((exchanges.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
+    factory = ETHEREUM.pancake_v3_factory
+    pool = exchanges.add_v3_pool(dict.fromkeys(pair, 10**21), fee=2500, factory=factory)
+    ratio, _, liquidity = read_pool(exchanges, pool)
+    thief = deploy_test_contract(exchanges, "Thief")
+
+    out, *_ = exchanges.operator.read(
+        ETHEREUM.pancake_v3_quoter,
+        QUOTE_V3,
+        (*pair, 10**18, 2500, 0),
+        returns=QUOTED,
+    )
+
+    assert out == Formula(ratio, liquidity, 2500).swap(10**18, sells_first=True)
+    with pytest.raises(ContractFailed):  # it answers Uniswap's callback only
+        exchanges.operator.send(thief, "swap(address)", pool)
+    with pytest.raises(ContractFailed, match="bad fee"):
+        exchanges.add_v3_pool(dict.fromkeys(pair, 10**6), fee=3000, factory=factory)
+
+
+@pytest.fixture(scope="module")
+def v4_pool(exchanges: Exchanges, token: str) -> V4Pool:
+    return exchanges.add_v4_pool({NATIVE_COIN: 100 * ETHER, token: 10**6 * ETHER})
+
+
+def read_v4(exchanges: Exchanges, pool: V4Pool) -> tuple[Any, int]:
+    pool_id, view = bytes.fromhex(pool.id[2:]), ETHEREUM.v4_state_view
+    slot0 = exchanges.operator.read(view, "getSlot0(bytes32)", pool_id, returns="uint160,int24,uint24,uint24")
+    return slot0, exchanges.operator.read(view, "getLiquidity(bytes32)", pool_id, returns="uint128")
+
+
+def quote_v4(exchanges: Exchanges, pool: V4Pool, amount: int) -> int:
+    params = (pool.key, FIRST_FOR_SECOND, amount, b"")
+    return exchanges.operator.read(ETHEREUM.v4_quoter, QUOTE_V4, params, returns="uint256,uint256")[0]
+
+
+def test_a_v4_swap_of_native_coin_is_as_quoted_and_as_published(
+    exchanges: Exchanges, token: str, v4_pool: V4Pool
+):
+    (ratio, tick, protocol_fee, fee), liquidity = read_v4(exchanges, v4_pool)
+    formula = Formula(ratio, liquidity, fee)
+    expected = formula.swap(2 * ETHER, sells_first=True)
+
+    quoted = quote_v4(exchanges, v4_pool, 2 * ETHER)
+    before = balance(exchanges, token)
+    exchanges.operator.send(
+        exchanges.v4_router, SWAP_V4, v4_pool.key, FIRST_FOR_SECOND, 2 * ETHER, value=2 * ETHER
+    )
+
+    assert (tick, protocol_fee, fee) == (tick_of(ratio), 0, 3000)
+    assert balance(exchanges, token) - before == quoted == expected
+    assert read_v4(exchanges, v4_pool)[0][0] == formula.ratio
+
+
+def test_a_v4_swap_back_pays_native_coin(exchanges: Exchanges, token: str, v4_pool: V4Pool):
+    (ratio, *_), liquidity = read_v4(exchanges, v4_pool)
+    expected = Formula(ratio, liquidity, 3000).swap(10_000 * ETHER, sells_first=False)
+    manager = bytes.fromhex(ETHEREUM.v4_manager[2:])
+    chain: Any = exchanges.operator.chain
+    before = chain.state_at().get_balance(manager)
+
+    exchanges.operator.send(exchanges.v4_router, SWAP_V4, v4_pool.key, not FIRST_FOR_SECOND, 10_000 * ETHER)
+
+    assert before - chain.state_at().get_balance(manager) == expected
+
+
+def test_the_start_of_a_v4_pool_is_logged_as_published(exchanges: Exchanges):
+    one = exchanges.create_token("One", "ONE", supply=10**24)
+    pool = exchanges.add_v4_pool({NATIVE_COIN: ETHER, one: ETHER}, fee=100, tick_spacing=1)
+    topic = 0xDD466E674EA557F56295E2D0218A125EA4B4F0F6F3307B95F85E6110838D6438
+
+    mined = exchanges.operator.chain.mined_transactions.values()
+
+    (log,) = [log for one in mined for log in one.receipt.logs if log.topics[:2] == (topic, int(pool.id, 16))]
+    assert log.topics[2:] == (0, int(one, 16))
+    assert "0x" + log.address.hex() == ETHEREUM.v4_manager.lower()
+
+
+def test_what_is_taken_from_v4_must_be_settled(exchanges: Exchanges, token: str, v4_pool: V4Pool):
+    thief = deploy_test_contract(exchanges, "Thief")
+
+    with pytest.raises(ContractFailed) as error:
+        exchanges.operator.send(thief, "take(address,address)", ETHEREUM.v4_manager, token)
+    with pytest.raises(ContractFailed) as locked:
+        exchanges.operator.send(ETHEREUM.v4_manager, "take(address,address,uint256)", token, thief, 1)
+
+    assert bytes.fromhex("5212cba1") in error.value.data  # CurrencyNotSettled()
+    assert bytes.fromhex("54e3ca0d") in locked.value.data  # ManagerLocked()
+
+
+def test_a_v4_hook_decides_the_fee_and_whether_a_sale_is_possible(exchanges: Exchanges):
+    chain, hook = exchanges.operator.chain, load_contract(TEST_CONTRACTS, "Thief", "FeeHook")
+    chain.change_state(lambda state: create_contract_at(state, HOOK, hook.initcode, sender=OPERATOR.address))
+    one = exchanges.create_token("Hooked", "HOOKED", supply=10**24)
+    pool = exchanges.add_v4_pool({NATIVE_COIN: ETHER, one: ETHER}, fee=DYNAMIC_FEE, hooks=HOOK)
+    (ratio, _, _, fee), liquidity = read_v4(exchanges, pool)
+
+    exchanges.operator.send(HOOK, "set(uint24,bool)", 50_000, not REFUSE)
+    quoted = quote_v4(exchanges, pool, 10**15)
+    exchanges.operator.send(HOOK, "set(uint24,bool)", 0, REFUSE)
+
+    assert (fee, quoted) == (0, Formula(ratio, liquidity, 50_000).swap(10**15, sells_first=True))
+    with pytest.raises(ContractFailed, match="sales are refused"):
+        exchanges.operator.send(
+            exchanges.v4_router, SWAP_V4, pool.key, FIRST_FOR_SECOND, 10**15, value=10**15
+        )
