@@ -19,9 +19,9 @@ abstract contract ConcentratedPool {
     address public immutable factory = msg.sender;
     address public immutable token0;
     address public immutable token1;
-    uint24 public immutable fee;
     int24 public immutable tickSpacing;
 
+    uint24 internal swapFee;
     Position internal position;
     int24 private tickLower;
     int24 private tickUpper;
@@ -48,7 +48,7 @@ abstract contract ConcentratedPool {
     );
 
     constructor(address token0_, address token1_, uint24 fee_, int24 tickSpacing_) {
-        (token0, token1, fee, tickSpacing) = (token0_, token1_, fee_, tickSpacing_);
+        (token0, token1, swapFee, tickSpacing) = (token0_, token1_, fee_, tickSpacing_);
     }
 
     /// Liquidity at the present price.
@@ -89,7 +89,7 @@ abstract contract ConcentratedPool {
         locked = true;
         Position memory moved = position;
         (uint256 sold, uint256 bought) =
-            ConcentratedLiquidity.swap(moved, zeroForOne, uint256(amount), limit, fee);
+            ConcentratedLiquidity.swap(moved, zeroForOne, uint256(amount), limit, _fee());
         position.ratio = moved.ratio;
         (amount0, amount1) =
             zeroForOne ? (int256(sold), -int256(bought)) : (-int256(bought), int256(sold));
@@ -97,6 +97,11 @@ abstract contract ConcentratedPool {
         _collect(zeroForOne ? token0 : token1, sold, amount0, amount1, data);
         emit Swap(msg.sender, recipient, amount0, amount1, moved.ratio, liquidity(), Ticks.tickOf(moved.ratio));
         locked = false;
+    }
+
+    /// Fee of the next swap, in millionths.
+    function _fee() internal view virtual returns (uint24) {
+        return swapFee;
     }
 
     function _unlocked() internal view returns (bool) {
@@ -117,6 +122,10 @@ contract UniswapV3Pool is ConcentratedPool {
     constructor(address token0_, address token1_, uint24 fee_, int24 tickSpacing_)
         ConcentratedPool(token0_, token1_, fee_, tickSpacing_)
     {}
+
+    function fee() external view returns (uint24) {
+        return swapFee;
+    }
 
     function slot0() external view returns (uint160, int24, uint16, uint16, uint16, uint8, bool) {
         return (position.ratio, Ticks.tickOf(position.ratio), 0, 1, 1, 0, _unlocked());
@@ -201,8 +210,39 @@ contract PancakeV3Factory is ConcentratedFactory {
     }
 }
 
-/// Quotes with the interface of QuoterV2: a swap that is undone by its own callback.
-contract QuoterV2 is IUniswapV3SwapCallback, IPancakeV3SwapCallback {
+/// Quotes by a swap that is undone by its own callback.
+abstract contract UndoingQuoter {
+    /// The swap to undo, as a call of this contract to a pool; returns what went out and the price after it.
+    function _quote(address pool, bytes memory swap) internal returns (uint256 amountOut, uint160 ratio) {
+        (bool ok, bytes memory answer) = pool.call(swap);
+        if (ok || answer.length != 64) {
+            assembly {
+                revert(add(answer, 32), mload(answer))
+            }
+        }
+        return abi.decode(answer, (uint256, uint160));
+    }
+
+    function _limit(bool zeroForOne, uint160 limit) internal pure returns (uint160) {
+        if (limit != 0) return limit;
+        return zeroForOne ? Ticks.MIN_RATIO + 1 : Ticks.MAX_RATIO - 1;
+    }
+
+    /// The price is the first word of `slot0()`, or of what a pool has in its place.
+    function _undo(int256 amount0, int256 amount1, bytes4 priceSelector) internal view {
+        (, bytes memory answer) = msg.sender.staticcall(abi.encodePacked(priceSelector));
+        (uint256 amountOut, uint256 ratio) = (uint256(amount0 > 0 ? -amount1 : -amount0), 0);
+        assembly {
+            ratio := mload(add(answer, 32))
+            mstore(0, amountOut)
+            mstore(32, ratio)
+            revert(0, 64)
+        }
+    }
+}
+
+/// Quotes with the interface of QuoterV2.
+contract QuoterV2 is UndoingQuoter, IUniswapV3SwapCallback, IPancakeV3SwapCallback {
     struct QuoteExactInputSingleParams {
         address tokenIn;
         address tokenOut;
@@ -222,58 +262,37 @@ contract QuoterV2 is IUniswapV3SwapCallback, IPancakeV3SwapCallback {
         returns (uint256 amountOut, uint160 sqrtPriceX96After, uint32 initializedTicksCrossed, uint256 gasEstimate)
     {
         bool zeroForOne = params.tokenIn < params.tokenOut;
-        uint160 limit = params.sqrtPriceLimitX96;
-        if (limit == 0) limit = zeroForOne ? Ticks.MIN_RATIO + 1 : Ticks.MAX_RATIO - 1;
-        UniswapV3Pool pool = UniswapV3Pool(factory.getPool(params.tokenIn, params.tokenOut, params.fee));
-        uint256 gas = gasleft();
-        try pool.swap(address(this), zeroForOne, int256(params.amountIn), limit, "") {}
-        catch (bytes memory answer) {
-            if (answer.length != 64) {
-                assembly {
-                    revert(add(answer, 32), mload(answer))
-                }
-            }
-            (amountOut, sqrtPriceX96After) = abi.decode(answer, (uint256, uint160));
-        }
-        return (amountOut, sqrtPriceX96After, 0, gas - gasleft());
+        uint160 limit = _limit(zeroForOne, params.sqrtPriceLimitX96);
+        gasEstimate = gasleft();
+        (amountOut, sqrtPriceX96After) = _quote(
+            factory.getPool(params.tokenIn, params.tokenOut, params.fee),
+            abi.encodeCall(
+                UniswapV3Pool.swap, (address(this), zeroForOne, int256(params.amountIn), limit, "")
+            )
+        );
+        gasEstimate -= gasleft();
+        initializedTicksCrossed = 0;
     }
 
     function uniswapV3SwapCallback(int256 amount0, int256 amount1, bytes calldata) external view {
-        _answer(amount0, amount1);
+        _undo(amount0, amount1, UniswapV3Pool.slot0.selector);
     }
 
     function pancakeV3SwapCallback(int256 amount0, int256 amount1, bytes calldata) external view {
-        _answer(amount0, amount1);
-    }
-
-    function _answer(int256 amount0, int256 amount1) private view {
-        (uint160 ratio,,,,,,) = UniswapV3Pool(msg.sender).slot0();
-        uint256 amountOut = uint256(amount0 > 0 ? -amount1 : -amount0);
-        assembly {
-            mstore(0, amountOut)
-            mstore(32, ratio)
-            revert(0, 64)
-        }
+        _undo(amount0, amount1, UniswapV3Pool.slot0.selector);
     }
 }
 
 /// Swaps for its caller, who pays by allowance. A stand-in of its own.
-contract V3Router is IUniswapV3SwapCallback, IPancakeV3SwapCallback {
+contract V3Router {
     function swap(UniswapV3Pool pool, bool zeroForOne, uint256 amount) external returns (int256, int256) {
         uint160 limit = zeroForOne ? Ticks.MIN_RATIO + 1 : Ticks.MAX_RATIO - 1;
         return pool.swap(msg.sender, zeroForOne, int256(amount), limit, abi.encode(msg.sender));
     }
 
-    function uniswapV3SwapCallback(int256 amount0, int256 amount1, bytes calldata data) external {
-        _pay(amount0, amount1, data);
-    }
-
-    function pancakeV3SwapCallback(int256 amount0, int256 amount1, bytes calldata data) external {
-        _pay(amount0, amount1, data);
-    }
-
-    /// Takes from whoever gave an allowance: good for test money only.
-    function _pay(int256 amount0, int256 amount1, bytes calldata data) private {
+    /// Callback of a pool, by any name. Takes from whoever gave an allowance: good for test money only.
+    fallback() external {
+        (int256 amount0, int256 amount1, bytes memory data) = abi.decode(msg.data[4:], (int256, int256, bytes));
         UniswapV3Pool pool = UniswapV3Pool(msg.sender);
         (address token, int256 amount) = amount0 > 0 ? (pool.token0(), amount0) : (pool.token1(), amount1);
         SafeLedger.move(token, abi.decode(data, (address)), msg.sender, uint256(amount));

@@ -84,8 +84,23 @@ contract PoolManager {
     uint24 private constant OVERRIDE_FEE = 0x400000;
     uint160 private constant BEFORE_SWAP = 1 << 7;
 
-    mapping(bytes32 => Position) private positions;
-    mapping(bytes32 => uint24) private fees;
+    /// State of a pool, up to `positions` laid out as published, since readers load it by `extsload`.
+    struct Pool {
+        uint160 ratio;
+        int24 tick;
+        uint24 protocolFee;
+        uint24 lpFee;
+        uint256 feeGrowthGlobal0X128;
+        uint256 feeGrowthGlobal1X128;
+        uint128 activeLiquidity;
+        bytes32[3] positions;
+        uint160 lower;
+        uint160 upper;
+        uint128 liquidity;
+    }
+
+    bytes32[6] private published;
+    mapping(bytes32 => Pool) private pools; // in slot 6
     mapping(address => mapping(address => int256)) private deltas;
     uint256 private unsettled;
     bool private unlocked;
@@ -100,10 +115,10 @@ contract PoolManager {
     function initialize(PoolKey calldata key, uint160 sqrtPriceX96) external returns (int24 tick) {
         if (key.currency0 >= key.currency1) revert CurrenciesOutOfOrderOrEqual(key.currency0, key.currency1);
         bytes32 id = keccak256(abi.encode(key));
-        require(positions[id].ratio == 0, "PoolAlreadyInitialized");
-        positions[id].ratio = sqrtPriceX96;
-        fees[id] = key.fee == DYNAMIC_FEE ? 0 : key.fee;
+        require(pools[id].ratio == 0, "PoolAlreadyInitialized");
+        pools[id].lpFee = key.fee == DYNAMIC_FEE ? 0 : key.fee;
         tick = Ticks.tickOf(sqrtPriceX96);
+        (pools[id].ratio, pools[id].tick) = (sqrtPriceX96, tick);
         emit Initialize(
             id, key.currency0, key.currency1, key.fee, key.tickSpacing, key.hooks, sqrtPriceX96, tick
         );
@@ -124,14 +139,15 @@ contract PoolManager {
         returns (int256 callerDelta, int256 feesAccrued)
     {
         bytes32 id = keccak256(abi.encode(key));
-        Position memory position = _position(id);
+        Position memory position = _load(id);
         (uint160 lower, uint160 upper) = (Ticks.ratioAt(params.tickLower), Ticks.ratioAt(params.tickUpper));
         require(position.liquidity == 0 || (position.lower == lower && position.upper == upper), "ONE RANGE");
         require(params.liquidityDelta > 0 && lower < upper, "liquidity can only be added");
         uint128 liquidity = uint128(uint256(params.liquidityDelta));
         (position.lower, position.upper) = (lower, upper);
         position.liquidity += liquidity;
-        positions[id] = position;
+        (pools[id].lower, pools[id].upper, pools[id].liquidity) = (lower, upper, position.liquidity);
+        _store(id, position);
         (uint256 amount0, uint256 amount1) = ConcentratedLiquidity.backing(position, liquidity);
         callerDelta = _account(key, -int256(amount0), -int256(amount1));
         emit ModifyLiquidity(
@@ -149,17 +165,17 @@ contract PoolManager {
         if (params.amountSpecified == 0) revert SwapAmountCannotBeZero();
         require(params.amountSpecified < 0, "exact output is not supported");
         bytes32 id = keccak256(abi.encode(key));
-        Position memory position = _position(id);
+        Position memory position = _load(id);
         uint24 fee = _feeOf(key, params, hookData, id);
         _checkLimit(position.ratio, params);
         (uint256 sold, uint256 bought) = ConcentratedLiquidity.swap(
             position, params.zeroForOne, uint256(-params.amountSpecified), params.sqrtPriceLimitX96, fee
         );
-        positions[id].ratio = position.ratio;
+        _store(id, position);
         (int256 amount0, int256 amount1) =
             params.zeroForOne ? (-int256(sold), int256(bought)) : (int256(bought), -int256(sold));
         swapDelta = _account(key, amount0, amount1);
-        _logSwap(id, position, amount0, amount1, fee);
+        _logSwap(id, amount0, amount1, fee);
     }
 
     function sync(address currency) external {
@@ -189,17 +205,25 @@ contract PoolManager {
     /// Sets the fee of a pool that has a dynamic one; its hooks may do so.
     function updateDynamicLPFee(PoolKey calldata key, uint24 fee) external {
         require(key.fee == DYNAMIC_FEE && msg.sender == key.hooks, "UnauthorizedDynamicLPFeeUpdate");
-        fees[keccak256(abi.encode(key))] = fee;
+        pools[keccak256(abi.encode(key))].lpFee = fee;
     }
 
-    /// What the stand-in of StateView reads. The published contract has this in storage only.
-    function getPosition(bytes32 id) external view returns (Position memory, uint24 fee) {
-        return (positions[id], fees[id]);
+    function extsload(bytes32 slot) external view returns (bytes32 value) {
+        assembly {
+            value := sload(slot)
+        }
     }
 
-    function _position(bytes32 id) private view returns (Position memory position) {
-        position = positions[id];
-        if (position.ratio == 0) revert PoolNotInitialized();
+    function _load(bytes32 id) private view returns (Position memory) {
+        Pool storage pool = pools[id];
+        if (pool.ratio == 0) revert PoolNotInitialized();
+        return Position(pool.ratio, pool.lower, pool.upper, pool.liquidity);
+    }
+
+    function _store(bytes32 id, Position memory position) private {
+        Pool storage pool = pools[id];
+        (pool.ratio, pool.tick) = (position.ratio, Ticks.tickOf(position.ratio));
+        pool.activeLiquidity = ConcentratedLiquidity.isActive(position) ? position.liquidity : 0;
     }
 
     function _checkLimit(uint160 ratio, SwapParams calldata params) private pure {
@@ -212,7 +236,7 @@ contract PoolManager {
         private
         returns (uint24 fee)
     {
-        fee = fees[id];
+        fee = pools[id].lpFee;
         if (uint160(key.hooks) & BEFORE_SWAP == 0 || msg.sender == key.hooks) return fee;
         (bytes4 selector, int256 delta, uint24 changed) =
             IHooks(key.hooks).beforeSwap(msg.sender, key, params, hookData);
@@ -221,16 +245,16 @@ contract PoolManager {
         if (key.fee == DYNAMIC_FEE && changed & OVERRIDE_FEE != 0) fee = changed & ~OVERRIDE_FEE;
     }
 
-    function _logSwap(bytes32 id, Position memory position, int256 amount0, int256 amount1, uint24 fee) private {
-        uint128 liquidity = ConcentratedLiquidity.isActive(position) ? position.liquidity : 0;
+    function _logSwap(bytes32 id, int256 amount0, int256 amount1, uint24 fee) private {
+        Pool storage pool = pools[id];
         emit Swap(
             id,
             msg.sender,
             int128(amount0),
             int128(amount1),
-            position.ratio,
-            liquidity,
-            Ticks.tickOf(position.ratio),
+            pool.ratio,
+            pool.activeLiquidity,
+            pool.tick,
             fee
         );
     }

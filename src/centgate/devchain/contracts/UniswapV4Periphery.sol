@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: CC0-1.0
 pragma solidity ^0.8.20;
 
-import {ConcentratedLiquidity, Position, Ticks} from "./ConcentratedLiquidity.sol";
+import {Ticks} from "./ConcentratedLiquidity.sol";
 import {SafeLedger} from "./Shared.sol";
 import {IUnlockCallback, PoolKey, PoolManager, SwapParams} from "./UniswapV4.sol";
 
@@ -13,15 +13,22 @@ contract StateView {
         poolManager = manager;
     }
 
-    function getSlot0(bytes32 id) external view returns (uint160, int24, uint24, uint24) {
-        (Position memory position, uint24 fee) = poolManager.getPosition(id);
-        int24 tick = position.ratio == 0 ? int24(0) : Ticks.tickOf(position.ratio);
-        return (position.ratio, tick, 0, fee);
+    function getSlot0(bytes32 id)
+        external
+        view
+        returns (uint160 sqrtPriceX96, int24 tick, uint24 protocolFee, uint24 lpFee)
+    {
+        uint256 word = uint256(poolManager.extsload(_slot(id)));
+        return (uint160(word), int24(uint24(word >> 160)), uint24(word >> 184), uint24(word >> 208));
     }
 
     function getLiquidity(bytes32 id) external view returns (uint128) {
-        (Position memory position,) = poolManager.getPosition(id);
-        return ConcentratedLiquidity.isActive(position) ? position.liquidity : 0;
+        return uint128(uint256(poolManager.extsload(bytes32(uint256(_slot(id)) + 3))));
+    }
+
+    /// First slot of a pool's state: the manager has its pools in a mapping in slot 6.
+    function _slot(bytes32 id) private pure returns (bytes32) {
+        return keccak256(abi.encode(id, uint256(6)));
     }
 }
 
