@@ -11,7 +11,6 @@ from centgate.devchain.chain import EvmChain, create_contract_at
 from centgate.devchain.deployer import ContractFailed
 from centgate.devchain.exchanges import (
     DYNAMIC_FEE,
-    ETHEREUM,
     NATIVE_COIN,
     OPERATOR,
     Exchanges,
@@ -19,6 +18,8 @@ from centgate.devchain.exchanges import (
     install_exchanges,
 )
 from centgate.devchain.token import CHAIN_ID
+from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON
+from centgate.signing.evm import keccak
 from centgate.solidity import load_contract
 
 TEST_CONTRACTS = Path(__file__).parents[1] / "contracts" / "devchain"
@@ -85,7 +86,14 @@ def deploy_test_contract(exchanges: Exchanges, name: str) -> str:
     return exchanges.operator.deploy(load_contract(TEST_CONTRACTS, "Thief", name))
 
 
-@pytest.mark.parametrize("amount0", [1, 3 * 10**6, 7 * 10**17, 10**27])
+@pytest.mark.parametrize(
+    "amount0",
+    [
+        1,
+        10**27,
+        *(pytest.param(amount, marks=pytest.mark.extended) for amount in (3 * 10**6, 7 * 10**17)),
+    ],
+)
 def test_the_tick_of_a_v3_pool_is_that_of_its_price(exchanges: Exchanges, amount0: int):
     first = exchanges.create_token("First", "FIRST", supply=10**30)
     second = exchanges.create_token("Second", "SECOND", supply=10**30)
@@ -99,8 +107,15 @@ def test_the_tick_of_a_v3_pool_is_that_of_its_price(exchanges: Exchanges, amount
     assert min(abs(price / expected - 1), abs(price * expected - 1)) < Decimal("1e-9")
 
 
-@pytest.mark.parametrize("direction", ["first for second", "second for first"])
-@pytest.mark.parametrize("fee", [100, 10_000])
+@pytest.mark.parametrize(
+    ("direction", "fee"),
+    [
+        ("first for second", 100),
+        ("second for first", 10_000),
+        pytest.param("first for second", 10_000, marks=pytest.mark.extended),
+        pytest.param("second for first", 100, marks=pytest.mark.extended),
+    ],
+)
 def test_a_v3_swap_is_as_quoted_and_as_published(exchanges: Exchanges, token: str, fee: int, direction: str):
     other = exchanges.create_token("Other", "OTHER", supply=10**30)
     pool = exchanges.add_v3_pool({other: 10**6 * ETHER, WETH: 50 * ETHER}, fee=fee)
@@ -176,6 +191,45 @@ def test_pancakeswap_has_tiers_and_a_callback_of_its_own(exchanges: Exchanges):
         exchanges.add_v3_pool(dict.fromkeys(pair, 10**6), fee=3000, factory=factory)
 
 
+def test_slipstream_finds_pools_by_tick_spacing_and_asks_its_factory_for_the_fee():
+    base = install_exchanges(EvmChain(8453, {}), BASE)
+    pair = sorted((base.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
+    pool = base.add_slipstream_pool(dict.fromkeys(pair, 10**21), tick_spacing=100)
+    base.operator.send(BASE.slipstream_factory, "setCustomFee(address,uint24)", pool, 700)
+    ratio, *_ = base.operator.read(pool, "slot0()", returns="uint160,int24,uint16,uint16,uint16,bool")
+    liquidity = base.operator.read(pool, "liquidity()")
+    expected = Formula(ratio, liquidity, 700).swap(10**18, sells_first=True)
+
+    quote = "quoteExactInputSingle((address,address,uint256,int24,uint160))"
+    out, *_ = base.operator.read(BASE.slipstream_quoter, quote, (*pair, 10**18, 100, 0), returns=QUOTED)
+    base.operator.send(pair[0], "approve(address,uint256)", base.v3_router, 10**18)
+    before = balance(base, pair[1])
+    base.operator.send(base.v3_router, "swap(address,bool,uint256)", pool, FIRST_FOR_SECOND, 10**18)
+
+    assert out == balance(base, pair[1]) - before == expected
+    assert base.operator.read(pool, "fee()") == 700
+
+
+def test_algebra_has_one_pool_for_a_pair_and_says_its_fee():
+    polygon = install_exchanges(EvmChain(137, {}), POLYGON)
+    pair = sorted((polygon.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
+    pool = polygon.add_algebra_pool(dict.fromkeys(pair, 10**21), fee=1234)
+    state = "uint160,int24,uint16,uint16,uint8,uint8,bool"
+    ratio, tick, fee, *_ = polygon.operator.read(pool, "globalState()", returns=state)
+    liquidity = polygon.operator.read(pool, "liquidity()")
+    expected = Formula(ratio, liquidity, 1234).swap(10**18, sells_first=True)
+
+    quote = "quoteExactInputSingle(address,address,uint256,uint160)"
+    quoted = polygon.operator.read(POLYGON.algebra_quoter, quote, *pair, 10**18, 0, returns="uint256,uint16")
+    polygon.operator.send(pair[0], "approve(address,uint256)", polygon.v3_router, 10**18)
+    before = balance(polygon, pair[1])
+    polygon.operator.send(polygon.v3_router, "swap(address,bool,uint256)", pool, FIRST_FOR_SECOND, 10**18)
+
+    assert quoted == (expected, 1234)
+    assert balance(polygon, pair[1]) - before == expected
+    assert (tick, fee) == (tick_of(ratio), 1234)
+
+
 @pytest.fixture(scope="module")
 def v4_pool(exchanges: Exchanges, token: str) -> V4Pool:
     return exchanges.add_v4_pool({NATIVE_COIN: 100 * ETHER, token: 10**6 * ETHER})
@@ -220,6 +274,18 @@ def test_a_v4_swap_back_pays_native_coin(exchanges: Exchanges, token: str, v4_po
     exchanges.operator.send(exchanges.v4_router, SWAP_V4, v4_pool.key, not FIRST_FOR_SECOND, 10_000 * ETHER)
 
     assert before - chain.state_at().get_balance(manager) == expected
+
+
+def test_a_v4_pool_has_its_state_in_the_published_slots(exchanges: Exchanges, v4_pool: V4Pool):
+    (ratio, tick, _, fee), liquidity = read_v4(exchanges, v4_pool)
+    slot = int.from_bytes(keccak(bytes.fromhex(v4_pool.id[2:]) + (6).to_bytes(32, "big")), "big")
+
+    def load(offset: int) -> int:
+        place = (slot + offset).to_bytes(32, "big")
+        return exchanges.operator.read(ETHEREUM.v4_manager, "extsload(bytes32)", place)
+
+    assert load(0) == ratio | (tick % 2**24) << 160 | fee << 208
+    assert load(3) == liquidity
 
 
 def test_the_start_of_a_v4_pool_is_logged_as_published(exchanges: Exchanges):

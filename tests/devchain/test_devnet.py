@@ -50,7 +50,8 @@ def test_two_chains_do_not_know_of_each_other(devchain: DevChain, http: httpx.Cl
 
 
 def test_a_chain_may_be_prepared_before_it_is_served():
-    from centgate.devchain.exchanges import ETHEREUM, install_exchanges
+    from centgate.devchain.exchanges import install_exchanges
+    from centgate.devchain.well_known import ETHEREUM
 
     call = {"to": ETHEREUM.wrapped_native, "data": "0x313ce567"}  # decimals()
     with open_devchain(prepare=install_exchanges) as running:

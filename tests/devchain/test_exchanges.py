@@ -8,8 +8,9 @@ from eth_account import Account as Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.deployer import ContractFailed, Deployer
-from centgate.devchain.exchanges import BASE, ETHEREUM, OPERATOR, Exchanges, install_exchanges
+from centgate.devchain.exchanges import OPERATOR, Exchanges, install_exchanges
 from centgate.devchain.token import CHAIN_ID
+from centgate.devchain.well_known import BASE, ETHEREUM
 from centgate.signing.evm import keccak
 
 ETHER = 10**18
@@ -118,8 +119,15 @@ def test_liquidity_of_a_v2_pair_is_minted_and_burned_in_proportion(exchanges: Ex
     assert 0 < lost <= supply // 4 * 1000 // total + 1
 
 
-@pytest.mark.parametrize(("kind", "fee"), [("stable", 500), ("volatile", 3000)])
-@pytest.mark.parametrize("sold", ["six", "eighteen"])
+@pytest.mark.parametrize(
+    ("kind", "sold", "fee"),
+    [
+        ("stable", "six", 500),
+        ("volatile", "eighteen", 3000),
+        pytest.param("stable", "eighteen", 500, marks=pytest.mark.extended),
+        pytest.param("volatile", "six", 3000, marks=pytest.mark.extended),
+    ],
+)
 def test_a_solidly_pool_gives_what_it_says_and_no_more(exchanges: Exchanges, kind: str, sold: str, fee: int):
     six = exchanges.create_token("Six", "SIX", decimals=6, supply=10**13)
     eighteen = exchanges.create_token("Eighteen", "EIGHTEEN", supply=10**7 * ETHER)

@@ -19,6 +19,7 @@ from eth_utils.address import to_canonical_address
 from centgate.devchain.accounts import Account
 from centgate.devchain.chain import EvmChain, create_contract_at
 from centgate.devchain.deployer import CONTRACTS, Deployer
+from centgate.devchain.well_known import ETHEREUM, WellKnownAddresses
 from centgate.signing.evm import keccak
 from centgate.solidity import load_contract
 
@@ -39,67 +40,6 @@ DYNAMIC_FEE: Final = 0x800000
 """Fee of a v4 pool whose hooks decide it."""
 _UNLIMITED: Final = 2**256 - 1
 _V4_KEY: Final = "(address,address,uint24,int24,address)"
-
-
-@dataclass(frozen=True)
-class WellKnownAddresses:
-    """Addresses of the contracts that a chain's readers know. An empty address: the chain has none."""
-
-    wrapped_native: str
-    native_feed: str
-    sequencer_feed: str
-    v2_factory: str
-    v3_factory: str
-    v3_quoter: str
-    v4_manager: str
-    v4_state_view: str
-    v4_quoter: str
-    solidly_factory: str
-    sanctions_list: str
-    stablecoins: Mapping[str, tuple[str, int]]
-    """Address and decimals by symbol."""
-    pancake_v3_factory: str = "0x0BFbCF9fa4f9C56B0F40a671Ad40E0805A091865"
-    pancake_v3_quoter: str = "0xB048Bbc1Ee6b733FFfCFb9e9CeF7375518e25997"
-    multicall: str = "0xcA11bde05977b3631167028862bE2a173976CA11"
-    permit2: str = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
-
-
-# sources: docs.uniswap.org, aerodrome-finance, docs.chain.link, go.chainalysis.com
-ETHEREUM: Final = WellKnownAddresses(
-    wrapped_native="0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
-    native_feed="0x5f4eC3Df9cbd43714FE2740f5E3616155c5b8419",
-    sequencer_feed="",
-    v2_factory="0x5C69bEe701ef814a2B6a3EDD4B1652CB9cc5aA6f",
-    v3_factory="0x1F98431c8aD98523631AE4a59f267346ea31F984",
-    v3_quoter="0x61fFE014bA17989E743c5F6cB21bF9697530B21e",
-    v4_manager="0x000000000004444c5dc75cB358380D2e3dE08A90",
-    v4_state_view="0x7ffe42c4a5deea5b0fec41c94c136cf115597227",
-    v4_quoter="0x52f0e24d1c21c8a0cb1e5a5dd6198556bd9e1203",
-    solidly_factory="",
-    sanctions_list="0x40C57923924B5c5c5455c48D93317139ADDaC8fb",
-    stablecoins={
-        "USDC": ("0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", 6),
-        "USDT": ("0xdAC17F958D2ee523a2206206994597C13D831ec7", 6),
-        "DAI": ("0x6B175474E89094C44Da98b954EedeAC495271d0F", 18),
-    },
-)
-BASE: Final = WellKnownAddresses(
-    wrapped_native="0x4200000000000000000000000000000000000006",
-    native_feed="0x71041dddad3595F9CEd3DcCFBe3D1F4b0a16Bb70",
-    sequencer_feed="0xBCF85224fc0756B9Fa45aA7892530B47e10b6433",
-    v2_factory="0x8909Dc15e40173Ff4699343b6eB8132c65e18eC6",
-    v3_factory="0x33128a8fC17869897dcE68Ed026d694621f6FDfD",
-    v3_quoter="0x3d4e44Eb1374240CE5F1B871ab261CD16335B76a",
-    v4_manager="0x498581ff718922c3f8e6a244956af099b2652b2b",
-    v4_state_view="0xa3c0c9b65bad0b08107aa264b0f3db444b867a71",
-    v4_quoter="0x0d5e0f971ed27fbff6c2837bf31316121532048d",
-    solidly_factory="0x420DD381b31aEf6683db6B902084cB0FFECe40Da",
-    sanctions_list="0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B",
-    stablecoins={
-        "USDC": ("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", 6),
-        "DAI": ("0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb", 18),
-    },
-)
 
 
 @dataclass(frozen=True)
@@ -172,12 +112,29 @@ class Exchanges:
         pair, operator = sorted(amounts, key=_address_number), self.operator
         operator.send(factory, "createPool(address,address,uint24)", *pair, fee)
         pool = operator.read(factory, "getPool(address,address,uint24)", *pair, fee, returns="address")
-        lower, upper = ticks or _widest_ticks(operator.read(pool, "tickSpacing()", returns="int24"))
-        ratio, liquidity = _price_and_liquidity([amounts[token] for token in pair], lower, upper)
-        operator.send(pool, "initialize(uint160)", ratio)
-        for token in pair:
-            operator.send(token, "approve(address,uint256)", pool, _UNLIMITED)
-        operator.send(pool, "addLiquidity(int24,int24,uint128)", lower, upper, liquidity)
+        operator.send(pool, "initialize(uint160)", _price_root([amounts[token] for token in pair]))
+        self._add_range(pool, amounts, ticks)
+        return pool
+
+    def add_slipstream_pool(self, amounts: Mapping[str, int], *, tick_spacing: int = 200) -> str:
+        """Create a Slipstream pool with about these amounts of two tokens. Returns its address."""
+        pair, operator = sorted(amounts, key=_address_number), self.operator
+        factory, ratio = self.slipstream_factory, _price_root([amounts[token] for token in pair])
+        operator.send(factory, "createPool(address,address,int24,uint160)", *pair, tick_spacing, ratio)
+        find = "getPool(address,address,int24)"
+        pool = operator.read(factory, find, *pair, tick_spacing, returns="address")
+        self._add_range(pool, amounts, None)
+        return pool
+
+    def add_algebra_pool(self, amounts: Mapping[str, int], *, fee: int = 100) -> str:
+        """Create an Algebra pool with about these amounts of two tokens. Returns its address."""
+        pair, operator = sorted(amounts, key=_address_number), self.operator
+        factory = self.algebra_factory
+        operator.send(factory, "createPool(address,address)", *pair)
+        pool = operator.read(factory, "poolByPair(address,address)", *pair, returns="address")
+        operator.send(pool, "initialize(uint160)", _price_root([amounts[token] for token in pair]))
+        operator.send(pool, "setFee(uint16)", fee)
+        self._add_range(pool, amounts, None)
         return pool
 
     def add_v4_pool(
@@ -187,7 +144,8 @@ class Exchanges:
         pair, operator = sorted(amounts, key=_address_number), self.operator
         key = (pair[0], pair[1], fee, tick_spacing, hooks)
         lower, upper = _widest_ticks(tick_spacing)
-        ratio, liquidity = _price_and_liquidity([amounts[currency] for currency in pair], lower, upper)
+        held = [amounts[currency] for currency in pair]
+        ratio, liquidity = _price_root(held), _liquidity(held, lower, upper)
         operator.send(self.addresses.v4_manager, f"initialize({_V4_KEY},uint160)", key, ratio)
         for token in pair:
             if token != NATIVE_COIN:
@@ -226,10 +184,33 @@ class Exchanges:
         """The chain's factory of Solidly pools; deployed at first use where there is no well-known one."""
         return self.addresses.solidly_factory or self._deploy_once("Solidly", "SolidlyFactory")
 
+    @property
+    def slipstream_factory(self) -> str:
+        """The chain's factory of Slipstream pools; deployed at first use where there is no well-known one."""
+        return self.addresses.slipstream_factory or self._deploy_once(
+            "ConcentratedForks", "SlipstreamFactory"
+        )
+
+    @property
+    def algebra_factory(self) -> str:
+        """The chain's factory of Algebra pools; deployed at first use where there is no well-known one."""
+        return self.addresses.algebra_factory or self._deploy_once("ConcentratedForks", "AlgebraFactory")
+
     def _deploy_once(self, source: str, name: str, *values: Any) -> str:
         if name not in self._deployed:
             self._deployed[name] = self.operator.deploy_named(source, name, *values)
         return self._deployed[name]
+
+    def _add_range(self, pool: str, amounts: Mapping[str, int], ticks: tuple[int, int] | None) -> None:
+        """Add liquidity between two ticks, by default the widest, to a pool like those of Uniswap v3."""
+        operator = self.operator
+        lower, upper = ticks or _widest_ticks(operator.read(pool, "tickSpacing()", returns="int24"))
+        for token in amounts:
+            operator.send(token, "approve(address,uint256)", pool, _UNLIMITED)
+        liquidity = _liquidity(
+            [amounts[token] for token in sorted(amounts, key=_address_number)], lower, upper
+        )
+        operator.send(pool, "addLiquidity(int24,int24,uint128)", lower, upper, liquidity)
 
     def _fill(self, pool: str, amounts: Mapping[str, int]) -> None:
         """Transfer tokens to a pool that mints liquidity for what it has got."""
@@ -270,6 +251,10 @@ def _list_contracts(addresses: WellKnownAddresses) -> dict[str, tuple[Any, ...]]
         addresses.v4_state_view: ("UniswapV4Periphery", "StateView", addresses.v4_manager),
         addresses.v4_quoter: ("UniswapV4Periphery", "V4Quoter", addresses.v4_manager),
         addresses.solidly_factory: ("Solidly", "SolidlyFactory"),
+        addresses.slipstream_factory: ("ConcentratedForks", "SlipstreamFactory"),
+        addresses.slipstream_quoter: ("ConcentratedForks", "SlipstreamQuoter", addresses.slipstream_factory),
+        addresses.algebra_factory: ("ConcentratedForks", "AlgebraFactory"),
+        addresses.algebra_quoter: ("ConcentratedForks", "AlgebraQuoter", addresses.algebra_factory),
     }
     for symbol, (address, decimals) in addresses.stablecoins.items():
         contracts[address] = ("Erc20", "Erc20", symbol, symbol, decimals, 0)
@@ -285,14 +270,20 @@ def _widest_ticks(spacing: int) -> tuple[int, int]:
     return -limit, limit
 
 
-def _price_and_liquidity(amounts: list[int], lower: int, upper: int) -> tuple[int, int]:
-    """Return the root of the price (with 96 binary places), and the liquidity that the amounts back."""
+def _price_root(amounts: list[int]) -> int:
+    """Return the root of the price at which two amounts are worth the same, with 96 binary places."""
     amount0, amount1 = amounts
-    ratio, low, high = isqrt((amount1 << 192) // amount0), _ratio_at(lower), _ratio_at(upper)
+    return isqrt((amount1 << 192) // amount0)
+
+
+def _liquidity(amounts: list[int], lower: int, upper: int) -> int:
+    """Return the liquidity that two amounts back between two ticks."""
+    amount0, amount1 = amounts
+    ratio, low, high = _price_root(amounts), _ratio_at(lower), _ratio_at(upper)
     by0 = amount0 * (ratio * high >> 96) // (high - ratio)
     by1 = (amount1 << 96) // (ratio - low)
     # a little less, since the pool rounds what it takes up
-    return ratio, min(by0, by1) * (10**12 - 1) // 10**12
+    return min(by0, by1) * (10**12 - 1) // 10**12
 
 
 def _ratio_at(tick: int) -> int:

@@ -1,0 +1,101 @@
+"""Addresses at which a development chain has its stand-ins of well-known contracts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class WellKnownAddresses:
+    """Addresses of the contracts that a chain's readers know. An empty address: the chain has none."""
+
+    wrapped_native: str
+    native_feed: str
+    sequencer_feed: str
+    v2_factory: str
+    v3_factory: str
+    v3_quoter: str
+    v4_manager: str
+    v4_state_view: str
+    v4_quoter: str
+    solidly_factory: str
+    slipstream_factory: str
+    slipstream_quoter: str
+    algebra_factory: str
+    algebra_quoter: str
+    sanctions_list: str
+    stablecoins: Mapping[str, tuple[str, int]]
+    """Address and decimals by symbol."""
+    pancake_v3_factory: str = "0x0BFbCF9fa4f9C56B0F40a671Ad40E0805A091865"
+    pancake_v3_quoter: str = "0xB048Bbc1Ee6b733FFfCFb9e9CeF7375518e25997"
+    multicall: str = "0xcA11bde05977b3631167028862bE2a173976CA11"
+    permit2: str = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
+
+
+# sources: docs.uniswap.org, aerodrome-finance, docs.chain.link, go.chainalysis.com
+ETHEREUM: Final = WellKnownAddresses(
+    wrapped_native="0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
+    native_feed="0x5f4eC3Df9cbd43714FE2740f5E3616155c5b8419",
+    sequencer_feed="",
+    v2_factory="0x5C69bEe701ef814a2B6a3EDD4B1652CB9cc5aA6f",
+    v3_factory="0x1F98431c8aD98523631AE4a59f267346ea31F984",
+    v3_quoter="0x61fFE014bA17989E743c5F6cB21bF9697530B21e",
+    v4_manager="0x000000000004444c5dc75cB358380D2e3dE08A90",
+    v4_state_view="0x7ffe42c4a5deea5b0fec41c94c136cf115597227",
+    v4_quoter="0x52f0e24d1c21c8a0cb1e5a5dd6198556bd9e1203",
+    solidly_factory="",
+    slipstream_factory="",
+    slipstream_quoter="",
+    algebra_factory="",
+    algebra_quoter="",
+    sanctions_list="0x40C57923924B5c5c5455c48D93317139ADDaC8fb",
+    stablecoins={
+        "USDC": ("0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", 6),
+        "USDT": ("0xdAC17F958D2ee523a2206206994597C13D831ec7", 6),
+        "DAI": ("0x6B175474E89094C44Da98b954EedeAC495271d0F", 18),
+    },
+)
+BASE: Final = WellKnownAddresses(
+    wrapped_native="0x4200000000000000000000000000000000000006",
+    native_feed="0x71041dddad3595F9CEd3DcCFBe3D1F4b0a16Bb70",
+    sequencer_feed="0xBCF85224fc0756B9Fa45aA7892530B47e10b6433",
+    v2_factory="0x8909Dc15e40173Ff4699343b6eB8132c65e18eC6",
+    v3_factory="0x33128a8fC17869897dcE68Ed026d694621f6FDfD",
+    v3_quoter="0x3d4e44Eb1374240CE5F1B871ab261CD16335B76a",
+    v4_manager="0x498581ff718922c3f8e6a244956af099b2652b2b",
+    v4_state_view="0xa3c0c9b65bad0b08107aa264b0f3db444b867a71",
+    v4_quoter="0x0d5e0f971ed27fbff6c2837bf31316121532048d",
+    solidly_factory="0x420DD381b31aEf6683db6B902084cB0FFECe40Da",
+    slipstream_factory="0x5e7BB104d84c7CB9B682AaC2F3d509f5F406809A",
+    slipstream_quoter="0x254cF9E1E6e233aa1AC962CB9B05b2cfeAaE15b0",
+    algebra_factory="",
+    algebra_quoter="",
+    sanctions_list="0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B",
+    stablecoins={
+        "USDC": ("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", 6),
+        "DAI": ("0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb", 18),
+    },
+)
+
+POLYGON: Final = WellKnownAddresses(
+    wrapped_native="0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270",
+    native_feed="0xAB594600376Ec9fD91F8e885dADF0CE036862dE0",
+    sequencer_feed="",
+    v2_factory="0x9e5A52f57b3038F1B8EeE45F28b3C1967e22799C",
+    v3_factory="0x1F98431c8aD98523631AE4a59f267346ea31F984",
+    v3_quoter="0x61fFE014bA17989E743c5F6cB21bF9697530B21e",
+    pancake_v3_factory="",
+    pancake_v3_quoter="",
+    v4_manager="0x67366782805870060151383f4bbff9dab53e5cd6",
+    v4_state_view="0x5ea1bd7974c8a611cbab0bdcafcb1d9cc9b3ba5a",
+    v4_quoter="0xb3d5c3dfc3a7aebff71895a7191796bffc2c81b9",
+    solidly_factory="",
+    slipstream_factory="",
+    slipstream_quoter="",
+    algebra_factory="0x411b0fAcC3489691f28ad58c47006AF5E3Ab3A28",
+    algebra_quoter="0xa15F0D7377B2A0C0c10db057f641beD21028FC89",
+    sanctions_list="0x40C57923924B5c5c5455c48D93317139ADDaC8fb",
+    stablecoins={"USDC": ("0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6)},
+)
