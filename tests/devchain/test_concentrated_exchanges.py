@@ -161,6 +161,23 @@ def test_a_v3_swap_ends_where_the_liquidity_ends(exchanges: Exchanges, token: st
     assert (ratio, read_pool(exchanges, pool)[2]) == (4295128740, 0)
 
 
+def test_a_v3_swap_begins_where_the_liquidity_begins(exchanges: Exchanges, token: str):
+    first, second = sorted((exchanges.create_token("B", "B", supply=10**30), token), key=str.lower)
+    pool = exchanges.add_v3_pool({first: 10**21, second: 10**21}, ticks=(-600, 600))
+    for sold in (first, second):
+        exchanges.operator.send(sold, "approve(address,uint256)", exchanges.v3_router, 10**24)
+    swap = ("swap(address,bool,uint256)", pool)
+    exchanges.operator.send(exchanges.v3_router, *swap, FIRST_FOR_SECOND, 10**24)
+    before = balance(exchanges, first), balance(exchanges, second)
+
+    exchanges.operator.send(exchanges.v3_router, *swap, not FIRST_FOR_SECOND, 10**18)
+
+    # all at the price of the range's end, nearly
+    assert (balance(exchanges, first) - before[0]) / 10**18 == pytest.approx(0.997 * 1.0001**600, rel=1e-4)
+    assert before[1] - balance(exchanges, second) == 10**18
+    assert read_pool(exchanges, pool)[2] > 0
+
+
 def test_a_v3_pool_that_is_not_paid_gives_nothing(exchanges: Exchanges):
     pair = [exchanges.create_token(name, name, supply=10**24) for name in ("X", "Y")]
     pool = exchanges.add_v3_pool(dict.fromkeys(pair, 10**21))
