@@ -94,7 +94,7 @@ def deploy_test_contract(exchanges: Exchanges, name: str) -> str:
         *(pytest.param(amount, marks=pytest.mark.extended) for amount in (3 * 10**6, 7 * 10**17)),
     ],
 )
-def test_the_tick_of_a_v3_pool_is_that_of_its_price(exchanges: Exchanges, amount0: int):
+def test_v3_tick_matches_price(exchanges: Exchanges, amount0: int):
     first = exchanges.create_token("First", "FIRST", supply=10**30)
     second = exchanges.create_token("Second", "SECOND", supply=10**30)
     pool = exchanges.add_v3_pool({first: amount0 * 1000, second: 10**15}, fee=500)
@@ -116,7 +116,7 @@ def test_the_tick_of_a_v3_pool_is_that_of_its_price(exchanges: Exchanges, amount
         pytest.param("second for first", 100, marks=pytest.mark.extended),
     ],
 )
-def test_a_v3_swap_is_as_quoted_and_as_published(exchanges: Exchanges, token: str, fee: int, direction: str):
+def test_v3_swap_matches_quote_and_formula(exchanges: Exchanges, token: str, fee: int, direction: str):
     other = exchanges.create_token("Other", "OTHER", supply=10**30)
     pool = exchanges.add_v3_pool({other: 10**6 * ETHER, WETH: 50 * ETHER}, fee=fee)
     ratio, _, liquidity = read_pool(exchanges, pool)
@@ -139,7 +139,7 @@ def test_a_v3_swap_is_as_quoted_and_as_published(exchanges: Exchanges, token: st
     assert read_pool(exchanges, pool)[0] == formula.ratio
 
 
-def test_a_v3_swap_ends_where_the_liquidity_ends(exchanges: Exchanges, token: str):
+def test_v3_swap_ends_with_liquidity(exchanges: Exchanges, token: str):
     first, second = sorted((exchanges.create_token("A", "A", supply=10**30), token), key=str.lower)
     pool = exchanges.add_v3_pool({first: 10**21, second: 10**21}, ticks=(-600, 600))
     amount = 10**24
@@ -161,7 +161,7 @@ def test_a_v3_swap_ends_where_the_liquidity_ends(exchanges: Exchanges, token: st
     assert (ratio, read_pool(exchanges, pool)[2]) == (4295128740, 0)
 
 
-def test_a_v3_swap_begins_where_the_liquidity_begins(exchanges: Exchanges, token: str):
+def test_v3_swap_starts_at_liquidity(exchanges: Exchanges, token: str):
     first, second = sorted((exchanges.create_token("B", "B", supply=10**30), token), key=str.lower)
     pool = exchanges.add_v3_pool({first: 10**21, second: 10**21}, ticks=(-600, 600))
     for sold in (first, second):
@@ -178,7 +178,7 @@ def test_a_v3_swap_begins_where_the_liquidity_begins(exchanges: Exchanges, token
     assert read_pool(exchanges, pool)[2] > 0
 
 
-def test_a_v3_pool_that_is_not_paid_gives_nothing(exchanges: Exchanges):
+def test_unpaid_v3_swap_fails(exchanges: Exchanges):
     pair = [exchanges.create_token(name, name, supply=10**24) for name in ("X", "Y")]
     pool = exchanges.add_v3_pool(dict.fromkeys(pair, 10**21))
     thief = deploy_test_contract(exchanges, "Thief")
@@ -187,7 +187,7 @@ def test_a_v3_pool_that_is_not_paid_gives_nothing(exchanges: Exchanges):
         exchanges.operator.send(thief, "swap(address)", pool)
 
 
-def test_pancakeswap_has_tiers_and_a_callback_of_its_own(exchanges: Exchanges):
+def test_pancakeswap_has_own_tiers_and_callback(exchanges: Exchanges):
     pair = sorted((exchanges.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
     factory = ETHEREUM.pancake_v3_factory
     pool = exchanges.add_v3_pool(dict.fromkeys(pair, 10**21), fee=2500, factory=factory)
@@ -208,7 +208,7 @@ def test_pancakeswap_has_tiers_and_a_callback_of_its_own(exchanges: Exchanges):
         exchanges.add_v3_pool(dict.fromkeys(pair, 10**6), fee=3000, factory=factory)
 
 
-def test_slipstream_finds_pools_by_tick_spacing_and_asks_its_factory_for_the_fee():
+def test_slipstream_asks_factory_for_fee():
     base = install_exchanges(EvmChain(8453, {}), BASE)
     pair = sorted((base.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
     pool = base.add_slipstream_pool(dict.fromkeys(pair, 10**21), tick_spacing=100)
@@ -227,7 +227,7 @@ def test_slipstream_finds_pools_by_tick_spacing_and_asks_its_factory_for_the_fee
     assert base.operator.read(pool, "fee()") == 700
 
 
-def test_algebra_has_one_pool_for_a_pair_and_says_its_fee():
+def test_algebra_pool_tells_its_fee():
     polygon = install_exchanges(EvmChain(137, {}), POLYGON)
     pair = sorted((polygon.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
     pool = polygon.add_algebra_pool(dict.fromkeys(pair, 10**21), fee=1234)
@@ -263,9 +263,7 @@ def quote_v4(exchanges: Exchanges, pool: V4Pool, amount: int) -> int:
     return exchanges.operator.read(ETHEREUM.v4_quoter, QUOTE_V4, params, returns="uint256,uint256")[0]
 
 
-def test_a_v4_swap_of_native_coin_is_as_quoted_and_as_published(
-    exchanges: Exchanges, token: str, v4_pool: V4Pool
-):
+def test_v4_swap_matches_quote_and_formula(exchanges: Exchanges, token: str, v4_pool: V4Pool):
     (ratio, tick, protocol_fee, fee), liquidity = read_v4(exchanges, v4_pool)
     formula = Formula(ratio, liquidity, fee)
     expected = formula.swap(2 * ETHER, sells_first=True)
@@ -281,7 +279,7 @@ def test_a_v4_swap_of_native_coin_is_as_quoted_and_as_published(
     assert read_v4(exchanges, v4_pool)[0][0] == formula.ratio
 
 
-def test_a_v4_swap_back_pays_native_coin(exchanges: Exchanges, token: str, v4_pool: V4Pool):
+def test_v4_sale_pays_native_coin(exchanges: Exchanges, token: str, v4_pool: V4Pool):
     (ratio, *_), liquidity = read_v4(exchanges, v4_pool)
     expected = Formula(ratio, liquidity, 3000).swap(10_000 * ETHER, sells_first=False)
     manager = bytes.fromhex(ETHEREUM.v4_manager[2:])
@@ -293,7 +291,7 @@ def test_a_v4_swap_back_pays_native_coin(exchanges: Exchanges, token: str, v4_po
     assert before - chain.state_at().get_balance(manager) == expected
 
 
-def test_a_v4_pool_has_its_state_in_the_published_slots(exchanges: Exchanges, v4_pool: V4Pool):
+def test_v4_state_is_in_published_slots(exchanges: Exchanges, v4_pool: V4Pool):
     (ratio, tick, _, fee), liquidity = read_v4(exchanges, v4_pool)
     slot = int.from_bytes(keccak(bytes.fromhex(v4_pool.id[2:]) + (6).to_bytes(32, "big")), "big")
 
@@ -305,7 +303,7 @@ def test_a_v4_pool_has_its_state_in_the_published_slots(exchanges: Exchanges, v4
     assert load(3) == liquidity
 
 
-def test_the_start_of_a_v4_pool_is_logged_as_published(exchanges: Exchanges):
+def test_v4_initialization_is_logged(exchanges: Exchanges):
     one = exchanges.create_token("One", "ONE", supply=10**24)
     pool = exchanges.add_v4_pool({NATIVE_COIN: ETHER, one: ETHER}, fee=100, tick_spacing=1)
     topic = 0xDD466E674EA557F56295E2D0218A125EA4B4F0F6F3307B95F85E6110838D6438
@@ -317,7 +315,7 @@ def test_the_start_of_a_v4_pool_is_logged_as_published(exchanges: Exchanges):
     assert "0x" + log.address.hex() == ETHEREUM.v4_manager.lower()
 
 
-def test_what_is_taken_from_v4_must_be_settled(exchanges: Exchanges, token: str, v4_pool: V4Pool):
+def test_unsettled_v4_take_fails(exchanges: Exchanges, token: str, v4_pool: V4Pool):
     thief = deploy_test_contract(exchanges, "Thief")
 
     with pytest.raises(ContractFailed) as error:
@@ -329,7 +327,7 @@ def test_what_is_taken_from_v4_must_be_settled(exchanges: Exchanges, token: str,
     assert bytes.fromhex("54e3ca0d") in locked.value.data  # ManagerLocked()
 
 
-def test_a_v4_hook_decides_the_fee_and_whether_a_sale_is_possible(exchanges: Exchanges):
+def test_v4_hook_decides_fee_and_sale(exchanges: Exchanges):
     chain, hook = exchanges.operator.chain, load_contract(TEST_CONTRACTS, "Thief", "FeeHook")
     chain.change_state(lambda state: create_contract_at(state, HOOK, hook.initcode, sender=OPERATOR.address))
     one = exchanges.create_token("Hooked", "HOOKED", supply=10**24)

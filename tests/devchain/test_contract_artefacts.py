@@ -11,18 +11,18 @@ FOLDERS = (ROOT / "src", ROOT / "tests")
 CONTRACTS = ROOT / "src" / "centgate" / "devchain" / "contracts"
 
 
-def test_the_compiler_reproduces_every_artefact(solidity_compiler: Path):
+def test_compiler_reproduces_every_artefact(solidity_compiler: Path):
     artefacts = compile_sources(find_sources(FOLDERS), solidity_compiler)
 
     assert artefacts
     assert {file: file.read_text() for file in artefacts} == artefacts
 
 
-def test_every_source_has_an_artefact():
+def test_every_source_has_artefact():
     assert [source for source in find_sources(FOLDERS) if not source.with_suffix(".json").is_file()] == []
 
 
-def test_a_warning_of_the_compiler_is_a_failure(solidity_compiler: Path, tmp_path: Path):
+def test_compiler_warning_is_failure(solidity_compiler: Path, tmp_path: Path):
     source = tmp_path / "Unused.sol"
     source.write_text(
         "// SPDX-License-Identifier: CC0-1.0\npragma solidity ^0.8.20;\n"
@@ -33,7 +33,7 @@ def test_a_warning_of_the_compiler_is_a_failure(solidity_compiler: Path, tmp_pat
         compile_sources([source], solidity_compiler)
 
 
-def test_a_contract_is_loaded_with_its_signatures():
+def test_loaded_contract_has_signatures():
     erc20 = load_contract(CONTRACTS, "Erc20")
 
     assert erc20.signature("transferFrom") == "transferFrom(address,address,uint256)"

@@ -43,13 +43,13 @@ def words(result: str) -> list[int]:
     return [int(result[start : start + 64], 16) for start in range(2, len(result), 64)]
 
 
-def test_a_call_without_recipient_returns_what_the_constructor_returns(rpc: Rpc):
+def test_constructor_call_returns_its_code(rpc: Rpc):
     chain_id = "0x4660005260206000f3"
 
     assert rpc("eth_call", {"data": chain_id}, "latest")["result"] == word(CHAIN_ID)
 
 
-def test_a_constructor_may_get_value_from_an_account_with_code(rpc: Rpc):
+def test_contract_sends_value_to_constructor(rpc: Rpc):
     call = {"from": TOKEN_ADDRESS, "value": hex(5), "data": RETURN_BALANCE}
 
     poor = rpc("eth_call", call, "latest")["error"]
@@ -59,7 +59,7 @@ def test_a_constructor_may_get_value_from_an_account_with_code(rpc: Rpc):
     assert words(rich) == [5]
 
 
-def test_a_constructor_that_reverts_gives_its_data(rpc: Rpc):
+def test_constructor_revert_gives_its_data(rpc: Rpc):
     error = rpc("eth_call", {"data": REVERT_WITH_42}, "latest")["error"]
 
     assert error == {"code": 3, "message": "execution reverted", "data": word(42)}
@@ -68,18 +68,18 @@ def test_a_constructor_that_reverts_gives_its_data(rpc: Rpc):
 @pytest.mark.parametrize(
     "initcode", ["0x60ef60005360016000f3", "0x6160016000f3", "0x" + "00" * 49_153], ids=["ef", "long", "init"]
 )
-def test_a_constructor_is_bound_by_the_rules_of_contract_code(rpc: Rpc, initcode: str):
+def test_constructor_obeys_code_rules(rpc: Rpc, initcode: str):
     assert rpc("eth_call", {"data": initcode}, "latest")["error"]["code"] == -32000
 
 
-def test_code_at_a_wallet_runs_as_the_wallet_itself(rpc: Rpc):
+def test_overridden_code_runs_as_wallet(rpc: Rpc):
     call = {"from": WALLET, "to": WALLET, "data": "0x"}
     override = {WALLET: {"code": RETURN_CALLER_ORIGIN_SELF}}
 
     assert words(rpc("eth_call", call, "latest", override)["result"]) == [int(WALLET, 16)] * 3
 
 
-def test_code_at_a_wallet_finds_the_wallets_tokens(rpc: Rpc):
+def test_overridden_code_finds_wallet_tokens(rpc: Rpc):
     token, balance = TOKEN_ADDRESS[2:], encode_balance_call(WALLET)[2:]
     calldata = "".join(f"60{byte:02x}60{at:02x}53" for at, byte in enumerate(bytes.fromhex(balance)))
     ask = f"0x{calldata}6020600060246000" + f"73{token}5afa5060206000f3"
@@ -92,7 +92,7 @@ def test_code_at_a_wallet_finds_the_wallets_tokens(rpc: Rpc):
     assert words(result)[0] > 0
 
 
-def test_nothing_of_an_override_stays(rpc: Rpc):
+def test_overrides_leave_nothing_behind(rpc: Rpc):
     override = {
         EMPTY: {"balance": "0x64", "nonce": "0x9", "code": WRITE_SLOT_1, "stateDiff": {word(1): word(3)}}
     }
@@ -106,7 +106,7 @@ def test_nothing_of_an_override_stays(rpc: Rpc):
     assert rpc("eth_call", {"to": EMPTY}, "latest")["result"] == "0x"
 
 
-def test_changed_slots_leave_the_others_and_replaced_storage_does_not(rpc: Rpc):
+def test_replaced_storage_clears_other_slots(rpc: Rpc):
     ((slot, held),) = ((slot, held) for slot, held in build_storage({WALLET: 77}).items() if slot > 1000)
     call = {"to": TOKEN_ADDRESS, "data": encode_balance_call(BUYER_ACCOUNTS[8].address)}
     other = words(rpc("eth_call", call)["result"])
@@ -120,7 +120,7 @@ def test_changed_slots_leave_the_others_and_replaced_storage_does_not(rpc: Rpc):
     assert words(rpc("eth_call", call, "latest", replaced)["result"]) == [0]
 
 
-def test_an_overridden_nonce_decides_the_address_of_a_new_contract(rpc: Rpc):
+def test_overridden_nonce_decides_created_address(rpc: Rpc):
     own_address = "0x3060005260206000f3"
 
     addresses = {
@@ -134,7 +134,7 @@ def test_an_overridden_nonce_decides_the_address_of_a_new_contract(rpc: Rpc):
     assert word(int.from_bytes(first, "big")) in addresses
 
 
-def test_a_call_may_run_at_another_time_and_height(rpc: Rpc):
+def test_block_override_sets_time_and_height(rpc: Rpc):
     call, code = {"to": EMPTY}, {EMPTY: {"code": RETURN_NUMBER_TIME}}
     block = {"number": "0x7a120", "time": "0x6b49d200"}
 
@@ -142,7 +142,7 @@ def test_a_call_may_run_at_another_time_and_height(rpc: Rpc):
     assert words(rpc("eth_call", call, "latest", code)["result"])[0] < 500_000
 
 
-def test_gas_is_estimated_with_overrides_and_without_recipient(rpc: Rpc):
+def test_gas_estimate_uses_overrides(rpc: Rpc):
     call, override = {"to": EMPTY}, {EMPTY: {"code": WRITE_SLOT_1}}
 
     assert rpc("eth_estimateGas", call, "latest")["result"] == hex(21_000)
@@ -150,14 +150,14 @@ def test_gas_is_estimated_with_overrides_and_without_recipient(rpc: Rpc):
     assert int(rpc("eth_estimateGas", {"data": RETURN_42}, "latest")["result"], 16) > 53_000
 
 
-def test_an_overridden_slot_costs_what_a_written_one_costs(rpc: Rpc):
+def test_overridden_slot_costs_like_stored(rpc: Rpc):
     call, account = {"to": EMPTY}, {"code": WRITE_SLOT_1, "stateDiff": {word(1): word(3)}}
 
     # 21,000, two pushes, and 5,000 for the change of a slot that was not changed before
     assert rpc("eth_estimateGas", call, "latest", {EMPTY: account})["result"] == hex(26_006)
 
 
-def test_gas_is_capped_at_fifty_million(rpc: Rpc):
+def test_gas_cap_is_fifty_million(rpc: Rpc):
     remaining = {EMPTY: {"code": "0x5a60005260206000f3"}}
 
     (most,) = words(rpc("eth_call", {"to": EMPTY, "gas": hex(10**12)}, "latest", remaining)["result"])
@@ -166,7 +166,7 @@ def test_gas_is_capped_at_fifty_million(rpc: Rpc):
     assert most == default == 50_000_000 - 21_000 - 2
 
 
-def test_a_call_ends_at_the_gas_it_is_given(rpc: Rpc):
+def test_call_ends_at_its_gas(rpc: Rpc):
     error = rpc("eth_call", {"to": EMPTY, "gas": "0x186a0"}, "latest", {EMPTY: {"code": LOOP}})["error"]
 
     assert (error["code"], error["message"].lower().startswith("execution failed: out of gas")) == (
@@ -191,15 +191,15 @@ def test_a_call_ends_at_the_gas_it_is_given(rpc: Rpc):
     ],
 )
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas", "eth_createAccessList"])
-def test_an_override_out_of_format_is_an_error(rpc: Rpc, method: str, override: Any):
+def test_malformed_override_is_refused(rpc: Rpc, method: str, override: Any):
     assert rpc(method, {"to": EMPTY}, "latest", override)["error"]["code"] == -32602
 
 
-def test_a_block_override_out_of_format_is_an_error(rpc: Rpc):
+def test_malformed_block_override_is_refused(rpc: Rpc):
     assert rpc("eth_call", {"to": EMPTY}, "latest", None, {"height": "0x1"})["error"]["code"] == -32602
 
 
-def test_an_access_list_names_the_slot_of_a_balance(rpc: Rpc):
+def test_access_list_names_balance_slot(rpc: Rpc):
     balance = {"to": TOKEN_ADDRESS, "data": encode_balance_call(WALLET)}
     (slot,) = (slot for slot in build_storage({WALLET: 1}) if slot > 1000)
 
@@ -209,7 +209,7 @@ def test_an_access_list_names_the_slot_of_a_balance(rpc: Rpc):
     assert int(created["gasUsed"], 16) > 21_000
 
 
-def test_an_access_list_keeps_what_a_failed_call_has_read(rpc: Rpc):
+def test_access_list_covers_failed_call(rpc: Rpc):
     read_then_revert = {EMPTY: {"code": "0x6001545060006000fd"}}
 
     created = rpc("eth_createAccessList", {"to": EMPTY}, "latest", read_then_revert)["result"]
@@ -218,7 +218,7 @@ def test_an_access_list_keeps_what_a_failed_call_has_read(rpc: Rpc):
     assert created["error"] == "execution reverted"
 
 
-def test_an_access_list_names_other_accounts_but_not_sender_and_recipient(rpc: Rpc):
+def test_access_list_omits_sender_and_recipient(rpc: Rpc):
     look_at_token = {EMPTY: {"code": f"0x73{TOKEN_ADDRESS[2:]}3b5032315000"}}
 
     created = rpc("eth_createAccessList", {"from": WALLET, "to": EMPTY}, "latest", look_at_token)["result"]
@@ -226,6 +226,6 @@ def test_an_access_list_names_other_accounts_but_not_sender_and_recipient(rpc: R
     assert created["accessList"] == [{"address": TOKEN_ADDRESS.lower(), "storageKeys": []}]
 
 
-def test_there_are_no_debug_methods(rpc: Rpc):
+def test_debug_methods_do_not_exist(rpc: Rpc):
     for method in ("debug_traceCall", "debug_traceTransaction", "trace_call"):
         assert rpc(method, {"to": EMPTY}, "latest")["error"]["code"] == -32601

@@ -49,7 +49,7 @@ def test_two_chains_do_not_know_of_each_other(devchain: DevChain, http: httpx.Cl
         assert not devchain.is_authorization_used(other.accounts[0].address, nonce)
 
 
-def test_a_chain_may_be_prepared_before_it_is_served():
+def test_chain_is_prepared_before_serving():
     from centgate.devchain.exchanges import install_exchanges
     from centgate.devchain.well_known import ETHEREUM
 

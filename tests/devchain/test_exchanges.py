@@ -52,7 +52,7 @@ def topics(mined: Any) -> list[bytes]:
     return [log.topics[0].to_bytes(32, "big") for log in mined.receipt.logs]
 
 
-def test_the_wrapped_coin_is_worth_what_was_deposited(exchanges: Exchanges, token: str):
+def test_wrapped_coin_is_backed(exchanges: Exchanges, token: str):
     weth = ETHEREUM.wrapped_native
     before = exchanges.operator.read(weth, "totalSupply()")
 
@@ -62,7 +62,7 @@ def test_the_wrapped_coin_is_worth_what_was_deposited(exchanges: Exchanges, toke
     assert exchanges.operator.read(weth, "symbol()", returns="string") == "WETH"
 
 
-def test_only_the_operator_mints_stablecoins(exchanges: Exchanges):
+def test_only_operator_mints_stablecoins(exchanges: Exchanges):
     usdc, decimals = ETHEREUM.stablecoins["USDC"]
     exchanges.operator.transfer_native(BUYER_ACCOUNTS[0].address, ETHER)
     buyer = Deployer(exchanges.operator.chain, BUYER_ACCOUNTS[0])
@@ -74,9 +74,7 @@ def test_only_the_operator_mints_stablecoins(exchanges: Exchanges):
         buyer.send(usdc, "mint(address,uint256)", buyer.address, 1)
 
 
-def test_a_v2_pair_gives_what_the_formula_says_and_not_one_unit_more(
-    exchanges: Exchanges, token: str, v2_pair: str
-):
+def test_v2_pair_swaps_by_formula(exchanges: Exchanges, token: str, v2_pair: str):
     weth, amount = ETHEREUM.wrapped_native, ETHER // 3
     reserves = balance(exchanges, weth, v2_pair), balance(exchanges, token, v2_pair)
     out = amount * 997 * reserves[1] // (reserves[0] * 1000 + amount * 997)
@@ -95,7 +93,7 @@ def test_a_v2_pair_gives_what_the_formula_says_and_not_one_unit_more(
     ]
 
 
-def test_a_sale_to_a_v2_pair_reaches_its_recipient(exchanges: Exchanges, token: str, v2_pair: str):
+def test_v2_sale_reaches_recipient(exchanges: Exchanges, token: str, v2_pair: str):
     before = balance(exchanges, ETHEREUM.wrapped_native, BUYER_ACCOUNTS[6].address)
 
     out = exchanges.swap_v2(v2_pair, token, 1_000 * ETHER, BUYER_ACCOUNTS[6].address)
@@ -104,7 +102,7 @@ def test_a_sale_to_a_v2_pair_reaches_its_recipient(exchanges: Exchanges, token: 
     assert balance(exchanges, ETHEREUM.wrapped_native, BUYER_ACCOUNTS[6].address) - before == out
 
 
-def test_liquidity_of_a_v2_pair_is_minted_and_burned_in_proportion(exchanges: Exchanges):
+def test_v2_liquidity_is_proportional(exchanges: Exchanges):
     supply = 10**6 * ETHER
     other = exchanges.create_token("Other", "OTHER", supply=supply)
     pair = exchanges.add_v2_pool({other: supply // 4, exchanges.wrap(9 * ETHER): 9 * ETHER})
@@ -128,7 +126,7 @@ def test_liquidity_of_a_v2_pair_is_minted_and_burned_in_proportion(exchanges: Ex
         pytest.param("volatile", "six", 3000, marks=pytest.mark.extended),
     ],
 )
-def test_a_solidly_pool_gives_what_it_says_and_no_more(exchanges: Exchanges, kind: str, sold: str, fee: int):
+def test_solidly_pool_swaps_as_quoted(exchanges: Exchanges, kind: str, sold: str, fee: int):
     six = exchanges.create_token("Six", "SIX", decimals=6, supply=10**13)
     eighteen = exchanges.create_token("Eighteen", "EIGHTEEN", supply=10**7 * ETHER)
     pool = exchanges.add_solidly_pool({six: 10**12, eighteen: 10**6 * ETHER}, stable=kind == "stable")
@@ -149,7 +147,7 @@ def test_a_solidly_pool_gives_what_it_says_and_no_more(exchanges: Exchanges, kin
     assert fee / SHARE < lost < fee / SHARE + (0.000_01 if kind == "stable" else 0.001_1)
 
 
-def test_a_solidly_factory_says_fees_and_kinds_of_pools(exchanges: Exchanges):
+def test_solidly_factory_tells_fees_and_kinds(exchanges: Exchanges):
     first = exchanges.create_token("First", "FIRST", supply=10**6)
     second = exchanges.create_token("Second", "SECOND", supply=10**6)
     pool = exchanges.add_solidly_pool({first: 10**5, second: 10**5}, stable=False)
@@ -164,7 +162,7 @@ def test_a_solidly_factory_says_fees_and_kinds_of_pools(exchanges: Exchanges):
     assert exchanges.operator.read(pool, "stable()", returns="bool") is False
 
 
-def test_many_calls_are_answered_in_one(exchanges: Exchanges, token: str):
+def test_multicall_answers_each_call(exchanges: Exchanges, token: str):
     ask = "aggregate3((address,bool,bytes)[])"
     symbol, nothing = keccak(b"symbol()")[:4], b"\x01\x02\x03\x04"
 
@@ -179,7 +177,7 @@ def test_many_calls_are_answered_in_one(exchanges: Exchanges, token: str):
     assert b"PLAIN" in answers[0][1]
 
 
-def test_a_price_feed_is_fresh_until_a_time_is_set(exchanges: Exchanges):
+def test_price_feed_tells_set_time(exchanges: Exchanges):
     returns = "uint80,int256,uint256,uint256,uint80"
     feed = ETHEREUM.native_feed
     now = exchanges.operator.chain.blocks[-1].header.timestamp
@@ -192,7 +190,7 @@ def test_a_price_feed_is_fresh_until_a_time_is_set(exchanges: Exchanges):
     assert (fresh >= now, stale) == (True, now - 7200)
 
 
-def test_the_list_of_sanctioned_addresses_starts_empty(exchanges: Exchanges):
+def test_sanctions_list_can_be_extended(exchanges: Exchanges):
     address, ask = BUYER_ACCOUNTS[5].address, "isSanctioned(address)"
 
     before = exchanges.operator.read(ETHEREUM.sanctions_list, ask, address, returns="bool")
@@ -204,7 +202,7 @@ def test_the_list_of_sanctioned_addresses_starts_empty(exchanges: Exchanges):
     )
 
 
-def test_grants_on_permit2_are_approved_and_locked_down(exchanges: Exchanges, token: str):
+def test_permit2_approval_can_be_locked(exchanges: Exchanges, token: str):
     spender, returns = BUYER_ACCOUNTS[3].address, "uint160,uint48,uint48"
     ask, pair = "allowance(address,address,address)", (token, spender)
 
@@ -235,7 +233,7 @@ def sign_permit(token: str, spender: str, amount: int, nonce: int) -> tuple[Any,
     return ((tuple(details.values()), spender, 2_000_000_000), bytes(signed.signature))
 
 
-def test_a_signed_permit_is_granted_once_and_spent(exchanges: Exchanges, token: str):
+def test_permit2_signature_counts_once(exchanges: Exchanges, token: str):
     spender, ask = BUYER_ACCOUNTS[4], "allowance(address,address,address)"
     permit = "permit(address,((address,uint160,uint48,uint48),address,uint256),bytes)"
     exchanges.operator.transfer_native(spender.address, ETHER)
@@ -257,7 +255,7 @@ def test_a_signed_permit_is_granted_once_and_spent(exchanges: Exchanges, token: 
     assert exchanges.operator.read(ETHEREUM.permit2, ask, *pair, returns="uint160,uint48,uint48")[0] == 40
 
 
-def test_owners_of_each_kind_say_what_they_are(exchanges: Exchanges, token: str):
+def test_owners_describe_themselves(exchanges: Exchanges, token: str):
     operator, owners = exchanges.operator, [BUYER_ACCOUNTS[0].address, BUYER_ACCOUNTS[1].address]
 
     safe = operator.deploy_named("Owners", "Safe", owners, 2)
@@ -274,7 +272,7 @@ def test_owners_of_each_kind_say_what_they_are(exchanges: Exchanges, token: str)
     assert operator.read(governor, "timelock()", returns="address") == timelock
 
 
-def test_a_timelock_executes_only_what_has_waited(exchanges: Exchanges):
+def test_timelock_executes_after_delay(exchanges: Exchanges):
     now = 1_800_000_000.0
     later = install_exchanges(EvmChain(CHAIN_ID, {}, clock=lambda: now))
     operator = later.operator
@@ -295,7 +293,7 @@ def test_a_timelock_executes_only_what_has_waited(exchanges: Exchanges):
     assert operator.read(token, "owner()", returns="address") == OPERATOR.address.lower()
 
 
-def test_base_has_its_own_addresses_and_a_sequencer_feed():
+def test_base_has_sequencer_feed():
     base = install_exchanges(EvmChain(8453, {}), BASE)
     answer = "uint80,int256,uint256,uint256,uint80"
 
