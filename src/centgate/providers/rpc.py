@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from eth_abi.abi import decode, encode
-from eth_abi.exceptions import DecodingError
-
 from centgate.coercion import from_unix_seconds
 from centgate.errors import ProviderFailure, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.jsonrpc.client import CallFailure, NodePool, RpcNode, run_concurrently
+from centgate.providers.jsonrpc.multicall import encode_aggregate, parse_aggregate
 from centgate.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -34,7 +32,6 @@ PUBLIC_NODES = {
 
 MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 """Multicall3, at the same address on all six chains (github.com/mds1/multicall3)."""
-AGGREGATE3_SELECTOR = bytes.fromhex("82ad56cb")  # aggregate3((address,bool,bytes)[])
 MULTICALL_BATCH = 150
 """Calls in one aggregate: gas and response size stay within the limits of public nodes."""
 LATEST = "latest"
@@ -248,11 +245,8 @@ class Rpc(Provider):
         return NodePool(nodes, self.remaining_seconds)
 
     async def _call_bundle(self, chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
-        content = encode(["(address,bool,bytes)[]"], [[(call.to, True, call.data) for call in calls]])
-        request = (
-            "eth_call",
-            [{"to": MULTICALL, "data": "0x" + (AGGREGATE3_SELECTOR + content).hex()}, LATEST],
-        )
+        content = encode_aggregate([(call.to, call.data) for call in calls])
+        request = ("eth_call", [{"to": MULTICALL, "data": "0x" + content.hex()}, LATEST])
         read = partial(_parse_aggregate, len(calls))
         (returned,) = await self._nodes_of(chain_id).fetch_each([request], read, tolerant=True)
         if isinstance(returned, list):
@@ -313,14 +307,7 @@ def _parse_aggregate(count: int, answer: Any) -> list[bytes | None] | Literal["n
     returned = _parse_bytes(answer)
     if not returned:
         return "no contract"
-    try:
-        (results,) = decode(["(bool,bytes)[]"], returned)
-    except DecodingError as error:
-        raise ValueError("not the results of an aggregate") from error
-    if len(results) != count:
-        raise ValueError(f"{len(results)} results of {count} calls")
-    # a call to an address without code succeeds with an empty result
-    return [data if success and data else None for success, data in results]
+    return parse_aggregate(returned, count)
 
 
 def _parse_call(answer: Any) -> bytes | None:

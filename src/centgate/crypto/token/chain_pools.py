@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
+
+from centgate.coercion import as_price, as_usd
+from centgate.crypto.token.pairs import Pair, PairToken, multiply_known
 
 PoolKind = Literal["v2", "solidly", "v3", "algebra", "v4"]
 """Interface of a pool: Uniswap v2 and its forks; Aerodrome and Velodrome; Uniswap v3, PancakeSwap v3 and
@@ -28,3 +32,107 @@ class PoolKey:
     """True for a pool of two tokens of equal value (Solidly's `x³y + xy³` curve)."""
     hooks: str | None = None
     """Contract that v4 calls at each trade; None without one."""
+    pool_id: str | None = None
+    """v4's id of the pool, 32 bytes in hex; None where the pool is a contract."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteToken:
+    """Token with a known price in dollars, in which others are traded."""
+
+    address: str
+    """Lower case; the zero address is v4's native coin."""
+    symbol: str
+    decimals: int
+    is_native: bool = False
+    """True for the native coin and its wrapped form, priced by Chainlink; others are stablecoins."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolState:
+    """State of a pool in one block, seen from one of its tokens. Amounts are in base units."""
+
+    key: PoolKey
+    token: str
+    """The token that is priced, in lower case."""
+    quote: QuoteToken
+    """The pool's other token."""
+    token_decimals: int
+    token_symbol: str | None
+    """Strangers' text, cleaned."""
+    spot: tuple[int, int]
+    """Price without fee or impact, exactly: base units of the quote for base units of the token."""
+    token_reserve: int | None
+    """What the pool holds; None in v4, where one contract holds all pools' tokens."""
+    quote_reserve: int | None
+    quote_usd: float | None
+    """US dollars for one whole quote token."""
+
+    @property
+    def is_token_first(self) -> bool:
+        """True if the priced token is token0."""
+        return self.key.token0 == self.token
+
+    @property
+    def price_in_quote(self) -> float:
+        """Whole quote tokens for one whole token."""
+        quote_units, token_units = self.spot
+        return float(Fraction(quote_units * 10**self.token_decimals, token_units * 10**self.quote.decimals))
+
+    @property
+    def price_usd(self) -> float | None:
+        """US dollars for one whole token."""
+        return multiply_known(self.price_in_quote, self.quote_usd)
+
+    @property
+    def token_side_usd(self) -> float | None:
+        """US dollars of the token that the pool holds, at the spot price."""
+        held = None if self.token_reserve is None else self.token_reserve / 10**self.token_decimals
+        return multiply_known(held, self.price_usd)
+
+    @property
+    def quote_side_usd(self) -> float | None:
+        """US dollars of the quote token that the pool holds."""
+        held = None if self.quote_reserve is None else self.quote_reserve / 10**self.quote.decimals
+        return multiply_known(held, self.quote_usd)
+
+    @property
+    def liquidity_usd(self) -> float | None:
+        """US dollars of both sides together."""
+        sides = (self.token_side_usd, self.quote_side_usd)
+        return None if None in sides else sum(side for side in sides if side is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class PriceImpact:
+    """What a sale of the token in a pool loses against the spot price."""
+
+    usd: int
+    """US dollars of the token, at the spot price."""
+    percent: float | None
+    """Percent less than at the spot price, with the pool's fee; None if the pool cannot take the amount."""
+
+
+def build_pair(state: PoolState) -> Pair:
+    """Convert a pool's state to a pair whose base is the priced token.
+
+    The chain alone tells no volume, number of trades or time of creation.
+    """
+    return Pair(
+        address=state.key.address if state.key.pool_id is None else state.key.pool_id,
+        dex=state.key.exchange,
+        base=PairToken(state.token, state.token_symbol),
+        quote=PairToken(state.quote.address, state.quote.symbol),
+        price_usd=as_price(state.price_usd),
+        quote_price_usd=state.quote_usd,
+        liquidity_usd=as_usd(state.liquidity_usd),
+        base_side_usd=as_usd(state.token_side_usd),
+        quote_side_usd=as_usd(state.quote_side_usd),
+        volume24h_usd=None,
+        fdv_usd=None,
+        created_at=None,
+        buys24h=None,
+        sells24h=None,
+        url=None,
+        source="rpc",
+    )

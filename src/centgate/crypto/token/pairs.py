@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-PairSource = Literal["dexscreener", "geckoterminal"]
+PairSource = Literal["dexscreener", "geckoterminal", "rpc"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,434 @@
+"""Pools of a token, read from the factories of the exchanges, with prices in dollars by Chainlink.
+
+Three rounds of calls at most: which pools exist, their state, and quotes for the price impact. Pools are
+looked up against the chain's quote tokens; v4 has no list of pools, so those with the usual fees and without
+hooks are looked up by the hash of their key.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from centgate.chains import CHAIN_BY_ID, well_known_chain
+from centgate.coercion import as_clean_name
+from centgate.crypto.token.chain_pools import PoolKey, PoolState, PriceImpact, QuoteToken
+from centgate.crypto.token.exchange_tables import (
+    EXCHANGES,
+    MAX_FEED_AGE,
+    MIN_FEED_AGE,
+    POOL_KINDS,
+    PRICE_FEEDS,
+    QUOTE_TOKENS,
+    SEQUENCER_GRACE,
+    Exchange,
+)
+from centgate.crypto.token.pool_math import (
+    FEE_UNIT,
+    loss_percent,
+    price_of_sqrt,
+    price_of_stable,
+    quote_v2_sale,
+)
+from centgate.errors import NoData
+from centgate.lookups.erc20 import (
+    balance_of_call,
+    decimals_call,
+    decode_text,
+    decode_uint,
+    encode_address,
+    symbol_call,
+)
+from centgate.providers.rpc import ContractCall, Rpc
+from centgate.signing.evm import keccak
+
+NATIVE_CURRENCY = "0x" + "00" * 20
+"""The native coin in a v4 pool."""
+IMPACT_USD = (100, 1_000, 10_000)
+"""Sizes of the sales whose price impact is quoted, in US dollars."""
+MAX_POOLS = 24
+"""Pools whose state is read."""
+MAX_TOKEN_DECIMALS = 77
+_WORD = 32
+_DYNAMIC_FEE = 0x800000
+"""Fee in the key of a v4 pool whose hooks decide it."""
+
+
+@cache
+def _selector(signature: str) -> bytes:
+    return keccak(signature.encode())[:4]
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenFacts:
+    """What the first round tells besides the pools."""
+
+    decimals: int
+    symbol: str | None
+    native_usd: float | None
+    """US dollars for the native coin."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A pool that may exist: the call that tells, and its key without the address."""
+
+    exchange: Exchange
+    quote: QuoteToken
+    key: PoolKey
+    call: ContractCall
+
+
+async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
+    """Return the token's (lower case) pools, deepest first; those of unknown depth, as in v4, last.
+
+    Raises NoData if there is none, or if the token has no decimals, and ProviderFailure.
+    """
+    table = well_known_chain(chain_id)
+    candidates = [
+        candidate
+        for exchange in EXCHANGES[table]
+        for quote in _quotes_for(exchange, table, chain_id)
+        if quote.address != token
+        for candidate in _list_candidates(exchange, token, quote)
+    ]
+    facts_calls = _facts_calls(table, token)
+    results = await rpc.call_contracts(chain_id, [*facts_calls, *(each.call for each in candidates)])
+    facts = _parse_facts(rpc, table, results[: len(facts_calls)])
+    answers = dict(zip(candidates, results[len(facts_calls) :], strict=True))
+    if chain_id in CHAIN_BY_ID:
+        _warn_of_absent(rpc, answers)
+    keys = [(each, key) for each, answer in answers.items() if (key := _existing_pool(each, answer))]
+    if facts is None or not keys:
+        raise NoData(f"the chain's exchanges have no pool of {token} against a token with a known price")
+    if len(keys) > MAX_POOLS:
+        rpc.trace.add_warning(f"{len(keys) - MAX_POOLS} of {len(keys)} pools on the chain were not read")
+    states = await _read_states(rpc, chain_id, token, facts, keys[:MAX_POOLS])
+    if not states:
+        raise NoData(f"no pool of {token} on the chain holds anything")
+    return sorted(states, key=lambda state: -(state.liquidity_usd or 0))
+
+
+async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
+    """Return the state of the pool at an address (lower case): the price of its token in its quote token.
+
+    Raises NoData if it is no pool of a known exchange with a quote token, and ProviderFailure.
+    """
+    reads = ("token0()", "token1()", "factory()", "fee()", "tickSpacing()", "stable()")
+    answers = await rpc.call_contracts(
+        chain_id, [ContractCall(address, _selector(signature)) for signature in reads]
+    )
+    token0, token1, factory = (_parse_address(answer) for answer in answers[:3])
+    fee, spacing, stable = (decode_uint(answer) for answer in answers[3:])
+    table = well_known_chain(chain_id)
+    exchange = next(
+        (each for each in EXCHANGES[table] if each.factory == factory and each.kind != "v4"), None
+    )
+    quotes = {quote.address: quote for quote in _quotes_for(exchange, table, chain_id)} if exchange else {}
+    quote = quotes.get(token1 or "") or quotes.get(token0 or "")
+    if exchange is None or quote is None or token0 is None or token1 is None:
+        raise NoData(f"no pool of a known exchange against a token with a known price at {address}")
+    token = token0 if quote.address == token1 else token1
+    key = PoolKey(
+        POOL_KINDS[exchange.kind],
+        address,
+        token0,
+        token1,
+        exchange.name,
+        exchange.fee if exchange.kind == "v2" else fee,
+        tick_spacing=spacing,
+        stable=bool(stable),
+    )
+    facts_calls = _facts_calls(table, token)
+    facts = _parse_facts(rpc, table, await rpc.call_contracts(chain_id, facts_calls))
+    candidate = _Candidate(exchange, quote, key, ContractCall(address, b""))
+    states = await _read_states(rpc, chain_id, token, facts, [(candidate, key)]) if facts else []
+    if not states:
+        raise NoData(f"the pool at {address} holds nothing, or its token has no decimals")
+    return states[0]
+
+
+async def quote_impacts(rpc: Rpc, chain_id: int, state: PoolState) -> list[PriceImpact]:
+    """Quote sales of the token in a pool, in one round; [] without a price in dollars."""
+    if not state.price_usd:
+        return []
+    amounts = {usd: int(usd / state.price_usd * 10**state.token_decimals) for usd in IMPACT_USD}
+    if state.key.kind == "v2" and state.key.fee is not None:
+        reserves = (state.token_reserve or 0, state.quote_reserve or 0)
+        received = {usd: quote_v2_sale(amount, *reserves, state.key.fee) for usd, amount in amounts.items()}
+    else:
+        exchange = next(
+            each for each in EXCHANGES[well_known_chain(chain_id)] if each.name == state.key.exchange
+        )
+        calls = [_quote_call(exchange, state, amount) for amount in amounts.values()]
+        answers = await rpc.call_contracts(chain_id, calls)
+        received = {usd: decode_uint(answer) or 0 for usd, answer in zip(amounts, answers, strict=True)}
+    return [
+        PriceImpact(usd, loss_percent(received[usd], amount, state.spot) if received[usd] else None)
+        for usd, amount in amounts.items()
+    ]
+
+
+def _quotes_for(exchange: Exchange, table: int, chain_id: int) -> list[QuoteToken]:
+    """Return the tokens against which an exchange's pools are looked up; v4 has the native coin too."""
+    quotes = list(QUOTE_TOKENS[table])
+    if exchange.kind == "v4":
+        symbol = CHAIN_BY_ID[table].native
+        quotes.insert(0, QuoteToken(NATIVE_CURRENCY, symbol, 18, is_native=True))
+    return quotes
+
+
+def _list_candidates(exchange: Exchange, token: str, quote: QuoteToken) -> list[_Candidate]:
+    """Return the pools of a token that an exchange may have against one quote token."""
+    token0, token1 = sorted((token, quote.address))
+    pair = encode_address(token0) + encode_address(token1)
+    base = PoolKey(POOL_KINDS[exchange.kind], "", token0, token1, exchange.name, exchange.fee)
+
+    def candidate(key: PoolKey, signature: str, arguments: bytes) -> _Candidate:
+        return _Candidate(
+            exchange, quote, key, ContractCall(exchange.factory, _selector(signature) + arguments)
+        )
+
+    match exchange.kind:
+        case "v2":
+            return [candidate(base, "getPair(address,address)", pair)]
+        case "algebra":
+            return [candidate(base, "poolByPair(address,address)", pair)]
+        case "solidly":
+            return [
+                candidate(
+                    replace(base, stable=stable), "getPool(address,address,bool)", pair + _encode(stable)
+                )
+                for stable in (False, True)
+            ]
+        case "v3":
+            return [
+                candidate(
+                    replace(base, fee=fee, tick_spacing=spacing),
+                    "getPool(address,address,uint24)",
+                    pair + _encode(fee or 0),
+                )
+                for fee, spacing in exchange.tiers
+            ]
+        case "slipstream":
+            return [
+                candidate(
+                    replace(base, tick_spacing=spacing),
+                    "getPool(address,address,int24)",
+                    pair + _encode(spacing),
+                )
+                for _, spacing in exchange.tiers
+            ]
+        case "v4":
+            return [_v4_candidate(exchange, quote, base, tier) for tier in exchange.tiers]
+
+
+def _v4_candidate(
+    exchange: Exchange, quote: QuoteToken, base: PoolKey, tier: tuple[int | None, int]
+) -> _Candidate:
+    """Return a v4 pool without hooks: its id is the hash of its key."""
+    key = replace(base, address=exchange.manager or "", fee=tier[0], tick_spacing=tier[1])
+    pool_id = keccak(_encode_v4_key(key))
+    call = ContractCall(exchange.factory, _selector("getSlot0(bytes32)") + pool_id)
+    return _Candidate(exchange, quote, replace(key, pool_id="0x" + pool_id.hex()), call)
+
+
+def _existing_pool(candidate: _Candidate, answer: bytes | None) -> PoolKey | None:
+    """Return the key of a pool that exists: with its address, or in v4 with a price; else None."""
+    if candidate.key.kind == "v4":
+        return candidate.key if decode_uint(answer) else None
+    address = _parse_address(answer)
+    return replace(candidate.key, address=address) if address and int(address, 16) else None
+
+
+def _warn_of_absent(rpc: Rpc, answers: Mapping[_Candidate, bytes | None]) -> None:
+    """Name the exchanges whose factory answers no call: the node has no code at its address."""
+    silent = {each.exchange.name for each in answers} - {
+        each.exchange.name for each, answer in answers.items() if answer is not None
+    }
+    if silent:
+        rpc.trace.add_warning(f"not at this node, so their pools are left out: {', '.join(sorted(silent))}")
+
+
+def _facts_calls(table: int, token: str) -> list[ContractCall]:
+    feeds = PRICE_FEEDS[table]
+    latest = _selector("latestRoundData()")
+    calls = [decimals_call(token), symbol_call(token), ContractCall(feeds.native_usd, latest)]
+    return [*calls, ContractCall(feeds.sequencer, latest)] if feeds.sequencer else calls
+
+
+def _parse_facts(rpc: Rpc, table: int, answers: Sequence[bytes | None]) -> _TokenFacts | None:
+    """Parse decimals, symbol and the price of the native coin; None without usable decimals."""
+    decimals, (symbol, feed, *sequencer) = decode_uint(answers[0]), answers[1:]
+    if decimals is None or decimals > MAX_TOKEN_DECIMALS:
+        return None
+    native_usd = _parse_feed(feed, PRICE_FEEDS[table].heartbeat)
+    if native_usd is None:
+        rpc.trace.add_warning("Chainlink's price of the native coin is missing or too old")
+    elif sequencer and not _is_sequencer_up(sequencer[0]):
+        native_usd = None
+        rpc.trace.add_warning(
+            "the chain's sequencer is down or has just restarted, so Chainlink's prices are not used"
+        )
+    return _TokenFacts(decimals, as_clean_name(decode_text(symbol)), native_usd)
+
+
+def _parse_feed(answer: bytes | None, heartbeat: int) -> float | None:
+    """Parse `latestRoundData` of a feed with 8 decimals; None if it is missing, not positive, or stale."""
+    if answer is None or len(answer) < 5 * _WORD:
+        return None
+    price, updated_at = int.from_bytes(answer[32:64], "big", signed=True), _word(answer, 3)
+    max_age = max(MAX_FEED_AGE * heartbeat, MIN_FEED_AGE)
+    return price / 10**8 if price > 0 and time.time() - updated_at <= max_age else None
+
+
+def _is_sequencer_up(answer: bytes | None) -> bool:
+    """True if the sequencer answers 0 (up) and has done so for longer than the grace period."""
+    if answer is None or len(answer) < 5 * _WORD:
+        return False
+    return _word(answer, 1) == 0 and time.time() - _word(answer, 2) > SEQUENCER_GRACE
+
+
+async def _read_states(
+    rpc: Rpc, chain_id: int, token: str, facts: _TokenFacts, keys: Sequence[tuple[_Candidate, PoolKey]]
+) -> list[PoolState]:
+    """Read the state of pools in one round; pools that are empty or answer nonsense are left out."""
+    groups = [_state_calls(candidate, key, token) for candidate, key in keys]
+    answers = iter(await rpc.call_contracts(chain_id, [call for group in groups for call in group]))
+    states = [
+        _parse_state(candidate, key, token, facts, [next(answers) for _ in group])
+        for (candidate, key), group in zip(keys, groups, strict=True)
+    ]
+    return [state for state in states if state]
+
+
+def _state_calls(candidate: _Candidate, key: PoolKey, token: str) -> list[ContractCall]:
+    """Return the calls for a pool's state: balances, then price or reserves, then its own fee."""
+    if key.kind == "v4":
+        pool_id = bytes.fromhex((key.pool_id or "0x")[2:])
+        view = candidate.exchange.factory
+        return [
+            ContractCall(view, _selector("getSlot0(bytes32)") + pool_id),
+            ContractCall(view, _selector("getLiquidity(bytes32)") + pool_id),
+        ]
+    balances = [balance_of_call(each, key.address) for each in (token, candidate.quote.address)]
+    match candidate.exchange.kind:
+        case "v2":
+            return [*balances, ContractCall(key.address, _selector("getReserves()"))]
+        case "solidly":
+            fee = encode_address(key.address) + _encode(key.stable)
+            return [
+                *balances,
+                ContractCall(key.address, _selector("getReserves()")),
+                ContractCall(candidate.exchange.factory, _selector("getFee(address,bool)") + fee),
+            ]
+        case "algebra":
+            return [*balances, ContractCall(key.address, _selector("globalState()"))]
+        case _:
+            return [
+                *balances,
+                ContractCall(key.address, _selector("slot0()")),
+                ContractCall(key.address, _selector("fee()")),
+            ]
+
+
+def _parse_state(
+    candidate: _Candidate, key: PoolKey, token: str, facts: _TokenFacts, answers: Sequence[bytes | None]
+) -> PoolState | None:
+    """Parse a pool's state; None if it is empty or its answers are incomplete."""
+    token_first = key.token0 == token
+    quote, quote_usd = candidate.quote, facts.native_usd if candidate.quote.is_native else 1.0
+    state = PoolState(
+        key,
+        token,
+        quote,
+        token_decimals=facts.decimals,
+        token_symbol=facts.symbol,
+        spot=(0, 1),
+        token_reserve=None,
+        quote_reserve=None,
+        quote_usd=quote_usd,
+    )
+    if key.kind == "v4":
+        root, liquidity = (decode_uint(answer) for answer in answers)
+        if not root or not liquidity:
+            return None
+        root &= 2**160 - 1
+        return replace(state, spot=price_of_sqrt(root, token_first=token_first))
+    held, quote_held, price_answer, *fee_answer = answers
+    state = replace(state, token_reserve=decode_uint(held), quote_reserve=decode_uint(quote_held))
+    if fee_answer and key.fee is None and (fee := decode_uint(fee_answer[0])) is not None:
+        # Solidly's factories give hundredths of a percent
+        unit = FEE_UNIT // 10_000 if key.kind == "solidly" else 1
+        state = replace(state, key=replace(key, fee=fee * unit))
+    spot = _parse_spot(state, price_answer, token_first=token_first)
+    if spot is None or not state.token_reserve or not state.quote_reserve:
+        return None
+    return replace(state, spot=spot)
+
+
+def _parse_spot(state: PoolState, answer: bytes | None, *, token_first: bool) -> tuple[int, int] | None:
+    """Parse the spot price from `getReserves`, or from the first word of `slot0` or `globalState`."""
+    if answer is None or len(answer) < 2 * _WORD:
+        return None
+    first, second = _word(answer, 0), _word(answer, 1)
+    if state.key.kind not in ("v2", "solidly"):
+        return price_of_sqrt(first, token_first=token_first) if first else None
+    reserve, other = (first, second) if token_first else (second, first)
+    if state.key.stable:
+        return price_of_stable(reserve, other, state.token_decimals, state.quote.decimals)
+    return (other, reserve) if reserve and other else None
+
+
+def _quote_call(exchange: Exchange, state: PoolState, amount: int) -> ContractCall:
+    """Return the call that quotes a sale: of the pool itself, or of its exchange's quoter."""
+    key, token, quote = state.key, state.token, state.quote.address
+    way = encode_address(token) + encode_address(quote)
+    match exchange.kind:
+        case "v2" | "solidly":
+            arguments = _encode(amount) + encode_address(token)
+            return ContractCall(key.address, _selector("getAmountOut(uint256,address)") + arguments)
+        case "algebra":
+            signature = "quoteExactInputSingle(address,address,uint256,uint160)"
+            arguments = way + _encode(amount) + _encode(0)
+        case "v4":
+            signature = "quoteExactInputSingle(((address,address,uint24,int24,address),bool,uint128,bytes))"
+            zero_for_one = _encode(state.is_token_first)
+            empty = _encode(8 * _WORD) + _encode(0)
+            arguments = _encode(_WORD) + _encode_v4_key(key) + zero_for_one + _encode(amount) + empty
+        case "slipstream":
+            signature = "quoteExactInputSingle((address,address,uint256,int24,uint160))"
+            arguments = way + _encode(amount) + _encode(key.tick_spacing or 0) + _encode(0)
+        case "v3":
+            signature = "quoteExactInputSingle((address,address,uint256,uint24,uint160))"
+            arguments = way + _encode(amount) + _encode(key.fee or 0) + _encode(0)
+    return ContractCall(exchange.quoter or key.address, _selector(signature) + arguments)
+
+
+def _encode_v4_key(key: PoolKey) -> bytes:
+    """Encode a v4 PoolKey: currencies, fee, tick spacing and hooks."""
+    fee = _DYNAMIC_FEE if key.fee is None else key.fee
+    return (
+        encode_address(key.token0)
+        + encode_address(key.token1)
+        + _encode(fee)
+        + _encode(key.tick_spacing or 0)
+        + encode_address(key.hooks or NATIVE_CURRENCY)
+    )
+
+
+def _encode(number: int) -> bytes:
+    """Encode a number as an ABI word."""
+    return number.to_bytes(_WORD, "big")
+
+
+def _word(answer: bytes, index: int) -> int:
+    return int.from_bytes(answer[index * _WORD : (index + 1) * _WORD], "big")
+
+
+def _parse_address(answer: bytes | None) -> str | None:
+    """Parse an address in lower case; None without one."""
+    number = decode_uint(answer)
+    return None if number is None or number >> 160 else f"0x{number:040x}"
