@@ -188,8 +188,8 @@ class Service(Generic[R, D]):
 
     async def run(self, request: R, providers: Mapping[str, Provider]) -> ServiceResult:
         """Run the service for one request; return its data and the status of each provider."""
-        record, asked = RequestTrace.start(), request.canonical
-        bound = [_bind_provider(providers[source.info.name], asked, record) for source in self.sources]
+        record = RequestTrace.start()
+        bound = [_bind_provider(providers[source.info.name], request, record) for source in self.sources]
         data: Data = await self.handler(request, *bound)
         content = orjson.dumps(data.model_dump(mode="json", by_alias=True))
         roles = self.provider_roles(providers)
@@ -209,9 +209,11 @@ class Service(Generic[R, D]):
             )
 
 
-def _bind_provider(provider: Provider, asked: Mapping[str, Any], record: RequestTrace) -> Provider:
-    """Bind a provider to one request; it is skipped if it does not support an option."""
-    lacks = provider.unsupported_options(asked)
+def _bind_provider(provider: Provider, request: Request, record: RequestTrace) -> Provider:
+    """Bind a provider to one request; it is skipped if it does not support the chain or an option."""
+    if not provider.supports_chain(request.target_chain_id):
+        return provider.bind(record, f"does not cover chain {request.target_chain_id}")
+    lacks = provider.unsupported_options(request.canonical)
     return provider.bind(record, f"does not support {', '.join(lacks)}" if lacks else None)
 
 

@@ -41,7 +41,8 @@ from centgate.lookups.erc20 import (
     encode_topic,
 )
 from centgate.providers.goplus import GoPlus
-from centgate.providers.rpc import AGGREGATE3_SELECTOR, MULTICALL
+from centgate.providers.jsonrpc.multicall import SELECTOR as AGGREGATE3_SELECTOR
+from centgate.providers.rpc import MULTICALL
 from centgate.settings import ProviderSettings, Settings
 
 PATH = "/services/approval-risk"

@@ -17,6 +17,10 @@ from centgate.services.pool_snapshot import pool_snapshot
 from centgate.settings import ProviderSettings, Settings
 
 PATH = "/services/pool-snapshot"
+FIGURES = (
+    *("pairAddress", "priceUsd", "liquidityUsd", "volume24hUsd", "fdvUsd", "pairCreatedAt", "txns24h", "url"),
+)
+NO_NODE = {"rpc": ProviderSettings(enabled=False)}
 TOKEN = "0x" + "a1" * 20
 WETH = "0x4200000000000000000000000000000000000006"
 USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
@@ -142,7 +146,7 @@ def client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> htt
     """An API whose sources are stand-ins."""
     return api(
         configure_providers(
-            settings, upstreams.provider_settings("dexscreener", "geckoterminal", timeout=2.5)
+            settings, upstreams.provider_settings("dexscreener", "geckoterminal", timeout=2.5) | NO_NODE
         )
     )
 
@@ -177,8 +181,9 @@ def test_a_token_is_answered_with_its_deepest_pair(client: httpx.Client, upstrea
     assert response.status_code == 200
     body = response.json()
     assert body["warnings"] == []
-    assert statuses(body) == {"dexscreener": "ok", "geckoterminal": "skipped"}
-    assert body["data"] == {
+    assert statuses(body) == {"dexscreener": "ok", "geckoterminal": "skipped", "rpc": "unconfigured"}
+    known = {key: body["data"][key] for key in FIGURES}
+    assert known == {
         "pairAddress": address(2),
         "priceUsd": 0.5,
         "liquidityUsd": 1e6,
@@ -250,6 +255,54 @@ def test_a_token_that_is_the_quote_has_its_own_price_and_no_fdv(
     assert body["data"]["priceUsd"] == pytest.approx(0.9998)
     assert body["data"]["fdvUsd"] is None
     assert selection(body)["reason"].endswith("priceUsd is for its quote token, so fdvUsd does not apply.")
+
+
+def test_trading_of_a_quote_token_is_seen_from_its_side(
+    client: httpx.Client, upstreams: FakeUpstreams
+) -> None:
+    trading = {
+        "txns": {"h1": {"buys": 3, "sells": 1}, "h24": {"buys": 12, "sells": 9}},
+        "volume": {"h1": 500, "h24": 34_000},
+        "priceChange": {"h1": 1.5, "h24": -2},
+    }
+    deep = row(1, WETH, USDC, 5e6, **trading)
+    serve_dexscreener_pairs(upstreams, deep, token=USDC)
+    serve_dexscreener_pairs(upstreams, deep, token=WETH)
+
+    quote, base = (
+        send_paid(client, PATH, {"chain": "base", "tokenAddress": token}).json()["data"]
+        for token in (USDC, WETH)
+    )
+
+    assert base["txns24h"] == {"buys": 12, "sells": 9}
+    assert quote["txns24h"] == {"buys": 9, "sells": 12}
+    assert base["windows"][0] == {
+        "window": "1h",
+        "priceChangePercent": 1.5,
+        "volumeUsd": 500,
+        "buys": 3,
+        "sells": 1,
+    }
+    assert quote["windows"][0] == {
+        "window": "1h",
+        "priceChangePercent": None,
+        "volumeUsd": 500,
+        "buys": 1,
+        "sells": 3,
+    }
+
+
+def test_other_pairs_have_their_share(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    serve_dexscreener_pairs(upstreams, row(1, usd=1e6, labels=["v3"]), row(2, usd=2.5e5), row(3, usd=7.5e5))
+
+    data = send_paid(client, PATH, OF_TOKEN).json()["data"]
+
+    assert (data["dex"], data["dexVersion"], data["pairCount"]) == ("uniswap", "v3", 3)
+    assert [(each["pairAddress"], each["liquidityShare"]) for each in data["otherPairs"]] == [
+        (address(3), 37.5),
+        (address(2), 12.5),
+    ]
+    assert data["baseToken"]["reserveUsd"] == pytest.approx(5e5)
 
 
 def test_a_pool_at_a_nonsense_price_is_passed_over_and_said_so(
@@ -340,7 +393,7 @@ def test_what_the_first_source_does_not_know_the_second_may(
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
-    assert statuses(body) == {"dexscreener": "no_data", "geckoterminal": "ok"}
+    assert statuses(body) == {"dexscreener": "no_data", "geckoterminal": "ok", "rpc": "unconfigured"}
     assert body["data"]["priceUsd"] == 0.5
     assert body["data"]["fdvUsd"] is None
     assert body["data"]["pairCreatedAt"] is None
@@ -352,12 +405,16 @@ def test_the_fallback_answers_where_the_first_source_is_switched_off(
 ) -> None:
     serve_geckoterminal_pool(upstreams, address(4), pool(4))
     off = {"dexscreener": ProviderSettings(url=upstreams.url_of("dexscreener"), enabled=False)}
-    client = api(configure_providers(settings, upstreams.provider_settings("geckoterminal") | off))
+    client = api(configure_providers(settings, upstreams.provider_settings("geckoterminal") | off | NO_NODE))
 
     response = send_paid(client, PATH, of_pair(4))
 
     assert response.status_code == 200
-    assert statuses(response.json()) == {"dexscreener": "unconfigured", "geckoterminal": "ok"}
+    assert statuses(response.json()) == {
+        "dexscreener": "unconfigured",
+        "geckoterminal": "ok",
+        "rpc": "unconfigured",
+    }
     assert response.json()["warnings"] == [FALLBACK, LISTED]
     assert upstreams.requests_of("dexscreener") == []
 
@@ -436,7 +493,7 @@ def test_a_source_that_is_switched_off_leaves_the_others_word_certain(
     there = upstreams.provider_settings("dexscreener", "geckoterminal")
     client = api(
         configure_providers(
-            settings, there | {off: ProviderSettings(url=upstreams.url_of(off), enabled=False)}
+            settings, there | NO_NODE | {off: ProviderSettings(url=upstreams.url_of(off), enabled=False)}
         )
     )
 
@@ -553,7 +610,8 @@ def test_without_any_source_the_deployment_says_so_before_it_takes_money(
 ) -> None:
     client = api(
         configure_providers(
-            settings, upstreams.provider_settings("dexscreener", "geckoterminal", enabled=False)
+            settings,
+            upstreams.provider_settings("dexscreener", "geckoterminal", enabled=False) | NO_NODE,
         )
     )
 
@@ -577,7 +635,9 @@ def test_the_recorded_pair_is_answered(
 ) -> None:
     names = ("dexscreener", "geckoterminal")
     client = api(
-        configure_providers(settings, {name: ProviderSettings(url=f"{replayed}/{name}") for name in names})
+        configure_providers(
+            settings, {name: ProviderSettings(url=f"{replayed}/{name}") for name in names} | NO_NODE
+        )
     )
     pair = "0x88e6A0c2dDD26FEEb64F039a2c41296FcB3f5640"
 

@@ -14,7 +14,7 @@ from functools import cache
 
 from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.coercion import as_clean_name
-from centgate.crypto.token.chain_pools import PoolKey, PoolState, PriceImpact, QuoteToken
+from centgate.crypto.token.chain_pools import PoolKey, PoolState, PriceImpact, QuoteToken, build_pair
 from centgate.crypto.token.exchange_tables import (
     EXCHANGES,
     MAX_FEED_AGE,
@@ -25,6 +25,7 @@ from centgate.crypto.token.exchange_tables import (
     SEQUENCER_GRACE,
     Exchange,
 )
+from centgate.crypto.token.pairs import Pair
 from centgate.crypto.token.pool_math import (
     FEE_UNIT,
     loss_percent,
@@ -432,3 +433,33 @@ def _parse_address(answer: bytes | None) -> str | None:
     """Parse an address in lower case; None without one."""
     number = decode_uint(answer)
     return None if number is None or number >> 160 else f"0x{number:040x}"
+
+
+class ChainIndex:
+    """The chain itself, in the form of an exchange index; remembers the pools that it has read."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self.trace = rpc.trace
+        self._rpc = rpc
+        self._states: dict[str, PoolState] = {}
+
+    def can_read(self, chain_id: int) -> bool:
+        """True if a node of the chain is configured."""
+        return self._rpc.is_configured and self._rpc.supports_chain(chain_id)
+
+    async def pairs(self, chain_id: int, token: str) -> list[Pair]:
+        """Return the token's pools as pairs. Raises NoData and ProviderFailure."""
+        return [self._keep(state) for state in await find_pools(self._rpc, chain_id, token)]
+
+    async def pair(self, chain_id: int, address: str) -> Pair:
+        """Return the pool at an address as a pair. Raises NoData and ProviderFailure."""
+        return self._keep(await read_pool(self._rpc, chain_id, address))
+
+    async def impacts(self, chain_id: int, pair: Pair) -> list[PriceImpact]:
+        """Quote sales of the base token in a pool that was read. Raises ProviderFailure."""
+        return await quote_impacts(self._rpc, chain_id, self._states[pair.address])
+
+    def _keep(self, state: PoolState) -> Pair:
+        pair = build_pair(state)
+        self._states[pair.address] = state
+        return pair

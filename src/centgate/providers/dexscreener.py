@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 from centgate.coercion import (
     as_amount,
     as_clean_name,
     as_count,
+    as_list,
+    as_number,
     as_pool_id,
     as_price,
     as_usd,
     from_chain_seconds,
     get_path,
 )
-from centgate.crypto.token.pairs import Pair, PairToken, multiply_known
+from centgate.crypto.token.pairs import Pair, PairToken, PairWindow, collect_windows, multiply_known
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.rate_limiter import RateLimit
 
@@ -29,6 +32,7 @@ CHAIN_NAMES = {
     10: "optimism",
 }
 """Chain names of the API."""
+_VERSION = re.compile(r"v[0-9](\.[0-9])?")
 _PAIR_PAGE = re.compile(r"https://dexscreener\.com/(?P<chain>[\w-]{1,40})/[\w-]{1,100}")
 
 
@@ -133,6 +137,27 @@ def parse_pair(row: Any, chain: str) -> Pair | None:
         sells24h=as_count(get_path(row, "txns", "h24", "sells")),
         url=_pair_page(get_path(row, "url"), chain, pair_address),
         source="dexscreener",
+        version=_parse_version(get_path(row, "labels")),
+        base_amount=as_amount(get_path(row, "liquidity", "base")),
+        quote_amount=as_amount(get_path(row, "liquidity", "quote")),
+        market_cap_usd=as_price(get_path(row, "marketCap")),
+        windows=collect_windows(partial(_parse_window, row)),
+    )
+
+
+def _parse_version(labels: Any) -> str | None:
+    """Return the first label that is a version, such as `v3`; others name kinds of pools."""
+    return next(
+        (each for each in as_list(labels) if isinstance(each, str) and _VERSION.fullmatch(each)), None
+    )
+
+
+def _parse_window(row: Any, name: str) -> PairWindow:
+    return PairWindow(
+        as_number(get_path(row, "priceChange", name)),
+        as_usd(get_path(row, "volume", name)),
+        as_count(get_path(row, "txns", name, "buys")),
+        as_count(get_path(row, "txns", name, "sells")),
     )
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, cast
 
 from centgate.coercion import (
+    as_amount,
     as_clean_name,
     as_count,
+    as_number,
     as_pool_id,
     as_price,
     as_usd,
     from_chain_seconds,
     get_path,
 )
-from centgate.crypto.token.pairs import Pair, PairToken
+from centgate.crypto.token.pairs import Pair, PairToken, PairWindow, collect_windows
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.rate_limiter import RateLimit
 from centgate.upstream import UpstreamResponse
@@ -69,7 +72,10 @@ class GeckoTerminal(Provider):
         if not found:
             raise self.no_data(f"no pool of token {token} on {network}")
         # here `fdv_usd` is the requested token's in every row, even if it is the quote (recorded for WETH)
-        return [pair if token == pair.base.address else replace(pair, fdv_usd=None) for pair in found]
+        return [
+            pair if token == pair.base.address else replace(pair, fdv_usd=None, market_cap_usd=None)
+            for pair in found
+        ]
 
     @instrumented
     async def pair(self, chain_id: int, address: str) -> Pair:
@@ -161,6 +167,18 @@ def parse_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pai
         sells24h=as_count(get_path(attributes, "transactions", "h24", "sells")),
         url=f"https://www.geckoterminal.com/{network}/pools/{pool_address}",
         source="geckoterminal",
+        fee_percent=as_amount(get_path(attributes, "pool_fee_percentage")),
+        market_cap_usd=as_price(get_path(attributes, "market_cap_usd")),
+        windows=collect_windows(partial(_parse_window, attributes)),
+    )
+
+
+def _parse_window(attributes: Any, name: str) -> PairWindow:
+    return PairWindow(
+        as_number(get_path(attributes, "price_change_percentage", name)),
+        as_usd(get_path(attributes, "volume_usd", name)),
+        as_count(get_path(attributes, "transactions", name, "buys")),
+        as_count(get_path(attributes, "transactions", name, "sells")),
     )
 
 

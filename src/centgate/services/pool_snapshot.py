@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from centgate.chains import Address, NamedChainRequest
-from centgate.crypto.token.pairs import Pair, PairToken
+from centgate.crypto.token.chain_pools import PriceImpact
+from centgate.crypto.token.pairs import WINDOWS, Pair, PairToken, PairWindow
 from centgate.crypto.token.top_pair import (
     PairChoice,
     choose_top_pair,
     describe_price_spread,
     list_pair_warnings,
+    pair_depth,
 )
 from centgate.errors import Issue, NoData, ProviderFailure
 from centgate.fallback import attempt, first_concurrent, first_of
+from centgate.lookups.chain_pools import ChainIndex
 from centgate.provider import Fallback, Primary, RequestTrace
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
+from centgate.providers.rpc import Rpc
 from centgate.schema import Data, Omittable, to_camel_case
 from centgate.service import service
 from centgate.timestamps import format_timestamp
 
-Source = DexScreener | GeckoTerminal
+Source = DexScreener | GeckoTerminal | ChainIndex
+
+ADDRESS_LENGTH = 42
+"""Characters of an address; the ids of v4 pools are longer."""
+MAX_OTHER_PAIRS = 5
+"""Other pairs of the token in an answer."""
+MAX_CHAIN_SECONDS = 3.0
+"""Time in which the chain has to confirm an index's price; the answer does not wait longer."""
+MAX_PRICE_DIFFERENCE = 5.0
+"""Percent by which the chain's price may differ from the index's."""
 
 
 class PoolSnapshotRequest(NamedChainRequest):
@@ -64,6 +79,49 @@ class TradeCounts(Data):
     sells: int
 
 
+class PoolToken(Data):
+    """One of the pair's two tokens."""
+
+    address: str | None = Field(description="Lower case.")
+    symbol: str | None
+    reserve: float | None = Field(description="Whole tokens in the pool.")
+    reserve_usd: float | None = Field(description="US dollars of this token in the pool.")
+
+
+class TradeWindow(Data):
+    """Trading of the priced token in this pair in one period up to now."""
+
+    window: Literal["5m", "1h", "6h", "24h"]
+    price_change_percent: float | None = Field(
+        description="Change of the price in US dollars, in percent; null if the priced token is the quote."
+    )
+    volume_usd: float | None = Field(description="US dollars traded.")
+    buys: int | None
+    sells: int | None
+
+
+class OtherPair(Data):
+    """Another pair of the token on this chain."""
+
+    pair_address: str = Field(description="Lower case.")
+    dex: str | None
+    price_usd: float | None = Field(description="US dollars for one unit of the token in this pair.")
+    liquidity_usd: float | None
+    liquidity_share: float | None = Field(
+        description="Percent of the liquidity of all pairs that the source lists."
+    )
+
+
+class SaleImpact(Data):
+    """What a sale of the priced token in this pair would lose, as quoted by the chain now."""
+
+    usd: int = Field(description="US dollars of the token sold, at the spot price.")
+    loss_percent: float | None = Field(
+        description="Percent less than at the spot price, the pool's fee included; null if the pool cannot "
+        "take the amount."
+    )
+
+
 class PoolSnapshot(Data):
     """Current state of a pair."""
 
@@ -83,6 +141,26 @@ class PoolSnapshot(Data):
     pair_created_at: str | None = Field(description="ISO 8601, UTC.")
     txns24h: TradeCounts | None
     url: str | None = Field(description="The pair's page at the source that answered.")
+    dex: str | None = Field(description="The exchange, as the source names it.")
+    dex_version: str | None = Field(description="Version of the exchange, such as `v3`; null if not named.")
+    fee_percent: float | None = Field(description="The pool's fee in percent of a trade.")
+    base_token: PoolToken
+    quote_token: PoolToken
+    market_cap_usd: float | None = Field(
+        description="US dollars for the circulating supply of the priced token, as the source counts it."
+    )
+    windows: list[TradeWindow] = Field(description="Empty if the source gives no figures by period.")
+    pair_count: int = Field(description="Pairs of the token that the source lists on this chain.")
+    other_pairs: list[OtherPair] = Field(
+        description="The deepest other pairs of the token, at most five; empty for a request by pair."
+    )
+    chain_price_usd: float | None = Field(
+        description="The same price read from the pool's contract, with Chainlink's dollar price of the "
+        "native coin, stablecoins counted as one dollar; null if no node could read it."
+    )
+    sale_impacts: list[SaleImpact] = Field(
+        description="Sales of 100, 1,000 and 10,000 dollars, quoted by the chain; empty if no node could."
+    )
 
 
 @service(
@@ -96,6 +174,7 @@ class PoolSnapshot(Data):
         "A token is answered with its deepest pair by liquidity on the requested chain.",
         "Prices are those of one pair at one moment, not an average over exchanges.",
         "A figure that the source does not give is null, never 0.",
+        "If no exchange index answers, the chain does: price, reserves and depth, no figures of 24 hours.",
         "Read-only: nothing is signed or sent.",
     ),
     cache_ttl=timedelta(minutes=1),
@@ -111,59 +190,113 @@ class PoolSnapshot(Data):
         pair_created_at="2023-08-16T19:05:00Z",
         txns24h=TradeCounts(buys=41_200, sells=39_800),
         url="https://dexscreener.com/base/0xd0b53d9277642d899df5c87a3966a349a798f224",
+        dex="uniswap",
+        dex_version="v3",
+        fee_percent=0.05,
+        base_token=PoolToken(
+            address="0x4200000000000000000000000000000000000006",
+            symbol="WETH",
+            reserve=16_300,
+            reserve_usd=49_000_000,
+        ),
+        quote_token=PoolToken(
+            address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+            symbol="USDC",
+            reserve=49_000_000,
+            reserve_usd=49_000_000,
+        ),
+        market_cap_usd=None,
+        windows=[
+            TradeWindow(
+                window="24h", price_change_percent=None, volume_usd=143_500_000, buys=41_200, sells=39_800
+            )
+        ],
+        pair_count=30,
+        other_pairs=[
+            OtherPair(
+                pair_address="0xcdac0d6c6c59727a65f871236188350531885c43",
+                dex="aerodrome",
+                price_usd=0.9997,
+                liquidity_usd=42_000_000,
+                liquidity_share=21.4,
+            )
+        ],
+        chain_price_usd=0.9999,
+        sale_impacts=[
+            SaleImpact(usd=100, loss_percent=0.05),
+            SaleImpact(usd=1_000, loss_percent=0.0501),
+            SaleImpact(usd=10_000, loss_percent=0.0512),
+        ],
     ),
 )
 async def pool_snapshot(
     request: PoolSnapshotRequest,
     dexscreener: Primary[DexScreener],
     geckoterminal: Fallback[GeckoTerminal],
+    rpc: Fallback[Rpc],
 ) -> PoolSnapshot:
     """Return price, liquidity, volume and age of a token's deepest pair, or of a given pair.
 
     Reads one pair of a decentralised exchange: its price in US dollars, the liquidity of the pool, the volume
-    of the last 24 hours and the creation time. If the first source does not answer, a second one does.
+    of the last 24 hours and the creation time. If the first source does not answer, a second one does, and
+    at last the chain itself, which also confirms the price and quotes what a sale would lose.
     """
+    chain_id, chain = request.target_chain_id, ChainIndex(rpc)
+    sources: tuple[Source, ...] = (dexscreener, geckoterminal, chain)
     if request.pair_address:
-        return await _snapshot_pair(request.target_chain_id, request.pair_address, dexscreener, geckoterminal)
-    return await _snapshot_token(
-        request.target_chain_id, request.token_address or "", dexscreener, geckoterminal
-    )
+        subject = await _select_pair(chain_id, request.pair_address, *sources)
+    else:
+        subject = await _select_token_pair(chain_id, request.token_address or "", *sources)
+    return await _build_snapshot(subject, chain_id, chain)
 
 
-async def _snapshot_token(chain_id: int, token: str, first: Source, second: Source) -> PoolSnapshot:
-    """Return the snapshot of a token, or of a pair whose address was sent as a token."""
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """The pair that answers a request, and how it was chosen."""
+
+    pair: Pair
+    priced: PairToken
+    pairs: Sequence[Pair]
+    """All pairs of the token that the source lists."""
+    reason: str
+
+
+async def _select_token_pair(
+    chain_id: int, token: str, first: Source, second: Source, last: Source
+) -> _Subject:
+    """Select the pair of a token, or the pair whose address was sent as a token."""
     record = first.trace
     try:
-        pairs = await _find_pairs(chain_id, token, first, second)
+        pairs = await _find_pairs(chain_id, token, first, second, last)
     except NoData as no_data:
         raise NoData(f"{no_data.message}, nor a pair at that address; is it on another chain?") from None
     if not pairs[0].has_token(token):
         record.add_warning(f"{token} is not a token with pairs but a pair, and was answered as pairAddress")
-        return _build_snapshot(
-            pairs[0], pairs[0].base, 1, "The pair at the address that was sent as a token", record
+        return _Subject(
+            pairs[0], pairs[0].base, pairs[:1], "The pair at the address that was sent as a token"
         )
     choice = choose_top_pair(pairs, token)
     if warning := describe_price_spread(choice, token):
         record.add_warning(warning)
     priced = choice.pair.base if token == choice.pair.base.address else choice.pair.quote
-    return _build_snapshot(choice.pair, priced, choice.considered, _selection_reason(choice), record)
+    return _Subject(choice.pair, priced, pairs, _selection_reason(choice))
 
 
-async def _snapshot_pair(chain_id: int, address: str, *sources: Source) -> PoolSnapshot:
-    """Return the snapshot of a pair, with the price of its base token."""
+async def _select_pair(chain_id: int, address: str, *sources: Source) -> _Subject:
+    """Select the pair at an address; its base token is priced."""
     try:
         pair = await first_of(*(source.pair for source in sources))(chain_id, address)
     except NoData as no_data:
         raise NoData(f"{no_data.message}; if it is a token, send it as tokenAddress") from None
-    return _build_snapshot(pair, pair.base, 1, "The requested pair", sources[0].trace)
+    return _Subject(pair, pair.base, [pair], "The requested pair")
 
 
-async def _find_pairs(chain_id: int, token: str, first: Source, second: Source) -> list[Pair]:
+async def _find_pairs(chain_id: int, token: str, first: Source, second: Source, last: Source) -> list[Pair]:
     """Return a token's pairs, else the pair at that address, since callers mix them up.
 
     A known token costs one call. For a token that the first source does not know, all other calls run
     concurrently, so that slow sources do not add up. While it fails, the second source, which has a far lower
-    rate limit, is called sequentially.
+    rate limit, is called sequentially. The chain comes last.
     """
     result = await attempt(first.pairs, chain_id, token)
     if isinstance(result, list):
@@ -176,7 +309,8 @@ async def _find_pairs(chain_id: int, token: str, first: Source, second: Source) 
         rest = first_concurrent(partial(_find_single_pair, first, chain_id, token), second_pairs, second_pair)
     else:
         rest = first_of(second_pairs, second_pair)
-    return await first_of(partial(_raise_again, result), rest)()
+    on_chain = (partial(last.pairs, chain_id, token), partial(_find_single_pair, last, chain_id, token))
+    return await first_of(partial(_raise_again, result), rest, *on_chain)()
 
 
 async def _raise_again(error: NoData | ProviderFailure) -> list[Pair]:
@@ -208,52 +342,145 @@ def _selection_reason(choice: PairChoice) -> str:
     return reason
 
 
-def _build_snapshot(
-    pair: Pair, priced: PairToken, considered: int, reason: str, record: RequestTrace
-) -> PoolSnapshot:
+async def _build_snapshot(subject: _Subject, chain_id: int, chain: ChainIndex) -> PoolSnapshot:
     """Build the snapshot of a pair with the price of one of its tokens; add its warnings to the record."""
-    is_base = priced is pair.base
+    pair, record = subject.pair, chain.trace
+    is_base = subject.priced is pair.base
+    confirmed, impacts = await _ask_chain(subject, chain_id, chain)
     snapshot = PoolSnapshot(
         pair_address=pair.address,
-        price_usd=pair.price_usd if is_base else pair.quote_price_usd,
+        price_usd=pair.price_of(subject.priced.address or ""),
         liquidity_usd=pair.liquidity_usd,
         volume24h_usd=pair.volume24h_usd,
         fdv_usd=pair.fdv_usd if is_base else None,
         pair_created_at=format_timestamp(pair.created_at) if pair.created_at else None,
-        txns24h=_build_trade_counts(pair),
+        txns24h=_build_trade_counts(pair, is_base=is_base),
         url=pair.url,
+        dex=pair.dex,
+        dex_version=pair.version,
+        fee_percent=pair.fee_percent,
+        base_token=_build_token(pair.base, pair.base_amount, pair.base_side_usd),
+        quote_token=_build_token(pair.quote, pair.quote_amount, pair.quote_side_usd),
+        market_cap_usd=pair.market_cap_usd if is_base else None,
+        windows=_build_windows(pair, is_base=is_base),
+        pair_count=len(subject.pairs),
+        other_pairs=_build_other_pairs(subject),
+        chain_price_usd=confirmed.price_of(subject.priced.address or "") if confirmed else None,
+        sale_impacts=[SaleImpact(usd=each.usd, loss_percent=each.percent) for each in impacts],
     )
     # the selection is not part of `data` in the service's contract, so it is reported with the provider
-    record.record(pair.source, "ok", selection=_describe_selection(pair, considered, reason, is_base=is_base))
+    record.record(pair.source, "ok", selection=_describe_selection(subject, is_base=is_base))
     for warning in (
         *_list_fallback_warnings(pair, record),
         *_list_missing_fields(snapshot, is_base=is_base),
+        *_compare_prices(snapshot),
         *list_pair_warnings(pair),
     ):
         record.add_warning(warning)
     return snapshot
 
 
-def _describe_selection(pair: Pair, considered: int, reason: str, *, is_base: bool) -> dict[str, Any]:
+async def _ask_chain(
+    subject: _Subject, chain_id: int, chain: ChainIndex
+) -> tuple[Pair | None, Sequence[PriceImpact]]:
+    """Return the pair as the chain shows it, and what sales of the priced token would lose.
+
+    The answer stands without it: failures and slow nodes are warnings.
+    """
+    pair = subject.pair
+    if pair.source != Rpc.info.name and (len(pair.address) > ADDRESS_LENGTH or not chain.can_read(chain_id)):
+        return None, ()
+    try:
+        async with asyncio.timeout(MAX_CHAIN_SECONDS):
+            known = pair if pair.source == Rpc.info.name else await chain.pair(chain_id, pair.address)
+            is_priced = known.base.address == subject.priced.address
+            return known, await chain.impacts(chain_id, known) if is_priced else ()
+    except NoData:
+        return None, ()
+    except (ProviderFailure, TimeoutError):
+        chain.trace.add_warning("the chain could not confirm the price in time")
+        return None, ()
+
+
+def _build_token(token: PairToken, amount: float | None, side_usd: float | None) -> PoolToken:
+    return PoolToken(address=token.address, symbol=token.symbol, reserve=amount, reserve_usd=side_usd)
+
+
+def _build_windows(pair: Pair, *, is_base: bool) -> list[TradeWindow]:
+    """Build the periods, shortest first, as seen from the priced token."""
+    figures: list[TradeWindow] = []
+    for window in WINDOWS:
+        each = pair.windows.get(window, PairWindow())
+        seen = each if is_base else each.for_quote()
+        if not seen.is_empty:
+            figures.append(
+                TradeWindow(
+                    window=window,
+                    price_change_percent=seen.price_change,
+                    volume_usd=seen.volume_usd,
+                    buys=seen.buys,
+                    sells=seen.sells,
+                )
+            )
+    return figures
+
+
+def _build_other_pairs(subject: _Subject) -> list[OtherPair]:
+    """Build the deepest other pairs, each with its share of the liquidity of all."""
+    total = sum(pair.liquidity_usd or 0 for pair in subject.pairs)
+    others = sorted(
+        (pair for pair in subject.pairs if pair.address != subject.pair.address),
+        key=lambda pair: -(pair_depth(pair) or 0),
+    )
+    return [
+        OtherPair(
+            pair_address=pair.address,
+            dex=pair.dex,
+            price_usd=pair.price_of(subject.priced.address or ""),
+            liquidity_usd=pair.liquidity_usd,
+            liquidity_share=round(100 * pair.liquidity_usd / total, 2)
+            if pair.liquidity_usd is not None and total
+            else None,
+        )
+        for pair in others[:MAX_OTHER_PAIRS]
+    ]
+
+
+def _compare_prices(snapshot: PoolSnapshot) -> Iterable[str]:
+    """Yield a warning if the chain's price differs from the source's."""
+    told, shown = snapshot.price_usd, snapshot.chain_price_usd
+    if told and shown and (difference := 100 * abs(told - shown) / shown) > MAX_PRICE_DIFFERENCE:
+        yield (
+            f"the source's price of ${told:.6g} differs by {difference:.0f} % from the ${shown:.6g} that the "
+            "pool's contract shows"
+        )
+
+
+def _describe_selection(subject: _Subject, *, is_base: bool) -> dict[str, Any]:
     """Describe the chosen pair: the reason, the number of candidates and the priced token."""
+    pair = subject.pair
     side = "base token" if is_base else "quote token, so fdvUsd does not apply"
     return {
-        "pairsConsidered": considered,
-        "reason": f"{reason}. priceUsd is for its {side}.",
+        "pairsConsidered": len(subject.pairs),
+        "reason": f"{subject.reason}. priceUsd is for its {side}.",
         "baseToken": {"address": pair.base.address, "symbol": pair.base.symbol},
         "quoteToken": {"address": pair.quote.address, "symbol": pair.quote.symbol},
         "dex": pair.dex,
     }
 
 
-def _build_trade_counts(pair: Pair) -> TradeCounts | None:
+def _build_trade_counts(pair: Pair, *, is_base: bool) -> TradeCounts | None:
+    """Build the trades of the priced token: who buys the base token sells the quote token."""
     if pair.buys24h is None or pair.sells24h is None:
         return None
-    return TradeCounts(buys=pair.buys24h, sells=pair.sells24h)
+    buys, sells = (pair.buys24h, pair.sells24h) if is_base else (pair.sells24h, pair.buys24h)
+    return TradeCounts(buys=buys, sells=sells)
 
 
 def _list_fallback_warnings(pair: Pair, record: RequestTrace) -> Iterable[str]:
-    """Yield the warnings for a response from the second source."""
+    """Yield the warnings for a response from the second source, or from the chain."""
+    if pair.source == Rpc.info.name:
+        yield "no exchange index answered: the figures are read from the chain, which has none of 24 hours"
     if pair.source == GeckoTerminal.info.name:
         first = record.providers.get(DexScreener.info.name, {})
         reason = "has no such pair" if first.get("status") == "no_data" else "did not answer"

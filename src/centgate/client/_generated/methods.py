@@ -90,7 +90,8 @@ class Services(Calls):
 
         Reads one pair of a decentralised exchange: its price in US dollars, the liquidity of the pool,
         the volume of the last 24 hours and the creation time. If the first source does not answer, a
-        second one does.
+        second one does, and at last the chain itself, which also confirms the price and quotes what a
+        sale would lose.
 
         Needs `chain` or `chain_id`. Needs `token_address` or `pair_address`, and not both.
 
@@ -104,6 +105,7 @@ class Services(Calls):
         - A token is answered with its deepest pair by liquidity on the requested chain.
         - Prices are those of one pair at one moment, not an average over exchanges.
         - A figure that the source does not give is None, never 0.
+        - If no exchange index answers, the chain does: price, reserves and depth, no figures of 24 hours.
         - Read-only: nothing is signed or sent.
         """
         return TypedAnswer(
@@ -420,7 +422,8 @@ class AsyncServices(AsyncCalls):
 
         Reads one pair of a decentralised exchange: its price in US dollars, the liquidity of the pool,
         the volume of the last 24 hours and the creation time. If the first source does not answer, a
-        second one does.
+        second one does, and at last the chain itself, which also confirms the price and quotes what a
+        sale would lose.
 
         Needs `chain` or `chain_id`. Needs `token_address` or `pair_address`, and not both.
 
@@ -434,6 +437,7 @@ class AsyncServices(AsyncCalls):
         - A token is answered with its deepest pair by liquidity on the requested chain.
         - Prices are those of one pair at one moment, not an average over exchanges.
         - A figure that the source does not give is None, never 0.
+        - If no exchange index answers, the chain does: price, reserves and depth, no figures of 24 hours.
         - Read-only: nothing is signed or sent.
         """
         return TypedAnswer(

@@ -187,6 +187,64 @@ class PoolSnapshotData(AnswerData):
     txns24h: TradeCounts | None = Field(alias="txns24h")
     url: str | None
     """The pair's page at the source that answered."""
+    dex: str | None
+    """The exchange, as the source names it."""
+    dex_version: str | None
+    """Version of the exchange, such as `v3`; None if not named."""
+    fee_percent: float | None
+    """The pool's fee in percent of a trade."""
+    base_token: PoolToken
+    quote_token: PoolToken
+    market_cap_usd: float | None
+    """US dollars for the circulating supply of the priced token, as the source counts it."""
+    windows: list[TradeWindow]
+    """Empty if the source gives no figures by period."""
+    pair_count: int
+    """Pairs of the token that the source lists on this chain."""
+    other_pairs: list[OtherPair]
+    """The deepest other pairs of the token, at most five; empty for a request by pair."""
+    chain_price_usd: float | None
+    """The same price read from the pool's contract, with Chainlink's dollar price of the native coin,
+    stablecoins counted as one dollar; None if no node could read it.
+    """
+    sale_impacts: list[SaleImpact]
+    """Sales of 100, 1,000 and 10,000 dollars, quoted by the chain; empty if no node could."""
+
+
+class OtherPair(AnswerData):
+    """Another pair of the token on this chain."""
+
+    pair_address: str
+    """Lower case."""
+    dex: str | None
+    price_usd: float | None
+    """US dollars for one unit of the token in this pair."""
+    liquidity_usd: float | None
+    liquidity_share: float | None
+    """Percent of the liquidity of all pairs that the source lists."""
+
+
+class PoolToken(AnswerData):
+    """One of the pair's two tokens."""
+
+    address: str | None
+    """Lower case."""
+    symbol: str | None
+    reserve: float | None
+    """Whole tokens in the pool."""
+    reserve_usd: float | None
+    """US dollars of this token in the pool."""
+
+
+class SaleImpact(AnswerData):
+    """What a sale of the priced token in this pair would lose, as quoted by the chain now."""
+
+    usd: int
+    """US dollars of the token sold, at the spot price."""
+    loss_percent: float | None
+    """Percent less than at the spot price, the pool's fee included; None if the pool cannot take the
+    amount.
+    """
 
 
 class TradeCounts(AnswerData):
@@ -194,6 +252,18 @@ class TradeCounts(AnswerData):
 
     buys: int
     sells: int
+
+
+class TradeWindow(AnswerData):
+    """Trading of the priced token in this pair in one period up to now."""
+
+    window: Literal["5m", "1h", "6h", "24h"] | str
+    price_change_percent: float | None
+    """Change of the price in US dollars, in percent; None if the priced token is the quote."""
+    volume_usd: float | None
+    """US dollars traded."""
+    buys: int | None
+    sells: int | None
 
 
 class ContractExplainData(AnswerData):

@@ -87,14 +87,12 @@ class PoolState:
     @property
     def token_side_usd(self) -> float | None:
         """US dollars of the token that the pool holds, at the spot price."""
-        held = None if self.token_reserve is None else self.token_reserve / 10**self.token_decimals
-        return multiply_known(held, self.price_usd)
+        return multiply_known(_to_whole(self.token_reserve, self.token_decimals), self.price_usd)
 
     @property
     def quote_side_usd(self) -> float | None:
         """US dollars of the quote token that the pool holds."""
-        held = None if self.quote_reserve is None else self.quote_reserve / 10**self.quote.decimals
-        return multiply_known(held, self.quote_usd)
+        return multiply_known(_to_whole(self.quote_reserve, self.quote.decimals), self.quote_usd)
 
     @property
     def liquidity_usd(self) -> float | None:
@@ -135,4 +133,11 @@ def build_pair(state: PoolState) -> Pair:
         sells24h=None,
         url=None,
         source="rpc",
+        fee_percent=None if state.key.fee is None else state.key.fee / 10_000,
+        base_amount=_to_whole(state.token_reserve, state.token_decimals),
+        quote_amount=_to_whole(state.quote_reserve, state.quote.decimals),
     )
+
+
+def _to_whole(units: int | None, decimals: int) -> float | None:
+    return None if units is None else units / 10**decimals

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -17,6 +18,31 @@ class PairToken:
     address: str | None
     """Lower case."""
     symbol: str | None
+
+
+Window = Literal["5m", "1h", "6h", "24h"]
+WINDOWS: Mapping[Window, str] = {"5m": "m5", "1h": "h1", "6h": "h6", "24h": "h24"}
+"""Periods up to now, with the names that both exchange indexes give them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairWindow:
+    """Trading of a pair in one period up to now; of the base token. None is unknown."""
+
+    price_change: float | None = None
+    """Percent of the price in US dollars."""
+    volume_usd: float | None = None
+    buys: int | None = None
+    sells: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is known of it."""
+        return self == PairWindow()
+
+    def for_quote(self) -> PairWindow:
+        """Return it as seen from the quote token: who buys one token sells the other."""
+        return replace(self, price_change=None, buys=self.sells, sells=self.buys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +72,16 @@ class Pair:
     sells24h: int | None
     url: str | None
     source: PairSource
+    version: str | None = None
+    """Version of the exchange, such as `v3`."""
+    fee_percent: float | None = None
+    """Percent of a trade that goes to the pool."""
+    base_amount: float | None = None
+    """Whole base tokens in the pool."""
+    quote_amount: float | None = None
+    market_cap_usd: float | None = None
+    """US dollars for the circulating supply of the base token."""
+    windows: Mapping[Window, PairWindow] = field(default_factory=dict[Window, PairWindow])
 
     def has_token(self, token: str) -> bool:
         """True if a token (lower case) is one of the two."""
@@ -62,6 +98,12 @@ class Pair:
         """US dollars on the side that is worth less; None if neither side is known."""
         known = [side for side in (self.base_side_usd, self.quote_side_usd) if side is not None]
         return min(known, default=None)
+
+
+def collect_windows(read: Callable[[str], PairWindow]) -> dict[Window, PairWindow]:
+    """Read each period by the name that the exchange indexes give it; leave out those without a figure."""
+    windows: dict[Window, PairWindow] = {window: read(name) for window, name in WINDOWS.items()}
+    return {window: figures for window, figures in windows.items() if not figures.is_empty}
 
 
 def multiply_known(*figures: float | None) -> float | None:

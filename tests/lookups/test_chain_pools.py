@@ -1,0 +1,238 @@
+"""Pools read from a chain: every kind of exchange, prices, depth, and what a sale loses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from facilitators import build_settings
+
+from centgate.crypto.token.chain_pools import PoolState
+from centgate.devchain.chain import EvmChain
+from centgate.devchain.exchanges import NATIVE_COIN, Exchanges, install_exchanges
+from centgate.devchain.http_server import serve_app, silence_libraries
+from centgate.devchain.rpc import create_rpc_app
+from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON
+from centgate.errors import NoData
+from centgate.lookups.chain_pools import find_pools, quote_impacts, read_pool
+from centgate.provider import RequestTrace
+from centgate.providers.rpc import Rpc
+from centgate.resources import open_resources
+from centgate.settings import ProviderSettings
+
+CHAIN = 84532
+"""A development chain, which has Ethereum's contracts."""
+TOKEN, COIN, DOLLAR = 10**9, 10**18, 10**6
+
+
+@dataclass
+class Market:
+    """A chain with exchanges, and a token without a pool yet."""
+
+    exchanges: Exchanges
+    rpc: Rpc
+    chain_id: int
+    token: str
+
+    async def pools(self) -> list[PoolState]:
+        """Return the token's pools."""
+        return await find_pools(self.rpc, self.chain_id, self.token)
+
+
+def new_token(exchanges: Exchanges) -> str:
+    """Create a token with 9 decimals."""
+    return exchanges.create_token("Token", "TKN", decimals=9, supply=10**12 * TOKEN)
+
+
+async def open_market(chain: EvmChain, exchanges: Exchanges, folder: Path) -> AsyncGenerator[Market]:
+    """Serve a chain and open a provider for it."""
+    with silence_libraries(), serve_app(create_rpc_app(chain), 0) as url:
+        nodes = {f"rpc_{chain.chain_id}": ProviderSettings(url=url)}
+        settings = build_settings(folder, "http://127.0.0.1:9", providers=nodes)
+        async with open_resources(settings) as resources:
+            rpc = Rpc(settings, resources).bind(RequestTrace.start())
+            yield Market(exchanges, rpc, chain.chain_id, new_token(exchanges))
+
+
+@pytest.fixture
+async def market(tmp_path: Path) -> AsyncGenerator[Market]:
+    """A development chain."""
+    chain = EvmChain(CHAIN, {})
+    async for each in open_market(chain, install_exchanges(chain, ETHEREUM), tmp_path):
+        yield each
+
+
+@pytest.fixture
+async def base_market(tmp_path: Path) -> AsyncGenerator[Market]:
+    """A chain with the id and the contracts of Base."""
+    chain = EvmChain(8453, {})
+    exchanges, now = install_exchanges(chain, BASE), int(time.time())
+    exchanges.set_feed(exchanges.addresses.sequencer_feed, 0, started_at=now - 10**6, updated_at=now)
+    async for each in open_market(chain, exchanges, tmp_path):
+        yield each
+
+
+async def test_v2_pool_has_exact_price_and_depth(market: Market) -> None:
+    weth = market.exchanges.wrap(10 * COIN)
+    pair = market.exchanges.add_v2_pool({market.token: 10**6 * TOKEN, weth: 10 * COIN})
+
+    (pool,) = await market.pools()
+
+    assert (pool.key.kind, pool.key.exchange, pool.key.address) == ("v2", "Uniswap v2", pair.lower())
+    assert pool.token_symbol == "TKN"
+    assert pool.price_in_quote == 1e-5
+    assert pool.price_usd == pytest.approx(0.02)
+    assert pool.liquidity_usd == pytest.approx(40_000)
+    assert market.rpc.trace.warnings == []
+
+
+async def test_every_kind_of_pool_agrees_on_the_price(market: Market) -> None:
+    exchanges, token = market.exchanges, market.token
+    weth, usdc = exchanges.wrap(40 * COIN), exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+    exchanges.add_v2_pool({token: 10**6 * TOKEN, weth: 10 * COIN})
+    exchanges.add_v3_pool({token: 2 * 10**6 * TOKEN, usdc: 40_000 * DOLLAR})
+    exchanges.add_v3_pool(
+        {token: 10**5 * TOKEN, weth: 1 * COIN}, fee=2500, factory=exchanges.addresses.pancake_v3_factory
+    )
+    exchanges.add_v4_pool({NATIVE_COIN: 5 * COIN, token: 5 * 10**5 * TOKEN})
+
+    pools = await market.pools()
+
+    assert [pool.key.exchange for pool in pools] == [
+        *("Uniswap v3", "Uniswap v2", "PancakeSwap v3", "Uniswap v4"),
+    ]
+    assert [pool.price_usd for pool in pools] == pytest.approx([0.02] * 4)
+    assert pools[-1].liquidity_usd is None
+
+
+async def test_pools_of_base_are_found(base_market: Market) -> None:
+    exchanges, token = base_market.exchanges, base_market.token
+    usdc = exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+    exchanges.add_solidly_pool({token: 10**5 * TOKEN, usdc: 10**5 * DOLLAR}, stable=True)
+    exchanges.add_solidly_pool({token: 10**4 * TOKEN, usdc: 10**4 * DOLLAR}, stable=False)
+    exchanges.add_slipstream_pool({token: 10**3 * TOKEN, usdc: 10**3 * DOLLAR})
+
+    pools = await base_market.pools()
+
+    assert [(pool.key.exchange, pool.key.stable) for pool in pools] == [
+        ("Aerodrome", True),
+        ("Aerodrome", False),
+        ("Aerodrome Slipstream", False),
+    ]
+    assert [pool.price_usd for pool in pools] == pytest.approx([1.0] * 3)
+    assert [pool.key.fee for pool in pools[:2]] == [500, 3000]
+    (absent,) = base_market.rpc.trace.warnings
+    assert "PancakeSwap v2" in absent
+
+
+async def test_pools_of_algebra_are_found(tmp_path: Path) -> None:
+    chain = EvmChain(137, {})
+    async for market in open_market(chain, install_exchanges(chain, POLYGON), tmp_path):
+        usdc = market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+        market.exchanges.add_algebra_pool({market.token: 10**4 * TOKEN, usdc: 10**4 * DOLLAR})
+
+        (pool,) = await market.pools()
+        (small, *_) = await quote_impacts(market.rpc, market.chain_id, pool)
+
+        assert (pool.key.exchange, pool.price_usd) == ("QuickSwap v3", pytest.approx(1.0))
+        assert small.percent == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("kind", ["v2", "v3", "v4"])
+async def test_impact_of_full_range_pools_is_that_of_the_formula(market: Market, kind: str) -> None:
+    exchanges, token = market.exchanges, market.token
+    match kind:
+        case "v2":
+            exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+        case "v3":
+            exchanges.add_v3_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+        case _:
+            exchanges.add_v4_pool({NATIVE_COIN: 10 * COIN, token: 10**6 * TOKEN})
+    (pool,) = await market.pools()
+
+    impacts = await quote_impacts(market.rpc, market.chain_id, pool)
+
+    side = Decimal(20_000)
+    expected = [
+        float(100 * (1 - Decimal("0.997") * side / (side + Decimal("0.997") * usd)))
+        for usd in (100, 1_000, 10_000)
+    ]
+    assert [each.usd for each in impacts] == [100, 1_000, 10_000]
+    assert [each.percent for each in impacts] == pytest.approx(expected, rel=1e-3)
+
+
+async def test_stable_pool_is_quoted_by_itself(base_market: Market) -> None:
+    usdc = base_market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+    base_market.exchanges.add_solidly_pool(
+        {base_market.token: 10**5 * TOKEN, usdc: 10**5 * DOLLAR}, stable=True
+    )
+    (pool,) = await base_market.pools()
+
+    impacts = await quote_impacts(base_market.rpc, base_market.chain_id, pool)
+
+    assert all(each.percent is not None and each.percent < 0.2 for each in impacts)
+
+
+@pytest.mark.parametrize("age", [0, 3 * 3600])
+async def test_stale_feed_gives_no_dollars(market: Market, age: int) -> None:
+    exchanges = market.exchanges
+    exchanges.add_v2_pool({market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    exchanges.set_feed(exchanges.addresses.native_feed, 3_000 * 10**8, updated_at=int(time.time()) - age)
+
+    (pool,) = await market.pools()
+
+    assert pool.price_in_quote == 1e-5
+    assert pool.price_usd == (None if age else pytest.approx(0.03))
+    assert bool(market.rpc.trace.warnings) is bool(age)
+
+
+@pytest.mark.parametrize(("answer", "started"), [(1, 10**6), (0, 60)], ids=["down", "just restarted"])
+async def test_sequencer_that_is_down_gives_no_dollars(
+    base_market: Market, answer: int, started: int
+) -> None:
+    exchanges, now = base_market.exchanges, int(time.time())
+    exchanges.add_v2_pool({base_market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    feed = exchanges.addresses.sequencer_feed
+    exchanges.set_feed(feed, answer, started_at=now - started, updated_at=now)
+
+    (pool,) = await base_market.pools()
+
+    assert pool.price_usd is None
+    assert any("sequencer" in warning for warning in base_market.rpc.trace.warnings)
+
+
+async def test_pool_is_read_by_its_address(market: Market) -> None:
+    usdc = market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+    address = market.exchanges.add_v3_pool({market.token: 10**6 * TOKEN, usdc: 20_000 * DOLLAR}).lower()
+
+    pool = await read_pool(market.rpc, market.chain_id, address)
+
+    assert (pool.token, pool.quote.symbol, pool.key.fee) == (market.token.lower(), "USDC", 3000)
+    assert pool.price_usd == pytest.approx(0.02)
+
+
+async def test_other_addresses_are_no_pool(market: Market) -> None:
+    for address in (market.token, "0x" + "12" * 20):
+        with pytest.raises(NoData):
+            await read_pool(market.rpc, market.chain_id, address.lower())
+
+
+async def test_token_without_pool_is_no_data(market: Market) -> None:
+    with pytest.raises(NoData):
+        await market.pools()
+
+
+async def test_pool_in_a_stranger_s_factory_is_not_found(market: Market) -> None:
+    usdc = market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+    factory = market.exchanges.operator.deploy_named("UniswapV2", "UniswapV2Factory")
+    market.exchanges.operator.send(factory, "createPair(address,address)", market.token, usdc)
+    pair = market.exchanges.operator.read(
+        factory, "getPair(address,address)", market.token, usdc, returns="address"
+    )
+
+    with pytest.raises(NoData):
+        await read_pool(market.rpc, market.chain_id, pair.lower())

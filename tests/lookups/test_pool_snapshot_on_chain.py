@@ -1,0 +1,133 @@
+"""pool-snapshot on a development chain: answered by the chain alone, and an index confirmed by it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import ApiFactory
+from fake_upstreams import FakeUpstreams, configure_providers, send_paid
+
+from centgate.devchain.chain import EvmChain
+from centgate.devchain.devnet import DevChain, open_devchain
+from centgate.devchain.environment import devchain_settings
+from centgate.devchain.exchanges import install_exchanges
+from centgate.settings import ProviderSettings, Settings
+
+PATH = "/services/pool-snapshot"
+
+
+@dataclass
+class Pools:
+    """A token of 20,000 dollars a side in a v2 pool against native coin, and of 2,000 in a v3 pool."""
+
+    token: str = ""
+    v2: str = ""
+    v3: str = ""
+    weth: str = ""
+
+    def create(self, chain: EvmChain) -> None:
+        exchanges = install_exchanges(chain)
+        self.token = exchanges.create_token("Token", "TKN", supply=10**26).lower()
+        self.weth, usdc = exchanges.wrap(10 * 10**18).lower(), exchanges.stablecoin("USDC", 2_000 * 10**6)
+        self.v2 = exchanges.add_v2_pool({self.token: 10**24, self.weth: 10 * 10**18}).lower()
+        self.v3 = exchanges.add_v3_pool({self.token: 10**23, usdc: 2_000 * 10**6}).lower()
+
+
+@pytest.fixture(scope="module")
+def pools() -> Pools:
+    """Addresses of the pools; filled when the chain starts."""
+    return Pools()
+
+
+@pytest.fixture(scope="module")
+def chain(pools: Pools) -> Generator[DevChain]:
+    """A development chain with the pools."""
+    with open_devchain(prepare=pools.create) as chain:
+        yield chain
+
+
+@pytest.fixture
+def client(api: ApiFactory, chain: DevChain, tmp_path: Path) -> httpx.Client:
+    """An API without any source but the node."""
+    return api(devchain_settings(chain, Settings(port=0), tmp_path))
+
+
+def buy(client: httpx.Client, **body: Any) -> dict[str, Any]:
+    """Buy a snapshot."""
+    response = send_paid(client, PATH, body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_chain_alone_answers_for_a_token(client: httpx.Client, chain: DevChain, pools: Pools) -> None:
+    body = buy(client, chainId=chain.chain_id, tokenAddress=pools.token)
+
+    data = body["data"]
+    assert data["pairAddress"] == pools.v2
+    assert data["priceUsd"] == data["chainPriceUsd"] == pytest.approx(0.02)
+    assert data["liquidityUsd"] == pytest.approx(40_000)
+    assert data["quoteToken"] == {
+        "address": pools.weth,
+        "symbol": "WETH",
+        "reserve": 10,
+        "reserveUsd": pytest.approx(20_000),
+    }
+    assert (data["dex"], data["feePercent"], data["pairCount"]) == ("Uniswap v2", 0.3, 2)
+    assert [each["pairAddress"] for each in data["otherPairs"]] == [pools.v3]
+    assert data["otherPairs"][0]["liquidityShare"] == pytest.approx(100 / 11, abs=0.1)
+    assert [each["usd"] for each in data["saleImpacts"]] == [100, 1_000, 10_000]
+    assert (data["volume24hUsd"], data["txns24h"], data["windows"]) == (None, None, [])
+    assert any("none of 24 hours" in each for each in body["warnings"])
+    (node,) = [each for each in body["providers"] if each["name"] == "rpc"]
+    assert node["status"] == "ok"
+
+
+def test_chain_alone_answers_for_a_pair(client: httpx.Client, chain: DevChain, pools: Pools) -> None:
+    data = buy(client, chainId=chain.chain_id, pairAddress=pools.v3)["data"]
+
+    assert data["pairAddress"] == pools.v3
+    assert data["priceUsd"] == pytest.approx(0.02)
+    assert data["otherPairs"] == []
+
+
+@pytest.mark.parametrize(("told", "doubted"), [(0.0205, False), (0.03, True)])
+def test_index_is_compared_with_the_chain(
+    api: ApiFactory,
+    settings: Settings,
+    upstreams: FakeUpstreams,
+    chain: DevChain,
+    pools: Pools,
+    *,
+    told: float,
+    doubted: bool,
+) -> None:
+    row = {
+        "chainId": "ethereum",
+        "pairAddress": pools.v2,
+        "baseToken": {"address": pools.token, "symbol": "TKN"},
+        "quoteToken": {"address": pools.weth, "symbol": "WETH"},
+        "priceUsd": str(told),
+        "liquidity": {"usd": 40_000},
+    }
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/ethereum/{pools.token}", [row])
+    node = {"rpc_1": ProviderSettings(url=chain.rpc_url)}
+    client = api(configure_providers(settings, upstreams.provider_settings("dexscreener") | node))
+
+    body = buy(client, chain="ethereum", tokenAddress=pools.token)
+
+    assert body["data"]["priceUsd"] == told
+    assert body["data"]["chainPriceUsd"] == pytest.approx(0.02)
+    assert len(body["data"]["saleImpacts"]) == 3
+    assert any("differs by" in each for each in body["warnings"]) is doubted
+
+
+def test_unknown_token_is_no_data(client: httpx.Client, chain: DevChain) -> None:
+    response = send_paid(client, PATH, {"chainId": chain.chain_id, "tokenAddress": "0x" + "77" * 20})
+
+    assert response.status_code == 404, response.text
+    assert response.json()["error"]["code"] == "no_data"
