@@ -1,17 +1,18 @@
 """Stand-ins of exchanges: published interfaces, and maths that gives nothing away."""
 
+import re
 from typing import Any
 
 import pytest
 from eth_account import Account as Wallet
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.chain import EvmChain
+from centgate.devchain.chain import CallReverted, EvmChain
 from centgate.devchain.deployer import ContractFailed, Deployer
 from centgate.devchain.exchanges import OPERATOR, Exchanges, install_exchanges
 from centgate.devchain.token import CHAIN_ID
-from centgate.devchain.well_known import BASE, ETHEREUM
-from centgate.signing.evm import keccak
+from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON, WellKnownAddresses
+from centgate.signing.evm import keccak, to_checksum_address
 
 ETHER = 10**18
 SHARE = 10**6
@@ -202,6 +203,31 @@ def test_sanctions_list_can_be_extended(exchanges: Exchanges):
     )
 
 
+def test_ens_name_must_resolve_back(exchanges: Exchanges):
+    honest, liar = BUYER_ACCOUNTS[7].address, BUYER_ACCOUNTS[8].address
+    ask, returns = "reverseWithGateways(bytes,uint256,string[])", "string,address,address"
+
+    exchanges.set_ens_name(honest, "honest.eth")
+    exchanges.set_ens_name(liar, "honest.eth", owner=honest)
+
+    def read(address: str) -> str:
+        account = bytes.fromhex(address[2:])
+        return exchanges.operator.read(ETHEREUM.ens_resolver, ask, account, 60, [], returns=returns)[0]
+
+    assert (read(honest), read(OPERATOR.address)) == ("honest.eth", "")
+    with pytest.raises(CallReverted) as error:
+        read(liar)
+    assert error.value.data[:4] == keccak(b"ReverseAddressMismatch(string,bytes)")[:4]
+
+
+def test_v2_forks_have_own_pairs(exchanges: Exchanges):
+    amounts = {exchanges.create_token(name, name, supply=10**24): 10**21 for name in ("M", "N")}
+
+    pairs = {exchanges.add_v2_pool(amounts, factory=factory) for factory in ETHEREUM.v2_forks.values()}
+
+    assert len(pairs) == 2
+
+
 def test_permit2_approval_can_be_locked(exchanges: Exchanges, token: str):
     spender, returns = BUYER_ACCOUNTS[3].address, "uint160,uint48,uint48"
     ask, pair = "allowance(address,address,address)", (token, spender)
@@ -291,6 +317,14 @@ def test_timelock_executes_after_delay(exchanges: Exchanges):
     operator.send(timelock, execute, *call, bytes(32), bytes(32))
 
     assert operator.read(token, "owner()", returns="address") == OPERATOR.address.lower()
+
+
+@pytest.mark.parametrize("addresses", [ETHEREUM, BASE, POLYGON])
+def test_well_known_addresses_have_checksums(addresses: WellKnownAddresses):
+    found = re.findall("0x[0-9a-fA-F]{40}", repr(addresses))
+
+    assert len(found) > 10
+    assert [address for address in found if to_checksum_address(address) != address] == []
 
 
 def test_base_has_sequencer_feed():

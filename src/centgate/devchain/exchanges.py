@@ -77,10 +77,18 @@ class Exchanges:
         """Set the answer of a price or sequencer feed. Times in seconds since 1970; 0 is always now."""
         self.operator.send(feed, "set(int256,uint256,uint256)", answer, started_at, updated_at)
 
-    def add_v2_pool(self, amounts: Mapping[str, int]) -> str:
-        """Create a Uniswap v2 pair with these amounts of two tokens, in base units. Returns its address."""
+    def set_ens_name(self, account: str, name: str, *, owner: str | None = None) -> None:
+        """Give an address an ENS name. It is false if the name's owner is another address."""
+        resolver = self.addresses.ens_resolver
+        self.operator.send(resolver, "setName(address,string,address)", account, name, owner or account)
+
+    def add_v2_pool(self, amounts: Mapping[str, int], *, factory: str | None = None) -> str:
+        """Create a Uniswap v2 pair with these amounts of two tokens, in base units. Returns its address.
+
+        `factory` may be that of a fork.
+        """
         token_a, token_b = amounts
-        factory = self.addresses.v2_factory
+        factory = factory or self.addresses.v2_factory
         self.operator.send(factory, "createPair(address,address)", token_a, token_b)
         pair = self.operator.read(factory, "getPair(address,address)", token_a, token_b, returns="address")
         self._fill(pair, amounts)
@@ -241,6 +249,7 @@ def _list_contracts(addresses: WellKnownAddresses) -> dict[str, tuple[Any, ...]]
         addresses.native_feed: ("Infrastructure", "PriceFeed", "ETH / USD", 8, NATIVE_PRICE),
         addresses.sequencer_feed: ("Infrastructure", "PriceFeed", "L2 Sequencer Uptime Status Feed", 0, 0),
         addresses.sanctions_list: ("Infrastructure", "SanctionsList"),
+        addresses.ens_resolver: ("Infrastructure", "UniversalResolver"),
         addresses.permit2: ("Permit2", "Permit2"),
         addresses.v2_factory: ("UniswapV2", "UniswapV2Factory"),
         addresses.v3_factory: ("UniswapV3", "UniswapV3Factory"),
@@ -256,6 +265,7 @@ def _list_contracts(addresses: WellKnownAddresses) -> dict[str, tuple[Any, ...]]
         addresses.algebra_factory: ("ConcentratedForks", "AlgebraFactory"),
         addresses.algebra_quoter: ("ConcentratedForks", "AlgebraQuoter", addresses.algebra_factory),
     }
+    contracts |= dict.fromkeys(addresses.v2_forks.values(), ("UniswapV2", "UniswapV2Factory"))
     for symbol, (address, decimals) in addresses.stablecoins.items():
         contracts[address] = ("Erc20", "Erc20", symbol, symbol, decimals, 0)
     return {address: contract for address, contract in contracts.items() if address}

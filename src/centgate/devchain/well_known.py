@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 
@@ -28,13 +28,17 @@ class WellKnownAddresses:
     sanctions_list: str
     stablecoins: Mapping[str, tuple[str, int]]
     """Address and decimals by symbol."""
+    v2_forks: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Further factories with the interface of Uniswap v2, by the exchange's name."""
+    ens_resolver: str = ""
     pancake_v3_factory: str = "0x0BFbCF9fa4f9C56B0F40a671Ad40E0805A091865"
     pancake_v3_quoter: str = "0xB048Bbc1Ee6b733FFfCFb9e9CeF7375518e25997"
     multicall: str = "0xcA11bde05977b3631167028862bE2a173976CA11"
     permit2: str = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 
 
-# sources: docs.uniswap.org, aerodrome-finance, docs.chain.link, go.chainalysis.com
+# sources: docs.uniswap.org, developer.pancakeswap.finance, docs.sushi.com, aerodrome-finance,
+# docs.chain.link, go.chainalysis.com, docs.ens.domains
 ETHEREUM: Final = WellKnownAddresses(
     wrapped_native="0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
     native_feed="0x5f4eC3Df9cbd43714FE2740f5E3616155c5b8419",
@@ -43,8 +47,8 @@ ETHEREUM: Final = WellKnownAddresses(
     v3_factory="0x1F98431c8aD98523631AE4a59f267346ea31F984",
     v3_quoter="0x61fFE014bA17989E743c5F6cB21bF9697530B21e",
     v4_manager="0x000000000004444c5dc75cB358380D2e3dE08A90",
-    v4_state_view="0x7ffe42c4a5deea5b0fec41c94c136cf115597227",
-    v4_quoter="0x52f0e24d1c21c8a0cb1e5a5dd6198556bd9e1203",
+    v4_state_view="0x7fFE42C4a5DEeA5b0feC41C94C136Cf115597227",
+    v4_quoter="0x52F0E24D1c21C8A0cB1e5a5dD6198556BD9E1203",
     solidly_factory="",
     slipstream_factory="",
     slipstream_quoter="",
@@ -56,6 +60,11 @@ ETHEREUM: Final = WellKnownAddresses(
         "USDT": ("0xdAC17F958D2ee523a2206206994597C13D831ec7", 6),
         "DAI": ("0x6B175474E89094C44Da98b954EedeAC495271d0F", 18),
     },
+    v2_forks={
+        "PancakeSwap": "0x1097053Fd2ea711dad45caCcc45EfF7548fCB362",
+        "SushiSwap": "0xC0AEe478e3658e2610c5F7A4A2E1777cE9e4f2Ac",
+    },
+    ens_resolver="0xeEeEEEeE14D718C2B47D9923Deab1335E144EeEe",
 )
 BASE: Final = WellKnownAddresses(
     wrapped_native="0x4200000000000000000000000000000000000006",
@@ -64,9 +73,9 @@ BASE: Final = WellKnownAddresses(
     v2_factory="0x8909Dc15e40173Ff4699343b6eB8132c65e18eC6",
     v3_factory="0x33128a8fC17869897dcE68Ed026d694621f6FDfD",
     v3_quoter="0x3d4e44Eb1374240CE5F1B871ab261CD16335B76a",
-    v4_manager="0x498581ff718922c3f8e6a244956af099b2652b2b",
-    v4_state_view="0xa3c0c9b65bad0b08107aa264b0f3db444b867a71",
-    v4_quoter="0x0d5e0f971ed27fbff6c2837bf31316121532048d",
+    v4_manager="0x498581fF718922c3f8e6A244956aF099B2652b2b",
+    v4_state_view="0xA3c0c9b65baD0b08107Aa264b0f3dB444b867A71",
+    v4_quoter="0x0d5e0F971ED27FBfF6c2837bf31316121532048D",
     solidly_factory="0x420DD381b31aEf6683db6B902084cB0FFECe40Da",
     slipstream_factory="0x5e7BB104d84c7CB9B682AaC2F3d509f5F406809A",
     slipstream_quoter="0x254cF9E1E6e233aa1AC962CB9B05b2cfeAaE15b0",
@@ -88,9 +97,9 @@ POLYGON: Final = WellKnownAddresses(
     v3_quoter="0x61fFE014bA17989E743c5F6cB21bF9697530B21e",
     pancake_v3_factory="",
     pancake_v3_quoter="",
-    v4_manager="0x67366782805870060151383f4bbff9dab53e5cd6",
-    v4_state_view="0x5ea1bd7974c8a611cbab0bdcafcb1d9cc9b3ba5a",
-    v4_quoter="0xb3d5c3dfc3a7aebff71895a7191796bffc2c81b9",
+    v4_manager="0x67366782805870060151383F4BbFF9daB53e5cD6",
+    v4_state_view="0x5eA1bD7974c8A611cBAB0bDCAFcB1D9CC9b3BA5a",
+    v4_quoter="0xb3d5c3Dfc3a7aEbFF71895A7191796BFFc2c81b9",
     solidly_factory="",
     slipstream_factory="",
     slipstream_quoter="",

@@ -96,3 +96,41 @@ contract SanctionsList {
         emit SanctionedAddressesRemoved(removed);
     }
 }
+
+/// Names of addresses with the reverse part of the interface of ENS' UniversalResolver. Anyone may set one.
+contract UniversalResolver {
+    error ReverseAddressMismatch(string primary, bytes primaryAddress);
+
+    uint256 private constant COIN_TYPE_ETHER = 60;
+
+    mapping(address => string) private names;
+    mapping(bytes32 => address) private owners;
+
+    /// The name that an address claims, and the address that the name resolves to: they may differ.
+    function setName(address account, string calldata name, address owner) external {
+        names[account] = name;
+        owners[keccak256(bytes(name))] = owner;
+    }
+
+    /// The name of an address; empty without one. Reverts if the name does not resolve to the address.
+    function reverse(bytes calldata account, uint256 coinType)
+        public
+        view
+        returns (string memory name, address resolver, address reverseResolver)
+    {
+        require(account.length == 20 && coinType == COIN_TYPE_ETHER, "unsupported address");
+        name = names[address(bytes20(account))];
+        if (bytes(name).length == 0) return ("", address(0), address(0));
+        address owner = owners[keccak256(bytes(name))];
+        if (owner != address(bytes20(account))) revert ReverseAddressMismatch(name, abi.encodePacked(owner));
+        return (name, address(this), address(this));
+    }
+
+    function reverseWithGateways(bytes calldata account, uint256 coinType, string[] calldata)
+        external
+        view
+        returns (string memory, address, address)
+    {
+        return reverse(account, coinType);
+    }
+}
