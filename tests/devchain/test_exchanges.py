@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from eth_account import Account as Wallet
 
+from centgate.crypto.token.exchange_tables import EXCHANGES, PRICE_FEEDS, QUOTE_TOKENS
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.chain import CallReverted, EvmChain
 from centgate.devchain.deployer import ContractFailed, Deployer
@@ -220,12 +221,31 @@ def test_ens_name_must_resolve_back(exchanges: Exchanges):
     assert error.value.data[:4] == keccak(b"ReverseAddressMismatch(string,bytes)")[:4]
 
 
-def test_v2_forks_have_own_pairs(exchanges: Exchanges):
-    amounts = {exchanges.create_token(name, name, supply=10**24): 10**21 for name in ("M", "N")}
+def test_v2_forks_have_own_pairs_and_fees(exchanges: Exchanges):
+    first, second = (exchanges.create_token(name, name, supply=10**24) for name in ("M", "N"))
+    amounts = {first: 10**21, second: 10**21}
+    received: dict[str, int] = {}
 
-    pairs = {exchanges.add_v2_pool(amounts, factory=factory) for factory in ETHEREUM.v2_forks.values()}
+    for name, (factory, fee) in ETHEREUM.v2_forks.items():
+        pair = exchanges.add_v2_pool(amounts, factory=factory)
+        received[name] = exchanges.swap_v2(pair, first, 10**15, OPERATOR.address, fee=fee)
+        with pytest.raises(ContractFailed, match="K"):
+            exchanges.swap_v2(pair, first, 10**15, OPERATOR.address, fee=fee - 1)
 
-    assert len(pairs) == 2
+    assert received["PancakeSwap"] > received["SushiSwap"]
+
+
+@pytest.mark.parametrize(("chain_id", "addresses"), [(1, ETHEREUM), (8453, BASE), (137, POLYGON)])
+def test_known_exchanges_have_code(chain_id: int, addresses: WellKnownAddresses):
+    chain = install_exchanges(EvmChain(chain_id, {}), addresses).operator.chain
+    feeds = PRICE_FEEDS[chain_id]
+    known = {feeds.native_usd, feeds.sequencer, *(token.address for token in QUOTE_TOKENS[chain_id])}
+    for exchange in EXCHANGES[chain_id]:
+        known |= {exchange.factory, exchange.quoter, exchange.manager}
+
+    state: Any = chain.state_at()
+
+    assert [address for address in known if address and not state.get_code(bytes.fromhex(address[2:]))] == []
 
 
 def test_permit2_approval_can_be_locked(exchanges: Exchanges, token: str):
@@ -332,5 +352,6 @@ def test_base_has_sequencer_feed():
     answer = "uint80,int256,uint256,uint256,uint80"
 
     assert base.solidly_factory == BASE.solidly_factory
-    assert base.operator.read(BASE.sequencer_feed, "latestRoundData()", returns=answer)[1] == 0
+    _, status, started_at, *_ = base.operator.read(BASE.sequencer_feed, "latestRoundData()", returns=answer)
+    assert (status, started_at) == (0, 1)
     assert base.operator.read(BASE.wrapped_native, "decimals()") == 18

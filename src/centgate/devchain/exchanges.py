@@ -35,6 +35,7 @@ NATIVE_PRICE: Final = 2_000 * 10**8
 NATIVE_COIN: Final = "0x0000000000000000000000000000000000000000"
 """Native coin as a currency of Uniswap v4."""
 NO_HOOKS: Final = NATIVE_COIN
+UNISWAP_V2_FEE: Final = 30  # hundredths of a percent
 TICK_LIMIT: Final = 887_272
 DYNAMIC_FEE: Final = 0x800000
 """Fee of a v4 pool whose hooks decide it."""
@@ -163,8 +164,13 @@ class Exchanges:
         operator.send(self.v4_router, add, key, lower, upper, liquidity, value=native)
         return V4Pool("0x" + keccak(encode([_V4_KEY], [key])).hex(), key)
 
-    def swap_v2(self, pair: str, token_in: str, amount: int, recipient: str) -> int:
-        """Sell tokens of the operator to a Uniswap v2 pair. Returns what the pair gave to the recipient."""
+    def swap_v2(
+        self, pair: str, token_in: str, amount: int, recipient: str, *, fee: int = UNISWAP_V2_FEE
+    ) -> int:
+        """Sell tokens of the operator to a v2 pair, whose fee is in hundredths of a percent.
+
+        Returns what the pair gave to the recipient.
+        """
         operator = self.operator
         token0 = operator.read(pair, "token0()", returns="address")
         reserves = operator.read(pair, "getReserves()", returns="uint112,uint112,uint32")[:2]
@@ -172,7 +178,8 @@ class Exchanges:
         reserve_in, reserve_out = reserves if sells_first else reversed(reserves)
         operator.send(token_in, "transfer(address,uint256)", pair, amount)
         received = operator.read(token_in, "balanceOf(address)", pair) - reserve_in
-        out = received * 997 * reserve_out // (reserve_in * 1000 + received * 997)
+        net = received * (10_000 - fee)
+        out = net * reserve_out // (reserve_in * 10_000 + net)
         outputs = (0, out) if sells_first else (out, 0)
         operator.send(pair, "swap(uint256,uint256,address,bytes)", *outputs, recipient, b"")
         return out
@@ -246,12 +253,12 @@ def _list_contracts(addresses: WellKnownAddresses) -> dict[str, tuple[Any, ...]]
     contracts: dict[str, tuple[Any, ...]] = {
         addresses.wrapped_native: ("WrappedNative", "WrappedNative"),
         addresses.multicall: ("Infrastructure", "Multicall3"),
-        addresses.native_feed: ("Infrastructure", "PriceFeed", "ETH / USD", 8, NATIVE_PRICE),
-        addresses.sequencer_feed: ("Infrastructure", "PriceFeed", "L2 Sequencer Uptime Status Feed", 0, 0),
+        addresses.native_feed: ("Infrastructure", "PriceFeed", "Native / USD", 8, NATIVE_PRICE, 0),
+        addresses.sequencer_feed: ("Infrastructure", "PriceFeed", "L2 Sequencer Uptime", 0, 0, 1),
         addresses.sanctions_list: ("Infrastructure", "SanctionsList"),
         addresses.ens_resolver: ("Infrastructure", "UniversalResolver"),
         addresses.permit2: ("Permit2", "Permit2"),
-        addresses.v2_factory: ("UniswapV2", "UniswapV2Factory"),
+        addresses.v2_factory: ("UniswapV2", "UniswapV2Factory", UNISWAP_V2_FEE),
         addresses.v3_factory: ("UniswapV3", "UniswapV3Factory"),
         addresses.v3_quoter: ("UniswapV3", "QuoterV2", addresses.v3_factory),
         addresses.pancake_v3_factory: ("UniswapV3", "PancakeV3Factory"),
@@ -265,7 +272,8 @@ def _list_contracts(addresses: WellKnownAddresses) -> dict[str, tuple[Any, ...]]
         addresses.algebra_factory: ("ConcentratedForks", "AlgebraFactory"),
         addresses.algebra_quoter: ("ConcentratedForks", "AlgebraQuoter", addresses.algebra_factory),
     }
-    contracts |= dict.fromkeys(addresses.v2_forks.values(), ("UniswapV2", "UniswapV2Factory"))
+    for factory, fee in addresses.v2_forks.values():
+        contracts[factory] = ("UniswapV2", "UniswapV2Factory", fee)
     for symbol, (address, decimals) in addresses.stablecoins.items():
         contracts[address] = ("Erc20", "Erc20", symbol, symbol, decimals, 0)
     return {address: contract for address, contract in contracts.items() if address}

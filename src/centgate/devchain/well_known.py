@@ -28,8 +28,8 @@ class WellKnownAddresses:
     sanctions_list: str
     stablecoins: Mapping[str, tuple[str, int]]
     """Address and decimals by symbol."""
-    v2_forks: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Further factories with the interface of Uniswap v2, by the exchange's name."""
+    v2_forks: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
+    """Factories with the interface of Uniswap v2 and their fee in hundredths of a percent, by exchange."""
     ens_resolver: str = ""
     pancake_v3_factory: str = "0x0BFbCF9fa4f9C56B0F40a671Ad40E0805A091865"
     pancake_v3_quoter: str = "0xB048Bbc1Ee6b733FFfCFb9e9CeF7375518e25997"
@@ -61,8 +61,8 @@ ETHEREUM: Final = WellKnownAddresses(
         "DAI": ("0x6B175474E89094C44Da98b954EedeAC495271d0F", 18),
     },
     v2_forks={
-        "PancakeSwap": "0x1097053Fd2ea711dad45caCcc45EfF7548fCB362",
-        "SushiSwap": "0xC0AEe478e3658e2610c5F7A4A2E1777cE9e4f2Ac",
+        "PancakeSwap": ("0x1097053Fd2ea711dad45caCcc45EfF7548fCB362", 25),
+        "SushiSwap": ("0xC0AEe478e3658e2610c5F7A4A2E1777cE9e4f2Ac", 30),
     },
     ens_resolver="0xeEeEEEeE14D718C2B47D9923Deab1335E144EeEe",
 )
@@ -84,8 +84,10 @@ BASE: Final = WellKnownAddresses(
     sanctions_list="0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B",
     stablecoins={
         "USDC": ("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", 6),
+        "USDbC": ("0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA", 6),
         "DAI": ("0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb", 18),
     },
+    v2_forks={"PancakeSwap": ("0x02a84c1b3BBD7401a5f7fa98a384EBC70bB5749E", 25)},
 )
 
 POLYGON: Final = WellKnownAddresses(
@@ -106,5 +108,13 @@ POLYGON: Final = WellKnownAddresses(
     algebra_factory="0x411b0fAcC3489691f28ad58c47006AF5E3Ab3A28",
     algebra_quoter="0xa15F0D7377B2A0C0c10db057f641beD21028FC89",
     sanctions_list="0x40C57923924B5c5c5455c48D93317139ADDaC8fb",
-    stablecoins={"USDC": ("0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6)},
+    stablecoins={
+        "USDC": ("0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6),
+        "USDC.e": ("0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174", 6),
+        "USDT": ("0xc2132D05D31c914a87C6611C10748AEb04B58e8F", 6),
+    },
+    v2_forks={
+        "QuickSwap": ("0x5757371414417b8C6CAad45bAeF941aBc7d3Ab32", 30),
+        "SushiSwap": ("0xc35DADB65012eC5796536bD9864eD8773aBc74C4", 30),
+    },
 )

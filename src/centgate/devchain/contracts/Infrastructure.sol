@@ -49,13 +49,14 @@ contract PriceFeed {
 
     event AnswerUpdated(int256 indexed current, uint256 indexed roundId, uint256 updatedAt);
 
-    constructor(string memory description_, uint8 decimals_, int256 answer_) {
+    /// A time of 0, here and in `set`, is always the present one.
+    constructor(string memory description_, uint8 decimals_, int256 answer_, uint256 startedAt_) {
         description = description_;
         decimals = decimals_;
         answer = answer_;
+        startedAt = startedAt_;
     }
 
-    /// A time of 0 is always the present one.
     function set(int256 answer_, uint256 startedAt_, uint256 updatedAt_) external {
         round += 1;
         (answer, startedAt, updatedAt) = (answer_, startedAt_, updatedAt_);

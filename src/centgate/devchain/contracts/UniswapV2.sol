@@ -9,10 +9,16 @@ interface IUniswapV2Callee {
 
 /// Constant-product pairs with the interface of Uniswap v2, without the protocol's own share of the fee.
 contract UniswapV2Factory {
+    uint256 private immutable fee;
     mapping(address => mapping(address => address)) public getPair;
     address[] public allPairs;
 
     event PairCreated(address indexed token0, address indexed token1, address pair, uint256 pairCount);
+
+    /// The fee in hundredths of a percent: 30 for Uniswap, 25 for PancakeSwap.
+    constructor(uint256 fee_) {
+        fee = fee_;
+    }
 
     function allPairsLength() external view returns (uint256) {
         return allPairs.length;
@@ -22,7 +28,8 @@ contract UniswapV2Factory {
         (address token0, address token1) = tokenA < tokenB ? (tokenA, tokenB) : (tokenB, tokenA);
         require(token0 != address(0) && token0 != token1, "UniswapV2: INVALID_TOKENS");
         require(getPair[token0][token1] == address(0), "UniswapV2: PAIR_EXISTS");
-        pair = address(new UniswapV2Pair{salt: keccak256(abi.encodePacked(token0, token1))}(token0, token1));
+        bytes32 salt = keccak256(abi.encodePacked(token0, token1));
+        pair = address(new UniswapV2Pair{salt: salt}(token0, token1, fee));
         getPair[token0][token1] = pair;
         getPair[token1][token0] = pair;
         allPairs.push(pair);
@@ -41,6 +48,7 @@ contract UniswapV2Pair {
     address public immutable factory = msg.sender;
     address public immutable token0;
     address public immutable token1;
+    uint256 private immutable fee;
 
     uint256 public totalSupply;
     mapping(address => uint256) public balanceOf;
@@ -72,9 +80,8 @@ contract UniswapV2Pair {
         locked = false;
     }
 
-    constructor(address token0_, address token1_) {
-        token0 = token0_;
-        token1 = token1_;
+    constructor(address token0_, address token1_, uint256 fee_) {
+        (token0, token1, fee) = (token0_, token1_, fee_);
     }
 
     function getReserves() public view returns (uint112, uint112, uint32) {
@@ -144,9 +151,9 @@ contract UniswapV2Pair {
         uint256 amount0In = _excess(balance0, reserve0 - amount0Out);
         uint256 amount1In = _excess(balance1, reserve1 - amount1Out);
         require(amount0In > 0 || amount1In > 0, "UniswapV2: INSUFFICIENT_INPUT_AMOUNT");
-        // the product may not fall, after 0.3 % of what came in
-        uint256 product = (balance0 * 1000 - amount0In * 3) * (balance1 * 1000 - amount1In * 3);
-        require(product >= uint256(reserve0) * reserve1 * 1e6, "UniswapV2: K");
+        // the product may not fall, after the fee on what came in
+        uint256 product = (balance0 * 10_000 - amount0In * fee) * (balance1 * 10_000 - amount1In * fee);
+        require(product >= uint256(reserve0) * reserve1 * 1e8, "UniswapV2: K");
         _update(balance0, balance1);
         emit Swap(msg.sender, amount0In, amount1In, amount0Out, amount1Out, to);
     }
