@@ -75,7 +75,7 @@ class PaymentGate:
     ) -> Payment:
         """Return a request's payment, verified as far as possible without settling it.
 
-        `key` is the `Idempotency-Key` header.
+        `idempotency_header` is the `Idempotency-Key` header.
 
         Raises PaymentNotConfigured if no payments are accepted, else PaymentRequired for one that cannot be
         accepted. One that is in the journal already is accepted, whatever the current terms are.

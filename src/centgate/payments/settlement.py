@@ -90,9 +90,10 @@ class Settler:
     async def _find_outcome(self, claim: Claim, max_wait: float) -> SettlementOutcome:
         """Return the outcome of an earlier, unresolved attempt: from the chain, else from the facilitator.
 
-        The payment is submitted once more if the nodes show its nonce unused, or if none answers. Exception:
-        after a single submission for which the facilitator named a transaction, that transaction may still
-        be mined; if it was reverted, the payment is refused. Never returns SettlementNotSent.
+        The payment is submitted once more if the nodes show its nonce unused, or if they give no usable
+        answer. Exception: if they show it unused after a single submission for which the facilitator named a
+        transaction, that transaction may still be mined; if it was reverted, the payment is refused. Never
+        returns SettlementNotSent.
         """
         try:
             status = await self._payment_status(claim, max_wait)
