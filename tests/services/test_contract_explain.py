@@ -234,6 +234,20 @@ def test_a_verified_contract_is_told_on_every_chain(world: World, ask: Any, chai
     assert statuses(response) == {"etherscan": "ok", "sourcify": "ok", "blockscout": idle, "rpc": "ok"}
 
 
+def test_implementation_has_the_name_that_an_explorer_gives(world: World, ask: Any):
+    world.node.points(IMPLEMENTATION_SLOT)
+    world.blockscout[CONTRACT] = {
+        "is_verified": False,
+        "proxy_type": "eip1967",
+        "implementations": [{"address_hash": LOGIC, "name": "LogicByName"}],
+        "deployed_bytecode": "0x6001",
+    }
+
+    data = data_of(ask())
+
+    assert data["proxy"]["implementations"] == [{"address": LOGIC, "name": "LogicByName", "verified": False}]
+
+
 def test_a_proxy_costs_three_calls_of_the_explorer(world: World, ask: Any):
     world.node.points(IMPLEMENTATION_SLOT)
     world.rows = {CONTRACT: row(ContractName="Proxy"), LOGIC: row(ContractName="Logic")}
@@ -586,23 +600,33 @@ def test_the_next_registry_stands_in_for_the_first(world: World, ask: Any, fault
     assert data["warnings"][: len(response.json()["warnings"])] == response.json()["warnings"]
 
 
-def test_unverified_without_the_first_registry_is_said_with_a_doubt(world: World, ask: Any):
-    world.upstreams.faults["etherscan"] = "500"
+@pytest.mark.parametrize("registry", ["etherscan", "sourcify", "blockscout"])
+def test_registry_that_fails_leaves_verification_open(world: World, ask: Any, registry: str):
+    world.upstreams.faults[registry] = "500"
 
     data = data_of(ask())
 
-    assert data["verified"] is False
-    assert says(data, "was not confirmed by etherscan")
+    assert (data["verified"], data["sourceAvailable"], data["abiAvailable"]) == (None, None, None)
+    assert says(data, f"{registry.capitalize()} (no answer)")
+    assert not says(data, "closed source")
 
 
-def test_code_that_only_an_explorer_saw_is_a_contract_without_published_source(world: World, ask: Any):
+def test_registry_without_key_leaves_verification_open(world: World, ask: Any):
+    data = data_of(ask(key=False))
+
+    assert data["verified"] is None
+    assert says(data, "Etherscan (not configured)")
+    assert not says(data, "closed source")
+
+
+def test_code_that_only_an_explorer_saw_is_a_contract(world: World, ask: Any):
     world.upstreams.faults |= {"etherscan": "500", "sourcify": "500", "rpc": "500"}
     world.blockscout[CONTRACT] = {"is_verified": False, "deployed_bytecode": "0x6001"}
 
     data = data_of(ask())
 
-    assert (data["proxy"]["accountKind"], data["verified"]) == ("contract", False)
-    assert says(data, "closed source")
+    assert (data["proxy"]["accountKind"], data["verified"]) == ("contract", None)
+    assert says(data, "Etherscan (no answer), Sourcify (no answer)")
 
 
 def test_creation_that_fails_loses_nothing_else(world: World, ask: Any):

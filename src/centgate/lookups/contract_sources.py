@@ -54,6 +54,12 @@ class ContractSources:
         return list(claims.items())
 
     @property
+    def implementation_names(self) -> dict[str, str]:
+        """Names of implementations by address, as explorers give them."""
+        claimed = [each for _, claim in self.proxy_claims for each in claim.implementations]
+        return {each.address: each.name for each in claimed if each.name}
+
+    @property
     def is_contract(self) -> bool | None:
         """True if there is or was a contract, as far as the registries know; None if unknown."""
         if any(claim.kind == "eip7702" for _, claim in self.proxy_claims):
@@ -91,9 +97,21 @@ class SourceRegistries:
         return bool(self._available)
 
     @property
-    def unavailable_names(self) -> list[str]:
-        """Names of the registries that failed."""
-        return list(self._failed)
+    def unread(self) -> list[str]:
+        """Registries that cover the chain and gave no answer, with the reason: they may have the source."""
+        registries = (self._etherscan, self._sourcify, self._blockscout)
+        covering = [each for each in registries if each.supports_chain(self._chain_id)]
+        return [
+            f"{each.info.label} ({'no answer' if each.info.name in self._failed else 'not configured'})"
+            for each in covering
+            if each.info.name in self._failed or each not in self._available
+        ]
+
+    def is_verified(self, records: Sequence[SourceRecord]) -> bool | None:
+        """True if a record is of verified source; False only if every registry of the chain has none."""
+        if any(each.is_verified for each in records):
+            return True
+        return None if self.unread or not records else False
 
     async def fetch(self, address: str) -> ContractSources:
         """Fetch the records of an address. Raise the first failure if all fail on a supported chain."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from pydantic import Field
@@ -131,7 +131,8 @@ class ContractExplanation(Data):
 
     verified: bool | None = Field(
         description="Whether source that matches the code at exactly this address is published; null when "
-        "the account has no code of its own or no source could tell. A `similar` match does not count."
+        "the account has no code of its own, or when none was found and a registry was not read. A `similar` "
+        "match does not count."
     )
     contract_name: str | None = Field(description="Its name in the source.")
     source_available: bool | None
@@ -231,7 +232,9 @@ async def contract_explain(
         raise failure
     finding = apply_registry_claims(classify_account(state), sources.proxy_claims)
     async with open_task_group() as group:
-        implementations_task = group.create_task(_list_implementations(registries, finding))
+        implementations_task = group.create_task(
+            _list_implementations(registries, finding, sources.implementation_names)
+        )
         creation_task = group.create_task(_add_creation_time(registries, sources, finding, address, rpc))
     sources, implementations = creation_task.result(), implementations_task.result()
     report = _ContractReport(address, state, finding, sources, implementations, registries)
@@ -262,21 +265,24 @@ async def _add_creation_time(
 
 
 async def _list_implementations(
-    registries: SourceRegistries, finding: AccountFinding
+    registries: SourceRegistries, finding: AccountFinding, names: Mapping[str, str]
 ) -> list[Implementation]:
-    """Return a proxy's implementations, the first MOST_IMPLEMENTATIONS with their source."""
+    """Return a proxy's implementations, the first MAX_SOURCE_LOOKUPS with their source.
+
+    `names` are those that an explorer gives with the proxy; the name in the verified source counts first.
+    """
     addresses = finding.implementations[:MAX_SOURCE_LOOKUPS]
     results = await asyncio.gather(*(registries.fetch_records(each) for each in addresses))
     sources = [ContractSources(published) for published in results]
     return [
         Implementation(
             address=address,
-            name=source.best_record.name if source.best_record else None,
-            verified=any(each.is_verified for each in source.records) if source.records else None,
+            name=source.best_record.name if source.best_record else names.get(address),
+            verified=registries.is_verified(source.records),
         )
         for address, source in zip(addresses, sources, strict=True)
     ] + [
-        Implementation(address=each, name=None, verified=None)
+        Implementation(address=each, name=names.get(each), verified=None)
         for each in finding.implementations[MAX_SOURCE_LOOKUPS:]
     ]
 
@@ -320,9 +326,6 @@ class _ContractReport:
         if any(each.is_code_changed for each in self.sources.records):
             yield "an explorer reports that the code has changed since it was verified"
         yield from self._implementation_warnings()
-        unpublished = self.verified is False or any(each.verified is False for each in self.implementations)
-        if unpublished and (failed := self._registries.unavailable_names):
-            yield f"that no source is published was not confirmed by {', '.join(failed)}"
         yield from self._age_warnings()
 
     def _account_kind(self) -> AccountKind:
@@ -336,7 +339,7 @@ class _ContractReport:
     def _is_verified(self) -> bool | None:
         if self.kind != "contract" or not self.sources.records:
             return None
-        return any(each.is_verified for each in self.sources.records)
+        return self._registries.is_verified(self.sources.records)
 
     def _source_warnings(self) -> Iterator[str]:
         best = self.sources.best_record
@@ -350,15 +353,23 @@ class _ContractReport:
             address = f"of {best.similar_address}, " if best.similar_address else ""
             yield (
                 f"the source that {best.registry} shows is that {address}another contract with the same "
-                "code; none is published for this address, so `verified` is false"
+                "code; it was not found for this address"
             )
-        elif self.verified is False:
+        if self.kind == "contract" and self.sources.records and self.verified is None:
+            yield (
+                "no source was found, but not all registries were read, so `verified` is null: "
+                f"{', '.join(self._registries.unread)}"
+            )
+        elif self.verified is False and not best:
             yield "closed source: no source is published for this contract, so what it does cannot be read"
 
     def _implementation_warnings(self) -> Iterator[str]:
         for each in self.implementations:
             if each.verified is False:
                 yield f"no source is published for the implementation {each.address}"
+        if any(each.verified is None for each in self.implementations[:MAX_SOURCE_LOOKUPS]):
+            unread = ", ".join(self._registries.unread) or "none could be reached"
+            yield f"whether the source of an implementation is published is not known: {unread}"
         if (count := len(self.implementations)) > MAX_SOURCE_LOOKUPS:
             yield f"the source of the first {MAX_SOURCE_LOOKUPS} of {count} implementations was looked up"
 

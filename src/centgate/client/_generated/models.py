@@ -271,7 +271,8 @@ class ContractExplainData(AnswerData):
 
     verified: bool | None
     """Whether source that matches the code at exactly this address is published; None when the account
-    has no code of its own or no source could tell. A `similar` match does not count.
+    has no code of its own, or when none was found and a registry was not read. A `similar` match
+    does not count.
     """
     contract_name: str | None
     """Its name in the source."""
