@@ -16,11 +16,13 @@ RpcObject = dict[str, Any]
 class RpcError(ValueError):
     """An error that the server returned instead of a result."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, data: str | None = None) -> None:
         super().__init__(message or f"error {code}")
         self.code = code
         """0 if the server gave no number."""
         self.message = message
+        self.data = data
+        """Revert data of a failed call in hexadecimal digits, as the server wrote it; None without it."""
 
 
 def build_request(method: str, params: Sequence[Any], request_id: int = 0) -> RpcObject:
@@ -79,7 +81,11 @@ def _read_error(error: Any) -> RpcError:
     code, message, data = str(details.get("code")), str(details.get("message") or ""), details.get("data")
     payload = cast(RpcObject, data).get("payload") if isinstance(data, dict) else None
     full_message = f"{message} {payload or ''}".strip()
-    return RpcError(int(code) if code.removeprefix("-").isdigit() else 0, full_message[:MAX_MESSAGE_LENGTH])
+    return RpcError(
+        int(code) if code.removeprefix("-").isdigit() else 0,
+        full_message[:MAX_MESSAGE_LENGTH],
+        data if isinstance(data, str) and data.startswith("0x") else None,
+    )
 
 
 def list_responses(body: Any) -> list[RpcObject]:

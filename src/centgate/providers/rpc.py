@@ -10,10 +10,26 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from centgate.coercion import from_unix_seconds
+from centgate.crypto.token.trade_funding import trade_funding
 from centgate.errors import ProviderFailure, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.providers.jsonrpc.client import CallFailure, NodePool, RpcNode, run_concurrently
+from centgate.providers.jsonrpc.client import (
+    CallFailure,
+    CallFeatures,
+    NodePool,
+    RpcNode,
+    run_concurrently,
+)
 from centgate.providers.jsonrpc.multicall import encode_aggregate, parse_aggregate
+from centgate.providers.jsonrpc.simulated_calls import (
+    CallOutcome,
+    SimulatedCall,
+    build_call_request,
+    can_run,
+    merge_features,
+    parse_call_outcome,
+    read_call_features,
+)
 from centgate.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -170,6 +186,34 @@ class Rpc(Provider):
         return [returned for answer in answers for returned in answer]
 
     @instrumented
+    async def call_features(self, chain_id: int) -> CallFeatures:
+        """Return what a chain's nodes can do in `simulate_calls`; probed once per node, and kept.
+
+        Coins are sent from the wrapped native coin, a contract that always has some.
+        """
+        return merge_features(await self._probe_calls(self._nodes_of(chain_id).nodes, chain_id))
+
+    @instrumented
+    async def call_features_by_chain(self) -> dict[int, list[CallFeatures]]:
+        """Return what each node of each chain can do in `simulate_calls`."""
+        chains = [chain for chain, nodes in self._nodes.items() if nodes]
+        features = await asyncio.gather(*(self._probe_calls(self._nodes[chain], chain) for chain in chains))
+        return dict(zip(chains, features, strict=True))
+
+    @instrumented
+    async def simulate_calls(self, chain_id: int, calls: Sequence[SimulatedCall]) -> list[CallOutcome]:
+        """Run each call by itself on the latest state, and return the results in order.
+
+        Only nodes that `call_features` found able to run all of them are asked.
+        """
+        able = [node for node in self._nodes.get(chain_id, ()) if can_run(node, calls)]
+        if not able:
+            raise self.invalid_response("has no node that can simulate these calls")
+        requests = [build_call_request(call) for call in calls]
+        pool = NodePool(able, self.remaining_seconds)
+        return await pool.fetch_each(requests, parse_call_outcome, tolerant=True)
+
+    @instrumented
     async def event_logs(
         self,
         chain_id: int,
@@ -179,8 +223,11 @@ class Rpc(Provider):
         blocks: int,
         requests: int = 20,
         limit: int = 5_000,
+        address: str | None = None,
     ) -> EventLogs:
         """Return event logs with these topics in the `blocks` blocks up to `to_block`, as far as possible.
+
+        `address` limits them to one contract.
 
         The range is read backwards in parts as long as the node allows, until it is complete, or `requests`
         parts are read, or `limit` logs are found, or the time is nearly over; `from_block` is the first block
@@ -195,7 +242,7 @@ class Rpc(Provider):
                 # the first part has the provider's whole time: without it there is no result
                 async with asyncio.timeout_at(deadline if end < to_block else None):
                     log_range = await self._nodes_of(chain_id).first_success(
-                        partial(_read_log_range, topics, floor, end)
+                        partial(_read_log_range, topics, floor, end, address)
                     )
             except (TimeoutError, ProviderFailure) as failure:
                 if end == to_block:
@@ -222,6 +269,10 @@ class Rpc(Provider):
             for failure in node_failures:
                 self.trace.add_warning(failure.message)
         return f"nodes of {len(chains)} chains respond"
+
+    async def _probe_calls(self, nodes: Sequence[RpcNode], chain_id: int) -> list[CallFeatures]:
+        sender = trade_funding(chain_id).wrapped
+        return await asyncio.gather(*(read_call_features(node, sender) for node in nodes))
 
     async def _probe_chain(self, chain_id: int) -> list[ProviderFailure]:
         """Return the failures of a chain's nodes."""
@@ -282,13 +333,13 @@ class _LogRange:
 
 
 async def _read_log_range(
-    topics: Sequence[str | Sequence[str] | None], floor: int, end: int, node: RpcNode
+    topics: Sequence[str | Sequence[str] | None], floor: int, end: int, address: str | None, node: RpcNode
 ) -> _LogRange:
-    entries, start = await node.get_logs(list(topics), floor, end)
+    entries, start = await node.get_logs(list(topics), floor, end, address=address)
     parsed = [log for entry in entries if (log := _parse_log(entry))]
     if entries and not parsed:
         raise ValueError("no event log in a known format")
-    matching = [log for log in parsed if _has_topics(log, topics)]
+    matching = [log for log in parsed if _has_topics(log, topics) and address in (None, log.address)]
     return _LogRange(matching, len(entries) - len(parsed), start)
 
 

@@ -56,6 +56,20 @@ class CallFailure:
 
     code: int
     message: str
+    data: str | None = None
+    """Revert data in hexadecimal digits, from a node that gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallFeatures:
+    """What a node can do in eth_call beyond the standard."""
+
+    create_calls: bool = False
+    """True if it runs a call without recipient, with value, from an address with code."""
+    overrides: bool = False
+    """True if it knows overrides of code and balance."""
+    coins: int = 0
+    """Coins of that address, in wei: the most that a call from it can send."""
 
 
 class _RangeTooLarge(Exception):
@@ -74,6 +88,10 @@ class RpcNode:
     """Blocks per eth_getLogs call that it accepts."""
     avoid_until: float = 0
     no_logs_until: float = 0
+    call_features: CallFeatures | None = None
+    """None until they are probed."""
+    call_features_until: float = 0
+    """Monotonic time until which they are not probed again."""
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT), repr=False)
 
     async def send_requests(self, requests: Sequence[RpcRequest], *, tolerant: bool) -> list[Any]:
@@ -194,7 +212,7 @@ class RpcNode:
         if is_rate_limit(code, lowered):
             raise ProviderRateLimited(self.upstream.name, f"{self.upstream.label} asks to slow down")
         if tolerant and is_execution_failure(code, lowered):
-            return CallFailure(code, message)
+            return CallFailure(code, message, error.data)
         raise self.invalid_response(f"refuses {method}: {self._redact(message) or f'error {code}'}")
 
     def invalid_response(self, problem: str) -> ProviderError:
@@ -215,11 +233,11 @@ class NodePool:
 
     def __init__(self, nodes: Sequence[RpcNode], timeout: float) -> None:
         """`timeout`: seconds for all nodes together."""
-        self._nodes = nodes
+        self.nodes = nodes
         self._timeout = timeout
 
     def __bool__(self) -> bool:
-        return bool(self._nodes)
+        return bool(self.nodes)
 
     async def first_success(self, query: Callable[[RpcNode], Awaitable[T]]) -> T:
         """Return the answer of the first node that succeeds; raise the first failure if all fail.
@@ -227,7 +245,7 @@ class NodePool:
         Each of several nodes gets a share of the time, so that one that hangs leaves time for the others.
         """
         now = time.monotonic()
-        order = sorted(self._nodes, key=lambda node: node.avoid_until > now)
+        order = sorted(self.nodes, key=lambda node: node.avoid_until > now)
         failures: list[ProviderFailure] = []
         for node in order:
             time_limit = self._timeout / len(order) if node is not order[-1] else None
