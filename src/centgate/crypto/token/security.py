@@ -167,7 +167,13 @@ class Simulation:
     succeeded: bool = False
     honeypot: bool | None = None
     reason: str | None = None
-    """Why the sale, or the simulation, failed, in the source's words."""
+    """Why the sale, or the simulation, failed, in the words of the source or of the token: untrusted text."""
+    explanation: str | None = None
+    """The same in our words, as a clause; None if the reason is not a known one."""
+    cooldown: bool | None = None
+    """True if a sale right after the purchase fails, and holders can sell."""
+    origin_check: bool | None = None
+    """True if only the sender of the transaction itself can buy."""
     buy_tax: float | None = None
     """Percent, as the other taxes; None unless the simulation succeeded."""
     sell_tax: float | None = None

@@ -1,0 +1,206 @@
+"""Records of simulated trades, as the simulator contract writes them: raw words of 32 bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from centgate.crypto.token.revert_reasons import FailureReason, parse_failure
+
+RECORD_BYTES: Final = 512
+FUNDED, BOUGHT, APPROVED, SOLD = 1, 2, 3, 4
+"""Stages of a trade."""
+OUT_OF_GAS: Final = 3_500_000
+"""Gas of a failed step without a reason that has used up its limit (4 million)."""
+TOTAL_TAX = 99.0
+"""Percent; a sale that leaves the seller less than one percent is none."""
+MAX_DECIMALS = 255
+_ROUNDING_UNITS = 2
+"""Base units that a token with shares may lose in a transfer."""
+
+
+@dataclass(frozen=True, slots=True)
+class TradeRecord:
+    """One attempt to buy, to sell, or both. Amounts are in base units."""
+
+    stage: int
+    """Last stage that was reached."""
+    quote_in: int
+    pair_out: int
+    received: int
+    amount: int
+    """Tokens that were to be sold."""
+    left: int
+    """Tokens that left the seller."""
+    pair_in: int
+    quote_out: int
+    gas_used: int
+    reason: bytes
+    """Revert data of the step that failed, cut."""
+
+    @property
+    def has_bought(self) -> bool:
+        return self.stage >= BOUGHT
+
+    @property
+    def has_sold(self) -> bool:
+        """True if the tokens were sold, and not all of them went to a tax."""
+        return self.stage == SOLD and (self.sell_tax or 0) < TOTAL_TAX
+
+    @property
+    def buy_tax(self) -> float | None:
+        """Percent of the tokens that did not reach the buyer."""
+        return _share_lost(self.pair_out, self.received) if self.has_bought else None
+
+    @property
+    def sell_tax(self) -> float | None:
+        """Percent of the seller's tokens that did not reach the pool; None if nothing moved."""
+        return _share_lost(self.left, self.pair_in) if self.left else None
+
+    @property
+    def is_siphoned(self) -> bool:
+        """True if the sale took more from the seller than was sold."""
+        return self.left > self.amount * 101 // 100 + _ROUNDING_UNITS
+
+    @property
+    def failure(self) -> FailureReason:
+        """Reason why the next stage was not reached."""
+        if not any(self.reason) and self.gas_used > OUT_OF_GAS:
+            return FailureReason("out_of_gas", None)
+        failure = parse_failure(self.reason)
+        return (
+            FailureReason("nothing_moved", None)
+            if failure.code == "nothing_arrived" and not self.left
+            else failure
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PurchaseProbe:
+    """Trades of new accounts in one pool. A record is None if it was not tried."""
+
+    quotes: int
+    """The other token in the pool."""
+    tokens: int
+    quote_decimals: int | None
+    """None if the token tells none, or more than 255."""
+    token_decimals: int | None
+    small: TradeRecord | None
+    large: TradeRecord | None
+    transfer: TradeRecord | None
+    with_code: TradeRecord | None
+    """Round trip of an account that has code."""
+    other_way: TradeRecord | None
+    """Sale in a way that routers do not use."""
+    largest_buy: TradeRecord | None
+    largest_sale: TradeRecord | None
+
+    @property
+    def has_sold(self) -> bool:
+        return self.small is not None and self.small.has_sold
+
+    @property
+    def has_bought(self) -> bool:
+        return self.small is not None and self.small.has_bought
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the pool lacks one of its sides."""
+        return not self.quotes or not self.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class HolderProbe:
+    """Sales of one holder."""
+
+    holder: str
+    balance: int
+    largest: int
+    """Largest amount that was sold."""
+    small: TradeRecord | None
+    full: TradeRecord | None
+    other_way: TradeRecord | None
+    drained: bool = False
+    """True if its tokens are gone without a transfer."""
+
+    @property
+    def is_tested(self) -> bool:
+        return self.small is not None or self.drained
+
+    @property
+    def can_sell(self) -> bool:
+        return self.small is not None and self.small.has_sold
+
+    @property
+    def is_siphoned(self) -> bool:
+        """True if its tokens are gone, or a sale takes those that were not sold too."""
+        return self.drained or (self.can_sell and self.small is not None and self.small.is_siphoned)
+
+    @property
+    def tax(self) -> float | None:
+        """Percent of its largest sale that succeeded."""
+        if not self.can_sell or self.small is None:
+            return None
+        return self.full.sell_tax if self.full is not None and self.full.has_sold else self.small.sell_tax
+
+    @property
+    def is_limited(self) -> bool:
+        """True if it can sell, and not all at once."""
+        return self.can_sell and self.full is not None and not self.full.has_sold
+
+
+def parse_purchase_probe(data: bytes) -> PurchaseProbe:
+    """Parse what the simulator returns. Raises ValueError if it is not in its format."""
+    if len(data) != 6 * 32 + 7 * RECORD_BYTES:
+        raise ValueError("not the records of a simulation")
+    quotes, tokens, quote_decimals, token_decimals, _, _ = _parse_words(data, 6)
+    return PurchaseProbe(
+        quotes,
+        tokens,
+        quote_decimals if quote_decimals <= MAX_DECIMALS else None,
+        token_decimals if token_decimals <= MAX_DECIMALS else None,
+        *_parse_records(data[6 * 32 :]),
+    )
+
+
+def parse_holder_probe(holder: str, data: bytes) -> HolderProbe:
+    """Parse what a sale at a holder returns. Raises ValueError if it is not in its format."""
+    if len(data) != 3 * 32 + 3 * RECORD_BYTES:
+        raise ValueError("not the records of a holder")
+    balance, _, largest = _parse_words(data, 3)
+    small, full, other_way = _parse_records(data[3 * 32 :])
+    return HolderProbe(holder, balance, largest, small, full, other_way)
+
+
+def parse_purchase_and_sale(data: bytes) -> tuple[TradeRecord | None, TradeRecord | None]:
+    """Parse a purchase and the sale after it. Raises ValueError if it is not in its format."""
+    if len(data) != 2 * RECORD_BYTES:
+        raise ValueError("not the records of a purchase and a sale")
+    bought, sold = _parse_records(data)
+    return bought, sold
+
+
+def _parse_records(data: bytes) -> Sequence[TradeRecord | None]:
+    return [_parse_record(data[at : at + RECORD_BYTES]) for at in range(0, len(data), RECORD_BYTES)]
+
+
+def _parse_record(data: bytes) -> TradeRecord | None:
+    """Parse a record; None for one that was not tried, which is zero."""
+    if not any(data):
+        return None
+    *numbers, length = _parse_words(data, 10)
+    return TradeRecord(*numbers, reason=data[320 : 320 + min(length, RECORD_BYTES - 320)])
+
+
+def _parse_words(data: bytes, count: int) -> list[int]:
+    return [int.from_bytes(data[at : at + 32], "big") for at in range(0, 32 * count, 32)]
+
+
+def _share_lost(sent: int, arrived: int) -> float | None:
+    """Return the percent of an amount that did not arrive, to four digits; None without an amount."""
+    if not sent:
+        return None
+    if sent - arrived <= _ROUNDING_UNITS:
+        return 0.0
+    return round((sent - arrived) * 1_000_000 / sent) / 10_000

@@ -1,0 +1,321 @@
+"""Result of a token's simulated trades.
+
+Two probes with opposite blind spots: new accounts that buy and sell within one call (no code, but another
+sender of the transaction, and no time between the trades), and real holders that sell (with code at their
+address). A token is a honeypot only if both fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from centgate.crypto.token.chain_pools import PoolKey
+from centgate.crypto.token.revert_reasons import FailureReason
+from centgate.crypto.token.security import HolderSales, Simulation, TradeLimit
+from centgate.crypto.token.trade_records import (
+    TOTAL_TAX,
+    HolderProbe,
+    PurchaseProbe,
+    TradeRecord,
+)
+
+_TAXLESS_KINDS = ("v3", "algebra")
+"""Pools that refuse a payment of which a tax took a part."""
+FEW_HOLDERS = 3
+"""Holders that must fail before they outweigh new accounts that can sell."""
+HIGH_TAX_DIFFERENCE = 10.0
+"""Percentage points above the lowest tax of a holder that count as a much higher tax."""
+_NO_REASON = FailureReason(None, None)
+NO_FEATURES = "no node of this chain can simulate calls"
+NOT_RUN = "the simulation did not run on the node"
+EMPTY_POOL = "the pool lacks one of its sides"
+NOT_BOUGHT = "the token cannot be bought at present"
+NO_HOLDERS = "new accounts cannot sell, and no holder was found to try"
+HOLDERS_FAIL = "real holders cannot sell, though a new account can right after its purchase"
+FEW_FAIL = "new accounts can sell, and the few holders that were tried cannot"
+ONLY_DIRECT = "the token sells only by a direct transfer to the pool, and refuses the simulation's router"
+ONLY_TOPPED_UP = "the token taxes transfers to a pool that accepts no such tokens"
+NO_CAPITAL = "the pair's other token could not be bought for the simulation"
+
+
+@dataclass(frozen=True, slots=True)
+class TradeProbes:
+    """Everything that was tried with a token in one pool."""
+
+    pool: PoolKey
+    purchase: PurchaseProbe | None
+    """None if the node cannot run it, or it failed as a whole."""
+    origin: tuple[TradeRecord | None, TradeRecord | None] | None = None
+    """Purchase and sale by the sender of the transaction itself; None if the node cannot run it."""
+    holders: Sequence[HolderProbe] = ()
+
+    @property
+    def tested(self) -> list[HolderProbe]:
+        """Holders that were tried."""
+        return [each for each in self.holders if each.is_tested]
+
+    @property
+    def selling(self) -> list[HolderProbe]:
+        """Holders that can sell."""
+        return [each for each in self.holders if each.can_sell]
+
+    @property
+    def has_origin_sold(self) -> bool:
+        return self.origin is not None and self.origin[1] is not None and self.origin[1].has_sold
+
+    @property
+    def has_bought(self) -> bool:
+        """True if somebody could buy."""
+        bought = self.origin[0] if self.origin else None
+        purchased = self.purchase is not None and self.purchase.has_bought
+        return purchased or (bought is not None and bought.has_bought)
+
+    @property
+    def has_sold(self) -> bool:
+        """True if a new account could sell what it bought."""
+        return (self.purchase is not None and self.purchase.has_sold) or self.has_origin_sold
+
+    @property
+    def rejects_code(self) -> bool:
+        """True if an account with code cannot trade: holders fail for the code that is put there."""
+        coded = self.purchase.with_code if self.purchase else None
+        return coded is not None and not coded.has_sold
+
+
+@dataclass(frozen=True, slots=True)
+class _TradeVerdict:
+    honeypot: bool | None
+    explanation: str | None = None
+    reason: FailureReason = _NO_REASON
+
+
+def summarise_trades(probes: TradeProbes) -> Simulation:
+    """Return what the probes of one pool say together."""
+    purchase = probes.purchase
+    verdict = _judge(probes)
+    holder_sales = _summarise_holders(probes)
+    taxes = _Taxes.of(probes)
+    return Simulation(
+        succeeded=verdict.honeypot is not None or probes.has_bought,
+        honeypot=verdict.honeypot,
+        reason=verdict.reason.text,
+        explanation=verdict.explanation or verdict.reason.explanation,
+        cooldown=_has_cooldown(probes),
+        origin_check=_has_origin_check(probes),
+        buy_tax=taxes.buy,
+        sell_tax=taxes.sell,
+        transfer_tax=taxes.transfer,
+        pair_address=probes.pool.address,
+        pair_empty=None if purchase is None else purchase.is_empty,
+        holder_sales=holder_sales,
+        max_buy=_max_buy(purchase),
+        max_sell=_max_sell(probes),
+        raw=dict(_raw_values(probes, verdict, holder_sales)),
+    )
+
+
+def _judge(probes: TradeProbes) -> _TradeVerdict:
+    purchase = probes.purchase
+    if purchase is not None and purchase.is_empty:
+        return _TradeVerdict(None, EMPTY_POOL)
+    if probes.has_sold:
+        return _judge_sold(probes)
+    if probes.selling:
+        return _TradeVerdict(honeypot=False, reason=_failure_of(probes))
+    if not probes.has_bought:
+        return _TradeVerdict(
+            None, None if _failure_of(probes).explanation else NOT_BOUGHT, _failure_of(probes)
+        )
+    return _judge_unsold(probes)
+
+
+def _judge_sold(probes: TradeProbes) -> _TradeVerdict:
+    """A new account sold; many holders that cannot are the truth unless the code at their address is why."""
+    tested = probes.tested
+    if not tested or probes.selling or probes.rejects_code:
+        return _TradeVerdict(honeypot=False)
+    reason = next((each.small.failure for each in tested if each.small), _NO_REASON)
+    if len(tested) < FEW_HOLDERS:
+        return _TradeVerdict(None, FEW_FAIL, reason)
+    return _TradeVerdict(honeypot=True, explanation=HOLDERS_FAIL, reason=reason)
+
+
+def _judge_unsold(probes: TradeProbes) -> _TradeVerdict:
+    """New accounts bought and could not sell, nor could a holder."""
+    reason, tested = _failure_of(probes), probes.tested
+    if unusual := _unusual_way(probes):
+        return _TradeVerdict(None, unusual, reason)
+    needed = FEW_HOLDERS if reason.code == "cooldown" else 1
+    if len(tested) < needed:
+        return _TradeVerdict(None, None if reason.explanation else NO_HOLDERS, reason)
+    return _TradeVerdict(honeypot=True, reason=reason)
+
+
+def _unusual_way(probes: TradeProbes) -> str | None:
+    """Return why a sale by a router fails and another one works; None if none works.
+
+    Some tokens let only routers trade that they know. An approval that reports success and has no effect, or
+    that ends the sale at a holder, is a trap and no such reason.
+    """
+    purchase = probes.purchase
+    if purchase is None or purchase.small is None or purchase.other_way is None:
+        return None
+    if not purchase.other_way.has_sold:
+        return None
+    if probes.pool.kind in _TAXLESS_KINDS:
+        return ONLY_TOPPED_UP
+    if purchase.small.failure.code == "no_allowance":
+        return None
+    holders = [each.other_way for each in probes.tested if each.other_way is not None]
+    return ONLY_DIRECT if not holders or any(each.has_sold for each in holders) else None
+
+
+def _failure_of(probes: TradeProbes) -> FailureReason:
+    """Return why a new account could not sell, or buy, else why a holder could not.
+
+    A pair says only that the token's transfer failed; the token's own words come first.
+    """
+    purchase = probes.purchase
+    records = [purchase.small if purchase else None, *(probes.origin or ())]
+    records += [each.small for each in probes.tested]
+    failed = [record for record in records if record is not None and not record.has_sold]
+    failed.sort(key=lambda record: not record.has_bought)
+    reasons = [record.failure for record in failed]
+    return next((each for each in reasons if each.is_specific), reasons[0] if reasons else _NO_REASON)
+
+
+def _has_cooldown(probes: TradeProbes) -> bool | None:
+    """True if a sale right after a purchase fails and holders can sell; None if that was not tried."""
+    if probes.has_sold:
+        return False
+    if not probes.has_bought or not probes.tested:
+        return None
+    return bool(probes.selling)
+
+
+def _has_origin_check(probes: TradeProbes) -> bool | None:
+    if probes.purchase is None or probes.purchase.small is None or probes.origin is None:
+        return None
+    bought = probes.origin[0] is not None and probes.origin[0].has_bought
+    return bought and not probes.purchase.has_bought
+
+
+@dataclass(frozen=True, slots=True)
+class _Taxes:
+    """Taxes in percent, the highest over the sizes of trades."""
+
+    buy: float | None
+    sell: float | None
+    transfer: float | None
+
+    @classmethod
+    def of(cls, probes: TradeProbes) -> _Taxes:
+        purchase = probes.purchase
+        records = [purchase.small, purchase.large] if purchase else []
+        bought, sold = probes.origin or (None, None)
+        sales = [record for record in [*records, sold] if record is not None]
+        if purchase is not None and purchase.other_way is not None and probes.pool.kind in _TAXLESS_KINDS:
+            sales.append(purchase.other_way)
+        holder_taxes = [each.tax for each in probes.selling if each.tax is not None]
+        transfer = purchase.transfer if purchase else None
+        sell = _highest(_measured_sale_taxes(sales))
+        return cls(
+            buy=_highest(each.buy_tax for each in [*records, bought] if each is not None),
+            sell=max(holder_taxes, default=None) if sell is None else sell,
+            transfer=transfer.sell_tax if transfer is not None and transfer.has_sold else None,
+        )
+
+
+def _measured_sale_taxes(sales: Sequence[TradeRecord]) -> Iterator[float | None]:
+    """Yield taxes of sales that took place, and of those of which everything went to the tax."""
+    for record in sales:
+        tax = record.sell_tax
+        if record.has_sold or (tax is not None and tax >= TOTAL_TAX):
+            yield tax
+
+
+def _highest(values: Iterator[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _summarise_holders(probes: TradeProbes) -> HolderSales | None:
+    """Summarise the sales of holders; None if none was tried, or their failure has no meaning."""
+    tested = probes.tested
+    if not tested or (probes.rejects_code and not probes.selling):
+        return None
+    taxes = [each.tax for each in probes.selling if each.tax is not None]
+    return HolderSales(
+        tested=len(tested),
+        failed=len(tested) - len(probes.selling),
+        siphoned=sum(each.is_siphoned for each in tested),
+        average_tax=round(fmean(taxes), 4) if taxes else None,
+        highest_tax=max(taxes, default=None),
+        high_tax_count=sum(tax >= min(taxes) + HIGH_TAX_DIFFERENCE for tax in taxes) if taxes else None,
+    )
+
+
+def _max_buy(purchase: PurchaseProbe | None) -> TradeLimit | None:
+    """Return the largest purchase if a small one succeeds and a large one fails."""
+    record = purchase.largest_buy if purchase else None
+    if purchase is None or record is None or not record.has_bought:
+        return None
+    return TradeLimit(
+        _scale(record.received, purchase.token_decimals), _scale(record.quote_in, purchase.quote_decimals)
+    )
+
+
+def _max_sell(probes: TradeProbes) -> TradeLimit | None:
+    """Return the largest sale if a small one succeeds and a large one fails."""
+    purchase = probes.purchase
+    if purchase is None:
+        return None
+    if (record := purchase.largest_sale) is not None and record.has_sold:
+        return TradeLimit(
+            _scale(record.amount, purchase.token_decimals), _scale(record.quote_out, purchase.quote_decimals)
+        )
+    limited = [each.largest for each in probes.selling if each.is_limited]
+    return TradeLimit(_scale(max(limited), purchase.token_decimals)) if limited else None
+
+
+def _scale(amount: int, decimals: int | None) -> float | None:
+    """Return an amount in whole tokens; None without decimals."""
+    return None if decimals is None else amount / 10**decimals
+
+
+def _raw_values(
+    probes: TradeProbes, verdict: _TradeVerdict, holder_sales: HolderSales | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the values that the result is based on, by names of our own."""
+    yield "isHoneypot", "unknown" if verdict.honeypot is None else str(verdict.honeypot).lower()
+    yield "pool.exchange", probes.pool.exchange
+    yield "pool.kind", probes.pool.kind
+    purchase = probes.purchase
+    sizes = {"small": purchase.small, "large": purchase.large} if purchase else {}
+    for size, record in sizes.items():
+        if record is not None:
+            yield from _raw_record(size, record)
+    if purchase is not None and purchase.transfer is not None:
+        yield from _raw_number("transferTax", purchase.transfer.sell_tax)
+    if probes.origin is not None:
+        yield "sender.sold", str(probes.has_origin_sold).lower()
+    if holder_sales is not None:
+        yield from _raw_number("holders.tested", holder_sales.tested)
+        yield from _raw_number("holders.failed", holder_sales.failed)
+        yield from _raw_number("holders.siphoned", holder_sales.siphoned)
+        yield from _raw_number("holders.averageTax", holder_sales.average_tax)
+        yield from _raw_number("holders.highestTax", holder_sales.highest_tax)
+
+
+def _raw_record(size: str, record: TradeRecord) -> Iterator[tuple[str, str]]:
+    yield f"{size}.bought", str(record.has_bought).lower()
+    yield f"{size}.sold", str(record.has_sold).lower()
+    yield from _raw_number(f"{size}.buyTax", record.buy_tax)
+    yield from _raw_number(f"{size}.sellTax", record.sell_tax)
+    yield from _raw_number(f"{size}.gasUsed", record.gas_used or None)
+
+
+def _raw_number(name: str, value: float | None) -> Iterator[tuple[str, str]]:
+    if value is not None:
+        yield name, str(value)

@@ -1,0 +1,146 @@
+"""Rules of simulated trades, and the format of their records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from centgate.crypto.token.chain_pools import PoolKey
+from centgate.crypto.token.trade_records import (
+    APPROVED,
+    FUNDED,
+    RECORD_BYTES,
+    SOLD,
+    HolderProbe,
+    PurchaseProbe,
+    TradeRecord,
+    parse_holder_probe,
+    parse_purchase_and_sale,
+    parse_purchase_probe,
+)
+from centgate.crypto.token.trade_result import TradeProbes, summarise_trades
+
+POOL = PoolKey("v2", "0x" + "1" * 40, "0x" + "2" * 40, "0x" + "3" * 40, "Uniswap v2", 3000)
+SALE = TradeRecord(SOLD, 10, 1000, 1000, 1000, 1000, 1000, 9, 90_000, b"")
+NO_SALE = replace(SALE, stage=APPROVED, left=0, pair_in=0, quote_out=0)
+NO_PURCHASE = replace(NO_SALE, stage=FUNDED, received=0)
+PURCHASE = PurchaseProbe(10**6, 10**6, 18, 18, SALE, SALE, SALE, SALE, None, None, None)
+UNSOLD = replace(PURCHASE, small=NO_SALE, large=NO_SALE, with_code=None, other_way=NO_SALE)
+UNBOUGHT = replace(PURCHASE, small=NO_PURCHASE, large=None, transfer=None, with_code=None)
+
+
+def holder(number: int, record: TradeRecord, *, drained: bool = False) -> HolderProbe:
+    return HolderProbe(f"0x{number:040x}", 1000, 1000, record, None, None, drained)
+
+
+def probes(purchase: PurchaseProbe | None, *records: TradeRecord) -> TradeProbes:
+    """Probes of one pool with a holder for each record."""
+    return TradeProbes(POOL, purchase, None, [holder(number, each) for number, each in enumerate(records)])
+
+
+@pytest.mark.parametrize(
+    ("purchase", "records", "expected"),
+    [
+        (PURCHASE, (), False),
+        (PURCHASE, (SALE, SALE), False),
+        (PURCHASE, (SALE, NO_SALE, NO_SALE), False),
+        # two may be blocked for what they did; three are the rule
+        (PURCHASE, (NO_SALE, NO_SALE), None),
+        (PURCHASE, (NO_SALE, NO_SALE, NO_SALE), True),
+        # holders fail for the code that is put at their address
+        (replace(PURCHASE, with_code=NO_SALE), (NO_SALE, NO_SALE, NO_SALE), False),
+        (UNSOLD, (), None),
+        (UNSOLD, (SALE,), False),
+        (UNSOLD, (NO_SALE,), True),
+        (UNBOUGHT, (), None),
+        (UNBOUGHT, (SALE,), False),
+        (UNBOUGHT, (NO_SALE, NO_SALE, NO_SALE), None),
+        (None, (SALE,), False),
+        (None, (NO_SALE, NO_SALE, NO_SALE), None),
+        (replace(PURCHASE, tokens=0), (), None),
+    ],
+)
+def test_honeypot_needs_both_probes(
+    purchase: PurchaseProbe | None, records: tuple[TradeRecord, ...], expected: object
+):
+    assert summarise_trades(probes(purchase, *records)).honeypot is expected
+
+
+def test_total_tax_is_no_sale():
+    taken = replace(SALE, pair_in=5)
+
+    found = summarise_trades(probes(replace(PURCHASE, small=taken, large=taken), taken))
+
+    assert (found.honeypot, found.sell_tax) == (True, 99.5)
+
+
+def test_highest_tax_of_all_sizes_counts():
+    found = summarise_trades(probes(replace(PURCHASE, large=replace(SALE, received=900, pair_in=700))))
+
+    assert (found.buy_tax, found.sell_tax, found.transfer_tax) == (10, 30, 0)
+    assert (found.raw["small.sellTax"], found.raw["large.sellTax"]) == ("0.0", "30.0")
+
+
+def test_holders_are_counted():
+    taxed, siphoned = replace(SALE, pair_in=600), replace(SALE, left=2000, pair_in=2000)
+    tried = [holder(1, SALE), holder(2, taxed), holder(3, siphoned), holder(4, NO_SALE)]
+    tried.append(HolderProbe("0x" + "9" * 40, 0, 0, None, None, None, drained=True))
+
+    sales = summarise_trades(TradeProbes(POOL, PURCHASE, None, tried)).holder_sales
+
+    assert sales is not None
+    assert (sales.tested, sales.failed, sales.siphoned) == (5, 2, 2)
+    assert (sales.average_tax, sales.highest_tax, sales.high_tax_count) == (13.3333, 40, 1)
+
+
+def test_pause_between_trades_needs_more_holders():
+    reason = (
+        bytes.fromhex("08c379a0") + (32).to_bytes(32, "big") + (8).to_bytes(32, "big") + b"cooldown".ljust(32)
+    )
+    paused = replace(NO_SALE, reason=reason)
+    unsold = replace(UNSOLD, small=paused)
+
+    assert summarise_trades(probes(unsold, NO_SALE)).honeypot is None
+    assert summarise_trades(probes(unsold, NO_SALE, NO_SALE, NO_SALE)).honeypot is True
+    assert summarise_trades(probes(unsold, SALE)).cooldown is True
+
+
+def test_token_that_refuses_unknown_routers_is_no_honeypot():
+    unsold = replace(UNSOLD, other_way=SALE)
+    selling = replace(holder(1, NO_SALE), other_way=SALE)
+    trapped = replace(holder(1, NO_SALE), other_way=NO_SALE)
+
+    assert summarise_trades(TradeProbes(POOL, unsold, None, [selling])).honeypot is None
+    # the approval itself ends the sale
+    assert summarise_trades(TradeProbes(POOL, unsold, None, [trapped])).honeypot is True
+
+
+def test_units_lost_by_rounding_are_no_tax():
+    assert replace(SALE, received=998, pair_in=999).buy_tax == 0
+    assert replace(SALE, received=997).buy_tax == 0.3
+
+
+@given(st.integers(0, 2**32))
+def test_any_records_are_summarised(seed: int):
+    random = Random(seed)
+    words = [random.choice((0, 1, SOLD, 18, 1000, 2**256 - 1)) for _ in range(6 + 7 * RECORD_BYTES // 32)]
+    data = b"".join(word.to_bytes(32, "big") for word in words)
+
+    found = summarise_trades(TradeProbes(POOL, parse_purchase_probe(data), None, ()))
+
+    assert found.buy_tax is None or 0 <= found.buy_tax <= 100
+    assert found.sell_tax is None or 0 <= found.sell_tax <= 100
+
+
+@pytest.mark.parametrize("size", [0, 31, 512, 4000])
+def test_other_lengths_are_refused(size: int):
+    with pytest.raises(ValueError, match="records"):
+        parse_purchase_probe(bytes(size))
+    with pytest.raises(ValueError, match="records"):
+        parse_purchase_and_sale(bytes(size))
+    with pytest.raises(ValueError, match="records"):
+        parse_holder_probe("", bytes(size))
