@@ -1,0 +1,287 @@
+"""Simulate buying and selling a token on the chain's own pools, by calls to a node that change nothing.
+
+At most three rounds of requests: features of the node and the latest block; trades of new accounts and, if no
+holder is known, the pool's recent buyers; sales of holders.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from centgate.chains import is_burn_address
+from centgate.crypto.token.chain_pools import PoolKey, PoolKind
+from centgate.crypto.token.security import Simulation
+from centgate.crypto.token.trade_funding import TradeFunding, trade_funding
+from centgate.crypto.token.trade_records import (
+    HolderProbe,
+    PurchaseProbe,
+    TradeRecord,
+    parse_holder_probe,
+    parse_purchase_and_sale,
+    parse_purchase_probe,
+)
+from centgate.crypto.token.trade_result import NO_FEATURES, NOT_RUN, TradeProbes, summarise_trades
+from centgate.errors import NoData, ProviderFailure
+from centgate.fallback import attempt
+from centgate.lookups import erc20
+from centgate.providers.jsonrpc.client import CallFeatures
+from centgate.providers.jsonrpc.simulated_calls import AccountState, CallOutcome, SimulatedCall
+from centgate.providers.rpc import EventLog, Rpc
+from centgate.solidity import load_contract
+
+MAX_POOLS = 3
+"""Pools in which new accounts trade, the deepest first."""
+MAX_HOLDERS = 8
+"""Holders that are tried: each call carries 15 KB of code."""
+HOLDER_BLOCKS = 10_000
+"""Blocks in which buyers are looked for."""
+HOLDER_LOG_REQUESTS = 2
+MAX_COINS = 10_000 * 10**18
+"""Native coins for a simulated trade, in wei, at most; the simulator spends one percent of the pool."""
+PURCHASE_GAS, HOLDER_GAS = 30_000_000, 20_000_000
+"""Gas of a call: enough for every attempt, and below the limits of public nodes."""
+NEW_ACCOUNT = "0x00000000000000000000000000000000ce47a7e1"
+"""Address without code or history, whose code and balance are overridden."""
+CONTRACTS = Path(__file__).with_name("contracts")
+_KIND_NUMBERS: Mapping[PoolKind, int] = {"v2": 0, "solidly": 1, "v3": 2, "algebra": 2, "v4": 3}
+_DYNAMIC_FEE = 0x800000
+"""Fee in the key of a v4 pool whose hook decides it."""
+T = TypeVar("T")
+_ZERO = "0x" + "0" * 40
+_SELL_TOKENS = bytes.fromhex("9b4db972")
+"""sellTokens((uint256,address,address,address,uint256,int256,address))"""
+_BUY_AND_SELL = bytes.fromhex("bf553a3c")
+"""buyAndSell(((uint256,address,address,address,uint256,int256,address),address,address,address))"""
+_DELEGATION = bytes.fromhex("ef0100")
+"""Start of the code of a wallet that delegates to a contract (EIP-7702)."""
+
+
+async def simulate_on_chain(
+    rpc: Rpc, chain_id: int, token: str, pools: Sequence[PoolKey], holders: Sequence[str]
+) -> Simulation:
+    """Return the result of buying and selling a token in its pools, the deepest first, and at real holders.
+
+    Without `holders` they are looked for among the recent buyers. If the node can run no simulation, or none
+    ran, the result has no verdict and says why. Raises ProviderFailure if no node answers.
+    """
+    if not pools:
+        return Simulation(explanation="no pool of this token is known")
+    simulation = _TradeSimulation(rpc, chain_id, token.lower(), pools[:MAX_POOLS])
+    return await simulation.run([holder.lower() for holder in holders])
+
+
+@dataclass(frozen=True, slots=True)
+class _TradeSimulation:
+    rpc: Rpc
+    chain_id: int
+    token: str
+    pools: Sequence[PoolKey]
+
+    @property
+    def funding(self) -> TradeFunding:
+        return trade_funding(self.chain_id)
+
+    async def run(self, holders: Sequence[str]) -> Simulation:
+        features, height = await asyncio.gather(
+            self.rpc.call_features(self.chain_id), self._read_height(holders)
+        )
+        if not features.create_calls and not features.overrides:
+            return Simulation(explanation=NO_FEATURES)
+        if not features.overrides:
+            (purchases, origin), tested = await self._trade(features), []
+        elif holders:
+            (purchases, origin), tested = await asyncio.gather(
+                self._trade(features), self._sell_at_holders(holders)
+            )
+        else:
+            (purchases, origin), buyers = await asyncio.gather(
+                self._trade(features), self._find_buyers(height)
+            )
+            tested = await self._sell_at_holders(list(buyers), buyers, height)
+        return self._summarise(purchases, origin, tested)
+
+    def _summarise(
+        self,
+        purchases: Sequence[PurchaseProbe | None],
+        origin: tuple[TradeRecord | None, TradeRecord | None] | None,
+        holders: Sequence[HolderProbe],
+    ) -> Simulation:
+        """Summarise the pool that tells most: where a sale succeeded, else where a purchase did."""
+        if not any(purchases) and origin is None and not holders:
+            return Simulation(explanation=NOT_RUN)
+        number, purchase = max(enumerate(purchases), key=lambda entry: (_rank(entry[1]), -entry[0]))
+        first = number == 0
+        return summarise_trades(
+            TradeProbes(self.pools[number], purchase, origin if first else None, holders if first else ())
+        )
+
+    async def _trade(
+        self, features: CallFeatures
+    ) -> tuple[list[PurchaseProbe | None], tuple[TradeRecord | None, TradeRecord | None] | None]:
+        """Buy and sell in each pool by new accounts, and in the first by the transaction's sender."""
+        calls = (
+            [self._purchase_call(pool, features.coins) for pool in self.pools]
+            if features.create_calls
+            else []
+        )
+        if features.overrides:
+            calls.append(self._origin_call(self.pools[0]))
+        outcomes = await self.rpc.simulate_calls(self.chain_id, calls)
+        origin = _parse(parse_purchase_and_sale, outcomes.pop()) if features.overrides else None
+        purchases = [_parse(parse_purchase_probe, outcome) for outcome in outcomes]
+        return purchases or [None for _ in self.pools], origin
+
+    def _purchase_call(self, pool: PoolKey, coins: int) -> SimulatedCall:
+        content = self._encode_plan(pool)
+        return SimulatedCall(
+            load_contract(CONTRACTS, "TradeSimulator").initcode + content,
+            PURCHASE_GAS,
+            sender=self.funding.wrapped,
+            value=min(coins // 2, MAX_COINS),
+        )
+
+    def _origin_call(self, pool: PoolKey) -> SimulatedCall:
+        state = AccountState(_holder_code(), MAX_COINS)
+        data = _BUY_AND_SELL + self._encode_plan(pool)
+        return SimulatedCall(
+            data, HOLDER_GAS, to=NEW_ACCOUNT, sender=NEW_ACCOUNT, overrides={NEW_ACCOUNT: state}
+        )
+
+    def _holder_call(self, pool: PoolKey, holder: str) -> SimulatedCall:
+        state = AccountState(_holder_code())
+        data = _SELL_TOKENS + self._encode_market(pool)
+        return SimulatedCall(data, HOLDER_GAS, to=holder, sender=holder, overrides={holder: state})
+
+    async def _read_height(self, holders: Sequence[str]) -> int | None:
+        """Return the number of the latest block; None if it is not needed, or not known."""
+        if holders:
+            return None
+        block = await attempt(self.rpc.latest_block, self.chain_id)
+        return None if isinstance(block, NoData | ProviderFailure) else block.number
+
+    async def _find_buyers(self, height: int | None) -> dict[str, int]:
+        """Return recent recipients of tokens from the first pool, with the amounts they received."""
+        if height is None:
+            return {}
+        topics = [erc20.TRANSFER_TOPIC, erc20.encode_topic(self.pools[0].address)]
+        logs = await self._read_transfers(topics, height)
+        received: dict[str, int] = {}
+        for log in logs:
+            buyer = erc20.decode_address(log.topics[2])
+            if not is_burn_address(buyer) and buyer not in (self.token, self.pools[0].address):
+                received[buyer] = received.get(buyer, 0) + _amount_of(log)
+        return {buyer: received[buyer] for buyer in _spread(list(received), MAX_HOLDERS)}
+
+    async def _read_transfers(
+        self, topics: Sequence[str | Sequence[str] | None], height: int
+    ) -> list[EventLog]:
+        logs = await attempt(
+            self.rpc.event_logs,
+            self.chain_id,
+            topics,
+            to_block=height,
+            blocks=HOLDER_BLOCKS,
+            requests=HOLDER_LOG_REQUESTS,
+            address=self.token,
+        )
+        entries = () if isinstance(logs, NoData | ProviderFailure) else logs.entries
+        return [log for log in entries if len(log.topics) == 3]
+
+    async def _sell_at_holders(
+        self, holders: Sequence[str], received: Mapping[str, int] | None = None, height: int | None = None
+    ) -> list[HolderProbe]:
+        """Sell at each holder that is a wallet. `received` tells whose tokens vanished without a transfer."""
+        chosen = [each for each in dict.fromkeys(holders) if each != self.pools[0].address][:MAX_HOLDERS]
+        if not chosen:
+            return []
+        calls = [self._holder_call(self.pools[0], holder) for holder in chosen]
+        outcomes, codes, sent = await asyncio.gather(
+            attempt(self.rpc.simulate_calls, self.chain_id, calls),
+            attempt(self.rpc.contract_codes, self.chain_id, chosen),
+            self._read_sent(chosen, height),
+        )
+        if isinstance(outcomes, NoData | ProviderFailure) or isinstance(codes, NoData | ProviderFailure):
+            return []
+        probes = [
+            replace(probe, drained=_is_drained(probe, (received or {}).get(holder), sent))
+            for holder, code, outcome in zip(chosen, codes, outcomes, strict=True)
+            if not code or code.startswith(_DELEGATION)
+            if (probe := _parse(lambda data, holder=holder: parse_holder_probe(holder, data), outcome))
+        ]
+        return [probe for probe in probes if probe.is_tested]
+
+    async def _read_sent(self, holders: Sequence[str], height: int | None) -> set[str] | None:
+        """Return the holders that sent tokens themselves; None if that is not known."""
+        if height is None:
+            return None
+        topics = [erc20.TRANSFER_TOPIC, [erc20.encode_topic(holder) for holder in holders]]
+        return {erc20.decode_address(log.topics[1]) for log in await self._read_transfers(topics, height)}
+
+    def _encode_plan(self, pool: PoolKey) -> bytes:
+        funding = self.funding
+        factories = [
+            _address_word(each) for each in (funding.wrapped, funding.v2_factory, funding.v3_factory)
+        ]
+        return self._encode_market(pool) + b"".join(factories)
+
+    def _encode_market(self, pool: PoolKey) -> bytes:
+        """Encode the struct `Market` of the simulator."""
+        quote = pool.token1 if pool.token0 == self.token else pool.token0
+        fee = pool.fee if pool.fee is not None else _DYNAMIC_FEE if pool.kind == "v4" else 0
+        words = [
+            _KIND_NUMBERS[pool.kind].to_bytes(32, "big"),
+            _address_word(pool.address),
+            _address_word(self.token),
+            _address_word(quote),
+            fee.to_bytes(32, "big"),
+            (pool.tick_spacing or 0).to_bytes(32, "big", signed=True),
+            _address_word(pool.hooks or _ZERO),
+        ]
+        return b"".join(words)
+
+
+def _rank(purchase: PurchaseProbe | None) -> int:
+    """Return how much a pool tells."""
+    if purchase is None or purchase.is_empty:
+        return 0
+    return 3 if purchase.has_sold else 2 if purchase.has_bought else 1
+
+
+def _parse(parse: Callable[[bytes], T], outcome: CallOutcome) -> T | None:
+    """Parse the result of a call; None if it failed as a whole."""
+    try:
+        return parse(outcome.data) if outcome.succeeded else None
+    except ValueError:
+        return None
+
+
+def _is_drained(probe: HolderProbe, received: int | None, sent: set[str] | None) -> bool:
+    """True if a holder has at most a hundredth of what it bought, and sent nothing."""
+    if not received or sent is None or probe.holder in sent:
+        return False
+    return probe.balance * 100 < received
+
+
+def _spread(values: Sequence[str], limit: int) -> list[str]:
+    """Return at most `limit` values, evenly from the whole sequence: early and late buyers may differ."""
+    if len(values) <= limit:
+        return list(values)
+    return [values[number * (len(values) - 1) // (limit - 1)] for number in range(limit)]
+
+
+def _amount_of(log: EventLog) -> int:
+    return int(log.data[2:66] or "0", 16)
+
+
+def _address_word(address: str) -> bytes:
+    return bytes(12) + bytes.fromhex(address[2:])
+
+
+@cache
+def _holder_code() -> bytes:
+    return load_contract(CONTRACTS, "TradeSimulator", "HolderTrader").runtime_code
