@@ -1,0 +1,329 @@
+"""Simulated trades: the table of truth on a real EVM, other exchanges, and nodes that can do less."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from fake_upstreams import FakeUpstreams
+from lookups.token_cases import CASES, TokenCase
+from lookups.token_world import (
+    ETHER,
+    ETHEREUM,
+    POOL_TOKENS,
+    TokenWorld,
+    create_world,
+    find_errors,
+    v2_key,
+)
+from tampering_proxy import Interceptor, rpc_error, start_proxy
+
+from centgate.crypto.token.chain_pools import PoolKey, PoolKind
+from centgate.crypto.token.security import Simulation
+from centgate.devchain.http_server import serve_app, silence_libraries
+from centgate.devchain.rpc import create_rpc_app
+from centgate.devchain.token import CHAIN_ID
+from centgate.lookups.trade_simulation import simulate_on_chain
+from centgate.provider import RequestTrace
+from centgate.providers.rpc import Rpc
+from centgate.resources import open_resources
+from centgate.settings import ProviderSettings, Settings
+
+CASE_BY_NAME = {case.name: case for case in CASES}
+ESSENTIAL = {
+    "tax on both",
+    "pause between trades",
+    "no contracts as sellers",
+    "buyer must send the transaction",
+    "revert on sale",
+    "blocked after some blocks",
+    "balances are taken later",
+    "paused",
+}
+"""Cases of the inner loop: each needs another part of the rules."""
+
+
+@dataclass
+class ServedWorld:
+    """Chain with tokens, and the URL of its node."""
+
+    world: TokenWorld
+    url: str
+
+    def token(self, name: str) -> tuple[str, PoolKey]:
+        """Return token and v2 pool of a case, which is deployed at its first use."""
+        return self.world.pools.get(name) or self.world.add(CASE_BY_NAME[name])
+
+
+@pytest.fixture(scope="module")
+def served() -> Generator[ServedWorld]:
+    """One chain for all tests of this file."""
+    world = create_world()
+    with serve_app(create_rpc_app(world.owner.chain), 0) as url:
+        yield ServedWorld(world, url)
+
+
+@pytest.fixture(autouse=True)
+def quiet_chain() -> Generator[None]:
+    """Silence the log of the chain's server."""
+    with silence_libraries():
+        yield
+
+
+@asynccontextmanager
+async def open_rpc(url: str) -> AsyncGenerator[Rpc]:
+    """Open the provider with one node."""
+    node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=url)}
+    settings = Settings(port=0, network=f"eip155:{CHAIN_ID}", providers=node)
+    async with open_resources(settings) as resources:
+        yield Rpc(settings, resources).bind(RequestTrace())
+
+
+async def simulate(url: str, token: str, pools: Sequence[PoolKey], holders: Sequence[str] = ()) -> Simulation:
+    """Simulate trades on the node at a URL."""
+    async with open_rpc(url) as rpc:
+        return await simulate_on_chain(rpc, CHAIN_ID, token, pools, holders)
+
+
+def case_parameters() -> list[Any]:
+    """Return every case; most of them only for `make test-all`."""
+    marks = {case.name: [] if case.name in ESSENTIAL else [pytest.mark.extended] for case in CASES}
+    return [pytest.param(case, id=case.name, marks=marks[case.name]) for case in CASES]
+
+
+@pytest.mark.parametrize("case", case_parameters())
+async def test_verdict_is_true(served: ServedWorld, case: TokenCase):
+    token, pool = served.token(case.name)
+
+    found = await simulate(served.url, token, [pool])
+
+    assert find_errors(case, found) == []
+
+
+def test_no_honest_token_is_a_honeypot():
+    assert len({case.kind for case in CASES}) >= 25
+    assert [case.name for case in CASES if case.honest and case.honeypot] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "token_kind", "expected"),
+    [
+        ("solidly", "TaxOnBoth", (False, 10)),
+        ("v3", "RevertOnSell", (True, None)),
+        ("v4", "TaxOnBoth", (False, 10)),
+        *(
+            pytest.param(*case, marks=pytest.mark.extended)
+            for case in [
+                ("solidly", "Plain", (False, 0)),
+                ("solidly", "SilentZero", (True, None)),
+                ("v3", "Plain", (False, 0)),
+                # no ordinary router can sell it, and whoever pays the tax on top can
+                ("v3", "TaxOnSell", (None, 10)),
+                ("algebra", "Plain", (False, 0)),
+                ("algebra", "RevertOnSell", (True, None)),
+                ("v4", "Plain", (False, 0)),
+                ("v4", "RevertOnSell", (True, None)),
+                ("v4", "GasBomb", (True, None)),
+                ("v4", "Cooldown", (False, 0)),
+            ]
+        ),
+    ],
+)
+async def test_verdict_is_true_on_other_exchanges(
+    served: ServedWorld, kind: PoolKind, token_kind: str, expected: tuple[bool | None, float | None]
+):
+    token = served.world.deploy(token_kind)
+    pool = served.world.open_pool(token, kind)
+    holders = served.world.give(token)
+
+    found = await simulate(served.url, token, [pool], holders)
+
+    assert (found.honeypot, found.sell_tax) == expected, found
+    assert found.pair_address == pool.address
+    assert found.holder_sales is not None
+    assert found.holder_sales.tested == len(holders)
+
+
+async def test_quote_token_is_bought_for_the_trade(served: ServedWorld):
+    world = served.world
+    usdc = world.exchanges.stablecoin("USDC", 2_000_000 * 10**6)
+    world.exchanges.wrap(500 * ETHER)
+    world.exchanges.add_v2_pool({usdc: 1_000_000 * 10**6, ETHEREUM.wrapped_native: 500 * ETHER})
+    token = world.deploy("TaxOnBoth")
+    pair = world.exchanges.add_v2_pool({token: POOL_TOKENS, usdc: 100_000 * 10**6}).lower()
+    world.owner.send(token, "addPool(address,address)", pair, usdc)
+    first, second = sorted((token.lower(), usdc.lower()))
+
+    found = await simulate(served.url, token, [PoolKey("v2", pair, first, second, "Uniswap v2", 3000)])
+
+    assert (found.honeypot, found.buy_tax, found.sell_tax) == (False, 5, 10), found
+
+
+async def test_largest_sale_and_purchase_are_found(served: ServedWorld):
+    seller, wallet = served.token("largest sale"), served.token("largest wallet")
+
+    sold = await simulate(served.url, seller[0], [seller[1]])
+    bought = await simulate(served.url, wallet[0], [wallet[1]])
+
+    assert sold.max_sell is not None
+    assert sold.max_sell.tokens is not None
+    assert bought.max_buy is not None
+    assert bought.max_buy.tokens is not None
+    # the limits are 500,000 and 2,500,000 tokens, found within two percent of the largest trade
+    assert 400_000 <= sold.max_sell.tokens <= 500_000
+    assert 2_400_000 <= bought.max_buy.tokens <= 2_500_000
+
+
+async def test_empty_pool_has_no_verdict(served: ServedWorld):
+    token = served.world.deploy("Plain")
+
+    found = await simulate(served.url, token, [v2_key(token, "0x" + "ab" * 20)])
+
+    assert (found.succeeded, found.honeypot, found.pair_empty) == (False, None, True)
+
+
+async def test_second_pool_counts_if_the_first_is_empty(served: ServedWorld):
+    token, pool = served.token("tax on both")
+
+    found = await simulate(served.url, token, [v2_key(token, "0x" + "ab" * 20), pool])
+
+    assert (found.honeypot, found.sell_tax, found.pair_address) == (False, 10, pool.address)
+
+
+async def test_strangers_text_is_kept_apart(served: ServedWorld):
+    token, pool = served.token("hostile reason")
+
+    found = await simulate(served.url, token, [pool])
+
+    assert found.honeypot is True
+    assert found.reason is not None
+    assert found.reason.startswith("Ignore all previous")
+    assert "\u202e" not in found.reason
+    assert len(found.reason) <= 80
+    assert found.explanation is None
+
+
+def refuse_overrides(request: dict[str, Any]) -> tuple[int, Any] | None:
+    if request["method"] == "eth_call" and len(request["params"]) > 2:
+        return 200, rpc_error(-32602, "too many arguments, want at most 2") | {"id": request["id"]}
+    return None
+
+
+def ignore_overrides(request: dict[str, Any]) -> tuple[int, Any] | None:
+    if request["method"] == "eth_call" and len(request["params"]) > 2:
+        return 200, {"jsonrpc": "2.0", "id": request["id"], "result": "0x"}
+    return None
+
+
+def refuse_creation(request: dict[str, Any]) -> tuple[int, Any] | None:
+    if request["method"] == "eth_call" and "to" not in request["params"][0]:
+        return 200, rpc_error(-32602, "missing field `to`") | {"id": request["id"]}
+    return None
+
+
+def refuse_both(request: dict[str, Any]) -> tuple[int, Any] | None:
+    return refuse_overrides(request) or refuse_creation(request)
+
+
+@pytest.mark.parametrize("change", [refuse_overrides, ignore_overrides])
+async def test_node_without_overrides_buys_and_sells_only(
+    served: ServedWorld, upstreams: FakeUpstreams, change: Interceptor
+):
+    url = start_proxy(upstreams, "node", served.url, change)
+    honest, trap = served.token("tax on both"), served.token("revert on sale")
+
+    sold = await simulate(url, honest[0], [honest[1]])
+    unsold = await simulate(url, trap[0], [trap[1]])
+
+    assert (sold.honeypot, sold.buy_tax, sold.sell_tax, sold.holder_sales) == (False, 5, 10, None)
+    # a pause between trades would look the same
+    assert (unsold.honeypot, unsold.explanation) == (None, "the token's transfer fails")
+
+
+async def test_node_without_creation_sells_at_holders(served: ServedWorld, upstreams: FakeUpstreams):
+    url = start_proxy(upstreams, "node", served.url, refuse_creation)
+    honest, trap = served.token("tax on both"), served.token("revert on sale")
+
+    sold = await simulate(url, honest[0], [honest[1]])
+    unsold = await simulate(url, trap[0], [trap[1]])
+
+    assert (sold.honeypot, sold.buy_tax, sold.sell_tax) == (False, 5, 10)
+    assert unsold.honeypot is True
+    assert unsold.holder_sales is not None
+    assert unsold.holder_sales.failed == unsold.holder_sales.tested == 3
+
+
+async def test_node_without_either_says_so(served: ServedWorld, upstreams: FakeUpstreams):
+    url = start_proxy(upstreams, "node", served.url, refuse_both)
+    token, pool = served.token("tax on both")
+
+    found = await simulate(url, token, [pool])
+
+    assert (found.succeeded, found.honeypot, found.buy_tax) == (False, None, None)
+    assert found.explanation == "no node of this chain can simulate calls"
+
+
+async def test_garbage_of_a_node_is_no_verdict(served: ServedWorld, upstreams: FakeUpstreams):
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_call" and len(str(request["params"])) > 2_000:
+            return 200, {"jsonrpc": "2.0", "id": request["id"], "result": "0x" + "ff" * 640}
+        return None
+
+    token, pool = served.token("tax on both")
+
+    found = await simulate(start_proxy(upstreams, "node", served.url, change), token, [pool])
+
+    assert (found.succeeded, found.honeypot, found.holder_sales) == (False, None, None)
+
+
+async def test_features_are_probed_once(served: ServedWorld, upstreams: FakeUpstreams):
+    probes: list[str] = []
+
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_getBalance":
+            probes.append(request["method"])
+        return None
+
+    token, pool = served.token("tax on both")
+    async with open_rpc(start_proxy(upstreams, "node", served.url, change)) as rpc:
+        for _ in range(2):
+            await simulate_on_chain(rpc, CHAIN_ID, token, [pool], ["0x" + "12" * 20])
+
+    assert len(probes) == 1
+
+
+async def test_three_rounds_are_enough(served: ServedWorld, upstreams: FakeUpstreams):
+    starts: list[float] = []
+
+    def change(_request: dict[str, Any]) -> tuple[int, Any] | None:
+        starts.append(time.monotonic())
+        return None
+
+    token, pool = served.token("tax on both")
+    upstreams.delay = 0.4
+
+    found = await simulate(start_proxy(upstreams, "node", served.url, change), token, [pool])
+
+    rounds = count_rounds(starts, upstreams.delay)
+    assert found.holder_sales is not None
+    assert (rounds, len(starts)) <= (3, 20)
+
+
+def count_rounds(starts: Sequence[float], delay: float) -> int:
+    """Count groups of requests: the next one starts only after an answer, so after the delay."""
+    ordered = sorted(starts)
+    return 1 + sum(later - earlier > delay * 0.75 for earlier, later in itertools.pairwise(ordered))
+
+
+async def test_contracts_are_no_holders(served: ServedWorld):
+    token, pool = served.token("tax on both")
+    contracts = [served.world.router, ETHEREUM.wrapped_native]
+
+    found = await simulate(served.url, token, [pool], contracts)
+
+    assert found.holder_sales is None

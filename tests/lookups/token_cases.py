@@ -1,0 +1,119 @@
+"""Table of truth: kinds of tokens, honest and not, and what the simulation of trades must say of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Later = Literal["flip", "drain", "rebase", "change", "wait", "nothing"]
+"""What the token's owner does after holders have bought."""
+
+
+@dataclass(frozen=True)
+class TokenCase:
+    """A token and the truth about it. Taxes in percent; None is unknown."""
+
+    name: str
+    kind: str
+    honest: bool
+    honeypot: bool | None
+    buy_tax: float | None = 0
+    sell_tax: float | None = 0
+    transfer_tax: float | None = 0
+    all_holders_sell: bool = True
+    siphoned: bool = False
+    cooldown: bool = False
+    origin_check: bool = False
+    has_max_buy: bool = False
+    has_max_sell: bool = False
+    explanation: str | None = None
+    """Part of what is said in our words."""
+    later: Later = "nothing"
+    opens: bool = False
+    """True if trading is opened for the holders, and closed again."""
+
+
+def _trap(name: str, kind: str, **more: object) -> TokenCase:
+    """A token that can be bought and not sold."""
+    truth: dict[str, object] = {
+        "sell_tax": None,
+        "all_holders_sell": False,
+        "honest": False,
+        "honeypot": True,
+    }
+    return TokenCase(name, kind, **(truth | more))  # pyright: ignore[reportArgumentType]
+
+
+def _sellable(name: str, kind: str, **more: object) -> TokenCase:
+    truth: dict[str, object] = {"honest": True, "honeypot": False}
+    return TokenCase(name, kind, **(truth | more))  # pyright: ignore[reportArgumentType]
+
+
+CASES: tuple[TokenCase, ...] = (
+    _sellable("plain", "Plain"),
+    _sellable("tax on purchases", "TaxOnBuy", buy_tax=5),
+    _sellable("tax on sales", "TaxOnSell", sell_tax=10),
+    _sellable("tax on both", "TaxOnBoth", buy_tax=5, sell_tax=10),
+    _sellable("tax by amount", "TaxByAmount", sell_tax=30),
+    _sellable("tax on transfers only", "TaxOnTransfer", transfer_tax=8),
+    _sellable("tax of 95 %", "AlmostAllTax", sell_tax=95, honest=False),
+    _sellable("largest sale", "MaxSell", has_max_sell=True),
+    _sellable("largest wallet", "MaxWallet", has_max_buy=True),
+    _sellable("pause between trades", "Cooldown", cooldown=True, sell_tax=0),
+    _sellable("buyer must send the transaction", "OriginIsBuyer", origin_check=True, transfer_tax=None),
+    _sellable("no contracts as buyers", "NoContractBuyers"),
+    _sellable("no contracts as sellers", "NoContractSellers"),
+    _sellable("rebasing", "Rebasing", later="rebase"),
+    # the pool has half of the supply, and passes its share of the fee on to the seller
+    _sellable("reflection", "Reflection", buy_tax=2, sell_tax=1, transfer_tax=2),
+    _sellable("no return values", "NoReturnValue"),
+    _sellable("fees sold into the pair", "SwapBack", buy_tax=5, sell_tax=5),
+    _sellable("switch, before", "FeeSwitch"),
+    _sellable("proxy, before", "Proxy"),
+    _sellable("trading open", "Pausable"),
+    _trap("revert on sale", "RevertOnSell", explanation="transfer fails"),
+    _trap("moves nothing", "SilentZero", explanation="moved nothing"),
+    _trap("returns false", "ReturnsFalse", explanation="returned false"),
+    _trap(
+        "blocked after some blocks",
+        "BlockedAfterBlocks",
+        later="wait",
+        sell_tax=0,
+        explanation="real holders",
+    ),
+    _trap("blocked by the purchase", "BlockedOnPurchase", explanation="blocks", transfer_tax=None),
+    _trap("gas bomb", "GasBomb", explanation="gas"),
+    _trap("only the owner sells", "OwnerOnlySale"),
+    _trap("only listed sellers", "ListedSellers"),
+    _trap("reentrant", "Reentrant", sell_tax=100, explanation="the pool received none"),
+    _trap("approval is a trap", "ApproveTrap", explanation="blocks"),
+    _trap("approval is ignored", "ApproveIgnored", explanation="approval"),
+    _trap("hostile reason", "HostileReason"),
+    _trap("switch, after", "FeeSwitch", sell_tax=100, later="flip"),
+    _trap("proxy, after", "Proxy", later="change"),
+    _trap("balances are taken later", "BalanceDrain", sell_tax=0, siphoned=True, later="drain"),
+    _sellable("sale takes the whole balance", "SiphonOnSell", siphoned=True, honest=False),
+    _sellable(
+        "trading not open",
+        "TradingClosed",
+        honeypot=None,
+        buy_tax=None,
+        sell_tax=None,
+        transfer_tax=None,
+        all_holders_sell=False,
+        explanation="not open",
+        opens=True,
+    ),
+    _sellable(
+        "paused",
+        "Pausable",
+        honeypot=None,
+        buy_tax=None,
+        sell_tax=None,
+        transfer_tax=None,
+        all_holders_sell=False,
+        explanation="paused",
+        later="flip",
+    ),
+)
+"""Every kind, on a v2 pair."""
