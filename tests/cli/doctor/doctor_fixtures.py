@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from fake_upstreams import FakeUpstreams, ResponseFunction
+from fake_upstreams import FakeUpstreams, RecordedRequest, ResponseFunction
 from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -117,8 +117,17 @@ def healthy_providers(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
 
 
 def _chain_id_handler(chain: int) -> ResponseFunction:
-    """Return a handler that responds with the chain ID."""
-    return lambda asked: (200, {"jsonrpc": "2.0", "id": asked.body["id"], "result": hex(chain)})
+    """Return a handler that responds with the chain ID, and to the probes of simulated calls."""
+
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
+        request = asked.body
+        result = hex(chain)
+        if request["method"] == "eth_call":
+            # the value that was sent, or the balance of the override
+            result = f"0x{42 if len(request['params']) == 3 else 1:064x}"
+        return 200, {"jsonrpc": "2.0", "id": request["id"], "result": result}
+
+    return answer
 
 
 def write_phishing_list(folder: Path, day: str | None) -> Path:

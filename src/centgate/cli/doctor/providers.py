@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from centgate.catalog import all_providers, all_services, sources_by_resale
+from centgate.chains import CHAIN_BY_ID
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin
 from centgate.errors import CentgateError, ProviderFailure, ProviderRefused
 from centgate.provider import Provider, RequestTrace, Resale
-from centgate.providers.jsonrpc.client import run_concurrently
+from centgate.providers.jsonrpc.client import CallFeatures, run_concurrently
+from centgate.providers.rpc import Rpc
 from centgate.service import AnyService
 from centgate.settings import PREFIX
 
@@ -72,6 +75,37 @@ def _has_configured_provider(service: AnyService, deployment: DoctorContext) -> 
         for source in service.leads
         if pin in (None, source.info.name)
     )
+
+
+async def check_simulation(deployment: DoctorContext) -> Finding:
+    """The nodes of each chain can simulate trades, which own verdicts on tokens need."""
+    rpc = Rpc(deployment.settings, deployment.resources).bind(RequestTrace())
+    if not rpc.settings.enabled:
+        return skip("the nodes are disabled")
+    features = await rpc.call_features_by_chain()
+    known = {chain: nodes for chain, nodes in features.items() if chain in CHAIN_BY_ID}
+    what = "; ".join(
+        f"{CHAIN_BY_ID[chain].slug}: {_describe_features(nodes)}" for chain, nodes in known.items()
+    )
+    lacking = [chain for chain, nodes in known.items() if not any(_is_complete(node) for node in nodes)]
+    if not lacking:
+        return ok(what) if known else skip("no node is configured")
+    variable = f"{PREFIX}RPC_{lacking[0]}_URL"
+    return warn(what, f"set {variable} to a node that runs calls without recipient and overrides of code")
+
+
+def _is_complete(features: CallFeatures) -> bool:
+    return features.create_calls and features.overrides
+
+
+def _describe_features(nodes: Sequence[CallFeatures]) -> str:
+    """Describe what the nodes of a chain can simulate, as `2 of 2 nodes simulate trades`."""
+    complete = sum(map(_is_complete, nodes))
+    text = f"{complete} of {len(nodes)} nodes simulate trades"
+    purchases = sum(node.create_calls and not node.overrides for node in nodes)
+    sales = sum(node.overrides and not node.create_calls for node in nodes)
+    text += f", {purchases} only those of new accounts" if purchases else ""
+    return text + (f", {sales} only those of holders" if sales else "")
 
 
 async def check_provider(name: str, deployment: DoctorContext) -> Finding:

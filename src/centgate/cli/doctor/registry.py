@@ -41,6 +41,7 @@ CHECKS: tuple[Check, ...] = (
     Check("metrics", operations.check_metrics),
     Check("services", providers.check_services),
     Check("terms", providers.check_terms),
+    Check("simulation", providers.check_simulation, LONG_TIMEOUT),
     Check("phishing-list", operations.check_phishing_list),
     Check("documentation", operations.check_documentation_folder),
     Check("browser", operations.check_browser),
