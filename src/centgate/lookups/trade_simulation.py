@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -199,20 +199,18 @@ class _TradeSimulation:
         chosen = [each for each in dict.fromkeys(holders) if each != self.pools[0].address][:MAX_HOLDERS]
         if not chosen:
             return []
-        calls = [self._holder_call(self.pools[0], holder) for holder in chosen]
-        outcomes, codes, sent = await asyncio.gather(
-            attempt(self.rpc.simulate_calls, self.chain_id, calls),
-            attempt(self.rpc.contract_codes, self.chain_id, chosen),
-            self._read_sent(chosen, height),
+        calls = {holder: self._holder_call(self.pools[0], holder) for holder in chosen}
+        outcomes, sent = await asyncio.gather(
+            attempt(self.rpc.simulate_at_accounts, self.chain_id, calls), self._read_sent(chosen, height)
         )
-        if isinstance(outcomes, NoData | ProviderFailure) or isinstance(codes, NoData | ProviderFailure):
+        if isinstance(outcomes, NoData | ProviderFailure):
             return []
-        probes = [
-            replace(probe, drained=_is_drained(probe, (received or {}).get(holder), sent))
-            for holder, code, outcome in zip(chosen, codes, outcomes, strict=True)
-            if not code or code.startswith(_DELEGATION)
-            if (probe := _parse(lambda data, holder=holder: parse_holder_probe(holder, data), outcome))
-        ]
+        probes: list[HolderProbe] = []
+        for holder, (code, outcome) in outcomes.items():
+            probe = _parse(partial(parse_holder_probe, holder), outcome)
+            if probe is not None and (not code or code.startswith(_DELEGATION)):
+                is_drained = _is_drained(probe, (received or {}).get(holder), sent)
+                probes.append(replace(probe, drained=is_drained))
         return [probe for probe in probes if probe.is_tested]
 
     async def _read_sent(self, holders: Sequence[str], height: int | None) -> set[str] | None:

@@ -206,12 +206,20 @@ class Rpc(Provider):
 
         Only nodes that `call_features` found able to run all of them are asked.
         """
-        able = [node for node in self._nodes.get(chain_id, ()) if can_run(node, calls)]
-        if not able:
-            raise self.invalid_response("has no node that can simulate these calls")
         requests = [build_call_request(call) for call in calls]
-        pool = NodePool(able, self.remaining_seconds)
-        return await pool.fetch_each(requests, parse_call_outcome, tolerant=True)
+        return await self._nodes_for(chain_id, calls).fetch_each(requests, parse_call_outcome, tolerant=True)
+
+    @instrumented
+    async def simulate_at_accounts(
+        self, chain_id: int, calls: Mapping[str, SimulatedCall]
+    ) -> dict[str, tuple[bytes, CallOutcome]]:
+        """Run a call for each account; return the account's code on the chain, and the result, by account."""
+        requests = [("eth_getCode", [account, LATEST]) for account in calls]
+        requests += [build_call_request(call) for call in calls.values()]
+        pool = self._nodes_for(chain_id, list(calls.values()))
+        outcomes = await pool.fetch_each(requests, parse_call_outcome, tolerant=True)
+        codes = [outcome.data for outcome in outcomes[: len(calls)]]
+        return dict(zip(calls, zip(codes, outcomes[len(calls) :], strict=True), strict=True))
 
     @instrumented
     async def event_logs(
@@ -288,6 +296,13 @@ class Rpc(Provider):
                 failure.message += f" (chain {chain_id}, node {number})"
                 failures.append(failure)
         return failures
+
+    def _nodes_for(self, chain_id: int, calls: Sequence[SimulatedCall]) -> NodePool:
+        """Return the nodes that can run these calls."""
+        able = [node for node in self._nodes.get(chain_id, ()) if can_run(node, calls)]
+        if not able:
+            raise self.invalid_response("has no node that can simulate these calls")
+        return NodePool(able, self.remaining_seconds)
 
     def _nodes_of(self, chain_id: int) -> NodePool:
         nodes = self._nodes.get(chain_id)

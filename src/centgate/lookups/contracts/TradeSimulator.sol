@@ -197,7 +197,13 @@ library Safe {
     function encode(Trade memory t) internal pure returns (bytes memory) {
         bytes memory reason = new bytes(REASON_BYTES);
         uint256 size = least(t.reason.length, REASON_BYTES);
-        for (uint256 i = 0; i < size; i++) reason[i] = t.reason[i];
+        bytes memory source = t.reason;
+        // a reason ends with zeros up to its last word
+        assembly {
+            for { let at := 32 } lt(at, add(size, 32)) { at := add(at, 32) } {
+                mstore(add(reason, at), mload(add(source, at)))
+            }
+        }
         return abi.encodePacked(
             abi.encode(t.stage, t.quoteIn, t.pairOut, t.received, t.amount, t.left, t.pairIn, t.quoteOut, t.gasUsed),
             size,
