@@ -15,7 +15,9 @@ from lookups.token_cases import CASES, TokenCase
 from lookups.token_world import (
     ETHER,
     ETHEREUM,
+    POOL_COINS,
     POOL_TOKENS,
+    WETH,
     TokenWorld,
     create_world,
     find_errors,
@@ -187,6 +189,37 @@ async def test_second_pool_counts_if_the_first_is_empty(served: ServedWorld):
     found = await simulate(served.url, token, [v2_key(token, "0x" + "ab" * 20), pool])
 
     assert (found.honeypot, found.sell_tax, found.pair_address) == (False, 10, pool.address)
+
+
+@pytest.mark.extended
+async def test_deepest_pool_decides(served: ServedWorld):
+    token, trap = served.token("revert on sale")
+    # a pool of another exchange, which the token does not know
+    other = served.world.open_pool(token, "solidly", known=False)
+
+    assert (await simulate(served.url, token, [trap, other])).honeypot is True
+    assert (await simulate(served.url, token, [other, trap])).honeypot is False
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("exchange", ["pancakeswap", "slipstream"])
+async def test_callbacks_of_other_v3_pools(served: ServedWorld, exchange: str):
+    world = served.world
+    token = world.deploy("Plain")
+    world.exchanges.wrap(POOL_COINS)
+    amounts = {token: POOL_TOKENS, WETH: POOL_COINS}
+    if exchange == "slipstream":
+        address = world.exchanges.add_slipstream_pool(amounts)
+    else:
+        factory = ETHEREUM.pancake_v3_factory
+        address = world.exchanges.add_v3_pool(amounts, fee=2500, factory=factory)
+    first, second = sorted((token.lower(), WETH))
+
+    found = await simulate(
+        served.url, token, [PoolKey("v3", address.lower(), first, second, exchange, None, 200)]
+    )
+
+    assert (found.honeypot, found.buy_tax, found.sell_tax) == (False, 0, 0), found
 
 
 @pytest.mark.extended

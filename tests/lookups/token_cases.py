@@ -93,6 +93,23 @@ CASES: tuple[TokenCase, ...] = (
     _trap("proxy, after", "Proxy", later="change"),
     _trap("balances are taken later", "BalanceDrain", sell_tax=0, siphoned=True, later="drain"),
     _sellable("sale takes the whole balance", "SiphonOnSell", siphoned=True, honest=False),
+    # whether people can sell, only a router that the token knows would show
+    _sellable(
+        "unknown routers refused",
+        "KnownRouters",
+        honeypot=None,
+        sell_tax=None,
+        all_holders_sell=False,
+        explanation="direct transfer",
+    ),
+    _sellable(
+        "unknown spenders refused",
+        "ApprovesListed",
+        honeypot=None,
+        sell_tax=None,
+        all_holders_sell=False,
+        explanation="direct transfer",
+    ),
     _sellable(
         "trading not open",
         "TradingClosed",

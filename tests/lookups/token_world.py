@@ -84,8 +84,11 @@ class TokenWorld:
         self.owner.send(token, "addPool(address,address)", pair, WETH)
         return pair.lower()
 
-    def open_pool(self, token: str, kind: PoolKind) -> PoolKey:
-        """Create a pool of another exchange with the wrapped coin, or with the coin itself on v4."""
+    def open_pool(self, token: str, kind: PoolKind, *, known: bool = True) -> PoolKey:
+        """Create a pool of another exchange with the wrapped coin, or with the coin itself on v4.
+
+        `known`: the token knows that it is a pool.
+        """
         exchanges = self.exchanges
         exchanges.wrap(POOL_COINS)
         amounts = {token: POOL_TOKENS, WETH: POOL_COINS}
@@ -98,18 +101,16 @@ class TokenWorld:
                 key = replace(
                     key, address=exchanges.add_solidly_pool(amounts, stable=False).lower(), fee=None
                 )
-            case "v3" | "algebra":
-                # PancakeSwap's pools call back by another name, as Algebra's do
-                factory = ETHEREUM.pancake_v3_factory if kind == "algebra" else None
-                fee = 2500 if kind == "algebra" else 3000
-                key = replace(
-                    key, address=exchanges.add_v3_pool(amounts, fee=fee, factory=factory).lower(), fee=fee
-                )
+            case "v3":
+                key = replace(key, address=exchanges.add_v3_pool(amounts).lower())
+            case "algebra":
+                key = replace(key, address=exchanges.add_algebra_pool(amounts).lower(), fee=None)
             case "v4":
                 exchanges.add_v4_pool({NATIVE_COIN: POOL_COINS, token: POOL_TOKENS})
                 manager = ETHEREUM.v4_manager.lower()
                 key = replace(key, address=manager, token0=NATIVE_COIN, token1=token.lower())
-        self.owner.send(token, "addPool(address,address)", key.address, WETH)
+        if known:
+            self.owner.send(token, "addPool(address,address)", key.address, WETH)
         return key
 
     def give(self, token: str) -> list[str]:

@@ -111,14 +111,21 @@ class _TradeSimulation:
         origin: tuple[TradeRecord | None, TradeRecord | None] | None,
         holders: Sequence[HolderProbe],
     ) -> Simulation:
-        """Summarise the pool that tells most: where a sale succeeded, else where a purchase did."""
+        """Summarise the deepest pool that has a verdict, else the deepest that is not empty.
+
+        Holders count where they were tried, and for a pool that stands in for one where nobody could buy.
+        """
         if not any(purchases) and origin is None and not holders:
             return Simulation(explanation=NOT_RUN)
-        number, purchase = max(enumerate(purchases), key=lambda entry: (_rank(entry[1]), -entry[0]))
-        first = number == 0
-        return summarise_trades(
-            TradeProbes(self.pools[number], purchase, origin if first else None, holders if first else ())
-        )
+        simulations: list[Simulation] = []
+        for number, (pool, purchase) in enumerate(zip(self.pools, purchases, strict=True)):
+            is_first = number == 0
+            has_bought = any(each is not None and each.has_bought for each in purchases[:number])
+            probes = TradeProbes(pool, purchase, origin if is_first else None, () if has_bought else holders)
+            simulations.append(summarise_trades(probes))
+        decided = (each for each in simulations if each.honeypot is not None)
+        filled = (each for each in simulations if each.pair_empty is not True)
+        return next(decided, None) or next(filled, simulations[0])
 
     async def _trade(
         self, features: CallFeatures
@@ -241,13 +248,6 @@ class _TradeSimulation:
             _address_word(pool.hooks or _ZERO),
         ]
         return b"".join(words)
-
-
-def _rank(purchase: PurchaseProbe | None) -> int:
-    """Return how much a pool tells."""
-    if purchase is None or purchase.is_empty:
-        return 0
-    return 3 if purchase.has_sold else 2 if purchase.has_bought else 1
 
 
 def _parse(parse: Callable[[bytes], T], outcome: CallOutcome) -> T | None:
