@@ -59,7 +59,7 @@ CASES: tuple[TokenCase, ...] = (
     _sellable("tax of 95 %", "AlmostAllTax", sell_tax=95, honest=False),
     _sellable("largest sale", "MaxSell", has_max_sell=True),
     _sellable("largest wallet", "MaxWallet", has_max_buy=True),
-    _sellable("pause between trades", "Cooldown", cooldown=True, sell_tax=0),
+    _sellable("pause between trades", "Cooldown", cooldown=True, later="wait"),
     _sellable("buyer must send the transaction", "OriginIsBuyer", origin_check=True, transfer_tax=None),
     _sellable("no contracts as buyers", "NoContractBuyers"),
     _sellable("no contracts as sellers", "NoContractSellers"),

@@ -25,7 +25,13 @@ from centgate.crypto.token.trade_records import (
     parse_purchase_and_sale,
     parse_purchase_probe,
 )
-from centgate.crypto.token.trade_result import NO_FEATURES, NOT_RUN, TradeProbes, summarise_trades
+from centgate.crypto.token.trade_result import (
+    FEW_HOLDERS,
+    NO_FEATURES,
+    NOT_RUN,
+    TradeProbes,
+    summarise_trades,
+)
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups import erc20
@@ -41,6 +47,8 @@ MAX_HOLDERS = 8
 HOLDER_BLOCKS = 10_000
 """Blocks in which buyers are looked for."""
 HOLDER_LOG_REQUESTS = 2
+SETTLED_BLOCKS = 5
+"""Blocks after which a buyer is preferred: a token may demand a pause between two trades."""
 MAX_COINS = 10_000 * 10**18
 """Native coins for a simulated trade, in wei, at most; the simulator spends one percent of the pool."""
 PURCHASE_GAS, HOLDER_GAS = 30_000_000, 20_000_000
@@ -178,11 +186,15 @@ class _TradeSimulation:
         topics = [erc20.TRANSFER_TOPIC, erc20.encode_topic(self.pools[0].address)]
         logs = await self._read_transfers(topics, height)
         received: dict[str, int] = {}
+        last_blocks: dict[str, int] = {}
         for log in logs:
             buyer = erc20.decode_address(log.topics[2])
             if not is_burn_address(buyer) and buyer not in (self.token, self.pools[0].address):
                 received[buyer] = received.get(buyer, 0) + _amount_of(log)
-        return {buyer: received[buyer] for buyer in _spread(list(received), MAX_HOLDERS)}
+                last_blocks[buyer] = log.block
+        settled = [buyer for buyer, block in last_blocks.items() if block <= height - SETTLED_BLOCKS]
+        buyers = settled if len(settled) >= FEW_HOLDERS else list(received)
+        return {buyer: received[buyer] for buyer in _spread(buyers, MAX_HOLDERS)}
 
     async def _read_transfers(
         self, topics: Sequence[str | Sequence[str] | None], height: int
