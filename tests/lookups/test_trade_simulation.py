@@ -30,8 +30,10 @@ from centgate.crypto.token.security import Simulation
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
+from centgate.errors import ProviderFailure
 from centgate.lookups.trade_simulation import simulate_on_chain
 from centgate.provider import RequestTrace
+from centgate.providers.jsonrpc.simulated_calls import SimulatedCall
 from centgate.providers.rpc import Rpc
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings, Settings
@@ -311,6 +313,49 @@ async def test_garbage_of_a_node_is_no_verdict(served: ServedWorld, upstreams: F
     found = await simulate(start_proxy(upstreams, "node", served.url, change), token, [pool])
 
     assert (found.succeeded, found.honeypot, found.holder_sales) == (False, None, None)
+
+
+@pytest.mark.extended
+async def test_nodes_with_one_feature_each_do_it_together(served: ServedWorld, upstreams: FakeUpstreams):
+    creating = start_proxy(upstreams, "creating", served.url, refuse_overrides)
+    overriding = start_proxy(upstreams, "overriding", served.url, refuse_creation)
+    token, pool = served.token("revert on sale")
+
+    found = await simulate(f"{creating},{overriding}", token, [pool])
+
+    assert found.honeypot is True
+    assert found.raw["small.bought"] == "true"
+
+
+async def test_no_node_that_answers_is_a_failure(served: ServedWorld):
+    token, pool = served.token("tax on both")
+
+    with pytest.raises(ProviderFailure):
+        await simulate("http://127.0.0.1:9", token, [pool])
+
+
+@pytest.mark.extended
+async def test_call_that_a_node_refuses_leaves_the_others(served: ServedWorld, upstreams: FakeUpstreams):
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_call" and int(request["params"][0]["gas"], 16) > 20_000_000:
+            return 200, rpc_error(-32000, "gas limit is too high") | {"id": request["id"]}
+        return None
+
+    token, pool = served.token("revert on sale")
+
+    found = await simulate(start_proxy(upstreams, "node", served.url, change), token, [pool])
+
+    assert found.honeypot is True
+    assert "small.bought" not in found.raw
+
+
+async def test_revert_data_is_returned(served: ServedWorld):
+    revert = SimulatedCall(bytes.fromhex("602a60005260206000fd"), 100_000)
+    async with open_rpc(served.url) as rpc:
+        await rpc.call_features(CHAIN_ID)
+        (outcome,) = await rpc.simulate_calls(CHAIN_ID, [revert])
+
+    assert (outcome.succeeded, outcome.data) == (False, (42).to_bytes(32, "big"))
 
 
 async def test_features_are_probed_once(served: ServedWorld, upstreams: FakeUpstreams):

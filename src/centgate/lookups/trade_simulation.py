@@ -51,7 +51,7 @@ SETTLED_BLOCKS = 5
 """Blocks after which a buyer is preferred: a token may demand a pause between two trades."""
 MAX_COINS = 10_000 * 10**18
 """Native coins for a simulated trade, in wei, at most; the simulator spends one percent of the pool."""
-PURCHASE_GAS, HOLDER_GAS = 30_000_000, 20_000_000
+PURCHASE_GAS, HOLDER_GAS = 25_000_000, 16_000_000
 """Gas of a call: enough for every attempt, and below the limits of public nodes."""
 NEW_ACCOUNT = "0x00000000000000000000000000000000ce47a7e1"
 """Address without code or history, whose code and balance are overridden."""
@@ -146,10 +146,20 @@ class _TradeSimulation:
         )
         if features.overrides:
             calls.append(self._origin_call(self.pools[0]))
-        outcomes = await self.rpc.simulate_calls(self.chain_id, calls)
+        outcomes = await self._run_calls(calls)
         origin = _parse(parse_purchase_and_sale, outcomes.pop()) if features.overrides else None
         purchases = [_parse(parse_purchase_probe, outcome) for outcome in outcomes]
         return purchases or [None for _ in self.pools], origin
+
+    async def _run_calls(self, calls: Sequence[SimulatedCall]) -> list[CallOutcome | None]:
+        """Run calls together, or each by itself if a node refuses one; None for those that it refuses."""
+        outcomes = await attempt(self.rpc.simulate_calls, self.chain_id, calls)
+        if not isinstance(outcomes, NoData | ProviderFailure):
+            return list(outcomes)
+        if len(calls) == 1:
+            return [None]
+        single = await asyncio.gather(*(self._run_calls([call]) for call in calls))
+        return [outcome for (outcome,) in single]
 
     def _purchase_call(self, pool: PoolKey, coins: int) -> SimulatedCall:
         content = self._encode_plan(pool)
@@ -262,10 +272,10 @@ class _TradeSimulation:
         return b"".join(words)
 
 
-def _parse(parse: Callable[[bytes], T], outcome: CallOutcome) -> T | None:
+def _parse(parse: Callable[[bytes], T], outcome: CallOutcome | None) -> T | None:
     """Parse the result of a call; None if it failed as a whole."""
     try:
-        return parse(outcome.data) if outcome.succeeded else None
+        return parse(outcome.data) if outcome is not None and outcome.succeeded else None
     except ValueError:
         return None
 

@@ -26,6 +26,7 @@ from centgate.providers.jsonrpc.simulated_calls import (
     SimulatedCall,
     build_call_request,
     can_run,
+    group_by_features,
     merge_features,
     parse_call_outcome,
     read_call_features,
@@ -191,11 +192,14 @@ class Rpc(Provider):
 
         Coins are sent from the wrapped native coin, a contract that always has some.
         """
-        return merge_features(await self._probe_calls(self._nodes_of(chain_id).nodes, chain_id))
+        features = await self._probe_calls(self._nodes_of(chain_id).nodes, chain_id)
+        if not (known := [each for each in features if each is not None]):
+            raise self.invalid_response(f"has no node of chain {chain_id} that responds")
+        return merge_features(known)
 
     @instrumented
-    async def call_features_by_chain(self) -> dict[int, list[CallFeatures]]:
-        """Return what each node of each chain can do in `simulate_calls`."""
+    async def call_features_by_chain(self) -> dict[int, list[CallFeatures | None]]:
+        """Return what each node of each chain can do in `simulate_calls`; None for one without answer."""
         chains = [chain for chain, nodes in self._nodes.items() if nodes]
         features = await asyncio.gather(*(self._probe_calls(self._nodes[chain], chain) for chain in chains))
         return dict(zip(chains, features, strict=True))
@@ -204,10 +208,21 @@ class Rpc(Provider):
     async def simulate_calls(self, chain_id: int, calls: Sequence[SimulatedCall]) -> list[CallOutcome]:
         """Run each call by itself on the latest state, and return the results in order.
 
-        Only nodes that `call_features` found able to run all of them are asked.
+        Only nodes that `call_features` found able to are asked: one for all calls if there is such a node,
+        else one for those that need the same features.
         """
-        requests = [build_call_request(call) for call in calls]
-        return await self._nodes_for(chain_id, calls).fetch_each(requests, parse_call_outcome, tolerant=True)
+        nodes = self._nodes.get(chain_id, ())
+        is_one_able = any(can_run(node, calls) for node in nodes)
+        groups = [list(range(len(calls)))] if is_one_able else group_by_features(calls)
+        answers = await run_concurrently(
+            self._run_calls(chain_id, [calls[position] for position in group]) for group in groups
+        )
+        outcomes = {
+            position: outcome
+            for group, answer in zip(groups, answers, strict=True)
+            for position, outcome in zip(group, answer, strict=True)
+        }
+        return [outcomes[position] for position in range(len(calls))]
 
     @instrumented
     async def simulate_at_accounts(
@@ -278,7 +293,7 @@ class Rpc(Provider):
                 self.trace.add_warning(failure.message)
         return f"nodes of {len(chains)} chains respond"
 
-    async def _probe_calls(self, nodes: Sequence[RpcNode], chain_id: int) -> list[CallFeatures]:
+    async def _probe_calls(self, nodes: Sequence[RpcNode], chain_id: int) -> list[CallFeatures | None]:
         sender = trade_funding(chain_id).wrapped
         return await asyncio.gather(*(read_call_features(node, sender) for node in nodes))
 
@@ -296,6 +311,10 @@ class Rpc(Provider):
                 failure.message += f" (chain {chain_id}, node {number})"
                 failures.append(failure)
         return failures
+
+    async def _run_calls(self, chain_id: int, calls: Sequence[SimulatedCall]) -> list[CallOutcome]:
+        requests = [build_call_request(call) for call in calls]
+        return await self._nodes_for(chain_id, calls).fetch_each(requests, parse_call_outcome, tolerant=True)
 
     def _nodes_for(self, chain_id: int, calls: Sequence[SimulatedCall]) -> NodePool:
         """Return the nodes that can run these calls."""

@@ -448,6 +448,22 @@ async def test_a_chains_node_that_is_on_another_chain_is_told(
     assert (told.status, "chain 1" in told.what) == (status, True), told
 
 
+async def test_nodes_that_cannot_simulate_trades_are_named(
+    settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    settings = with_changes(settings, providers=healthy_providers(upstreams))
+    able = upstreams.url_of("rpc") + "/8453"
+    upstreams.set_response("plain", "/", {"jsonrpc": "2.0", "id": 0, "result": "0x"}, method="POST")
+    plain = with_provider(settings, "rpc_8453", url=f"{upstreams.url_of('plain')},{able}")
+    lacking = with_provider(settings, "rpc_8453", url=upstreams.url_of("plain"))
+
+    mixed, none = await run_check(plain, "simulation"), await run_check(lacking, "simulation")
+
+    assert (mixed.status, "base: 1 of 2 nodes simulate trades" in mixed.what) == ("ok", True), mixed
+    assert (none.status, "base: 0 of 1 nodes simulate trades" in none.what) == ("warning", True), none
+    assert "CENTGATE_RPC_8453_URL" in (none.mend or "")
+
+
 async def test_a_provider_that_is_off_or_not_set_up_is_passed_over(settings: Settings) -> None:
     off = with_provider(settings, "goplus", enabled=False)
 

@@ -94,16 +94,17 @@ async def check_simulation(deployment: DoctorContext) -> Finding:
     return warn(what, f"set {variable} to a node that runs calls without recipient and overrides of code")
 
 
-def _is_complete(features: CallFeatures) -> bool:
-    return features.create_calls and features.overrides
+def _is_complete(features: CallFeatures | None) -> bool:
+    return features is not None and features.create_calls and features.overrides
 
 
-def _describe_features(nodes: Sequence[CallFeatures]) -> str:
+def _describe_features(nodes: Sequence[CallFeatures | None]) -> str:
     """Describe what the nodes of a chain can simulate, as `2 of 2 nodes simulate trades`."""
     complete = sum(map(_is_complete, nodes))
     text = f"{complete} of {len(nodes)} nodes simulate trades"
-    purchases = sum(node.create_calls and not node.overrides for node in nodes)
-    sales = sum(node.overrides and not node.create_calls for node in nodes)
+    known = [node for node in nodes if node is not None]
+    purchases = sum(node.create_calls and not node.overrides for node in known)
+    sales = sum(node.overrides and not node.create_calls for node in known)
     text += f", {purchases} only those of new accounts" if purchases else ""
     return text + (f", {sales} only those of holders" if sales else "")
 

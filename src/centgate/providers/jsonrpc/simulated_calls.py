@@ -79,8 +79,8 @@ def parse_call_outcome(answer: Any) -> CallOutcome:
     return CallOutcome(succeeded=True, data=bytes.fromhex(answer.removeprefix("0x")))
 
 
-async def read_call_features(node: RpcNode, sender: str) -> CallFeatures:
-    """Return the features of a node, probed once in a while; without any if it does not answer.
+async def read_call_features(node: RpcNode, sender: str) -> CallFeatures | None:
+    """Return the features of a node, probed once in a while; None if it does not answer.
 
     `sender` is a contract with coins, such as the wrapped native coin.
     """
@@ -92,7 +92,7 @@ async def read_call_features(node: RpcNode, sender: str) -> CallFeatures:
         _read_coins(node, sender),
     )
     if coins is None:
-        return CallFeatures()  # the node did not answer at all
+        return None
     features = CallFeatures(creates and coins > 0, overrides, coins)
     ttl = FEATURES_TTL if creates and overrides else NO_FEATURES_TTL
     node.call_features, node.call_features_until = features, time.monotonic() + ttl
@@ -107,6 +107,14 @@ def merge_features(features: Sequence[CallFeatures]) -> CallFeatures:
         overrides=any(each.overrides for each in features),
         coins=min((each.coins for each in creators), default=0),
     )
+
+
+def group_by_features(calls: Sequence[SimulatedCall]) -> list[list[int]]:
+    """Group calls, by their positions, that need the same features of a node."""
+    groups: dict[tuple[bool, bool], list[int]] = {}
+    for position, call in enumerate(calls):
+        groups.setdefault((call.to is None, bool(call.overrides)), []).append(position)
+    return list(groups.values())
 
 
 def can_run(node: RpcNode, calls: Sequence[SimulatedCall]) -> bool:
