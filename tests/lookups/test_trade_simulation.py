@@ -31,6 +31,7 @@ from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
 from centgate.errors import ProviderFailure
+from centgate.lookups.chain_pools import find_pools
 from centgate.lookups.trade_simulation import simulate_on_chain
 from centgate.provider import RequestTrace
 from centgate.providers.jsonrpc.simulated_calls import SimulatedCall
@@ -222,6 +223,20 @@ async def test_callbacks_of_other_v3_pools(served: ServedWorld, exchange: str):
     )
 
     assert (found.honeypot, found.buy_tax, found.sell_tax) == (False, 0, 0), found
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("kind", ["v2", "v3", "v4"])
+async def test_pools_of_the_chain_are_traded_in(served: ServedWorld, kind: PoolKind):
+    token = served.world.deploy("TaxOnBoth" if kind != "v3" else "Plain").lower()
+    served.world.open_pool(token, kind)
+    async with open_rpc(served.url) as rpc:
+        states = await find_pools(rpc, CHAIN_ID, token)
+        found = await simulate_on_chain(rpc, CHAIN_ID, token, [state.key for state in states], [])
+
+    assert [state.key.kind for state in states] == [kind]
+    assert (found.honeypot, found.buy_tax) == (False, 0 if kind == "v3" else 5), found
+    assert found.pair_address == (states[0].key.pool_id or states[0].key.address)
 
 
 @pytest.mark.extended

@@ -107,7 +107,7 @@ def summarise_trades(probes: TradeProbes) -> Simulation:
         buy_tax=taxes.buy,
         sell_tax=taxes.sell,
         transfer_tax=taxes.transfer,
-        pair_address=probes.pool.address,
+        pair_address=probes.pool.pool_id or probes.pool.address,
         pair_empty=None if purchase is None else purchase.is_empty,
         holder_sales=holder_sales,
         max_buy=_max_buy(purchase),

@@ -557,7 +557,7 @@ contract Trader {
             most = m.pool == address(0) ? 0 : Safe.balance(plan.wrapped, m.pool);
         }
         if (plan.v3Factory == address(0)) return;
-        uint24[4] memory fees = [uint24(500), 3000, 100, 10000];
+        uint24[4] memory fees = [uint24(500), 3000, 100, 2500];
         for (uint256 i = 0; i < 4; i++) {
             bytes memory data = abi.encodeCall(IFactory.getPool, (plan.wrapped, m.token, fees[i]));
             address pool = address(uint160(Safe.read(plan.v3Factory, data)));
