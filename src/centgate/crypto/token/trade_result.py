@@ -37,7 +37,6 @@ HOLDERS_FAIL = "real holders cannot sell, though a new account can right after i
 FEW_FAIL = "new accounts can sell, and the few holders that were tried cannot"
 ONLY_DIRECT = "the token sells only by a direct transfer to the pool, and refuses the simulation's router"
 ONLY_TOPPED_UP = "the token taxes transfers to a pool that accepts no such tokens"
-NO_CAPITAL = "the pair's other token could not be bought for the simulation"
 
 
 @dataclass(frozen=True, slots=True)
