@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from fake_upstreams import (
 )
 from pydantic import SecretStr
 
-from centgate.crypto.token.security import GOPLUS_FIELDS, Holder, TokenFlags
+from centgate.crypto.token.security import GOPLUS_FIELDS, Holder, TokenFlags, TokenLock
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
 from centgate.provider import RequestTrace
 from centgate.providers.goplus import GoPlus
@@ -169,6 +170,34 @@ async def test_lists_are_bounded_and_hold_addresses_alone(upstreams: FakeUpstrea
     assert {"holders.address", "lp_holders.address"} <= {*found.unreadable}
 
 
+async def test_locks_are_read_with_share_and_end(upstreams: FakeUpstreams, tmp_path: Path):
+    details = [
+        {"amount": "30", "end_time": "2027-01-02T00:00:00+00:00"},
+        {"amount": "10", "end_time": 1_700_000_000},
+        {"amount": 10, "end_time": "for ever"},
+    ]
+    row = {"address": FORGED, "percent": "0.8", "balance": "100", "is_locked": 1, "locked_detail": details}
+
+    found = await fetch_flags_with(upstreams, tmp_path, lp_holders=[row])
+
+    assert found.lp_holders
+    assert found.lp_holders[0].locks == (
+        TokenLock(24, datetime(2027, 1, 2, tzinfo=UTC)),
+        TokenLock(8, datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)),
+        TokenLock(8, None),
+    )
+
+
+@pytest.mark.parametrize("details", [7, [], [7], [{"amount": "-1"}], [{"end_time": "2027-01-02"}]], ids=str)
+async def test_locks_without_amounts_are_left_out(upstreams: FakeUpstreams, tmp_path: Path, details: Any):
+    row = {"address": FORGED, "percent": "0.8", "is_locked": 1, "locked_detail": details}
+
+    found = await fetch_flags_with(upstreams, tmp_path, lp_holders=[row])
+
+    assert found.lp_holders
+    assert (found.lp_holders[0].locked, found.lp_holders[0].locks) == (True, ())
+
+
 async def test_a_tag_is_text(upstreams: FakeUpstreams, tmp_path: Path):
     nested: Any = []
     for _ in range(900):
@@ -228,11 +257,19 @@ async def test_a_note_of_strangers_is_one_clean_line(upstreams: FakeUpstreams, t
     assert len(found.note) == 200
 
 
-@pytest.mark.parametrize("result", [{}, None, {"0x" + "cd" * 20: {"is_honeypot": "0"}}, {TOKEN: {}}, []])
+@pytest.mark.parametrize("result", [{}, None, {TOKEN: {}}, []])
 async def test_nothing_about_this_token_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
     upstreams.set_response("goplus", PATH, envelope(result=result))
 
     with pytest.raises(NoData):
+        await fetch_flags(upstreams, tmp_path)
+
+
+async def test_data_of_another_token_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
+    row = {"is_honeypot": "0"}
+    upstreams.set_response("goplus", PATH, {"code": 1, "message": "OK", "result": {"0x" + "99" * 20: row}})
+
+    with pytest.raises(ProviderError, match="another token"):
         await fetch_flags(upstreams, tmp_path)
 
 

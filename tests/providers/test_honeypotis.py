@@ -10,7 +10,7 @@ import pytest
 from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider, recorded_case
 
 from centgate.chains import CHAINS
-from centgate.crypto.token.security import Simulation
+from centgate.crypto.token.security import HolderSales, Simulation, TradeLimit
 from centgate.errors import NoData, ProviderError, ProviderFailure
 from centgate.providers.honeypotis import HoneypotIs
 
@@ -37,18 +37,20 @@ def sale(**more: Any) -> Body:
     return body | more
 
 
-async def simulate(upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, **given: Any) -> Simulation:
+async def simulate(
+    upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, chain_id: int = 8453, **given: Any
+) -> Simulation:
     async with open_provider(
         HoneypotIs, folder, url=upstreams.url_of("honeypotis"), **{"timeout": 5, **given}
     ) as honeypotis:
-        return await honeypotis.simulate_trade(8453, token)
+        return await honeypotis.simulate_trade(chain_id, token)
 
 
 async def simulate_against(
-    upstreams: FakeUpstreams, folder: Path, body: Any, token: str = TOKEN
+    upstreams: FakeUpstreams, folder: Path, body: Any, token: str = TOKEN, chain_id: int = 8453
 ) -> Simulation:
     upstreams.set_response("honeypotis", PATH, body)
-    return await simulate(upstreams, folder, token)
+    return await simulate(upstreams, folder, token, chain_id)
 
 
 async def test_it_covers_three_chains(tmp_path: Path):
@@ -103,15 +105,17 @@ async def test_other_errors_and_shapes(upstreams: FakeUpstreams, tmp_path: Path,
     ("code", "is_open"),
     [
         ({"openSource": False, "rootOpenSource": True}, True),
+        ({"openSource": False, "rootOpenSource": True, "isProxy": True}, False),
+        ({"openSource": True, "rootOpenSource": True, "isProxy": True}, True),
+        ({"openSource": True, "rootOpenSource": False, "isProxy": True}, False),
+        ({"rootOpenSource": True, "isProxy": True}, None),
         ({"openSource": True, "rootOpenSource": False}, False),
         ({"openSource": False}, False),
         (None, None),
     ],
     ids=str,
 )
-async def test_the_source_that_counts_is_the_tokens_own(
-    upstreams: FakeUpstreams, tmp_path: Path, code: Any, is_open: Any
-):
+async def test_the_code_that_runs_decides(upstreams: FakeUpstreams, tmp_path: Path, code: Any, is_open: Any):
     assert (await simulate_against(upstreams, tmp_path, sale(contractCode=code))).open_source is is_open
 
 
@@ -126,6 +130,50 @@ async def test_an_answer_about_the_token_in_a_pair_is_no_data(
 async def test_an_answer_about_another_token_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="another token"):
         await simulate_against(upstreams, tmp_path, sale(token={"address": "0x" + "cd" * 20}))
+
+
+@pytest.mark.parametrize("naming", [{"chain": {"id": "1"}}, {"pair": {"chainId": 56}}], ids=str)
+async def test_an_answer_about_another_chain_is_a_failure(
+    upstreams: FakeUpstreams, tmp_path: Path, naming: Body
+):
+    with pytest.raises(ProviderError, match="another chain"):
+        await simulate_against(upstreams, tmp_path, sale(**naming))
+
+
+async def test_sales_of_holders_are_counted(upstreams: FakeUpstreams, tmp_path: Path):
+    analysis = {"holders": "1000", "successful": "100", "failed": "900", "siphoned": "3"} | {
+        "averageTax": 5.5,
+        "highestTax": 97,
+        "highTaxWallets": "12",
+    }
+
+    found = await simulate_against(upstreams, tmp_path, sale(holderAnalysis=analysis))
+
+    assert found.holder_sales == HolderSales(1000, 900, 3, 5.5, 97, 12)
+
+
+@pytest.mark.parametrize("said", [None, 7, {}, {"averageTax": 3}, {"holders": "many"}], ids=str)
+async def test_without_counts_no_sales_of_holders_are_known(
+    upstreams: FakeUpstreams, tmp_path: Path, said: Any
+):
+    assert (await simulate_against(upstreams, tmp_path, sale(holderAnalysis=said))).holder_sales is None
+
+
+async def test_the_largest_trades_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+    limits = {"maxBuy": {"token": 2000, "withToken": 7.5}, "maxSell": {"token": 5}}
+
+    found = await simulate_against(upstreams, tmp_path, sale(simulationResult={"sellTax": 0, **limits}))
+
+    assert (found.max_buy, found.max_sell) == (TradeLimit(2000, 7.5), TradeLimit(5, None))
+
+
+@pytest.mark.parametrize("seconds", ["1", "99999999999"])
+async def test_a_pair_older_than_any_chain_or_of_the_future_has_no_age(
+    upstreams: FakeUpstreams, tmp_path: Path, seconds: str
+):
+    found = await simulate_against(upstreams, tmp_path, sale(pair={"createdAtTimestamp": seconds}))
+
+    assert found.pair_created_at is None
 
 
 async def test_taxes_that_cannot_be_are_named(upstreams: FakeUpstreams, tmp_path: Path):
@@ -261,7 +309,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
 
 
 async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> Simulation:
-    return await simulate_against(upstreams, folder, load_body("honeypot_is", case), token)
+    return await simulate_against(upstreams, folder, load_body("honeypot_is", case), token, 1)
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,8 @@ class GoPlus(Provider):
             )
         rows = cast(dict[str, Any], answer.result or {})
         row = next((row for each, row in rows.items() if each.lower() == address), None)
+        if rows and row is None:
+            raise self.invalid_response("returned data of another token")
         if not row and not answer.partial:
             raise self.no_data(f"nothing about the token {address} on chain {chain_id}")
         return parse_token_security(row or {}, partial=answer.partial)

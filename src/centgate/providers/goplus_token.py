@@ -6,16 +6,28 @@ https://docs.gopluslabs.io/reference/response-details
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, cast
 
-from centgate.coercion import as_address, as_clean_name, as_count, as_list, as_number, as_pool_id, as_usd
-from centgate.crypto.token.security import GOPLUS_FIELDS, DexPool, Holder, TokenFlags
+from centgate.coercion import (
+    as_address,
+    as_amount,
+    as_clean_name,
+    as_count,
+    as_list,
+    as_number,
+    as_pool_id,
+    as_usd,
+    from_unix_seconds,
+    parse_iso_time,
+)
+from centgate.crypto.token.security import GOPLUS_FIELDS, DexPool, Holder, TokenFlags, TokenLock
 from centgate.sanitize import clean_line
 
 _NESTED_FLAGS = {"fake_token": "value", "is_in_cex": "listed"}
 """Flags that are objects; older answers have the value of this member in place of the object."""
-_MAX_HOLDERS, _MAX_POOLS = 10, 100
-"""Rows read of a list of holders, as many as are documented, and of a list of pairs."""
+_MAX_HOLDERS, _MAX_POOLS, _MAX_LOCKS = 10, 100, 20
+"""Rows read of a list of holders, as many as are documented, of a list of pairs, and of a holder's locks."""
 _ROUNDING = 1e-6
 """A share that exceeds the whole by this little is the whole."""
 
@@ -114,13 +126,37 @@ class _FieldReader:
         if holder is None:
             self.unreadable.append(f"{field}.address")
             return None
+        percent = self._percent(f"{field}.percent", row.get("percent"))
         return Holder(
             address=holder,
             tag=as_clean_name(row.get("tag")),
             contract=_parse_flag(row.get("is_contract")),
             locked=_parse_flag(row.get("is_locked", row.get("locked"))),
-            percent=self._percent(f"{field}.percent", row.get("percent")),
+            percent=percent,
+            locks=_parse_locks(row, percent),
         )
+
+
+def _parse_locks(row: dict[str, Any], percent: float | None) -> tuple[TokenLock, ...]:
+    """Parse a holder's locks, with `percent` of all tokens; () without any, or if the amounts are unreadable.
+
+    The amounts are in whole tokens, as the balance is.
+    """
+    details = _objects(row.get("locked_detail"))[:_MAX_LOCKS]
+    amounts = [as_amount(detail.get("amount")) for detail in details]
+    known = [amount for amount in amounts if amount is not None]
+    total = max(as_amount(row.get("balance")) or 0.0, sum(known))
+    if percent is None or total <= 0 or len(known) < len(details):
+        return ()
+    return tuple(
+        TokenLock(round(percent * amount / total, 6), _parse_time(detail.get("end_time")))
+        for amount, detail in zip(known, details, strict=True)
+    )
+
+
+def _parse_time(value: Any) -> datetime | None:
+    """Parse the end of a lock: ISO 8601, or seconds since 1970."""
+    return parse_iso_time(value) or from_unix_seconds(value)
 
 
 def _parse_pools(rows: Any) -> tuple[DexPool, ...] | None:

@@ -7,16 +7,18 @@ from typing import Any, cast
 
 from centgate.coercion import (
     as_address,
+    as_amount,
     as_clean_name,
+    as_count,
     as_list,
     as_number,
     as_pool_id,
     as_text,
     as_usd,
-    from_unix_seconds,
     get_path,
 )
-from centgate.crypto.token.security import Simulation, SimulationFlag
+from centgate.crypto.token.pairs import pair_creation_time
+from centgate.crypto.token.security import HolderSales, Simulation, SimulationFlag, TradeLimit
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.rate_limiter import RateLimit
 from centgate.sanitize import clean_line
@@ -67,6 +69,8 @@ class HoneypotIs(Provider):
             raise self.upstream.error_for_status(reply)
         body: dict[str, Any] = reply.parse_json()
         raw = dict(_scalars(body))
+        if any(as_count(raw.get(name, chain_id)) != chain_id for name in ("chain.id", "pair.chainId")):
+            raise self.invalid_response("returned data of another chain")
         token_address = as_address(raw.get("token.address"))
         if token_address not in (None, token.lower()):
             if token.lower() not in (_pair_address(raw), as_pool_id(raw.get("pair.pair.address"))):
@@ -93,17 +97,61 @@ def _parse_simulation(body: dict[str, Any], raw: Mapping[str, str]) -> Simulatio
         risk_level=_parse_risk_level(raw),
         flags=tuple(sorted(_parse_flags(body), key=lambda flag: -_SEVERITY_RANK.get(flag.severity or "", 0))),
         summarised=isinstance(body.get("summary"), dict),
-        open_source=_parse_bool(raw.get("contractCode.rootOpenSource", raw.get("contractCode.openSource"))),
+        open_source=_parse_open_source(raw),
         proxy=_parse_bool(raw.get("contractCode.isProxy")),
         pair_address=_pair_address(raw),
-        pair_created_at=from_unix_seconds(raw.get("pair.createdAtTimestamp")),
+        pair_created_at=pair_creation_time(as_number(raw.get("pair.createdAtTimestamp")) or 0),
         liquidity_usd=liquidity,
         pair_empty=_is_pair_empty(liquidity, raw),
+        holder_sales=_parse_holder_sales(raw),
+        max_buy=_parse_limit(raw, "maxBuy"),
+        max_sell=_parse_limit(raw, "maxSell"),
         raw=raw,
         unreadable=tuple(
             f"simulationResult.{tax}" for tax in raw_taxes if raw_taxes[tax] and taxes[tax] is None
         ),
     )
+
+
+def _parse_open_source(raw: Mapping[str, str]) -> bool | None:
+    """Return the state of the code that runs: `openSource` counts every contract that a token calls.
+
+    A proxy's own code may be published while the code behind it is not. Without a proxy, the contracts that
+    are called besides do not count.
+    """
+    whole, root = (_parse_bool(raw.get(f"contractCode.{name}")) for name in ("openSource", "rootOpenSource"))
+    if _parse_bool(raw.get("contractCode.isProxy")):
+        return False if root is False else whole
+    return whole if root is None else root
+
+
+def _parse_holder_sales(raw: Mapping[str, str]) -> HolderSales | None:
+    """Parse the sales that were simulated at holders; None without a readable number of them."""
+    counts = {
+        name: as_count(raw.get(f"holderAnalysis.{name}"))
+        for name in ("holders", "successful", "failed", "siphoned", "highTaxWallets")
+    }
+    tested = counts["holders"]
+    if tested is None and counts["successful"] is not None and counts["failed"] is not None:
+        tested = counts["successful"] + counts["failed"]
+    if tested is None and counts["failed"] is None:
+        return None
+    return HolderSales(
+        tested=tested,
+        failed=counts["failed"],
+        siphoned=counts["siphoned"],
+        average_tax=_parse_tax(raw.get("holderAnalysis.averageTax")),
+        highest_tax=_parse_tax(raw.get("holderAnalysis.highestTax")),
+        high_tax_count=counts["highTaxWallets"],
+    )
+
+
+def _parse_limit(raw: Mapping[str, str], name: str) -> TradeLimit | None:
+    """Parse the largest purchase or sale; None if there is no limit."""
+    tokens, other_side = (
+        as_amount(raw.get(f"simulationResult.{name}.{side}")) for side in ("token", "withToken")
+    )
+    return None if tokens is None and other_side is None else TradeLimit(tokens, other_side)
 
 
 def _pair_address(raw: Mapping[str, str]) -> str | None:

@@ -42,6 +42,16 @@ GOPLUS_FIELDS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLock:
+    """Tokens that a locker holds until a date."""
+
+    percent: float
+    """Percent of all tokens, or of all shares of the pair."""
+    unlocks_at: datetime | None
+    """None if the source names no date."""
+
+
+@dataclass(frozen=True, slots=True)
 class Holder:
     """Large holder of a token, or of the liquidity in its pairs."""
 
@@ -52,6 +62,8 @@ class Holder:
     locked: bool | None
     percent: float | None
     """Percent of the supply; None if the source's figure is impossible."""
+    locks: tuple[TokenLock, ...] = ()
+    """Locks with their dates, as far as the source lists them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +197,8 @@ class Simulation:
     summarised: bool = True
     """True if the source looked for flags and rated the risk at all."""
     open_source: bool | None = None
-    """True if the token's own source is published; contracts it calls are not considered."""
+    """True if the source of the code that runs is published: the token's own, for a proxy also that of the
+    code behind it. Contracts that a token without a proxy calls are not considered."""
     proxy: bool | None = None
     pair_address: str | None = None
     """Lower case."""
