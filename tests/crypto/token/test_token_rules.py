@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from centgate.chains import is_burn_address
+from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.evidence import (
     KEY_FLAGS,
     Liquidity,
@@ -19,17 +20,29 @@ from centgate.crypto.token.evidence import (
     sum_pair_liquidity,
     sum_pool_liquidity,
 )
+from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.pairs import Pair, PairToken
 from centgate.crypto.token.security import (
+    BYTECODE_FLAGS,
     GOPLUS_FIELDS,
     DexPool,
     Holder,
+    HolderSales,
     Simulation,
     SimulationFlag,
     TokenFlags,
+    TokenLock,
+    TradeLimit,
 )
 from centgate.crypto.token.token_rules import RULES_VERSION, SEVERITY_RANK, TOKEN_RULES
-from centgate.crypto.token.token_verdict import RiskLevel, TokenVerdict, evaluate_token, list_subjects
+from centgate.crypto.token.token_verdict import (
+    Citation,
+    RiskLevel,
+    RiskScore,
+    TokenVerdict,
+    evaluate_token,
+    list_subjects,
+)
 from centgate.providers.goplus_token import parse_token_security
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -107,6 +120,20 @@ def wallet(percent: float, **more: Any) -> Holder:
     return Holder(OTHER, percent=percent, **(kept | more))
 
 
+def locked(**until: float) -> Holder:
+    """A locker with a third of the liquidity, free again after this time."""
+    return replace(wallet(33, contract=True, locked=True), locks=(TokenLock(33, NOW + timedelta(**until)),))
+
+
+def sold_at(**sales: Any) -> TokenEvidence:
+    return tried(holder_sales=HolderSales(**sales))
+
+
+OWN = Simulation(succeeded=True, honeypot=False, buy_tax=0, sell_tax=0, transfer_tax=0, pair_empty=False)
+"""Our own simulation of a sale that went through."""
+BYTECODE = TokenFlags(
+    proxy=False, mintable=False, pausable=False, blacklists=False, tax_modifiable=False, self_destructs=False
+)
 BLOCKED: dict[str, Any] = {"honeypot": True, "sell_tax": 100.0, "reason": "TRANSFER_FROM_FAILED"}
 LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (tried(flagged(honeypot=True), **BLOCKED), "honeypot_confirmed", "critical"),
@@ -173,7 +200,9 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (flagged(holders=(wallet(30), wallet(20))), "holders_concentrated", "medium"),
     (flagged(holder_count=49), "few_holders", "medium"),
     (
-        replace(flagged(in_dex=False), liquidity=None, sources_without_pair=("dexscreener",)),
+        replace(
+            flagged(in_dex=False), simulation=None, liquidity=None, sources_without_pair=("dexscreener",)
+        ),
         "no_pair",
         "high",
     ),
@@ -182,7 +211,32 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (deep(9999), "shallow_liquidity", "medium"),
     (aged(hours=23), "new_pair", "high"),
     (aged(days=6), "young_pair", "medium"),
-    (flagged(lp_holders=(wallet(80),)), "liquidity_in_one_wallet", "high"),
+    (flagged(lp_holders=(wallet(50),)), "liquidity_in_one_wallet", "high"),
+    (flagged(lp_holders=(wallet(50, contract=True),)), "liquidity_in_one_contract", "high"),
+    (flagged(lp_holders=(wallet(45), wallet(40))), "liquidity_in_few_hands", "high"),
+    (flagged(lp_holders=(replace(wallet(20), address=OWNER),)), "owner_holds_liquidity", "high"),
+    (flagged(lp_holders=(wallet(30), wallet(20))), "liquidity_unlocked", "medium"),
+    (flagged(lp_holders=(locked(days=6),)), "lock_ends_this_week", "high"),
+    (flagged(lp_holders=(locked(days=29),)), "lock_ends_this_month", "medium"),
+    (flagged(holders=(wallet(50, contract=True),)), "holder_dominates", "high"),
+    (
+        flagged(tax_modifiable=True, blacklists=True, mintable=True),
+        "owner_controls_everything",
+        "high",
+    ),
+    (sold_at(tested=1000, failed=500), "holders_cannot_sell", "critical"),
+    (sold_at(tested=1000, failed=499), "many_holders_cannot_sell", "high"),
+    (sold_at(tested=1000, failed=10), "some_holders_cannot_sell", "medium"),
+    (sold_at(tested=1000, siphoned=101), "holders_siphoned", "critical"),
+    (sold_at(tested=1000, siphoned=1), "some_holders_siphoned", "high"),
+    (sold_at(average_tax=50), "holder_taxes_extreme", "critical"),
+    (sold_at(average_tax=20), "holder_taxes_high", "high"),
+    (sold_at(average_tax=1, highest_tax=50, high_tax_count=1), "some_holders_taxed_heavily", "medium"),
+    (replace(tried(max_sell=TradeLimit(4)), supply=10_000), "sale_limit_tiny", "high"),
+    (tried(max_sell=TradeLimit(4)), "sale_limit", "medium"),
+    (replace(FACTS, own_simulation=Simulation(succeeded=True, origin_check=True)), "origin_check", "low"),
+    (replace(FACTS, own_simulation=replace(OWN, cooldown=True)), "trading_cooldown", "medium"),
+    (replace(FACTS, flags=None, bytecode_flags=BYTECODE), "bytecode_only", "low"),
     (tried(risk_level=60), "simulation_risk", "high"),
     (replace(FACTS, flags=None), "no_contract_analysis", "medium"),
     (replace(FACTS, flags=TokenFlags(in_dex=True)), "no_contract_analysis", "medium"),
@@ -212,7 +266,7 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
 def test_good_facts_raise_nothing():
     verdict = evaluate_token(FACTS)
 
-    assert verdict == TokenVerdict("low", (), verdict.warnings)
+    assert verdict == TokenVerdict("low", (), verdict.warnings, RiskScore(0, ()))
 
 
 def test_every_rule_is_tried_here():
@@ -399,14 +453,287 @@ def test_an_unknown_owner_is_an_owner():
     assert raised(flagged(owner_address=None, pausable=True))["owner_can_pause"] == "high"
 
 
-@pytest.mark.parametrize("name", ["trusted", "cex_listed"])
-def test_the_powers_over_a_well_known_token_are_centralised_control(name: str):
-    powers = POWERS | {"proxy": True, "blacklists": True, name: True}
+def test_a_trusted_tokens_powers_are_centralised_control():
+    powers = POWERS | {"proxy": True, "blacklists": True, "trusted": True}
 
     verdict = evaluate_token(flagged(FACTS, owner_percent=40.0, **powers))
 
     assert verdict.level == "low"
     assert all("centralised control" in each.explanation for each in verdict.flags if each.severity == "low")
+
+
+def test_an_exchange_listing_lowers_powers_to_medium_and_no_share():
+    listed = flagged(FACTS, cex_listed=True, **POWERS, blacklists=True)
+
+    assert evaluate_token(listed).level == "medium"
+    assert raised(flagged(listed, owner_percent=40.0))["owner_holds_much"] == "high"
+    assert raised(flagged(listed, lp_holders=(wallet(60),)))["liquidity_in_one_wallet"] == "high"
+    assert raised(flagged(listed, hidden_owner=True))["hidden_owner"] == "high"
+
+
+def test_an_exchange_listing_alone_proves_no_sale():
+    facts = replace(flagged(cex_listed=True, honeypot=None), simulation=None)
+    facts = replace(facts, no_simulation_reason="chain_not_covered")
+
+    assert evaluate_token(facts).level == "unknown"
+
+
+@pytest.mark.parametrize(
+    "habit", [{"external_call": True}, {"trading_cooldown": True}, {"transfer_tax": 0.02}], ids=str
+)
+def test_a_habit_of_a_trusted_token_is_low(habit: Any):
+    assert evaluate_token(flagged(trusted=True, **habit)).level == "low"
+    assert evaluate_token(flagged(**habit)).level == "medium"
+
+
+# the owner that the chain shows
+
+ALL_POWERS: dict[str, Any] = {"tax_modifiable": True, "blacklists": True, "mintable": True}
+
+
+def owned(kind: Any, **more: Any) -> TokenEvidence:
+    return replace(flagged(**ALL_POWERS), owner=Owner(OWNER, kind, **more))
+
+
+@pytest.mark.parametrize(
+    ("owner", "level"),
+    [
+        (owned("wallet"), "high"),
+        (owned("contract"), "high"),
+        (owned("unknown"), "high"),
+        (owned("safe", threshold=1, owner_count=3), "high"),
+        (owned("safe", threshold=2, owner_count=3), "medium"),
+        (owned("timelock", delay_seconds=3600), "high"),
+        (owned("timelock", delay_seconds=172_800), "medium"),
+        (owned("governor"), "medium"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, str) else value.owner.kind,
+)
+def test_the_owners_kind_decides_about_all_powers_together(owner: TokenEvidence, level: str):
+    assert evaluate_token(owner).level == level
+
+
+def test_a_timelock_limits_and_a_safe_shares_the_worst_power():
+    worst = flagged(changes_balances=True)
+    delayed = replace(worst, owner=Owner(OWNER, "timelock", delay_seconds=172_800))
+    shared = replace(worst, owner=Owner(OWNER, "safe", threshold=3))
+
+    assert raised(worst)["owner_changes_balances"] == "critical"
+    assert raised(shared)["owner_changes_balances"] == "high"
+    assert raised(delayed)["owner_changes_balances"] == "medium"
+
+
+def test_a_hidden_owner_takes_the_meaning_from_a_timelock():
+    facts = replace(
+        flagged(changes_balances=True, hidden_owner=True),
+        owner=Owner(OWNER, "timelock", delay_seconds=172_800),
+    )
+
+    assert raised(facts)["owner_changes_balances"] == "critical"
+
+
+def test_an_owner_that_only_the_chain_shows_is_an_owner():
+    renounced = flagged(owner_address=BURN, mintable=True)
+
+    assert raised(renounced)["owner_can_mint"] == "info"
+    facts = replace(renounced, owner=Owner(OTHER, "wallet"))
+    assert raised(facts)["owner_can_mint"] == "medium"
+    assert any("the owner on the chain is" in each for each in evaluate_token(facts).warnings)
+
+
+def test_nobodys_powers_read_false():
+    nobody = flagged(owner_address=BURN, mintable=True, pausable=True, whitelists=None)
+
+    assert [nobody.has_power(name) for name in ("mintable", "pausable", "whitelists")] == [False, False, None]
+    assert flagged(nobody, reclaimable=True).has_power("mintable") is True
+
+
+# liquidity in other hands
+
+
+def test_a_lock_that_ended_is_no_lock():
+    ended = flagged(lp_holders=(replace(locked(days=-1), percent=33),))
+
+    assert (ended.locked_percent, ended.unlocked_percent) == (0, 33)
+    assert ended.liquidity_shares
+    assert ended.liquidity_shares.hands[0].lock_ended_at == NOW - timedelta(days=1)
+
+
+def test_locks_of_one_locker_count_apart():
+    locks = (TokenLock(30, NOW - timedelta(days=1)), TokenLock(60, NOW + timedelta(days=400)))
+    facts = flagged(lp_holders=(wallet(95, contract=True, locked=True, locks=locks, tag="UNCX"),))
+
+    assert (facts.locked_percent, facts.unlocked_percent) == (65, 30)
+    assert facts.liquidity_shares
+    assert [(each.locker, each.percent) for each in facts.liquidity_shares.locks] == [
+        ("UNCX", 60),
+        ("UNCX", 5),
+    ]
+
+
+def test_a_known_locker_counts_where_the_source_does_not_say():
+    verified = next(iter(LOCKERS[1].values()))
+    unverified = next(each for each in LOCKERS[1].values() if not each.is_verified)
+    rows = (
+        replace(wallet(50, locked=None, contract=True), address=verified.address),
+        replace(wallet(40, locked=None, contract=True), address=unverified.address),
+    )
+
+    facts = replace(flagged(lp_holders=rows), chain_id=1)
+
+    assert (facts.locked_percent, facts.unlocked_percent) == (50, 40)
+
+
+@pytest.mark.parametrize(
+    "holders",
+    [
+        (wallet(50), replace(wallet(50), address=OWNER)),
+        (replace(wallet(79), address=OWNER),),
+        (wallet(100, contract=True),),
+    ],
+    ids=str,
+)
+def test_unlocked_liquidity_of_few_is_high(holders: Any):
+    assert evaluate_token(flagged(lp_holders=holders)).level == "high"
+
+
+def test_one_contract_with_half_the_supply_is_high():
+    assert evaluate_token(flagged(holders=(wallet(50, contract=True),))).level == "high"
+
+
+def test_a_locked_holding_whose_lock_ended_is_a_holding():
+    holder = wallet(60, contract=True, locked=True, locks=(TokenLock(60, NOW - timedelta(days=1)),))
+
+    assert flagged(holders=(holder,)).largest_holder_percent == 60
+
+
+# sales at holders
+
+
+def test_most_holders_failing_is_critical_without_a_summary():
+    verdict = evaluate_token(
+        tried(summarised=False, holder_sales=HolderSales(tested=1000, failed=900, siphoned=0, average_tax=1))
+    )
+
+    assert verdict.level == "critical"
+    (unmade,) = [each for each in verdict.warnings if "honeypot.is gives no value" in each]
+    assert not any(check in unmade for check in ("failed sales", "holdings taken away", "holders' taxes"))
+
+
+def test_few_failures_are_no_rate():
+    assert "holders_cannot_sell" not in raised(sold_at(tested=2, failed=2))
+    assert evaluate_token(sold_at(tested=2, failed=2)).level == "high"
+
+
+def test_holders_of_an_empty_pair_say_nothing():
+    assert evaluate_token(tried(sold_at(tested=9, failed=9), pair_empty=True)).level == "medium"
+
+
+# sources that disagree, and sources that are off
+
+
+def test_a_sale_in_a_pair_that_indexes_lack_is_a_sale():
+    facts = replace(
+        flagged(in_dex=None), liquidity=None, sources_without_pair=("dexscreener", "geckoterminal")
+    )
+
+    assert "no_pair" not in raised(facts)
+    assert facts.can_sell is True
+    assert any("a simulated sale went through" in each for each in evaluate_token(facts).warnings)
+
+
+def test_a_tax_that_takes_everything_leaves_the_honeypot_unknown():
+    facts = replace(flagged(sell_tax=100.0), simulation=None)
+
+    assert (facts.is_honeypot, facts.can_sell) == (None, False)
+    assert evaluate_token(facts).level == "critical"
+
+
+def test_our_own_sale_disputes_the_services_honeypot():
+    facts = replace(tried(flagged(honeypot=None), **BLOCKED, liquidity_usd=50_000), own_simulation=OWN)
+
+    assert raised(facts)["honeypot_disputed"] == "high"
+    assert facts.sources_agree is False
+    assert any("Centgate on the chain sold" in each for each in evaluate_token(facts).warnings)
+
+
+def test_our_own_failed_sale_is_a_honeypot():
+    facts = replace(FACTS, flags=None, simulation=None, own_simulation=replace(OWN, honeypot=True))
+
+    assert raised(facts)["honeypot"] == "critical"
+    assert raised(replace(facts, simulation=tried(honeypot=True).simulation))["honeypot_confirmed"]
+
+
+def test_a_purchase_without_a_sale_is_in_doubt():
+    facts = replace(FACTS, simulation=None, own_simulation=replace(OWN, honeypot=None, sell_tax=None))
+
+    assert raised(facts)["sale_failed_in_doubt"] == "high"
+    assert facts.can_sell is None
+
+
+def test_the_chain_alone_reaches_a_level():
+    pools = Liquidity("onchain", 90_000, 2, other_side_usd=45_000)
+    alone = TokenEvidence(
+        NOW,
+        no_simulation_reason="chain_not_covered",
+        liquidity=pools,
+        bytecode_flags=BYTECODE,
+        own_simulation=OWN,
+        owner=Owner(None, "none"),
+    )
+
+    verdict = evaluate_token(alone)
+
+    assert (verdict.level, raised(alone)) == ("low", {"bytecode_only": "low"})
+    warnings = " ".join(verdict.warnings)
+    assert all(check in warnings for check in list_subjects("goplus"))
+    assert evaluate_token(replace(alone, own_simulation=replace(OWN, sell_tax=12.0))).level == "high"
+    mintable = replace(alone, bytecode_flags=replace(BYTECODE, mintable=True), owner=Owner(OWNER, "wallet"))
+    (flag,) = [each for each in evaluate_token(mintable).flags if each.id == "owner_can_mint"]
+    assert flag.severity == "medium"
+    assert Citation("onchain", "bytecode.mintable", "true") in flag.evidence
+
+
+def test_the_analysis_comes_before_the_bytecode_and_both_are_named():
+    facts = replace(flagged(mintable=False), bytecode_flags=replace(BYTECODE, mintable=True))
+
+    assert "owner_can_mint" not in raised(facts)
+    assert any(
+        "opposite of what GoPlus Security says for is_mintable" in each
+        for each in evaluate_token(facts).warnings
+    )
+
+
+def test_the_code_behind_a_proxy_decides_about_the_source():
+    proxy = flagged(proxy=True, open_source=True)
+
+    assert tried(proxy, proxy=True, open_source=False).is_source_verified is False
+    assert tried(proxy, proxy=True, open_source=True).is_source_verified is True
+    assert replace(proxy, simulation=None).is_source_verified is None
+    assert any(
+        "behind the proxy" in each for each in evaluate_token(replace(proxy, simulation=None)).warnings
+    )
+
+
+# the score
+
+
+def test_the_score_is_the_sum_of_its_parts_within_the_levels_band():
+    for facts, _, _ in LEVELLING:
+        verdict = evaluate_token(facts)
+        if verdict.score is None:
+            assert verdict.level == "unknown"
+            continue
+        assert verdict.score.score == sum(part.points for part in verdict.score.parts)
+        assert [part.flag_id for part in verdict.score.parts] == [flag.id for flag in verdict.flags]
+        lowest, highest = {"low": (0, 24), "medium": (25, 49), "high": (50, 74), "critical": (75, 100)}[
+            verdict.level
+        ]
+        assert lowest <= verdict.score.score <= highest
+
+
+def test_without_a_finding_the_score_is_nothing():
+    assert evaluate_token(FACTS).score == RiskScore(0, ())
 
 
 @pytest.mark.parametrize(
@@ -618,9 +945,45 @@ LIQUIDITIES = st.builds(
     other_side_usd=USD,
     trading_since=st.sampled_from([None, NOW, NOW - timedelta(days=3), NOW - timedelta(days=30)]),
 )
+OWN_SIMULATIONS = st.builds(
+    Simulation,
+    succeeded=st.booleans(),
+    honeypot=UNSURE,
+    buy_tax=PERCENT,
+    sell_tax=PERCENT,
+    transfer_tax=PERCENT,
+    cooldown=UNSURE,
+    origin_check=UNSURE,
+    pair_empty=UNSURE,
+    holder_sales=st.none()
+    | st.builds(
+        HolderSales,
+        tested=st.sampled_from([None, 0, 1, 10, 1000]),
+        failed=st.sampled_from([None, 0, 1, 5, 10]),
+        siphoned=st.sampled_from([None, 0, 1]),
+        average_tax=PERCENT,
+        highest_tax=PERCENT,
+        high_tax_count=st.sampled_from([None, 0, 1]),
+    ),
+    max_sell=st.none() | st.just(TradeLimit(4)),
+)
+INFERRED_FLAGS: dict[str, Any] = dict.fromkeys(BYTECODE_FLAGS, UNSURE)
+INFERRED = st.fixed_dictionaries(INFERRED_FLAGS).map(lambda values: TokenFlags(**values))
+OWNERS = st.builds(
+    Owner,
+    st.sampled_from([None, OWNER, OTHER, BURN]),
+    st.sampled_from(["none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"]),
+    threshold=st.sampled_from([None, 1, 2]),
+    delay_seconds=st.sampled_from([None, 60, 172_800]),
+)
 ALL_FACTS = st.builds(
     TokenEvidence,
     st.just(NOW),
+    own_simulation=st.none() | OWN_SIMULATIONS,
+    no_own_simulation_reason=st.sampled_from([None, "no_pair", "source_unavailable"]),
+    bytecode_flags=st.none() | INFERRED,
+    owner=st.none() | OWNERS,
+    supply=st.sampled_from([None, 10.0, 1e6]),
     flags=st.none() | ANALYSES,
     simulation=st.none() | SIMULATIONS,
     no_simulation_reason=st.sampled_from([None, "chain_not_covered", "no_pair", "source_unavailable"]),
@@ -633,11 +996,64 @@ BAD_SIMULATED: list[dict[str, Any]] = [
     {"open_source": False},
     {"proxy": True},
 ]
-often = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+SOURCES = {
+    "flags": "goplus",
+    "simulation": "honeypotis",
+    "liquidity": "liquidity",
+    "own_simulation": "onchain:simulation",
+    "bytecode_flags": "onchain:bytecode",
+    "owner": "onchain:owner",
+}
+often = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 
 
 def level(facts: TokenEvidence) -> float:
-    return LEVELS[evaluate_token(facts).level]
+    """Level and score as one figure; without a score, that of a medium level."""
+    verdict = evaluate_token(facts)
+    return LEVELS[verdict.level] * 1000 + (verdict.score.score if verdict.score else 0)
+
+
+@often
+@given(ALL_FACTS, st.sampled_from(BYTECODE_FLAGS))
+def test_a_bad_power_in_the_bytecode_never_lowers_the_level(facts: TokenEvidence, name: str):
+    if facts.bytecode_flags is not None:
+        worse = replace(facts, bytecode_flags=replace(facts.bytecode_flags, **{name: True}))
+        assert level(worse) >= level(facts)
+
+
+BAD_OWN: list[dict[str, Any]] = [{"honeypot": True}, {"cooldown": True}, {"max_sell": TradeLimit(0.0001)}]
+
+
+@often
+@given(ALL_FACTS, st.sampled_from(BAD_OWN))
+def test_a_bad_simulation_of_our_own_never_lowers_the_level(facts: TokenEvidence, bad: dict[str, Any]):
+    if facts.own_simulation is not None:
+        assert level(replace(facts, own_simulation=replace(facts.own_simulation, **bad))) >= level(facts)
+
+
+@often
+@given(ALL_FACTS, st.sampled_from(["failed", "siphoned"]))
+def test_more_failing_holders_never_lower_the_level(facts: TokenEvidence, name: str):
+    if facts.own_simulation is not None and (sales := facts.own_simulation.holder_sales):
+        more = replace(sales, **{name: (getattr(sales, name) or 0) + 4})
+        assert level(
+            replace(facts, own_simulation=replace(facts.own_simulation, holder_sales=more))
+        ) >= level(facts)
+
+
+@often
+@given(ALL_FACTS)
+def test_an_owner_with_one_key_is_never_better(facts: TokenEvidence):
+    if facts.owner is not None and facts.owner.address == OWNER:
+        assert level(replace(facts, owner=Owner(OWNER, "wallet"))) >= level(facts)
+
+
+@often
+@given(ALL_FACTS)
+def test_an_unlocked_hand_never_lowers_the_level(facts: TokenEvidence):
+    if facts.flags is not None:
+        free = tuple(replace(row, locked=False) for row in facts.flags.lp_holders or ())
+        assert level(flagged(facts, lp_holders=free)) >= level(facts)
 
 
 @often
@@ -672,13 +1088,12 @@ def test_a_higher_tax_never_lowers_the_level(facts: TokenEvidence, name: str, mo
 
 
 @often
-@given(ALL_FACTS, st.sampled_from(["flags", "simulation", "liquidity"]))
+@given(ALL_FACTS, st.sampled_from([*SOURCES]))
 def test_a_lost_source_makes_nothing_safe_without_naming_its_checks(facts: TokenEvidence, lost: str):
     without = replace(facts, **{lost: None})
-    source = {"flags": "goplus", "simulation": "honeypotis", "liquidity": "liquidity"}[lost]
     warnings = " ".join(evaluate_token(without).warnings)
 
-    assert level(without) >= level(facts) or all(check in warnings for check in list_subjects(source))
+    assert level(without) >= level(facts) or all(check in warnings for check in list_subjects(SOURCES[lost]))
 
 
 @often
@@ -696,6 +1111,7 @@ def test_every_flag_stands_on_something_and_every_verdict_on_its_worst_flag(fact
 
     worst = max((SEVERITY_RANK[flag.severity] for flag in verdict.flags), default=0)
     assert verdict.level == "unknown" or LEVELS[verdict.level] == max(worst, 1) - (worst < 2)
+    assert (verdict.score is None) == (verdict.level == "unknown")
     assert all(flag.evidence for flag in verdict.flags)
     assert len({flag.id for flag in verdict.flags}) == len(verdict.flags)
 

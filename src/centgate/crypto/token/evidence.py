@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal
 
 from centgate.chains import is_burn_address
+from centgate.crypto.contract.owners import Owner, OwnerKind
+from centgate.crypto.token.liquidity_shares import LiquidityShares, is_locked, split_liquidity
+from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.pairs import Pair
-from centgate.crypto.token.security import Holder, Simulation, TokenFlags
+from centgate.crypto.token.security import (
+    BYTECODE_FLAGS,
+    GOPLUS_FIELDS,
+    Holder,
+    Simulation,
+    TokenFlags,
+    TokenSource,
+)
 from centgate.crypto.token.top_pair import choose_top_pair, pair_depth
+from centgate.crypto.token.trades import TOTAL_TAX, SimulatedTrade, TaxName
 
-TokenSource = Literal["goplus", "honeypotis", "dexscreener", "geckoterminal"]
 MissingReason = Literal["chain_not_covered", "no_pair", "source_unavailable"]
 OwnerState = Literal["none", "renounced", "held", "hidden", "unknown"]
 
@@ -29,6 +39,12 @@ KEY_FLAGS = (
 """Flags behind the severe rules that an analysis of any contract reports."""
 MIN_KEY_FLAGS = 6
 """Number of these flags with a value from which a contract counts as analysed."""
+MIN_BYTECODE_FLAGS = 4
+"""Number of a bytecode's flags with a value from which it counts as read."""
+MIN_TIMELOCK = timedelta(hours=24)
+"""Delay of a timelock from which holders have time to leave."""
+MERGED_FLAGS = (*GOPLUS_FIELDS, "owner_address")
+"""Flags of which the chain's reading stands in for a missing one of the contract analysis."""
 _POOL_OR_EXCHANGE = re.compile(
     r"swap|pool|\b(lp|amm|cex|htx|okx|okex)\b|curve|balancer|aerodrome|velodrome|exchange|binance|coinbase"
     r"|kraken|kucoin|bybit|bitget|bitfinex|gate\.?io|huobi|mexc|crypto\.com|upbit|bithumb|bitstamp|gemini"
@@ -117,96 +133,179 @@ def sum_pool_liquidity(flags: TokenFlags) -> Liquidity | None:
     )
 
 
+def sum_simulated_liquidity(simulation: Simulation) -> Liquidity | None:
+    """Return the liquidity of the pair that a simulation used, or None if it tells none."""
+    if simulation.liquidity_usd is None or simulation.pair_address is None or simulation.pair_empty:
+        return None
+    return Liquidity(
+        source="honeypotis",
+        total_usd=simulation.liquidity_usd,
+        pair_count=1,
+        top_pair=simulation.pair_address,
+        top_usd=simulation.liquidity_usd,
+        top_created_at=simulation.pair_created_at,
+        trading_since=simulation.pair_created_at,
+    )
+
+
 @dataclass(frozen=True)
 class TokenEvidence:
     """All evidence about one token at one moment; None for a source without a result."""
 
     now: datetime
     flags: TokenFlags | None = None
+    """From the contract analysis."""
     simulation: Simulation | None = None
+    """From the simulation service."""
     no_simulation_reason: MissingReason | None = None
     """Reason for a missing simulation."""
     liquidity: Liquidity | None = None
     sources_without_pair: tuple[TokenSource, ...] = ()
     """Exchange indexes that list no pair of the token."""
     pool_addresses: frozenset[str] = frozenset()
+    bytecode_flags: TokenFlags | None = None
+    """Inferred from the bytecode and storage on the chain, without source."""
+    own_simulation: Simulation | None = None
+    """Our own, on the chain's pools."""
+    no_own_simulation_reason: MissingReason | None = None
+    """Reason for a missing simulation of our own; None also if none was tried."""
+    owner: Owner | None = None
+    """The owner that the chain shows."""
+    chain_id: int | None = None
+    supply: float | None = None
+    """Whole tokens that exist."""
 
     @cached_property
     def token_flags(self) -> TokenFlags:
-        """The flags; all None if there is no analysis."""
-        return self.flags or TokenFlags()
+        """The flags of the contract analysis, completed by those that the bytecode tells; else None."""
+        if self.bytecode_flags is None or self.flags is None:
+            return self.flags or self.bytecode_flags or TokenFlags()
+        added = {
+            name: inferred
+            for name in MERGED_FLAGS
+            if getattr(self.flags, name) is None
+            and (inferred := getattr(self.bytecode_flags, name)) is not None
+        }
+        return replace(self.flags, **added) if added else self.flags
 
     @cached_property
     def simulation_result(self) -> Simulation:
-        """The simulation; all None if there was none."""
+        """The simulation service's result; all None if there was none."""
         return self.simulation or Simulation()
 
     @cached_property
+    def trades(self) -> tuple[SimulatedTrade, ...]:
+        """The simulated trades of all sources."""
+        results: tuple[tuple[TokenSource, Simulation | None], ...] = (
+            ("honeypotis", self.simulation),
+            ("onchain", self.own_simulation),
+        )
+        return tuple(SimulatedTrade(source, result) for source, result in results if result is not None)
+
+    @cached_property
     def is_analysed(self) -> bool:
-        """True if the contract analysis has at least ENOUGH of the decisive flags; one or two say little."""
-        return sum(getattr(self.token_flags, name) is not None for name in KEY_FLAGS) >= MIN_KEY_FLAGS
+        """True if the contract analysis has enough of the decisive flags, or the bytecode was read."""
+        known = sum(getattr(self.token_flags, name) is not None for name in KEY_FLAGS)
+        return known >= MIN_KEY_FLAGS or self.is_bytecode_read
+
+    @cached_property
+    def is_bytecode_read(self) -> bool:
+        """True if the chain tells what the bytecode can do."""
+        flags = self.bytecode_flags or TokenFlags()
+        return sum(getattr(flags, name) is not None for name in BYTECODE_FLAGS) >= MIN_BYTECODE_FLAGS
 
     # the sale
 
     @cached_property
-    def is_pair_empty(self) -> bool:
-        """True if the simulation used an empty pair: its result then says nothing about the token's code."""
-        return self.simulation_result.pair_empty is True and not self.simulation_result.is_transfer_blocked
+    def is_simulated_pair_empty(self) -> bool:
+        """True if the simulation service used an empty pair."""
+        return any(trade.is_pair_empty for trade in self.trades if trade.source == "honeypotis")
 
     @cached_property
     def has_other_liquidity(self) -> bool:
-        """True if the token's pairs hold liquidity, even if the pair that the simulation used is empty."""
+        """True if the token's pairs hold liquidity, even if the pair that a simulation used is empty."""
         return (self.usable_usd or 0) >= MIN_SELLABLE_USD
 
     @cached_property
     def is_liquidity_removed(self) -> bool:
-        """True if the simulated pair is empty and no other source lists liquidity."""
-        return self.is_pair_empty and not self.has_other_liquidity
+        """True if a simulated pair is empty, no sale went through, and no other source lists liquidity."""
+        is_empty = any(trade.is_pair_empty for trade in self.trades)
+        return is_empty and not self.sale_succeeded and not self.has_other_liquidity
+
+    @cached_property
+    def has_sale_result(self) -> bool:
+        """True if a simulation on a pair that matters says anything about a sale."""
+        return any(
+            trade.has_result and not (trade.is_pair_empty and self.has_other_liquidity)
+            for trade in self.trades
+        )
+
+    @cached_property
+    def is_simulation_expected(self) -> bool:
+        """True if a source could have simulated a sale on this chain."""
+        tried = self.own_simulation is not None or self.no_own_simulation_reason is not None
+        return tried or self.simulation is not None or self.no_simulation_reason != "chain_not_covered"
 
     @cached_property
     def sale_failed(self) -> bool:
-        """True if the simulation reports a honeypot in any of its fields, on a pair with liquidity."""
-        result = self.simulation_result
-        is_honeypot = (
-            result.honeypot is True or (result.risk_level or 0) >= 90 or (result.sell_tax or 0) >= 100
-        )
-        return is_honeypot and not self.is_pair_empty
+        """True if a simulation says that the token cannot be sold, on a pair with liquidity."""
+        return any(trade.has_failed for trade in self.trades)
 
     @cached_property
     def sale_succeeded(self) -> bool:
         """True if a simulated sale on a pair with liquidity succeeded."""
-        succeeded = self.simulation_result.succeeded and self.simulation_result.honeypot is False
-        return succeeded and not (self.sale_failed or self.is_pair_empty)
+        return any(trade.has_sold for trade in self.trades)
+
+    @cached_property
+    def honeypot_claims(self) -> int:
+        """Number of sources that say that the token cannot be sold."""
+        return sum(trade.has_failed for trade in self.trades) + (self.token_flags.honeypot is True)
 
     @cached_property
     def is_sale_failure_doubtful(self) -> bool:
-        """True if the sale failed, the contract shows no reason and the liquidity is low or unknown."""
-        if not self.sale_failed or self.token_flags.honeypot is not False:
+        """True if a sale failed without proof that nobody can sell.
+
+        That is: no holder was there to try; or the contract shows no reason, and the liquidity is low or
+        unknown.
+        """
+        if any(self._is_failure_doubtful(trade) for trade in self.trades):
+            return True
+        return any(trade.is_unproven for trade in self.trades) and self.honeypot_claims == 0
+
+    def _is_failure_doubtful(self, trade: SimulatedTrade) -> bool:
+        if not trade.has_failed or self.token_flags.honeypot is not False or self.honeypot_claims > 1:
             return False
-        result = self.simulation_result
-        usd = result.liquidity_usd if result.liquidity_usd is not None else self.usable_usd
-        return not result.succeeded or usd is None or usd < MIN_SELLABLE_USD
+        usd = trade.result.liquidity_usd if trade.result.liquidity_usd is not None else self.usable_usd
+        return not trade.result.succeeded or usd is None or usd < MIN_SELLABLE_USD
 
     @cached_property
     def is_honeypot(self) -> bool | None:
-        """True if any source says that it cannot be sold; None if no source could tell."""
-        if self.token_flags.honeypot or self.sale_failed:
+        """True if any source says that it cannot be sold; None if no source could tell.
+
+        None also if a tax takes the whole sale, although the sources call it no honeypot.
+        """
+        if self.honeypot_claims:
             return True
+        if (self.sell_tax or 0) >= TOTAL_TAX:
+            return None
         return False if self.token_flags.honeypot is False or self.sale_succeeded else None
 
     @cached_property
     def sources_agree(self) -> bool | None:
-        """True if analysis and simulation agree on a sale; None unless both have a result."""
-        if self.token_flags.honeypot is None or not (self.sale_failed or self.sale_succeeded):
-            return None
-        return self.token_flags.honeypot == self.sale_failed
+        """True if all sources agree on a sale; None unless two have a result."""
+        claims = [trade.has_failed for trade in self.trades if trade.has_failed or trade.has_sold]
+        if self.token_flags.honeypot is not None:
+            claims.append(self.token_flags.honeypot)
+        return None if len(claims) < 2 else len(set(claims)) == 1
 
     @cached_property
     def can_buy(self) -> bool | None:
         """Result of a simulated purchase, else of the contract analysis."""
-        if self.token_flags.cannot_buy or (self.buy_tax or 0) >= 100:
+        if self.token_flags.cannot_buy or (self.buy_tax or 0) >= TOTAL_TAX:
             return False
-        is_buy_simulated = self.simulation_buy_tax is not None
+        is_buy_simulated = any(
+            trade.result.buy_tax is not None and not trade.is_pair_empty for trade in self.trades
+        )
         return (
             True
             if is_buy_simulated or (self.token_flags.cannot_buy is False and self.token_flags.in_dex)
@@ -216,64 +315,96 @@ class TokenEvidence:
     @cached_property
     def can_sell(self) -> bool | None:
         """Result of a simulated sale, else of the contract analysis; False if no pair has liquidity."""
-        if self.is_honeypot or self.is_liquidity_removed or self.has_no_pair or (self.sell_tax or 0) >= 100:
+        if self.is_honeypot or (self.sell_tax or 0) >= TOTAL_TAX:
             return False
+        if self.is_liquidity_removed or self.has_no_pair:
+            return False
+        if self.is_sale_failure_doubtful:
+            return None
         is_sellable = self.token_flags.honeypot is False and self.token_flags.sell_tax is not None
         return True if self.sale_succeeded or is_sellable else None
 
     @cached_property
     def can_transfer(self) -> bool | None:
         """Result of a simulated transfer, else of the contract analysis."""
-        if self.simulation_result.has_any_flag("transfer_blocked") or (self.transfer_tax or 0) >= 100:
+        if self.simulation_result.has_any_flag("transfer_blocked") or (self.transfer_tax or 0) >= TOTAL_TAX:
             return False
         return True if self.transfer_tax is not None else None
 
     # taxes, in percent
 
-    @cached_property
-    def is_sell_tax_placeholder(self) -> bool:
-        """True if the simulated sell tax only encodes a failed sale and is no tax."""
-        return self.is_pair_empty or (
-            self.is_sale_failure_doubtful and (self.simulation_result.sell_tax or 0) >= 100
+    def is_sell_tax_placeholder(self, trade: SimulatedTrade) -> bool:
+        """True if a simulated sell tax only encodes a failed sale and is no tax."""
+        return trade.is_pair_empty or (
+            self._is_failure_doubtful(trade) and (trade.result.sell_tax or 0) >= TOTAL_TAX
         )
 
-    @cached_property
-    def simulation_sell_tax(self) -> float | None:
-        return None if self.is_sell_tax_placeholder else self.simulation_result.sell_tax
+    def simulated_tax(self, trade: SimulatedTrade, name: TaxName) -> float | None:
+        """Return a tax that a trade measured; None if its figure says nothing."""
+        if name == "sell_tax":
+            return None if self.is_sell_tax_placeholder(trade) else trade.result.sell_tax
+        return None if trade.is_pair_empty else getattr(trade.result, name)
+
+    def tax_readings(self, name: TaxName) -> list[tuple[TokenSource, float]]:
+        """Return a tax as each source gives it."""
+        flagged: float | None = getattr(self.token_flags, name)
+        readings: list[tuple[TokenSource, float]] = [] if flagged is None else [("goplus", flagged)]
+        for trade in self.trades:
+            tax = self.simulated_tax(trade, name)
+            if tax is not None:
+                readings.append((trade.source, tax))
+        return readings
+
+    def _highest_tax(self, name: TaxName) -> float | None:
+        return max((tax for _, tax in self.tax_readings(name)), default=None)
 
     @cached_property
     def sell_tax(self) -> float | None:
-        return _highest_tax(self.token_flags.sell_tax, self.simulation_sell_tax)
+        return self._highest_tax("sell_tax")
 
     @cached_property
     def has_invalid_sell_tax(self) -> bool:
         """True if a source gives an impossible sell tax."""
-        is_simulated_invalid = (
-            not self.is_pair_empty and "simulationResult.sellTax" in self.simulation_result.unreadable
+        is_simulated_invalid = any(
+            not trade.is_pair_empty and "simulationResult.sellTax" in trade.result.unreadable
+            for trade in self.trades
         )
         return is_simulated_invalid or "sell_tax" in self.token_flags.unreadable
 
     @cached_property
-    def simulation_buy_tax(self) -> float | None:
-        return None if self.is_pair_empty else self.simulation_result.buy_tax
-
-    @cached_property
     def buy_tax(self) -> float | None:
-        return _highest_tax(self.token_flags.buy_tax, self.simulation_buy_tax)
-
-    @cached_property
-    def simulation_transfer_tax(self) -> float | None:
-        return None if self.is_pair_empty else self.simulation_result.transfer_tax
+        return self._highest_tax("buy_tax")
 
     @cached_property
     def transfer_tax(self) -> float | None:
-        return _highest_tax(self.token_flags.transfer_tax, self.simulation_transfer_tax)
+        return self._highest_tax("transfer_tax")
+
+    @cached_property
+    def max_sell_percent(self) -> float | None:
+        """The largest single sale in percent of the supply; None without a limit or a known supply."""
+        limits = [trade.result.max_sell for trade in self.trades if not trade.is_pair_empty]
+        amounts = [limit.tokens for limit in limits if limit is not None and limit.tokens is not None]
+        if not amounts or not self.supply:
+            return None
+        return 100 * min(amounts) / self.supply
+
+    @cached_property
+    def is_sale_limited(self) -> bool:
+        """True if a simulation found a largest sale."""
+        return any(trade.result.max_sell is not None and not trade.is_pair_empty for trade in self.trades)
 
     # ownership
 
     @cached_property
+    def owner_address(self) -> str | None:
+        """Address of the owner by the contract analysis, else by the chain; empty without an owner."""
+        if self.token_flags.owner_address is not None or self.owner is None:
+            return self.token_flags.owner_address
+        return "" if self.owner.kind == "none" else self.owner.address
+
+    @cached_property
     def owner_state(self) -> OwnerState:
-        owner = self.token_flags.owner_address
+        owner = self.owner_address
         if self.token_flags.hidden_owner:
             return "hidden"
         if owner is None:
@@ -283,19 +414,63 @@ class TokenEvidence:
         return "renounced" if is_burn_address(owner) else "held"
 
     @cached_property
+    def owner_kind(self) -> OwnerKind:
+        """Kind of the owner that the sources agree on."""
+        if self.owner_state in ("none", "renounced"):
+            return self.owner_state
+        if self.owner is None or self.owner.kind in ("none", "renounced"):
+            return "unknown"
+        is_other = self.owner_address not in (None, self.owner.address)
+        return "unknown" if is_other else self.owner.kind
+
+    @cached_property
     def is_ownerless(self) -> bool:
         """True if it is known that no account can use owner privileges, now or later."""
-        flags = self.token_flags
+        flags, shown = self.token_flags, self.owner.kind if self.owner else "unknown"
         return (
             self.owner_state in ("none", "renounced")
+            and shown in ("none", "renounced", "unknown")
             and all(answer is False for answer in (flags.hidden_owner, flags.reclaimable, flags.proxy))
-            and not self.simulation_result.proxy
+            and not self.is_upgradeable
         )
+
+    @cached_property
+    def has_delayed_owner(self) -> bool:
+        """True if its owner is a timelock of at least a day, or a governor: holders can leave in time."""
+        delay = timedelta(seconds=(self.owner and self.owner.delay_seconds) or 0)
+        is_delayed = self.owner_kind == "timelock" and delay >= MIN_TIMELOCK
+        return (is_delayed or self.owner_kind == "governor") and not self.has_hidden_control
+
+    @cached_property
+    def has_shared_owner(self) -> bool:
+        """True if its owner is a Safe that needs several signatures."""
+        threshold = (self.owner and self.owner.threshold) or 0
+        return self.owner_kind == "safe" and threshold > 1 and not self.has_hidden_control
+
+    @cached_property
+    def has_hidden_control(self) -> bool:
+        """True if another account than the owner may have an owner's powers."""
+        return bool(self.token_flags.hidden_owner or self.token_flags.reclaimable)
+
+    @cached_property
+    def is_owner_unchecked(self) -> bool:
+        """True if one key may control it: its owner is a wallet, or is of an unknown kind."""
+        return not (self.is_ownerless or self.has_delayed_owner or self.has_shared_owner)
+
+    @cached_property
+    def is_trusted(self) -> bool:
+        """True if it is on a list of trusted tokens."""
+        return self.token_flags.trusted is True
 
     @cached_property
     def is_well_known(self) -> bool:
         """True if it is on a list of trusted tokens or on a large exchange."""
         return bool(self.token_flags.trusted or self.token_flags.cex_listed)
+
+    def has_power(self, name: str) -> bool | None:
+        """Return a flag about an owner's power; False if no account can use it."""
+        flag: bool | None = getattr(self.token_flags, name)
+        return False if flag and self.is_ownerless else flag
 
     @cached_property
     def is_closed_source(self) -> bool:
@@ -307,15 +482,21 @@ class TokenEvidence:
 
     @cached_property
     def is_source_verified(self) -> bool | None:
-        """True if the source code is published; False if any source reports it closed; None if unknown."""
+        """True if the source code is published; False if any source reports it closed; None if unknown.
+
+        The contract analysis sees a proxy's own source alone: then the source behind it has to be known.
+        """
         if self.is_closed_source:
             return False
+        if self.is_upgradeable and not self.is_trusted:
+            return self.simulation_result.open_source
         return True if self.token_flags.open_source or self.simulation_result.open_source else None
 
     @cached_property
     def is_upgradeable(self) -> bool | None:
         """True if any source reports a proxy; None if none has a value."""
-        answers = (self.token_flags.proxy, self.simulation_result.proxy)
+        inferred = self.bytecode_flags.proxy if self.bytecode_flags else None
+        answers = (self.token_flags.proxy, self.simulation_result.proxy, inferred)
         return True if True in answers else False if False in answers else None
 
     # holders
@@ -323,7 +504,7 @@ class TokenEvidence:
     @cached_property
     def owner_percent(self) -> float | None:
         """The owner's share of the supply in percent; None without an owner or for a burn address."""
-        owner = self.token_flags.owner_address
+        owner = self.owner_address
         return None if not owner or is_burn_address(owner) else self.token_flags.owner_percent
 
     @cached_property
@@ -339,11 +520,17 @@ class TokenEvidence:
         )
         return None if shares is None else _sum_capped(shares)
 
+    @cached_property
+    def largest_holder_percent(self) -> float | None:
+        """Share in percent of the largest holder that could sell, contract or wallet; None if unreadable."""
+        shares = _list_shares(self.token_flags.holders, lambda each: not self._is_passive_holder(each))
+        return None if shares is None else max(shares, default=0)
+
     def _is_passive_holder(self, holder: Holder) -> bool:
         """True for pools, lockers, burn addresses and exchanges, which do not hold for themselves."""
         pools = {pool.pair for pool in self.token_flags.pools or ()}
         return (
-            bool(holder.locked)
+            is_locked(holder, self.now)
             or is_burn_address(holder.address)
             or holder.address in self.pool_addresses
             or holder.address in pools
@@ -352,9 +539,11 @@ class TokenEvidence:
 
     @cached_property
     def is_owner_contract(self) -> bool | None:
-        """True if the owner is a contract; None unless the owner is among the largest holders."""
+        """True if the owner is a contract; None if neither the chain nor the list of holders tells."""
+        if self.owner_kind in ("wallet", "safe", "timelock", "governor", "contract"):
+            return self.owner_kind != "wallet"
         rows = [*(self.token_flags.holders or ()), *(self.token_flags.lp_holders or ())]
-        return next((row.contract for row in rows if row.address == self.token_flags.owner_address), None)
+        return next((row.contract for row in rows if row.address == self.owner_address), None)
 
     # liquidity
 
@@ -365,7 +554,7 @@ class TokenEvidence:
     @cached_property
     def has_no_pair(self) -> bool:
         """True if an exchange index lists no pair and no other source contradicts it."""
-        if not self.sources_without_pair or self.liquidity is not None:
+        if not self.sources_without_pair or self.liquidity is not None or self.sale_succeeded:
             return False
         return not self.token_flags.in_dex or (len(self.sources_without_pair) > 1 and not self.is_well_known)
 
@@ -373,25 +562,50 @@ class TokenEvidence:
     def trading_age(self) -> timedelta | None:
         """Time since trading began; None if unknown."""
         since = self.liquidity.trading_since if self.liquidity else None
-        since = since or (None if self.liquidity else self.simulation_result.pair_created_at)
+        is_pair_simulated = self.liquidity is None or self.liquidity.source in ("onchain", "goplus")
+        since = since or (self.simulation_result.pair_created_at if is_pair_simulated else None)
         return max(self.now - since, timedelta(0)) if since else None
 
     @cached_property
+    def liquidity_shares(self) -> LiquidityShares | None:
+        """Who holds the liquidity; None if no source lists its holders."""
+        lockers = LOCKERS.get(self.chain_id or 0, {})
+        return split_liquidity(self.token_flags.lp_holders, self.now, lockers=lockers)
+
+    @cached_property
     def locked_percent(self) -> float | None:
-        """Share of the liquidity in percent that cannot be withdrawn."""
-        shares = _list_shares(
-            self.token_flags.lp_holders, lambda each: bool(each.locked or is_burn_address(each.address))
-        )
-        return None if shares is None else _sum_capped(shares)
+        """Share of the liquidity in percent that cannot be withdrawn now."""
+        return self.liquidity_shares.locked_percent if self.liquidity_shares else None
+
+    @cached_property
+    def unlocked_percent(self) -> float | None:
+        """Share of the liquidity in percent that its holders can withdraw at any time."""
+        return self.liquidity_shares.unlocked_percent if self.liquidity_shares else None
+
+    @cached_property
+    def few_hands_percent(self) -> float | None:
+        """Share of the liquidity in percent of its three largest hands."""
+        return self.liquidity_shares.few_hands_percent if self.liquidity_shares else None
 
     @cached_property
     def largest_lp_wallet_percent(self) -> float | None:
         """Share of the liquidity in percent that one wallet can withdraw at once."""
-        shares = _list_shares(
-            self.token_flags.lp_holders,
-            lambda each: not (each.contract or each.locked or is_burn_address(each.address)),
-        )
-        return None if shares is None else max(shares, default=0)
+        return self.liquidity_shares.largest_percent(contract=False) if self.liquidity_shares else None
+
+    @cached_property
+    def largest_lp_contract_percent(self) -> float | None:
+        """Share of the liquidity in percent that one contract without a lock can withdraw at once."""
+        return self.liquidity_shares.largest_percent(contract=True) if self.liquidity_shares else None
+
+    @cached_property
+    def owner_lp_percent(self) -> float | None:
+        """Share of the liquidity in percent that owner and creator can withdraw at once."""
+        owners = (self.owner_address, self.token_flags.creator_address)
+        return self.liquidity_shares.percent_of(owners) if self.liquidity_shares else None
+
+    def ending_lock_percent(self, within: timedelta) -> float | None:
+        """Return the share of the liquidity in percent whose lock ends within this time."""
+        return self.liquidity_shares.ending_percent(self.now, within) if self.liquidity_shares else None
 
 
 def _list_shares(holders: Iterable[Holder] | None, counts: Callable[[Holder], bool]) -> list[float] | None:
@@ -405,7 +619,3 @@ def _list_shares(holders: Iterable[Holder] | None, counts: Callable[[Holder], bo
 
 def _sum_capped(shares: Iterable[float]) -> float:
     return round(min(sum(shares), 100), 4)
-
-
-def _highest_tax(*taxes: float | None) -> float | None:
-    return max((tax for tax in taxes if tax is not None), default=None)

@@ -8,6 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
+
+TokenSource = Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"]
+"""Sources of evidence about a token; `onchain` is everything that is read from a node."""
+BYTECODE_FLAGS = ("proxy", "mintable", "pausable", "blacklists", "tax_modifiable", "self_destructs")
+"""Flags that a contract's bytecode tells without its source."""
 
 GOPLUS_FIELDS: Mapping[str, str] = {
     "open_source": "is_open_source",

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
 from centgate.crypto.token.evidence import MIN_SELLABLE_USD, TokenEvidence
 from centgate.crypto.token.top_pair import DAY
+from centgate.crypto.token.trades import MIN_FAILED_HOLDERS
 
-RULES_VERSION = "2026-11-21"
+RULES_VERSION = "2026-11-23"
 """Changes with every rule change. A date."""
 
 FlagSeverity = Literal["info", "low", "medium", "high", "critical"]
-FlagKind = Literal["power", "lasting_power", "hidden_power", "proxy", "share", "gap", "merit", "other"]
-"""`gap`: something is not known; `merit`: only speaks for the token."""
+FlagKind = Literal[
+    "power", "lasting_power", "hidden_power", "proxy", "share", "habit", "gap", "merit", "other"
+]
+"""`habit`: how it behaves when it is moved; `gap`: something is not known; `merit`: only speaks for it."""
 SEVERITY_RANK: dict[FlagSeverity, int] = {"info": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}
 SHALLOW_USD = 10_000
-WEEK = 7 * DAY
+WEEK, MONTH = 7 * DAY, 30 * DAY
+HALF = 50.0
+"""Percent of a supply, or of the liquidity, with which one hand decides."""
+MANY_FAILED, SOME_FAILED, FEW_FAILED = 50.0, 10.0, 1.0
+"""Percent of the tried holders that cannot sell."""
+MANY_SIPHONED = 10.0
+"""Percent of the tried holders whose balance was taken away."""
+FEW_HANDS_PERCENT = 80.0
+"""Percent of the liquidity in three hands that may be one person's."""
+HEAVY_TAX, HIGH_TAX = 50.0, 20.0
+TINY_SALE_PERCENT = 0.05
+"""Percent of the supply below which a largest sale keeps a holding from being sold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +41,8 @@ class TokenRule:
     """One row of the table.
 
     The message is a sentence with `{evidence...}` placeholders. The evidence fields are `<source>:<field>`
-    (`goplus:is_mintable`, `honeypotis:simulationResult.sellTax`, `liquidity:...`), the decisive one first.
+    (`goplus:is_mintable`, `honeypotis:simulationResult.sellTax`, `onchain:simulation.isHoneypot`,
+    `liquidity:...`), the decisive one first; a flag that the bytecode tells is cited from there as well.
     The subject is worded to complete "not checked: ...".
     """
 
@@ -37,6 +53,8 @@ class TokenRule:
     condition: Callable[[TokenEvidence], bool]
     evidence_fields: tuple[str, ...]
     kind: FlagKind = "other"
+    covered_by: tuple[str, ...] = ()
+    """Rules that say the same and more: if one of them applies, this one does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +76,27 @@ def _is_age_between(evidence: TokenEvidence, minimum: timedelta, below: timedelt
     return evidence.trading_age is not None and minimum <= evidence.trading_age < below
 
 
+FAILED_SALES, TAKEN_AWAY = "failed sales", "holdings taken away"
+HOLDER_TAXES, SELL_LIMITS = "holders' taxes", "sell limits"
 _SIMULATION_FLAGS: tuple[tuple[str, FlagSeverity, str, str], ...] = (
-    ("high_fail_rate", "critical", "failed sales", "A very high share of its holders could not sell."),
-    ("high_siphon_rate", "critical", "holdings taken away", "It was taken away from very many holders."),
+    ("high_fail_rate", "critical", FAILED_SALES, "A very high share of its holders could not sell."),
+    ("high_siphon_rate", "critical", TAKEN_AWAY, "It was taken away from very many holders."),
     (
         "effective_honeypot_low_sell_limit",
         "critical",
-        "sell limits",
+        SELL_LIMITS,
         "So little may be sold at once that it cannot be sold in effect.",
     ),
-    ("extremely_low_sell_limit", "critical", "sell limits", "Extremely little of it may be sold at once."),
-    ("low_sell_limit", "critical", "sell limits", "Very little of it may be sold at once."),
-    ("extremely_high_taxes", "critical", "holders' taxes", "More than half is taken when it is traded."),
-    ("medium_siphon_rate", "high", "holdings taken away", "It was taken away from many holders."),
-    ("medium_fail_rate", "high", "failed sales", "A high share of its holders could not sell."),
-    ("high_tax", "high", "holders' taxes", "More than 40 % is taken when it is traded."),
-    ("low_fail_rate", "medium", "failed sales", "Some of its holders could not sell."),
+    ("extremely_low_sell_limit", "critical", SELL_LIMITS, "Extremely little of it may be sold at once."),
+    ("low_sell_limit", "critical", SELL_LIMITS, "Very little of it may be sold at once."),
+    ("extremely_high_taxes", "critical", HOLDER_TAXES, "More than half is taken when it is traded."),
+    ("medium_siphon_rate", "high", TAKEN_AWAY, "It was taken away from many holders."),
+    ("medium_fail_rate", "high", FAILED_SALES, "A high share of its holders could not sell."),
+    ("high_tax", "high", HOLDER_TAXES, "More than 40 % is taken when it is traded."),
+    ("low_fail_rate", "medium", FAILED_SALES, "Some of its holders could not sell."),
     ("transfer_blocked", "medium", "blocked transfers", "It could not be sent from one holder to another."),
-    ("one_sell_per_block_limit", "medium", "sell limits", "It can be sold only once in each block."),
-    ("medium_tax", "low", "holders' taxes", "More than 21 % is taken when it is traded."),
+    ("one_sell_per_block_limit", "medium", SELL_LIMITS, "It can be sold only once in each block."),
+    ("medium_tax", "low", HOLDER_TAXES, "More than 21 % is taken when it is traded."),
     ("high_gas", "low", "gas", "Trading it costs a great deal of gas."),
 )
 """Flags of the simulation (https://docs.honeypot.is): name, severity, subject, message."""
@@ -92,9 +112,47 @@ _HANDLED_FLAGS = frozenset(
 def _has_simulation_flag(name: str) -> Callable[[TokenEvidence], bool]:
     """Return a condition: the simulation raised this flag, except for a tax that only encodes a failure."""
     about_tax = name.endswith(("_tax", "_taxes"))
-    return lambda evidence: (
-        evidence.simulation_result.has_any_flag(name) and not (about_tax and evidence.is_sell_tax_placeholder)
+    return lambda evidence: any(
+        trade.result.has_any_flag(name) and not (about_tax and evidence.is_sell_tax_placeholder(trade))
+        for trade in evidence.trades
     )
+
+
+def _worst_of(percents: Iterable[float | None]) -> float:
+    return max((percent for percent in percents if percent is not None), default=0.0)
+
+
+def _has_failed_share(minimum: float, below: float = math.inf) -> Callable[[TokenEvidence], bool]:
+    """Return a condition: this percentage of the tried holders cannot sell; few failures prove no rate."""
+    return lambda evidence: any(
+        minimum <= (trade.failed_percent or 0) < below
+        and (minimum < MANY_FAILED or (trade.holder_sales.failed or 0) >= MIN_FAILED_HOLDERS)
+        for trade in evidence.trades
+    )
+
+
+def _has_siphoned_share(minimum: float) -> Callable[[TokenEvidence], bool]:
+    """Return a condition: more than this percentage of the tried holders lost their balance."""
+    return lambda evidence: _worst_of(trade.siphoned_percent for trade in evidence.trades) > minimum
+
+
+def _has_holder_tax(minimum: float) -> Callable[[TokenEvidence], bool]:
+    """Return a condition: holders pay at least this percentage of a sale on average."""
+    return lambda evidence: _worst_of(trade.holder_sales.average_tax for trade in evidence.trades) >= minimum
+
+
+def _is_any_holder_taxed_heavily(evidence: TokenEvidence) -> bool:
+    return any(
+        (trade.holder_sales.highest_tax or 0) >= HEAVY_TAX and trade.holder_sales.high_tax_count != 0
+        for trade in evidence.trades
+    )
+
+
+def _controls_everything(evidence: TokenEvidence) -> bool:
+    """True if one key may change taxes, exclude holders and make more of the token."""
+    flags = evidence.token_flags
+    powers = (flags.tax_modifiable, flags.blacklists, flags.mintable)
+    return all(power is True for power in powers) and evidence.is_owner_unchecked
 
 
 def _has_other_flag(severity: FlagSeverity) -> Callable[[TokenEvidence], bool]:
@@ -115,13 +173,43 @@ def _build_simulation_rules() -> Iterator[TokenRule]:
         )
 
 
-_BLOCKED = ("honeypotis:honeypotResult.isHoneypot", "honeypotis:honeypotResult.honeypotReason")
-_RISK = ("honeypotis:summary.riskLevel", "honeypotis:simulationResult.sellTax")
+_BLOCKED = (
+    "honeypotis:honeypotResult.isHoneypot",
+    "honeypotis:honeypotResult.honeypotReason",
+    "onchain:simulation.isHoneypot",
+)
+_RISK = ("honeypotis:summary.riskLevel", "honeypotis:simulationResult.sellTax", "onchain:simulation.sellTax")
+_FAILED_SALES = (
+    "honeypotis:holderAnalysis.failed",
+    "honeypotis:holderAnalysis.holders",
+    "onchain:simulation.holders.failed",
+    "onchain:simulation.holders.tested",
+)
+_SIPHONED = (
+    "honeypotis:holderAnalysis.siphoned",
+    "honeypotis:holderAnalysis.holders",
+    "onchain:simulation.holders.siphoned",
+    "onchain:simulation.holders.tested",
+)
+_HOLDER_TAXES = (
+    "honeypotis:holderAnalysis.averageTax",
+    "honeypotis:holderAnalysis.highestTax",
+    "honeypotis:holderAnalysis.highTaxWallets",
+    "onchain:simulation.holders.averageTax",
+    "onchain:simulation.holders.highestTax",
+)
+_LARGEST_SALE = ("honeypotis:simulationResult.maxSell.token", "onchain:simulation.maxSell.tokens")
 _PAIR_DEPTH = ("honeypotis:pair.liquidity", "honeypotis:pair.reserves0", "honeypotis:pair.reserves1")
-_SELL_TAX = ("goplus:sell_tax", "honeypotis:simulationResult.sellTax")
-_BUY_TAX = ("goplus:buy_tax", "honeypotis:simulationResult.buyTax")
-_TRANSFER_TAX = ("goplus:transfer_tax", "honeypotis:simulationResult.transferTax")
+_SELL_TAX = ("goplus:sell_tax", "honeypotis:simulationResult.sellTax", "onchain:simulation.sellTax")
+_BUY_TAX = ("goplus:buy_tax", "honeypotis:simulationResult.buyTax", "onchain:simulation.buyTax")
+_TRANSFER_TAX = (
+    "goplus:transfer_tax",
+    "honeypotis:simulationResult.transferTax",
+    "onchain:simulation.transferTax",
+)
 _OWNER = "goplus:owner_address"
+_OWNERS = (_OWNER, "onchain:owner.address", "onchain:owner.kind")
+_LP_HOLDERS = ("goplus:lp_holders",)
 _DEPTH = ("liquidity:totalUsd", "liquidity:otherSideUsd")
 SALE_SUBJECT, _HOLDERS, _LP = "whether it can be sold", "concentrated holders", "locked liquidity"
 
@@ -131,8 +219,8 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "honeypot_confirmed",
         "critical",
         SALE_SUBJECT,
-        "Two sources say that it cannot be sold again: the contract's analysis and a simulated sale.",
-        lambda evidence: evidence.token_flags.honeypot is True and evidence.sale_failed,
+        "Two sources say that it cannot be sold again: analyses of the contract, or simulated sales.",
+        lambda evidence: evidence.honeypot_claims > 1,
         ("goplus:is_honeypot", *_BLOCKED, *_RISK),
     ),
     TokenRule(
@@ -141,16 +229,9 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         SALE_SUBJECT,
         "It can be bought but not sold again.",
         lambda evidence: (
-            (
-                evidence.token_flags.honeypot is True
-                and not evidence.sale_failed
-                and not evidence.sale_succeeded
-            )
-            or (
-                evidence.sale_failed
-                and evidence.token_flags.honeypot is not True
-                and not evidence.is_sale_failure_doubtful
-            )
+            evidence.honeypot_claims == 1
+            and not evidence.sale_succeeded
+            and not evidence.is_sale_failure_doubtful
         ),
         ("goplus:is_honeypot", *_BLOCKED, *_RISK),
     ),
@@ -158,8 +239,8 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "honeypot_disputed",
         "high",
         SALE_SUBJECT,
-        "The contract's analysis says that it cannot be sold again, although a simulated sale went through.",
-        lambda evidence: evidence.token_flags.honeypot is True and evidence.sale_succeeded,
+        "One source says that it cannot be sold again, although a simulated sale went through.",
+        lambda evidence: evidence.honeypot_claims == 1 and evidence.sale_succeeded,
         ("goplus:is_honeypot", *_BLOCKED),
     ),
     TokenRule(
@@ -167,7 +248,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "high",
         SALE_SUBJECT,
         "The simulation could not sell; liquidity is too low, or the simulation too incomplete, to be sure.",
-        lambda evidence: evidence.is_sale_failure_doubtful,
+        lambda evidence: evidence.is_sale_failure_doubtful and not evidence.sale_succeeded,
         (*_BLOCKED, *_PAIR_DEPTH, "goplus:is_honeypot"),
     ),
     TokenRule(
@@ -203,12 +284,126 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         ("goplus:cannot_buy", "goplus:is_in_dex"),
     ),
     TokenRule(
+        "holders_cannot_sell",
+        "critical",
+        FAILED_SALES,
+        "At least half of the holders at which a sale was simulated cannot sell.",
+        _has_failed_share(MANY_FAILED),
+        _FAILED_SALES,
+        covered_by=("simulation_high_fail_rate",),
+    ),
+    TokenRule(
+        "many_holders_cannot_sell",
+        "high",
+        FAILED_SALES,
+        "At least a tenth of the holders at which a sale was simulated cannot sell.",
+        _has_failed_share(SOME_FAILED),
+        _FAILED_SALES,
+        covered_by=("holders_cannot_sell", "simulation_high_fail_rate", "simulation_medium_fail_rate"),
+    ),
+    TokenRule(
+        "some_holders_cannot_sell",
+        "medium",
+        FAILED_SALES,
+        "Some of the holders at which a sale was simulated cannot sell.",
+        _has_failed_share(FEW_FAILED, SOME_FAILED),
+        _FAILED_SALES,
+        covered_by=("simulation_high_fail_rate", "simulation_medium_fail_rate", "simulation_low_fail_rate"),
+    ),
+    TokenRule(
+        "holders_siphoned",
+        "critical",
+        TAKEN_AWAY,
+        "More than a tenth of the holders that were tried had it taken away.",
+        _has_siphoned_share(MANY_SIPHONED),
+        _SIPHONED,
+        covered_by=("simulation_high_siphon_rate",),
+    ),
+    TokenRule(
+        "some_holders_siphoned",
+        "high",
+        TAKEN_AWAY,
+        "Some of the holders that were tried had it taken away.",
+        _has_siphoned_share(0),
+        _SIPHONED,
+        covered_by=("holders_siphoned", "simulation_high_siphon_rate", "simulation_medium_siphon_rate"),
+    ),
+    TokenRule(
+        "holder_taxes_extreme",
+        "critical",
+        HOLDER_TAXES,
+        "Its holders pay more than half of a sale on average.",
+        _has_holder_tax(HEAVY_TAX),
+        _HOLDER_TAXES,
+        covered_by=("simulation_extremely_high_taxes", "sell_tax_extreme"),
+    ),
+    TokenRule(
+        "holder_taxes_high",
+        "high",
+        HOLDER_TAXES,
+        "Its holders pay at least a fifth of a sale on average.",
+        _has_holder_tax(HIGH_TAX),
+        _HOLDER_TAXES,
+        covered_by=(
+            "holder_taxes_extreme",
+            "simulation_extremely_high_taxes",
+            "simulation_high_tax",
+            "sell_tax_extreme",
+            "sell_tax_high",
+        ),
+    ),
+    TokenRule(
+        "some_holders_taxed_heavily",
+        "medium",
+        HOLDER_TAXES,
+        "Some of its holders pay more than half of a sale.",
+        _is_any_holder_taxed_heavily,
+        _HOLDER_TAXES,
+        covered_by=(
+            "holder_taxes_extreme",
+            "holder_taxes_high",
+            "simulation_extremely_high_taxes",
+            "sell_tax_extreme",
+            "sell_tax_high",
+        ),
+    ),
+    TokenRule(
+        "sale_limit_tiny",
+        "high",
+        SELL_LIMITS,
+        "At most {evidence.max_sell_percent:.4g} % of the supply can be sold at once.",
+        lambda evidence: _is_between(evidence.max_sell_percent, 0, TINY_SALE_PERCENT),
+        _LARGEST_SALE,
+    ),
+    TokenRule(
+        "sale_limit",
+        "medium",
+        SELL_LIMITS,
+        "There is a largest amount that can be sold at once.",
+        lambda evidence: evidence.is_sale_limited,
+        _LARGEST_SALE,
+        covered_by=("sale_limit_tiny",),
+    ),
+    TokenRule(
         "trading_cooldown",
         "medium",
         "a pause between trades",
         "A holder must wait between two trades, which can keep a sale from happening in time.",
-        lambda evidence: evidence.token_flags.trading_cooldown is True,
-        ("goplus:trading_cooldown",),
+        lambda evidence: (
+            evidence.token_flags.trading_cooldown is True
+            or any(trade.result.cooldown is True for trade in evidence.trades)
+        ),
+        ("goplus:trading_cooldown", "onchain:simulation.cooldown"),
+        "habit",
+    ),
+    TokenRule(
+        "origin_check",
+        "low",
+        "a check of the transaction's sender",
+        "It can be bought by the transaction's sender alone, so that contracts and smart wallets cannot.",
+        lambda evidence: any(trade.result.origin_check is True for trade in evidence.trades),
+        ("onchain:simulation.originCheck",),
+        "habit",
     ),
     # taxes
     TokenRule(
@@ -298,6 +493,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "{evidence.transfer_tax:.4g} % is taken when it is sent from one holder to another.",
         lambda evidence: _is_between(evidence.transfer_tax, 0.01, 10),
         _TRANSFER_TAX,
+        "habit",
     ),
     # fraud
     TokenRule(
@@ -362,6 +558,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "It calls other contracts while it moves, so what it does can change with them.",
         lambda evidence: evidence.token_flags.external_call is True,
         ("goplus:external_call",),
+        "habit",
     ),
     # owner privileges
     TokenRule(
@@ -370,7 +567,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "whether its owner can change balances",
         "Its owner can change any holder's balance.",
         lambda evidence: evidence.token_flags.changes_balances is True,
-        ("goplus:owner_change_balance", _OWNER),
+        ("goplus:owner_change_balance", *_OWNERS),
         "power",
     ),
     TokenRule(
@@ -379,7 +576,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "self-destruction",
         "It can be destroyed, and every holding with it.",
         lambda evidence: evidence.token_flags.self_destructs is True,
-        ("goplus:selfdestruct", _OWNER),
+        ("goplus:selfdestruct", *_OWNERS),
         "power",
     ),
     TokenRule(
@@ -388,7 +585,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "a hidden owner",
         "An account keeps control of it without appearing as its owner.",
         lambda evidence: evidence.token_flags.hidden_owner is True,
-        ("goplus:hidden_owner", _OWNER),
+        ("goplus:hidden_owner", *_OWNERS),
         "hidden_power",
     ),
     TokenRule(
@@ -397,7 +594,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "whether ownership can be taken back",
         "An ownership that was given up can be taken back.",
         lambda evidence: evidence.token_flags.reclaimable is True,
-        ("goplus:can_take_back_ownership", _OWNER),
+        ("goplus:can_take_back_ownership", *_OWNERS),
         "hidden_power",
     ),
     TokenRule(
@@ -406,7 +603,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "taxes for single holders",
         "Its owner can set a tax for a single holder.",
         lambda evidence: evidence.token_flags.personal_tax_modifiable is True,
-        ("goplus:personal_slippage_modifiable", _OWNER),
+        ("goplus:personal_slippage_modifiable", *_OWNERS),
         "lasting_power",
     ),
     TokenRule(
@@ -415,7 +612,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "whether its owner can stop transfers",
         "Its owner can stop all transfers, sales included.",
         lambda evidence: evidence.token_flags.pausable is True,
-        ("goplus:transfer_pausable", _OWNER),
+        ("goplus:transfer_pausable", *_OWNERS),
         "power",
     ),
     TokenRule(
@@ -424,7 +621,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "whether its owner can change taxes",
         "Its owner can change its taxes.",
         lambda evidence: evidence.token_flags.tax_modifiable is True,
-        ("goplus:slippage_modifiable", _OWNER),
+        ("goplus:slippage_modifiable", *_OWNERS),
         "power",
     ),
     TokenRule(
@@ -433,7 +630,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "a blacklist",
         "It has a blacklist: single holders can be kept from selling.",
         lambda evidence: evidence.token_flags.blacklists is True,
-        ("goplus:is_blacklisted", _OWNER),
+        ("goplus:is_blacklisted", *_OWNERS),
         "lasting_power",
     ),
     TokenRule(
@@ -442,7 +639,7 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "whether more of it can be made",
         "More of it can be made, which takes value from every holder.",
         lambda evidence: evidence.token_flags.mintable is True,
-        ("goplus:is_mintable", _OWNER),
+        ("goplus:is_mintable", *_OWNERS),
         "power",
     ),
     TokenRule(
@@ -451,8 +648,17 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "whether its owner can change trading limits",
         "Its owner can change how much may be traded at once.",
         lambda evidence: evidence.token_flags.anti_whale_modifiable is True,
-        ("goplus:anti_whale_modifiable", _OWNER),
+        ("goplus:anti_whale_modifiable", *_OWNERS),
         "power",
+    ),
+    TokenRule(
+        "owner_controls_everything",
+        "high",
+        "the owner's powers together",
+        "One account can change its taxes, exclude holders and make more of it.",
+        _controls_everything,
+        ("goplus:slippage_modifiable", "goplus:is_blacklisted", "goplus:is_mintable", *_OWNERS),
+        "lasting_power",
     ),
     TokenRule(
         "trading_limits",
@@ -487,6 +693,16 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "Its creator holds {evidence.creator_percent:.4g} % of the supply.",
         lambda evidence: _is_between(evidence.creator_percent, 20),
         ("goplus:creator_percent", "goplus:creator_address"),
+        "share",
+    ),
+    TokenRule(
+        "holder_dominates",
+        "high",
+        _HOLDERS,
+        "One holder that is no pool, exchange or locker has {evidence.largest_holder_percent:.4g} % of the "
+        "supply.",
+        lambda evidence: _is_between(evidence.largest_holder_percent, HALF),
+        ("goplus:holders",),
         "share",
     ),
     TokenRule(
@@ -551,9 +767,67 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "high",
         _LP,
         "One wallet can take out {evidence.largest_lp_wallet_percent:.4g} % of the liquidity at any time.",
-        lambda evidence: _is_between(evidence.largest_lp_wallet_percent, 80),
-        ("goplus:lp_holders",),
+        lambda evidence: _is_between(evidence.largest_lp_wallet_percent, HALF),
+        _LP_HOLDERS,
         "share",
+    ),
+    TokenRule(
+        "liquidity_in_one_contract",
+        "high",
+        _LP,
+        "One contract that is no known locker holds {evidence.largest_lp_contract_percent:.4g} % of the "
+        "liquidity without a lock.",
+        lambda evidence: _is_between(evidence.largest_lp_contract_percent, HALF),
+        _LP_HOLDERS,
+        "share",
+    ),
+    TokenRule(
+        "liquidity_in_few_hands",
+        "high",
+        _LP,
+        "Three addresses or fewer can take out {evidence.few_hands_percent:.4g} % of the liquidity.",
+        lambda evidence: _is_between(evidence.few_hands_percent, FEW_HANDS_PERCENT),
+        _LP_HOLDERS,
+        "share",
+        covered_by=("liquidity_in_one_wallet", "liquidity_in_one_contract"),
+    ),
+    TokenRule(
+        "owner_holds_liquidity",
+        "high",
+        _LP,
+        "Its owner or creator can take out {evidence.owner_lp_percent:.4g} % of the liquidity at any time.",
+        lambda evidence: _is_between(evidence.owner_lp_percent, 20),
+        (*_LP_HOLDERS, _OWNER, "goplus:creator_address"),
+        "share",
+    ),
+    TokenRule(
+        "liquidity_unlocked",
+        "medium",
+        _LP,
+        "Those who hold {evidence.unlocked_percent:.4g} % of the liquidity can take it out at any time.",
+        lambda evidence: _is_between(evidence.unlocked_percent, HALF),
+        _LP_HOLDERS,
+        "share",
+        covered_by=("liquidity_in_one_wallet", "liquidity_in_one_contract", "liquidity_in_few_hands"),
+    ),
+    TokenRule(
+        "lock_ends_this_week",
+        "high",
+        "when locked liquidity is free again",
+        "The lock of a large share of its liquidity ends within a week.",
+        lambda evidence: _is_between(evidence.ending_lock_percent(WEEK), 20),
+        _LP_HOLDERS,
+        "share",
+    ),
+    TokenRule(
+        "lock_ends_this_month",
+        "medium",
+        "when locked liquidity is free again",
+        "The lock of a large share of its liquidity ends within thirty days.",
+        lambda evidence: _is_between(evidence.ending_lock_percent(MONTH), 20),
+        _LP_HOLDERS,
+        "share",
+        covered_by=("lock_ends_this_week",),
     ),
     # other results of the simulation
     *_build_simulation_rules(),
@@ -563,7 +837,8 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "the simulation's own rating",
         "The simulation rates its risk at {evidence.simulation_result.risk_level:.0f} of 100.",
         lambda evidence: (
-            _is_between(evidence.simulation_result.risk_level, 60, 90) and not evidence.is_pair_empty
+            _is_between(evidence.simulation_result.risk_level, 60, 90)
+            and not evidence.is_simulated_pair_empty
         ),
         ("honeypotis:summary.riskLevel", "honeypotis:summary.risk"),
     ),
@@ -582,14 +857,22 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
         "medium",
         "a simulated sale",
         "No sale could be simulated on a pair with money, on a chain where this is usually possible.",
-        lambda evidence: (
-            (evidence.is_pair_empty and evidence.has_other_liquidity)
-            or (
-                evidence.no_simulation_reason != "chain_not_covered"
-                and not (evidence.simulation_result.succeeded or evidence.sale_failed)
-            )
+        lambda evidence: evidence.is_simulation_expected and not evidence.has_sale_result,
+        (
+            "honeypotis:simulationSuccess",
+            "honeypotis:simulationError",
+            "honeypotis:pair.liquidity",
+            "onchain:simulation.isHoneypot",
         ),
-        ("honeypotis:simulationSuccess", "honeypotis:simulationError", "honeypotis:pair.liquidity"),
+        "gap",
+    ),
+    TokenRule(
+        "bytecode_only",
+        "low",
+        "what only source code shows",
+        "Its contract is judged by its bytecode alone, which does not show every power.",
+        lambda evidence: evidence.flags is None and evidence.is_bytecode_read,
+        ("onchain:bytecode.isRead",),
         "gap",
     ),
     # in favour of the token
@@ -620,6 +903,15 @@ TOKEN_RULES: tuple[TokenRule, ...] = (
     ),
 )
 
+_CENTRALISED = "It is a well-known token, so this counts as centralised control."
+_LISTED = "It is traded on a large exchange, so this counts as centralised control."
+
+
+def _is_listed_only(evidence: TokenEvidence) -> bool:
+    """True if a large exchange trades it and no list of trusted tokens has it: that proves less."""
+    return evidence.is_well_known and not evidence.is_trusted
+
+
 SEVERITY_LIMITS: tuple[SeverityLimit, ...] = (
     SeverityLimit(
         frozenset({"power"}),
@@ -634,21 +926,41 @@ SEVERITY_LIMITS: tuple[SeverityLimit, ...] = (
         "It has no owner, so this can no longer be changed; what was set stays in force.",
     ),
     SeverityLimit(
-        frozenset({"power", "lasting_power", "proxy", "share"}),
-        "low",
-        lambda evidence: evidence.is_well_known,
-        "It is a well-known token, so this counts as centralised control.",
+        frozenset({"power", "lasting_power"}),
+        "medium",
+        lambda evidence: evidence.has_delayed_owner,
+        "Its owner is a timelock or a governor, so holders see a change before it takes effect.",
     ),
     SeverityLimit(
-        frozenset({"hidden_power"}),
+        frozenset({"power", "lasting_power"}),
+        "high",
+        lambda evidence: evidence.has_shared_owner,
+        "Its owner is a Safe that needs several signatures.",
+    ),
+    SeverityLimit(
+        frozenset({"power", "lasting_power", "proxy", "share"}),
+        "low",
+        lambda evidence: evidence.is_trusted,
+        _CENTRALISED,
+    ),
+    SeverityLimit(frozenset({"hidden_power"}), "medium", lambda evidence: evidence.is_trusted, _CENTRALISED),
+    SeverityLimit(
+        frozenset({"power", "lasting_power", "proxy"}),
         "medium",
-        lambda evidence: evidence.is_well_known,
-        "It is a well-known token, so this counts as centralised control.",
+        _is_listed_only,
+        _LISTED,
+    ),
+    SeverityLimit(
+        frozenset({"habit"}),
+        "low",
+        lambda evidence: evidence.is_trusted,
+        "It is on a list of trusted tokens, which know this of it.",
     ),
     SeverityLimit(
         frozenset({"gap"}),
         "low",
-        lambda evidence: evidence.is_well_known,
-        "It is a well-known token, so this alone says little.",
+        lambda evidence: evidence.is_trusted,
+        "It is on a list of trusted tokens, so this alone says little.",
     ),
 )
+"""Limits in this order; each later one applies only if it is lower."""

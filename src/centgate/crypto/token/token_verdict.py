@@ -6,36 +6,53 @@ is listed among the checks that were not made.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
-from centgate.crypto.token.evidence import TokenEvidence, TokenSource
-from centgate.crypto.token.security import GOPLUS_FIELDS, Holder
+from centgate.crypto.token.evidence import TokenEvidence
+from centgate.crypto.token.security import BYTECODE_FLAGS, GOPLUS_FIELDS, Holder, TokenFlags, TokenSource
 from centgate.crypto.token.token_rules import (
+    FAILED_SALES,
+    HOLDER_TAXES,
     RULES_VERSION,
     SALE_SUBJECT,
+    SELL_LIMITS,
     SEVERITY_LIMITS,
     SEVERITY_RANK,
+    TAKEN_AWAY,
     TOKEN_RULES,
     FlagSeverity,
     TokenRule,
 )
+from centgate.crypto.token.trades import SimulatedTrade, TaxName
 from centgate.timestamps import format_timestamp
 
 RiskLevel = Literal["critical", "high", "medium", "low", "unknown"]
 LABELS: dict[TokenSource, str] = {
     "goplus": "GoPlus Security",
     "honeypotis": "honeypot.is",
+    "onchain": "the chain",
     "dexscreener": "DexScreener",
     "geckoterminal": "GeckoTerminal",
 }
 ONE_SIDED_SUBJECT = "whether its pairs are one-sided"
 """A check without a flag of its own: one-sided pairs count as low liquidity."""
+SCORE_BANDS: dict[FlagSeverity, tuple[int, int]] = {
+    "info": (0, 24),
+    "low": (0, 24),
+    "medium": (25, 49),
+    "high": (50, 74),
+    "critical": (75, 100),
+}
+"""Scores of a level, lowest and highest, by the severity of its worst flag."""
+FLAG_POINTS: dict[FlagSeverity, int] = {"info": 0, "low": 2, "medium": 4, "high": 7, "critical": 10}
+"""Points of each flag within its band."""
+DIFFERENT_TAX = 5
+"""Percentage points from which two readings of a tax disagree."""
 _MAX_NAMES = 12
 """Most flag names in one citation."""
-_LINK = re.compile(r"https?:|www\.|\b[\w-]+\.[a-z]{2,}\b", re.IGNORECASE)
 _FIELD_BY_SOURCE_NAME = {source_name: field for field, source_name in GOPLUS_FIELDS.items()}
 
 
@@ -60,23 +77,65 @@ class VerdictFlag:
 
 
 @dataclass(frozen=True, slots=True)
+class ScorePart:
+    """Points that one flag adds to the score."""
+
+    flag_id: str
+    points: int
+
+
+@dataclass(frozen=True, slots=True)
+class RiskScore:
+    """Figure within the band of a risk level: 0 without a finding, 100 is the worst."""
+
+    score: int
+    parts: tuple[ScorePart, ...]
+    """In the order of the flags; their points add up to the score."""
+
+
+@dataclass(frozen=True, slots=True)
 class TokenVerdict:
     """The risk level of a token, its flags (the worst first), and the warnings."""
 
     level: RiskLevel
     flags: tuple[VerdictFlag, ...]
     warnings: tuple[str, ...]
+    score: RiskScore | None = None
+    """None if the level is `unknown`."""
 
 
 def evaluate_token(evidence: TokenEvidence) -> TokenVerdict:
     """Apply the rules to the evidence."""
     flags = sorted(raise_flags(evidence), key=lambda flag: -SEVERITY_RANK[flag.severity])
-    return TokenVerdict(overall_level(evidence, flags), tuple(flags), tuple(collect_warnings(evidence)))
+    level = overall_level(evidence, flags)
+    return TokenVerdict(
+        level,
+        tuple(flags),
+        tuple(collect_warnings(evidence)),
+        None if level == "unknown" else rate_flags(flags),
+    )
+
+
+def rate_flags(flags: Sequence[VerdictFlag]) -> RiskScore:
+    """Return the score of flags that are ordered by severity, the worst first.
+
+    The worst flag sets the band of its level (low 0 to 24, medium 25 to 49, high 50 to 74, critical 75 to
+    100), each further flag adds points up to the end of the band.
+    """
+    if not flags:
+        return RiskScore(0, ())
+    lowest, highest = SCORE_BANDS[flags[0].severity]
+    parts: list[ScorePart] = []
+    for number, flag in enumerate(flags):
+        points = FLAG_POINTS[flag.severity] + (lowest if number == 0 else 0)
+        rest = highest - sum(part.points for part in parts)
+        parts.append(ScorePart(flag.id, min(points, rest)))
+    return RiskScore(sum(part.points for part in parts), tuple(parts))
 
 
 def overall_level(evidence: TokenEvidence, flags: Sequence[VerdictFlag]) -> RiskLevel:
     """Return the level of the worst flag; `unknown` if the evidence is too thin to rate it mild."""
-    if evidence.flags is None and evidence.simulation is None:
+    if evidence.flags is None and not evidence.trades and not evidence.is_bytecode_read:
         return "unknown"
     worst = max((SEVERITY_RANK[flag.severity] for flag in flags), default=0)
     significant = SEVERITY_RANK["medium"] if evidence.is_analysed else SEVERITY_RANK["high"]
@@ -88,15 +147,20 @@ def overall_level(evidence: TokenEvidence, flags: Sequence[VerdictFlag]) -> Risk
 
 def _can_rate_mild(evidence: TokenEvidence) -> bool:
     return (
-        evidence.is_well_known
+        evidence.is_trusted
         or evidence.sale_succeeded
         or (evidence.is_analysed and evidence.is_honeypot is not None)
     )
 
 
 def raise_flags(evidence: TokenEvidence) -> list[VerdictFlag]:
-    """Return one adjusted flag per rule that applies."""
-    flags = [_build_flag(evidence, rule) for rule in TOKEN_RULES if rule.condition(evidence)]
+    """Return one adjusted flag per rule that applies and is not covered by another."""
+    applying = {rule.id: rule for rule in TOKEN_RULES if rule.condition(evidence)}
+    flags = [
+        _build_flag(evidence, rule)
+        for rule in applying.values()
+        if not any(covering in applying for covering in rule.covered_by)
+    ]
     if any(SEVERITY_RANK[flag.severity] >= SEVERITY_RANK["high"] for flag in flags):
         return [_raise_serial_creator(flag) for flag in flags]
     return flags
@@ -123,8 +187,19 @@ def _raise_serial_creator(flag: VerdictFlag) -> VerdictFlag:
 
 def _cite_rule(evidence: TokenEvidence, rule: TokenRule) -> tuple[Citation, ...]:
     """Cite the sources' values for a rule; without any value, its first field."""
-    citations = [each for name in rule.evidence_fields for each in cite_field(evidence, name)]
+    citations = [each for name in _list_fields(rule) for each in cite_field(evidence, name)]
     return tuple(each for each in citations if each.value is not None) or tuple(citations[:1])
+
+
+@cache
+def _list_fields(rule: TokenRule) -> tuple[str, ...]:
+    """Return a rule's evidence fields, with the bytecode's reading behind that of the contract analysis."""
+    inferable = [
+        f"onchain:bytecode.{field}"
+        for name in rule.evidence_fields
+        if (field := _FIELD_BY_SOURCE_NAME.get(name.removeprefix("goplus:"))) in BYTECODE_FLAGS
+    ]
+    return (*rule.evidence_fields, *inferable)
 
 
 def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
@@ -141,8 +216,25 @@ def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
             return [Citation("honeypotis", field, names or None)]
         case "goplus", _:
             return [Citation("goplus", field, evidence.token_flags.raw.get(field))]
+        case "onchain", _:
+            return [Citation("onchain", field, _read_chain_field(evidence, field))]
         case _:
             return [Citation("honeypotis", field, evidence.simulation_result.raw.get(field))]
+
+
+def _read_chain_field(evidence: TokenEvidence, field: str) -> str | None:
+    """Return a value that was read from the chain, as text: of the simulation, the bytecode or the owner."""
+    part, _, name = field.partition(".")
+    match part:
+        case "simulation":
+            return evidence.own_simulation.raw.get(name) if evidence.own_simulation else None
+        case "bytecode" if name == "isRead":
+            return "true" if evidence.is_bytecode_read else None
+        case "bytecode":
+            value = getattr(evidence.bytecode_flags, name, None)
+        case _:
+            value = getattr(evidence.owner, name, None)
+    return str(value).lower() if value is not None else None
 
 
 def _format_largest(holders: Iterable[Holder]) -> str | None:
@@ -164,6 +256,14 @@ _GECKOTERMINAL_FIELDS = {
 }
 
 
+_OTHER_LIQUIDITY_FIELDS: dict[TokenSource, str] = {
+    "goplus": "dex.liquidity",
+    "honeypotis": "pair.liquidity",
+    "onchain": "pools.totalUsd",
+}
+"""Fields of sources that are no exchange index."""
+
+
 def _cite_liquidity(evidence: TokenEvidence, field: str) -> list[Citation]:
     names = {"dexscreener": _DEXSCREENER_FIELDS, "geckoterminal": _GECKOTERMINAL_FIELDS}
     if field == "pairs":
@@ -171,8 +271,8 @@ def _cite_liquidity(evidence: TokenEvidence, field: str) -> list[Citation]:
     liquidity = evidence.liquidity
     if not liquidity:
         return []
-    if liquidity.source == "goplus":
-        return [Citation("goplus", "dex.liquidity", f"{liquidity.total_usd}")] if field == "totalUsd" else []
+    if own_name := _OTHER_LIQUIDITY_FIELDS.get(liquidity.source):
+        return [Citation(liquidity.source, own_name, f"{liquidity.total_usd}")] if field == "totalUsd" else []
     values = {
         "totalUsd": liquidity.total_usd,
         "otherSideUsd": liquidity.other_side_usd,
@@ -190,25 +290,23 @@ def collect_warnings(evidence: TokenEvidence) -> Iterator[str]:
     yield from _warn_disagreements(evidence)
     yield from _warn_unreadable(evidence)
     if evidence.token_flags.note:
-        yield f"{LABELS['goplus']} notes{_quote_unless_link(evidence.token_flags.note) or ' further risks'}"
+        yield f"{LABELS['goplus']} notes further risks, in words of its own: see sourceNote"
 
 
 def list_subjects(source: str) -> list[str]:
-    """Return the checks that use a source (`liquidity` for the exchange indexes)."""
-    rules = [
-        rule for rule in TOKEN_RULES if any(cite.startswith(f"{source}:") for cite in rule.evidence_fields)
-    ]
+    """Return the checks that use a source.
+
+    `liquidity` stands for the exchange indexes, `onchain:simulation` and `onchain:bytecode` for parts of what
+    the chain tells.
+    """
+    start = source if ":" in source else f"{source}:"
+    rules = [rule for rule in TOKEN_RULES if any(cite.startswith(start) for cite in _list_fields(rule))]
     return list(dict.fromkeys(rule.subject for rule in rules))
 
 
 def _checks_with_first_field(name: str) -> list[str]:
     """Return the checks of the rules whose first field is `name`."""
     return list(dict.fromkeys(rule.subject for rule in TOKEN_RULES if rule.evidence_fields[0] == name))
-
-
-def _quote_unless_link(text: str | None) -> str:
-    """Format a source's text for the end of a sentence; "" if it contains a link."""
-    return f" ({text})" if text and not _LINK.search(text) else ""
 
 
 _TAX_LABELS = {
@@ -250,16 +348,14 @@ def _warn_unchecked(evidence: TokenEvidence) -> Iterator[str]:
         checks = ", ".join(_CHECKS_BY_SOURCE["honeypotis"])
         yield f"{_NO_SIMULATION[evidence.no_simulation_reason]}; not checked by it: {checks}"
     elif not evidence.simulation_result.succeeded:
-        reason = _quote_unless_link(evidence.simulation_result.reason)
-        yield (
-            f"{LABELS['honeypotis']} could not simulate a sale{reason}; "
-            f"not checked by it: {SALE_SUBJECT}, its taxes"
-        )
-    elif evidence.is_pair_empty:
+        label = LABELS["honeypotis"]
+        yield f"{label} could not simulate a sale; not checked by it: {SALE_SUBJECT}, its taxes"
+    elif evidence.is_simulated_pair_empty:
         yield (
             "the sale was simulated on an empty pair, so its result says nothing; not checked by it: "
             f"{SALE_SUBJECT}, its taxes"
         )
+    yield from _warn_unread_chain(evidence)
     if unrated := _simulation_checks_without_result(evidence):
         yield f"not checked, as {LABELS['honeypotis']} gives no value: {', '.join(unrated)}"
     if unchecked := _liquidity_checks_without_evidence(evidence):
@@ -270,21 +366,75 @@ _NO_SIMULATION = {
     "chain_not_covered": "no buy/sell simulation was made: honeypot.is does not cover this chain",
     "no_pair": "no buy/sell simulation was made: honeypot.is has no pair to simulate it on",
     "source_unavailable": "no buy/sell simulation was made: honeypot.is did not answer",
-    None: "no buy/sell simulation was made",
+    None: "no buy/sell simulation was made by honeypot.is",
+}
+_UNREAD_PARTS = {
+    "onchain:simulation": "no trade was simulated",
+    "onchain:bytecode": "its bytecode was not read",
+    "onchain:owner": "its owner was not read",
+}
+_UNREAD_REASONS = {
+    "chain_not_covered": " (no node of this chain is configured)",
+    "no_pair": " (no pool of a known exchange was found to simulate a trade in)",
+    "source_unavailable": " (no node answered)",
+    None: "",
 }
 
 
+def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
+    """Yield what was not read from the chain."""
+    trade = next((trade for trade in evidence.trades if trade.source == "onchain"), None)
+    is_read = {
+        "onchain:simulation": trade is not None,
+        "onchain:bytecode": evidence.is_bytecode_read,
+        "onchain:owner": evidence.owner is not None,
+    }
+    if unread := [part for part, is_known in is_read.items() if not is_known]:
+        what = ", ".join(_UNREAD_PARTS[part] for part in unread)
+        checks = ", ".join(dict.fromkeys(check for part in unread for check in _CHECKS_BY_SOURCE[part]))
+        reason = _UNREAD_REASONS[evidence.no_own_simulation_reason]
+        yield f"on the chain itself {what}{reason}; not checked there: {checks}"
+    if trade is not None:
+        yield from _warn_open_trade(trade)
+    if evidence.is_upgradeable and evidence.is_source_verified is None:
+        yield "the source of the code behind the proxy was not checked"
+
+
+def _warn_open_trade(trade: SimulatedTrade) -> Iterator[str]:
+    """Yield what our own simulation left open."""
+    if not trade.has_result or trade.is_pair_empty:
+        reason = f" ({trade.result.explanation})" if trade.result.explanation else ""
+        checks = ", ".join(_CHECKS_BY_SOURCE["onchain:simulation"])
+        yield f"the simulation on the chain itself has no result{reason}; not checked there: {checks}"
+    elif trade.result.holder_sales is None:
+        checks = ", ".join((FAILED_SALES, TAKEN_AWAY, HOLDER_TAXES))
+        yield f"no holder was found to sell at; not checked on the chain: {checks}"
+
+
 def _simulation_checks_without_result(evidence: TokenEvidence) -> list[str]:
-    """Return the simulation's checks besides the sale for which it gives no result."""
+    """Return the simulation service's checks besides the sale for which it gives no result."""
     if evidence.simulation is None:
         return []
-    flag_checks = (
-        [] if evidence.simulation_result.summarised else _checks_with_first_field("honeypotis:summary.flags")
-    )
     is_rated = evidence.simulation_result.risk_level is not None
-    return (
-        flag_checks if is_rated else [*flag_checks, *_checks_with_first_field("honeypotis:summary.riskLevel")]
-    )
+    rating = [] if is_rated else _checks_with_first_field("honeypotis:summary.riskLevel")
+    if evidence.simulation_result.summarised:
+        return rating
+    known = set(_list_known_subjects(evidence))
+    flag_checks = _checks_with_first_field("honeypotis:summary.flags")
+    return [check for check in flag_checks if check not in known] + rating
+
+
+def _list_known_subjects(evidence: TokenEvidence) -> Iterator[str]:
+    """Yield the checks that the sales of holders answer without the simulation's own flags."""
+    for trade in evidence.trades:
+        sales = trade.holder_sales
+        answered = {
+            FAILED_SALES: sales.failed,
+            TAKEN_AWAY: sales.siphoned,
+            HOLDER_TAXES: sales.average_tax,
+            SELL_LIMITS: trade.result.max_sell,
+        }
+        yield from (check for check, value in answered.items() if value is not None)
 
 
 def _analysis_checks_without_evidence(evidence: TokenEvidence) -> list[str]:
@@ -298,16 +448,18 @@ def _analysis_checks_without_evidence(evidence: TokenEvidence) -> list[str]:
 
 
 def _has_evidence(evidence: TokenEvidence, rule: TokenRule) -> bool:
-    first, *others = rule.evidence_fields
+    first, *others = _list_fields(rule)
     if not first.startswith("goplus:"):
         return True
-    names = [first, *(name for name in others if name.startswith("honeypotis:"))]
+    names = [first, *(name for name in others if name.startswith(("honeypotis:", "onchain:")))]
     return any(_has_value(evidence, name) for name in names)
 
 
 def _has_value(evidence: TokenEvidence, name: str) -> bool:
     """True if the source gives a usable value for a field name."""
     source, _, field = name.partition(":")
+    if source == "onchain" and field.startswith("owner"):
+        return False
     if source == "goplus" and not field.endswith("holders"):
         return getattr(evidence.token_flags, _FIELD_BY_SOURCE_NAME.get(field, field)) is not None
     return field not in evidence.simulation_result.unreadable and any(
@@ -331,24 +483,19 @@ def _liquidity_checks_without_evidence(evidence: TokenEvidence) -> list[str]:
 
 def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
     if evidence.sources_agree is False:
-        reported, outcome = (
-            evidence.token_flags.raw.get("is_honeypot"),
-            "could not sell" if evidence.sale_failed else "sold",
-        )
-        yield (
-            f"sources disagree: {LABELS['goplus']} says is_honeypot {reported}, the simulation by "
-            f"{LABELS['honeypotis']} {outcome}"
-        )
-    for name, flagged, simulated in (
-        ("buy", evidence.token_flags.buy_tax, evidence.simulation_buy_tax),
-        ("sell", evidence.token_flags.sell_tax, evidence.simulation_sell_tax),
-        ("transfer", evidence.token_flags.transfer_tax, evidence.simulation_transfer_tax),
-    ):
-        if flagged is not None and simulated is not None and abs(flagged - simulated) >= 5:
-            yield (
-                f"sources disagree on the {name} tax: {LABELS['goplus']} says {flagged:.4g} %, the "
-                f"simulation by {LABELS['honeypotis']} {simulated:.4g} %; the higher counts"
-            )
+        yield f"sources disagree: {', '.join(_describe_sales(evidence))}"
+    taxes: tuple[tuple[str, TaxName], ...] = (
+        ("buy", "buy_tax"),
+        ("sell", "sell_tax"),
+        ("transfer", "transfer_tax"),
+    )
+    for word, name in taxes:
+        readings = evidence.tax_readings(name)
+        amounts = [tax for _, tax in readings]
+        if amounts and max(amounts) - min(amounts) >= DIFFERENT_TAX:
+            said = ", ".join(f"{LABELS[source]} {tax:.4g} %" for source, tax in readings)
+            yield f"sources disagree on the {word} tax: {said}; the highest counts"
+    yield from _warn_other_bytecode(evidence)
     if (evidence.token_flags.sell_tax or 0) >= 100 and (
         evidence.token_flags.trading_cooldown or evidence.token_flags.cannot_buy
     ):
@@ -356,16 +503,63 @@ def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
             f"the sell tax of 100 % at {LABELS['goplus']} may result from trading limits that kept it from "
             "testing a sale, such as a pause between trades"
         )
-    if evidence.sources_without_pair and evidence.liquidity is None and evidence.token_flags.in_dex:
+    if evidence.sources_without_pair and (other := _describe_other_pair(evidence)):
         names = " and ".join(LABELS[source] for source in evidence.sources_without_pair)
         verb = "list" if len(evidence.sources_without_pair) > 1 else "lists"
-        yield f"sources disagree: {LABELS['goplus']} says that it is traded, {names} {verb} no pair"
-    if evidence.is_pair_empty and evidence.liquidity and evidence.has_other_liquidity:
+        yield f"sources disagree: {other}, {names} {verb} no pair"
+    if evidence.is_simulated_pair_empty and evidence.liquidity and evidence.has_other_liquidity:
         yield (
             f"sources disagree: the pair that {LABELS['honeypotis']} used is empty, "
             f"{LABELS[evidence.liquidity.source]} lists ${evidence.usable_usd:,.0f} in pairs on this chain"
         )
 
 
-_CHECKS_BY_SOURCE = {source: list_subjects(source) for source in ("goplus", "honeypotis", "liquidity")}
+def _describe_sales(evidence: TokenEvidence) -> Iterator[str]:
+    """Yield a clause for each source that says whether it can be sold."""
+    if evidence.token_flags.honeypot is not None:
+        yield f"{LABELS['goplus']} says is_honeypot {evidence.token_flags.raw.get('is_honeypot')}"
+    for trade in evidence.trades:
+        if trade.has_failed or trade.has_sold:
+            outcome = "could not sell" if trade.has_failed else "sold"
+            maker = LABELS[trade.source] if trade.source != "onchain" else "Centgate on the chain"
+            yield f"the simulation by {maker} {outcome}"
+
+
+def _describe_other_pair(evidence: TokenEvidence) -> str | None:
+    """Return a clause on a source that knows a pair, beside exchange indexes that know none."""
+    if evidence.liquidity is None:
+        if evidence.sale_succeeded:
+            return "a simulated sale went through"
+        return f"{LABELS['goplus']} says that it is traded" if evidence.token_flags.in_dex else None
+    source = evidence.liquidity.source
+    if source in ("dexscreener", "geckoterminal"):
+        return None
+    return f"{LABELS[source]} shows ${evidence.liquidity.total_usd or 0:,.0f} in pairs"
+
+
+def _warn_other_bytecode(evidence: TokenEvidence) -> Iterator[str]:
+    """Yield where the bytecode shows other powers than the contract analysis, or another owner."""
+    if evidence.flags is None:
+        return
+    inferred = evidence.bytecode_flags or TokenFlags()
+    others = [
+        GOPLUS_FIELDS[name]
+        for name in BYTECODE_FLAGS
+        if (seen := getattr(inferred, name)) is not None
+        and (said := getattr(evidence.flags, name)) is not None
+        and seen != said
+    ]
+    if others:
+        yield (
+            f"sources disagree: the bytecode shows the opposite of what {LABELS['goplus']} says for "
+            f"{', '.join(others)}"
+        )
+    said_owner, owner = evidence.flags.owner_address, evidence.owner
+    if said_owner and owner and owner.address and owner.address != said_owner:
+        yield f"sources disagree: the owner on the chain is {owner.address}, not {said_owner}"
+
+
+_CHECKS_BY_SOURCE = {
+    source: list_subjects(source) for source in ("goplus", "honeypotis", "liquidity", *_UNREAD_PARTS)
+}
 _CHECKS_BY_SOURCE["liquidity"].append(ONE_SIDED_SUBJECT)

@@ -1,0 +1,24 @@
+"""Owners of contracts: who can use an owner's powers. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+OwnerKind = Literal["none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"]
+"""`none`: the contract names no owner; `renounced`: an address that no one controls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Owner of a contract as the chain shows it. None is unknown."""
+
+    address: str | None
+    """Lower case."""
+    kind: OwnerKind
+    threshold: int | None = None
+    """Signatures that a Safe needs."""
+    owner_count: int | None = None
+    """Owners of a Safe."""
+    delay_seconds: int | None = None
+    """Delay of a timelock."""

@@ -1,0 +1,127 @@
+"""Shares of a pair's liquidity: burned, locked until a date, or free to be taken out. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from centgate.chains import is_burn_address
+from centgate.crypto.token.lockers import Locker
+from centgate.crypto.token.security import Holder
+
+FEW_HANDS = 3
+"""Hands that may belong to one person."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiquidityLock:
+    """Share of the liquidity that cannot be taken out before a date."""
+
+    address: str
+    """Holder of the shares: a locker, or a burn address. Lower case."""
+    locker: str | None
+    """Name of the locker; None for a burn address or an unknown one."""
+    percent: float
+    unlocks_at: datetime | None
+    """None if it is burned, or if no source tells the date."""
+    burned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LiquidityHand:
+    """Share of the liquidity that one address can take out at any time."""
+
+    address: str
+    percent: float
+    contract: bool | None
+    lock_ended_at: datetime | None = None
+    """Time at which its lock ended; None if there was none."""
+
+
+@dataclass(frozen=True)
+class LiquidityShares:
+    """Who holds a pair's liquidity, as far as its holders are listed. Percent of all shares."""
+
+    locks: tuple[LiquidityLock, ...]
+    hands: tuple[LiquidityHand, ...]
+    """The largest first."""
+
+    @cached_property
+    def locked_percent(self) -> float:
+        return _sum_capped(lock.percent for lock in self.locks)
+
+    @cached_property
+    def unlocked_percent(self) -> float:
+        return _sum_capped(hand.percent for hand in self.hands)
+
+    @cached_property
+    def few_hands_percent(self) -> float:
+        """The largest hands together."""
+        return _sum_capped(hand.percent for hand in self.hands[:FEW_HANDS])
+
+    def largest_percent(self, *, contract: bool) -> float:
+        """Return the largest hand's share among contracts, or among wallets and what may be one."""
+        return max((hand.percent for hand in self.hands if bool(hand.contract) == contract), default=0)
+
+    def percent_of(self, addresses: Iterable[str | None]) -> float:
+        """Return what these addresses together can take out."""
+        own = {address for address in addresses if address}
+        return _sum_capped(hand.percent for hand in self.hands if hand.address in own)
+
+    def ending_percent(self, now: datetime, within: timedelta) -> float:
+        """Return the locked share that is free again within this time."""
+        return _sum_capped(
+            lock.percent for lock in self.locks if lock.unlocks_at and lock.unlocks_at <= now + within
+        )
+
+
+def split_liquidity(
+    holders: Sequence[Holder] | None, now: datetime, *, lockers: Mapping[str, Locker]
+) -> LiquidityShares | None:
+    """Return who holds the liquidity; None if no share is readable.
+
+    A lock that has ended is no lock. A verified locker's shares are locked even if the source does not say.
+    """
+    rows = [row for row in holders or () if row.percent is not None]
+    if not rows:
+        return None
+    parts = [part for row in rows for part in _split_holder(row, now, lockers.get(row.address))]
+    hands = [part for part in parts if isinstance(part, LiquidityHand)]
+    return LiquidityShares(
+        tuple(part for part in parts if isinstance(part, LiquidityLock)),
+        tuple(sorted(hands, key=lambda hand: -hand.percent)),
+    )
+
+
+def is_locked(holder: Holder, now: datetime) -> bool:
+    """True if a holder is a locker with a lock in force."""
+    ended = [lock for lock in holder.locks if lock.unlocks_at and lock.unlocks_at <= now]
+    return bool(holder.locked) and not (ended and len(ended) == len(holder.locks))
+
+
+def _split_holder(
+    holder: Holder, now: datetime, locker: Locker | None
+) -> Iterator[LiquidityLock | LiquidityHand]:
+    address, percent = holder.address, holder.percent or 0.0
+    if is_burn_address(address):
+        yield LiquidityLock(address, None, percent, None, burned=True)
+        return
+    is_known_locker = locker is not None and locker.is_verified and holder.locked is None
+    if not (holder.locked or is_known_locker):
+        yield LiquidityHand(address, percent, holder.contract)
+        return
+    name = locker.name if locker else holder.tag
+    for lock in holder.locks:
+        if lock.unlocks_at and lock.unlocks_at <= now:
+            yield LiquidityHand(address, lock.percent, holder.contract, lock.unlocks_at)
+        else:
+            yield LiquidityLock(address, name, lock.percent, lock.unlocks_at)
+    rest = round(percent - sum(lock.percent for lock in holder.locks), 6)
+    if rest > 0:
+        yield LiquidityLock(address, name, rest, None)
+
+
+def _sum_capped(shares: Iterable[float]) -> float:
+    return round(min(sum(shares), 100), 4)
