@@ -27,6 +27,8 @@ from centgate.settings import ProviderSettings, Settings
 
 PATH = "/services/token-risk"
 NAMES = ("goplus", "honeypotis", "dexscreener", "geckoterminal")
+NODES_OFF = {f"rpc_{chain.id}": ProviderSettings(enabled=False) for chain in CHAINS}
+"""The chain has tests of its own."""
 TOKEN, OTHER = "0x" + "ab" * 20, "0x" + "cd" * 20
 ADDRESS = "0x" + "AB" * 20
 ETHEREUM = CHAINS[0]
@@ -55,14 +57,16 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
     """A deployment whose four sources are stand-ins."""
-    return api(configure_providers(settings, upstreams.provider_settings(*NAMES, timeout=5)))
+    return api(configure_providers(settings, NODES_OFF | upstreams.provider_settings(*NAMES, timeout=5)))
 
 
 @pytest.fixture
 def suffering(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault) -> httpx.Client:
     """Such a deployment in the test of a fault, which does not wait long for what never comes."""
     timeout = 0.8 if fault == "timeout" else 5
-    return api(configure_providers(settings, upstreams.provider_settings(*NAMES, timeout=timeout)))
+    return api(
+        configure_providers(settings, NODES_OFF | upstreams.provider_settings(*NAMES, timeout=timeout))
+    )
 
 
 class Market:
@@ -90,6 +94,7 @@ class Market:
             "simulationResult": {"buyTax": 0, "sellTax": 100 if honeypot else 0, "transferTax": 0},
             "contractCode": {"openSource": True, "isProxy": False},
             "pair": {"liquidity": 500_000},
+            "chain": {"id": str(self.chain.id)},
         }
         self._upstreams.set_response("honeypotis", "/v2/IsHoneypot", body | more)
 
@@ -179,7 +184,9 @@ def test_an_honest_token_is_low_with_nothing_degraded(client: httpx.Client, upst
 
     assert (data["tokenAddress"], data["riskLevel"]) == (TOKEN, "low")
     assert envelope["warnings"] == []
-    assert statuses(envelope) == dict.fromkeys(NAMES, "ok") | {"geckoterminal": "skipped"}
+    assert statuses(envelope) == dict.fromkeys(NAMES, "ok") | dict.fromkeys(
+        ("geckoterminal", "rpc"), "skipped"
+    )
     assert flags(envelope) == {"ownership_given_up": "info"}
     assert data["honeypot"]["isHoneypot"] is False
     assert data["honeypot"]["sourcesAgree"] is True
@@ -407,7 +414,7 @@ def test_a_simulation_that_is_switched_off_is_named(
     Market(upstreams)
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("honeypotis", enabled=False)
 
-    envelope = buy_report(api(configure_providers(settings, off)))
+    envelope = buy_report(api(configure_providers(settings, NODES_OFF | off)))
 
     assert statuses(envelope)["honeypotis"] == "unconfigured"
     assert any("no buy/sell simulation" in warning for warning in envelope["data"]["warnings"])
@@ -423,7 +430,7 @@ def test_what_is_switched_off_is_no_failure_of_an_unknown_token(
     market.no_pools()
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("honeypotis", enabled=False)
 
-    assert send_request(api(configure_providers(settings, off))).status_code == 404
+    assert send_request(api(configure_providers(settings, NODES_OFF | off))).status_code == 404
 
 
 def test_without_the_flags_set_up_nothing_is_charged(
@@ -431,7 +438,7 @@ def test_without_the_flags_set_up_nothing_is_charged(
 ):
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("goplus", enabled=False)
 
-    response = send_request(api(configure_providers(settings, off)))
+    response = send_request(api(configure_providers(settings, NODES_OFF | off)))
 
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
     assert response.json()["error"]["details"]["payment"]["charged"] is False
@@ -452,7 +459,7 @@ def test_a_key_goes_along_and_never_into_an_answer(
         "goplus", key=SecretStr("s3cret")
     )
 
-    response = send_request(api(configure_providers(settings, keyed)))
+    response = send_request(api(configure_providers(settings, NODES_OFF | keyed)))
 
     assert upstreams.requests_of("goplus")[0].headers["authorization"] == "s3cret"
     assert "s3cret" not in response.text
@@ -630,7 +637,7 @@ def replaying(api: ApiFactory, settings: Settings, replayed: str) -> httpx.Clien
     """A deployment that is answered by recordings."""
     folders = {"goplus": "goplus_token_security", "honeypotis": "honeypot_is"}
     recorded_at = {name: ProviderSettings(url=f"{replayed}/{folders.get(name, name)}") for name in NAMES}
-    return api(configure_providers(settings, recorded_at))
+    return api(configure_providers(settings, NODES_OFF | recorded_at))
 
 
 @pytest.mark.extended
@@ -658,7 +665,7 @@ def test_recorded_tokens(
             "goplus", "/api/v1/token_security/56", load_body("goplus_token_security", case)
         )
         upstreams.faults["dexscreener"] = "500"
-        replaying = api(configure_providers(settings, upstreams.provider_settings(*NAMES)))
+        replaying = api(configure_providers(settings, NODES_OFF | upstreams.provider_settings(*NAMES)))
 
     envelope = send_paid(replaying, PATH, {"chain": chain, "tokenAddress": token}).json()
 

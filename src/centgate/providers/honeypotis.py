@@ -18,6 +18,7 @@ from centgate.coercion import (
     get_path,
 )
 from centgate.crypto.token.pairs import pair_creation_time
+from centgate.crypto.token.revert_reasons import explain_reason
 from centgate.crypto.token.security import HolderSales, Simulation, SimulationFlag, TradeLimit
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.rate_limiter import RateLimit
@@ -86,11 +87,13 @@ def _parse_simulation(body: dict[str, Any], raw: Mapping[str, str]) -> Simulatio
     succeeded = body["simulationSuccess"] is True
     liquidity = as_usd(raw.get("pair.liquidity"))
     raw_taxes = {tax: raw.get(f"simulationResult.{tax}") for tax in _TAXES} if succeeded else {}
+    reason = raw.get("honeypotResult.honeypotReason") or raw.get("simulationError") or None
     taxes = {tax: _parse_tax(percent) for tax, percent in raw_taxes.items()}
     return Simulation(
         succeeded=succeeded,
         honeypot=_parse_bool(raw.get("honeypotResult.isHoneypot")),
-        reason=raw.get("honeypotResult.honeypotReason") or raw.get("simulationError") or None,
+        reason=reason,
+        explanation=explain_reason(reason),
         buy_tax=taxes.get("buyTax"),
         sell_tax=taxes.get("sellTax"),
         transfer_tax=taxes.get("transferTax"),

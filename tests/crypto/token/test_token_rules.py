@@ -38,7 +38,7 @@ from centgate.crypto.token.token_rules import RULES_VERSION, SEVERITY_RANK, TOKE
 from centgate.crypto.token.token_verdict import (
     Citation,
     RiskLevel,
-    RiskScore,
+    TokenScore,
     TokenVerdict,
     evaluate_token,
     list_subjects,
@@ -266,7 +266,7 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
 def test_good_facts_raise_nothing():
     verdict = evaluate_token(FACTS)
 
-    assert verdict == TokenVerdict("low", (), verdict.warnings, RiskScore(0, ()))
+    assert verdict == TokenVerdict("low", (), verdict.warnings, TokenScore(0, ()))
 
 
 def test_every_rule_is_tried_here():
@@ -733,7 +733,7 @@ def test_the_score_is_the_sum_of_its_parts_within_the_levels_band():
 
 
 def test_without_a_finding_the_score_is_nothing():
-    assert evaluate_token(FACTS).score == RiskScore(0, ())
+    assert evaluate_token(FACTS).score == TokenScore(0, ())
 
 
 @pytest.mark.parametrize(

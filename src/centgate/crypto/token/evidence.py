@@ -243,7 +243,8 @@ class TokenEvidence:
     @cached_property
     def is_simulation_expected(self) -> bool:
         """True if a source could have simulated a sale on this chain."""
-        tried = self.own_simulation is not None or self.no_own_simulation_reason is not None
+        reason = self.no_own_simulation_reason
+        tried = self.own_simulation is not None or reason not in (None, "chain_not_covered")
         return tried or self.simulation is not None or self.no_simulation_reason != "chain_not_covered"
 
     @cached_property

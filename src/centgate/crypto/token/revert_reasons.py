@@ -129,6 +129,12 @@ def parse_failure(data: bytes) -> FailureReason:
     return FailureReason(None, None)
 
 
+def explain_reason(text: str | None) -> str | None:
+    """Return our words for a reason that is given as text, as a clause; None if it is not a known one."""
+    code = _recognise(text)
+    return FAILURE_TEXTS[code] if code else None
+
+
 def _recognise(text: str | None) -> FailureCode | None:
     lowered = (text or "").lower()
     return next((code for pattern, code in _WORDS if pattern.search(lowered)), None)

@@ -12,7 +12,14 @@ from functools import cache
 from typing import Literal
 
 from centgate.crypto.token.evidence import TokenEvidence
-from centgate.crypto.token.security import BYTECODE_FLAGS, GOPLUS_FIELDS, Holder, TokenFlags, TokenSource
+from centgate.crypto.token.security import (
+    BYTECODE_FLAGS,
+    GOPLUS_FIELDS,
+    Holder,
+    Simulation,
+    TokenFlags,
+    TokenSource,
+)
 from centgate.crypto.token.token_rules import (
     FAILED_SALES,
     HOLDER_TAXES,
@@ -77,7 +84,7 @@ class VerdictFlag:
 
 
 @dataclass(frozen=True, slots=True)
-class ScorePart:
+class FlagScore:
     """Points that one flag adds to the score."""
 
     flag_id: str
@@ -85,11 +92,11 @@ class ScorePart:
 
 
 @dataclass(frozen=True, slots=True)
-class RiskScore:
+class TokenScore:
     """Figure within the band of a risk level: 0 without a finding, 100 is the worst."""
 
     score: int
-    parts: tuple[ScorePart, ...]
+    parts: tuple[FlagScore, ...]
     """In the order of the flags; their points add up to the score."""
 
 
@@ -100,7 +107,7 @@ class TokenVerdict:
     level: RiskLevel
     flags: tuple[VerdictFlag, ...]
     warnings: tuple[str, ...]
-    score: RiskScore | None = None
+    score: TokenScore | None = None
     """None if the level is `unknown`."""
 
 
@@ -116,21 +123,21 @@ def evaluate_token(evidence: TokenEvidence) -> TokenVerdict:
     )
 
 
-def rate_flags(flags: Sequence[VerdictFlag]) -> RiskScore:
+def rate_flags(flags: Sequence[VerdictFlag]) -> TokenScore:
     """Return the score of flags that are ordered by severity, the worst first.
 
     The worst flag sets the band of its level (low 0 to 24, medium 25 to 49, high 50 to 74, critical 75 to
     100), each further flag adds points up to the end of the band.
     """
     if not flags:
-        return RiskScore(0, ())
+        return TokenScore(0, ())
     lowest, highest = SCORE_BANDS[flags[0].severity]
-    parts: list[ScorePart] = []
+    parts: list[FlagScore] = []
     for number, flag in enumerate(flags):
         points = FLAG_POINTS[flag.severity] + (lowest if number == 0 else 0)
         rest = highest - sum(part.points for part in parts)
-        parts.append(ScorePart(flag.id, min(points, rest)))
-    return RiskScore(sum(part.points for part in parts), tuple(parts))
+        parts.append(FlagScore(flag.id, min(points, rest)))
+    return TokenScore(sum(part.points for part in parts), tuple(parts))
 
 
 def overall_level(evidence: TokenEvidence, flags: Sequence[VerdictFlag]) -> RiskLevel:
@@ -222,19 +229,45 @@ def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
             return [Citation("honeypotis", field, evidence.simulation_result.raw.get(field))]
 
 
+_SIMULATION_FIELDS = {
+    "isHoneypot": "honeypot",
+    "buyTax": "buy_tax",
+    "sellTax": "sell_tax",
+    "transferTax": "transfer_tax",
+    "cooldown": "cooldown",
+    "originCheck": "origin_check",
+    "pool": "pair_address",
+}
+_HOLDER_FIELDS = {
+    "tested": "tested",
+    "failed": "failed",
+    "siphoned": "siphoned",
+    "averageTax": "average_tax",
+    "highestTax": "highest_tax",
+}
+
+
 def _read_chain_field(evidence: TokenEvidence, field: str) -> str | None:
     """Return a value that was read from the chain, as text: of the simulation, the bytecode or the owner."""
     part, _, name = field.partition(".")
-    match part:
-        case "simulation":
-            return evidence.own_simulation.raw.get(name) if evidence.own_simulation else None
-        case "bytecode" if name == "isRead":
-            return "true" if evidence.is_bytecode_read else None
-        case "bytecode":
-            value = getattr(evidence.bytecode_flags, name, None)
-        case _:
-            value = getattr(evidence.owner, name, None)
+    if part == "simulation":
+        value = _read_simulation_field(evidence.own_simulation, name)
+    elif part == "owner":
+        value = getattr(evidence.owner, name, None)
+    elif name == "isRead":
+        value = evidence.is_bytecode_read or None
+    else:
+        value = getattr(evidence.bytecode_flags, name, None)
     return str(value).lower() if value is not None else None
+
+
+def _read_simulation_field(simulation: Simulation | None, name: str) -> object:
+    part, _, inner = name.rpartition(".")
+    if part == "holders":
+        return getattr(simulation and simulation.holder_sales, _HOLDER_FIELDS[inner], None)
+    if part == "maxSell":
+        return getattr(simulation and simulation.max_sell, inner, None)
+    return getattr(simulation, _SIMULATION_FIELDS[name], None)
 
 
 def _format_largest(holders: Iterable[Holder]) -> str | None:

@@ -1,0 +1,115 @@
+"""Find pools in which a token can be traded: by the exchanges' factories, and by what pool indexes list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from centgate.chains import is_burn_address
+from centgate.crypto.token.chain_pools import PoolKey, PoolKind
+from centgate.crypto.token.trade_funding import trade_funding
+from centgate.lookups import erc20
+from centgate.providers.rpc import ContractCall, Rpc
+
+MAX_CANDIDATES = 8
+"""Addresses that are asked whether they are pools of the token."""
+V3_FEES = (500, 3000, 10000, 100)
+"""Fee tiers of Uniswap v3, in millionths."""
+GET_PAIR, GET_POOL = bytes.fromhex("e6a43905"), bytes.fromhex("1698ee82")
+"""getPair(address,address) and getPool(address,address,uint24)"""
+_PROBES = {
+    "token0": bytes.fromhex("0dfe1681"),
+    "token1": bytes.fromhex("d21220a7"),
+    "getReserves": bytes.fromhex("0902f1ac"),
+    "stable": bytes.fromhex("22be3de1"),
+    "slot0": bytes.fromhex("3850c7bd"),
+    "globalState": bytes.fromhex("e76c01e4"),
+    "fee": bytes.fromhex("ddca3f43"),
+    "tickSpacing": bytes.fromhex("d0c93a7c"),
+}
+"""Selectors of what a pool's interface is told by."""
+_NAMES: dict[PoolKind, str] = {
+    "v2": "a pair with the interface of Uniswap v2",
+    "solidly": "a pair with the interface of Solidly",
+    "v3": "a pool with the interface of Uniswap v3",
+    "algebra": "a pool with the interface of Algebra",
+    "v4": "Uniswap v4",
+}
+
+
+def list_factory_calls(chain_id: int, token: str) -> list[ContractCall]:
+    """Return the calls for the token's pools with the wrapped native coin."""
+    funding = trade_funding(chain_id)
+    pair = erc20.encode_address(token) + erc20.encode_address(funding.wrapped)
+    v3 = [ContractCall(funding.v3_factory, GET_POOL + pair + fee.to_bytes(32, "big")) for fee in V3_FEES]
+    return [ContractCall(funding.v2_factory, GET_PAIR + pair), *v3]
+
+
+def decode_pools(returned: Sequence[bytes | None]) -> list[str]:
+    """Return the addresses that factories returned; without those of pools that do not exist."""
+    addresses = ["0x" + answer[12:32].hex() for answer in returned if answer and len(answer) == 32]
+    return [address for address in addresses if not is_burn_address(address)]
+
+
+async def identify_pools(rpc: Rpc, chain_id: int, token: str, addresses: Sequence[str]) -> list[PoolKey]:
+    """Return those addresses that are pools of the token, the one that holds most of it first.
+
+    One round of requests. Raises ProviderFailure.
+    """
+    candidates = [each for each in dict.fromkeys(addresses) if len(each) == len(token)][:MAX_CANDIDATES]
+    if not candidates:
+        return []
+    calls = [
+        call
+        for address in candidates
+        for call in (
+            erc20.balance_of_call(token, address),
+            *(ContractCall(address, selector) for selector in _PROBES.values()),
+        )
+    ]
+    returned = await rpc.call_contracts(chain_id, calls)
+    size = 1 + len(_PROBES)
+    found: list[tuple[int, PoolKey]] = []
+    for number, address in enumerate(candidates):
+        balance, *answers = returned[number * size : (number + 1) * size]
+        key = _PoolAnswers(dict(zip(_PROBES, answers, strict=True))).identify(address, token)
+        if key:
+            found.append((erc20.decode_uint(balance) or 0, key))
+    return [key for _, key in sorted(found, key=lambda entry: -entry[0])]
+
+
+@dataclass(frozen=True, slots=True)
+class _PoolAnswers:
+    """Answers of one address by the names of the probes; None if it has no such function."""
+
+    answers: dict[str, bytes | None]
+
+    def identify(self, address: str, token: str) -> PoolKey | None:
+        """Return the pool's key; None if it is no pool of the token, or of an unknown kind."""
+        sides = [self._address(name) for name in ("token0", "token1")]
+        kind = self._kind()
+        if kind is None or None in sides or token not in sides:
+            return None
+        token0, token1 = (side or "" for side in sides)
+        spacing = self._number("tickSpacing") if kind in ("v3", "algebra") else None
+        fee = self._number("fee") if kind == "v3" else None
+        stable = bool(self._number("stable")) if kind == "solidly" else False
+        return PoolKey(kind, address, token0, token1, _NAMES[kind], fee, tick_spacing=spacing, stable=stable)
+
+    def _kind(self) -> PoolKind | None:
+        if self._words("getReserves") >= 2:
+            return "solidly" if self._words("stable") else "v2"
+        if self._words("slot0") >= 2:
+            return "v3"
+        return "algebra" if self._words("globalState") >= 2 else None
+
+    def _words(self, name: str) -> int:
+        return len(self.answers[name] or b"") // 32
+
+    def _number(self, name: str) -> int | None:
+        value = erc20.decode_uint(self.answers[name])
+        return value if value is not None and value < 2**24 else None
+
+    def _address(self, name: str) -> str | None:
+        answer = self.answers[name]
+        return "0x" + answer[12:32].hex() if answer and len(answer) == 32 else None
