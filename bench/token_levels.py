@@ -1,6 +1,6 @@
 """Table of recorded tokens: risk level and flags by token-risk, with all sources and with each one alone.
 
-    PYTHONPATH=src:tests .venv/bin/python bench/token_levels.py FOLDER
+    PYTHONPATH=src:tests:tests/payments .venv/bin/python bench/token_levels.py FOLDER
 
 FOLDER has recorded answers of the upstreams (`<upstream>/<case>.json` with `request` and `body`). Run it
 before and after a change of the rules: each line that differs needs a reason.

@@ -242,7 +242,7 @@ async def token_risk(
     """
     chain_id, token = request.target_chain_id, request.token_address
     async with open_task_group() as group:
-        analysis = group.create_task(attempt(goplus.token_security, chain_id, token))
+        analysis = group.create_task(_analyse(goplus, chain_id, token))
         simulation = group.create_task(_simulate(honeypotis, chain_id, token))
         listing = group.create_task(_list_pairs(dexscreener, geckoterminal, chain_id, token))
         chain = group.create_task(read_chain_evidence(rpc, chain_id, token, partial(_await_pools, listing)))
@@ -265,6 +265,12 @@ class ExchangeListing:
     pool_addresses: frozenset[str] = frozenset()
     missing: tuple[NoData | ProviderFailure, ...] = ()
     sources_without_pair: tuple[TokenSource, ...] = ()
+
+
+async def _analyse(goplus: GoPlus, chain_id: int, token: str) -> TokenFlags | NoData | ProviderFailure:
+    if not goplus.supports_chain(chain_id):
+        return ProviderUnconfigured(goplus.info.name, f"{goplus.info.label} does not cover chain {chain_id}")
+    return await attempt(goplus.token_security, chain_id, token)
 
 
 SimulationOutcome = Simulation | NoData | ProviderFailure | None
