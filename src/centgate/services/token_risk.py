@@ -23,7 +23,7 @@ from centgate.crypto.token.evidence import (
     sum_simulated_liquidity,
 )
 from centgate.crypto.token.security import Simulation, TokenFlags, TokenSource
-from centgate.crypto.token.token_rules import RULES_VERSION
+from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.errors import Issue, NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups.chain_evidence import ChainEvidence, read_chain_evidence
@@ -229,10 +229,10 @@ class TokenRiskRequest(NamedChainRequest):
 async def token_risk(
     request: TokenRiskRequest,
     goplus: Primary[GoPlus],
+    rpc: Fallback[Rpc],
     honeypotis: Secondary[HoneypotIs],
     dexscreener: Enrichment[DexScreener],
     geckoterminal: Enrichment[GeckoTerminal],
-    rpc: Fallback[Rpc],
 ) -> TokenRisk:
     """Rate the honeypot, tax and ownership risk of an EVM token.
 

@@ -34,7 +34,8 @@ from centgate.crypto.token.security import (
     TokenLock,
     TradeLimit,
 )
-from centgate.crypto.token.token_rules import RULES_VERSION, SEVERITY_RANK, TOKEN_RULES
+from centgate.crypto.token.token_rule import RULES_VERSION, SEVERITY_RANK
+from centgate.crypto.token.token_rules import TOKEN_RULES
 from centgate.crypto.token.token_verdict import (
     Citation,
     RiskLevel,

@@ -20,19 +20,15 @@ from centgate.crypto.token.security import (
     TokenFlags,
     TokenSource,
 )
-from centgate.crypto.token.token_rules import (
-    FAILED_SALES,
-    HOLDER_TAXES,
+from centgate.crypto.token.token_rule import (
     RULES_VERSION,
     SALE_SUBJECT,
-    SELL_LIMITS,
-    SEVERITY_LIMITS,
     SEVERITY_RANK,
-    TAKEN_AWAY,
-    TOKEN_RULES,
     FlagSeverity,
     TokenRule,
 )
+from centgate.crypto.token.token_rules import SEVERITY_LIMITS, TOKEN_RULES
+from centgate.crypto.token.trade_rules import FAILED_SALES, HOLDER_TAXES, SELL_LIMITS, TAKEN_AWAY
 from centgate.crypto.token.trades import SimulatedTrade, TaxName
 from centgate.timestamps import format_timestamp
 

@@ -1,0 +1,56 @@
+"""Row of the table of token rules. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from centgate.crypto.token.evidence import TokenEvidence
+
+RULES_VERSION = "2026-11-23"
+"""Changes with every rule change. A date."""
+
+FlagSeverity = Literal["info", "low", "medium", "high", "critical"]
+FlagKind = Literal[
+    "power", "lasting_power", "hidden_power", "proxy", "share", "habit", "gap", "merit", "other"
+]
+"""`habit`: how it behaves when it is moved; `gap`: something is not known; `merit`: only speaks for it."""
+SEVERITY_RANK: dict[FlagSeverity, int] = {"info": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}
+SALE_SUBJECT = "whether it can be sold"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRule:
+    """One row of the table.
+
+    The message is a sentence with `{evidence...}` placeholders. The evidence fields are `<source>:<field>`
+    (`goplus:is_mintable`, `honeypotis:simulationResult.sellTax`, `onchain:simulation.isHoneypot`,
+    `liquidity:...`), the decisive one first; a flag that the bytecode tells is cited from there as well.
+    The subject is worded to complete "not checked: ...".
+    """
+
+    id: str
+    severity: FlagSeverity
+    subject: str
+    message: str
+    condition: Callable[[TokenEvidence], bool]
+    evidence_fields: tuple[str, ...]
+    kind: FlagKind = "other"
+    covered_by: tuple[str, ...] = ()
+    """Rules that say the same and more: if one of them applies, this one does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityLimit:
+    """Limit on the severity of some kinds of flags, with the reason as a sentence."""
+
+    kinds: frozenset[FlagKind]
+    max_severity: FlagSeverity
+    condition: Callable[[TokenEvidence], bool]
+    message: str
+
+
+def is_between(amount: float | None, minimum: float, below: float = float("inf")) -> bool:
+    """True if the amount is known and `minimum <= amount < below`."""
+    return amount is not None and minimum <= amount < below
