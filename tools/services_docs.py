@@ -17,6 +17,9 @@ from typing import Any
 
 from centgate.api.openapi import openapi_document
 from centgate.catalog import all_services, service_details
+from centgate.crypto.token.token_rule import RULES_VERSION
+from centgate.crypto.token.token_rules import SEVERITY_LIMITS, TOKEN_RULES
+from centgate.crypto.token.token_verdict import list_evidence_fields
 from centgate.envelope import ERROR_SPECS
 from centgate.json_schema import parse_schema
 from centgate.settings import Settings
@@ -120,12 +123,53 @@ def render_service(entry: Entry) -> str:
             *_render_sources(entry),
             *_render_request(entry),
             *_render_response(entry),
+            *(render_token_rules() if entry["slug"] == "token-risk" else ()),
             "## Limits",
             "",
             *(f"- {guardrail}" for guardrail in entry["guardrails"]),
             "",
         ]
     )
+
+
+TOKEN_LIMITS = (
+    "Sources see a token as it is now: a power that exists and was not used raises a flag, and a token can "
+    "change after the answer.",
+    "A simulated sale proves that an ordinary account can sell a small amount in the pool that was tried. A "
+    "token may treat single accounts, later blocks or larger amounts in another way; sales at real holders "
+    "cover a sample.",
+    "A contract that is neither a known locker nor reported as one counts as free to take out what it holds, "
+    "so that staking contracts of honest tokens raise `liquidity_in_one_contract`.",
+    "Bytecode shows that a function exists and who may call it, not what its author intends; what only "
+    "source code shows is named as not checked.",
+    "The locker of a share is told by its address or by a source's tag; the end of a lock only where a "
+    "source gives it.",
+    "Percentages of holders count the ten largest at most.",
+)
+"""Known limits of the token rules, as sentences."""
+
+
+def render_token_rules() -> Iterator[str]:
+    """Yield the section on the rules: each flag with its condition's subject, evidence and severity."""
+    yield from (
+        "## Rules",
+        "",
+        f"Version {RULES_VERSION}. The level is that of the worst flag; without enough",
+        "evidence for a mild level it is `unknown`.",
+        "",
+    )
+    yield from ("| flag | severity | check | meaning | evidence |", "| --- |" + " --- |" * 4)
+    for rule in TOKEN_RULES:
+        evidence = ", ".join(f"`{name}`" for name in list_evidence_fields(rule))
+        meaning = re.sub(r"\{.*?\}", "N", rule.message)
+        yield f"| `{rule.id}` | {rule.severity} | {rule.subject} | {_cell(meaning)} | {evidence} |"
+    yield from ("", "A flag's severity is limited where there is a reason:", "")
+    yield from ("| kinds of flags | at most | reason |", "| --- | --- | --- |")
+    for limit in SEVERITY_LIMITS:
+        kinds = sorted(limit.kinds)
+        flags = ", ".join(f"`{rule.id}`" for rule in TOKEN_RULES if rule.kind in kinds)
+        yield f"| {flags} | {limit.max_severity} | {_cell(limit.message)} |"
+    yield from ("", "### Known limits", "", *(f"- {limit}" for limit in TOKEN_LIMITS), "")
 
 
 def _render_sources(entry: Entry) -> Iterator[str]:

@@ -17,7 +17,8 @@ from centgate.client.catalog import ServiceDetail
 SOLD = {
     "token-risk": (
         *("/services/token-risk", 300),
-        "tokenAddress riskLevel riskFlags honeypot taxes ownership liquidity warnings",
+        "tokenAddress riskLevel riskFlags honeypot taxes ownership liquidity warnings "
+        "riskScore token sourceNote",
     ),
     "pool-snapshot": (
         *("/services/pool-snapshot", 60),

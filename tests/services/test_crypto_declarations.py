@@ -189,7 +189,11 @@ def test_an_address_is_read_in_lower_case(service: AnyService):
 @each_case(
     ("service", "sources"),
     [
-        (token_risk, "goplus:primary honeypotis:secondary dexscreener:enrichment geckoterminal:enrichment"),
+        (
+            token_risk,
+            "goplus:primary rpc:fallback honeypotis:secondary dexscreener:enrichment "
+            "geckoterminal:enrichment",
+        ),
         (pool_snapshot, "dexscreener:primary geckoterminal:fallback rpc:fallback"),
         (contract_explain, "etherscan:primary sourcify:fallback blockscout:fallback rpc:fallback"),
         (protocol_context, "defillama:primary exa:fallback"),

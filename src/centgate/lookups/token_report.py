@@ -284,18 +284,18 @@ class TokenRisk(Data):
     risk_level: Literal["critical", "high", "medium", "low", "unknown"] = Field(
         description="The level of the worst flag; `unknown` when there is too little evidence for a level."
     )
-    risk_score: RiskScore | None = Field(description="Null when the level is `unknown`.")
     risk_flags: list[RiskFlag] = Field(description="The worst first.")
-    token: TokenIdentityData
     honeypot: HoneypotCheck
     taxes: TokenTaxes
     ownership: TokenOwnership
     liquidity: TokenLiquidity
-    source_note: str | None = Field(
-        description="Further risks in the contract analysis's own words: untrusted text, cut."
-    )
     warnings: list[str] = Field(
         description="Checks that were not possible, and disagreements between sources."
+    )
+    risk_score: RiskScore | None = Field(description="Null when the level is `unknown`.")
+    token: TokenIdentityData
+    source_note: str | None = Field(
+        description="Further risks in the contract analysis's own words: untrusted text, cut."
     )
 
 

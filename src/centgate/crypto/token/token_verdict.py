@@ -190,12 +190,12 @@ def _raise_serial_creator(flag: VerdictFlag) -> VerdictFlag:
 
 def _cite_rule(evidence: TokenEvidence, rule: TokenRule) -> tuple[Citation, ...]:
     """Cite the sources' values for a rule; without any value, its first field."""
-    citations = [each for name in _list_fields(rule) for each in cite_field(evidence, name)]
+    citations = [each for name in list_evidence_fields(rule) for each in cite_field(evidence, name)]
     return tuple(each for each in citations if each.value is not None) or tuple(citations[:1])
 
 
 @cache
-def _list_fields(rule: TokenRule) -> tuple[str, ...]:
+def list_evidence_fields(rule: TokenRule) -> tuple[str, ...]:
     """Return a rule's evidence fields, with the bytecode's reading behind that of the contract analysis."""
     inferable = [
         f"onchain:bytecode.{field}"
@@ -329,7 +329,9 @@ def list_subjects(source: str) -> list[str]:
     the chain tells.
     """
     start = source if ":" in source else f"{source}:"
-    rules = [rule for rule in TOKEN_RULES if any(cite.startswith(start) for cite in _list_fields(rule))]
+    rules = [
+        rule for rule in TOKEN_RULES if any(cite.startswith(start) for cite in list_evidence_fields(rule))
+    ]
     return list(dict.fromkeys(rule.subject for rule in rules))
 
 
@@ -477,7 +479,7 @@ def _analysis_checks_without_evidence(evidence: TokenEvidence) -> list[str]:
 
 
 def _has_evidence(evidence: TokenEvidence, rule: TokenRule) -> bool:
-    first, *others = _list_fields(rule)
+    first, *others = list_evidence_fields(rule)
     if not first.startswith("goplus:"):
         return True
     names = [first, *(name for name in others if name.startswith(("honeypotis:", "onchain:")))]
