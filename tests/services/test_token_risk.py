@@ -629,6 +629,122 @@ def test_a_well_known_token_with_an_issuer_is_low(client: httpx.Client, upstream
     )
 
 
+# what holders, locks and the chain of a body tell
+
+
+def test_failing_holders_are_counted_without_a_summary(client: httpx.Client, upstreams: FakeUpstreams):
+    analysis = {"holders": "1000", "successful": "100", "failed": "900", "siphoned": "0", "averageTax": 1}
+    Market(upstreams).honeypotis(summary=None, holderAnalysis=analysis)
+
+    data = buy_report(client)["data"]
+
+    assert (data["riskLevel"], data["riskFlags"][0]["id"]) == ("critical", "holders_cannot_sell")
+    (sales,) = data["honeypot"]["holderSales"]
+    assert (sales["source"], sales["tested"], sales["failed"]) == ("honeypotis", 1000, 900)
+    assert not any("gives no value: failed sales" in each for each in data["warnings"])
+
+
+def test_locks_are_told_with_locker_share_and_end(client: httpx.Client, upstreams: FakeUpstreams):
+    locker = {"address": "0x663a5c229c09b049e36dcc11a9b0d4a8eb9db214", "is_locked": 1, "is_contract": 1}
+    ends = [
+        {"amount": "60", "end_time": "2099-01-01T00:00:00+00:00"},
+        {"amount": "20", "end_time": "2020-01-01T00:00:00+00:00"},
+    ]
+    rows = [
+        locker | {"percent": "0.8", "balance": "80", "locked_detail": ends},
+        {"address": "0x" + "0" * 40, "percent": "0.1", "is_locked": 1, "is_contract": 0},
+        {"address": OTHER, "percent": "0.1", "is_locked": 0, "is_contract": 0},
+    ]
+    Market(upstreams).goplus(lp_holders=rows)
+
+    liquidity = buy_report(client)["data"]["liquidity"]
+
+    assert (liquidity["lockedPercent"], liquidity["unlockedPercent"]) == (70, 30)
+    assert [
+        (each["locker"], each["percent"], each["unlocksAt"], each["burned"]) for each in liquidity["locks"]
+    ] == [
+        ("UNCX", 60, "2099-01-01T00:00:00Z", False),
+        (None, 10, None, True),
+    ]
+    assert [(each["percent"], each["lockEndedAt"]) for each in liquidity["unlockedHolders"]] == [
+        (20, "2020-01-01T00:00:00Z"),
+        (10, None),
+    ]
+
+
+def test_reasons_of_strangers_are_kept_apart(client: httpx.Client, upstreams: FakeUpstreams):
+    market = Market(upstreams)
+    text = "execution reverted: TransferHelper: TRANSFER_FROM_FAILED, claim at evil.example"
+    market.honeypotis(honeypotResult={"isHoneypot": True, "honeypotReason": text})
+    market.goplus(other_potential_risks="visit evil.example")
+
+    data = buy_report(client)["data"]
+
+    assert data["honeypot"]["reason"] == "the token's transfer fails"
+    assert (data["honeypot"]["sourceReason"], data["sourceNote"]) == (text, "visit evil.example")
+    assert "evil" not in " ".join([*data["warnings"], *(each["explanation"] for each in data["riskFlags"])])
+
+
+def test_powers_of_nobody_read_false_and_stay_in_the_evidence(client: httpx.Client, upstreams: FakeUpstreams):
+    Market(upstreams).goplus(is_mintable="1", transfer_pausable="1", slippage_modifiable="1")
+
+    data = buy_report(client)["data"]
+
+    ownership = data["ownership"]
+    assert (ownership["canMint"], ownership["canPause"], data["taxes"]["modifiable"]) == (False, False, False)
+    (flag,) = [each for each in data["riskFlags"] if each["id"] == "owner_can_mint"]
+    assert (flag["severity"], flag["evidence"][0]["value"]) == ("info", "1")
+
+
+def test_the_simulations_pair_comes_before_none(client: httpx.Client, upstreams: FakeUpstreams):
+    market = Market(upstreams)
+    market.goplus(is_in_dex=None)
+    market.honeypotis(pairAddress=OTHER)
+    market.no_pairs()
+    market.no_pools()
+
+    data = buy_report(client)["data"]
+
+    assert (data["riskLevel"], data["honeypot"]["canSell"]) == ("low", True)
+    assert (data["liquidity"]["source"], data["liquidity"]["totalUsd"]) == ("honeypotis", 500_000)
+    assert any(each.startswith("sources disagree: honeypot.is shows $500,000") for each in data["warnings"])
+
+
+def test_a_tax_of_everything_is_no_proof_against_a_honeypot(client: httpx.Client, upstreams: FakeUpstreams):
+    market = Market(upstreams)
+    market.goplus(sell_tax="1")
+    market.no_simulation()
+
+    honeypot = buy_report(client)["data"]["honeypot"]
+
+    assert (honeypot["isHoneypot"], honeypot["canSell"]) == (None, False)
+
+
+def test_a_body_of_another_chain_is_refused(client: httpx.Client, upstreams: FakeUpstreams):
+    Market(upstreams).honeypotis(chain={"id": "8453"})
+
+    envelope = buy_report(client)
+
+    assert statuses(envelope)["honeypotis"] == "error"
+    assert any("another chain" in each for each in envelope["warnings"])
+
+
+def test_the_score_and_the_tokens_name_are_told(client: httpx.Client, upstreams: FakeUpstreams):
+    Market(upstreams).goplus(
+        is_proxy="1", token_name="Some\u202eName", token_symbol="SOME", total_supply="12.5"
+    )
+
+    data = buy_report(client)["data"]
+
+    assert data["riskScore"]["score"] == sum(part["points"] for part in data["riskScore"]["parts"])
+    assert (data["token"]["name"], data["token"]["symbol"], data["token"]["supply"]) == (
+        "SomeName",
+        "SOME",
+        12.5,
+    )
+    assert data["token"]["source"] == "goplus"
+
+
 # recordings
 
 

@@ -5,13 +5,17 @@ At most five rounds of requests, two of them before the trades.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
+from centgate.chains import well_known_chain
+from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.chain_pools import PoolKey
-from centgate.crypto.token.evidence import MissingReason
+from centgate.crypto.token.evidence import Liquidity, MissingReason
 from centgate.crypto.token.identity import TokenIdentity
-from centgate.crypto.token.security import Simulation
+from centgate.crypto.token.lockers import LOCKERS
+from centgate.crypto.token.security import Holder, Simulation, TokenFlags
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups import erc20
@@ -19,6 +23,9 @@ from centgate.lookups.trade_pools import decode_pools, identify_pools, list_fact
 from centgate.lookups.trade_simulation import simulate_on_chain
 from centgate.providers.rpc import ContractCall, Rpc
 from centgate.sanitize import clean_line
+
+BURN_ADDRESSES = ("0x" + "0" * 40, "0x" + "0" * 36 + "dead")
+"""Addresses to which shares of a pair are sent for good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,11 @@ class ChainEvidence:
     simulation: Simulation | None = None
     missing_reason: MissingReason | None = None
     """Reason for a missing simulation."""
+    lp_holders: tuple[Holder, ...] | None = None
+    """Burn addresses and known lockers that hold shares of the first pool; None for pools without shares."""
+    owner: Owner | None = None
+    bytecode_flags: TokenFlags | None = None
+    liquidity: Liquidity | None = None
 
 
 async def read_chain_evidence(
@@ -54,11 +66,39 @@ async def read_chain_evidence(
         return replace(evidence, missing_reason="source_unavailable")
     if not pools:
         return replace(evidence, missing_reason="no_pair")
-    found = replace(evidence, pools=tuple(pools))
-    simulation = await attempt(simulate_on_chain, rpc, chain_id, token, pools, ())
+    simulation, lp_holders = await asyncio.gather(
+        attempt(simulate_on_chain, rpc, chain_id, token, pools, ()),
+        attempt(read_locked_shares, rpc, chain_id, pools[0]),
+    )
+    found = replace(
+        evidence,
+        pools=tuple(pools),
+        lp_holders=None if isinstance(lp_holders, NoData | ProviderFailure) else lp_holders,
+    )
     if isinstance(simulation, NoData | ProviderFailure):
         return replace(found, missing_reason="source_unavailable")
     return replace(found, simulation=simulation)
+
+
+async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Holder, ...] | None:
+    """Return the burn addresses and verified lockers that hold shares of a pair, in percent of all shares.
+
+    None for pools whose liquidity has no such shares, or if the number of shares is not known.
+    """
+    if pool.kind not in ("v2", "solidly"):
+        return None
+    lockers = [each for each in LOCKERS.get(well_known_chain(chain_id), {}).values() if each.is_verified]
+    addresses = [*BURN_ADDRESSES, *(locker.address for locker in lockers)]
+    calls = [erc20.balance_of_call(pool.address, address) for address in addresses]
+    returned = await rpc.call_contracts(chain_id, [erc20.total_supply_call(pool.address), *calls])
+    total, *balances = [erc20.decode_uint(answer) for answer in returned]
+    if not total:
+        return None
+    return tuple(
+        Holder(address, None, contract=None, locked=None, percent=round(100 * balance / total, 6))
+        for address, balance in zip(addresses, balances, strict=True)
+        if balance and balance <= total
+    )
 
 
 def _identity_calls(token: str) -> list[ContractCall]:

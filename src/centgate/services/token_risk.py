@@ -380,6 +380,9 @@ class _SourceResults:
             pool_addresses=self.listing.pool_addresses | {pool.address for pool in self.chain.pools},
             own_simulation=self.chain.simulation,
             no_own_simulation_reason=self.chain.missing_reason,
+            bytecode_flags=self.chain.bytecode_flags,
+            owner=self.chain.owner,
+            locked_lp_holders=self.chain.lp_holders,
             chain_id=chain_id,
             supply=(identity.supply if identity else None)
             or (as_amount(flags.raw.get("total_supply")) if flags else None),
@@ -387,7 +390,8 @@ class _SourceResults:
 
     def _choose_liquidity(self, flags: TokenFlags | None, simulated: Simulation | None) -> Liquidity | None:
         """Return the liquidity of the source that knows most pairs."""
-        listed = self.listing.liquidity or (sum_pool_liquidity(flags) if flags else None)
+        listed = self.listing.liquidity or self.chain.liquidity
+        listed = listed or (sum_pool_liquidity(flags) if flags else None)
         return listed or (sum_simulated_liquidity(simulated) if simulated else None)
 
 

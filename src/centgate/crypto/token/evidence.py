@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal
 
-from centgate.chains import is_burn_address
+from centgate.chains import is_burn_address, well_known_chain
 from centgate.crypto.contract.owners import Owner, OwnerKind
 from centgate.crypto.token.liquidity_shares import LiquidityShares, is_locked, split_liquidity
 from centgate.crypto.token.lockers import LOCKERS
@@ -174,6 +174,8 @@ class TokenEvidence:
     chain_id: int | None = None
     supply: float | None = None
     """Whole tokens that exist."""
+    locked_lp_holders: tuple[Holder, ...] | None = None
+    """Burn addresses and lockers that hold shares of the top pair, as the chain shows them."""
 
     @cached_property
     def token_flags(self) -> TokenFlags:
@@ -569,9 +571,22 @@ class TokenEvidence:
 
     @cached_property
     def liquidity_shares(self) -> LiquidityShares | None:
-        """Who holds the liquidity; None if no source lists its holders."""
-        lockers = LOCKERS.get(self.chain_id or 0, {})
-        return split_liquidity(self.token_flags.lp_holders, self.now, lockers=lockers)
+        """Who holds the liquidity; None if no source lists its holders.
+
+        By the contract analysis; else by the chain, where only lockers and burn addresses are looked for.
+        """
+        lockers = LOCKERS.get(well_known_chain(self.chain_id or 0), {})
+        listed = split_liquidity(self.token_flags.lp_holders, self.now, lockers=lockers)
+        if listed is not None:
+            return listed
+        shown = split_liquidity(self.locked_lp_holders, self.now, lockers=lockers)
+        return replace(shown, lists_hands=False) if shown else None
+
+    @cached_property
+    def _hands(self) -> LiquidityShares | None:
+        """The shares if those who can take out liquidity are listed."""
+        shares = self.liquidity_shares
+        return shares if shares and shares.lists_hands else None
 
     @cached_property
     def locked_percent(self) -> float | None:
@@ -581,32 +596,32 @@ class TokenEvidence:
     @cached_property
     def unlocked_percent(self) -> float | None:
         """Share of the liquidity in percent that its holders can withdraw at any time."""
-        return self.liquidity_shares.unlocked_percent if self.liquidity_shares else None
+        return self._hands.unlocked_percent if self._hands else None
 
     @cached_property
     def few_hands_percent(self) -> float | None:
         """Share of the liquidity in percent of its three largest hands."""
-        return self.liquidity_shares.few_hands_percent if self.liquidity_shares else None
+        return self._hands.few_hands_percent if self._hands else None
 
     @cached_property
     def largest_lp_wallet_percent(self) -> float | None:
         """Share of the liquidity in percent that one wallet can withdraw at once."""
-        return self.liquidity_shares.largest_percent(contract=False) if self.liquidity_shares else None
+        return self._hands.largest_percent(contract=False) if self._hands else None
 
     @cached_property
     def largest_lp_contract_percent(self) -> float | None:
         """Share of the liquidity in percent that one contract without a lock can withdraw at once."""
-        return self.liquidity_shares.largest_percent(contract=True) if self.liquidity_shares else None
+        return self._hands.largest_percent(contract=True) if self._hands else None
 
     @cached_property
     def owner_lp_percent(self) -> float | None:
         """Share of the liquidity in percent that owner and creator can withdraw at once."""
         owners = (self.owner_address, self.token_flags.creator_address)
-        return self.liquidity_shares.percent_of(owners) if self.liquidity_shares else None
+        return self._hands.percent_of(owners) if self._hands else None
 
     def ending_lock_percent(self, within: timedelta) -> float | None:
         """Return the share of the liquidity in percent whose lock ends within this time."""
-        return self.liquidity_shares.ending_percent(self.now, within) if self.liquidity_shares else None
+        return self._hands.ending_percent(self.now, within) if self._hands else None
 
 
 def _list_shares(holders: Iterable[Holder] | None, counts: Callable[[Holder], bool]) -> list[float] | None:

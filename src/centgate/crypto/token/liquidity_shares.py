@@ -47,6 +47,8 @@ class LiquidityShares:
     locks: tuple[LiquidityLock, ...]
     hands: tuple[LiquidityHand, ...]
     """The largest first."""
+    lists_hands: bool = True
+    """False if only lockers and burn addresses were looked for."""
 
     @cached_property
     def locked_percent(self) -> float:

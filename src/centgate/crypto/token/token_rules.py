@@ -59,7 +59,7 @@ MERIT_RULES: tuple[TokenRule, ...] = (
         "locked liquidity",
         "{evidence.locked_percent:.4g} % of its liquidity is locked or burned.",
         lambda evidence: is_between(evidence.locked_percent, 95),
-        ("goplus:lp_holders",),
+        ("goplus:lp_holders", "onchain:liquidity.lockedPercent"),
     ),
     TokenRule(
         "well_known",

@@ -246,7 +246,10 @@ _HOLDER_FIELDS = {
 def _read_chain_field(evidence: TokenEvidence, field: str) -> str | None:
     """Return a value that was read from the chain, as text: of the simulation, the bytecode or the owner."""
     part, _, name = field.partition(".")
-    if part == "simulation":
+    if part == "liquidity":
+        shares = evidence.liquidity_shares
+        value = shares.locked_percent if shares and not shares.lists_hands else None
+    elif part == "simulation":
         value = _read_simulation_field(evidence.own_simulation, name)
     elif part == "owner":
         value = getattr(evidence.owner, name, None)
@@ -427,6 +430,11 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
         yield f"on the chain itself {what}{reason}; not checked there: {checks}"
     if trade is not None:
         yield from _warn_open_trade(trade)
+    if evidence.liquidity_shares and not evidence.liquidity_shares.lists_hands:
+        yield (
+            "of the liquidity's holders only burn addresses and known lockers were looked for; not checked: "
+            "who holds the rest, when locks end"
+        )
     if evidence.is_upgradeable and evidence.is_source_verified is None:
         yield "the source of the code behind the proxy was not checked"
 
