@@ -1,6 +1,6 @@
 """Read evidence about a token from its chain: what it says of itself, its pools, and simulated trades.
 
-At most five rounds of requests, two of them before the trades.
+At most six rounds of requests, of which three simulate trades.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from dataclasses import dataclass, replace
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.chain_pools import PoolKey
-from centgate.crypto.token.evidence import Liquidity, MissingReason
+from centgate.crypto.token.evidence import Liquidity, MissingReason, sum_chain_liquidity
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.security import Holder, Simulation, TokenFlags
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups import erc20
-from centgate.lookups.trade_pools import decode_pools, identify_pools, list_factory_calls
+from centgate.lookups.chain_pools import find_pools
+from centgate.lookups.trade_pools import identify_pools
 from centgate.lookups.trade_simulation import simulate_on_chain
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.rpc import Rpc
 from centgate.sanitize import clean_line
 
 BURN_ADDRESSES = ("0x" + "0" * 40, "0x" + "0" * 36 + "dead")
@@ -50,34 +51,58 @@ async def read_chain_evidence(
 ) -> ChainEvidence:
     """Return what the chain tells about a token; `list_pools` waits for pools that an index knows.
 
-    A node that fails leaves the rest unknown: nothing is raised.
+    These are used if no exchange of the tables has a pool. A node that fails leaves the rest unknown: nothing
+    is raised.
     """
     if not rpc.is_configured or not rpc.supports_chain(chain_id):
         return ChainEvidence(missing_reason="chain_not_covered")
-    factory_calls = list_factory_calls(chain_id, token)
-    calls = [*_identity_calls(token), *factory_calls]
-    returned = await attempt(rpc.call_contracts, chain_id, calls)
-    if isinstance(returned, NoData | ProviderFailure):
+    identity, states = await asyncio.gather(
+        attempt(read_identity, rpc, chain_id, token), attempt(find_pools, rpc, chain_id, token)
+    )
+    if isinstance(identity, NoData | ProviderFailure):
         return ChainEvidence(missing_reason="source_unavailable")
-    evidence = ChainEvidence(_decode_identity(returned))
-    candidates = [*decode_pools(returned[-len(factory_calls) :]), *await list_pools()]
-    pools = await attempt(identify_pools, rpc, chain_id, token, candidates)
-    if isinstance(pools, NoData | ProviderFailure):
+    evidence = ChainEvidence(identity)
+    if isinstance(states, ProviderFailure):
         return replace(evidence, missing_reason="source_unavailable")
+    if not isinstance(states, NoData):
+        pools = [state.key for state in states]
+        evidence = replace(evidence, liquidity=sum_chain_liquidity(states))
+    else:
+        listed = await attempt(identify_pools, rpc, chain_id, token, await list_pools())
+        pools = [] if isinstance(listed, NoData | ProviderFailure) else listed
     if not pools:
         return replace(evidence, missing_reason="no_pair")
+    return await _read_trades(rpc, chain_id, token, replace(evidence, pools=tuple(pools)))
+
+
+async def _read_trades(rpc: Rpc, chain_id: int, token: str, evidence: ChainEvidence) -> ChainEvidence:
+    """Add simulated trades and the locked shares of the first pool."""
     simulation, lp_holders = await asyncio.gather(
-        attempt(simulate_on_chain, rpc, chain_id, token, pools, ()),
-        attempt(read_locked_shares, rpc, chain_id, pools[0]),
+        attempt(simulate_on_chain, rpc, chain_id, token, evidence.pools, ()),
+        attempt(read_locked_shares, rpc, chain_id, evidence.pools[0]),
     )
-    found = replace(
-        evidence,
-        pools=tuple(pools),
-        lp_holders=None if isinstance(lp_holders, NoData | ProviderFailure) else lp_holders,
-    )
+    shares = None if isinstance(lp_holders, NoData | ProviderFailure) else lp_holders
     if isinstance(simulation, NoData | ProviderFailure):
-        return replace(found, missing_reason="source_unavailable")
-    return replace(found, simulation=simulation)
+        return replace(evidence, lp_holders=shares, missing_reason="source_unavailable")
+    return replace(evidence, lp_holders=shares, simulation=simulation)
+
+
+async def read_identity(rpc: Rpc, chain_id: int, token: str) -> TokenIdentity | None:
+    """Return what a token says of itself; None if it says nothing. Raises ProviderFailure."""
+    calls = [
+        erc20.name_call(token),
+        erc20.symbol_call(token),
+        erc20.decimals_call(token),
+        erc20.total_supply_call(token),
+    ]
+    name, symbol, decimals, supply = await rpc.call_contracts(chain_id, calls)
+    identity = TokenIdentity(
+        clean_line(erc20.decode_text(name)),
+        clean_line(erc20.decode_text(symbol)),
+        erc20.decode_decimals(decimals),
+        erc20.decode_uint(supply),
+    )
+    return None if identity == TokenIdentity() else identity
 
 
 async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Holder, ...] | None:
@@ -99,23 +124,3 @@ async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Ho
         for address, balance in zip(addresses, balances, strict=True)
         if balance and balance <= total
     )
-
-
-def _identity_calls(token: str) -> list[ContractCall]:
-    return [
-        erc20.name_call(token),
-        erc20.symbol_call(token),
-        erc20.decimals_call(token),
-        erc20.total_supply_call(token),
-    ]
-
-
-def _decode_identity(returned: Sequence[bytes | None]) -> TokenIdentity | None:
-    name, symbol, decimals, supply = returned[:4]
-    identity = TokenIdentity(
-        clean_line(erc20.decode_text(name)),
-        clean_line(erc20.decode_text(symbol)),
-        erc20.decode_decimals(decimals),
-        erc20.decode_uint(supply),
-    )
-    return None if identity == TokenIdentity() else identity

@@ -1,22 +1,16 @@
-"""Find pools in which a token can be traded: by the exchanges' factories, and by what pool indexes list."""
+"""Tell by its own interface whether an address is a pool of a token, as an index of pools says."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from centgate.chains import is_burn_address
 from centgate.crypto.token.chain_pools import PoolKey, PoolKind
-from centgate.crypto.token.trade_funding import trade_funding
 from centgate.lookups import erc20
 from centgate.providers.rpc import ContractCall, Rpc
 
 MAX_CANDIDATES = 8
 """Addresses that are asked whether they are pools of the token."""
-V3_FEES = (500, 3000, 10000, 100)
-"""Fee tiers of Uniswap v3, in millionths."""
-GET_PAIR, GET_POOL = bytes.fromhex("e6a43905"), bytes.fromhex("1698ee82")
-"""getPair(address,address) and getPool(address,address,uint24)"""
 _PROBES = {
     "token0": bytes.fromhex("0dfe1681"),
     "token1": bytes.fromhex("d21220a7"),
@@ -35,20 +29,6 @@ _NAMES: dict[PoolKind, str] = {
     "algebra": "a pool with the interface of Algebra",
     "v4": "Uniswap v4",
 }
-
-
-def list_factory_calls(chain_id: int, token: str) -> list[ContractCall]:
-    """Return the calls for the token's pools with the wrapped native coin."""
-    funding = trade_funding(chain_id)
-    pair = erc20.encode_address(token) + erc20.encode_address(funding.wrapped)
-    v3 = [ContractCall(funding.v3_factory, GET_POOL + pair + fee.to_bytes(32, "big")) for fee in V3_FEES]
-    return [ContractCall(funding.v2_factory, GET_PAIR + pair), *v3]
-
-
-def decode_pools(returned: Sequence[bytes | None]) -> list[str]:
-    """Return the addresses that factories returned; without those of pools that do not exist."""
-    addresses = ["0x" + answer[12:32].hex() for answer in returned if answer and len(answer) == 32]
-    return [address for address in addresses if not is_burn_address(address)]
 
 
 async def identify_pools(rpc: Rpc, chain_id: int, token: str, addresses: Sequence[str]) -> list[PoolKey]:

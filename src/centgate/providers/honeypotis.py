@@ -15,9 +15,9 @@ from centgate.coercion import (
     as_pool_id,
     as_text,
     as_usd,
+    from_chain_seconds,
     get_path,
 )
-from centgate.crypto.token.pairs import pair_creation_time
 from centgate.crypto.token.revert_reasons import explain_reason
 from centgate.crypto.token.security import HolderSales, Simulation, SimulationFlag, TradeLimit
 from centgate.provider import Provider, ProviderInfo, instrumented
@@ -103,7 +103,7 @@ def _parse_simulation(body: dict[str, Any], raw: Mapping[str, str]) -> Simulatio
         open_source=_parse_open_source(raw),
         proxy=_parse_bool(raw.get("contractCode.isProxy")),
         pair_address=_pair_address(raw),
-        pair_created_at=pair_creation_time(as_number(raw.get("pair.createdAtTimestamp")) or 0),
+        pair_created_at=from_chain_seconds(raw.get("pair.createdAtTimestamp")),
         liquidity_usd=liquidity,
         pair_empty=_is_pair_empty(liquidity, raw),
         holder_sales=_parse_holder_sales(raw),

@@ -11,6 +11,7 @@ from typing import Literal
 
 from centgate.chains import is_burn_address, well_known_chain
 from centgate.crypto.contract.owners import Owner, OwnerKind
+from centgate.crypto.token.chain_pools import PoolState
 from centgate.crypto.token.liquidity_shares import LiquidityShares, is_locked, split_liquidity
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.pairs import Pair
@@ -129,6 +130,22 @@ def sum_pool_liquidity(flags: TokenFlags) -> Liquidity | None:
         pair_count=len(pools),
         top_pair=top.pair,
         top_dex=top.name,
+        top_usd=top.liquidity_usd,
+    )
+
+
+def sum_chain_liquidity(states: Sequence[PoolState]) -> Liquidity:
+    """Return the liquidity of a token's pools on the chain, the deepest first; `states` must not be empty."""
+    totals = [state.liquidity_usd for state in states if state.liquidity_usd is not None]
+    other_sides = [state.quote_side_usd for state in states if state.quote_side_usd is not None]
+    top = states[0]
+    return Liquidity(
+        source="onchain",
+        total_usd=round(sum(totals), 2) if totals else None,
+        pair_count=len(states),
+        other_side_usd=round(sum(other_sides), 2) if other_sides else None,
+        top_pair=top.key.pool_id or top.key.address,
+        top_dex=top.key.exchange,
         top_usd=top.liquidity_usd,
     )
 
