@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.chain_pools import PoolKey
-from centgate.crypto.token.evidence import Liquidity, MissingReason, sum_chain_liquidity
+from centgate.crypto.token.evidence import MissingReason
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.security import Holder, Simulation, TokenFlags
+from centgate.crypto.token.token_liquidity import Liquidity, sum_chain_liquidity
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups import erc20

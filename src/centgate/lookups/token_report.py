@@ -8,9 +8,10 @@ from typing import Literal
 from pydantic import Field
 
 from centgate.coercion import as_amount, as_clean_name, as_decimals
-from centgate.crypto.token.evidence import Liquidity, TokenEvidence
+from centgate.crypto.token.evidence import TokenEvidence
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.security import TokenSource, TradeLimit
+from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.crypto.token.token_verdict import (
     Citation,

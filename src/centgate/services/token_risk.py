@@ -14,15 +14,14 @@ from pydantic import ConfigDict, Field
 
 from centgate.chains import Address, NamedChainRequest
 from centgate.coercion import as_amount
-from centgate.crypto.token.evidence import (
+from centgate.crypto.token.evidence import MissingReason, TokenEvidence
+from centgate.crypto.token.security import Simulation, TokenFlags, TokenSource
+from centgate.crypto.token.token_liquidity import (
     Liquidity,
-    MissingReason,
-    TokenEvidence,
     sum_pair_liquidity,
     sum_pool_liquidity,
     sum_simulated_liquidity,
 )
-from centgate.crypto.token.security import Simulation, TokenFlags, TokenSource
 from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.errors import Issue, NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt, open_task_group

@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 
 from centgate.chains import is_burn_address
 from centgate.crypto.contract.owners import Owner
-from centgate.crypto.token.evidence import (
-    KEY_FLAGS,
-    Liquidity,
-    TokenEvidence,
-    sum_pair_liquidity,
-    sum_pool_liquidity,
-)
+from centgate.crypto.token.evidence import KEY_FLAGS, TokenEvidence
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.pairs import Pair, PairToken
 from centgate.crypto.token.security import (
@@ -34,6 +28,7 @@ from centgate.crypto.token.security import (
     TokenLock,
     TradeLimit,
 )
+from centgate.crypto.token.token_liquidity import Liquidity, sum_pair_liquidity, sum_pool_liquidity
 from centgate.crypto.token.token_rule import RULES_VERSION, SEVERITY_RANK
 from centgate.crypto.token.token_rules import TOKEN_RULES
 from centgate.crypto.token.token_verdict import (
