@@ -18,6 +18,10 @@ from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
 from centgate.errors import NoData, ProviderFailure
+from centgate.lookups.chain_evidence import ChainEvidence, read_chain_evidence
+from centgate.lookups.trade_pools import identify_pools
+from centgate.provider import RequestTrace
+from centgate.providers.rpc import Rpc
 from centgate.resources import open_resources
 from centgate.services.token_risk import TokenRiskRequest, token_risk
 from centgate.settings import ProviderSettings, Settings
@@ -104,6 +108,59 @@ async def test_a_token_costs_six_rounds_at_most(served: Served, upstreams: FakeU
     await answer(start_proxy(upstreams, "node", served.url, note), served.token("tax on both"))
 
     assert count_rounds(starts, upstreams.delay) <= 6
+
+
+async def test_a_slow_node_ends_in_time(served: Served, upstreams: FakeUpstreams):
+    upstreams.delay = 0.3
+    node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=start_proxy(upstreams, "node", served.url, pass_on))}
+    settings = Settings(port=0, network=f"eip155:{CHAIN_ID}", providers=node)
+    token = served.token("tax on both")
+
+    async with open_resources(settings) as resources:
+        rpc = Rpc(settings, resources).bind(RequestTrace())
+        found = await read_chain_evidence(rpc, CHAIN_ID, token, list_pools=no_pools, max_wait=0.4)
+
+    assert found == ChainEvidence(missing_reason="source_unavailable")
+    assert rpc.trace.warnings == ["the chain was not read to the end within 0.4 s"]
+
+
+def pass_on(_request: dict[str, Any]) -> tuple[int, Any] | None:
+    return None
+
+
+async def no_pools() -> list[str]:
+    return []
+
+
+async def test_a_pool_that_only_an_index_knows_is_identified(served: Served):
+    token = served.token("tax on both")
+    pool = served.pools["tax on both"][1]
+    node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=served.url)}
+    settings = Settings(port=0, network=f"eip155:{CHAIN_ID}", providers=node)
+
+    async with open_resources(settings) as resources:
+        rpc = Rpc(settings, resources).bind(RequestTrace())
+        found = await identify_pools(rpc, CHAIN_ID, token, [served.router, token, pool.address])
+
+    assert [(key.kind, key.address, key.token0, key.token1) for key in found] == [
+        ("v2", pool.address, pool.token0, pool.token1)
+    ]
+
+
+async def test_burned_liquidity_is_found_by_balance(served: Served):
+    token = served.token("plain") if "plain" in CASE_BY_NAME else served.token("tax on both")
+    pair = served.pools["plain" if "plain" in CASE_BY_NAME else "tax on both"][1].address
+    shares = served.owner.read(pair, "balanceOf(address)", served.owner.address, returns="uint256")
+    served.owner.send(pair, "transfer(address,uint256)", "0x" + "0" * 36 + "dEaD", shares // 2)
+
+    data = await answer(served.url, token)
+
+    assert [
+        (lock["burned"], round(lock["percent"])) for lock in data["liquidity"]["locks"] if lock["percent"] > 1
+    ] == [(True, 50)]
+    assert data["liquidity"]["unlockedPercent"] is None
+    assert data["liquidity"]["source"] == "onchain"
+    assert data["liquidity"]["totalUsd"] > 1000
 
 
 async def test_a_token_without_a_pool_is_no_data(served: Served):

@@ -48,15 +48,31 @@ class ChainEvidence:
 
 
 async def read_chain_evidence(
-    rpc: Rpc, chain_id: int, token: str, list_pools: Callable[[], Awaitable[Sequence[str]]]
+    rpc: Rpc,
+    chain_id: int,
+    token: str,
+    *,
+    list_pools: Callable[[], Awaitable[Sequence[str]]],
+    max_wait: float,
 ) -> ChainEvidence:
-    """Return what the chain tells about a token; `list_pools` waits for pools that an index knows.
+    """Return what the chain tells about a token within `max_wait` seconds.
 
-    These are used if no exchange of the tables has a pool. A node that fails leaves the rest unknown: nothing
-    is raised.
+    `list_pools` waits for pools that an index knows, which are used if no exchange of the tables has one. A
+    node that fails or is slow leaves the rest unknown: nothing is raised.
     """
     if not rpc.is_configured or not rpc.supports_chain(chain_id):
         return ChainEvidence(missing_reason="chain_not_covered")
+    try:
+        async with asyncio.timeout(max_wait):
+            return await _read_evidence(rpc, chain_id, token, list_pools)
+    except TimeoutError:
+        rpc.trace.add_warning(f"the chain was not read to the end within {max_wait:g} s")
+        return ChainEvidence(missing_reason="source_unavailable")
+
+
+async def _read_evidence(
+    rpc: Rpc, chain_id: int, token: str, list_pools: Callable[[], Awaitable[Sequence[str]]]
+) -> ChainEvidence:
     identity, states = await asyncio.gather(
         attempt(read_identity, rpc, chain_id, token), attempt(find_pools, rpc, chain_id, token)
     )

@@ -57,6 +57,8 @@ NO_TOKEN = "^0x(0{36}[0-9a-fA-F]{4}|[eE]{40})$"
 """The zero address, precompiled contracts, and the placeholder for a chain's native coin."""
 MAX_INDEX_WAIT = 3.0
 """Seconds that the chain's pools wait for those that an exchange index lists."""
+CHAIN_SECONDS, CHAIN_SECONDS_ALONE = 8.0, 15.0
+"""Seconds for reading the chain beside the contract analysis, and in its place."""
 _NAMED_CHAIN = cast(dict[str, Any], NamedChainRequest.model_config.get("json_schema_extra"))
 
 
@@ -244,7 +246,11 @@ async def token_risk(
         analysis = group.create_task(_analyse(goplus, chain_id, token))
         simulation = group.create_task(_simulate(honeypotis, chain_id, token))
         listing = group.create_task(_list_pairs(dexscreener, geckoterminal, chain_id, token))
-        chain = group.create_task(read_chain_evidence(rpc, chain_id, token, partial(_await_pools, listing)))
+        max_wait = CHAIN_SECONDS if goplus.is_configured else CHAIN_SECONDS_ALONE
+        pools = partial(_await_pools, listing)
+        chain = group.create_task(
+            read_chain_evidence(rpc, chain_id, token, list_pools=pools, max_wait=max_wait)
+        )
     sources = _SourceResults(analysis.result(), simulation.result(), listing.result(), chain.result())
     if missing := sources.find_missing(goplus, rpc, token):
         raise missing
