@@ -21,6 +21,7 @@ import structlog
 from facilitators import build_settings
 from fake_upstreams import FakeUpstreams, fake_upstreams
 
+from centgate.coercion import as_list, get_path
 from centgate.providers.dexscreener import CHAIN_NAMES
 from centgate.providers.geckoterminal import CHAIN_NAMES as GECKO_NAMES
 from centgate.providers.goplus import GoPlus
@@ -68,14 +69,15 @@ def _read_answers(folder: Path) -> Iterator[tuple[str, int, str, str, Any]]:
     for path in sorted((folder / "goplus_token_security").glob("*.json")):
         recording = json.loads(path.read_text())
         chain_id = int(recording["request"]["url"].rsplit("/", 1)[1])
-        for address, row in (recording["body"].get("result") or {}).items():
+        rows: dict[str, Any] = recording["body"].get("result") or {}
+        for address, row in rows.items():
             yield "goplus", chain_id, address.lower(), row.get("token_symbol", ""), row
     for path in sorted((folder / "honeypot_is").glob("*.json")):
         recording = json.loads(path.read_text())
         body, params = recording["body"], recording["request"]["params"]
         if "simulationSuccess" in body:
-            token = body.get("token") or {}
-            address = (token.get("address") or params["address"]).lower()
+            token: dict[str, Any] = body.get("token") or {}
+            address: str = (token.get("address") or params["address"]).lower()
             # the documented example has a precompiled contract's address, which is refused as a token
             address = "0x" + "ab" * 20 if int(address, 16) < 100 else address
             yield "honeypotis", int(params["chainID"]), address, token.get("symbol") or "documented", body
@@ -87,7 +89,8 @@ def _read_answers(folder: Path) -> Iterator[tuple[str, int, str, str, Any]]:
 
 def _read_dexscreener(body: Any) -> Iterator[tuple[str, int, str, str, Any]]:
     ids = {name: chain_id for chain_id, name in CHAIN_NAMES.items()}
-    for row in (body if isinstance(body, list) else body.get("pairs")) or []:
+    rows = as_list(body) or as_list(get_path(body, "pairs"))
+    for row in rows:
         for side in ("baseToken", "quoteToken"):
             token = row[side]
             if row.get("chainId") in ids:
@@ -95,9 +98,10 @@ def _read_dexscreener(body: Any) -> Iterator[tuple[str, int, str, str, Any]]:
 
 
 def _read_geckoterminal(body: Any) -> Iterator[tuple[str, int, str, str, Any]]:
-    rows = body.get("data") or []
+    found: Any = body.get("data")
     ids = {name: chain_id for chain_id, name in GECKO_NAMES.items()}
-    for row in rows if isinstance(rows, list) else [rows]:
+    rows = as_list(found) or [each for each in [found] if each]
+    for row in rows:
         for side in ("base_token", "quote_token"):
             network, _, address = row["relationships"][side]["data"]["id"].rpartition("_")
             if network in ids:
