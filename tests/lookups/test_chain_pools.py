@@ -125,8 +125,18 @@ async def test_pools_of_base_are_found(base_market: Market) -> None:
     ]
     assert [pool.price_usd for pool in pools] == pytest.approx([1.0] * 3)
     assert [pool.key.fee for pool in pools[:2]] == [500, 3000]
-    (absent,) = base_market.rpc.trace.warnings
-    assert "PancakeSwap v2" in absent
+    assert base_market.rpc.trace.warnings == []
+
+
+async def test_absent_factories_are_named(tmp_path: Path) -> None:
+    chain = EvmChain(10, {})
+    async for market in open_market(chain, install_exchanges(chain, ETHEREUM), tmp_path):
+        with pytest.raises(NoData):
+            await market.pools()
+
+        (absent,) = [each for each in market.rpc.trace.warnings if "not at this node" in each]
+        assert "Velodrome v2" in absent
+        assert "Uniswap v3" not in absent  # at the address that it has on Ethereum
 
 
 async def test_pools_of_algebra_are_found(tmp_path: Path) -> None:
@@ -228,7 +238,7 @@ async def test_token_without_pool_is_no_data(market: Market) -> None:
 
 async def test_pool_in_a_stranger_s_factory_is_not_found(market: Market) -> None:
     usdc = market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
-    factory = market.exchanges.operator.deploy_named("UniswapV2", "UniswapV2Factory")
+    factory = market.exchanges.operator.deploy_named("UniswapV2", "UniswapV2Factory", 30)
     market.exchanges.operator.send(factory, "createPair(address,address)", market.token, usdc)
     pair = market.exchanges.operator.read(
         factory, "getPair(address,address)", market.token, usdc, returns="address"

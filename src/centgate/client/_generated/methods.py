@@ -54,9 +54,9 @@ class Services(Calls):
 
         $0.01 a call.
 
-        Combines token-security flags, a simulated buy and sell, and the liquidity on exchanges into one
-        risk level with its reasons. Every reason names its source and value. Taxes are in percent; if
-        two sources give a tax, the higher one counts.
+        Combines token-security flags, simulated buys and sells, what the chain itself shows, and the
+        liquidity on exchanges into one risk level with its reasons. Every reason names its source and
+        value. Taxes are in percent; if several sources give a tax, the highest one counts.
 
         Needs `chain` or `chain_id`.
 
@@ -67,7 +67,9 @@ class Services(Calls):
         Bounds:
         - One token per request.
         - Read-only: nothing is signed or sent.
-        - The buy/sell simulation covers ethereum, base and bsc; elsewhere token-security flags decide.
+        - honeypot.is simulates buys and sells on ethereum, base and bsc. Centgate's own simulation is a
+          source of its own (`onchain`), on every chain with a node that can simulate calls. Without either,
+          token-security flags decide.
         - A fact that no source gave is None and is never treated as safe.
         - The level describes what sources report now; it is neither advice nor a forecast.
         """
@@ -386,9 +388,9 @@ class AsyncServices(AsyncCalls):
 
         $0.01 a call.
 
-        Combines token-security flags, a simulated buy and sell, and the liquidity on exchanges into one
-        risk level with its reasons. Every reason names its source and value. Taxes are in percent; if
-        two sources give a tax, the higher one counts.
+        Combines token-security flags, simulated buys and sells, what the chain itself shows, and the
+        liquidity on exchanges into one risk level with its reasons. Every reason names its source and
+        value. Taxes are in percent; if several sources give a tax, the highest one counts.
 
         Needs `chain` or `chain_id`.
 
@@ -399,7 +401,9 @@ class AsyncServices(AsyncCalls):
         Bounds:
         - One token per request.
         - Read-only: nothing is signed or sent.
-        - The buy/sell simulation covers ethereum, base and bsc; elsewhere token-security flags decide.
+        - honeypot.is simulates buys and sells on ethereum, base and bsc. Centgate's own simulation is a
+          source of its own (`onchain`), on every chain with a node that can simulate calls. Without either,
+          token-security flags decide.
         - A fact that no source gave is None and is never treated as safe.
         - The level describes what sources report now; it is neither advice nor a forecast.
         """

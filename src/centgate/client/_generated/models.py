@@ -26,23 +26,46 @@ class TokenRiskData(AnswerData):
     liquidity: TokenLiquidity
     warnings: list[str]
     """Checks that were not possible, and disagreements between sources."""
+    risk_score: RiskScore | None
+    """None when the level is `unknown`."""
+    token: TokenIdentityData
+    source_note: str | None
+    """Further risks in the contract analysis's own words: untrusted text, cut."""
 
 
 class Evidence(AnswerData):
     """A value that one source gave."""
 
-    source: Literal["goplus", "honeypotis", "dexscreener", "geckoterminal"] | str
+    source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str
     field: str
     """The source's own name for the fact."""
     value: str | None
-    """Its value as the source gave it, as text; None when it gave none."""
+    """Its value as the source gave it, as text; None when it gave none. Untrusted text."""
+
+
+class HolderSalesData(AnswerData):
+    """Sales that a simulation made at real holders of the token."""
+
+    source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str
+    tested: int | None
+    """Holders at which a sale was tried."""
+    failed: int | None
+    """Those that could not sell."""
+    siphoned: int | None
+    """Those whose balance was taken away."""
+    average_tax: float | None
+    """Percent of a sale, over those that could sell."""
+    highest_tax: float | None
+    """Percent of a sale."""
+    high_tax_count: int | None
+    """Those that pay a much higher tax than others."""
 
 
 class HoneypotCheck(AnswerData):
     """Result of the check that the token can be sold again."""
 
     is_honeypot: bool | None
-    """None when no source could tell."""
+    """None when no source could tell, or when a tax takes the whole of every sale."""
     simulated: bool
     """Whether a buy and a sell were simulated."""
     not_simulated: Literal["chain_not_covered", "no_pair", "failed", "source_unavailable"] | str | None
@@ -52,10 +75,52 @@ class HoneypotCheck(AnswerData):
     can_sell: bool | None
     can_transfer: bool | None
     reason: str | None
-    """The simulation's own text on what stopped the sale, or the simulation."""
+    """What stopped the sale, or the simulation, as a clause in our words; None when the reason is not
+    a known one: see `source_reason`.
+    """
+    source_reason: str | None
+    """The same in the words of the simulation or of the token: untrusted text, cut."""
+    simulated_by: list[Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str]
+    """Sources that simulated a purchase and a sale: honeypot.is, and `onchain`, which is Centgate's
+    own simulation by calls to a node.
+    """
+    holder_sales: list[HolderSalesData]
+    """One entry for each source that tried holders."""
+    max_buy: TradeLimitData | None
+    """The smallest limit found; None when none was found."""
+    max_sell: TradeLimitData | None
+    """The smallest limit found; None when none was found."""
     sources_agree: bool | None
     """None unless two sources answered."""
     evidence: list[Evidence]
+
+
+class LiquidityHandData(AnswerData):
+    """A share of the liquidity that one address can take out at any time."""
+
+    address: str
+    """Lower case."""
+    percent: float
+    """Percent of the liquidity."""
+    contract: bool | None
+    """Whether it is a contract; None when no source tells."""
+    lock_ended_at: str | None
+    """End of its lock, ISO 8601, UTC; None if it had none."""
+
+
+class LiquidityLockData(AnswerData):
+    """A share of the liquidity that cannot be taken out."""
+
+    address: str
+    """Holder of the shares, lower case: a locker, or a burn address."""
+    locker: str | None
+    """Name of the locker; None for a burn address or an unknown one."""
+    percent: float
+    """Percent of the liquidity."""
+    unlocks_at: str | None
+    """End of the lock, ISO 8601, UTC; None when it is burned, or when no source tells it."""
+    burned: bool
+    """True if it can never be taken out."""
 
 
 class RiskFlag(AnswerData):
@@ -71,6 +136,29 @@ class RiskFlag(AnswerData):
     """Version of the rules that raised the flag, a date."""
 
 
+class RiskScore(AnswerData):
+    """The risk level as a figure, with its parts."""
+
+    score: int
+    """0 without a finding, 100 is the worst. Always within the band of `risk_level`: low 0 to 24,
+    medium 25 to 49, high 50 to 74, critical 75 to 100. Not a probability.
+    """
+    parts: list[ScorePart]
+    """Their points add up to the score. The worst flag brings the start of its band, each further one
+    2 (low), 4 (medium), 7 (high) or 10 (critical) points, up to the end of the band.
+    """
+    rules_version: str
+    """Version of the rules and of these points, a date."""
+
+
+class ScorePart(AnswerData):
+    """Points that one flag adds to the score."""
+
+    flag_id: str
+    """`id` of the flag in `risk_flags`."""
+    points: int
+
+
 class Tax(AnswerData):
     """A tax in percent: the highest of the readings."""
 
@@ -82,10 +170,26 @@ class Tax(AnswerData):
 class TaxReading(AnswerData):
     """A tax as reported by one source."""
 
-    source: Literal["goplus", "honeypotis", "dexscreener", "geckoterminal"] | str
+    source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str
     percent: float
     raw: str
     """As the source gave it: some give percent, some fractions of one."""
+
+
+class TokenIdentityData(AnswerData):
+    """What the token says of itself."""
+
+    name: str | None
+    """Untrusted text of the token's maker, one line, at most 64 characters."""
+    symbol: str | None
+    """Untrusted text, as the name."""
+    decimals: int | None
+    """Decimals of a whole token."""
+    total_supply: str | None
+    """Base units that exist, as decimal digits."""
+    supply: float | None
+    """Whole tokens that exist."""
+    source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str | None
 
 
 class TokenLiquidity(AnswerData):
@@ -107,7 +211,15 @@ class TokenLiquidity(AnswerData):
     """Share of the liquidity that is locked or burned, in percent."""
     largest_wallet_percent: float | None
     """Share of the liquidity that one wallet can take out at any time, in percent."""
-    source: Literal["goplus", "honeypotis", "dexscreener", "geckoterminal"] | str | None
+    unlocked_percent: float | None
+    """Share of the liquidity that its listed holders can take out at any time, in percent. What is
+    neither locked nor unlocked is held by addresses that no source lists.
+    """
+    locks: list[LiquidityLockData]
+    """Locks in force, and what is burned."""
+    unlocked_holders: list[LiquidityHandData]
+    """The largest first."""
+    source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str | None
 
 
 class TokenOwnership(AnswerData):
@@ -121,15 +233,32 @@ class TokenOwnership(AnswerData):
     """Lower case; None when there is none."""
     owner_is_contract: bool | None
     """Whether the owner is a contract, such as a multisig; None when no source tells."""
+    owner_kind: (
+        Literal["none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"] | str
+    )
+    """As the chain shows it: one wallet, a Safe of several owners, a timelock, a governor (DAO), or
+    another contract.
+    """
+    owner_threshold: int | None
+    """Signatures that a Safe needs; None for other owners."""
+    owner_count: int | None
+    """Owners of a Safe; None for other owners."""
+    owner_delay_seconds: int | None
+    """Delay of a timelock in seconds; None without one."""
     creator_address: str | None
     """Lower case."""
     reclaimable: bool | None
     """Whether a renounced ownership can be taken back."""
     source_verified: bool | None
-    """Whether the contract's source is published."""
+    """Whether the source of the code that runs is published: for a proxy, that of the code behind it.
+    None when that is not known.
+    """
     upgradeable: bool | None
     """Whether the contract is a proxy, so that its code can change."""
     can_mint: bool | None
+    """False when no account has an owner's powers, as for the next one; the source's own reading stays
+    in the evidence of the flag.
+    """
     can_pause: bool | None
     can_blacklist: bool | None
     can_change_balances: bool | None
@@ -145,7 +274,7 @@ class TokenOwnership(AnswerData):
     holder_count: int | None
     trusted: bool | None
     """Whether a source lists it as well known; false proves nothing."""
-    source: Literal["goplus", "honeypotis", "dexscreener", "geckoterminal"] | str | None
+    source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str | None
 
 
 class TokenTaxes(AnswerData):
@@ -155,7 +284,7 @@ class TokenTaxes(AnswerData):
     sell: Tax
     transfer: Tax
     modifiable: bool | None
-    """Whether the owner can change a tax."""
+    """Whether the owner can change a tax; false when no account has an owner's powers."""
 
 
 class TopPair(AnswerData):
@@ -167,6 +296,16 @@ class TopPair(AnswerData):
     liquidity_usd: float | None
     created_at: str | None
     """ISO 8601, UTC."""
+
+
+class TradeLimitData(AnswerData):
+    """The largest amount that can be traded at once."""
+
+    source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str
+    tokens: float | None
+    """Whole tokens."""
+    other_side: float | None
+    """Units of the pair's other token."""
 
 
 class PoolSnapshotData(AnswerData):

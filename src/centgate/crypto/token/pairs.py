@@ -81,7 +81,7 @@ class Pair:
     quote_amount: float | None = None
     market_cap_usd: float | None = None
     """US dollars for the circulating supply of the base token."""
-    windows: Mapping[Window, PairWindow] = field(default_factory=dict[Window, PairWindow])
+    windows: Mapping[Window, PairWindow] = field(default_factory=dict[Window, PairWindow], hash=False)
 
     def has_token(self, token: str) -> bool:
         """True if a token (lower case) is one of the two."""
