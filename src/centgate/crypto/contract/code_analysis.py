@@ -1,0 +1,104 @@
+"""Functions and storage of a contract, recovered from its bytecode by evmole.
+
+The bytecode is hostile and evmole is native code, so this must run in a sandbox process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import evmole
+
+Mutability = Literal["pure", "view", "nonpayable", "payable"]
+
+MAX_CODE_BYTES = 49_152
+"""Twice the limit of EIP-170, since a few chains allow more."""
+MAX_FUNCTIONS = 1_000
+"""Functions that are kept; a genuine contract has far fewer."""
+MAX_TYPE_CHARACTERS = 200
+_MUTABILITIES: dict[str, Mutability] = {
+    "pure": "pure",
+    "view": "view",
+    "nonpayable": "nonpayable",
+    "payable": "payable",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFunction:
+    """External function of a contract."""
+
+    selector: bytes
+    """Four bytes."""
+    arguments: str
+    """Types as in a signature, separated by commas; inferred, so a type may be wider than declared."""
+    mutability: Mutability | None
+
+    @property
+    def changes_state(self) -> bool:
+        """True unless the function only reads; also if that is not known."""
+        return self.mutability not in ("view", "pure")
+
+
+@dataclass(frozen=True, slots=True)
+class StorageVariable:
+    """Value in a contract's storage, with the selectors of the functions that read and write it."""
+
+    slot: str
+    """64 hexadecimal digits."""
+    offset: int
+    """Bytes from the low end of the slot."""
+    type: str
+    readers: frozenset[bytes]
+    writers: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeAnalysis:
+    """Functions and storage of a contract, as far as they can be told from its bytecode."""
+
+    functions: tuple[CodeFunction, ...]
+    storage: tuple[StorageVariable, ...]
+    compiler: str | None = None
+    """Version of the Solidity compiler, such as `0.8.24`, from the metadata after the code; None without."""
+
+    @property
+    def selectors(self) -> frozenset[bytes]:
+        """Selectors of all functions."""
+        return frozenset(each.selector for each in self.functions)
+
+
+def analyze_code(code: bytes) -> CodeAnalysis:
+    """Return the functions and storage of runtime bytecode; ValueError if it is too long."""
+    if len(code) > MAX_CODE_BYTES:
+        raise ValueError(f"the code has {len(code)} bytes, more than {MAX_CODE_BYTES}")
+    info = evmole.contract_info(
+        code, selectors=True, arguments=True, state_mutability=True, storage=True, metadata=True
+    )
+    functions = [
+        CodeFunction(
+            bytes.fromhex(each.selector),
+            (each.arguments or "")[:MAX_TYPE_CHARACTERS],
+            _MUTABILITIES.get(each.state_mutability or ""),
+        )
+        for each in (info.functions or [])[:MAX_FUNCTIONS]
+    ]
+    storage = [
+        StorageVariable(
+            each.slot,
+            each.offset,
+            each.type[:MAX_TYPE_CHARACTERS],
+            frozenset(map(bytes.fromhex, each.reads)),
+            frozenset(map(bytes.fromhex, each.writes)),
+        )
+        for each in (info.storage or [])[:MAX_FUNCTIONS]
+    ]
+    return CodeAnalysis(tuple(functions), tuple(storage), _compiler_version(code))
+
+
+def _compiler_version(code: bytes) -> str | None:
+    """Return the version in Solidity's metadata: key `solc`, then three bytes (docs.soliditylang.org)."""
+    start = code.rfind(b"\x64solc\x43", max(0, len(code) - 128))
+    version = code[start + 6 : start + 9] if start >= 0 else b""
+    return ".".join(map(str, version)) if len(version) == 3 else None
