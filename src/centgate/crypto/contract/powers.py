@@ -1,0 +1,175 @@
+"""Powers over a token that its bytecode shows, with the function that has them. No I/O.
+
+A function counts by its published signature, checked against the storage that it writes where that is known:
+`setX(uint256)` alone says nothing. What is not found is unknown; only code of which every change of state is
+accounted for is said to lack a power.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from centgate.crypto.contract.bytecode import function_selector, list_opcodes
+from centgate.crypto.contract.code_analysis import CodeAnalysis, StorageVariable
+from centgate.crypto.token.security import TokenFlags
+
+PowerKind = Literal["mint", "pause", "blacklist", "change_taxes", "change_limits", "take_balances", "upgrade"]
+PowerCaller = Literal["owner", "role"]
+
+POWER_SIGNATURES: Mapping[PowerKind, tuple[str, ...]] = {
+    "mint": ("mint(address,uint256)", "mint(uint256)", "mintTo(address,uint256)", "issue(uint256)"),
+    "pause": ("pause()", "setPaused(bool)", "setPause(bool)", "disableTrading()", "pauseTrading()"),
+    "blacklist": (
+        *("blacklist(address)", "blacklist(address,bool)", "addBlackList(address)", "addBlacklist(address)"),
+        *("setBlacklist(address,bool)", "addToBlacklist(address)", "blacklistAddress(address,bool)"),
+        *("addBots(address[])", "setBots(address[])", "setBot(address,bool)", "freeze(address)"),
+        *("freezeAccount(address,bool)", "blockAccount(address)", "banAddress(address)"),
+    ),
+    "change_taxes": (
+        *("setTax(uint256)", "setTaxes(uint256,uint256)", "setFee(uint256)", "setFees(uint256,uint256)"),
+        *("setBuyTax(uint256)", "setSellTax(uint256)", "setBuyFee(uint256)", "setSellFee(uint256)"),
+        *("setTaxFeePercent(uint256)", "setLiquidityFeePercent(uint256)", "setParams(uint256,uint256)"),
+        *("updateFees(uint256,uint256)", "updateTaxes(uint256,uint256)", "setTransferTax(uint256)"),
+        *("updateBuyFees(uint256,uint256,uint256)", "updateSellFees(uint256,uint256,uint256)"),
+        *("setBuyFees(uint256,uint256,uint256)", "setSellFees(uint256,uint256,uint256)"),
+    ),
+    "change_limits": (
+        *("setMaxTxAmount(uint256)", "setMaxTxPercent(uint256)", "setMaxWalletSize(uint256)"),
+        *("updateMaxTxnAmount(uint256)", "updateMaxWalletAmount(uint256)", "setMaxSell(uint256)"),
+        *("setMaxWallet(uint256)", "setMaxTransaction(uint256)", "setCooldown(uint256)"),
+    ),
+    "take_balances": (
+        *("destroyBlackFunds(address)", "wipeFrozenAddress(address)", "clawback(address,uint256)"),
+        *("forceTransfer(address,address,uint256)", "forcedTransfer(address,address,uint256)"),
+        *("seize(address,address,uint256)", "seize(address)", "wipe(address)"),
+    ),
+    "upgrade": (
+        *("upgradeTo(address)", "upgradeToAndCall(address,bytes)", "setImplementation(address)"),
+        "diamondCut((address,uint8,bytes4[])[],address,bytes)",
+    ),
+}
+"""Signatures in common use, by the power that they give."""
+_POWER_BY_SELECTOR: dict[bytes, tuple[PowerKind, str]] = {
+    function_selector(signature): (kind, signature)
+    for kind, signatures in POWER_SIGNATURES.items()
+    for signature in signatures
+}
+_OWNER_GETTERS = frozenset(map(function_selector, ("owner()", "getOwner()")))
+_ROLE_GETTERS = frozenset({function_selector("hasRole(bytes32,address)")})
+_BALANCE = function_selector("balanceOf(address)")
+_SUPPLY = function_selector("totalSupply()")
+_TRANSFERS = frozenset(
+    map(function_selector, ("transfer(address,uint256)", "transferFrom(address,address,uint256)"))
+)
+_HARMLESS = _TRANSFERS | frozenset(
+    map(
+        function_selector,
+        (
+            *("approve(address,uint256)", "increaseAllowance(address,uint256)"),
+            *("decreaseAllowance(address,uint256)", "deposit()", "withdraw(uint256)", "burn(uint256)"),
+            *("burnFrom(address,uint256)", "transferOwnership(address)", "renounceOwnership()"),
+            "permit(address,address,uint256,uint256,uint8,bytes32,bytes32)",
+        ),
+    )
+)
+"""Functions that change the caller's own state, or only the owner; `deposit()` pays for what it creates."""
+_DELEGATING = frozenset({0xF4, 0xF2})  # DELEGATECALL, CALLCODE
+_CALLING = frozenset({0xF1, 0xFA}) | _DELEGATING  # CALL, STATICCALL
+_SELFDESTRUCT = 0xFF
+
+
+@dataclass(frozen=True, slots=True)
+class ContractPower:
+    """A power inferred from bytecode, with the function that is the evidence."""
+
+    kind: PowerKind
+    selector: str
+    """0x and 8 hexadecimal digits."""
+    signature: str
+    """The published signature with this selector."""
+    caller: PowerCaller | None
+    """Account that the function checks as far as storage shows it; None is unknown."""
+
+
+def infer_powers(analysis: CodeAnalysis) -> tuple[ContractPower, ...]:
+    """Return the powers that functions of a contract give, in the order of the functions."""
+    return tuple(_list_powers(analysis))
+
+
+def _list_powers(analysis: CodeAnalysis) -> Iterator[ContractPower]:
+    for function in analysis.functions:
+        known = _POWER_BY_SELECTOR.get(function.selector)
+        if known is None or not function.changes_state:
+            continue
+        kind, signature = known
+        if _is_effective(analysis, kind, function.selector):
+            caller = _find_caller(analysis, function.selector)
+            yield ContractPower(kind, "0x" + function.selector.hex(), signature, caller)
+
+
+def _is_effective(analysis: CodeAnalysis, kind: PowerKind, selector: bytes) -> bool:
+    """True if what the function writes fits the power; also if nothing is known of what it writes."""
+    written = [each for each in analysis.storage if selector in each.writers]
+    if kind == "upgrade" or not written:
+        return True
+    if kind in ("mint", "take_balances"):
+        return any({_BALANCE, _SUPPLY} & each.readers for each in written)
+    return any(_TRANSFERS & each.readers for each in written)
+
+
+def _find_caller(analysis: CodeAnalysis, selector: bytes) -> PowerCaller | None:
+    read = [each for each in analysis.storage if selector in each.readers]
+    if any(each.type == "address" and _OWNER_GETTERS & each.readers for each in read):
+        return "owner"
+    return "role" if any(_ROLE_GETTERS & each.readers for each in read) else None
+
+
+def infer_flags(
+    analysis: CodeAnalysis, code: bytes, *, is_proxy: bool, powers: tuple[ContractPower, ...]
+) -> TokenFlags:
+    """Return the flags that code tells; `code` is the code that runs, behind a proxy the implementation's.
+
+    SELFDESTRUCT's byte may be data, so its presence tells nothing.
+    """
+    opcodes, kinds = list_opcodes(code), {each.kind for each in powers}
+    if not analysis.functions:
+        return TokenFlags(proxy=is_proxy or None)
+    absent = False if not is_proxy and _has_plain_transfers(analysis, opcodes) else None
+    return TokenFlags(
+        proxy=True if is_proxy else None if _DELEGATING & opcodes else False,
+        mintable=True if "mint" in kinds else absent,
+        pausable=True if "pause" in kinds else absent,
+        blacklists=True if "blacklist" in kinds else absent,
+        tax_modifiable=True if "change_taxes" in kinds else absent,
+        self_destructs=None if _SELFDESTRUCT in opcodes or is_proxy else False,
+    )
+
+
+def _has_plain_transfers(analysis: CodeAnalysis, opcodes: frozenset[int]) -> bool:
+    """True if transfers depend on balances and allowances alone, and no other function changes these.
+
+    Functions that change state must all be known ones, and no other contract may be called by a transfer:
+    code may compute slots in ways that the analysis does not follow.
+    """
+    if _calls_others(analysis, opcodes) or not analysis.selectors >= {_BALANCE, _SUPPLY, *_TRANSFERS}:
+        return False
+    if any(each.changes_state and each.selector not in _HARMLESS for each in analysis.functions):
+        return False
+    read = [each for each in analysis.storage if _TRANSFERS & each.readers]
+    return any(_BALANCE in each.readers for each in read) and all(map(_is_own_entry, read))
+
+
+def _calls_others(analysis: CodeAnalysis, opcodes: frozenset[int]) -> bool:
+    """True if the code may call others; `withdraw` alone may send coins."""
+    withdraws = function_selector("withdraw(uint256)") in analysis.selectors
+    return bool((_CALLING - {0xF1} if withdraws else _CALLING) & opcodes)
+
+
+def _is_own_entry(variable: StorageVariable) -> bool:
+    """True for balances and allowances: entries of accounts with an amount."""
+    return variable.type in (
+        "mapping(address => uint256)",
+        "mapping(address => mapping(address => uint256))",
+    )

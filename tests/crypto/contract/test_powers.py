@@ -1,0 +1,68 @@
+"""Powers that are inferred from compiled bytecode, and those that honest tokens must not be said to have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import centgate
+from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable, analyze_code
+from centgate.crypto.contract.powers import ContractPower, infer_flags, infer_powers
+from centgate.crypto.token.security import TokenFlags
+from centgate.solidity import load_contract
+
+DEVCHAIN = Path(centgate.__file__).parent / "devchain"
+
+
+def code_of(name: str) -> bytes:
+    return load_contract(DEVCHAIN / "contracts", name, name).runtime_code
+
+
+def flags_of(code: bytes) -> TokenFlags:
+    analysis = analyze_code(code)
+    return infer_flags(analysis, code, is_proxy=False, powers=infer_powers(analysis))
+
+
+def test_owned_mint_is_named():
+    analysis = analyze_code(code_of("Erc20"))
+
+    assert infer_powers(analysis) == (ContractPower("mint", "0x40c10f19", "mint(address,uint256)", "owner"),)
+    assert flags_of(code_of("Erc20")).mintable is True
+
+
+def test_wrapped_coin_has_no_power():
+    code = code_of("WrappedNative")
+    flags = flags_of(code)
+
+    assert infer_powers(analyze_code(code)) == ()
+    assert (flags.mintable, flags.pausable, flags.blacklists, flags.tax_modifiable) == (False,) * 4
+    assert (flags.proxy, flags.self_destructs) == (False, False)
+
+
+def test_unknown_function_leaves_flags_unknown():
+    analysis = analyze_code(code_of("WrappedNative"))
+    unknown = CodeFunction(bytes.fromhex("12345678"), "uint256", "nonpayable")
+    more = CodeAnalysis((*analysis.functions, unknown), analysis.storage)
+
+    flags = infer_flags(more, code_of("WrappedNative"), is_proxy=False, powers=infer_powers(more))
+
+    assert (flags.mintable, flags.pausable, flags.blacklists, flags.tax_modifiable) == (None,) * 4
+
+
+@pytest.mark.parametrize(("readers", "is_named"), [("a9059cbb", True), ("70a08231", False)])
+def test_pause_counts_if_transfers_read_it(readers: str, is_named: bool):  # noqa: FBT001 - a table of truth
+    pause = CodeFunction(bytes.fromhex("8456cb59"), "", "nonpayable")
+    switch = StorageVariable(
+        "0" * 64, 0, "bool", frozenset({bytes.fromhex(readers)}), frozenset({pause.selector})
+    )
+
+    assert bool(infer_powers(CodeAnalysis((pause,), (switch,)))) is is_named
+
+
+def test_proxy_is_told_from_delegatecall_only_with_a_target():
+    delegating = bytes.fromhex("365f5f375f5f365f5f545af43d5f5f3e5f3d91602a57fd5bf3")
+
+    assert flags_of(delegating) == TokenFlags()
+    assert json.dumps(analyze_code(delegating).compiler) == "null"
