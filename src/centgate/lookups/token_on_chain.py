@@ -1,0 +1,139 @@
+"""Read what a token says of itself, who owns it, and what its bytecode tells, in two rounds of requests."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from centgate.crypto.contract.bytecode import (
+    function_selector,
+    has_delegatecall,
+    match_clone,
+    parse_address_word,
+)
+from centgate.crypto.contract.owner_kinds import GOVERNOR_CALL, OWNER_CALLS, classify_owner
+from centgate.crypto.contract.owners import Owner
+from centgate.crypto.contract.powers import ContractPower, infer_flags, infer_powers
+from centgate.crypto.contract.proxies import POINTER_SLOTS
+from centgate.crypto.token.identity import TokenIdentity
+from centgate.crypto.token.security import TokenFlags
+from centgate.errors import NoData, ProviderFailure
+from centgate.fallback import attempt
+from centgate.lookups import erc20
+from centgate.providers.bytecode import BytecodeAnalyzer
+from centgate.providers.rpc import ContractCall, Rpc
+from centgate.sanitize import clean_line
+
+_SINGLETON_SLOT = "0x" + "0" * 64
+"""Slot in which a Safe keeps the address of its code."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnchainToken:
+    """What the chain tells about a token without any other source. `flags` and `powers` are inferred."""
+
+    identity: TokenIdentity
+    owner: Owner
+    flags: TokenFlags
+    powers: tuple[ContractPower, ...] = ()
+    implementation: str | None = None
+    """Contract whose code a proxy runs, lower case; None if it is no proxy, or one of an unknown kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenState:
+    """Results of the first round."""
+
+    identity: TokenIdentity
+    code: bytes
+    owner: str | None
+    implementation: str | None
+
+
+async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token: str) -> OnchainToken:
+    """Return what the chain tells about a token (lower case).
+
+    Raises NoData if there is no contract, and ProviderFailure if the first round fails. What fails later is
+    unknown: an owner of kind `unknown`, and flags without values.
+    """
+    state = await _read_state(rpc, chain_id, token)
+    target = state.implementation
+    owner, code = await asyncio.gather(
+        read_owner(rpc, chain_id, state.owner), _read_running_code(rpc, chain_id, state)
+    )
+    analysis = await attempt(bytecode.analyze, code) if code else None
+    if analysis is None or isinstance(analysis, NoData | ProviderFailure):
+        flags = TokenFlags(proxy=True if target else None)
+        return OnchainToken(state.identity, owner, flags, implementation=target)
+    powers = infer_powers(analysis)
+    flags = infer_flags(analysis, code, is_proxy=target is not None, powers=powers)
+    return OnchainToken(state.identity, owner, flags, powers, target)
+
+
+async def read_owner(rpc: Rpc, chain_id: int, address: str | None) -> Owner:
+    """Return the owner at an address (lower case; None: there is none), in one round of requests.
+
+    Its kind is `unknown` if the node fails.
+    """
+    if address is None:
+        return classify_owner(None, code=None, singleton=None, answers={})
+    names = (*OWNER_CALLS, GOVERNOR_CALL)
+    calls = [ContractCall(address, function_selector(name)) for name in names]
+    codes, slots, answers = await asyncio.gather(
+        attempt(rpc.contract_codes, chain_id, [address]),
+        attempt(rpc.storage_slots, chain_id, address, [_SINGLETON_SLOT]),
+        attempt(rpc.call_contracts, chain_id, calls),
+    )
+    if not isinstance(codes, list) or not isinstance(slots, list) or not isinstance(answers, list):
+        return Owner(address, "unknown")
+    return classify_owner(
+        address,
+        code=codes[0],
+        singleton=parse_address_word(slots[0]),
+        answers=dict(zip(names, answers, strict=True)),
+    )
+
+
+async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
+    """Read the first round. Raises NoData and ProviderFailure."""
+    calls = [
+        erc20.name_call(token),
+        erc20.symbol_call(token),
+        erc20.decimals_call(token),
+        erc20.total_supply_call(token),
+        *(ContractCall(token, function_selector(getter)) for getter in ("owner()", "getOwner()")),
+    ]
+    slots = [slot for slot, kind in POINTER_SLOTS if kind not in ("safe", "eip1967_beacon")]
+    answers, words, (code,) = await asyncio.gather(
+        rpc.call_contracts(chain_id, calls),
+        rpc.storage_slots(chain_id, token, slots),
+        rpc.contract_codes(chain_id, [token]),
+    )
+    if not code:
+        raise NoData(f"there is no contract at {token} on chain {chain_id}")
+    clone = match_clone(code)
+    stored = next(filter(None, map(parse_address_word, words)), None) if has_delegatecall(code) else None
+    name, symbol, decimals, supply, *owners = answers
+    identity = TokenIdentity(
+        clean_line(erc20.decode_text(name)),
+        clean_line(erc20.decode_text(symbol)),
+        erc20.decode_decimals(decimals),
+        erc20.decode_uint(supply),
+    )
+    owner = next(filter(None, map(_parse_owner, owners)), None)
+    return _TokenState(identity, code, owner, clone[0] if clone else stored)
+
+
+def _parse_owner(returned: bytes | None) -> str | None:
+    """Parse an address; the zero address too, which is the owner of a renounced contract."""
+    if returned is None or len(returned) != 32 or any(returned[:12]):
+        return None
+    return "0x" + returned[12:].hex()
+
+
+async def _read_running_code(rpc: Rpc, chain_id: int, state: _TokenState) -> bytes:
+    """Return the code that runs: behind a proxy its implementation's; empty if that was not read."""
+    if state.implementation is None:
+        return state.code
+    codes = await attempt(rpc.contract_codes, chain_id, [state.implementation])
+    return codes[0] if isinstance(codes, list) else b""

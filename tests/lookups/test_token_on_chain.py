@@ -1,0 +1,96 @@
+"""Tokens and owners on a real EVM, read through JSON-RPC and the sandboxed analysis of bytecode."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from centgate.crypto.contract.owner_kinds import SAFE_SINGLETONS, classify_owner
+from centgate.crypto.contract.owners import Owner
+from centgate.devchain.chain import EvmChain
+from centgate.devchain.exchanges import install_exchanges
+from centgate.devchain.http_server import serve_app
+from centgate.devchain.rpc import create_rpc_app
+from centgate.errors import ProviderFailure
+from centgate.lookups.token_on_chain import read_owner, read_token
+from centgate.providers.bytecode import BytecodeAnalyzer
+from centgate.providers.rpc import Rpc
+from centgate.resources import open_resources
+from centgate.settings import ProviderSettings, Settings
+
+CHAIN_ID = 84532
+NOBODY = "0x" + "77" * 20
+
+
+@asynccontextmanager
+async def open_providers(settings: Settings, url: str) -> AsyncGenerator[tuple[Rpc, BytecodeAnalyzer]]:
+    providers = {f"rpc_{CHAIN_ID}": ProviderSettings(url=url)}
+    changed = settings.model_copy(update={"providers": {**settings.providers, **providers}})
+    async with open_resources(changed) as resources:
+        yield Rpc(changed, resources), BytecodeAnalyzer(changed, resources)
+
+
+async def test_token_and_owners_are_read(chain_settings: Settings):
+    exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
+    token = exchanges.stablecoin("USDC", 5).lower()
+    deploy = exchanges.operator.deploy_named
+    timelock = deploy("Owners", "TimelockController", 86_400, [], [], "0x" + "0" * 40).lower()
+    governor = deploy("Owners", "Governor", "DAO", 1, 50, 0, token, timelock).lower()
+    claimed = deploy("Owners", "Safe", [NOBODY, token], 2).lower()
+    with serve_app(create_rpc_app(exchanges.operator.chain), 0) as url:
+        async with open_providers(chain_settings, url) as (rpc, bytecode):
+            read = await read_token(rpc, bytecode, CHAIN_ID, token)
+            owners = {
+                each: await read_owner(rpc, CHAIN_ID, each) for each in (timelock, governor, claimed, NOBODY)
+            }
+
+    assert (read.identity.symbol, read.identity.decimals) == ("USDC", 6)
+    assert (read.owner.kind, read.implementation) == ("wallet", None)
+    assert read.flags.mintable is True
+    assert [(each.kind, each.caller) for each in read.powers] == [("mint", "owner")]
+    assert owners == {
+        timelock: Owner(timelock, "timelock", delay_seconds=86_400),
+        governor: Owner(governor, "governor"),
+        claimed: Owner(claimed, "contract", threshold=2, owner_count=2),
+        NOBODY: Owner(NOBODY, "wallet"),
+    }
+
+
+def test_safe_needs_published_code():
+    answers: dict[str, bytes | None] = {
+        "getThreshold()": (1).to_bytes(32),
+        "getOwners()": (32).to_bytes(32) + (1).to_bytes(32) + b"\1" * 32,
+        "VERSION()": b"1.4.1",
+    }
+    kinds = [
+        classify_owner(NOBODY, code=b"\1", singleton=singleton, answers=answers).kind
+        for singleton in (next(iter(SAFE_SINGLETONS)), NOBODY, None)
+    ]
+
+    assert kinds == ["safe", "contract", "contract"]
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "kind"),
+    [
+        (None, b"", "none"),
+        ("0x" + "0" * 40, b"", "renounced"),
+        (NOBODY, None, "unknown"),
+        (NOBODY, bytes.fromhex("ef0100" + "11" * 20), "wallet"),
+    ],
+)
+def test_owner_without_contract_is_told(address: str | None, code: bytes | None, kind: str):
+    assert classify_owner(address, code=code, singleton=None, answers={}).kind == kind
+
+
+async def test_hostile_code_ends(chain_settings: Settings):
+    codes = [os.urandom(24_576), bytes.fromhex("5b600056") * 6_000, b"\x5b" * 24_576]
+    codes.append(bytes.fromhex("60003560e01c") + bytes.fromhex("80631234567814610000575b") * 2_000)
+    async with open_providers(chain_settings, "http://127.0.0.1:9") as (_, bytecode):
+        for code in codes:
+            await bytecode.analyze(code)
+        with pytest.raises(ProviderFailure, match="does not read code of 49153 bytes"):
+            await bytecode.analyze(bytes(49_153))
