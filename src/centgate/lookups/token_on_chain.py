@@ -13,9 +13,9 @@ from centgate.crypto.contract.bytecode import (
 )
 from centgate.crypto.contract.owner_kinds import GOVERNOR_CALL, OWNER_CALLS, classify_owner
 from centgate.crypto.contract.owners import Owner
-from centgate.crypto.contract.powers import ContractPower, infer_flags, infer_powers
 from centgate.crypto.contract.proxies import POINTER_SLOTS
 from centgate.crypto.token.identity import TokenIdentity
+from centgate.crypto.token.powers import ContractPower, infer_flags, infer_powers
 from centgate.crypto.token.security import TokenFlags
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt

@@ -9,7 +9,7 @@ import pytest
 
 import centgate
 from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable, analyze_code
-from centgate.crypto.contract.powers import ContractPower, infer_flags, infer_powers
+from centgate.crypto.token.powers import ContractPower, infer_flags, infer_powers
 from centgate.crypto.token.security import TokenFlags
 from centgate.solidity import load_contract
 
