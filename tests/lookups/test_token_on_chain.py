@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from centgate.crypto.contract.owner_kinds import SAFE_SINGLETONS, classify_owner
+from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS, classify_owner
 from centgate.crypto.contract.owners import Owner
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.exchanges import install_exchanges
@@ -65,12 +65,18 @@ def test_safe_needs_published_code():
         "getOwners()": (32).to_bytes(32) + (1).to_bytes(32) + b"\1" * 32,
         "VERSION()": b"1.4.1",
     }
+    published = next(iter(SAFE_SINGLETONS))
     kinds = [
-        classify_owner(NOBODY, code=b"\1", singleton=singleton, answers=answers).kind
-        for singleton in (next(iter(SAFE_SINGLETONS)), NOBODY, None)
+        classify_owner(NOBODY, code=code, singleton=singleton, answers=answers).kind
+        for code, singleton in (
+            (SAFE_PROXY_CODE + b"metadata", published),
+            (SAFE_PROXY_CODE, NOBODY),
+            (SAFE_PROXY_CODE, None),
+            (b"\1", published),
+        )
     ]
 
-    assert kinds == ["safe", "contract", "contract"]
+    assert kinds == ["safe", "contract", "contract", "contract"]
 
 
 @pytest.mark.parametrize(

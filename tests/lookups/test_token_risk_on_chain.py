@@ -21,6 +21,7 @@ from centgate.errors import NoData, ProviderFailure
 from centgate.lookups.chain_evidence import ChainEvidence, read_chain_evidence
 from centgate.lookups.trade_pools import identify_pools
 from centgate.provider import RequestTrace
+from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.rpc import Rpc
 from centgate.resources import open_resources
 from centgate.services.token_risk import TokenRiskRequest, token_risk
@@ -118,7 +119,8 @@ async def test_a_slow_node_ends_in_time(served: Served, upstreams: FakeUpstreams
 
     async with open_resources(settings) as resources:
         rpc = Rpc(settings, resources).bind(RequestTrace())
-        found = await read_chain_evidence(rpc, CHAIN_ID, token, list_pools=no_pools, max_wait=0.4)
+        bytecode = BytecodeAnalyzer(settings, resources).bind(RequestTrace())
+        found = await read_chain_evidence(rpc, bytecode, CHAIN_ID, token, list_pools=no_pools, max_wait=0.4)
 
     assert found == ChainEvidence(missing_reason="source_unavailable")
     assert rpc.trace.warnings == ["the chain was not read to the end within 0.4 s"]

@@ -192,7 +192,7 @@ def test_an_address_is_read_in_lower_case(service: AnyService):
         (
             token_risk,
             "goplus:primary rpc:fallback honeypotis:secondary dexscreener:enrichment "
-            "geckoterminal:enrichment",
+            "geckoterminal:enrichment bytecode:enrichment",
         ),
         (pool_snapshot, "dexscreener:primary geckoterminal:fallback rpc:fallback"),
         (contract_explain, "etherscan:primary sourcify:fallback blockscout:fallback rpc:fallback"),

@@ -185,7 +185,7 @@ def test_an_honest_token_is_low_with_nothing_degraded(client: httpx.Client, upst
     assert (data["tokenAddress"], data["riskLevel"]) == (TOKEN, "low")
     assert envelope["warnings"] == []
     assert statuses(envelope) == dict.fromkeys(NAMES, "ok") | dict.fromkeys(
-        ("geckoterminal", "rpc"), "skipped"
+        ("geckoterminal", "rpc", "bytecode"), "skipped"
     )
     assert flags(envelope) == {"ownership_given_up": "info"}
     assert data["honeypot"]["isHoneypot"] is False

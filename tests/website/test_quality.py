@@ -114,7 +114,7 @@ def origin(request: Request) -> str:
 def test_pages_are_small(sources: dict[str, str]) -> None:
     sizes = {path: len(html.encode()) for path, html in sources.items()}
 
-    assert {path: size for path, size in sizes.items() if size > 60 * KIB} == {}
+    assert {path: size for path, size in sizes.items() if size > 72 * KIB} == {}
 
 
 def test_the_scripts_of_a_page_are_small(shop: ServedSite, sources: dict[str, str]) -> None:

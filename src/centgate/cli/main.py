@@ -99,7 +99,7 @@ def serve(
     _log_nodes(settings)
     try:
         validate_startup(settings)
-        _print_terms(settings)
+        _log_terms(settings)
         wellknown_files.read_wellknown_files(settings.well_known)
         if warning := check_decimals(settings):
             print_message(warning)
@@ -196,15 +196,17 @@ def _print_warnings(settings: Settings) -> None:
         print_message(f"{name} is not a setting and has no effect; `centgate settings` lists all settings")
 
 
-def _print_terms(settings: Settings) -> None:
-    """Name the sources in use whose terms forbid resale. Raises ValueError or OSError for bad settings."""
+def _log_terms(settings: Settings) -> None:
+    """Log the sources in use whose terms forbid resale. Raises ValueError or OSError for bad settings."""
+    import structlog
+
     from centgate.catalog import sources_by_resale
-    from centgate.cli.terminal import print_message
 
     if forbidden := [about.name for about in sources_by_resale(settings)["forbidden"]]:
-        print_message(
-            f"the terms of {' and '.join(forbidden)} forbid resale without consent: get it, or leave them "
-            "out by CENTGATE_RESALE_PERMITTED_ONLY=true"
+        structlog.get_logger().warning(
+            "sources are used whose terms forbid resale without consent",
+            sources=forbidden,
+            leave_out="CENTGATE_RESALE_PERMITTED_ONLY=true",
         )
 
 

@@ -21,10 +21,11 @@ from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups import erc20
 from centgate.lookups.chain_pools import find_pools
+from centgate.lookups.token_on_chain import read_token
 from centgate.lookups.trade_pools import identify_pools
 from centgate.lookups.trade_simulation import simulate_on_chain
+from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.rpc import Rpc
-from centgate.sanitize import clean_line
 
 BURN_ADDRESSES = ("0x" + "0" * 40, "0x" + "0" * 36 + "dead")
 """Addresses to which shares of a pair are sent for good."""
@@ -49,6 +50,7 @@ class ChainEvidence:
 
 async def read_chain_evidence(
     rpc: Rpc,
+    bytecode: BytecodeAnalyzer,
     chain_id: int,
     token: str,
     *,
@@ -64,21 +66,26 @@ async def read_chain_evidence(
         return ChainEvidence(missing_reason="chain_not_covered")
     try:
         async with asyncio.timeout(max_wait):
-            return await _read_evidence(rpc, chain_id, token, list_pools)
+            return await _read_evidence(rpc, bytecode, chain_id, token, list_pools)
     except TimeoutError:
         rpc.trace.add_warning(f"the chain was not read to the end within {max_wait:g} s")
         return ChainEvidence(missing_reason="source_unavailable")
 
 
 async def _read_evidence(
-    rpc: Rpc, chain_id: int, token: str, list_pools: Callable[[], Awaitable[Sequence[str]]]
+    rpc: Rpc,
+    bytecode: BytecodeAnalyzer,
+    chain_id: int,
+    token: str,
+    list_pools: Callable[[], Awaitable[Sequence[str]]],
 ) -> ChainEvidence:
-    identity, states = await asyncio.gather(
-        attempt(read_identity, rpc, chain_id, token), attempt(find_pools, rpc, chain_id, token)
+    shown, states = await asyncio.gather(
+        attempt(read_token, rpc, bytecode, chain_id, token), attempt(find_pools, rpc, chain_id, token)
     )
-    if isinstance(identity, NoData | ProviderFailure):
+    if isinstance(shown, NoData | ProviderFailure):
         return ChainEvidence(missing_reason="source_unavailable")
-    evidence = ChainEvidence(identity)
+    identity = None if shown.identity == TokenIdentity() else shown.identity
+    evidence = ChainEvidence(identity, owner=shown.owner, bytecode_flags=shown.flags)
     if isinstance(states, ProviderFailure):
         return replace(evidence, missing_reason="source_unavailable")
     if not isinstance(states, NoData):
@@ -102,24 +109,6 @@ async def _read_trades(rpc: Rpc, chain_id: int, token: str, evidence: ChainEvide
     if isinstance(simulation, NoData | ProviderFailure):
         return replace(evidence, lp_holders=shares, missing_reason="source_unavailable")
     return replace(evidence, lp_holders=shares, simulation=simulation)
-
-
-async def read_identity(rpc: Rpc, chain_id: int, token: str) -> TokenIdentity | None:
-    """Return what a token says of itself; None if it says nothing. Raises ProviderFailure."""
-    calls = [
-        erc20.name_call(token),
-        erc20.symbol_call(token),
-        erc20.decimals_call(token),
-        erc20.total_supply_call(token),
-    ]
-    name, symbol, decimals, supply = await rpc.call_contracts(chain_id, calls)
-    identity = TokenIdentity(
-        clean_line(erc20.decode_text(name)),
-        clean_line(erc20.decode_text(symbol)),
-        erc20.decode_decimals(decimals),
-        erc20.decode_uint(supply),
-    )
-    return None if identity == TokenIdentity() else identity
 
 
 async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Holder, ...] | None:

@@ -46,6 +46,7 @@ from centgate.lookups.token_report import (
     build_token_risk,
 )
 from centgate.provider import Enrichment, Fallback, Primary, Secondary
+from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
 from centgate.providers.goplus import GoPlus
@@ -234,6 +235,7 @@ async def token_risk(
     honeypotis: Secondary[HoneypotIs],
     dexscreener: Enrichment[DexScreener],
     geckoterminal: Enrichment[GeckoTerminal],
+    bytecode: Enrichment[BytecodeAnalyzer],
 ) -> TokenRisk:
     """Rate the honeypot, tax and ownership risk of an EVM token.
 
@@ -249,7 +251,7 @@ async def token_risk(
         max_wait = CHAIN_SECONDS if goplus.is_configured else CHAIN_SECONDS_ALONE
         pools = partial(_await_pools, listing)
         chain = group.create_task(
-            read_chain_evidence(rpc, chain_id, token, list_pools=pools, max_wait=max_wait)
+            read_chain_evidence(rpc, bytecode, chain_id, token, list_pools=pools, max_wait=max_wait)
         )
     sources = _SourceResults(analysis.result(), simulation.result(), listing.result(), chain.result())
     if missing := sources.find_missing(goplus, rpc, token):

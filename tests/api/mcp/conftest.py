@@ -14,7 +14,7 @@ from mcp import Client
 from mcp_clients import MODES, TOKEN, ConnectClient
 
 from centgate.server import run_in_thread
-from centgate.settings import Settings
+from centgate.settings import ProviderSettings, Settings
 
 
 @pytest.fixture
@@ -68,6 +68,8 @@ def unlisted(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> h
         upstreams.set_response("geckoterminal", f"/api/v2/networks/base/{path}", nothing, status=404)
     return api(
         configure_providers(
-            settings, upstreams.provider_settings("dexscreener", "geckoterminal", timeout=2.5)
+            settings,
+            upstreams.provider_settings("dexscreener", "geckoterminal", timeout=2.5)
+            | {"rpc": ProviderSettings(enabled=False)},
         )
     )

@@ -31,6 +31,16 @@ SAFE_SINGLETONS = frozenset(
 
 Source: the npm package @safe-global/safe-deployments, `safe.json` and `safe_l2.json` of each version.
 """
+SAFE_PROXY_CODE = bytes.fromhex(
+    "608060405273ffffffffffffffffffffffffffffffffffffffff600054167fa619486e"
+    + "00" * 28
+    + "60003514156050578060005260206000f35b3660008037600080366000845af43d6000803e60008114156070573d6000fd5b3d"
+    "6000f3fe"
+)
+"""Code of a Safe's proxy before its metadata, the same in the releases 1.3.0 and 1.4.1.
+
+Source: the npm packages @gnosis.pm/safe-contracts 1.3.0 and @safe-global/safe-contracts 1.4.1.
+"""
 MAX_SAFE_OWNERS = 200
 MAX_DELAY_SECONDS = 10 * 365 * 86_400
 """A longer delay is no delay of a timelock."""
@@ -47,6 +57,7 @@ def classify_owner(
 
     `singleton` is the address in storage slot 0. A contract that answers like a Safe, and does not run the
     code of a published one, is of kind `contract`, with the threshold and number of owners that it claims.
+    A timelock and a governor are known by their answers alone, which any contract can give.
     """
     if address is None:
         return Owner(None, "none")
@@ -56,13 +67,14 @@ def classify_owner(
         return Owner(address, "unknown")
     if not code or delegation_target(code):
         return Owner(address, "wallet")
-    return _classify_contract(address, singleton, answers)
+    is_safe_code = code.startswith(SAFE_PROXY_CODE) and singleton in SAFE_SINGLETONS
+    return _classify_contract(address, answers, is_safe_code=is_safe_code)
 
 
-def _classify_contract(address: str, singleton: str | None, answers: Mapping[str, bytes | None]) -> Owner:
+def _classify_contract(address: str, answers: Mapping[str, bytes | None], *, is_safe_code: bool) -> Owner:
     threshold, owner_count = _read_number(answers.get("getThreshold()")), _count_owners(answers)
     if threshold and owner_count and threshold <= owner_count and answers.get("VERSION()"):
-        kind = "safe" if singleton in SAFE_SINGLETONS else "contract"
+        kind = "safe" if is_safe_code else "contract"
         return Owner(address, kind, threshold=threshold, owner_count=owner_count)
     if _read_number(answers.get("votingDelay()")) is not None and _read_number(answers.get(GOVERNOR_CALL)):
         return Owner(address, "governor")

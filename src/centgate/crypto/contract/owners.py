@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 OwnerKind = Literal["none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"]
-"""`none`: the contract names no owner; `renounced`: an address that no one controls."""
+"""`none`: the contract names no owner; `renounced`: an address that no one controls. `timelock` and
+`governor` are what a contract answers, and any contract can answer so; a `safe` runs the published code.
+"""
 
 
 @dataclass(frozen=True, slots=True)

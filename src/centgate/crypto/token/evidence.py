@@ -38,8 +38,6 @@ MIN_KEY_FLAGS = 6
 """Number of these flags with a value from which a contract counts as analysed."""
 MIN_BYTECODE_FLAGS = 4
 """Number of a bytecode's flags with a value from which it counts as read."""
-MIN_TIMELOCK = timedelta(hours=24)
-"""Delay of a timelock from which holders have time to leave."""
 MERGED_FLAGS = (*GOPLUS_FIELDS, "owner_address")
 """Flags of which the chain's reading stands in for a missing one of the contract analysis."""
 _POOL_OR_EXCHANGE = re.compile(
@@ -340,13 +338,6 @@ class TokenEvidence:
         )
 
     @cached_property
-    def has_delayed_owner(self) -> bool:
-        """True if its owner is a timelock of at least a day, or a governor: holders can leave in time."""
-        delay = timedelta(seconds=(self.owner and self.owner.delay_seconds) or 0)
-        is_delayed = self.owner_kind == "timelock" and delay >= MIN_TIMELOCK
-        return (is_delayed or self.owner_kind == "governor") and not self.has_hidden_control
-
-    @cached_property
     def has_shared_owner(self) -> bool:
         """True if its owner is a Safe that needs several signatures."""
         threshold = (self.owner and self.owner.threshold) or 0
@@ -360,7 +351,7 @@ class TokenEvidence:
     @cached_property
     def is_owner_unchecked(self) -> bool:
         """True if one key may control it: its owner is a wallet, or is of an unknown kind."""
-        return not (self.is_ownerless or self.has_delayed_owner or self.has_shared_owner)
+        return not (self.is_ownerless or self.has_shared_owner)
 
     @cached_property
     def is_trusted(self) -> bool:

@@ -108,12 +108,6 @@ SEVERITY_LIMITS: tuple[SeverityLimit, ...] = (
     ),
     SeverityLimit(
         frozenset({"power", "lasting_power"}),
-        "medium",
-        lambda evidence: evidence.has_delayed_owner,
-        "Its owner is a timelock or a governor, so holders see a change before it takes effect.",
-    ),
-    SeverityLimit(
-        frozenset({"power", "lasting_power"}),
         "high",
         lambda evidence: evidence.has_shared_owner,
         "Its owner is a Safe that needs several signatures.",
