@@ -18,6 +18,13 @@ from centgate.devchain.accounts import BUYER_ACCOUNTS
 ApiFactory = Callable[..., httpx.Client]
 """Serves the API for settings and returns its client."""
 
+SHARED = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+"""Limits for a client that many threads use.
+
+With a limit on idle connections, httpcore's pool may close a connection that another thread was just
+given, and that thread's read fails with EBADF.
+"""
+
 PHISHING = "/services/phishing-check"
 QUESTION = {"url": "https://wallet-ethereum.net/unlock"}
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import hypothesis
 import pytest
-from buyer import ApiFactory, Buyer
+from buyer import SHARED, ApiFactory, Buyer
 from certificates import Authority
 from compile_contracts import PACKAGE_FILES
 from databases import Postgres, Redis, create_sqlite, postgres_server, redis_server
@@ -195,7 +195,7 @@ def api(close_later: Callable[[ExitStack], None]) -> Generator[ApiFactory]:
 
     def start(settings: Settings) -> httpx.Client:
         url = open_parts.enter_context(run_in_thread(settings))
-        return open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
+        return open_parts.enter_context(httpx.Client(base_url=url, timeout=30, limits=SHARED))
 
     yield start
     close_later(open_parts)

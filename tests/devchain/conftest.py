@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 import requests
+from buyer import SHARED
 from eth_account import Account as Wallet
 from web3 import HTTPProvider, Web3
 from web3.contract import Contract
@@ -46,7 +47,7 @@ def token(w3: Web3) -> Contract:
 
 @pytest.fixture(scope="session")
 def http() -> Iterator[httpx.Client]:
-    with httpx.Client(timeout=30) as client:
+    with httpx.Client(timeout=30, limits=SHARED) as client:
         yield client
 
 

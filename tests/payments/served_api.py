@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from buyer import SHARED
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator
 
 from centgate.server import run_in_thread
@@ -36,7 +37,7 @@ def serve_api(folder: Path, **changes: Any) -> Generator[ServedApi]:
     with (
         open_stub_facilitator() as stub,
         run_in_thread(build_settings(folder, **{"facilitator_url": stub.url, **changes})) as url,
-        httpx.Client(base_url=url, timeout=30) as client,
+        httpx.Client(base_url=url, timeout=30, limits=SHARED) as client,
     ):
         client.get("/health")  # creates the tables
         disable_reconciler(folder)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from buyer import PHISHING, ApiFactory, Buyer, pay, payment_note, sign_payment
+from buyer import PHISHING, SHARED, ApiFactory, Buyer, pay, payment_note, sign_payment
 from databases import CuttableProxy, Postgres, postgres_server
 from facilitators import StubFacilitator
 from served_api import run_api_process, run_api_processes
@@ -79,7 +79,10 @@ def test_a_postgresql_that_is_killed_under_load_loses_nothing(
     facilitator.usually = facilitator.reply_slowly(0.1)
     url = own_postgres.new_database()
     dead = threading.Event()
-    with run_api_processes(settings, DATABASE_URL=url) as processes, httpx.Client(timeout=LATEST) as client:
+    with (
+        run_api_processes(settings, DATABASE_URL=url) as processes,
+        httpx.Client(timeout=LATEST, limits=SHARED) as client,
+    ):
         addresses = [process.url + PHISHING for process in processes] * 30
         payments = [sign_payment(client, Buyer(n % 10), addresses[0]) for n in range(60)]
 

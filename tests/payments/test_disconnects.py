@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Buyer, pay, sign_payment
+from buyer import PHISHING, QUESTION, SHARED, Buyer, pay, sign_payment
 from facilitators import StubFacilitator, build_settings
 from fake_upstreams import FakeUpstreams, RecordedRequest
 
@@ -49,7 +49,7 @@ def shop(
         providers=upstreams.provider_settings("dexscreener"),
         pinned=("pool-snapshot=dexscreener",),
     )
-    with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+    with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30, limits=SHARED) as client:
         yield Shop(client, facilitator, upstreams)
 
 

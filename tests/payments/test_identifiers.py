@@ -10,7 +10,17 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Buyer, encode_header, pay, payment_note, sign_payload, with_identifier
+from buyer import (
+    PHISHING,
+    QUESTION,
+    SHARED,
+    Buyer,
+    encode_header,
+    pay,
+    payment_note,
+    sign_payload,
+    with_identifier,
+)
 from facilitators import StubFacilitator, build_settings, refuse_with, reply_with
 from served_api import ServedApi, run_api_process, serve_api
 
@@ -320,7 +330,7 @@ def test_a_key_holds_on_another_server_too(
     with (
         run_api_process(settings) as one,
         run_api_process(settings) as other,
-        httpx.Client(base_url=one.url) as client,
+        httpx.Client(base_url=one.url, limits=SHARED) as client,
         ThreadPoolExecutor(20) as pool,
     ):
         payments = [encode_header(sign_payload(client, buyer)) for _ in range(22)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import PHISHING, Buyer, decode_header, pay, sign_payment
+from buyer import PHISHING, SHARED, Buyer, decode_header, pay, sign_payment
 from databases import Postgres
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator
 from served_api import ApiProcess, run_api_processes
@@ -51,7 +51,7 @@ def replicas(
 @pytest.fixture
 def client() -> Generator[httpx.Client]:
     """A client of both."""
-    with httpx.Client(timeout=30) as client:
+    with httpx.Client(timeout=30, limits=SHARED) as client:
         yield client
 
 

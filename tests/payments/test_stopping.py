@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from buyer import PHISHING, Buyer, encode_header, fetch_terms, pay
+from buyer import PHISHING, SHARED, Buyer, encode_header, fetch_terms, pay
 from facilitators import StubFacilitator, build_settings
 from served_api import ApiProcess, run_api_process
 
@@ -132,8 +132,7 @@ def test_a_hundred_in_flight_are_finished_first(settings: Settings, facilitator:
 
 def client_of(process: ApiProcess) -> httpx.Client:
     """A client with a connection for each request."""
-    limits = httpx.Limits(max_connections=None)
-    return httpx.Client(base_url=process.url, timeout=60, limits=limits)
+    return httpx.Client(base_url=process.url, timeout=60, limits=SHARED)
 
 
 def refuses(url: str) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Buyer, pay, payment_note, sign_payment
+from buyer import PHISHING, QUESTION, SHARED, Buyer, pay, payment_note, sign_payment
 from databases import Postgres
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator, reply_with
 from served_api import ApiProcess, run_api_processes
@@ -45,7 +45,7 @@ def shared_pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     with (
         open_stub_facilitator() as facilitator,
         run_api_processes(build_settings(folder, facilitator.url), DATABASE_URL=url) as processes,
-        httpx.Client(timeout=30) as client,
+        httpx.Client(timeout=30, limits=SHARED) as client,
     ):
         yield Pair(processes, facilitator, client)
 
