@@ -8,7 +8,7 @@ RUN := .venv/bin/
 WORKERS := $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 PYTEST := $(RUN)python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup demo test test-all test-browser test-npm test-crash check format docs client contracts screenshots token clean \
+.PHONY: help setup demo demo-crypto test test-all test-browser test-npm test-crash check format docs client contracts screenshots token clean \
   bench bench-journal bench-extraction bench-phishing bench-libdocs
 
 help: ## List the targets
@@ -26,6 +26,9 @@ setup: .venv/ready ## Install the environment from the lock
 
 demo: setup ## Buy answers on a development chain, from terms to receipt
 	@$(RUN)centgate demo
+
+demo-crypto: setup ## Buy crypto verdicts on a development chain, without any third-party source
+	@$(RUN)centgate demo --crypto
 
 test: setup ## Run the fast tests: everything that matters once
 	$(PYTEST) -p no:schemathesis -m "not extended"

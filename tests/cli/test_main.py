@@ -297,3 +297,11 @@ def test_the_demonstration_does_what_it_says() -> None:
 
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert "Done." in shown.stdout
+
+
+@pytest.mark.extended
+def test_the_crypto_demonstration_asks_no_third_party() -> None:
+    shown = run("demo", "--crypto")
+
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert "Done. 9 answers, and no third party was asked." in shown.stdout

@@ -138,7 +138,12 @@ def dev(host: Host = None, port: Port = None) -> None:
 
 
 @app.command()
-def demo() -> None:
+def demo(
+    *,
+    crypto: Annotated[
+        bool, typer.Option("--crypto", help="Show the crypto services without any third-party source.")
+    ] = False,
+) -> None:
     """Run a buyer on a development chain: request, pay, get the answer, check that nothing is paid twice."""
     from centgate.cli.terminal import exit_with_error, load_settings
     from centgate.log import configure_logging
@@ -146,9 +151,10 @@ def demo() -> None:
     configure_logging("error")
     settings = load_settings(port=0)
     try:
+        from centgate.cli.demo.crypto import run_crypto_demo
         from centgate.cli.demo.scenario import run_demo
 
-        run_demo(settings)
+        (run_crypto_demo if crypto else run_demo)(settings)
     except ModuleNotFoundError as error:
         exit_with_error(_missing_extra_message(error))
     except (OSError, RuntimeError) as error:

@@ -68,6 +68,15 @@ class DemoBuyer:
         self.paid_count += 1
         return response, signature
 
+    def refuse(self, path: str, body: dict[str, Any], terms: str) -> dict[str, Any]:
+        """Sign the terms for a request that cannot be answered. Returns the error, which charged nothing."""
+        payload = self._wallet.create_payment_payload(PaymentRequired.model_validate_json(b64decode(terms)))
+        response = self.send_payment(path, body, encode_payment_signature_header(payload))
+        error = response.json().get("error", {})
+        charged = error.get("details", {}).get("payment", {}).get("charged")
+        expect(charged is False, f"a request that cannot be answered was charged: {response.text}")
+        return error
+
     def send_payment(self, path: str, body: dict[str, Any], signature: str) -> httpx.Response:
         """Send a request with a payment."""
         return self._http.post(path, json=body, headers={"PAYMENT-SIGNATURE": signature})
