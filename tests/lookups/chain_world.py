@@ -20,10 +20,12 @@ from lookups import proxycode as code
 from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT, GAS_BALANCE
 from centgate.devchain.chain import EvmChain, GenesisAccount
 from centgate.devchain.devnet import DevChain, open_devchain
+from centgate.devchain.exchanges import CONTRACTS as DEVCHAIN_CONTRACTS
 from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.rpc_client import initial_token_storage
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, runtime_code
+from centgate.solidity import load_contract
 
 CONTRACTS = Path(__file__).with_name("contracts")
 MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
@@ -96,6 +98,8 @@ class World:
     """Transfers of the holder, oldest first."""
     approvals: dict[str, ChainApproval]
     """Approvals of the approver, by their special property."""
+    grants: dict[str, ChainApproval]
+    """Grants of the grantor inside Permit2, by their special property."""
     times: dict[int, int]
     """Block times by number, in seconds since 1970."""
 
@@ -192,9 +196,10 @@ def open_world() -> Generator[World]:
     proxies = _proxies(build, people, contracts)
     transfers = _transfers(build, people, tokens)
     approvals = old | _approvals(build, people, tokens, contracts)
+    grants = _grants(build, people, tokens, contracts)
     times = {int(block.number): block.header.timestamp for block in chain.blocks}
     with serve_app(create_rpc_app(chain), 0) as url, open_devchain(rpc=url) as running:
-        yield World(running, people, contracts, tokens, proxies, transfers, approvals, times)
+        yield World(running, people, contracts, tokens, proxies, transfers, approvals, grants, times)
 
 
 PEOPLE = (
@@ -207,6 +212,7 @@ PEOPLE = (
     "spender",
     "delegator",
     "newcomer",
+    "grantor",
 )
 """Names of the test wallets; the newcomer has no transactions and no funds."""
 _POOR = ("newcomer",)
@@ -222,7 +228,7 @@ def _seeds() -> dict[str, GenesisAccount]:
     fixed = {
         TOKEN_ADDRESS: usdc,
         MULTICALL: GenesisAccount(code=compile_contract("multicall3")["runtime"]),
-        PERMIT2: GenesisAccount(code=box),
+        PERMIT2: GenesisAccount(code=load_contract(DEVCHAIN_CONTRACTS, "Permit2").runtime_code),
         unowned_address("box"): GenesisAccount(code=box),
         unowned_address("other box"): GenesisAccount(code=box),
         unowned_address("uups box"): GenesisAccount(code=compile_contract("uups")["runtime"]),
@@ -501,6 +507,34 @@ def _approvals(
     build.send(deployer, tokens["nft"], encode_call("mint(address,uint256)", approver.address, 1))
     build.send(approver, tokens["nft"], encode_call("approve(address,uint256)", contracts["spender"], 1))
     return standing
+
+
+def _grants(
+    build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str], contracts: dict[str, str]
+) -> dict[str, ChainApproval]:
+    """Give the grantor's grants; the grantor holds 1,000 of the plain and of the talking token."""
+    grantor, soon = people["grantor"], int(time.time()) + 30 * DAY
+    for token in ("plain", "talking"):
+        give = encode_call("transfer(address,uint256)", grantor.address, 1000)
+        build.send(people["deployer"], tokens[token], give)
+    _approve(build, grantor, tokens["plain"], PERMIT2, UNLIMITED)
+
+    def grant(token: str, spender: str, amount: int, end: int) -> ChainApproval:
+        types = "approve(address,address,uint160,uint48)"
+        build.send(grantor, PERMIT2, encode_call(types, tokens[token], spender, amount, end))
+        return ChainApproval(tokens[token], spender, amount, build.chain.height)
+
+    given = {
+        "limited": grant("plain", contracts["box"], 300, soon),
+        "unlimited to wallet": grant("plain", people["spender"].address, 2**160 - 1, soon + 3650 * DAY),
+        "not usable": grant("talking", contracts["box"], 200, soon),
+        "ended": grant("plain", contracts["spender"], 300, 0),
+        "locked": grant("plain", contracts["other box"], 300, soon),
+    }
+    locked = (given["locked"].token, given["locked"].spender)
+    selector = keccak(text="lockdown((address,address)[])")[:4]
+    build.send(grantor, PERMIT2, selector + encode(["(address,address)[]"], [[locked]]))
+    return given
 
 
 def _raw(address: str) -> Any:

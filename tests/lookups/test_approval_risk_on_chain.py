@@ -150,3 +150,49 @@ def test_a_wallet_that_never_approved_anything_has_nothing_to_revoke(world: Worl
     assert answer["data"]["approvals"] == []
     assert answer["data"]["recommendations"] == []
     assert answer["data"]["coverage"]["complete"] is True
+
+
+@pytest.fixture
+def granted(world: World, answered: Answered) -> dict[str, dict[str, Any]]:
+    """Return the grants inside Permit2 of the grantor, by their special property."""
+    data = answered("approval-risk", walletAddress=world.people["grantor"].address)["data"]
+    assert data["coverage"]["complete"] is True
+    names = {(grant.token, grant.spender): name for name, grant in world.grants.items()}
+    return {names[pair(each)]: each for each in data["approvals"] if each["mechanism"] == "permit2"}
+
+
+def test_grants_inside_permit2_that_stand_are_listed(granted: dict[str, dict[str, Any]]):
+    amounts = {name: each["allowance"]["amountBaseUnits"] for name, each in granted.items()}
+
+    assert amounts == {"limited": "300", "unlimited to wallet": str(2**160 - 1), "not usable": "200"}
+    assert all(each["allowance"]["live"] and each["allowance"]["expiresAt"] for each in granted.values())
+
+
+def test_grants_are_judged_by_their_spender_and_end(granted: dict[str, dict[str, Any]]):
+    assert {name: (each["severity"], set(findings(each))) for name, each in granted.items()} == {
+        "limited": ("info", {"permit2_grant"}),
+        "unlimited to wallet": (
+            "danger",
+            {"permit2_grant", "spender_is_wallet", "unlimited", "expires_late"},
+        ),
+        "not usable": ("info", {"permit2_grant", "not_usable"}),
+    }
+
+
+def test_a_grant_exposes_no_more_than_permit2_may_take(granted: dict[str, dict[str, Any]]):
+    exposed = {name: each["allowance"]["exposedBaseUnits"] for name, each in granted.items()}
+
+    assert exposed == {"limited": "300", "unlimited to wallet": "1000", "not usable": "0"}
+
+
+def test_a_delegated_wallet_is_the_first_finding(world: World, answered: Answered):
+    delegated = world.proxies["delegated wallet"]
+
+    data = answered("approval-risk", walletAddress=delegated.address)["data"]
+
+    assert data["account"] == {
+        "kind": "delegated_wallet",
+        "delegateAddress": delegated.implementations[0],
+    }
+    assert data["warnings"][0].startswith(f"The wallet runs the code of {delegated.implementations[0]}")
+    assert data["approvals"] == []

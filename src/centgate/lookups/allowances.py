@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from centgate.crypto.approvals.approval_rules import PERMIT2
 from centgate.crypto.approvals.reported import (
     ApprovalScan,
     CurrentToken,
@@ -16,17 +17,15 @@ from centgate.crypto.approvals.reported import (
     ReportedToken,
     SpenderKind,
 )
+from centgate.crypto.contract.bytecode import delegation_target
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups import erc20
+from centgate.lookups.permit2 import allowance_call, decode_allowance
+from centgate.lookups.scan_range import LOG_REQUESTS, read_scan_range
 from centgate.providers.rpc import ContractCall, EventLog, Rpc
 from centgate.sanitize import clean_line
 
-BLOCK_SECONDS: Mapping[int, float] = {1: 12, 8453: 2, 10: 2, 137: 2, 56: 0.45, 42161: 0.25}
-"""Approximate time between blocks. Other chains are read from their first block."""
-SCAN_DAYS = 30
-"""Days of event logs that are read, as far as the requests suffice."""
-LOG_REQUESTS = 16
 MAX_TIMED_BLOCKS = 40
 """Number of blocks whose time is queried, the newest first."""
 MAX_READ_APPROVALS = 300
@@ -34,24 +33,27 @@ MAX_READ_APPROVALS = 300
 MAX_READ_SPENDERS = 100
 """Number of spenders whose code is read; code is long and cannot be read in part."""
 
-_DELEGATION = bytes.fromhex("ef0100")
+MAX_CLASSIFIED_CONTRACTS = 100
+"""Contracts with indexed Approval events that are asked whether they are tokens or NFTs."""
+
 T = TypeVar("T")
 
 
 async def scan_approvals(rpc: Rpc, chain_id: int, wallet: str) -> ApprovalScan:
-    """Read the approvals that a wallet gave in the latest blocks, about `SCAN_DAYS` days of them.
+    """Read the approvals at tokens that a wallet gave in the latest blocks.
 
     Block times are missing; `read_onchain_state` reads them with the rest. Raises ProviderFailure if the node
     provides no logs.
     """
-    latest = await rpc.latest_block(chain_id)
-    seconds = BLOCK_SECONDS.get(chain_id)
-    blocks = int(SCAN_DAYS * 86_400 / seconds) if seconds else latest.number + 1
+    scan_range = await read_scan_range(rpc, chain_id)
+    latest = scan_range.latest
     topics = [erc20.APPROVAL_TOPIC, erc20.encode_topic(wallet)]
     logs = await rpc.event_logs(
-        chain_id, topics, to_block=latest.number, blocks=blocks, requests=LOG_REQUESTS
+        chain_id, topics, to_block=latest.number, blocks=scan_range.blocks, requests=LOG_REQUESTS
     )
-    latest_events = _latest_events(logs.entries)
+    own = [log for log in logs.entries if log.topics[:2] == tuple(topics)]
+    indexed = await _classify_indexed(rpc, chain_id, wallet, [log for log in own if len(log.topics) == 4])
+    latest_events = _latest_events([*own, *indexed.fungible])
     active = {pair: log for pair, log in latest_events.items() if int(log.data, 16) > 0}
     return ApprovalScan(
         approvals=ReportedApprovals(
@@ -62,12 +64,53 @@ async def scan_approvals(rpc: Rpc, chain_id: int, wallet: str) -> ApprovalScan:
         to_block=logs.to_block,
         end_time=latest.timestamp,
         revoked=len(latest_events) - len(active),
-        collectibles=sum(len(log.topics) == 4 for log in logs.entries),
+        collectibles=indexed.nft_count,
+        unread=logs.unread + indexed.unknown_count,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _IndexedEvents:
+    """Approval events whose third argument is indexed: an NFT's identifier, or the amount of some tokens."""
+
+    fungible: tuple[EventLog, ...] = ()
+    """Events of tokens, with the amount moved into the data."""
+    nft_count: int = 0
+    unknown_count: int = 0
+    """Number of events whose contract could not be asked."""
+
+
+async def _classify_indexed(
+    rpc: Rpc, chain_id: int, wallet: str, events: Sequence[EventLog]
+) -> _IndexedEvents:
+    """Tell the approvals of tokens from those of NFTs: a token answers `allowance`, and is no ERC-721."""
+    newest = {log.address: log for log in events}
+    asked = list(newest)[-MAX_CLASSIFIED_CONTRACTS:]
+    calls = [
+        call
+        for token in asked
+        for call in (
+            erc20.allowance_call(token, wallet, erc20.decode_address(newest[token].topics[2])),
+            erc20.is_nft_call(token),
+        )
+    ]
+    answers = _result_or_none(await attempt(rpc.call_contracts, chain_id, calls)) if calls else []
+    if answers is None:
+        return _IndexedEvents(unknown_count=len(events))
+    tokens = {
+        token
+        for token, allowance, is_nft in zip(asked, answers[::2], answers[1::2], strict=True)
+        if erc20.decode_uint(allowance) is not None and not erc20.decode_uint(is_nft)
+    }
+    fungible = tuple(
+        replace(log, topics=log.topics[:3], data=log.topics[3]) for log in events if log.address in tokens
+    )
+    unknown = sum(log.address not in asked for log in events)
+    return _IndexedEvents(fungible, len(events) - len(fungible) - unknown, unknown)
+
+
 def _latest_events(events: Iterable[EventLog]) -> dict[tuple[str, str], EventLog]:
-    """Return the latest event of each token and spender; NFT events have a fourth topic and no data."""
+    """Return the latest event of each token and spender; events of NFTs have a fourth topic and no data."""
     fungible = [log for log in events if len(log.topics) == 3 and len(log.data) == 66]
     return {(log.address, erc20.decode_address(log.topics[2])): log for log in fungible}
 
@@ -104,15 +147,21 @@ async def read_onchain_state(
     All queries run concurrently; values that cannot be read are missing from the result.
     """
     approvals = reported[:MAX_READ_APPROVALS]
-    spenders = list(dict.fromkeys(entry.spender.address for entry in approvals))[:MAX_READ_SPENDERS]
+    spenders = dict.fromkeys(entry.spender.address for entry in approvals if entry.spender.address != wallet)
+    accounts = [wallet, *list(spenders)[:MAX_READ_SPENDERS]]
     blocks = sorted({entry.block for entry in approvals if entry.block is not None})[-MAX_TIMED_BLOCKS:]
     first_block = [scan.from_block] if scan else []
     async with open_task_group() as group:
         token_task = group.create_task(_read_tokens(rpc, chain_id, wallet, approvals))
-        kind_task = group.create_task(_read_spender_kinds(rpc, chain_id, spenders))
+        code_task = group.create_task(_read_codes(rpc, chain_id, accounts))
         time_task = group.create_task(_read_block_times(rpc, chain_id, sorted({*first_block, *blocks})))
-    allowances, tokens = token_task.result()
-    return OnchainState(allowances, tokens, kind_task.result(), time_task.result())
+    codes = code_task.result()
+    return replace(
+        token_task.result(),
+        kinds={account: _account_kind(code, nonce) for account, (code, nonce) in codes.items()},
+        wallet_code=codes[wallet][0] if wallet in codes else None,
+        block_times=time_task.result(),
+    )
 
 
 async def _read_block_times(rpc: Rpc, chain_id: int, blocks: Sequence[int]) -> dict[int, int]:
@@ -124,21 +173,45 @@ async def _read_block_times(rpc: Rpc, chain_id: int, blocks: Sequence[int]) -> d
 
 async def _read_tokens(
     rpc: Rpc, chain_id: int, wallet: str, reported: Sequence[ReportedApproval]
-) -> tuple[dict[tuple[str, str], int | None], dict[str, CurrentToken]]:
+) -> OnchainState:
+    """Return the state of the approvals and their tokens, without accounts and times."""
     if not reported:
-        return {}, {}
-    pairs = [entry.pair for entry in reported]
-    tokens = list(dict.fromkeys(token for token, _ in pairs))
-    calls = [erc20.allowance_call(token, wallet, spender) for token, spender in pairs]
+        return OnchainState()
+    tokens = list(dict.fromkeys(entry.token.address for entry in reported))
+    granted = list(dict.fromkeys(entry.token.address for entry in reported if entry.mechanism == "permit2"))
+    calls = [_live_allowance_call(entry, wallet) for entry in reported]
+    calls += [erc20.allowance_call(token, wallet, PERMIT2) for token in granted]
     calls += [call for token in tokens for call in _token_calls(token, wallet)]
     answers = _result_or_none(await attempt(rpc.call_contracts, chain_id, calls))
     if answers is None:
-        return dict.fromkeys(pairs), {}
-    allowances = {pair: erc20.decode_uint(answer) for pair, answer in zip(pairs, answers, strict=False)}
-    token_answers = answers[len(pairs) :]
-    return allowances, {
-        token: _parse_token(token_answers[4 * index : 4 * index + 4]) for index, token in enumerate(tokens)
+        return OnchainState(dict.fromkeys(entry.key for entry in reported))
+    found, rest = answers[: len(reported)], answers[len(reported) :]
+    limits, rest = rest[: len(granted)], rest[len(granted) :]
+    grants = {
+        entry.key: grant
+        for entry, answer in zip(reported, found, strict=True)
+        if entry.mechanism == "permit2" and (grant := decode_allowance(answer))
     }
+    return OnchainState(
+        allowances={
+            entry.key: grants.get(entry.key, (None, 0))[0]
+            if entry.mechanism == "permit2"
+            else erc20.decode_uint(answer)
+            for entry, answer in zip(reported, found, strict=True)
+        },
+        expirations={key: expiration for key, (_, expiration) in grants.items()},
+        permit2_limits={
+            token: erc20.decode_uint(answer) for token, answer in zip(granted, limits, strict=True)
+        },
+        tokens={token: _parse_token(rest[4 * index : 4 * index + 4]) for index, token in enumerate(tokens)},
+    )
+
+
+def _live_allowance_call(entry: ReportedApproval, wallet: str) -> ContractCall:
+    token, spender = entry.pair
+    if entry.mechanism == "permit2":
+        return allowance_call(wallet, token, spender)
+    return erc20.allowance_call(token, wallet, spender)
 
 
 def _token_calls(token: str, wallet: str) -> tuple[ContractCall, ...]:
@@ -160,25 +233,21 @@ def _parse_token(answers: Sequence[bytes | None]) -> CurrentToken:
     )
 
 
-async def _read_spender_kinds(rpc: Rpc, chain_id: int, spenders: Sequence[str]) -> dict[str, SpenderKind]:
-    if not spenders:
-        return {}
+async def _read_codes(rpc: Rpc, chain_id: int, addresses: Sequence[str]) -> dict[str, tuple[bytes, int]]:
+    """Return code and number of transactions of each account; empty if the code cannot be read."""
     async with open_task_group() as group:
-        code_task = group.create_task(attempt(rpc.contract_codes, chain_id, spenders))
-        nonce_task = group.create_task(attempt(rpc.transaction_counts, chain_id, spenders))
+        code_task = group.create_task(attempt(rpc.contract_codes, chain_id, addresses))
+        nonce_task = group.create_task(attempt(rpc.transaction_counts, chain_id, addresses))
     codes, nonces = _result_or_none(code_task.result()), _result_or_none(nonce_task.result())
     if codes is None:
         return {}
     # without its number of transactions an address is not reported as unused
     counts = nonces or [1] * len(codes)
-    return {
-        spender: _spender_kind(code, nonce)
-        for spender, code, nonce in zip(spenders, codes, counts, strict=True)
-    }
+    return {address: (code, nonce) for address, code, nonce in zip(addresses, codes, counts, strict=True)}
 
 
-def _spender_kind(code: bytes, nonce: int) -> SpenderKind:
-    if code.startswith(_DELEGATION) and len(code) == 23:
+def _account_kind(code: bytes, nonce: int) -> SpenderKind:
+    if delegation_target(code):
         return "delegated"
     if code:
         return "contract"

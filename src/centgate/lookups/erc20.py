@@ -13,6 +13,9 @@ TOTAL_SUPPLY_SELECTOR = bytes.fromhex("18160ddd")
 DECIMALS_SELECTOR = bytes.fromhex("313ce567")
 SYMBOL_SELECTOR = bytes.fromhex("95d89b41")
 NAME_SELECTOR = bytes.fromhex("06fdde03")
+SUPPORTS_INTERFACE_SELECTOR = bytes.fromhex("01ffc9a7")
+NFT_INTERFACE = bytes.fromhex("80ac58cd")
+"""ERC-165 identifier of ERC-721."""
 
 TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 """Topic of Transfer(address indexed from, address indexed to, uint256 value)."""
@@ -48,6 +51,11 @@ def symbol_call(token: str) -> ContractCall:
 def name_call(token: str) -> ContractCall:
     """Call name."""
     return ContractCall(token, NAME_SELECTOR)
+
+
+def is_nft_call(token: str) -> ContractCall:
+    """Call supportsInterface for ERC-721 (EIP-165)."""
+    return ContractCall(token, SUPPORTS_INTERFACE_SELECTOR + NFT_INTERFACE.ljust(32, b"\0"))
 
 
 def encode_address(address: str) -> bytes:

@@ -92,6 +92,8 @@ class EventLogs:
     entries: tuple[EventLog, ...]
     from_block: int
     to_block: int
+    unread: int = 0
+    """Number of logs that could not be parsed."""
 
 
 class Rpc(Provider):
@@ -257,6 +259,7 @@ class Rpc(Provider):
         that was read.
         """
         logs: list[EventLog] = []
+        unread = 0
         end, floor = to_block, max(0, to_block - blocks + 1)
         deadline = asyncio.get_running_loop().time() + self.remaining_seconds * LOGS_TIME_SHARE
         while end >= floor and requests > 0 and len(logs) < limit:
@@ -276,10 +279,11 @@ class Rpc(Provider):
                 break
             if log_range.unread:
                 self.trace.add_warning(f"{log_range.unread} event logs of the node could not be parsed")
+            unread += log_range.unread
             logs += log_range.entries
             end = log_range.start - 1
         logs.sort(key=lambda log: (log.block, log.index))
-        return EventLogs(tuple(logs), end + 1, to_block)
+        return EventLogs(tuple(logs), end + 1, to_block, unread)
 
     @instrumented
     async def probe(self) -> str:

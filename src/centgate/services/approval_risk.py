@@ -1,9 +1,9 @@
-"""approval-risk: ERC-20 approvals of a wallet, and which of them to revoke."""
+"""approval-risk: approvals of a wallet at tokens and inside Permit2, and which of them to revoke."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Literal
 
@@ -25,17 +25,22 @@ from centgate.crypto.approvals.approval_rules import (
     recommend_action,
 )
 from centgate.crypto.approvals.reported import (
+    ApprovalMechanism,
     ApprovalScan,
     ApprovalSource,
     CurrentToken,
+    GrantScan,
     OnchainState,
     ReportedApproval,
     ReportedApprovals,
 )
+from centgate.crypto.contract.bytecode import delegation_target
+from centgate.crypto.contract.contracts import AccountKind
 from centgate.crypto.wallet.wallets import format_base_units
-from centgate.errors import NoData
-from centgate.fallback import attempt
+from centgate.errors import NoData, ProviderFailure
+from centgate.fallback import attempt, open_task_group
 from centgate.lookups.allowances import merge_approvals, read_onchain_state, scan_approvals
+from centgate.lookups.permit2 import scan_grants
 from centgate.provider import Fallback, Primary
 from centgate.providers.goplus import GoPlus
 from centgate.providers.rpc import Rpc
@@ -48,7 +53,7 @@ SpenderKind = Literal["contract", "wallet", "unknown"]
 
 MAX_APPROVALS = 200
 """Most approvals in a response, the most urgent first."""
-NOT_COVERED = ["NFT operator approvals", "grants signed for Permit2"]
+NOT_COVERED = ["NFT operator approvals", "signatures for Permit2 that were not used yet"]
 
 
 class ApprovalRiskRequest(ChainRequest):
@@ -84,6 +89,10 @@ class Allowance(Data):
         "string."
     )
     exposed: float | None = Field(description="The same, scaled by the token's decimals.")
+    expires_at: str | None = Field(
+        description="End of a grant inside Permit2, ISO 8601, UTC; null for an approval at the token, which "
+        "has no end."
+    )
     live: bool = Field(description="Whether it was read from the chain for this answer, not from an index.")
     source: ApprovalSource
 
@@ -117,6 +126,10 @@ class Spender(Data):
 class Approval(Data):
     """An active permission for one spender to move one token."""
 
+    mechanism: ApprovalMechanism = Field(
+        description="`token`: approved at the token; `permit2`: granted inside Permit2, which moves the "
+        "token for the spender."
+    )
     token: ApprovedToken
     spender: Spender
     allowance: Allowance
@@ -126,7 +139,8 @@ class Approval(Data):
     )
     stale: bool | None = Field(description="Whether the latest change is more than 180 days ago.")
     severity: ApprovalSeverity = Field(
-        description="Severity of the worst finding, one level lower while the wallet holds none of the token."
+        description="Severity of the worst finding, one level lower while nothing can be taken: the wallet "
+        "holds none of the token, or Permit2 may take none."
     )
     findings: list[ApprovalFinding]
 
@@ -135,6 +149,7 @@ class Recommendation(Data):
     """Recommended action for one approval."""
 
     action: ApprovalAction
+    mechanism: ApprovalMechanism = Field(description="As in `approvals`: where to revoke it.")
     token_address: str = Field(description="Lower case.")
     spender_address: str = Field(description="Lower case.")
     reason: str = Field(description="One line: the token and the spender by name where known, and why.")
@@ -152,11 +167,16 @@ class ApprovalCoverage(Data):
     )
     note: str = Field(description="One sentence on the source of the list.")
     complete: bool | None = Field(
-        description="Whether all ERC-20 approvals were found; null when the source cannot tell."
+        description="Whether all approvals at ERC-20 tokens and inside Permit2 are in the answer; null when "
+        "the source cannot tell."
     )
     chain_id: int
     from_block: int | None = Field(description="First block whose events were read; null for an index.")
     to_block: int | None = Field(description="Last block whose events were read; null for an index.")
+    permit2_from_block: int | None = Field(
+        description="First block whose grants inside Permit2 were read; null when they could not be read."
+    )
+    permit2_to_block: int | None = Field(description="Last block of these.")
     days: float | None = Field(description="Days from the first block to the last, by their timestamps.")
     tokens_examined: int | None = Field(
         description="Tokens with approvals, including approvals revoked since."
@@ -164,6 +184,18 @@ class ApprovalCoverage(Data):
     calls_failed: int = Field(description="Allowances that could not be read from the chain.")
     not_covered: list[str] = Field(description="Kinds of permission that were not searched for.")
     rules_version: str = Field(description="Version of the rules applied to the approvals, a date.")
+
+
+class ApprovalAccount(Data):
+    """Kind of account at the wallet's own address."""
+
+    kind: AccountKind = Field(
+        description="`delegated_wallet`: runs other code by EIP-7702, which can move all tokens without any "
+        "approval; `unknown`: not read."
+    )
+    delegate_address: str | None = Field(
+        description="The contract whose code a delegated wallet runs, lower case."
+    )
 
 
 class ApprovalRisk(Data):
@@ -177,9 +209,11 @@ class ApprovalRisk(Data):
         description="Number of unlimited approvals found, including those of trusted spenders."
     )
     recommendations: list[Recommendation] = Field(description="The most urgent first.")
+    account: ApprovalAccount
     coverage: ApprovalCoverage
     warnings: list[str] = Field(
-        description="Checks that were not possible, and disagreements between sources."
+        description="A delegated wallet first; checks that were not possible, and disagreements between "
+        "sources."
     )
 
 
@@ -188,11 +222,11 @@ class ApprovalRisk(Data):
     title="Approval risk",
     category="crypto-context",
     fixed_roles=True,
-    tags=("wallet", "approvals", "allowance", "revoke", "evm"),
+    tags=("wallet", "approvals", "allowance", "permit2", "revoke", "evm"),
     guardrails=(
         "One wallet on one chain per request.",
-        "ERC-20 approvals only; no NFT operators and no signed Permit2 grants.",
-        "The fallback reads a bounded block range; `coverage` says which.",
+        "ERC-20 approvals, also inside Permit2; no NFT operators and no signatures that were not used yet.",
+        "The fallback and the grants inside Permit2 read a bounded block range; `coverage` says which.",
         "Recommendations are text and links; no transaction is prepared.",
         "Read-only: nothing is signed or sent.",
     ),
@@ -203,6 +237,7 @@ class ApprovalRisk(Data):
     output_example=ApprovalRisk(
         approvals=[
             Approval(
+                mechanism="token",
                 token=ApprovedToken(
                     address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
                     symbol="USDC",
@@ -225,6 +260,7 @@ class ApprovalRisk(Data):
                     unlimited=True,
                     exposed_base_units="42500000",
                     exposed=42.5,
+                    expires_at=None,
                     live=True,
                     source="rpc",
                 ),
@@ -253,12 +289,14 @@ class ApprovalRisk(Data):
         recommendations=[
             Recommendation(
                 action="revoke",
+                mechanism="token",
                 token_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
                 spender_address="0x1111111254eeb25477b68fb85ed929f73a960582",
                 reason="USDC to AggregationRouterV5: Unlimited, and unchanged for more than 180 days.",
                 url="https://revoke.cash/address/0xd8da6bf26964af9d7eed9e03e53415d37aa96045?chainId=8453",
             )
         ],
+        account=ApprovalAccount(kind="wallet", delegate_address=None),
         coverage=ApprovalCoverage(
             source="goplus",
             note="GoPlus's index of approvals, which does not say how complete it is.",
@@ -266,6 +304,8 @@ class ApprovalRisk(Data):
             chain_id=8453,
             from_block=None,
             to_block=None,
+            permit2_from_block=37_104_000,
+            permit2_to_block=38_400_000,
             days=None,
             tokens_examined=1,
             calls_failed=0,
@@ -282,15 +322,15 @@ async def approval_risk(
 ) -> ApprovalRisk:
     """Return the active ERC-20 approvals of a wallet, with recommendations on what to revoke.
 
-    Lists who may spend which token and how much, flags unlimited and stale approvals and suspicious spenders,
-    and states how much of the wallet's history is covered. If the index of approvals does not answer, a
-    bounded range of event logs is analysed.
+    Includes the grants inside Permit2. Lists who may spend which token and how much, flags unlimited and stale
+    approvals and suspicious spenders, and states how much of the wallet's history is covered. If the index of
+    approvals does not answer, a bounded range of event logs is analysed.
     """
     history = await _read_history(request, goplus, rpc)
     now = int(time.time())
     live = await _read_live_state(request, rpc, history, now)
     history = history.with_times(live.block_times)
-    evidence = [_build_evidence(entry, live, request.chain_id, now) for entry in history.reported.entries]
+    evidence = [_build_evidence(entry, live, request.chain_id, now) for entry in history.entries]
     verdicts = sorted(
         (evaluate_approval(each) for each in evidence if each.amount != 0), key=lambda each: each.sort_key
     )
@@ -303,32 +343,40 @@ async def approval_risk(
         recommendations=[
             recommendation for each in listed if (recommendation := _build_recommendation(*each, request))
         ],
-        coverage=_build_coverage(history, live, request, empty=not verdicts),
+        account=_build_account(live),
+        coverage=_build_coverage(history, live, request, verdicts),
         warnings=[
-            *goplus.trace.warnings,
             *collect_warnings(history, live, evidence),
+            *goplus.trace.warnings,
             *_warn_left_out(verdicts),
         ],
     )
 
 
 async def _read_history(request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc) -> ApprovalHistory:
-    """Read the approvals from the index if it is complete, else from event logs, or from both combined."""
-    chain_id, wallet = request.chain_id, request.wallet_address
-    is_index_available = goplus.is_configured and goplus.supports_chain(chain_id)
-    index = await attempt(goplus.approvals, chain_id, wallet) if is_index_available else None
-    if isinstance(index, ReportedApprovals) and not index.partial:
-        return ApprovalHistory(index, "goplus", None)
-    scan = await attempt(scan_approvals, rpc, chain_id, wallet)
+    """Read the approvals from the index if it is complete, else from event logs, or from both combined.
+
+    Grants inside Permit2 are read from event logs in any case.
+    """
+    asked = request.chain_id, request.wallet_address
+    is_index_available = goplus.is_configured and goplus.supports_chain(request.chain_id)
+    async with open_task_group() as group:
+        grants_task = group.create_task(attempt(scan_grants, rpc, *asked))
+        index = await attempt(goplus.approvals, *asked) if is_index_available else None
+        is_index_whole = isinstance(index, ReportedApprovals) and not index.partial
+        scan = None if is_index_whole else await attempt(scan_approvals, rpc, *asked)
+    grants = grants_task.result()
+    found_grants = grants if isinstance(grants, GrantScan) else None
+    logs = scan if isinstance(scan, ApprovalScan) else None
     if isinstance(index, ReportedApprovals):
-        logs = scan if isinstance(scan, ApprovalScan) else None
-        return ApprovalHistory(merge_approvals(index, logs) if logs else index, "goplus", logs)
-    if isinstance(scan, ApprovalScan):
-        if goplus.supports_chain(chain_id):
+        return ApprovalHistory(merge_approvals(index, logs) if logs else index, "goplus", logs, found_grants)
+    if logs:
+        if goplus.supports_chain(request.chain_id):
             goplus.trace.add_warning(
                 f"{goplus.info.label} was not available; event logs of a block range were read instead"
             )
-        return ApprovalHistory(scan.approvals, "rpc", scan)
+        return ApprovalHistory(logs.approvals, "rpc", logs, found_grants)
+    assert isinstance(scan, NoData | ProviderFailure)  # there is neither index nor logs
     raise scan if index is None or isinstance(index, NoData) else index
 
 
@@ -338,7 +386,7 @@ async def _read_live_state(
     """Read the current on-chain state; if there are too many approvals, of the most urgent ones."""
     chain_id = request.chain_id
     entries = sorted(
-        history.reported.entries,
+        history.entries,
         key=lambda entry: evaluate_approval(ApprovalEvidence(entry, chain_id, now)).sort_key,
     )
     can_read = rpc.is_configured and rpc.supports_chain(chain_id)
@@ -360,11 +408,22 @@ def _build_evidence(entry: ReportedApproval, live: OnchainState, chain_id: int, 
         entry,
         chain_id,
         now,
-        allowance=live.allowances.get(entry.pair),
+        allowance=live.current_allowance(entry.key, now),
         balance=token.balance if token else None,
         supply=token.supply if token else None,
         kind=live.kinds.get(entry.spender.address),
+        expires_at=live.expirations.get(entry.key),
+        permit2_limit=live.permit2_limits.get(entry.token.address) if entry.mechanism == "permit2" else None,
     )
+
+
+def _build_account(live: OnchainState) -> ApprovalAccount:
+    code = live.wallet_code
+    if code is None:
+        return ApprovalAccount(kind="unknown", delegate_address=None)
+    delegate = delegation_target(code)
+    kind: AccountKind = "delegated_wallet" if delegate else "contract" if code else "wallet"
+    return ApprovalAccount(kind=kind, delegate_address=delegate)
 
 
 def _build_approval(verdict: ApprovalVerdict, live: OnchainState) -> Approval:
@@ -372,6 +431,7 @@ def _build_approval(verdict: ApprovalVerdict, live: OnchainState) -> Approval:
     entry = evidence.entry
     token = _build_token(evidence, live.tokens.get(entry.token.address))
     return Approval(
+        mechanism=entry.mechanism,
         token=token,
         spender=_build_spender(evidence),
         allowance=_build_allowance(evidence, token.decimals),
@@ -428,6 +488,7 @@ def _build_allowance(evidence: ApprovalEvidence, decimals: int | None) -> Allowa
         unlimited=evidence.is_unlimited,
         exposed_base_units=format_base_units(evidence.exposed_amount),
         exposed=_scale_units(evidence.exposed_amount, decimals),
+        expires_at=_format_time(evidence.end_time) if evidence.is_grant else None,
         live=is_live,
         source="rpc" if is_live else evidence.entry.source,
     )
@@ -448,39 +509,57 @@ def _build_recommendation(
     action_advice = recommend_action(verdict)
     if action_advice is None:
         return None
-    token, spender = verdict.evidence.entry.pair
+    entry = verdict.evidence.entry
     names = " to ".join(
         filter(None, (clean_line(approval.token.symbol, 20), clean_line(approval.spender.name, 40)))
     )
+    if names and entry.mechanism == "permit2":
+        names += " through Permit2"
     page = f"https://revoke.cash/address/{request.wallet_address}?chainId={request.chain_id}"
     return Recommendation(
         action=action_advice.action,
-        token_address=token,
-        spender_address=spender,
+        mechanism=entry.mechanism,
+        token_address=entry.token.address,
+        spender_address=entry.spender.address,
         reason=f"{names}: {action_advice.reason}" if names else action_advice.reason,
         url=page if request.chain_id in CHAIN_BY_ID else None,
     )
 
 
 def _build_coverage(
-    history: ApprovalHistory, live: OnchainState, request: ApprovalRiskRequest, *, empty: bool
+    history: ApprovalHistory,
+    live: OnchainState,
+    request: ApprovalRiskRequest,
+    verdicts: Sequence[ApprovalVerdict],
 ) -> ApprovalCoverage:
-    scan, reported = history.scan, history.reported
-    is_index = history.source == "goplus"
-    older = [f"approvals before block {scan.from_block}"] if scan and not scan.is_complete else []
+    scan, grants = history.scan, history.grants
+    is_all_listed = len(verdicts) <= MAX_APPROVALS
     return ApprovalCoverage(
         source=history.source,
-        note=describe_coverage(history, empty=empty),
-        complete=history.is_complete,
+        note=describe_coverage(history, empty=not verdicts),
+        complete=history.is_complete if is_all_listed else False,
         chain_id=request.chain_id,
         from_block=scan.from_block if scan else None,
         to_block=scan.to_block if scan else None,
+        permit2_from_block=grants.from_block if grants else None,
+        permit2_to_block=grants.to_block if grants else None,
         days=scan.days if scan else None,
-        tokens_examined=reported.tokens,
+        tokens_examined=history.reported.tokens,
         calls_failed=live.unreadable_count,
-        not_covered=[*NOT_COVERED, *(older if reported.partial or not is_index else [])],
+        not_covered=[*NOT_COVERED, *_list_uncovered(history)],
         rules_version=RULES_VERSION,
     )
+
+
+def _list_uncovered(history: ApprovalHistory) -> Iterator[str]:
+    """Yield the approvals of other times that were not searched for."""
+    scan, grants = history.scan, history.grants
+    if scan and scan.from_block:
+        yield f"approvals before block {scan.from_block}"
+    if grants is None:
+        yield "grants inside Permit2"
+    elif grants.from_block:
+        yield f"grants inside Permit2 before block {grants.from_block}"
 
 
 def _warn_left_out(verdicts: Sequence[ApprovalVerdict]) -> list[str]:

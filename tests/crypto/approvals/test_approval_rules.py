@@ -102,7 +102,7 @@ def test_a_bounded_recent_approval_to_a_contract_is_fine():
         ({"balance": 0}, {"nothing_held": "info"}),
         ({"allowance": None}, {"unread": "info"}),
         ({"allowance": None, "told": {"amount": None, "amount_text": "?"}}, {"unread": "warning"}),
-        ({"kind": "wallet", "spender_is": {"trusted": True}}, {"spender_is_wallet": "warning"}),
+        ({"kind": "wallet", "spender_is": {"trusted": True}}, {"spender_is_wallet": "danger"}),
         (
             {"spender_is": {"trusted": True, "misconduct": ("stealing_attack",)}},
             {"malicious_spender": "danger"},

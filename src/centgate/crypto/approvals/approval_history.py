@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from centgate.crypto.approvals.approval_rules import ApprovalEvidence
-from centgate.crypto.approvals.reported import ApprovalScan, ApprovalSource, OnchainState, ReportedApprovals
+from centgate.crypto.approvals.reported import (
+    ApprovalScan,
+    ApprovalSource,
+    GrantScan,
+    OnchainState,
+    ReportedApproval,
+    ReportedApprovals,
+)
+from centgate.crypto.contract.bytecode import delegation_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,31 +22,51 @@ class ApprovalHistory:
     """The approvals of a wallet, with the source that lists them."""
 
     reported: ReportedApprovals
+    """Approvals at the tokens."""
     source: ApprovalSource
     scan: ApprovalScan | None
+    grants: GrantScan | None = None
+    """Grants inside Permit2; None if they could not be read."""
+
+    @property
+    def entries(self) -> tuple[ReportedApproval, ...]:
+        """Approvals of both mechanisms; what the index says of a token or spender counts for both."""
+        tokens = {entry.token.address: entry.token for entry in self.reported.entries}
+        spenders = {entry.spender.address: entry.spender for entry in self.reported.entries}
+        grants = (
+            replace(
+                grant,
+                token=tokens.get(grant.token.address, grant.token),
+                spender=spenders.get(grant.spender.address, grant.spender),
+            )
+            for grant in (self.grants.entries if self.grants else ())
+        )
+        return *self.reported.entries, *grants
 
     @property
     def is_complete(self) -> bool | None:
-        """True if these are all ERC-20 approvals; None if the source cannot tell."""
+        """True if these are all approvals on the chain; None if the source cannot tell."""
         if self.source == "rpc":
-            return self.scan is not None and self.scan.is_complete
+            scans = (self.scan, self.grants)
+            return all(each is not None and each.is_complete for each in scans)
         return False if self.reported.partial or self.reported.unreadable else None
 
     def with_times(self, times: Mapping[int, int]) -> ApprovalHistory:
         """Return a copy with block times added where known; `times` maps block number to Unix seconds."""
+        grants = self.grants and replace(self.grants, entries=_add_times(self.grants.entries, times))
         if self.scan is None:
-            return self
+            return replace(self, grants=grants)
         first, until = times.get(self.scan.from_block), self.scan.end_time
         days = round((until - first) / 86_400, 2) if first and first <= until else None
-        return replace(self, reported=_add_times(self.reported, times), scan=replace(self.scan, days=days))
+        reported = replace(self.reported, entries=_add_times(self.reported.entries, times))
+        return replace(self, reported=reported, scan=replace(self.scan, days=days), grants=grants)
 
 
-def _add_times(reported: ReportedApprovals, times: Mapping[int, int]) -> ReportedApprovals:
-    entries = (
+def _add_times(entries: Iterable[ReportedApproval], times: Mapping[int, int]) -> tuple[ReportedApproval, ...]:
+    return tuple(
         entry if entry.block is None else replace(entry, changed_at=times.get(entry.block))
-        for entry in reported.entries
+        for entry in entries
     )
-    return replace(reported, entries=tuple(entries))
 
 
 def describe_coverage(history: ApprovalHistory, *, empty: bool) -> str:
@@ -69,15 +97,19 @@ def _format_range(scan: ApprovalScan) -> str:
 def collect_warnings(
     history: ApprovalHistory, live: OnchainState, evidence: Sequence[ApprovalEvidence]
 ) -> list[str]:
-    """Return warnings: what was not read or checked, and where index and chain disagree."""
+    """Return warnings: a delegated wallet, what was not read, and where index and chain disagree."""
     active = [each for each in evidence if each.amount != 0]
     count_by_text = {
         "Approvals of single NFTs, which are left out": history.scan.collectibles if history.scan else 0,
+        "Approval events that could not be told to be of tokens or of NFTs, which are left out": (
+            history.scan.unread if history.scan else 0
+        ),
         "Approvals that are in no index, so that reports of wrongdoing, lists of trusted and of "
         "suspicious addresses, published source and age of the contracts were not checked": sum(
             not each.entry.spender.is_assessed for each in active
         ),
-        "Listed approvals that are used up or revoked by now and left out": len(evidence) - len(active),
+        "Listed approvals that are used up, ended or revoked by now and left out": len(evidence)
+        - len(active),
         "Allowances that could not be read from the chain, with amounts as listed": live.unreadable_count,
         "Approvals that were not read from the chain, with amounts as listed": len(evidence)
         - len(live.allowances),
@@ -92,13 +124,33 @@ def collect_warnings(
         ),
     }
     counts = [f"{text}: {count}" for text, count in count_by_text.items() if count]
-    return [*_warn_missing(history, empty=not active), *counts]
+    return [*_warn_delegated(live), *_warn_missing(history, empty=not active), *counts]
+
+
+def _warn_delegated(live: OnchainState) -> list[str]:
+    """Return a warning if the wallet runs other code, or if that was not read."""
+    if live.wallet_code is None:
+        return ["Whether the wallet delegates to a contract (EIP-7702) could not be read"]
+    target = delegation_target(live.wallet_code)
+    if target is None:
+        return []
+    return [
+        f"The wallet runs the code of {target} (EIP-7702 delegation), which can move all its tokens without "
+        "any approval: check that contract first"
+    ]
 
 
 def _warn_missing(history: ApprovalHistory, *, empty: bool) -> list[str]:
     """Return warnings about approvals that the list may miss."""
     if history.is_complete:
         return []
+    if history.grants is None:
+        return ["Grants inside Permit2 could not be read", *_warn_missing_at_tokens(history, empty=empty)]
+    return _warn_missing_at_tokens(history, empty=empty)
+
+
+def _warn_missing_at_tokens(history: ApprovalHistory, *, empty: bool) -> list[str]:
+    """Return warnings about approvals at tokens that the list may miss."""
     if empty:
         basis = _describe_source(history)
         return [f"No approval was found, but some may exist. Searched: {basis}"]

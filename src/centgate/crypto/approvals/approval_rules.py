@@ -9,7 +9,7 @@ from typing import Literal
 
 from centgate.crypto.approvals.reported import UNLIMITED_ALLOWANCE, ReportedApproval, SpenderKind
 
-RULES_VERSION = "2026-11-21"
+RULES_VERSION = "2026-11-24"
 
 ApprovalSeverity = Literal["danger", "warning", "info"]
 ApprovalFindingSource = Literal["goplus", "rpc", "centgate"]
@@ -27,7 +27,10 @@ ApprovalFindingId = Literal[
     "unlimited",
     "stale",
     "permit2",
+    "permit2_grant",
+    "expires_late",
     "nothing_held",
+    "not_usable",
     "unread",
 ]
 ApprovalAction = Literal["revoke", "review"]
@@ -65,6 +68,8 @@ _ZERO_PADDED = re.compile("0x0000.*0000")
 DAY_SECONDS = 86_400
 STALE_DAYS = 180
 YOUNG_DAYS = 30
+LATE_DAYS = 365
+"""A grant inside Permit2 that ends later is as good as one without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,10 @@ class ApprovalEvidence:
     supply: int | None = None
     kind: SpenderKind | None = None
     """Kind of account at the spender's address, read from the chain."""
+    expires_at: int | None = None
+    """End of a grant inside Permit2 as the chain has it, in seconds since 1970."""
+    permit2_limit: int | None = None
+    """What Permit2 itself may take of the token, in base units; only for a grant inside Permit2."""
 
     @property
     def amount(self) -> int | None:
@@ -100,7 +109,30 @@ class ApprovalEvidence:
         token, spender = self.entry.pair
         if (self.chain_id, token) in CAPPED_AT_UINT96:
             return 2**96 - 1
-        return 2**160 - 1 if spender == PERMIT2 else 2**255
+        return 2**160 - 1 if spender == PERMIT2 or self.is_grant else 2**255
+
+    @property
+    def is_grant(self) -> bool:
+        """True if it was given inside Permit2."""
+        return self.entry.mechanism == "permit2"
+
+    @property
+    def end_time(self) -> int | None:
+        """End of a grant in seconds since 1970: the chain's, else the event's."""
+        return self.entry.expires_at if self.expires_at is None else self.expires_at
+
+    @property
+    def is_trusted(self) -> bool:
+        """True if a source lists the spender as well known, and the chain does not show a plain wallet.
+
+        Lists name contracts; what has no code of its own can change hands with its key.
+        """
+        return bool(self.entry.spender.trusted) and self.kind in (None, "contract")
+
+    @property
+    def is_usable(self) -> bool:
+        """False if nothing can be taken now: nothing is held, or Permit2 may take none of it."""
+        return self.balance != 0 and not (self.is_grant and self.permit2_limit == 0)
 
     @property
     def is_stale(self) -> bool | None:
@@ -116,10 +148,10 @@ class ApprovalEvidence:
     @property
     def exposed_amount(self) -> int | None:
         """Amount at risk now, in base units; None if the balance or the amount is unknown."""
-        if self.balance is None:
-            return None
         amount = UNLIMITED_ALLOWANCE if self.is_unlimited else self.amount
-        return None if amount is None else min(amount, self.balance)
+        limits = [amount, self.balance, *([self.permit2_limit] if self.is_grant else [])]
+        known = [each for each in limits if each is not None]
+        return min(known) if len(known) == len(limits) else None
 
     @property
     def amounts_differ(self) -> bool:
@@ -249,8 +281,22 @@ def _detect_permit2_spender(evidence: ApprovalEvidence) -> Signal | None:
     return Signal("centgate", PERMIT2) if evidence.entry.spender.address == PERMIT2 else None
 
 
+def _detect_grant(evidence: ApprovalEvidence) -> Signal | None:
+    return Signal("rpc", str(evidence.end_time)) if evidence.is_grant else None
+
+
+def _detect_late_end(evidence: ApprovalEvidence) -> Signal | None:
+    end = evidence.end_time if evidence.is_grant else None
+    is_late = end is not None and end - evidence.now > LATE_DAYS * DAY_SECONDS
+    return Signal("rpc", str(end)) if is_late else None
+
+
 def _detect_zero_balance(evidence: ApprovalEvidence) -> Signal | None:
     return Signal("rpc", "0") if evidence.balance == 0 else None
+
+
+def _detect_unusable_grant(evidence: ApprovalEvidence) -> Signal | None:
+    return Signal("rpc", "0") if evidence.is_grant and evidence.permit2_limit == 0 else None
 
 
 def _detect_unread_values(evidence: ApprovalEvidence) -> Signal | None:
@@ -261,6 +307,7 @@ def _detect_unread_values(evidence: ApprovalEvidence) -> Signal | None:
         "balance": evidence.balance,
         "total supply": supply,
         "the spender's code": evidence.kind,
+        **({"Permit2's allowance": evidence.permit2_limit} if evidence.is_grant else {}),
     }
     missing = [name for name, value in read.items() if value is None]
     return Signal("rpc", ", ".join(missing)) if missing else None
@@ -350,14 +397,34 @@ APPROVAL_RULES: tuple[ApprovalRule, ...] = (
     ApprovalRule(
         "permit2",
         "info",
-        "Permit2 passes this on to any spender that the owner signs for; those grants are not covered.",
+        "Permit2 passes this on to any spender that the owner signs for: grants on the chain are listed, and "
+        "signatures that were not used yet leave no trace.",
         _detect_permit2_spender,
+    ),
+    ApprovalRule(
+        "permit2_grant",
+        "info",
+        "Granted inside Permit2, through which the spender takes the tokens until the grant ends.",
+        _detect_grant,
+    ),
+    ApprovalRule(
+        "expires_late",
+        "warning",
+        "The grant ends more than a year from now.",
+        _detect_late_end,
     ),
     ApprovalRule(
         "nothing_held",
         "info",
         "The wallet holds none of this token now, which lowers the severity; later deposits are exposed.",
         _detect_zero_balance,
+    ),
+    ApprovalRule(
+        "not_usable",
+        "info",
+        "Permit2 may take none of this token now, which lowers the severity; a new approval of Permit2 "
+        "exposes it again.",
+        _detect_unusable_grant,
     ),
     ApprovalRule(
         "unread",
@@ -383,7 +450,7 @@ class ApprovalVerdict:
     evidence: ApprovalEvidence
     findings: tuple[RuleFinding, ...]
     severity: ApprovalSeverity
-    """Severity of the worst finding, one level lower while the wallet holds none of the token."""
+    """Severity of the worst finding, one level lower while nothing can be taken."""
 
     @property
     def is_dangerous(self) -> bool:
@@ -399,9 +466,9 @@ class ApprovalVerdict:
         return 1 if unlimited and stale else 2 if unlimited else 3 if stale else 4
 
     @property
-    def sort_key(self) -> tuple[int, int, str, str]:
+    def sort_key(self) -> tuple[int, int, str, str, str]:
         """Sort key, the most urgent first; unique within a wallet."""
-        return self.priority_group, SEVERITY_ORDER[self.severity], *self.evidence.entry.pair
+        return self.priority_group, SEVERITY_ORDER[self.severity], *self.evidence.entry.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +484,7 @@ def evaluate_approval(evidence: ApprovalEvidence) -> ApprovalVerdict:
     findings = [finding for rule in APPROVAL_RULES if (finding := _apply_rule(rule, evidence))]
     findings.sort(key=lambda finding: SEVERITY_ORDER[finding.severity])
     worst = findings[0].severity if findings else "info"
-    severity = lower_severity(worst) if evidence.balance == 0 else worst
+    severity = worst if evidence.is_usable else lower_severity(worst)
     return ApprovalVerdict(evidence, tuple(findings), severity)
 
 
@@ -425,7 +492,7 @@ def _apply_rule(rule: ApprovalRule, evidence: ApprovalEvidence) -> RuleFinding |
     signal = rule.detect(evidence)
     if signal is None:
         return None
-    is_lowered = rule.is_lower_if_trusted and evidence.entry.spender.trusted
+    is_lowered = rule.is_lower_if_trusted and evidence.is_trusted
     severity = lower_severity(rule.severity) if is_lowered else rule.severity
     return RuleFinding(rule.id, severity, rule.explanation, signal.source, signal.value)
 
@@ -447,7 +514,7 @@ def recommend_action(verdict: ApprovalVerdict) -> ApprovalAdvice | None:
         )
     match group:
         case 1:
-            action = "review" if spender.trusted else "revoke"
+            action = "review" if verdict.evidence.is_trusted else "revoke"
             return ApprovalAdvice(action, "Unlimited, and unchanged for more than 180 days.")
         case 2:
             return ApprovalAdvice("review", "Unlimited: lower it to what is needed, or revoke it when done.")

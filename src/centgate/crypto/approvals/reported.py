@@ -1,4 +1,7 @@
-"""ERC-20 approvals of a wallet as reported by a source, and their current state on the chain."""
+"""ERC-20 approvals of a wallet as reported by a source, and their current state on the chain.
+
+An approval is given at the token (EIP-20), or inside Permit2, which then moves the token for the spender.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 ApprovalSource = Literal["goplus", "rpc"]
+ApprovalMechanism = Literal["token", "permit2"]
+"""Contract that holds the approval: the token, or Permit2."""
+ApprovalKey = tuple[str, str, ApprovalMechanism]
+"""Token, spender and mechanism, which identify an approval of a wallet."""
 SpenderKind = Literal["contract", "wallet", "delegated", "unused"]
 """Account at an address: code; no code; only a delegation (EIP-7702); no code and no transaction sent."""
 
@@ -68,11 +75,19 @@ class ReportedApproval:
     """Seconds since 1970; for tokens that emit Approval on each spending, the last of those."""
     block: int | None = None
     """Block of that change, where the source gives it instead of the time."""
+    mechanism: ApprovalMechanism = "token"
+    expires_at: int | None = None
+    """End of a grant inside Permit2, in seconds since 1970; None for an approval at the token."""
 
     @property
     def pair(self) -> tuple[str, str]:
-        """Token and spender, which identify an approval."""
+        """Token and spender."""
         return self.token.address, self.spender.address
+
+    @property
+    def key(self) -> ApprovalKey:
+        """Token, spender and mechanism."""
+        return *self.pair, self.mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +116,31 @@ class ApprovalScan:
     """Number of approvals whose latest event sets them to 0."""
     collectibles: int
     """Number of NFT events, which share the topic."""
+    unread: int = 0
+    """Number of events that could not be parsed, or whose contract may be a token or an NFT."""
     days: float | None = None
     """Days between the first block and the last; None if the time of the first is unknown."""
 
     @property
     def is_complete(self) -> bool:
-        """True if the range starts at the first block of the chain."""
-        return self.from_block == 0
+        """True if the range starts at the first block of the chain, and every event was understood."""
+        return self.from_block == 0 and not self.unread
+
+
+@dataclass(frozen=True, slots=True)
+class GrantScan:
+    """Grants inside Permit2 reported by the event logs of a range of blocks."""
+
+    entries: tuple[ReportedApproval, ...]
+    from_block: int
+    to_block: int
+    unread: int = 0
+    """Number of events that could not be parsed."""
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the range starts at the first block of the chain, and every event was understood."""
+        return self.from_block == 0 and not self.unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +159,24 @@ class CurrentToken:
 class OnchainState:
     """Current on-chain state of reported approvals."""
 
-    allowances: Mapping[tuple[str, str], int | None] = field(
-        default_factory=dict[tuple[str, str], int | None]
-    )
-    """Allowance by token and spender, in base units, for those queried; None where the call failed."""
+    allowances: Mapping[ApprovalKey, int | None] = field(default_factory=dict[ApprovalKey, int | None])
+    """Allowance in base units, for those queried; None where the call failed."""
+    expirations: Mapping[ApprovalKey, int] = field(default_factory=dict[ApprovalKey, int])
+    """End of each grant inside Permit2, in seconds since 1970."""
+    permit2_limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    """Allowance of Permit2 at the token, in base units, by token with a grant; None where the call failed."""
     tokens: Mapping[str, CurrentToken] = field(default_factory=dict[str, CurrentToken])
     kinds: Mapping[str, SpenderKind] = field(default_factory=dict[str, SpenderKind])
     """By spender."""
+    wallet_code: bytes | None = None
+    """Code at the wallet's own address; None if it was not read."""
     block_times: Mapping[int, int] = field(default_factory=dict[int, int])
     """Block times by block number, in seconds since 1970."""
+
+    def current_allowance(self, key: ApprovalKey, now: int) -> int | None:
+        """Return the allowance in base units, 0 after a grant's end; `now` is in seconds since 1970."""
+        is_over = self.expirations.get(key, now) < now
+        return 0 if is_over else self.allowances.get(key)
 
     @property
     def unreadable_count(self) -> int:
