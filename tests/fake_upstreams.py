@@ -110,7 +110,10 @@ class FakeUpstreams:
     def set_response_function(
         self, name: str, path: str, answer: ResponseFunction, *, method: str = "GET"
     ) -> None:
-        """Answer a path of an upstream with what a function makes of the request."""
+        """Answer a path of an upstream with what a function makes of the request.
+
+        A path that ends with `*` stands for all that begin like it.
+        """
         self._answers.insert(0, (name, method, path.lower(), answer))
 
     def requests_of(self, name: str) -> list[RecordedRequest]:
@@ -124,9 +127,44 @@ class FakeUpstreams:
     def answer(self, asked: RecordedRequest) -> tuple[int, Any]:
         """What the test said that this request gets; 404 in plain text otherwise."""
         for name, method, path, answer in self._answers:
-            if (name, method, path) == (asked.name, asked.method, asked.path.lower()):
+            if (name, method) == (asked.name, asked.method) and _matches(path, asked.path.lower()):
                 return answer(asked)
         return 404, "404 page not found"
+
+
+def _matches(pattern: str, path: str) -> bool:
+    return path.startswith(pattern[:-1]) if pattern.endswith("*") else path == pattern
+
+
+def serve_prices(
+    upstreams: FakeUpstreams,
+    usd: Mapping[str, Any],
+    *,
+    chain: str | None = None,
+    quoted_at: float | None = None,
+) -> None:
+    """DefiLlama, with these prices: a number, or number and confidence; `quoted_at` is now by default.
+
+    `chain` is the slug with which all tokens must be asked for; None: any.
+    """
+    quoted_at = time.time() if quoted_at is None else quoted_at
+
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
+        coins: dict[str, Any] = {}
+        for name in asked.path.rpartition("/")[2].split(","):
+            slug, _, token = name.partition(":")
+            assert chain in (None, slug)
+            if token in usd:
+                price, confidence = usd[token] if isinstance(usd[token], tuple) else (usd[token], 0.99)
+                coins[name] = {
+                    "price": price,
+                    "symbol": "X",
+                    "timestamp": quoted_at,
+                    "confidence": confidence,
+                }
+        return 200, {"coins": coins}
+
+    upstreams.set_response_function("defillama", "/prices/current/*", answer)
 
 
 @contextmanager

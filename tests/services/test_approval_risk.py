@@ -22,6 +22,7 @@ from fake_upstreams import (
     load_body,
     recorded_case,
     send_paid,
+    serve_prices,
 )
 
 from centgate.cache import response_cache
@@ -239,17 +240,26 @@ def shop(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> Shop:
         nodes = {f"rpc_{chain.id}": ProviderSettings(url=upstreams.url_of("rpc")) for chain in CHAINS}
         slow = {"rpc": ProviderSettings(timeout=made.timeouts["rpc"])} if "rpc" in made.timeouts else {}
         return api(
-            configure_providers(settings, upstreams.provider_settings("goplus", **quick) | nodes | slow)
+            configure_providers(
+                settings,
+                upstreams.provider_settings("goplus", **quick)
+                | upstreams.provider_settings("defillama")
+                | nodes
+                | slow,
+            )
         )
 
     made.open = start
+    serve_prices(upstreams, {})
     upstreams.set_response_function("rpc", "/", node, method="POST")
     return made
 
 
 def sources(response: httpx.Response) -> dict[str, str]:
-    """What each source did."""
-    return {each["name"]: each["status"] for each in response.json()["providers"]}
+    """What each source of approvals did."""
+    return {
+        each["name"]: each["status"] for each in response.json()["providers"] if each["name"] != "defillama"
+    }
 
 
 def finding_ids(approval: Body) -> set[str]:
@@ -275,6 +285,7 @@ def test_the_index_lists_and_the_chain_decides(shop: Shop):
         "unlimited": False,
         "exposedBaseUnits": "3000000",
         "exposed": 3.0,
+        "exposedUsd": None,
         "expiresAt": None,
         "live": True,
         "source": "rpc",
@@ -286,6 +297,7 @@ def test_the_index_lists_and_the_chain_decides(shop: Shop):
         "unlimited": True,
         "exposedBaseUnits": "5000000",
         "exposed": 5.0,
+        "exposedUsd": None,
         "expiresAt": None,
         "live": True,
         "source": "rpc",
@@ -302,6 +314,36 @@ def test_the_index_lists_and_the_chain_decides(shop: Shop):
     assert body["data"]["warnings"] == [
         "Approvals whose amount on the chain differs from the listed one; the chain's is given: 1"
     ]
+
+
+def test_the_most_dollars_at_risk_come_first_and_are_added_up(shop: Shop):
+    shop.lists(
+        row(entry(ROUTER, "Unlimited"), entry(VAULT, "Unlimited")),
+        row(entry(ROUTER, "Unlimited"), token=DAI),
+        row(entry(ROUTER, "Unlimited"), token="0x" + "cc" * 20),
+    )
+    shop.node.tokens = {
+        USDC: Token({ROUTER: MAX, VAULT: MAX}),
+        DAI: Token({ROUTER: MAX}, balance=7_000_000),
+        "0x" + "cc" * 20: Token({ROUTER: MAX}),
+    }
+    serve_prices(shop.upstreams, {USDC: 1, DAI: 2, "0x" + "cc" * 20: (1000, 0.5)})
+
+    data = shop.data()
+
+    assert [each["allowance"]["exposedUsd"] for each in data["approvals"]] == [14.0, 5.0, 5.0, None]
+    assert data["exposure"] == {"usd": 19.0, "unpricedTokens": 1}
+
+
+def test_without_prices_the_answer_says_that_dollars_are_unknown(shop: Shop):
+    shop.lists(row(entry()))
+    shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
+    shop.upstreams.faults["defillama"] = "500"
+
+    data = shop.data()
+
+    assert data["exposure"] == {"usd": None, "unpricedTokens": 1}
+    assert any("DefiLlama" in each for each in data["warnings"])
 
 
 def test_the_coverage_of_an_index_does_not_claim_to_be_complete(shop: Shop):
@@ -1041,7 +1083,11 @@ def test_where_the_index_is_switched_off_event_logs_are_read(
 ):
     node = Node(logs=[event(29_999_990, 7)], tokens={USDC: Token({ROUTER: 7})})
     upstreams.set_response_function("rpc", "/", node, method="POST")
-    off = {"goplus": ProviderSettings(enabled=False), "rpc_1": ProviderSettings(url=upstreams.url_of("rpc"))}
+    off = {
+        "goplus": ProviderSettings(enabled=False),
+        "defillama": ProviderSettings(enabled=False),
+        "rpc_1": ProviderSettings(url=upstreams.url_of("rpc")),
+    }
     client = api(configure_providers(settings, off))
 
     response = send_paid(client, PATH, {"chainId": 1, "walletAddress": WALLET})
@@ -1144,7 +1190,7 @@ def test_on_the_development_chain_every_block_is_read(
     assert response.status_code == 200, response.text
     body = response.json()
     assert sources(response) == {"goplus": "skipped", "rpc": "ok"}
-    assert body["warnings"] == []
+    assert body["warnings"] == ["there are no prices on a development chain"]
     unused, contract = body["data"]["approvals"]
     assert unused["spender"] | {"address": ROUTER, "kind": "wallet"} == unused["spender"]
     assert finding_ids(unused) == {"spender_has_no_code", "unlimited"}

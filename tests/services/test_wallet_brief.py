@@ -10,7 +10,15 @@ from typing import Any, cast
 import httpx
 import pytest
 from buyer import ApiFactory, Buyer
-from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
+from fake_upstreams import (
+    FAULTS,
+    FakeUpstreams,
+    Fault,
+    RecordedRequest,
+    configure_providers,
+    send_paid,
+    serve_prices,
+)
 from pydantic import SecretStr
 
 from centgate.devchain.devnet import DevChain
@@ -133,42 +141,6 @@ def alchemy(
         **methods,
     }
     speaks(upstreams, "alchemy", f"/v2/{KEY}", known)
-
-
-def prices(
-    upstreams: FakeUpstreams, chain: int, usd: Mapping[str, Any], *, quoted_at: float | None = None
-) -> None:
-    """DefiLlama, with these prices: a number, or number and confidence; `quoted_at` is now by default."""
-    quoted_at = time.time() if quoted_at is None else quoted_at
-
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
-        coins: dict[str, Any] = {}
-        for name in asked.path.rpartition("/")[2].split(","):
-            slug, _, token = name.partition(":")
-            assert slug == SLUGS[chain]
-            if token in usd:
-                price, confidence = usd[token] if isinstance(usd[token], tuple) else (usd[token], 0.99)
-                coins[name] = {
-                    "price": price,
-                    "symbol": "X",
-                    "timestamp": quoted_at,
-                    "confidence": confidence,
-                }
-        return 200, {"coins": coins}
-
-    class AnyPath(str):
-        """Prices are asked for in the path."""
-
-        def __eq__(self, other: object) -> bool:
-            return isinstance(other, str) and other.startswith("/prices/current/")
-
-        def __hash__(self) -> int:
-            return 0
-
-        def lower(self) -> AnyPath:
-            return self
-
-    upstreams.set_response_function("defillama", AnyPath(), answer)
 
 
 def blockscout(
@@ -314,7 +286,7 @@ def test_old_price_is_named(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, *, age: int, warned: bool
 ) -> None:
     alchemy(upstreams, {GEM: 10**18}, [], {GEM: ("GEM", "A gem", 18)})
-    prices(upstreams, 1, {ZERO: 3000, GEM: 100}, quoted_at=time.time() - age)
+    serve_prices(upstreams, {ZERO: 3000, GEM: 100}, quoted_at=time.time() - age, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     warnings = asked(client, 1)["warnings"]
@@ -334,7 +306,12 @@ def test_with_a_key_alchemy_tells_it_all(
         {SPAM: ("GIFT", "Visit example.com to claim", 18), GEM: ("GEM", "A gem\n", 18)},
     )
     quoted_at = datetime.now(UTC).replace(microsecond=0)
-    prices(upstreams, 1, {ZERO: 3000, USDC[1]: 1, GEM: 100, SPAM: 50}, quoted_at=quoted_at.timestamp())
+    serve_prices(
+        upstreams,
+        {ZERO: 3000, USDC[1]: 1, GEM: 100, SPAM: 50},
+        quoted_at=quoted_at.timestamp(),
+        chain=SLUGS[1],
+    )
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     answer = asked(client, 1)
@@ -389,7 +366,7 @@ def test_poisoned_history_is_marked(api: ApiFactory, settings: Settings, upstrea
             moved(1, **{"from": WALLET, "to": FRIEND}),
         ],
     )
-    prices(upstreams, 1, {USDC[1]: 1})
+    serve_prices(upstreams, {USDC[1]: 1}, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     transfers = asked(client, 1)["data"]["recentTransfers"]
@@ -412,8 +389,10 @@ def test_ten_of_each_the_best_first(api: ApiFactory, settings: Settings, upstrea
         {token: (f"T{place:02}", "Token", 18) for place, token in enumerate(tokens)},
     )
     usd: dict[str, Any] = {token: place for place, token in enumerate(tokens[:8], start=1)}
-    prices(
-        upstreams, 1, usd | {ZERO: 3000, tokens[8]: (10**6, 0.3), tokens[9]: ("NaN", 0.99), tokens[10]: -1}
+    serve_prices(
+        upstreams,
+        usd | {ZERO: 3000, tokens[8]: (10**6, 0.3), tokens[9]: ("NaN", 0.99), tokens[10]: -1},
+        chain=SLUGS[1],
     )
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
@@ -440,7 +419,7 @@ def test_tokens_that_nobody_looked_at_are_counted(
         dict.fromkeys([*tokens, USDC[1]], 10**18),
         names=dict.fromkeys(tokens, ("TKN", "Token", 18)),
     )
-    prices(upstreams, 1, {ZERO: 3000, tokens[-1]: 7})
+    serve_prices(upstreams, {ZERO: 3000, tokens[-1]: 7}, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     answer = asked(client, 1)
@@ -459,7 +438,7 @@ def test_no_amount_breaks_anything(api: ApiFactory, settings: Settings, upstream
         dict.fromkeys(tokens, 2**256 - 1),
         names={token: ("GEM", "Gem", decimals) for token, decimals in tokens.items()},
     )
-    prices(upstreams, 1, dict.fromkeys(tokens, 1e15))
+    serve_prices(upstreams, dict.fromkeys(tokens, 1e15), chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     balances = asked(client, 1)["data"]["tokenBalances"]
@@ -510,7 +489,7 @@ def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
             {"hash": "0x" + "3f" * 32, "from": {"hash": WALLET}, "to": None, "value": "5", "status": "error"},
         ],
     )
-    prices(upstreams, 8453, {ZERO: 3000, USDC[8453]: 1})
+    serve_prices(upstreams, {ZERO: 3000, USDC[8453]: 1}, chain=SLUGS[8453])
     client = api(standing(upstreams, settings, "blockscout", "rpc", "defillama"))
 
     answer = asked(client, 8453)
@@ -540,7 +519,7 @@ def test_of_a_wallet_that_blockscout_never_saw_nothing_is_made_up(
     at = f"/api/v2/addresses/{WALLET}"
     for path in (at, f"{at}/tokens", f"{at}/token-transfers", f"{at}/transactions"):
         upstreams.set_response("blockscout", path, {"message": "Not found"}, status=404)
-    prices(upstreams, 8453, {})
+    serve_prices(upstreams, {}, chain=SLUGS[8453])
     client = api(standing(upstreams, settings, "blockscout", "defillama"))
 
     answer = asked(client, 8453)
@@ -564,7 +543,7 @@ def test_on_bsc_the_chain_itself_is_read_and_coverage_is_said(
     node.emits(USDC[56], WALLET, WALLET, 5, block=59_002)
     node.emits(IMPOSTOR, WALLET, FRIEND, 9, block=59_003)
     node.emits(GEM, FRIEND, WALLET, 10**18, block=50_000)
-    prices(upstreams, 56, {ZERO: 600, USDC[56]: 1})
+    serve_prices(upstreams, {ZERO: 600, USDC[56]: 1}, chain=SLUGS[56])
     client = api(standing(upstreams, settings, "rpc", "defillama"))
 
     answer = asked(client, 56)
@@ -594,7 +573,7 @@ def test_a_node_without_logs_still_tells_the_known_tokens(
     node = Node(upstreams)
     node.balances = {USDC[56]: 25 * 10**17}
     node.gives_logs = False
-    prices(upstreams, 56, {})
+    serve_prices(upstreams, {}, chain=SLUGS[56])
     client = api(standing(upstreams, settings, "rpc", "defillama"))
 
     answer = asked(client, 56)
@@ -613,7 +592,7 @@ def test_every_chain_is_answered_from_its_node_alone(
     client = api(standing(upstreams, settings, "rpc", "defillama"))
     for chain, usdc in USDC.items():
         node.balances = {usdc: 10**18}
-        prices(upstreams, chain, {ZERO: 2})
+        serve_prices(upstreams, {ZERO: 2}, chain=SLUGS[chain])
 
         data = asked(client, chain)["data"]
 
@@ -630,7 +609,7 @@ def test_a_lead_that_fails_hands_over_to_the_next(
     upstreams.faults["alchemy"] = fault
     Node(upstreams)
     blockscout(upstreams, [listed(USDC[1], 5)])
-    prices(upstreams, 1, {})
+    serve_prices(upstreams, {}, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **QUICK))
 
     answer = asked(client, 1)
@@ -653,7 +632,7 @@ def test_transfers_alone_are_handed_over_when_they_alone_fail(
 
     alchemy(upstreams, {USDC[1]: 5}, alchemy_getAssetTransfers=refused)
     blockscout(upstreams)
-    prices(upstreams, 1, {})
+    serve_prices(upstreams, {}, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "blockscout", "defillama"))
 
     answer = asked(client, 1)
@@ -710,7 +689,7 @@ def test_a_second_question_comes_from_the_cache(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     alchemy(upstreams)
-    prices(upstreams, 1, {})
+    serve_prices(upstreams, {}, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
     asked(client, 1)
     calls = len(upstreams.requests)
@@ -786,7 +765,7 @@ def test_a_node_that_answers_what_was_not_asked_breaks_nothing(
     ]
     node.names = {GEM: ("GEM\0\u202e" + "g" * 5000, "\U0001f48e" * 300, 255)}
     node.balances = {GEM: 2**256 - 1}
-    prices(upstreams, 56, {})
+    serve_prices(upstreams, {}, chain=SLUGS[56])
     client = api(standing(upstreams, settings, "rpc", "defillama"))
 
     data = asked(client, 56)["data"]
@@ -815,7 +794,7 @@ def test_the_coin_that_a_source_lists_among_the_tokens_is_not_counted_twice(
 ) -> None:
     coin = "0x0000000000000000000000000000000000001010"
     alchemy(upstreams, {coin: 125 * 10**16, USDC[137]: 5})
-    prices(upstreams, 137, {ZERO: 1})
+    serve_prices(upstreams, {ZERO: 1}, chain=SLUGS[137])
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     data = asked(client, 137)["data"]
@@ -832,7 +811,7 @@ def test_a_balance_that_nobody_knows_is_no_zero(
         "blockscout", f"/api/v2/addresses/{WALLET}", {"hash": WALLET, "coin_balance": None}
     )
     upstreams.faults["rpc"] = "500"
-    prices(upstreams, 8453, {ZERO: 3000})
+    serve_prices(upstreams, {ZERO: 3000}, chain=SLUGS[8453])
     client = api(standing(upstreams, settings, "blockscout", "rpc", "defillama", **QUICK))
 
     response = send_paid(client, BRIEF, {"chainId": 8453, "walletAddress": WALLET})
@@ -848,7 +827,7 @@ def test_names_that_cannot_be_had_are_said_with_the_checks_they_were_for(
         raise Refused("429 too many requests")
 
     alchemy(upstreams, {GEM: 5, SPAM: 6, USDC[1]: 7}, alchemy_getTokenMetadata=busy)
-    prices(upstreams, 1, {ZERO: 3000})
+    serve_prices(upstreams, {ZERO: 3000}, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     warnings = asked(client, 1)["warnings"]
@@ -860,7 +839,7 @@ def test_tokens_whose_metadata_is_null_are_said(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     alchemy(upstreams, {GEM: 5}, names={GEM: (None, None, None)})
-    prices(upstreams, 1, {})
+    serve_prices(upstreams, {}, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     answer = asked(client, 1)
@@ -878,7 +857,7 @@ def test_notes_are_bounded_and_the_rest_is_counted(
     scams = [listed(f"0x{number:040x}", 1, reputation="scam") for number in range(0x2000, 0x2000 + 60)]
     Node(upstreams)
     blockscout(upstreams, scams)
-    prices(upstreams, 1, {ZERO: 3000})
+    serve_prices(upstreams, {ZERO: 3000}, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "blockscout", "rpc", "defillama"))
 
     answer = asked(client, 1)
@@ -891,7 +870,7 @@ def test_no_number_of_a_source_breaks_the_answer(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     alchemy(upstreams, transfers=[moved(2**64), moved(7)])
-    prices(upstreams, 1, {ZERO: 3000})
+    serve_prices(upstreams, {ZERO: 3000}, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     transfers = asked(client, 1)["data"]["recentTransfers"]
@@ -907,7 +886,7 @@ def test_a_genuine_token_named_after_its_site_is_listed_where_it_trades(
         {GEM: 10**18, SPAM: 10**18},
         names={GEM: ("LP", "Curve.fi pool", 18), SPAM: ("X", "gift.fi pool", 18)},
     )
-    prices(upstreams, 1, {ZERO: 3000, GEM: 2, SPAM: (5, 0.5)})
+    serve_prices(upstreams, {ZERO: 3000, GEM: 2, SPAM: (5, 0.5)}, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     data = asked(client, 1)["data"]
@@ -928,7 +907,7 @@ def test_two_counterparties_that_look_alike_are_pointed_out_whatever_they_moved(
         ],
         names={GEM: ("GEM", "Gem", None)},
     )
-    prices(upstreams, 1, {ZERO: 3000, USDC[1]: 1})
+    serve_prices(upstreams, {ZERO: 3000, USDC[1]: 1}, chain=SLUGS[1])
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
 
     bait, honest = asked(client, 1)["data"]["recentTransfers"]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeVar, cast
 
-from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import MAX_BASE_UNITS
 from centgate.crypto.wallet.known_tokens import NATIVE_COIN_ADDRESSES, find_known_token
 from centgate.crypto.wallet.valuation import rank_holdings, value_holding
@@ -23,27 +21,18 @@ from centgate.crypto.wallet.wallets import (
 )
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt, open_task_group
+from centgate.lookups.token_prices import NATIVE_COIN, fetch_token_prices
 from centgate.lookups.wallet_on_chain import OnchainWallet
 from centgate.provider import Provider
 from centgate.providers.alchemy import Alchemy
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.defillama import DefiLlama
 from centgate.providers.rpc import Rpc
-from centgate.timestamps import format_timestamp
 
-NATIVE_COIN = "0x0000000000000000000000000000000000000000"
-"""Address that stands for the native coin in price queries."""
-MAX_PRICED_TOKENS = 99
-"""Tokens whose price is queried, in one call with that of the native coin."""
 MAX_METADATA_TOKENS = 30
 """Tokens whose metadata is queried."""
 MAX_RECENT_TRANSFERS = 10
 """Transfers in a response."""
-MAX_PRICE_AGE = timedelta(hours=1)
-"""Age from which a price is named in a warning."""
-MAX_NAMED_TOKENS = 5
-"""Tokens named in a warning."""
-
 T = TypeVar("T")
 SourceQuery = tuple[Provider, Callable[[], Awaitable[T]]]
 """A provider and a query to it that has not been sent."""
@@ -206,14 +195,6 @@ class WalletSources:
 
 async def fetch_prices(snapshot: WalletSnapshot, defillama: DefiLlama) -> Mapping[str, Price]:
     """Fetch prices of the native coin (as the zero address), of tokens held and of tokens moved."""
-    if snapshot.chain_id not in CHAIN_BY_ID:
-        defillama.trace.add_warning("there are no prices on a development chain")
-        return {}
-    if not defillama.is_configured:
-        defillama.trace.add_warning(
-            f"{defillama.info.label} is not configured on this deployment, so prices are missing"
-        )
-        return {}
     moved_tokens = [each.token.address for each in snapshot.transfers[:MAX_RECENT_TRANSFERS] if each.token]
     held_tokens = [each.token.address for each in snapshot.holdings]
     known_tokens = [token for token in held_tokens if find_known_token(snapshot.chain_id, token)]
@@ -222,44 +203,14 @@ async def fetch_prices(snapshot: WalletSnapshot, defillama: DefiLlama) -> Mappin
         for token in dict.fromkeys([*known_tokens, *moved_tokens, *held_tokens])
         if token not in NATIVE_COIN_ADDRESSES
     ]
-    prices = await attempt(
-        defillama.token_prices, snapshot.chain_id, [NATIVE_COIN, *tokens[:MAX_PRICED_TOKENS]]
-    )
-    if not isinstance(prices, dict):
+    prices = await fetch_token_prices(defillama, snapshot.chain_id, [NATIVE_COIN, *tokens])
+    if prices is None:
         return {}
-    if len(tokens) > MAX_PRICED_TOKENS:
-        defillama.trace.add_warning(
-            f"the prices of {len(tokens) - MAX_PRICED_TOKENS} tokens were not queried"
-        )
-    _warn_of_old_prices(prices, defillama)
     if NATIVE_COIN not in prices and snapshot.coin.price_usd is None:
         defillama.trace.add_warning(
             "the price of the native coin is unknown, and so is the value of the native balance"
         )
     return prices
-
-
-def _warn_of_old_prices(prices: Mapping[str, Price], defillama: DefiLlama) -> None:
-    """Warn of the prices that are older than MAX_PRICE_AGE, and of those without a time."""
-    latest_old = datetime.now(UTC) - MAX_PRICE_AGE
-    old = {token: price for token, price in prices.items() if price.at and price.at < latest_old}
-    undated = [token for token, price in prices.items() if price.at is None]
-    label = defillama.info.label
-    if old:
-        oldest = min(price.at for price in old.values() if price.at)
-        defillama.trace.add_warning(
-            f"prices of {label} older than an hour, the oldest of {format_timestamp(oldest)}: "
-            f"{_name_tokens(old, prices)}"
-        )
-    if undated:
-        defillama.trace.add_warning(f"prices of {label} without a time: {_name_tokens(undated, prices)}")
-
-
-def _name_tokens(tokens: Iterable[str], prices: Mapping[str, Price]) -> str:
-    """Return the first tokens by address, for a warning."""
-    names = ["the native coin" if token == NATIVE_COIN else token for token in tokens]
-    rest = f" and {len(names) - MAX_NAMED_TOKENS} more" if len(names) > MAX_NAMED_TOKENS else ""
-    return ", ".join(names[:MAX_NAMED_TOKENS]) + rest
 
 
 async def _fetch_native_balance(provider: Alchemy | Rpc, chain_id: int, wallet: str) -> NativeCoin:

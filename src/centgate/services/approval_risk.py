@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Literal
 
@@ -23,6 +24,7 @@ from centgate.crypto.approvals.approval_rules import (
     ApprovalVerdict,
     evaluate_approval,
     recommend_action,
+    total_exposure,
 )
 from centgate.crypto.approvals.reported import (
     ApprovalMechanism,
@@ -41,7 +43,9 @@ from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups.allowances import merge_approvals, read_onchain_state, scan_approvals
 from centgate.lookups.permit2 import scan_grants
-from centgate.provider import Fallback, Primary
+from centgate.lookups.token_prices import fetch_token_prices
+from centgate.provider import Enrichment, Fallback, Primary
+from centgate.providers.defillama import DefiLlama
 from centgate.providers.goplus import GoPlus
 from centgate.providers.rpc import Rpc
 from centgate.sanitize import clean_line
@@ -89,6 +93,9 @@ class Allowance(Data):
         "string."
     )
     exposed: float | None = Field(description="The same, scaled by the token's decimals.")
+    exposed_usd: float | None = Field(
+        description="Value of `exposed` in US dollars; null when no price is known, or only a doubtful one."
+    )
     expires_at: str | None = Field(
         description="End of a grant inside Permit2, ISO 8601, UTC; null for an approval at the token, which "
         "has no end."
@@ -198,17 +205,29 @@ class ApprovalAccount(Data):
     )
 
 
+class ApprovalExposure(Data):
+    """What all spenders together could take of the wallet now."""
+
+    usd: float | None = Field(
+        description="In US dollars, of every token at most its balance; null when no value is known."
+    )
+    unpriced_tokens: int = Field(
+        description="Tokens that could be taken and whose value is not known, so that `usd` lacks them."
+    )
+
+
 class ApprovalRisk(Data):
     """Approvals of a wallet, with findings and recommendations."""
 
     approvals: list[Approval] = Field(
-        description="Dangers first, then unlimited and stale, unlimited, stale, and the rest; at most 200. "
-        "Revoked ones are left out."
+        description="Dangers first, then unlimited and stale, unlimited, stale, and the rest, in each group "
+        "the most dollars at risk first; at most 200. Revoked ones are left out."
     )
     unlimited_count: int = Field(
         description="Number of unlimited approvals found, including those of trusted spenders."
     )
     recommendations: list[Recommendation] = Field(description="The most urgent first.")
+    exposure: ApprovalExposure
     account: ApprovalAccount
     coverage: ApprovalCoverage
     warnings: list[str] = Field(
@@ -260,6 +279,7 @@ class ApprovalRisk(Data):
                     unlimited=True,
                     exposed_base_units="42500000",
                     exposed=42.5,
+                    exposed_usd=42.5,
                     expires_at=None,
                     live=True,
                     source="rpc",
@@ -296,6 +316,7 @@ class ApprovalRisk(Data):
                 url="https://revoke.cash/address/0xd8da6bf26964af9d7eed9e03e53415d37aa96045?chainId=8453",
             )
         ],
+        exposure=ApprovalExposure(usd=42.5, unpriced_tokens=0),
         account=ApprovalAccount(kind="wallet", delegate_address=None),
         coverage=ApprovalCoverage(
             source="goplus",
@@ -319,18 +340,20 @@ async def approval_risk(
     request: ApprovalRiskRequest,
     goplus: Primary[GoPlus],
     rpc: Fallback[Rpc],
+    defillama: Enrichment[DefiLlama],
 ) -> ApprovalRisk:
     """Return the active ERC-20 approvals of a wallet, with recommendations on what to revoke.
 
-    Includes the grants inside Permit2. Lists who may spend which token and how much, flags unlimited and stale
-    approvals and suspicious spenders, and states how much of the wallet's history is covered. If the index of
-    approvals does not answer, a bounded range of event logs is analysed.
+    Includes the grants inside Permit2. Lists who may spend which token and how much, flags unlimited and
+    stale approvals and suspicious spenders, and states how much of the wallet's history is covered. If the
+    index of approvals does not answer, a bounded range of event logs is analysed.
     """
     history = await _read_history(request, goplus, rpc)
     now = int(time.time())
     live = await _read_live_state(request, rpc, history, now)
     history = history.with_times(live.block_times)
     evidence = [_build_evidence(entry, live, request.chain_id, now) for entry in history.entries]
+    evidence = await _add_prices(evidence, defillama, request.chain_id)
     verdicts = sorted(
         (evaluate_approval(each) for each in evidence if each.amount != 0), key=lambda each: each.sort_key
     )
@@ -343,6 +366,7 @@ async def approval_risk(
         recommendations=[
             recommendation for each in listed if (recommendation := _build_recommendation(*each, request))
         ],
+        exposure=_build_exposure(verdicts),
         account=_build_account(live),
         coverage=_build_coverage(history, live, request, verdicts),
         warnings=[
@@ -412,9 +436,30 @@ def _build_evidence(entry: ReportedApproval, live: OnchainState, chain_id: int, 
         balance=token.balance if token else None,
         supply=token.supply if token else None,
         kind=live.kinds.get(entry.spender.address),
+        decimals=_token_decimals(entry, token),
         expires_at=live.expirations.get(entry.key),
         permit2_limit=live.permit2_limits.get(entry.token.address) if entry.mechanism == "permit2" else None,
     )
+
+
+def _token_decimals(entry: ReportedApproval, token: CurrentToken | None) -> int | None:
+    """Return the decimals that the chain gives, else the source's."""
+    return token.decimals if token and token.decimals is not None else entry.token.decimals
+
+
+async def _add_prices(
+    evidence: list[ApprovalEvidence], defillama: DefiLlama, chain_id: int
+) -> list[ApprovalEvidence]:
+    """Add the prices of tokens that could be taken; doubtful prices are left out."""
+    tokens = dict.fromkeys(each.entry.token.address for each in evidence if each.exposed_amount)
+    prices = (await fetch_token_prices(defillama, chain_id, list(tokens)) if tokens else None) or {}
+    confident = {token: price.usd for token, price in prices.items() if price.is_confident}
+    return [replace(each, price_usd=confident.get(each.entry.token.address)) for each in evidence]
+
+
+def _build_exposure(verdicts: Sequence[ApprovalVerdict]) -> ApprovalExposure:
+    total = total_exposure(verdicts)
+    return ApprovalExposure(usd=total.usd, unpriced_tokens=total.unpriced_tokens)
 
 
 def _build_account(live: OnchainState) -> ApprovalAccount:
@@ -434,7 +479,7 @@ def _build_approval(verdict: ApprovalVerdict, live: OnchainState) -> Approval:
         mechanism=entry.mechanism,
         token=token,
         spender=_build_spender(evidence),
-        allowance=_build_allowance(evidence, token.decimals),
+        allowance=_build_allowance(evidence),
         changed_at=_format_time(entry.changed_at),
         stale=evidence.is_stale,
         severity=verdict.severity,
@@ -453,13 +498,12 @@ def _build_approval(verdict: ApprovalVerdict, live: OnchainState) -> Approval:
 
 def _build_token(evidence: ApprovalEvidence, live_token: CurrentToken | None) -> ApprovedToken:
     token = evidence.entry.token
-    decimals = live_token.decimals if live_token and live_token.decimals is not None else token.decimals
     return ApprovedToken(
         address=token.address,
         symbol=(live_token.symbol if live_token else None) or token.symbol,
-        decimals=decimals,
+        decimals=evidence.decimals,
         balance_base_units=format_base_units(evidence.balance),
-        balance=_scale_units(evidence.balance, decimals),
+        balance=_scale_units(evidence.balance, evidence.decimals),
     )
 
 
@@ -479,15 +523,16 @@ def _build_spender(evidence: ApprovalEvidence) -> Spender:
     )
 
 
-def _build_allowance(evidence: ApprovalEvidence, decimals: int | None) -> Allowance:
+def _build_allowance(evidence: ApprovalEvidence) -> Allowance:
     is_live = evidence.allowance is not None
     amount = evidence.amount if is_live or not evidence.entry.unlimited else None
     return Allowance(
         amount_base_units=format_base_units(amount),
-        amount=None if evidence.is_unlimited else _scale_units(amount, decimals),
+        amount=None if evidence.is_unlimited else _scale_units(amount, evidence.decimals),
         unlimited=evidence.is_unlimited,
         exposed_base_units=format_base_units(evidence.exposed_amount),
-        exposed=_scale_units(evidence.exposed_amount, decimals),
+        exposed=_scale_units(evidence.exposed_amount, evidence.decimals),
+        exposed_usd=evidence.exposed_usd,
         expires_at=_format_time(evidence.end_time) if evidence.is_grant else None,
         live=is_live,
         source="rpc" if is_live else evidence.entry.source,

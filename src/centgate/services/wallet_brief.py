@@ -35,9 +35,9 @@ from centgate.crypto.wallet.wallets import (
     to_finite_float,
     to_whole_units,
 )
+from centgate.lookups.token_prices import NATIVE_COIN
 from centgate.lookups.wallet_fallback import (
     MAX_RECENT_TRANSFERS,
-    NATIVE_COIN,
     WalletSnapshot,
     WalletSources,
     fetch_prices,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from centgate.crypto.approvals.reported import UNLIMITED_ALLOWANCE, ReportedApproval, SpenderKind
+from centgate.crypto.wallet.wallets import to_whole_units, usd_value
 
 RULES_VERSION = "2026-11-24"
 
@@ -90,6 +91,9 @@ class ApprovalEvidence:
     """End of a grant inside Permit2 as the chain has it, in seconds since 1970."""
     permit2_limit: int | None = None
     """What Permit2 itself may take of the token, in base units; only for a grant inside Permit2."""
+    decimals: int | None = None
+    price_usd: float | None = None
+    """Price of one unit of the token, None also if it is doubtful."""
 
     @property
     def amount(self) -> int | None:
@@ -152,6 +156,17 @@ class ApprovalEvidence:
         limits = [amount, self.balance, *([self.permit2_limit] if self.is_grant else [])]
         known = [each for each in limits if each is not None]
         return min(known) if len(known) == len(limits) else None
+
+    @property
+    def exposed_usd(self) -> float | None:
+        """Value at risk now, in US dollars; None if the amount, the decimals or the price are unknown."""
+        return self.value_units(self.exposed_amount)
+
+    def value_units(self, units: int | None) -> float | None:
+        """Return the value of an amount of the token in base units, in US dollars; None if unknown."""
+        if self.price_usd is None:
+            return None
+        return usd_value(to_whole_units(units, self.decimals), self.price_usd)
 
     @property
     def amounts_differ(self) -> bool:
@@ -466,9 +481,11 @@ class ApprovalVerdict:
         return 1 if unlimited and stale else 2 if unlimited else 3 if stale else 4
 
     @property
-    def sort_key(self) -> tuple[int, int, str, str, str]:
-        """Sort key, the most urgent first; unique within a wallet."""
-        return self.priority_group, SEVERITY_ORDER[self.severity], *self.evidence.entry.key
+    def sort_key(self) -> tuple[int, int, float, str, str, str]:
+        """Sort key, the most urgent first, then the most dollars at risk; unique within a wallet."""
+        evidence = self.evidence
+        severity = SEVERITY_ORDER[self.severity]
+        return self.priority_group, severity, -(evidence.exposed_usd or 0), *evidence.entry.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,3 +544,34 @@ def recommend_action(verdict: ApprovalVerdict) -> ApprovalAdvice | None:
             return (
                 ApprovalAdvice("review", worst.explanation) if worst and worst.severity == "warning" else None
             )
+
+
+@dataclass(frozen=True, slots=True)
+class TotalExposure:
+    """What all spenders together could take of a wallet now."""
+
+    usd: float | None
+    """In US dollars, each token at most its balance; None if no exposed token has a price."""
+    unpriced_tokens: int
+    """Tokens that could be taken and whose value is unknown."""
+
+
+def total_exposure(verdicts: Sequence[ApprovalVerdict]) -> TotalExposure:
+    """Add up what could be taken; several approvals of a token expose its balance once."""
+    by_token: dict[str, list[ApprovalEvidence]] = {}
+    for verdict in verdicts:
+        if verdict.evidence.exposed_amount != 0:
+            by_token.setdefault(verdict.evidence.entry.token.address, []).append(verdict.evidence)
+    values = [_value_exposed(evidence) for evidence in by_token.values()]
+    known = [value for value in values if value is not None]
+    return TotalExposure(sum(known) if known or not values else None, len(values) - len(known))
+
+
+def _value_exposed(evidence: Sequence[ApprovalEvidence]) -> float | None:
+    """Return the value at risk of one token; None if any approval's amount at risk is unknown."""
+    amounts = [each.exposed_amount for each in evidence]
+    known = [amount for amount in amounts if amount is not None]
+    balance = evidence[0].balance
+    if len(known) < len(amounts) or balance is None:
+        return None
+    return evidence[0].value_units(min(balance, sum(known)))

@@ -1,0 +1,70 @@
+"""Fetch prices of tokens, and warn of those that are missing, old or without a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from centgate.chains import CHAIN_BY_ID
+from centgate.crypto.wallet.wallets import Price
+from centgate.fallback import attempt
+from centgate.providers.defillama import DefiLlama
+from centgate.timestamps import format_timestamp
+
+NATIVE_COIN = "0x0000000000000000000000000000000000000000"
+"""Address that stands for the native coin in price queries."""
+MAX_PRICED_TOKENS = 100
+"""Tokens whose price is queried, in one call."""
+MAX_PRICE_AGE = timedelta(hours=1)
+"""Age from which a price is named in a warning."""
+MAX_NAMED_TOKENS = 5
+"""Tokens named in a warning."""
+
+
+async def fetch_token_prices(
+    defillama: DefiLlama, chain_id: int, tokens: Sequence[str]
+) -> Mapping[str, Price] | None:
+    """Return the prices of the first `MAX_PRICED_TOKENS` tokens by address, as far as they are known.
+
+    None if there is no source, which a warning says, or if it fails, which its status in the answer says.
+    """
+    if chain_id not in CHAIN_BY_ID:
+        defillama.trace.add_warning("there are no prices on a development chain")
+        return None
+    if not defillama.is_configured:
+        defillama.trace.add_warning(
+            f"{defillama.info.label} is not configured on this deployment, so prices are missing"
+        )
+        return None
+    prices = await attempt(defillama.token_prices, chain_id, tokens[:MAX_PRICED_TOKENS])
+    if not isinstance(prices, dict):
+        return None
+    if len(tokens) > MAX_PRICED_TOKENS:
+        defillama.trace.add_warning(
+            f"the prices of {len(tokens) - MAX_PRICED_TOKENS} tokens were not queried"
+        )
+    _warn_of_old_prices(prices, defillama)
+    return prices
+
+
+def _warn_of_old_prices(prices: Mapping[str, Price], defillama: DefiLlama) -> None:
+    """Warn of the prices that are older than MAX_PRICE_AGE, and of those without a time."""
+    latest_old = datetime.now(UTC) - MAX_PRICE_AGE
+    old = {token: price for token, price in prices.items() if price.at and price.at < latest_old}
+    undated = [token for token, price in prices.items() if price.at is None]
+    label = defillama.info.label
+    if old:
+        oldest = min(price.at for price in old.values() if price.at)
+        defillama.trace.add_warning(
+            f"prices of {label} older than an hour, the oldest of {format_timestamp(oldest)}: "
+            f"{_name_tokens(old)}"
+        )
+    if undated:
+        defillama.trace.add_warning(f"prices of {label} without a time: {_name_tokens(undated)}")
+
+
+def _name_tokens(tokens: Iterable[str]) -> str:
+    """Return the first tokens by address, for a warning."""
+    names = ["the native coin" if token == NATIVE_COIN else token for token in tokens]
+    rest = f" and {len(names) - MAX_NAMED_TOKENS} more" if len(names) > MAX_NAMED_TOKENS else ""
+    return ", ".join(names[:MAX_NAMED_TOKENS]) + rest
