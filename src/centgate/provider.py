@@ -154,10 +154,10 @@ class RequestTrace:
             entry["status"] = status
         entry.update(more)
 
-    def add_warning(self, sentence: str) -> None:
+    def add_warning(self, sentence: str, *, is_first: bool = False) -> None:
         """Add a warning: a sentence about a degraded answer, for people and agents."""
         if sentence not in self.warnings:
-            self.warnings.append(sentence)
+            self.warnings.insert(0 if is_first else len(self.warnings), sentence)
 
 
 class Provider:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 import pytest
+from lookups.chain_providers import CHAIN_ID, open_providers
 
 from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS, classify_owner
 from centgate.crypto.contract.owners import Owner
@@ -15,22 +14,11 @@ from centgate.devchain.exchanges import install_exchanges
 from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
 from centgate.errors import ProviderFailure
-from centgate.lookups.token_on_chain import read_owner, read_token
-from centgate.providers.bytecode import BytecodeAnalyzer
-from centgate.providers.rpc import Rpc
-from centgate.resources import open_resources
-from centgate.settings import ProviderSettings, Settings
+from centgate.lookups.accounts import read_owner
+from centgate.lookups.token_on_chain import read_token
+from centgate.settings import Settings
 
-CHAIN_ID = 84532
 NOBODY = "0x" + "77" * 20
-
-
-@asynccontextmanager
-async def open_providers(settings: Settings, url: str) -> AsyncGenerator[tuple[Rpc, BytecodeAnalyzer]]:
-    providers = {f"rpc_{CHAIN_ID}": ProviderSettings(url=url)}
-    changed = settings.model_copy(update={"providers": {**settings.providers, **providers}})
-    async with open_resources(changed) as resources:
-        yield Rpc(changed, resources), BytecodeAnalyzer(changed, resources)
 
 
 async def test_token_and_owners_are_read(chain_settings: Settings):

@@ -192,6 +192,9 @@ class Node:
         methods: dict[str, Result] = {
             "eth_getBalance": lambda _params: hex(self.wei),
             "eth_blockNumber": lambda _params: hex(self.height),
+            "eth_getCode": lambda _params: "0x",
+            "eth_getTransactionCount": lambda _params: "0x7",
+            "eth_getStorageAt": lambda _params: "0x" + word(0),
             "eth_getBlockByNumber": self._block,
             "eth_call": self._call,
             "eth_getLogs": self._logs,
@@ -317,7 +320,14 @@ def test_with_a_key_alchemy_tells_it_all(
     answer = asked(client, 1)
 
     data = answer["data"]
-    assert list(data) == ["nativeBalance", "tokenBalances", "recentTransfers", "suspiciousTokenNotes"]
+    assert list(data) == [
+        "nativeBalance",
+        "tokenBalances",
+        "recentTransfers",
+        "suspiciousTokenNotes",
+        "account",
+        "total",
+    ]
     assert data["nativeBalance"] == {
         "symbol": "ETH",
         "amountBaseUnits": "1250000000000000000",

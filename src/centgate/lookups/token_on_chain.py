@@ -11,7 +11,6 @@ from centgate.crypto.contract.bytecode import (
     match_clone,
     parse_address_word,
 )
-from centgate.crypto.contract.owner_kinds import GOVERNOR_CALL, OWNER_CALLS, classify_owner
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.contract.proxies import POINTER_SLOTS
 from centgate.crypto.token.identity import TokenIdentity
@@ -20,12 +19,10 @@ from centgate.crypto.token.security import TokenFlags
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups import erc20
+from centgate.lookups.accounts import read_owner
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.rpc import ContractCall, Rpc
 from centgate.sanitize import clean_line
-
-_SINGLETON_SLOT = "0x" + "0" * 64
-"""Slot in which a Safe keeps the address of its code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +65,6 @@ async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token:
     powers = infer_powers(analysis)
     flags = infer_flags(analysis, code, is_proxy=target is not None, powers=powers)
     return OnchainToken(state.identity, owner, flags, powers, target)
-
-
-async def read_owner(rpc: Rpc, chain_id: int, address: str | None) -> Owner:
-    """Return the owner at an address (lower case; None: there is none), in one round of requests.
-
-    Its kind is `unknown` if the node fails.
-    """
-    if address is None:
-        return classify_owner(None, code=None, singleton=None, answers={})
-    names = (*OWNER_CALLS, GOVERNOR_CALL)
-    calls = [ContractCall(address, function_selector(name)) for name in names]
-    codes, slots, answers = await asyncio.gather(
-        attempt(rpc.contract_codes, chain_id, [address]),
-        attempt(rpc.storage_slots, chain_id, address, [_SINGLETON_SLOT]),
-        attempt(rpc.call_contracts, chain_id, calls),
-    )
-    if not isinstance(codes, list) or not isinstance(slots, list) or not isinstance(answers, list):
-        return Owner(address, "unknown")
-    return classify_owner(
-        address,
-        code=codes[0],
-        singleton=parse_address_word(slots[0]),
-        answers=dict(zip(names, answers, strict=True)),
-    )
 
 
 async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:

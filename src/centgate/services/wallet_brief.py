@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
+from centgate.crypto.wallet.accounts import Account, AccountType
 from centgate.crypto.wallet.spam_rules import (
     CounterpartyEvidence,
     Lookalike,
@@ -19,9 +20,11 @@ from centgate.crypto.wallet.spam_rules import (
     find_lookalikes,
     find_transfer_suspicions,
 )
+from centgate.crypto.wallet.transfer_kinds import TransferKind, classify_transfer, find_swaps
 from centgate.crypto.wallet.valuation import (
     PriceQuote,
     ValuedHolding,
+    add_up,
     rank_holdings,
     value_coin,
     value_holding,
@@ -35,6 +38,8 @@ from centgate.crypto.wallet.wallets import (
     to_finite_float,
     to_whole_units,
 )
+from centgate.fallback import open_task_group
+from centgate.lookups.accounts import read_account
 from centgate.lookups.token_prices import NATIVE_COIN
 from centgate.lookups.wallet_fallback import (
     MAX_RECENT_TRANSFERS,
@@ -92,6 +97,42 @@ class Worth(Data):
     source: Literal["blockscout", "defillama"]
 
 
+class WalletAccount(Data):
+    """Kind of account at the wallet's address, as the chain shows it now."""
+
+    kind: AccountType = Field(
+        description="`delegated_wallet`: runs other code by EIP-7702, which can move everything; `safe`: a "
+        "Safe with published code; `contract`: other code; `unknown`: not read."
+    )
+    delegate_address: str | None = Field(
+        description="The contract whose code a delegated wallet runs, lower case."
+    )
+    safe_threshold: int | None = Field(description="Signatures that a Safe needs.")
+    safe_owners: int | None = Field(description="Number of a Safe's owners.")
+    transaction_count: int | None = Field(
+        description="Transactions that the wallet has sent; null for a contract, and when unknown."
+    )
+    name: str | None = Field(
+        description="Primary ENS name on Ethereum, which resolves back to this address; null without one, on "
+        "other chains, and for names with other characters than a-z, 0-9 and hyphens."
+    )
+    sanctioned: bool | None = Field(
+        description="Whether Chainalysis' list on the chain names the address as one that OFAC has "
+        "sanctioned; null when it was not read. Other lists are not read."
+    )
+
+
+class TotalWorth(Data):
+    """Value of the balances; tokens under suspicion and positions inside protocols are not in it."""
+
+    usd: float | None = Field(
+        description="Native coin and tokens with a price that is not doubtful, in US dollars, also those "
+        "beyond the ten listed; null when no such price is known."
+    )
+    doubtful_usd: float = Field(description="Tokens with a doubtful price, in US dollars, not in `usd`.")
+    unpriced_count: int = Field(description="Balances without a price, in neither figure.")
+
+
 class NativeBalance(Data):
     """Balance of the chain's native coin."""
 
@@ -125,6 +166,11 @@ class WalletTransfer(Data):
     block_number: int | None
     at: str | None = Field(description="ISO 8601, UTC.")
     direction: Literal["in", "out", "self"]
+    kind: TransferKind = Field(
+        description="What it was part of, by the transfers of the same transaction: `swap` (another asset "
+        "went the other way), `mint`, `burn`, `creation` of a contract, `call` without value, else `send`, "
+        "`receive` or `self`."
+    )
     counterparty: str | None = Field(
         description="The other party, lower case; null when a contract was created."
     )
@@ -159,6 +205,8 @@ class WalletBrief(Data):
     suspicious_token_notes: list[SuspiciousToken] = Field(
         max_length=50, description="The most valuable first, by the values that they claim."
     )
+    account: WalletAccount
+    total: TotalWorth
 
 
 @service(
@@ -219,6 +267,7 @@ class WalletBrief(Data):
                 block_number=38_400_000,
                 at="2026-11-02T10:15:47Z",
                 direction="in",
+                kind="receive",
                 counterparty="0x2222222222222222222222222222222222222222",
                 token_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
                 symbol="USDC",
@@ -252,6 +301,16 @@ class WalletBrief(Data):
                 ],
             )
         ],
+        account=WalletAccount(
+            kind="wallet",
+            delegate_address=None,
+            safe_threshold=None,
+            safe_owners=None,
+            transaction_count=1204,
+            name=None,
+            sanctioned=False,
+        ),
+        total=TotalWorth(usd=3917.5, doubtful_usd=0, unpriced_count=0),
     ),
 )
 async def wallet_brief(
@@ -267,10 +326,14 @@ async def wallet_brief(
     direction and counterparty; obviously suspicious tokens listed separately with the reasons.
     """
     sources = WalletSources(request.chain_id, request.wallet_address, alchemy, blockscout, rpc)
-    snapshot = await sources.fetch_snapshot()
+    async with open_task_group() as group:
+        account_task = group.create_task(_read_account(request, rpc))
+        snapshot_task = group.create_task(sources.fetch_snapshot())
+    snapshot = snapshot_task.result()
     prices = await fetch_prices(snapshot, defillama)
     snapshot = await sources.add_metadata(snapshot, prices)
-    top, suspicious = _split_holdings(snapshot, prices)
+    holdings, suspicious = _split_holdings(snapshot, prices)
+    top = [_build_balance(each, snapshot.holdings_source) for each in holdings[:MAX_BALANCES]]
     if doubtful := [each for each in top if each.worth and each.worth.doubtful]:
         names = ", ".join(each.symbol or each.token_address for each in doubtful)
         defillama.trace.add_warning(f"doubtful prices, ranked after the others: {names}")
@@ -283,7 +346,42 @@ async def wallet_brief(
         token_balances=top,
         recent_transfers=_list_transfers(snapshot, prices),
         suspicious_token_notes=suspicious[:MAX_SUSPICIOUS],
+        account=account_task.result(),
+        total=_build_total(snapshot, prices, holdings),
     )
+
+
+async def _read_account(request: WalletBriefRequest, rpc: Rpc) -> WalletAccount:
+    """Read the account; its fields are null if no node answers."""
+    account = Account("unknown")
+    if rpc.is_configured and rpc.supports_chain(request.chain_id):
+        account = await read_account(rpc, request.chain_id, request.wallet_address)
+        if account.kind == "unknown":
+            rpc.trace.add_warning("the kind of account could not be read from the chain")
+    if account.delegate_address:
+        rpc.trace.add_warning(
+            f"the wallet runs the code of {account.delegate_address} (EIP-7702 delegation), which can move "
+            "everything it holds",
+            is_first=True,
+        )
+    return WalletAccount(
+        kind=account.kind,
+        delegate_address=account.delegate_address,
+        safe_threshold=account.threshold,
+        safe_owners=account.owner_count,
+        transaction_count=account.transaction_count,
+        name=account.name,
+        sanctioned=account.is_sanctioned,
+    )
+
+
+def _build_total(
+    snapshot: WalletSnapshot, prices: Mapping[str, Price], holdings: Iterable[ValuedHolding]
+) -> TotalWorth:
+    coin = [value_coin(snapshot.coin, prices.get(NATIVE_COIN))] if snapshot.coin.amount != 0 else []
+    values = [(each.quote, each.usd) if each.quote and each.usd is not None else None for each in holdings]
+    total = add_up([*coin, *values])
+    return TotalWorth(usd=total.usd, doubtful_usd=total.doubtful_usd, unpriced_count=total.unpriced_count)
 
 
 def _build_native_balance(snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> NativeBalance:
@@ -300,9 +398,9 @@ def _build_native_balance(snapshot: WalletSnapshot, prices: Mapping[str, Price])
 
 def _split_holdings(
     snapshot: WalletSnapshot, prices: Mapping[str, Price]
-) -> tuple[list[TokenBalance], list[SuspiciousToken]]:
-    """Split the holdings: the most valuable tokens without suspicion, and notes on the suspicious ones."""
-    top: list[TokenBalance] = []
+) -> tuple[list[ValuedHolding], list[SuspiciousToken]]:
+    """Split the holdings: those without suspicion, the most valuable first, and notes on the others."""
+    clean: list[ValuedHolding] = []
     suspicious: list[SuspiciousToken] = []
     for each in rank_holdings(
         value_holding(holding, prices.get(holding.token.address)) for holding in snapshot.holdings
@@ -312,9 +410,9 @@ def _split_holdings(
             each.holding, snapshot.chain_id, has_confident_price=_has_confident_price(token, prices)
         ):
             suspicious.append(_build_suspicious_token(token, reasons, snapshot.holdings_source))
-        elif len(top) < MAX_BALANCES:
-            top.append(_build_balance(each, snapshot.holdings_source))
-    return top, suspicious
+        else:
+            clean.append(each)
+    return clean, suspicious
 
 
 def _build_balance(each: ValuedHolding, source: WalletSource) -> TokenBalance:
@@ -373,11 +471,19 @@ def _list_transfers(snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> li
         for each in snapshot.transfers
         if each.token or each.amount or each.counterparty(snapshot.wallet) in alike
     ]
-    return [_build_transfer(each, snapshot, alike, prices) for each in relevant[:MAX_RECENT_TRANSFERS]]
+    swaps = find_swaps(snapshot.transfers, snapshot.wallet)
+    return [
+        _build_transfer(each, snapshot, alike, prices, classify_transfer(each, snapshot.wallet, swaps))
+        for each in relevant[:MAX_RECENT_TRANSFERS]
+    ]
 
 
 def _build_transfer(
-    movement: Transfer, snapshot: WalletSnapshot, alike: Mapping[str, Lookalike], prices: Mapping[str, Price]
+    movement: Transfer,
+    snapshot: WalletSnapshot,
+    alike: Mapping[str, Lookalike],
+    prices: Mapping[str, Price],
+    kind: TransferKind,
 ) -> WalletTransfer:
     token, decimals = movement.token, _movement_decimals(movement)
     suspicions = find_transfer_suspicions(
@@ -392,6 +498,7 @@ def _build_transfer(
         block_number=movement.block,
         at=format_timestamp(movement.at) if movement.at else None,
         direction=_transfer_direction(movement, snapshot.wallet),
+        kind=kind,
         counterparty=movement.counterparty(snapshot.wallet),
         token_address=token.address if token else None,
         symbol=clean_line(token.symbol) if token else _native_symbol(snapshot.chain_id),

@@ -395,3 +395,21 @@ def test_what_a_transfer_proves_of_its_other_side(
     moved: Transfer, price_of_it: Price | None, proved: CounterpartyEvidence
 ) -> None:
     assert assess_counterparty(moved, WALLET, 1, price_of_it) == proved
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    ["USDC\u02f3", "U S D C", "U.S.D.C", "U\u200bSDC", "USD\u03f9", "\u144cSDC", "U\u0405\U0001d403C"],
+)
+def test_a_symbol_that_reads_like_a_major_one_imitates_it(symbol: str) -> None:
+    assert "imitates_known_symbol" in ids(Token("0x" + "5c" * 20, symbol=symbol))
+
+
+@pytest.mark.parametrize("symbol", ["USDC.e", "ETH+", "USD+", "BTC.b", "aUSDC", "crvUSD", "UNI-V2"])
+def test_an_honest_symbol_that_holds_a_major_one_does_not_imitate_it(symbol: str) -> None:
+    assert ids(Token("0x" + "5c" * 20, symbol=symbol)) == set()
+
+
+def test_letters_that_are_drawn_apart_are_unusual() -> None:
+    assert "unusual_characters" in ids(Token("0x" + "5c" * 20, name="c l a i m now"))
+    assert ids(Token("0x" + "5c" * 20, name="Class A B Shares")) == set()

@@ -66,7 +66,7 @@ def classify_owner(
     if code is None:
         return Owner(address, "unknown")
     if not code or delegation_target(code):
-        return Owner(address, "wallet")
+        return Owner(address, "wallet", delegate_address=delegation_target(code))
     is_safe_code = code.startswith(SAFE_PROXY_CODE) and singleton in SAFE_SINGLETONS
     return _classify_contract(address, answers, is_safe_code=is_safe_code)
 

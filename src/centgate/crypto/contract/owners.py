@@ -24,3 +24,5 @@ class Owner:
     """Owners of a Safe."""
     delay_seconds: int | None = None
     """Delay of a timelock."""
+    delegate_address: str | None = None
+    """Contract whose code a wallet runs by EIP-7702, lower case."""

@@ -4,8 +4,6 @@ The name rules follow the rules that wallets and revoke.cash publish. A token th
 never suspicious, regardless of its name.
 """
 
-# ruff: noqa: RUF001 - the rules need letters that look like others
-
 from __future__ import annotations
 
 import re
@@ -13,8 +11,10 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import Literal
 
+from centgate.crypto.wallet.confusables import is_latin_lookalike, join_letters, to_latin
 from centgate.crypto.wallet.known_tokens import NATIVE_COIN_ADDRESSES, find_known_token
 from centgate.crypto.wallet.wallets import Holding, Price, Token, Transfer, to_whole_units, usd_value
 from centgate.phishing.homograph import LATIN_TABLE, skeleton
@@ -73,8 +73,8 @@ _DOTS = re.compile(r"\s*(?:[\u3002\u2024\u00b7\u2022\u2027]|[\[({]\s*(?:\.|dot)\
 _FAKE_DOLLARS = re.compile("[\uff04\ufe69\U0001f4b2]|\\$\\s+\\w")
 _EMOJI_MODIFIERS = re.compile("(?<=[\u00a9\u00ae\u2000-\u3300\U0001f000-\U0001faff])[\ufe0e\ufe0f\u200d]")
 """Emoji variation selectors and joiners, which hide nothing."""
-_CAPITALS = str.maketrans("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ₮", "ABEZHIKMNOPTYXT")
-"""Greek capitals that look like Latin ones even if their lower case does not; and the tether sign."""
+_SPACED_LETTERS = re.compile(r"(?<!\w)(?:\w\s){3,}\w(?!\w)")
+"""Four letters or more that are drawn apart, so that a search for the word misses them."""
 _NOTATION = frozenset("αβγδεμσω")
 """Greek letters that honest names use: alpha, micro."""
 
@@ -144,17 +144,24 @@ def _find_imitated_symbol(token: Token) -> str | None:
 
 
 def _normalize_symbol(symbol: str) -> str:
-    """Return a symbol as people read it: without invisible characters, in plain Latin letters."""
-    plain = unicodedata.normalize("NFKC", clean_line(symbol[:MAX_NAME_CHARACTERS]) or "").translate(_CAPITALS)
-    return skeleton(plain.casefold().strip(" $.-_*"))
+    """Return a symbol as people read it: its letters alone, in plain Latin ones."""
+    # compatibility forms take some letters away from the Latin ones that they look like
+    plain = unicodedata.normalize("NFKC", to_latin(clean_line(symbol[:MAX_NAME_CHARACTERS]) or ""))
+    return skeleton(join_letters(to_latin(plain)).casefold())
 
 
 def _find_link(token: Token) -> str | None:
-    return _find_first(token, lambda text: _LINK.search(_normalize_text(text)) is not None)
+    return _find_first(token, partial(_matches_as_read, _LINK))
 
 
 def _find_bait(token: Token) -> str | None:
-    return _find_first(token, lambda text: _BAIT.search(_normalize_text(text)) is not None)
+    return _find_first(token, partial(_matches_as_read, _BAIT))
+
+
+def _matches_as_read(pattern: re.Pattern[str], text: str) -> bool:
+    """Return True if a pattern is in the text, or in it as people may read it."""
+    plain = _normalize_text(text)
+    return pattern.search(plain) is not None or pattern.search(to_latin(plain)) is not None
 
 
 def _find_unusual(token: Token) -> str | None:
@@ -162,11 +169,12 @@ def _find_unusual(token: Token) -> str | None:
 
 
 def _has_unusual(text: str) -> bool:
-    """True for check marks, fake dollar signs, letters of two alphabets mixed, or invisible characters."""
+    """True for check marks, fake dollar signs, mixed alphabets, letters apart, or invisible characters."""
     return (
         _MARKS.search(text) is not None
         or _FAKE_DOLLARS.search(text) is not None
         or has_invisible(_EMOJI_MODIFIERS.sub("", text.strip()))
+        or _SPACED_LETTERS.search(text) is not None
         or _has_mixed_alphabets(text)
     )
 
@@ -174,7 +182,7 @@ def _has_unusual(text: str) -> bool:
 def _has_mixed_alphabets(text: str) -> bool:
     """True if Cyrillic or Greek letters that look like Latin ones are mixed with Latin ones."""
     foreign = (
-        ord(letter.casefold()[:1]) in LATIN_TABLE or ord(letter) in _CAPITALS
+        ord(letter.casefold()[:1]) in LATIN_TABLE or is_latin_lookalike(letter)
         for letter in text
         if "\u0370" <= letter <= "\u052f" and letter not in _NOTATION
     )
@@ -212,7 +220,7 @@ SPAM_RULES: tuple[SpamRule, ...] = (
     ),
     SpamRule(
         "unusual_characters",
-        "Its name or symbol has marks or letters that imitate others, or that are invisible.",
+        "Its name or symbol has marks or letters that imitate others, are drawn apart or are invisible.",
         _find_unusual,
     ),
 )

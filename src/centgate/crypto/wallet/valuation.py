@@ -68,6 +68,32 @@ def value_coin(coin: NativeCoin, price: Price | None) -> tuple[PriceQuote, float
     return (quote, usd) if quote and usd is not None else None
 
 
+@dataclass(frozen=True, slots=True)
+class WalletTotal:
+    """Value of a wallet's balances that can be told."""
+
+    usd: float | None
+    """Balances with a price that is not doubtful, in US dollars; None if there is no such price."""
+    doubtful_usd: float
+    """Balances with a doubtful price, in US dollars."""
+    unpriced_count: int
+    """Balances without a price."""
+
+
+def add_up(values: Iterable[tuple[PriceQuote, float] | None]) -> WalletTotal:
+    """Add up the values of balances; None stands for a balance without a price."""
+    known: list[float] = []
+    doubtful, unpriced = 0.0, 0
+    for each in values:
+        if each is None:
+            unpriced += 1
+        elif each[0].is_doubtful:
+            doubtful += each[1]
+        else:
+            known.append(each[1])
+    return WalletTotal(sum(known) if known else None, doubtful, unpriced)
+
+
 def rank_holdings(holdings: Iterable[ValuedHolding]) -> list[ValuedHolding]:
     """Sort: the most valuable first, then those with a doubtful price, last those without one, by symbol."""
     return sorted(holdings, key=_sort_key)

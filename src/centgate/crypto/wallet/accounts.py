@@ -1,0 +1,104 @@
+"""What the chain tells about an account, and the contracts that tell it. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from eth_abi.abi import decode, encode
+from eth_abi.exceptions import DecodingError
+
+from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.contract.owners import Owner
+
+AccountType = Literal["wallet", "delegated_wallet", "safe", "contract", "unknown"]
+"""No code; only an EIP-7702 delegation; a wallet contract with the published code of Safe; other code."""
+
+SANCTIONS_LISTS: Mapping[int, str] = {
+    1: "0x40c57923924b5c5c5455c48d93317139addac8fb",
+    56: "0x40c57923924b5c5c5455c48d93317139addac8fb",
+    137: "0x40c57923924b5c5c5455c48d93317139addac8fb",
+    42161: "0x40c57923924b5c5c5455c48d93317139addac8fb",
+    10: "0x40c57923924b5c5c5455c48d93317139addac8fb",
+    8453: "0x3a91a31cb3dc49b4db9ce721f50a9d076c8d739b",
+}
+"""Chainalysis' list of the addresses that OFAC names, by chain (go.chainalysis.com, sanctions oracle)."""
+ENS_RESOLVERS: Mapping[int, str] = {1: "0xeeeeeeee14d718c2b47d9923deab1335e144eeee"}
+"""ENS' UniversalResolver by chain (docs.ens.domains, deployments)."""
+
+_COIN_TYPE_ETHER = 60
+_PLAIN_NAME = re.compile(r"(?=.{3,64}\Z)(?:[a-z0-9_](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}")
+"""Names of letters without lookalikes; others would need ENSIP-15's tables to be told from imitations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Account as the chain shows it. None is unknown."""
+
+    kind: AccountType
+    delegate_address: str | None = None
+    """Contract whose code a delegated wallet runs, lower case."""
+    threshold: int | None = None
+    """Signatures that a Safe needs."""
+    owner_count: int | None = None
+    """Owners of a Safe."""
+    transaction_count: int | None = None
+    """Transactions that a wallet has sent."""
+    name: str | None = None
+    """Primary ENS name, which resolves back to the account."""
+    is_sanctioned: bool | None = None
+
+
+def classify_account_owner(
+    owner: Owner, *, transaction_count: int | None, name: str | None, is_sanctioned: bool | None
+) -> Account:
+    """Return the account behind what the chain tells of it as an owner."""
+    is_wallet = owner.kind in ("wallet", "renounced")
+    return Account(
+        _account_type(owner),
+        delegate_address=owner.delegate_address,
+        threshold=owner.threshold if owner.kind == "safe" else None,
+        owner_count=owner.owner_count if owner.kind == "safe" else None,
+        transaction_count=transaction_count if is_wallet else None,
+        name=name,
+        is_sanctioned=is_sanctioned,
+    )
+
+
+def _account_type(owner: Owner) -> AccountType:
+    match owner.kind:
+        case "wallet" | "renounced" | "none":
+            return "delegated_wallet" if owner.delegate_address else "wallet"
+        case "safe":
+            return "safe"
+        case "unknown":
+            return "unknown"
+        case _:
+            return "contract"
+
+
+def encode_reverse_lookup(address: str) -> bytes:
+    """Encode `reverse(bytes,uint256)`: the primary name of an address, checked by the resolver."""
+    values = encode(["bytes", "uint256"], [bytes.fromhex(address[2:]), _COIN_TYPE_ETHER])
+    return function_selector("reverse(bytes,uint256)") + values
+
+
+def parse_primary_name(returned: bytes | None) -> str | None:
+    """Parse the name; None without one, and for a name with letters that may imitate others."""
+    if not returned:
+        return None
+    try:
+        (name, *_) = decode(["bytes", "address", "address"], returned, strict=False)
+        text = name.decode("ascii")
+    except (DecodingError, OverflowError, UnicodeDecodeError):
+        return None
+    return text if _PLAIN_NAME.fullmatch(text) else None
+
+
+def parse_flag(returned: bytes | None) -> bool | None:
+    """Parse a boolean; None if the call failed or returned something else."""
+    if returned is None or len(returned) != 32 or int.from_bytes(returned) > 1:
+        return None
+    return bool(returned[-1])

@@ -1,0 +1,45 @@
+"""Tell what a transfer was part of, from the transfers of the same transaction. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Literal
+
+from centgate.chains import is_burn_address
+from centgate.crypto.wallet.wallets import Transfer
+
+TransferKind = Literal["send", "receive", "self", "swap", "mint", "burn", "call", "creation"]
+_ZERO = "0x" + "0" * 40
+
+
+def find_swaps(transfers: Iterable[Transfer], wallet: str) -> frozenset[str]:
+    """Return the hashes of the transactions that exchanged one asset of a wallet for another."""
+    paid: dict[str, set[str | None]] = {}
+    received: dict[str, set[str | None]] = {}
+    for each in transfers:
+        if not each.amount or each.sender == each.recipient:
+            continue
+        asset = each.token.address if each.token else None
+        (paid if each.sender == wallet else received).setdefault(each.transaction, set()).add(asset)
+    return frozenset(
+        transaction
+        for transaction in paid.keys() & received.keys()
+        if received[transaction] - paid[transaction] and paid[transaction] - received[transaction]
+    )
+
+
+def classify_transfer(transfer: Transfer, wallet: str, swaps: Collection[str]) -> TransferKind:
+    """Return what a transfer was; `swaps` are the transactions that `find_swaps` found."""
+    if transfer.recipient is None:
+        return "creation"
+    if transfer.transaction in swaps:
+        return "swap"
+    if transfer.token and transfer.sender == _ZERO:
+        return "mint"
+    if transfer.token and transfer.sender == wallet and is_burn_address(transfer.recipient):
+        return "burn"
+    if transfer.sender != wallet:
+        return "receive"
+    if transfer.recipient == wallet:
+        return "self"
+    return "call" if transfer.token is None and transfer.amount == 0 else "send"
