@@ -73,7 +73,7 @@ def test_only_names_without_lookalikes_are_given() -> None:
         "my-name.cb.id",
     ]
     hostile = [
-        "аlice.eth".encode(),
+        "\u0430lice.eth".encode(),
         b"Alice.eth",
         b"a\nb.eth",
         b"x" * 300 + b".eth",
