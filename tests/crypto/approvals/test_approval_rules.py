@@ -13,7 +13,6 @@ from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import as_address
 from centgate.crypto.approvals.approval_rules import (
     DAY_SECONDS,
-    EXPLOITED_SPENDERS,
     PERMIT2,
     SEVERITY_ORDER,
     ApprovalEvidence,
@@ -22,6 +21,7 @@ from centgate.crypto.approvals.approval_rules import (
     evaluate_approval,
     recommend_action,
 )
+from centgate.crypto.approvals.exploited_spenders import EXPLOITED_SPENDERS
 from centgate.crypto.approvals.reported import ReportedApproval, ReportedSpender, ReportedToken
 
 NOW = 1_790_000_000

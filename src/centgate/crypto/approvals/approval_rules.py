@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from centgate.crypto.approvals.exploited_spenders import EXPLOITED_SPENDERS
 from centgate.crypto.approvals.reported import UNLIMITED_ALLOWANCE, ReportedApproval, SpenderKind
 from centgate.crypto.wallet.wallets import to_whole_units, usd_value
 
@@ -46,25 +47,6 @@ CAPPED_AT_UINT96 = frozenset(
     }
 )
 """Tokens that store an unlimited allowance as the largest 96-bit number."""
-EXPLOITED_SPENDERS: Mapping[tuple[int, str], str] = {
-    (1, "0x5f58058c0ec971492166763c8c22632b583f667f"): "Bancor, June 2020",
-    (1, "0x8dfeb86c7c962577ded19ab2050ac78654fea9f7"): "Bancor, June 2020",
-    (1, "0x923cab01e6a4639664aa64b76396eec0ea7d3a5f"): "Bancor, June 2020",
-    (1, "0x17e8ca1b4798b97602895f63206afcd1fc90ca5f"): "Furucombo, February 2021",
-    (56, "0xed1afc8c4604958c2f38a3408fa63b32e737c428"): "Transit Swap, October 2022",
-    (1, "0xde62e1b0edaa55aac5ffbe21984d321706418024"): "Dexible, February 2023",
-    (42161, "0x7222b106acac96dc5dbdbb4eefa7649dd1f5d434"): "Dexible, February 2023",
-    (1, "0x044b75f554b886a065b9567891e45c79542d7357"): "SushiSwap, April 2023",
-    (10, "0xf0cbce1942a68beb3d1b73f0dd86c8dcc363ef49"): "SushiSwap, April 2023",
-    (56, "0xd75f5369724b513b497101fb15211160c1d96550"): "SushiSwap, April 2023",
-    (137, "0x5097cbb61d3c75907656dc4e3bba892ff136649a"): "SushiSwap, April 2023",
-    (42161, "0xa7cac4207579a179c1069435d032ee0f9f150e5c"): "SushiSwap, April 2023",
-    (1, "0x126c9fbab3a2fca24edfd17322e71a5e36e91865"): "Unibot, October 2023",
-}
-"""Contracts through which approved tokens were stolen: project and month, by chain ID and address.
-
-Only some that are well known; https://github.com/RevokeCash/approval-exploit-list keeps a full list.
-"""
 _ZERO_PADDED = re.compile("0x0000.*0000")
 DAY_SECONDS = 86_400
 STALE_DAYS = 180
@@ -354,7 +336,7 @@ APPROVAL_RULES: tuple[ApprovalRule, ...] = (
     ApprovalRule(
         "exploited_spender",
         "danger",
-        "Approved tokens were stolen through this contract before.",
+        "Approved tokens were stolen through this address before.",
         _detect_exploit_incident,
         is_lower_if_trusted=False,
     ),
