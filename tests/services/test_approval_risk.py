@@ -24,6 +24,7 @@ from fake_upstreams import (
     send_paid,
     serve_prices,
 )
+from pydantic import SecretStr
 
 from centgate.cache import response_cache
 from centgate.chains import CHAINS
@@ -41,7 +42,7 @@ from centgate.lookups.erc20 import (
     encode_topic,
 )
 from centgate.lookups.permit2 import PERMIT_TOPIC
-from centgate.lookups.scan_range import BLOCK_SECONDS
+from centgate.lookups.wallet_logs import BLOCK_SECONDS
 from centgate.providers.goplus import GoPlus
 from centgate.providers.jsonrpc.multicall import SELECTOR as AGGREGATE3_SELECTOR
 from centgate.providers.rpc import MULTICALL
@@ -257,9 +258,8 @@ def shop(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> Shop:
 
 def sources(response: httpx.Response) -> dict[str, str]:
     """What each source of approvals did."""
-    return {
-        each["name"]: each["status"] for each in response.json()["providers"] if each["name"] != "defillama"
-    }
+    providers = response.json()["providers"]
+    return {each["name"]: each["status"] for each in providers if each["name"] in ("goplus", "rpc")}
 
 
 def finding_ids(approval: Body) -> set[str]:
@@ -893,6 +893,96 @@ def test_signed_grants_that_were_used_are_listed_beside_the_index(shop: Shop):
     assert [each["mechanism"] for each in listed] == ["permit2", "token"]
     assert (listed[0]["allowance"]["amountBaseUnits"], listed[0]["allowance"]["live"]) == ("7", False)
     assert "doubtful_spender" in finding_ids(listed[0])
+
+
+class Explorer:
+    """Etherscan with all logs, in pages; the plan may leave the chain out."""
+
+    def __init__(self, logs: list[Body]) -> None:
+        self.logs = logs
+        self.refusal: str | None = None
+
+    def __call__(self, asked: RecordedRequest) -> tuple[int, Any]:
+        if self.refusal:
+            return 200, {"status": "0", "message": "NOTOK", "result": self.refusal}
+        query = asked.params
+        assert (query["action"], query["fromBlock"], query["toBlock"]) == ("getLogs", "0", "latest")
+        found = [log for log in self.logs if query.get("address") in (None, log["address"])]
+        start = (int(query["page"]) - 1) * int(query["offset"])
+        rows = found[start : start + int(query["offset"])]
+        return 200, {"status": str(int(bool(rows))), "message": "No records found", "result": rows}
+
+
+@pytest.fixture
+def explorer(shop: Shop, settings: Settings, api: ApiFactory) -> Explorer:
+    """An explorer with a key beside the index and the node."""
+    made, upstreams = Explorer([]), shop.upstreams
+    upstreams.set_response_function("etherscan", "/v2/api", made)
+    nodes = {"rpc_1": ProviderSettings(url=upstreams.url_of("rpc"))}
+    with_key = upstreams.provider_settings("etherscan", key=SecretStr("a-key"))
+    shop.open = lambda: api(
+        configure_providers(settings, upstreams.provider_settings("goplus", "defillama") | nodes | with_key)
+    )
+    return made
+
+
+def dated(log: Body, days: float) -> Body:
+    """A log as an explorer gives it, of so many days ago."""
+    return log | {"timeStamp": hex(int(time.time() - days * DAY)), "logIndex": "0x"}
+
+
+def test_an_explorer_gives_the_whole_history(shop: Shop, explorer: Explorer):
+    shop.lists(row(entry()))
+    old = event(1_000, 9, spender=VAULT)
+    explorer.logs = [dated(old, 900), dated(permit_event(2_000), 800)]
+    shop.node.tokens = {USDC: Token({ROUTER: 5_000_000, VAULT: 9, PERMIT2: MAX})}
+
+    data = shop.data()
+
+    assert {(each["spender"]["address"], each["mechanism"]) for each in data["approvals"]} == {
+        (ROUTER, "token"),
+        (VAULT, "token"),
+        (ROUTER, "permit2"),
+    }
+    (vault,) = [each for each in data["approvals"] if each["spender"]["address"] == VAULT]
+    assert vault["stale"] is True
+    coverage = data["coverage"]
+    assert (coverage["complete"], coverage["source"], coverage["fromBlock"]) == (True, "goplus", 0)
+    assert coverage["notCovered"] == [
+        "NFT operator approvals",
+        "signatures for Permit2 that were not used yet",
+    ]
+    assert "eth_getLogs" not in shop.node.methods
+
+
+def test_the_explorers_history_stands_in_for_the_index(shop: Shop, explorer: Explorer):
+    shop.upstreams.faults["goplus"] = "500"
+    explorer.logs = [dated(event(block, block), 900) for block in range(1, 1_500)]
+    shop.node.tokens = {USDC: Token({ROUTER: 1_499})}
+
+    data = shop.data()
+
+    assert [each["allowance"]["amountBaseUnits"] for each in data["approvals"]] == ["1499"]
+    assert (data["coverage"]["complete"], data["coverage"]["source"]) == (True, "etherscan")
+
+
+def test_a_plan_without_logs_of_the_chain_leaves_them_to_the_node(shop: Shop, explorer: Explorer):
+    shop.upstreams.faults["goplus"] = "500"
+    explorer.refusal = "Free API access is not supported for this chain. Please upgrade your api plan"
+    shop.node.logs, shop.node.tokens = [event(29_999_990, 7)], {USDC: Token({ROUTER: 7})}
+
+    data = shop.data()
+
+    assert len(data["approvals"]) == 1
+    assert (data["coverage"]["complete"], data["coverage"]["source"]) == (False, "rpc")
+
+
+def test_more_logs_than_the_explorer_is_asked_for_are_left_to_the_node(shop: Shop, explorer: Explorer):
+    shop.upstreams.faults["goplus"] = "500"
+    explorer.logs = [dated(event(1_000, 7), 900)] * 5_000
+    shop.node.logs, shop.node.tokens = [event(29_999_990, 7)], {USDC: Token({ROUTER: 7})}
+
+    assert shop.data()["coverage"]["source"] == "rpc"
 
 
 def test_only_the_newest_blocks_are_dated(shop: Shop, monkeypatch: pytest.MonkeyPatch):

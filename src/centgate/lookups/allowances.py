@@ -9,6 +9,7 @@ from typing import TypeVar
 from centgate.crypto.approvals.approval_rules import PERMIT2
 from centgate.crypto.approvals.reported import (
     ApprovalScan,
+    ApprovalSource,
     CurrentToken,
     OnchainState,
     ReportedApproval,
@@ -18,12 +19,13 @@ from centgate.crypto.approvals.reported import (
     SpenderKind,
 )
 from centgate.crypto.contract.bytecode import delegation_target
+from centgate.crypto.event_logs import EventLog
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups import erc20
 from centgate.lookups.permit2 import allowance_call, decode_allowance
-from centgate.lookups.scan_range import LOG_REQUESTS, read_scan_range
-from centgate.providers.rpc import ContractCall, EventLog, Rpc
+from centgate.lookups.wallet_logs import WalletLogReader
+from centgate.providers.rpc import ContractCall, Rpc
 from centgate.sanitize import clean_line
 
 MAX_TIMED_BLOCKS = 40
@@ -39,33 +41,29 @@ MAX_CLASSIFIED_CONTRACTS = 100
 T = TypeVar("T")
 
 
-async def scan_approvals(rpc: Rpc, chain_id: int, wallet: str) -> ApprovalScan:
-    """Read the approvals at tokens that a wallet gave in the latest blocks.
+async def scan_approvals(reader: WalletLogReader, rpc: Rpc, wallet: str) -> ApprovalScan:
+    """Read the approvals at tokens that a wallet gave.
 
-    Block times are missing; `read_onchain_state` reads them with the rest. Raises ProviderFailure if the node
-    provides no logs.
+    Block times may be missing; `read_onchain_state` reads them with the rest. Raises ProviderFailure if no
+    source provides logs.
     """
-    scan_range = await read_scan_range(rpc, chain_id)
-    latest = scan_range.latest
-    topics = [erc20.APPROVAL_TOPIC, erc20.encode_topic(wallet)]
-    logs = await rpc.event_logs(
-        chain_id, topics, to_block=latest.number, blocks=scan_range.blocks, requests=LOG_REQUESTS
-    )
-    own = [log for log in logs.entries if log.topics[:2] == tuple(topics)]
-    indexed = await _classify_indexed(rpc, chain_id, wallet, [log for log in own if len(log.topics) == 4])
-    latest_events = _latest_events([*own, *indexed.fungible])
+    logs = await reader.read([erc20.APPROVAL_TOPIC, erc20.encode_topic(wallet)])
+    indexed_logs = [log for log in logs.entries if len(log.topics) == 4]
+    indexed = await _classify_indexed(rpc, reader.chain_id, wallet, indexed_logs)
+    latest_events = _latest_events([*logs.entries, *indexed.fungible])
     active = {pair: log for pair, log in latest_events.items() if int(log.data, 16) > 0}
     return ApprovalScan(
         approvals=ReportedApprovals(
-            tuple(_build_approval(pair, log) for pair, log in active.items()),
+            tuple(_build_approval(pair, log, logs.source) for pair, log in active.items()),
             tokens=len({token for token, _ in latest_events}),
         ),
         from_block=logs.from_block,
         to_block=logs.to_block,
-        end_time=latest.timestamp,
+        end_time=logs.end_time,
         revoked=len(latest_events) - len(active),
         collectibles=indexed.nft_count,
         unread=logs.unread + indexed.unknown_count,
+        source=logs.source,
     )
 
 
@@ -115,11 +113,17 @@ def _latest_events(events: Iterable[EventLog]) -> dict[tuple[str, str], EventLog
     return {(log.address, erc20.decode_address(log.topics[2])): log for log in fungible}
 
 
-def _build_approval(pair: tuple[str, str], log: EventLog) -> ReportedApproval:
+def _build_approval(pair: tuple[str, str], log: EventLog, source: ApprovalSource) -> ReportedApproval:
     token, spender = pair
     amount = int(log.data, 16)
     return ReportedApproval(
-        ReportedToken(token), ReportedSpender(spender), "rpc", amount, str(amount), block=log.block
+        ReportedToken(token),
+        ReportedSpender(spender),
+        source,
+        amount,
+        str(amount),
+        changed_at=log.timestamp,
+        block=log.block,
     )
 
 
@@ -149,7 +153,8 @@ async def read_onchain_state(
     approvals = reported[:MAX_READ_APPROVALS]
     spenders = dict.fromkeys(entry.spender.address for entry in approvals if entry.spender.address != wallet)
     accounts = [wallet, *list(spenders)[:MAX_READ_SPENDERS]]
-    blocks = sorted({entry.block for entry in approvals if entry.block is not None})[-MAX_TIMED_BLOCKS:]
+    untimed = (entry for entry in approvals if entry.changed_at is None)
+    blocks = sorted({entry.block for entry in untimed if entry.block is not None})[-MAX_TIMED_BLOCKS:]
     first_block = [scan.from_block] if scan else []
     async with open_task_group() as group:
         token_task = group.create_task(_read_tokens(rpc, chain_id, wallet, approvals))

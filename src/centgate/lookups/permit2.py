@@ -9,10 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from centgate.crypto.approvals.approval_rules import PERMIT2
-from centgate.crypto.approvals.reported import GrantScan, ReportedApproval, ReportedSpender, ReportedToken
+from centgate.crypto.approvals.reported import (
+    ApprovalSource,
+    GrantScan,
+    ReportedApproval,
+    ReportedSpender,
+    ReportedToken,
+)
+from centgate.crypto.event_logs import EventLog
 from centgate.lookups import erc20
-from centgate.lookups.scan_range import LOG_REQUESTS, read_scan_range
-from centgate.providers.rpc import ContractCall, EventLog, Rpc
+from centgate.lookups.wallet_logs import WalletLogReader
+from centgate.providers.rpc import ContractCall
 
 APPROVAL_TOPIC = "0xda9fa7c1b00402c17d0161b249b1ab8bbec047c5a52207b9c112deffd817036b"
 """Approval(address indexed owner, address indexed token, address indexed spender, uint160, uint48)."""
@@ -30,37 +37,27 @@ class _GrantEvent:
     spender: str
     amount: int
     expires_at: int
-    block: int
+    log: EventLog
 
 
-async def scan_grants(rpc: Rpc, chain_id: int, wallet: str) -> GrantScan:
-    """Read the grants that a wallet gave in the latest blocks and that have not ended.
+async def scan_grants(reader: WalletLogReader, wallet: str) -> GrantScan:
+    """Read the grants that a wallet gave and that have not ended.
 
-    Raises ProviderFailure if the node provides no logs.
+    Raises ProviderFailure if no source provides logs.
     """
-    scan_range = await read_scan_range(rpc, chain_id)
-    latest = scan_range.latest
-    logs = await rpc.event_logs(
-        chain_id,
-        [[APPROVAL_TOPIC, PERMIT_TOPIC, LOCKDOWN_TOPIC], erc20.encode_topic(wallet)],
-        address=PERMIT2,
-        to_block=latest.number,
-        blocks=scan_range.blocks,
-        requests=LOG_REQUESTS,
-    )
-    owner = erc20.encode_topic(wallet)
-    own = [log for log in logs.entries if log.address == PERMIT2 and log.topics[1:2] == (owner,)]
-    events = [event for log in own for event in _parse_event(log)]
+    kinds = (APPROVAL_TOPIC, PERMIT_TOPIC, LOCKDOWN_TOPIC)
+    logs = await reader.read([kinds, erc20.encode_topic(wallet)], address=PERMIT2)
+    events = [event for log in logs.entries for event in _parse_event(log)]
     newest = {(event.token, event.spender): event for event in events}
     return GrantScan(
         tuple(
-            _build_grant(event)
+            _build_grant(event, logs.source)
             for event in newest.values()
-            if event.amount and event.expires_at >= latest.timestamp
+            if event.amount and event.expires_at >= logs.end_time
         ),
         from_block=logs.from_block,
         to_block=logs.to_block,
-        unread=logs.unread + len(own) - len(events),
+        unread=logs.unread + len(logs.entries) - len(events),
     )
 
 
@@ -83,20 +80,21 @@ def _parse_event(log: EventLog) -> Iterator[_GrantEvent]:
         return
     first, second = log.data[2:66], log.data[66:130]
     if log.topics[0] == LOCKDOWN_TOPIC:
-        yield _GrantEvent(erc20.decode_address(first), erc20.decode_address(second), 0, 0, log.block)
+        yield _GrantEvent(erc20.decode_address(first), erc20.decode_address(second), 0, 0, log)
     elif log.topics[0] in (APPROVAL_TOPIC, PERMIT_TOPIC) and len(log.topics) == 4:
         token, spender = map(erc20.decode_address, log.topics[2:])
-        yield _GrantEvent(token, spender, int(first, 16), int(second, 16), log.block)
+        yield _GrantEvent(token, spender, int(first, 16), int(second, 16), log)
 
 
-def _build_grant(event: _GrantEvent) -> ReportedApproval:
+def _build_grant(event: _GrantEvent, source: ApprovalSource) -> ReportedApproval:
     return ReportedApproval(
         ReportedToken(event.token),
         ReportedSpender(event.spender),
-        "rpc",
+        source,
         event.amount,
         str(event.amount),
-        block=event.block,
+        changed_at=event.log.timestamp,
+        block=event.log.block,
         mechanism="permit2",
         expires_at=event.expires_at,
     )

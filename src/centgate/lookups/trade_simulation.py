@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from centgate.chains import is_burn_address
+from centgate.crypto.event_logs import EventLog
 from centgate.crypto.token.chain_pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
 from centgate.crypto.token.trade_funding import TradeFunding, trade_funding
@@ -37,7 +38,7 @@ from centgate.fallback import attempt
 from centgate.lookups import erc20
 from centgate.providers.jsonrpc.client import CallFeatures
 from centgate.providers.jsonrpc.simulated_calls import AccountState, CallOutcome, SimulatedCall
-from centgate.providers.rpc import EventLog, Rpc
+from centgate.providers.rpc import Rpc
 from centgate.solidity import load_contract
 
 MAX_POOLS = 3

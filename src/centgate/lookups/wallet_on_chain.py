@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import as_base_units, from_unix_seconds
+from centgate.crypto.event_logs import EventLog
 from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS
 from centgate.crypto.wallet.wallets import Holding, Token, Transfer, sort_newest_first
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups import erc20
-from centgate.providers.rpc import EventLog, Rpc
+from centgate.providers.rpc import Rpc
 
 LOG_BLOCKS = 5_000
 """Blocks whose logs are read: most public nodes return them in one call or a few."""

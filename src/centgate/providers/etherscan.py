@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
@@ -17,6 +17,7 @@ from centgate.crypto.contract.contracts import (
     parse_nonzero_address,
     spdx_license,
 )
+from centgate.crypto.event_logs import EventLogs, has_topics, parse_event_log
 from centgate.errors import (
     ProviderError,
     ProviderFailure,
@@ -48,6 +49,10 @@ _RATE_LIMIT_WORDS = ("rate limit", "max calls")
 _DAILY_WORD = "daily"
 _BUSY_WORDS = "temporarily unavailable"
 DAY, HOUR, MINUTE = 86_400, 3600, 60
+LOGS_PER_PAGE = 1000
+"""The most that the API returns at once."""
+MAX_LOGS = 5000
+"""Event logs that are read for one query; the API gives the oldest first, so a part would miss the newest."""
 
 
 class Etherscan(Provider):
@@ -90,6 +95,47 @@ class Etherscan(Provider):
         if not rows:
             raise self.no_data("nothing about the creation of this address")
         return _parse_creation(rows[0])
+
+    @instrumented
+    async def event_logs(
+        self, chain_id: int, topics: Sequence[str | Sequence[str]], *, address: str | None = None
+    ) -> EventLogs:
+        """Return all event logs with these topics since the first block, oldest first.
+
+        `address` limits them to one contract. NoData if there are more than `MAX_LOGS`, or if the plan has no
+        logs of the chain. https://docs.etherscan.io/api-reference/endpoint/getlogs-topics
+        """
+        # the API takes one topic for a position, so that alternatives are chosen from all
+        chosen = {number: topic for number, topic in enumerate(topics) if isinstance(topic, str)}
+        filters = {f"topic{number}": topic for number, topic in chosen.items()}
+        filters |= {f"topic{one}_{other}_opr": "and" for one in chosen for other in chosen if one < other}
+        filters |= {"address": address} if address else {}
+        rows = await self._query_logs(chain_id, filters)
+        parsed = [log for row in rows if (log := parse_event_log(row))]
+        if rows and not parsed:
+            raise self.invalid_response("returned no event log in a known format")
+        entries = sorted(
+            (log for log in parsed if has_topics(log, topics) and address in (None, log.address)),
+            key=lambda log: (log.block, log.index),
+        )
+        last = max((log.block for log in entries), default=0)
+        return EventLogs(tuple(entries), 0, last, len(rows) - len(parsed))
+
+    async def _query_logs(self, chain_id: int, filters: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return the log rows of all pages. NoData as for `event_logs`."""
+        rows: list[dict[str, Any]] = []
+        for page in range(1, MAX_LOGS // LOGS_PER_PAGE + 1):
+            paging = {"fromBlock": "0", "toBlock": "latest", "page": str(page), "offset": str(LOGS_PER_PAGE)}
+            try:
+                found = await self._query(chain_id, "logs", "getLogs", **paging, **filters)
+            except ProviderRefused:
+                if (chain_id, "getLogs") not in self._refusals:
+                    raise
+                raise self.no_data("no event logs of this chain under this plan") from None
+            rows += found
+            if len(found) < LOGS_PER_PAGE:
+                return rows
+        raise self.no_data(f"more than {MAX_LOGS} event logs")
 
     @instrumented
     async def probe(self) -> str:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from centgate.coercion import from_unix_seconds
+from centgate.crypto.event_logs import (
+    EventLog,
+    EventLogs,
+    TopicFilter,
+    has_topics,
+    parse_event_log,
+    parse_hex_number,
+)
 from centgate.crypto.token.trade_funding import trade_funding
 from centgate.errors import ProviderFailure, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, instrumented
@@ -52,8 +59,6 @@ MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 MULTICALL_BATCH = 150
 """Calls in one aggregate: gas and response size stay within the limits of public nodes."""
 LATEST = "latest"
-_ADDRESS_PATTERN, _WORD_PATTERN = re.compile("0x[0-9a-fA-F]{40}"), re.compile("0x[0-9a-fA-F]{64}")
-_DATA_PATTERN = re.compile("0x(?:[0-9a-fA-F]{2})*")
 LOGS_TIME_SHARE = 0.8
 """Share of the deadline after which no more logs are requested; those read so far are returned."""
 
@@ -71,29 +76,6 @@ class BlockHeader:
     number: int
     timestamp: int
     """Seconds since 1970."""
-
-
-@dataclass(frozen=True, slots=True)
-class EventLog:
-    """Event log: emitting address, topics and data, all in lower case, and position in the chain."""
-
-    address: str
-    topics: tuple[str, ...]
-    data: str
-    block: int
-    index: int
-    transaction: str
-
-
-@dataclass(frozen=True, slots=True)
-class EventLogs:
-    """Event logs of a range of blocks, oldest first."""
-
-    entries: tuple[EventLog, ...]
-    from_block: int
-    to_block: int
-    unread: int = 0
-    """Number of logs that could not be parsed."""
 
 
 class Rpc(Provider):
@@ -242,7 +224,7 @@ class Rpc(Provider):
     async def event_logs(
         self,
         chain_id: int,
-        topics: Sequence[str | Sequence[str] | None],
+        topics: TopicFilter,
         *,
         to_block: int,
         blocks: int,
@@ -371,22 +353,14 @@ class _LogRange:
 
 
 async def _read_log_range(
-    topics: Sequence[str | Sequence[str] | None], floor: int, end: int, address: str | None, node: RpcNode
+    topics: TopicFilter, floor: int, end: int, address: str | None, node: RpcNode
 ) -> _LogRange:
     entries, start = await node.get_logs(list(topics), floor, end, address=address)
-    parsed = [log for entry in entries if (log := _parse_log(entry))]
+    parsed = [log for entry in entries if (log := parse_event_log(entry))]
     if entries and not parsed:
         raise ValueError("no event log in a known format")
-    matching = [log for log in parsed if _has_topics(log, topics) and address in (None, log.address)]
+    matching = [log for log in parsed if has_topics(log, topics) and address in (None, log.address)]
     return _LogRange(matching, len(entries) - len(parsed), start)
-
-
-def _has_topics(log: EventLog, topics: Sequence[str | Sequence[str] | None]) -> bool:
-    """True if an event has the requested topics; some nodes return others."""
-    return len(topics) <= len(log.topics) and all(
-        filter_topic is None or topic in ([filter_topic] if isinstance(filter_topic, str) else filter_topic)
-        for filter_topic, topic in zip(topics, log.topics, strict=False)
-    )
 
 
 def _parse_aggregate(count: int, answer: Any) -> list[bytes | None] | Literal["no contract", "refused"]:
@@ -416,35 +390,8 @@ def _parse_number(value: Any) -> int:
     return int(value, 16)
 
 
-def _parse_block_number(value: Any) -> int:
-    """Parse a block number; ValueError if it is out of range."""
-    if not 0 <= (height := int(value, 16)) < 2**53:
-        raise ValueError("not a block number")
-    return height
-
-
 def _parse_block(block: Any) -> BlockHeader:
     seconds = _parse_number(block["timestamp"])
     if seconds and not from_unix_seconds(seconds):
         raise ValueError("not a block time")
-    return BlockHeader(_parse_block_number(block["number"]), seconds)
-
-
-def _parse_log(entry: Any) -> EventLog | None:
-    try:
-        return EventLog(
-            address=_require_match(_ADDRESS_PATTERN, entry["address"]),
-            topics=tuple(_require_match(_WORD_PATTERN, topic) for topic in entry["topics"]),
-            data=_require_match(_DATA_PATTERN, entry["data"]),
-            block=_parse_block_number(entry["blockNumber"]),
-            index=_parse_block_number(entry["logIndex"]),
-            transaction=_require_match(_WORD_PATTERN, entry["transactionHash"]),
-        )
-    except (ValueError, LookupError, TypeError):
-        return None
-
-
-def _require_match(pattern: re.Pattern[str], value: Any) -> str:
-    if not pattern.fullmatch(value):
-        raise ValueError("not in the expected format")
-    return value.lower()
+    return BlockHeader(parse_hex_number(block["number"]), seconds)

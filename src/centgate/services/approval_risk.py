@@ -44,8 +44,10 @@ from centgate.fallback import attempt, open_task_group
 from centgate.lookups.allowances import merge_approvals, read_onchain_state, scan_approvals
 from centgate.lookups.permit2 import scan_grants
 from centgate.lookups.token_prices import fetch_token_prices
+from centgate.lookups.wallet_logs import WalletLogReader
 from centgate.provider import Enrichment, Fallback, Primary
 from centgate.providers.defillama import DefiLlama
+from centgate.providers.etherscan import Etherscan
 from centgate.providers.goplus import GoPlus
 from centgate.providers.rpc import Rpc
 from centgate.sanitize import clean_line
@@ -170,7 +172,7 @@ class ApprovalCoverage(Data):
 
     source: ApprovalSource = Field(
         description="Source of the approvals. `goplus`: an index, completed from event logs if there is a "
-        "block range; `rpc`: only event logs of that range."
+        "block range; `etherscan`: all event logs; `rpc`: only event logs of that range."
     )
     note: str = Field(description="One sentence on the source of the list.")
     complete: bool | None = Field(
@@ -340,6 +342,7 @@ async def approval_risk(
     request: ApprovalRiskRequest,
     goplus: Primary[GoPlus],
     rpc: Fallback[Rpc],
+    etherscan: Enrichment[Etherscan],
     defillama: Enrichment[DefiLlama],
 ) -> ApprovalRisk:
     """Return the active ERC-20 approvals of a wallet, with recommendations on what to revoke.
@@ -348,7 +351,8 @@ async def approval_risk(
     stale approvals and suspicious spenders, and states how much of the wallet's history is covered. If the
     index of approvals does not answer, a bounded range of event logs is analysed.
     """
-    history = await _read_history(request, goplus, rpc)
+    reader = WalletLogReader(request.chain_id, rpc, etherscan)
+    history = await _read_history(request, goplus, rpc, reader)
     now = int(time.time())
     live = await _read_live_state(request, rpc, history, now)
     history = history.with_times(live.block_times)
@@ -377,29 +381,39 @@ async def approval_risk(
     )
 
 
-async def _read_history(request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc) -> ApprovalHistory:
+async def _read_history(
+    request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc, reader: WalletLogReader
+) -> ApprovalHistory:
     """Read the approvals from the index if it is complete, else from event logs, or from both combined.
 
-    Grants inside Permit2 are read from event logs in any case.
+    Grants inside Permit2 are read from event logs in any case, and so are the approvals if an explorer has
+    the wallet's whole history.
     """
-    asked = request.chain_id, request.wallet_address
-    is_index_available = goplus.is_configured and goplus.supports_chain(request.chain_id)
+    chain_id, wallet = request.chain_id, request.wallet_address
+    is_index_available = goplus.is_configured and goplus.supports_chain(chain_id)
     async with open_task_group() as group:
-        grants_task = group.create_task(attempt(scan_grants, rpc, *asked))
-        index = await attempt(goplus.approvals, *asked) if is_index_available else None
-        is_index_whole = isinstance(index, ReportedApprovals) and not index.partial
-        scan = None if is_index_whole else await attempt(scan_approvals, rpc, *asked)
+        grants_task = group.create_task(attempt(scan_grants, reader, wallet))
+        scan_task = (
+            group.create_task(attempt(scan_approvals, reader, rpc, wallet))
+            if reader.has_history or not is_index_available
+            else None
+        )
+        index = await attempt(goplus.approvals, chain_id, wallet) if is_index_available else None
+    is_index_whole = isinstance(index, ReportedApprovals) and not index.partial
+    scan = scan_task.result() if scan_task else None
+    if scan is None and not is_index_whole:
+        scan = await attempt(scan_approvals, reader, rpc, wallet)
     grants = grants_task.result()
     found_grants = grants if isinstance(grants, GrantScan) else None
     logs = scan if isinstance(scan, ApprovalScan) else None
     if isinstance(index, ReportedApprovals):
         return ApprovalHistory(merge_approvals(index, logs) if logs else index, "goplus", logs, found_grants)
     if logs:
-        if goplus.supports_chain(request.chain_id):
+        if goplus.supports_chain(chain_id) and not logs.is_complete:
             goplus.trace.add_warning(
                 f"{goplus.info.label} was not available; event logs of a block range were read instead"
             )
-        return ApprovalHistory(logs.approvals, "rpc", logs, found_grants)
+        return ApprovalHistory(logs.approvals, logs.source, logs, found_grants)
     assert isinstance(scan, NoData | ProviderFailure)  # there is neither index nor logs
     raise scan if index is None or isinstance(index, NoData) else index
 

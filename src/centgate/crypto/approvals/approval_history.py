@@ -46,9 +46,9 @@ class ApprovalHistory:
     @property
     def is_complete(self) -> bool | None:
         """True if these are all approvals on the chain; None if the source cannot tell."""
-        if self.source == "rpc":
-            scans = (self.scan, self.grants)
-            return all(each is not None and each.is_complete for each in scans)
+        are_logs_complete = all(each is not None and each.is_complete for each in (self.scan, self.grants))
+        if are_logs_complete or self.source != "goplus":
+            return are_logs_complete
         return False if self.reported.partial or self.reported.unreadable else None
 
     def with_times(self, times: Mapping[int, int]) -> ApprovalHistory:
@@ -64,7 +64,7 @@ class ApprovalHistory:
 
 def _add_times(entries: Iterable[ReportedApproval], times: Mapping[int, int]) -> tuple[ReportedApproval, ...]:
     return tuple(
-        entry if entry.block is None else replace(entry, changed_at=times.get(entry.block))
+        entry if entry.block is None else replace(entry, changed_at=times.get(entry.block, entry.changed_at))
         for entry in entries
     )
 
@@ -82,10 +82,11 @@ def _describe_source(history: ApprovalHistory) -> str:
         added = f", completed from event logs of {_format_range(scan)}" if scan else ""
         if history.reported.partial:
             return f"GoPlus is still collecting this wallet's approvals: a part of its index{added}"
-        return "GoPlus's index of approvals, which does not say how complete it is"
+        return f"GoPlus's index of approvals, which does not say how complete it is{added}"
     assert scan is not None
     if scan.is_complete:
-        return f"All events of the chain up to block {scan.to_block}"
+        by_whom = " that Etherscan lists" if scan.source == "etherscan" else ""
+        return f"All events of the chain{by_whom} up to block {scan.to_block}"
     return f"Event logs of {_format_range(scan)} only; older approvals may exist"
 
 

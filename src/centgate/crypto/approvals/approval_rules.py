@@ -14,7 +14,7 @@ from centgate.crypto.wallet.wallets import to_whole_units, usd_value
 RULES_VERSION = "2026-11-24"
 
 ApprovalSeverity = Literal["danger", "warning", "info"]
-ApprovalFindingSource = Literal["goplus", "rpc", "centgate"]
+ApprovalFindingSource = Literal["goplus", "rpc", "etherscan", "centgate"]
 """`centgate`: an address list in these rules."""
 ApprovalFindingId = Literal[
     "malicious_spender",
@@ -154,7 +154,7 @@ class ApprovalEvidence:
     def amounts_differ(self) -> bool:
         """True if an index lists another amount than the chain has, by more than 1 %."""
         live, listed = self.allowance, self.entry
-        if live is None or listed.source == "rpc":
+        if live is None or listed.source != "goplus":
             return False
         if listed.unlimited:
             return not self.is_unlimited

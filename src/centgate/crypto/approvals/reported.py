@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-ApprovalSource = Literal["goplus", "rpc"]
+ApprovalSource = Literal["goplus", "rpc", "etherscan"]
 ApprovalMechanism = Literal["token", "permit2"]
 """Contract that holds the approval: the token, or Permit2."""
 ApprovalKey = tuple[str, str, ApprovalMechanism]
@@ -116,6 +116,7 @@ class ApprovalScan:
     """Number of approvals whose latest event sets them to 0."""
     collectibles: int
     """Number of NFT events, which share the topic."""
+    source: ApprovalSource = "rpc"
     unread: int = 0
     """Number of events that could not be parsed, or whose contract may be a token or an NFT."""
     days: float | None = None

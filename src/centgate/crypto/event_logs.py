@@ -1,0 +1,88 @@
+"""Event logs of contracts, in the format of `eth_getLogs` and of the explorers that follow it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from centgate.coercion import from_chain_seconds
+
+TopicFilter = Sequence[str | Sequence[str] | None]
+"""A topic by position: one, any of several, or any at all."""
+
+MAX_BLOCK_NUMBER = 2**53
+_ADDRESS_PATTERN, _WORD_PATTERN = re.compile("0x[0-9a-fA-F]{40}"), re.compile("0x[0-9a-fA-F]{64}")
+_DATA_PATTERN = re.compile("0x(?:[0-9a-fA-F]{2})*")
+
+
+@dataclass(frozen=True, slots=True)
+class EventLog:
+    """Event log: emitting address, topics and data, all in lower case, and position in the chain."""
+
+    address: str
+    topics: tuple[str, ...]
+    data: str
+    block: int
+    index: int
+    transaction: str
+    timestamp: int | None = None
+    """Time of the block, in seconds since 1970, where the source gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventLogs:
+    """Event logs of a range of blocks, oldest first."""
+
+    entries: tuple[EventLog, ...]
+    from_block: int
+    to_block: int
+    unread: int = 0
+    """Number of logs that could not be parsed."""
+
+
+def parse_event_log(entry: Any) -> EventLog | None:
+    """Parse a log object; None if it is not in the expected format.
+
+    Explorers add `timeStamp`, write the number 0 as `0x`, and fill the topics up with null.
+    """
+    try:
+        return EventLog(
+            address=_require_match(_ADDRESS_PATTERN, entry["address"]),
+            topics=tuple(_require_match(_WORD_PATTERN, each) for each in entry["topics"] if each is not None),
+            data=_require_match(_DATA_PATTERN, entry["data"]),
+            block=parse_hex_number(entry["blockNumber"]),
+            index=parse_hex_number(entry["logIndex"]),
+            transaction=_require_match(_WORD_PATTERN, entry["transactionHash"]),
+            timestamp=_parse_time(entry),
+        )
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def parse_hex_number(value: Any) -> int:
+    """Parse a block number or a position; ValueError if it is out of range."""
+    if not 0 <= (number := 0 if value == "0x" else int(value, 16)) < MAX_BLOCK_NUMBER:
+        raise ValueError("not a block number")
+    return number
+
+
+def has_topics(log: EventLog, topics: TopicFilter) -> bool:
+    """Return True if an event has the requested topics; some sources return others."""
+    return len(topics) <= len(log.topics) and all(
+        filter_topic is None or topic in ([filter_topic] if isinstance(filter_topic, str) else filter_topic)
+        for filter_topic, topic in zip(topics, log.topics, strict=False)
+    )
+
+
+def _parse_time(entry: Mapping[str, Any]) -> int | None:
+    stated = entry.get("timeStamp")
+    time = from_chain_seconds(int(stated, 16)) if isinstance(stated, str) and stated[:2] == "0x" else None
+    return int(time.timestamp()) if time else None
+
+
+def _require_match(pattern: re.Pattern[str], value: Any) -> str:
+    if not pattern.fullmatch(value):
+        raise ValueError("not in the expected format")
+    return value.lower()

@@ -1,0 +1,85 @@
+"""Read the event logs that name a wallet: all from an explorer, or those of recent blocks from a node."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from centgate.chains import CHAIN_BY_ID
+from centgate.crypto.event_logs import EventLog, EventLogs
+from centgate.fallback import attempt
+from centgate.providers.etherscan import Etherscan
+from centgate.providers.rpc import BlockHeader, Rpc
+
+BLOCK_SECONDS: Mapping[int, float] = {1: 12, 8453: 2, 10: 2, 137: 2, 56: 0.45, 42161: 0.25}
+"""Approximate time between blocks. Other chains are read from their first block."""
+SCAN_DAYS = 30
+"""Days of event logs that a node is asked for, as far as the requests suffice."""
+LOG_REQUESTS = 16
+"""Most queries of event logs to a node for one scan."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalletLogs:
+    """Event logs of a range of blocks, oldest first."""
+
+    entries: tuple[EventLog, ...]
+    from_block: int
+    """0 if the whole history was read."""
+    to_block: int
+    end_time: int
+    """Time of the last block, in seconds since 1970."""
+    unread: int
+    """Number of logs that could not be parsed."""
+    source: Literal["etherscan", "rpc"]
+
+
+class WalletLogReader:
+    """Event logs of one chain, from an explorer if it has them, else from a node."""
+
+    def __init__(self, chain_id: int, rpc: Rpc, etherscan: Etherscan) -> None:
+        self.chain_id, self._rpc, self._etherscan = chain_id, rpc, etherscan
+
+    @property
+    def has_history(self) -> bool:
+        """True if an explorer is configured that may have all logs of the chain."""
+        return self._etherscan.is_configured and self.chain_id in CHAIN_BY_ID
+
+    async def read(self, topics: Sequence[str | Sequence[str]], *, address: str | None = None) -> WalletLogs:
+        """Return the logs with these topics, all if an explorer has them, else those of about `SCAN_DAYS`.
+
+        `address` limits them to one contract. Raises ProviderFailure if no source provides logs.
+        """
+        if self.has_history:
+            latest = await attempt(self._rpc.latest_block, self.chain_id)
+            logs = await attempt(self._etherscan.event_logs, self.chain_id, topics, address=address)
+            if isinstance(logs, EventLogs):
+                return _with_latest_block(logs, latest if isinstance(latest, BlockHeader) else None)
+        return await self._read_recent(topics, address)
+
+    async def _read_recent(self, topics: Sequence[str | Sequence[str]], address: str | None) -> WalletLogs:
+        latest = await self._rpc.latest_block(self.chain_id)
+        seconds = BLOCK_SECONDS.get(self.chain_id)
+        logs = await self._rpc.event_logs(
+            self.chain_id,
+            topics,
+            address=address,
+            to_block=latest.number,
+            blocks=int(SCAN_DAYS * 86_400 / seconds) if seconds else latest.number + 1,
+            requests=LOG_REQUESTS,
+        )
+        return WalletLogs(logs.entries, logs.from_block, logs.to_block, latest.timestamp, logs.unread, "rpc")
+
+
+def _with_latest_block(logs: EventLogs, latest: BlockHeader | None) -> WalletLogs:
+    """Return an explorer's logs; without a node they are taken to reach to now."""
+    return WalletLogs(
+        logs.entries,
+        logs.from_block,
+        latest.number if latest else logs.to_block,
+        latest.timestamp if latest else int(time.time()),
+        logs.unread,
+        "etherscan",
+    )
