@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import quote
@@ -10,11 +10,11 @@ from urllib.parse import quote
 from centgate.cache.stale_while_revalidate import StaleWhileRevalidate
 from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import MAX_USD, as_number, as_price, from_unix_seconds
-from centgate.crypto.protocol.directory import DefiProtocol, ProtocolDirectory
+from centgate.crypto.protocol.directory import DefiProtocol, Incident, ProtocolDirectory
 from centgate.crypto.wallet.wallets import Price
 from centgate.fallback import open_task_group
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.providers.defillama_directory import parse_directory, parse_protocol
+from centgate.providers.defillama_directory import parse_directory, parse_incidents, parse_protocol
 from centgate.rate_limiter import RateLimit
 from centgate.sanitize import clean_line
 from centgate.timestamps import format_timestamp
@@ -28,6 +28,8 @@ API_URL, COINS_URL = "https://api.llama.fi", "https://coins.llama.fi"
 """Hosts of the directory and of the prices. A paid plan has both below one host, with the key in the path:
 `https://pro-api.llama.fi/<key>/api` and `…/coins` (https://api-docs.defillama.com).
 """
+INCIDENTS_SECONDS = 3.0
+"""Time that an answer waits for the list of incidents, which it can do without."""
 PRICE_BATCH = 100
 """Tokens in one call: their names are in the URL, which stays under 8 kB."""
 
@@ -70,6 +72,7 @@ class DefiLlama(Provider):
         self._coins_url = coins or self.settings.url or COINS_URL
         self.settings = replace(self.settings, url=api or self.settings.url)
         self.directory_cache = StaleWhileRevalidate(self._fetch_directory)
+        self.incidents_cache = StaleWhileRevalidate(self._fetch_incidents)
 
     def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
         return () if self.directory_cache.is_usable else (self.upstream,)
@@ -88,6 +91,13 @@ class DefiLlama(Provider):
                 f"{format_timestamp(entry.fetched_at)}"
             )
         return entry.value
+
+    @instrumented
+    async def incidents(self, ids: Iterable[str]) -> list[Incident]:
+        """Return the incidents of the protocols with these identifiers, the latest first."""
+        entry = await self.incidents_cache.get(min(self.remaining_seconds / 2, INCIDENTS_SECONDS))
+        found = {incident for each in ids for incident in entry.value.get(each, ())}
+        return sorted(found, key=lambda each: each.at.timestamp() if each.at else 0, reverse=True)
 
     @instrumented
     async def protocol(self, slug: str) -> DefiProtocol:
@@ -136,6 +146,9 @@ class DefiLlama(Provider):
 
     async def _fetch_directory(self) -> ProtocolDirectory:
         return await parse_directory(_require_json(await self.upstream.get(self.url("/protocols"))))
+
+    async def _fetch_incidents(self) -> Mapping[str, Sequence[Incident]]:
+        return parse_incidents(_require_json(await self.upstream.get(self.url("/hacks"))))
 
     async def _fetch_totals(
         self, slug: str, kind: Literal["dailyFees", "dailyRevenue"], figure: str

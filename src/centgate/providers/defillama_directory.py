@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
 
-from centgate.coercion import as_usd
+from centgate.coercion import as_clean_name, as_number, as_text, as_usd, from_unix_seconds
 from centgate.crypto.protocol.directory import (
     MAX_CHAINS,
     DefiProtocol,
     DirectoryLink,
+    Incident,
+    ProtocolDetails,
     ProtocolDirectory,
     ProtocolListing,
+    ProtocolToken,
     alphanumeric_key,
+    is_safe_url,
     is_slug,
     select_links,
     to_slug,
@@ -27,6 +31,12 @@ from centgate.sanitize import clean_line
 SLICE_BYTES = 256 * 1024
 SLICE_ROWS = 250
 """Largest part of a list that is parsed before other tasks run on the event loop."""
+MAX_DESCRIPTION = 300
+"""Characters of a description that are kept."""
+MAX_NAMES = 20
+"""Oracles, and protocols that it was forked from, that are kept."""
+MAX_PERCENT = 1e6
+_TOKEN_ADDRESS = re.compile(r"(?:[a-z0-9_-]{1,40}:)?[A-Za-z0-9][A-Za-z0-9:._-]{5,129}")
 _NOT_CHAINS = {
     *("borrowed", "dcandlsoverlap", "doublecounted", "liquidstaking", "masterchef", "offers", "owntokens"),
     *("pool2", "staking", "treasury", "vesting"),
@@ -94,6 +104,8 @@ class _ProtocolFields(
         "current_chain_tvls": "currentChainTvls",
         "parent_protocol": "parentProtocol",
         "exclude_tvl_from_parent": "excludeTvlFromParent",
+        "listed_at": "listedAt",
+        "forked_from": "forkedFrom",
     },
 ):
     """Members of a protocol, each parsed by itself, so that a broken one is only missing."""
@@ -106,13 +118,22 @@ class _ProtocolFields(
     audit_links: msgspec.Raw = _NULL
     twitter: msgspec.Raw = _NULL
     github: msgspec.Raw = _NULL
+    id: msgspec.Raw = _NULL
+    description: msgspec.Raw = _NULL
+    symbol: msgspec.Raw = _NULL
+    gecko_id: msgspec.Raw = _NULL
+    address: msgspec.Raw = _NULL
+    mcap: msgspec.Raw = _NULL
+    change_1d: msgspec.Raw = _NULL
+    change_7d: msgspec.Raw = _NULL
+    listed_at: msgspec.Raw = _NULL
+    forked_from: msgspec.Raw = _NULL
+    oracles: msgspec.Raw = _NULL
+    parent_protocol: msgspec.Raw = _NULL
 
 
 class _ProtocolRow(_ProtocolFields):
     slug: msgspec.Raw = _NULL
-    symbol: msgspec.Raw = _NULL
-    gecko_id: msgspec.Raw = _NULL
-    parent_protocol: msgspec.Raw = _NULL
     tvl: msgspec.Raw = _NULL
     chain_tvls: msgspec.Raw = _NULL
     exclude_tvl_from_parent: msgspec.Raw = _NULL
@@ -139,13 +160,12 @@ def _parse_listing(raw: msgspec.Raw) -> ProtocolListing | None:
     if not is_slug(slug):
         return None
     symbol, gecko_id = _parse_text(row.symbol), _parse_text(row.gecko_id)
-    parent = to_slug((_parse_text(row.parent_protocol) or "").rpartition("#")[2])
     return ProtocolListing(
         slug,
         name or slug,
         symbol.upper() if symbol and alphanumeric_key(symbol) else None,
         gecko_id.lower() if gecko_id else None,
-        parent if is_slug(parent) else None,
+        _parse_parent_slug(row),
         _parse_tvl(row),
         _parse_value(row.exclude_tvl_from_parent) is not True,
         raw,
@@ -171,6 +191,77 @@ def _build_protocol(
         tuple(dict.fromkeys(chain for chain in chains if chain)),
         tvl_usd,
         select_links(_parse_links(fields)),
+        _parse_details(fields, tvls),
+    )
+
+
+def _parse_details(fields: _ProtocolFields, tvls: dict[str, float]) -> ProtocolDetails:
+    number = _parse_value(fields.id)
+    return ProtocolDetails(
+        ids=frozenset({str(number)}) if isinstance(number, str | int) else frozenset(),
+        description=clean_line(_parse_text(fields.description), MAX_DESCRIPTION),
+        tvl_by_chain=tuple((clean_line(chain) or chain, tvl) for chain, tvl in tvls.items())[:MAX_CHAINS],
+        tvl_change_day=_parse_percent(fields.change_1d),
+        tvl_change_week=_parse_percent(fields.change_7d),
+        token=_parse_token(fields),
+        listed_at=from_unix_seconds(_parse_value(fields.listed_at)),
+        forked_from=_parse_names(fields.forked_from),
+        oracles=_parse_names(fields.oracles),
+        parent_slug=_parse_parent_slug(fields),
+    )
+
+
+def _parse_token(fields: _ProtocolFields) -> ProtocolToken | None:
+    """Parse the token; None without a symbol, which the directory writes as a hyphen."""
+    symbol, address = clean_line(_parse_text(fields.symbol)), _parse_text(fields.address) or ""
+    if symbol is None or not alphanumeric_key(symbol):
+        return None
+    return ProtocolToken(
+        symbol,
+        address if _TOKEN_ADDRESS.fullmatch(address) else None,
+        clean_line(_parse_text(fields.gecko_id)),
+        as_usd(_parse_value(fields.mcap)),
+    )
+
+
+def _parse_names(raw: msgspec.Raw) -> tuple[str, ...]:
+    names = (clean_line(name) for name in _parse_texts(raw))
+    return tuple(dict.fromkeys(name for name in names if name))[:MAX_NAMES]
+
+
+def _parse_percent(raw: msgspec.Raw) -> float | None:
+    """Parse a change in percent; None if it cannot be one."""
+    percent = as_number(_parse_value(raw))
+    return percent if percent is not None and -100 <= percent <= MAX_PERCENT else None
+
+
+def _parse_parent_slug(fields: _ProtocolFields) -> str | None:
+    parent = to_slug((_parse_text(fields.parent_protocol) or "").rpartition("#")[2])
+    return parent if is_slug(parent) else None
+
+
+def parse_incidents(body: bytes) -> Mapping[str, Sequence[Incident]]:
+    """Parse `/hacks`: incidents by identifier of a protocol or parent; ValueError if it is no list.
+
+    Incidents without an identifier belong to no protocol of the directory, and are left out.
+    """
+    by_id: dict[str, list[Incident]] = {}
+    for row in msgspec.json.decode(body, type=list[dict[str, Any]]):
+        owners = {row.get("defillamaId"), row.get("parentProtocolId")}
+        for owner in {str(each) for each in owners if isinstance(each, str | int) and each}:
+            by_id.setdefault(owner, []).append(_parse_incident(row))
+    return by_id
+
+
+def _parse_incident(row: dict[str, Any]) -> Incident:
+    source = as_text(row.get("source")) or ""
+    return Incident(
+        at=from_unix_seconds(row.get("date")),
+        amount_usd=as_usd(row.get("amount")),
+        returned_usd=as_usd(row.get("returnedFunds")),
+        classification=as_clean_name(row.get("classification")),
+        technique=as_clean_name(row.get("technique")),
+        url=source if is_safe_url(source) else None,
     )
 
 

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -34,6 +35,62 @@ class DirectoryLink:
 
 
 @dataclass(frozen=True, slots=True)
+class ProtocolToken:
+    """Token of a protocol. None is unknown."""
+
+    symbol: str
+    address: str | None
+    """As the directory writes it: an address on Ethereum, or `<chain>:<address>`."""
+    gecko_id: str | None
+    market_cap_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolChild:
+    """Protocol that belongs to a parent."""
+
+    slug: str
+    name: str
+    tvl_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolDetails:
+    """What the directory tells of a protocol beside its figures. None is unknown."""
+
+    ids: frozenset[str] = frozenset()
+    """Identifiers in the directory, by which incidents name a protocol."""
+    description: str | None = None
+    """The directory's own words: untrusted text."""
+    tvl_by_chain: tuple[tuple[str, float], ...] = ()
+    """US dollars by chain, the largest first."""
+    tvl_change_day: float | None = None
+    """Percent in the last 24 hours."""
+    tvl_change_week: float | None = None
+    """Percent in the last 7 days."""
+    token: ProtocolToken | None = None
+    listed_at: datetime | None = None
+    forked_from: tuple[str, ...] = ()
+    oracles: tuple[str, ...] = ()
+    parent_slug: str | None = None
+    children: tuple[ProtocolChild, ...] = ()
+    """The largest first; only for a parent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Theft or loss of a protocol's funds, as the directory lists it. None is unknown."""
+
+    at: datetime | None
+    amount_usd: float | None
+    returned_usd: float | None
+    classification: str | None
+    technique: str | None
+    url: str | None
+    """A report, https only."""
+
+
+@dataclass(frozen=True, slots=True)
 class DefiProtocol:
     """Full record of a protocol."""
 
@@ -45,6 +102,7 @@ class DefiProtocol:
     tvl_usd: float | None
     """US dollars locked, without borrowed, staked and treasury assets."""
     links: tuple[DirectoryLink, ...]
+    details: ProtocolDetails = ProtocolDetails()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +169,24 @@ class ProtocolDirectory:
             tuple(dict.fromkeys(chain for child in children for chain in child.chains))[:MAX_CHAINS],
             as_usd(math.fsum(known_tvls)) if known_tvls else None,
             select_links(link for child in children for link in child.links),
+            _combine_details(slug, listings, children),
         )
+
+
+def _combine_details(
+    slug: str, listings: Sequence[ProtocolListing], children: Sequence[DefiProtocol]
+) -> ProtocolDetails:
+    """Return the details of a parent: TVL by chain and identifiers of its children, and the children."""
+    tvls: dict[str, float] = {}
+    for listing, child in zip(listings, children, strict=True):
+        if listing.counts_towards_parent:
+            for chain, tvl in child.details.tvl_by_chain:
+                tvls[chain] = tvls.get(chain, 0) + tvl
+    return ProtocolDetails(
+        ids=frozenset({f"parent#{slug}"}).union(*(child.details.ids for child in children)),
+        tvl_by_chain=tuple(sorted(tvls.items(), key=lambda item: -item[1]))[:MAX_CHAINS],
+        children=tuple(ProtocolChild(each.slug, each.name, each.tvl_usd) for each in listings),
+    )
 
 
 def tvl_sort_key(listing: ProtocolListing) -> tuple[float, str]:
@@ -143,13 +218,13 @@ def select_links(links: Iterable[DirectoryLink]) -> tuple[DirectoryLink, ...]:
     remaining = dict(MAX_LINKS)
     selected: dict[str, DirectoryLink] = {}
     for link in links:
-        if remaining[link.kind] and link.url not in selected and _is_safe_url(link.url):
+        if remaining[link.kind] and link.url not in selected and is_safe_url(link.url):
             remaining[link.kind] -= 1
             selected[link.url] = link
     return tuple(sorted(selected.values(), key=lambda link: [*remaining].index(link.kind)))
 
 
-def _is_safe_url(url: str) -> bool:
+def is_safe_url(url: str) -> bool:
     """True if a URL is https, has a host and no user, and no invisible characters."""
     if len(url) > 2000 or " " in url or has_invisible(url):
         return False
