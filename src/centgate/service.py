@@ -24,7 +24,7 @@ from centgate.envelope import RoleName, ServiceResult
 from centgate.errors import ProviderUnconfigured, UnsupportedOptions
 from centgate.outage import Outage
 from centgate.provider import Provider, ProviderInfo, ProviderRole, RequestTrace
-from centgate.schema import Data, RefusedOptions, Request, json_schema
+from centgate.schema import Data, RefusedOptions, Request, StrictRequest, json_schema
 
 R = TypeVar("R", bound=Request)
 D = TypeVar("D", bound=Data)
@@ -256,6 +256,8 @@ def service(
         hints = get_type_hints(answer, include_extras=True)
         data = hints.pop("return")
         request, *providers = hints.values()
+        if issubclass(request, StrictRequest) != (category == "web-context"):
+            raise TypeError(f"{slug}: web-context takes a StrictRequest, crypto-context another Request")
         return Service(
             slug=slug,
             path=path or f"/services/{slug}",
