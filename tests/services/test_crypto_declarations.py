@@ -198,7 +198,7 @@ def test_an_address_is_read_in_lower_case(service: AnyService):
         (contract_explain, "etherscan:primary sourcify:fallback blockscout:fallback rpc:fallback"),
         (protocol_context, "defillama:primary exa:fallback"),
         (wallet_brief, "alchemy:primary blockscout:fallback rpc:fallback defillama:enrichment"),
-        (approval_risk, "goplus:primary rpc:fallback"),
+        (approval_risk, "goplus:primary rpc:fallback etherscan:enrichment defillama:enrichment"),
     ],
 )
 def test_every_source_is_asked_in_its_role(service: AnyService, sources: str):

@@ -229,13 +229,13 @@ class ApprovalRisk(Data):
         description="Number of unlimited approvals found, including those of trusted spenders."
     )
     recommendations: list[Recommendation] = Field(description="The most urgent first.")
-    exposure: ApprovalExposure
-    account: ApprovalAccount
     coverage: ApprovalCoverage
     warnings: list[str] = Field(
         description="A delegated wallet first; checks that were not possible, and disagreements between "
         "sources."
     )
+    exposure: ApprovalExposure
+    account: ApprovalAccount
 
 
 @service(
@@ -243,7 +243,7 @@ class ApprovalRisk(Data):
     title="Approval risk",
     category="crypto-context",
     fixed_roles=True,
-    tags=("wallet", "approvals", "allowance", "permit2", "revoke", "evm"),
+    tags=("wallet", "approvals", "allowance", "revoke", "evm"),
     guardrails=(
         "One wallet on one chain per request.",
         "ERC-20 approvals, also inside Permit2; no NFT operators and no signatures that were not used yet.",
@@ -318,8 +318,6 @@ class ApprovalRisk(Data):
                 url="https://revoke.cash/address/0xd8da6bf26964af9d7eed9e03e53415d37aa96045?chainId=8453",
             )
         ],
-        exposure=ApprovalExposure(usd=42.5, unpriced_tokens=0),
-        account=ApprovalAccount(kind="wallet", delegate_address=None),
         coverage=ApprovalCoverage(
             source="goplus",
             note="GoPlus's index of approvals, which does not say how complete it is.",
@@ -336,6 +334,8 @@ class ApprovalRisk(Data):
             rules_version=RULES_VERSION,
         ),
         warnings=[],
+        exposure=ApprovalExposure(usd=42.5, unpriced_tokens=0),
+        account=ApprovalAccount(kind="wallet", delegate_address=None),
     ),
 )
 async def approval_risk(
@@ -370,14 +370,14 @@ async def approval_risk(
         recommendations=[
             recommendation for each in listed if (recommendation := _build_recommendation(*each, request))
         ],
-        exposure=_build_exposure(verdicts),
-        account=_build_account(live),
         coverage=_build_coverage(history, live, request, verdicts),
         warnings=[
             *collect_warnings(history, live, evidence),
             *goplus.trace.warnings,
             *_warn_left_out(verdicts),
         ],
+        exposure=_build_exposure(verdicts),
+        account=_build_account(live),
     )
 
 
