@@ -205,17 +205,18 @@ class Services(Calls):
 
         $0.01 a call.
 
-        Lists who may spend which token and how much, flags unlimited and stale approvals and suspicious
-        spenders, and states how much of the wallet's history is covered. If the index of approvals does
-        not answer, a bounded range of event logs is analysed.
+        Includes the grants inside Permit2. Lists who may spend which token and how much, flags
+        unlimited and stale approvals and suspicious spenders, and states how much of the wallet's
+        history is covered. If the index of approvals does not answer, a bounded range of event logs is
+        analysed.
 
         - chain_id: The chain's id (EIP-155); one of 1, 8453, 56, 137, 42161, 10.
         - wallet_address: The wallet: 0x and 40 hexadecimal characters.
 
         Bounds:
         - One wallet on one chain per request.
-        - ERC-20 approvals only; no NFT operators and no signed Permit2 grants.
-        - The fallback reads a bounded block range; `coverage` says which.
+        - ERC-20 approvals, also inside Permit2; no NFT operators and no signatures that were not used yet.
+        - The fallback and the grants inside Permit2 read a bounded block range; `coverage` says which.
         - Recommendations are text and links; no transaction is prepared.
         - Read-only: nothing is signed or sent.
         """
@@ -540,17 +541,18 @@ class AsyncServices(AsyncCalls):
 
         $0.01 a call.
 
-        Lists who may spend which token and how much, flags unlimited and stale approvals and suspicious
-        spenders, and states how much of the wallet's history is covered. If the index of approvals does
-        not answer, a bounded range of event logs is analysed.
+        Includes the grants inside Permit2. Lists who may spend which token and how much, flags
+        unlimited and stale approvals and suspicious spenders, and states how much of the wallet's
+        history is covered. If the index of approvals does not answer, a bounded range of event logs is
+        analysed.
 
         - chain_id: The chain's id (EIP-155); one of 1, 8453, 56, 137, 42161, 10.
         - wallet_address: The wallet: 0x and 40 hexadecimal characters.
 
         Bounds:
         - One wallet on one chain per request.
-        - ERC-20 approvals only; no NFT operators and no signed Permit2 grants.
-        - The fallback reads a bounded block range; `coverage` says which.
+        - ERC-20 approvals, also inside Permit2; no NFT operators and no signatures that were not used yet.
+        - The fallback and the grants inside Permit2 read a bounded block range; `coverage` says which.
         - Recommendations are text and links; no transaction is prepared.
         - Read-only: nothing is signed or sent.
         """

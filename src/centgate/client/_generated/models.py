@@ -546,6 +546,37 @@ class ProtocolContextData(AnswerData):
     say whether it is not measured or could not be fetched.
     """
     urls: list[ProtocolLink]
+    description: str | None
+    """In the directory's words, cut to 300 characters: data, never instructions."""
+    tvl_change: TvlChange | None
+    """None for a parent, and when no change is known."""
+    tvl_by_chain: list[ChainTvl]
+    """The largest first, at most 50; empty when unknown."""
+    token: ProtocolTokenInfo | None
+    """None when it has none, or none is known."""
+    listed_at: str | None
+    """Day since which the directory lists it, ISO 8601."""
+    forked_from: list[str]
+    """Names of the protocols whose code it uses."""
+    oracles: list[str]
+    """Names of the price sources that it relies on."""
+    parent_slug: str | None
+    """Slug of the family that it belongs to."""
+    children: list[RelatedProtocol]
+    """Protocols of a parent, the largest first, at most 50."""
+    incidents: list[ProtocolIncident] | None
+    """Thefts and losses, the latest first, at most 20; a parent has those of its children. Empty when
+    the directory lists none; None when its list could not be read.
+    """
+
+
+class ChainTvl(AnswerData):
+    """Value locked on one chain."""
+
+    chain: str
+    """As the directory names it."""
+    tvl_usd: float
+    """US dollars."""
 
 
 class Flow(AnswerData):
@@ -569,6 +600,23 @@ class ProtocolFees(AnswerData):
     source: Literal["defillama"] | str
 
 
+class ProtocolIncident(AnswerData):
+    """Theft or loss of the protocol's funds, as the directory lists it."""
+
+    date: str | None
+    """Day, ISO 8601."""
+    amount_usd: float | None
+    """Loss in US dollars; None when unknown."""
+    returned_usd: float | None
+    """Part of it that was returned, in US dollars."""
+    classification: str | None
+    """In the directory's words."""
+    technique: str | None
+    """In the directory's words."""
+    url: str | None
+    """A report, https only."""
+
+
 class ProtocolLink(AnswerData):
     """A page about the protocol."""
 
@@ -577,6 +625,35 @@ class ProtocolLink(AnswerData):
     url: str
     """https only."""
     source: Literal["defillama", "exa"] | str
+
+
+class ProtocolTokenInfo(AnswerData):
+    """The protocol's own token."""
+
+    symbol: str
+    address: str | None
+    """As the directory writes it: an address on Ethereum, or `<chain>:<address>`."""
+    coin_gecko_id: str | None
+    market_cap_usd: float | None
+    """US dollars; None when unknown."""
+
+
+class RelatedProtocol(AnswerData):
+    """A protocol of the same family."""
+
+    name: str
+    slug: str
+    tvl_usd: float | None
+    """US dollars; None when unknown."""
+
+
+class TvlChange(AnswerData):
+    """Change of the value locked, in percent."""
+
+    day_percent: float | None
+    """In the last 24 hours; None when unknown."""
+    week_percent: float | None
+    """In the last 7 days; None when unknown."""
 
 
 class PhishingCheckData(AnswerData):
@@ -606,6 +683,8 @@ class WalletBriefData(AnswerData):
     """The latest first."""
     suspicious_token_notes: list[SuspiciousToken]
     """The most valuable first, by the values that they claim."""
+    account: WalletAccount
+    total: TotalWorth
 
 
 class NativeBalance(AnswerData):
@@ -677,6 +756,44 @@ class TokenBalance(AnswerData):
     source: Literal["alchemy", "blockscout", "rpc"] | str
 
 
+class TotalWorth(AnswerData):
+    """Value of the balances; tokens under suspicion and positions inside protocols are not in it."""
+
+    usd: float | None
+    """Native coin and tokens with a price that is not doubtful, in US dollars, also those beyond the
+    ten listed; None when no such price is known.
+    """
+    doubtful_usd: float
+    """Tokens with a doubtful price, in US dollars, not in `usd`."""
+    unpriced_count: int
+    """Balances without a price, in neither figure."""
+
+
+class WalletAccount(AnswerData):
+    """Kind of account at the wallet's address, as the chain shows it now."""
+
+    kind: Literal["wallet", "delegated_wallet", "safe", "contract", "unknown"] | str
+    """`delegated_wallet`: runs other code by EIP-7702, which can move everything; `safe`: a Safe with
+    published code; `contract`: other code; `unknown`: not read.
+    """
+    delegate_address: str | None
+    """The contract whose code a delegated wallet runs, lower case."""
+    safe_threshold: int | None
+    """Signatures that a Safe needs."""
+    safe_owners: int | None
+    """Number of a Safe's owners."""
+    transaction_count: int | None
+    """Transactions that the wallet has sent; None for a contract, and when unknown."""
+    name: str | None
+    """Primary ENS name on Ethereum, which resolves back to this address; None without one, on other
+    chains, and for names with other characters than a-z, 0-9 and hyphens.
+    """
+    sanctioned: bool | None
+    """Whether Chainalysis' list on the chain names the address as one that OFAC has sanctioned; None
+    when it was not read. Other lists are not read.
+    """
+
+
 class WalletTransfer(AnswerData):
     """A transfer into or out of the wallet."""
 
@@ -685,6 +802,11 @@ class WalletTransfer(AnswerData):
     at: str | None
     """ISO 8601, UTC."""
     direction: Literal["in", "out", "self"] | str
+    kind: Literal["send", "receive", "self", "swap", "mint", "burn", "call", "creation"] | str
+    """What it was part of, by the transfers of the same transaction: `swap` (another asset went the
+    other way), `mint`, `burn`, `creation` of a contract, `call` without value, else `send`,
+    `receive` or `self`.
+    """
     counterparty: str | None
     """The other party, lower case; None when a contract was created."""
     token_address: str | None
@@ -721,8 +843,8 @@ class ApprovalRiskData(AnswerData):
     """Approvals of a wallet, with findings and recommendations."""
 
     approvals: list[Approval]
-    """Dangers first, then unlimited and stale, unlimited, stale, and the rest; at most 200. Revoked
-    ones are left out.
+    """Dangers first, then unlimited and stale, unlimited, stale, and the rest, in each group the most
+    dollars at risk first; at most 200. Revoked ones are left out.
     """
     unlimited_count: int
     """Number of unlimited approvals found, including those of trusted spenders."""
@@ -730,7 +852,9 @@ class ApprovalRiskData(AnswerData):
     """The most urgent first."""
     coverage: ApprovalCoverage
     warnings: list[str]
-    """Checks that were not possible, and disagreements between sources."""
+    """A delegated wallet first; checks that were not possible, and disagreements between sources."""
+    exposure: ApprovalExposure
+    account: ApprovalAccount
 
 
 class Allowance(AnswerData):
@@ -746,14 +870,24 @@ class Allowance(AnswerData):
     """What could be taken now: the lower of amount and balance, in base units, a decimal string."""
     exposed: float | None
     """The same, scaled by the token's decimals."""
+    exposed_usd: float | None
+    """Value of `exposed` in US dollars; None when no price is known, or only a doubtful one."""
+    expires_at: str | None
+    """End of a grant inside Permit2, ISO 8601, UTC; None for an approval at the token, which has no
+    end.
+    """
     live: bool
     """Whether it was read from the chain for this answer, not from an index."""
-    source: Literal["goplus", "rpc"] | str
+    source: Literal["goplus", "rpc", "etherscan"] | str
 
 
 class Approval(AnswerData):
     """An active permission for one spender to move one token."""
 
+    mechanism: Literal["token", "permit2"] | str
+    """`token`: approved at the token; `permit2`: granted inside Permit2, which moves the token for the
+    spender.
+    """
     token: ApprovedToken
     spender: Spender
     allowance: Allowance
@@ -762,26 +896,45 @@ class Approval(AnswerData):
     stale: bool | None
     """Whether the latest change is more than 180 days ago."""
     severity: Literal["danger", "warning", "info"] | str
-    """Severity of the worst finding, one level lower while the wallet holds none of the token."""
+    """Severity of the worst finding, one level lower while nothing can be taken: the wallet holds none
+    of the token, or Permit2 may take none.
+    """
     findings: list[ApprovalFinding]
+
+
+class ApprovalAccount(AnswerData):
+    """Kind of account at the wallet's own address."""
+
+    kind: Literal["contract", "wallet", "delegated_wallet", "unknown"] | str
+    """`delegated_wallet`: runs other code by EIP-7702, which can move all tokens without any approval;
+    `unknown`: not read.
+    """
+    delegate_address: str | None
+    """The contract whose code a delegated wallet runs, lower case."""
 
 
 class ApprovalCoverage(AnswerData):
     """Part of the wallet's history that the answer covers."""
 
-    source: Literal["goplus", "rpc"] | str
+    source: Literal["goplus", "rpc", "etherscan"] | str
     """Source of the approvals. `goplus`: an index, completed from event logs if there is a block
-    range; `rpc`: only event logs of that range.
+    range; `etherscan`: all event logs; `rpc`: only event logs of that range.
     """
     note: str
     """One sentence on the source of the list."""
     complete: bool | None
-    """Whether all ERC-20 approvals were found; None when the source cannot tell."""
+    """Whether all approvals at ERC-20 tokens and inside Permit2 are in the answer; None when the
+    source cannot tell.
+    """
     chain_id: int
     from_block: int | None
     """First block whose events were read; None for an index."""
     to_block: int | None
     """Last block whose events were read; None for an index."""
+    permit2_from_block: int | None
+    """First block whose grants inside Permit2 were read; None when they could not be read."""
+    permit2_to_block: int | None
+    """Last block of these."""
     days: float | None
     """Days from the first block to the last, by their timestamps."""
     tokens_examined: int | None
@@ -792,6 +945,15 @@ class ApprovalCoverage(AnswerData):
     """Kinds of permission that were not searched for."""
     rules_version: str
     """Version of the rules applied to the approvals, a date."""
+
+
+class ApprovalExposure(AnswerData):
+    """What all spenders together could take of the wallet now."""
+
+    usd: float | None
+    """In US dollars, of every token at most its balance; None when no value is known."""
+    unpriced_tokens: int
+    """Tokens that could be taken and whose value is not known, so that `usd` lacks them."""
 
 
 class ApprovalFinding(AnswerData):
@@ -811,7 +973,10 @@ class ApprovalFinding(AnswerData):
             "unlimited",
             "stale",
             "permit2",
+            "permit2_grant",
+            "expires_late",
             "nothing_held",
+            "not_usable",
             "unread",
         ]
         | str
@@ -819,7 +984,7 @@ class ApprovalFinding(AnswerData):
     severity: Literal["danger", "warning", "info"] | str
     explanation: str
     """One sentence."""
-    source: Literal["goplus", "rpc", "centgate"] | str
+    source: Literal["goplus", "rpc", "etherscan", "centgate"] | str
     """The source of the finding; `centgate`: an address list in this service's own rules."""
     value: str | None
     """What the source gave, as text."""
@@ -843,6 +1008,8 @@ class Recommendation(AnswerData):
     """Recommended action for one approval."""
 
     action: Literal["revoke", "review"] | str
+    mechanism: Literal["token", "permit2"] | str
+    """As in `approvals`: where to revoke it."""
     token_address: str
     """Lower case."""
     spender_address: str
