@@ -128,3 +128,37 @@ def test_without_registries_nobody_can_tell_whether_source_is_published(world: W
     assert data["contractName"] is None
     assert data["proxy"]["isProxy"] is False
     assert data["warnings"]
+
+
+def test_functions_and_standards_are_told_by_the_code_alone(world: World, answered: Answered):
+    data = answered("contract-explain", contractAddress=world.tokens["plain"])["data"]
+
+    assert "ERC-20" in data["standards"]
+    signatures = {each["signature"] for each in data["functions"]}
+    assert {"transfer(address,uint256)", "balanceOf(address)"} <= signatures
+    assert data["functionCount"] == len(data["functions"])
+    assert data["upgrades"] is None
+
+
+def test_behind_a_proxy_the_functions_are_those_of_its_implementation(world: World, answered: Answered):
+    proxy = world.proxies["uups"]
+
+    data = answered("contract-explain", contractAddress=proxy.address)["data"]
+
+    assert {each["contractAddress"] for each in data["functions"]} == set(proxy.implementations)
+    assert data["functions"][0]["power"] == "upgrade"
+    assert (data["upgrades"]["events"], data["upgrades"]["fromBlock"]) == ([], 0)
+
+
+def test_every_facet_of_a_diamond_is_read(world: World, answered: Answered):
+    diamond = world.proxies["diamond"]
+
+    data = answered("contract-explain", contractAddress=diamond.address)["data"]
+
+    assert {each["contractAddress"] for each in data["functions"]} == set(diamond.implementations)
+
+
+def test_a_wallet_has_no_functions(world: World, answered: Answered):
+    data = answered("contract-explain", contractAddress=world.people["admin"].address)["data"]
+
+    assert (data["functions"], data["standards"], data["owner"]) == (None, None, None)

@@ -91,7 +91,7 @@ class ModelAnswer(Data):
 @service(
     order=1,
     title="Model",
-    category="web-context",
+    category="crypto-context",
     tags=(),
     guardrails=(),
     input_example=ModelRequest(url="example.com"),

@@ -41,8 +41,8 @@ from centgate.lookups.erc20 import (
     TOTAL_SUPPLY_SELECTOR,
     encode_topic,
 )
+from centgate.lookups.log_history import BLOCK_SECONDS
 from centgate.lookups.permit2 import PERMIT_TOPIC
-from centgate.lookups.wallet_logs import BLOCK_SECONDS
 from centgate.providers.goplus import GoPlus
 from centgate.providers.jsonrpc.multicall import SELECTOR as AGGREGATE3_SELECTOR
 from centgate.providers.rpc import MULTICALL

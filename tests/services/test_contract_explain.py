@@ -23,6 +23,7 @@ from centgate.crypto.contract.proxies import (
     OWNER_CALL,
     PROXIABLE_SLOT,
 )
+from centgate.lookups.upgrade_history import UPGRADED_TOPIC
 from centgate.services.contract_explain import contract_explain
 from centgate.settings import ProviderSettings, Settings
 
@@ -78,9 +79,11 @@ class Node:
                     for (to, asked), said in self.answers.items()
                 }
                 return known.get((params[0]["to"], params[0]["data"]), "0x")
+            case "eth_getLogs":
+                return []
             case "eth_getBlockByNumber":
-                number = int(params[0], 16)
-                made = int(time.time() - self.ages[number] * DAY)
+                number = 1_000 if params[0] == "latest" else int(params[0], 16)
+                made = int(time.time() - self.ages.get(number, 0) * DAY)
                 return {"number": hex(number), "timestamp": hex(made)}
             case _:
                 raise AssertionError(method)
@@ -104,6 +107,7 @@ class World:
         self.blockscout: dict[str, Body] = {}
         self.accounts: dict[str, Body] = {}
         self.times: dict[str, str] = {}
+        self.logs: list[Body] = []
         upstreams.set_response_function("rpc", "/", self.node, method="POST")
         upstreams.set_response_function("etherscan", "/v2/api", self._etherscan)
         for address in (CONTRACT, LOGIC, OLD, ADMIN):
@@ -127,6 +131,12 @@ class World:
             if self.created is None:
                 return 200, {"status": "0", "message": "No data found", "result": None}
             return 200, {"status": "1", "message": "OK", "result": [self.created]}
+        if asked.params["action"] == "getLogs":
+            return 200, {
+                "status": str(int(bool(self.logs))),
+                "message": "No records found",
+                "result": self.logs,
+            }
         row = self.rows.get(
             asked.params["address"], {"SourceCode": "", "ABI": "Contract source code not verified"}
         )
@@ -231,7 +241,13 @@ def test_a_verified_contract_is_told_on_every_chain(world: World, ask: Any, chai
     assert data["warnings"] == []
     assert response.json()["warnings"] == []
     idle = "skipped"
-    assert statuses(response) == {"etherscan": "ok", "sourcify": "ok", "blockscout": idle, "rpc": "ok"}
+    assert statuses(response) == {
+        "etherscan": "ok",
+        "sourcify": "ok",
+        "blockscout": idle,
+        "rpc": "ok",
+        "bytecode": "ok",
+    }
 
 
 def test_implementation_has_the_name_that_an_explorer_gives(world: World, ask: Any):
@@ -248,7 +264,7 @@ def test_implementation_has_the_name_that_an_explorer_gives(world: World, ask: A
     assert data["proxy"]["implementations"] == [{"address": LOGIC, "name": "LogicByName", "verified": False}]
 
 
-def test_a_proxy_costs_three_calls_of_the_explorer(world: World, ask: Any):
+def test_a_proxy_costs_four_calls_of_the_explorer(world: World, ask: Any):
     world.node.points(IMPLEMENTATION_SLOT)
     world.rows = {CONTRACT: row(ContractName="Proxy"), LOGIC: row(ContractName="Logic")}
     world.node.slots[CONTRACT, ADMIN_SLOT] = word(ADMIN)
@@ -259,7 +275,48 @@ def test_a_proxy_costs_three_calls_of_the_explorer(world: World, ask: Any):
     assert data["proxy"]["implementations"] == [{"address": LOGIC, "name": "Logic", "verified": True}]
     assert data["proxy"]["upgrade"] == {"possible": True, "byAddress": ADMIN, "byKind": "wallet"}
     assert says(data, f"changed at any time by a single wallet, {ADMIN}")
-    assert world.asked("etherscan") == 3
+    assert world.asked("etherscan") == 4
+    assert data["upgradeController"]["kind"] == "wallet"
+
+
+def upgraded(block: int, implementation: str) -> Body:
+    """An event of a proxy, as Etherscan tells it."""
+    return {
+        "address": CONTRACT,
+        "topics": [UPGRADED_TOPIC, word(implementation), None],
+        "data": "0x",
+        "blockNumber": hex(block),
+        "timeStamp": hex(1_700_000_000 + block),
+        "logIndex": "0x",
+        "transactionHash": TRANSACTION,
+    }
+
+
+def test_the_upgrades_of_a_proxy_are_listed_the_latest_first(world: World, ask: Any):
+    world.node.points(IMPLEMENTATION_SLOT)
+    world.logs = [upgraded(5, OLD), upgraded(900, LOGIC), {"address": "nonsense"}]
+
+    upgrades = data_of(ask())["upgrades"]
+
+    assert [each["implementationAddress"] for each in upgrades["events"]] == [LOGIC, OLD]
+    assert upgrades["events"][0] == {
+        "implementationAddress": LOGIC,
+        "blockNumber": 900,
+        "at": "2023-11-14T22:28:20Z",
+        "transactionHash": TRANSACTION,
+    }
+    assert upgrades["fromBlock"] == 0
+
+
+def test_a_contract_that_is_no_proxy_has_no_upgrades(ask: Any):
+    assert data_of(ask())["upgrades"] is None
+
+
+def test_without_event_logs_the_upgrades_are_unknown(world: World, ask: Any):
+    world.node.points(IMPLEMENTATION_SLOT)
+    world.node.refuses = {"eth_getLogs", "eth_getBlockByNumber"}
+
+    assert data_of(ask(key=False))["upgrades"] is None
 
 
 def test_an_admin_contract_is_told_with_its_owner(world: World, ask: Any):

@@ -23,8 +23,8 @@ from centgate.crypto.event_logs import EventLog
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups import erc20
+from centgate.lookups.log_history import LogReader
 from centgate.lookups.permit2 import allowance_call, decode_allowance
-from centgate.lookups.wallet_logs import WalletLogReader
 from centgate.providers.rpc import ContractCall, Rpc
 from centgate.sanitize import clean_line
 
@@ -41,7 +41,7 @@ MAX_CLASSIFIED_CONTRACTS = 100
 T = TypeVar("T")
 
 
-async def scan_approvals(reader: WalletLogReader, rpc: Rpc, wallet: str) -> ApprovalScan:
+async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalScan:
     """Read the approvals at tokens that a wallet gave.
 
     Block times may be missing; `read_onchain_state` reads them with the rest. Raises ProviderFailure if no

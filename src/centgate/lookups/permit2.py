@@ -18,7 +18,7 @@ from centgate.crypto.approvals.reported import (
 )
 from centgate.crypto.event_logs import EventLog
 from centgate.lookups import erc20
-from centgate.lookups.wallet_logs import WalletLogReader
+from centgate.lookups.log_history import LogReader
 from centgate.providers.rpc import ContractCall
 
 APPROVAL_TOPIC = "0xda9fa7c1b00402c17d0161b249b1ab8bbec047c5a52207b9c112deffd817036b"
@@ -40,7 +40,7 @@ class _GrantEvent:
     log: EventLog
 
 
-async def scan_grants(reader: WalletLogReader, wallet: str) -> GrantScan:
+async def scan_grants(reader: LogReader, wallet: str) -> GrantScan:
     """Read the grants that a wallet gave and that have not ended.
 
     Raises ProviderFailure if no source provides logs.

@@ -37,6 +37,9 @@ class BytecodeAnalyzer(Provider):
         self._sandbox = resources.page_parsers if resources else None
         self._analyses = LRUCache[bytes, CodeAnalysis](MAX_CACHED_ANALYSES)
 
+    def supports_chain(self, chain_id: int | None) -> bool:
+        return True
+
     @instrumented
     async def analyze(self, code: bytes) -> CodeAnalysis:
         """Return the functions and storage of runtime code; cached by its hash.

@@ -42,9 +42,9 @@ from centgate.crypto.wallet.wallets import format_base_units
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups.allowances import merge_approvals, read_onchain_state, scan_approvals
+from centgate.lookups.log_history import LogReader
 from centgate.lookups.permit2 import scan_grants
 from centgate.lookups.token_prices import fetch_token_prices
-from centgate.lookups.wallet_logs import WalletLogReader
 from centgate.provider import Enrichment, Fallback, Primary
 from centgate.providers.defillama import DefiLlama
 from centgate.providers.etherscan import Etherscan
@@ -351,7 +351,7 @@ async def approval_risk(
     stale approvals and suspicious spenders, and states how much of the wallet's history is covered. If the
     index of approvals does not answer, a bounded range of event logs is analysed.
     """
-    reader = WalletLogReader(request.chain_id, rpc, etherscan)
+    reader = LogReader(request.chain_id, rpc, etherscan)
     history = await _read_history(request, goplus, rpc, reader)
     now = int(time.time())
     live = await _read_live_state(request, rpc, history, now)
@@ -382,7 +382,7 @@ async def approval_risk(
 
 
 async def _read_history(
-    request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc, reader: WalletLogReader
+    request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc, reader: LogReader
 ) -> ApprovalHistory:
     """Read the approvals from the index if it is complete, else from event logs, or from both combined.
 

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
+from centgate.coercion import from_unix_seconds
+from centgate.crypto.contract.code_analysis import Mutability
 from centgate.crypto.contract.contracts import (
     AccountKind,
     ContractSource,
@@ -16,17 +18,25 @@ from centgate.crypto.contract.contracts import (
     ProxyKind,
     SourceRecord,
 )
+from centgate.crypto.contract.functions import ContractStandard, ControlFunction
+from centgate.crypto.contract.owners import OwnerKind
 from centgate.crypto.contract.proxies import AccountFinding, ChainState, classify_account
 from centgate.crypto.contract.proxy_claims import apply_registry_claims
-from centgate.fallback import open_task_group
+from centgate.crypto.token.powers import PowerCaller, PowerKind
+from centgate.fallback import attempt, open_task_group
+from centgate.lookups.accounts import read_owner
+from centgate.lookups.contract_functions import ContractFunctions, read_functions
 from centgate.lookups.contract_sources import (
     MAX_SOURCE_LOOKUPS,
     ContractSources,
     SourceRegistries,
     read_chain_state,
 )
-from centgate.provider import Fallback, GapFallback, Primary
+from centgate.lookups.log_history import LogReader
+from centgate.lookups.upgrade_history import Upgrade, UpgradeHistory, read_upgrades
+from centgate.provider import Enrichment, Fallback, GapFallback, Primary
 from centgate.providers.blockscout import Blockscout
+from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.etherscan import Etherscan, explorer_page
 from centgate.providers.rpc import Rpc
 from centgate.providers.sourcify import Sourcify
@@ -36,6 +46,10 @@ from centgate.timestamps import format_timestamp
 
 NEW_CONTRACT_AGE = timedelta(days=7)
 """Age below which a contract gets a warning."""
+MAX_FUNCTIONS = 100
+"""Functions in a response."""
+MAX_UPGRADES = 50
+"""Upgrades in a response."""
 NO_REGISTRY = "no registry of published source is configured for this chain, so `verified` is null"
 
 
@@ -126,6 +140,56 @@ class ContractLinks(Data):
     creation: Creation | None
 
 
+class ExplainedFunction(Data):
+    """An external function, inferred from the bytecode that runs; behind a proxy its implementation's."""
+
+    selector: str = Field(description="0x and 8 hexadecimal digits.")
+    signature: str | None = Field(
+        description="A signature in common use with this selector; another function may share it. Null when "
+        "none is known."
+    )
+    arguments: str = Field(description="Types of its arguments, inferred from the code, separated by commas.")
+    mutability: Mutability | None
+    power: PowerKind | ControlFunction | None = Field(
+        description="What its caller can do to others, by its signature and the storage it writes; null when "
+        "nothing is known."
+    )
+    caller: PowerCaller | None = Field(
+        description="Who it checks for, as far as storage shows it: `owner`, or holders of a `role`."
+    )
+    contract_address: str = Field(description="The contract whose code has it, lower case.")
+
+
+class ControllingAccount(Data):
+    """An account with power over the contract, as the chain shows it."""
+
+    address: str | None = Field(description="Lower case.")
+    kind: OwnerKind = Field(
+        description="`none`: the contract names no owner; `renounced`: no one controls the address; `safe`: "
+        "a Safe with published code; `timelock` and `governor`: as the contract itself answers."
+    )
+    threshold: int | None = Field(description="Signatures that a Safe needs.")
+    owner_count: int | None = Field(description="Number of a Safe's owners.")
+    delay_seconds: int | None = Field(description="Delay of a timelock, in seconds.")
+
+
+class ContractUpgrade(Data):
+    """A change of the code behind a proxy."""
+
+    implementation_address: str = Field(description="Lower case.")
+    block_number: int
+    at: str | None = Field(description="ISO 8601, UTC; null when the source does not give it.")
+    transaction_hash: str
+
+
+class ContractUpgrades(Data):
+    """Changes of the code behind a proxy, by its `Upgraded` events (EIP-1967)."""
+
+    events: list[ContractUpgrade] = Field(max_length=50, description="The latest first, at most 50.")
+    from_block: int = Field(description="First block that was read; 0: the whole history.")
+    to_block: int
+
+
 class ContractExplanation(Data):
     """Facts about a contract, without its source."""
 
@@ -141,6 +205,24 @@ class ContractExplanation(Data):
     links: ContractLinks
     warnings: list[str] = Field(
         description="Checks that were not possible, and findings that need attention."
+    )
+    functions: list[ExplainedFunction] | None = Field(
+        max_length=100,
+        description="Those with a power first, then those that change state; at most 100. Null when the code "
+        "could not be read or analysed.",
+    )
+    function_count: int | None = Field(description="Number of all functions that were found.")
+    standards: list[ContractStandard] | None = Field(
+        description="Standards whose functions are all there; a contract may still break their rules."
+    )
+    owner: ControllingAccount | None = Field(
+        description="The account that `owner()` names; null when that was not read."
+    )
+    upgrade_controller: ControllingAccount | None = Field(
+        description="The account at `proxy.upgrade.byAddress`; null when there is none or it was not read."
+    )
+    upgrades: ContractUpgrades | None = Field(
+        description="Null unless it is a proxy whose event logs could be read."
     )
 
 
@@ -206,6 +288,45 @@ class ContractExplanation(Data):
         warnings=[
             "its code can be changed by its admin 0x4fc7850364958d97b4d3f5a08f79db2493f8ca44, a contract"
         ],
+        functions=[
+            ExplainedFunction(
+                selector="0x40c10f19",
+                signature="mint(address,uint256)",
+                arguments="address,uint256",
+                mutability="nonpayable",
+                power="mint",
+                caller=None,
+                contract_address="0x2ce6311ddae708829bc0784c967b7d77d19fd779",
+            )
+        ],
+        function_count=52,
+        standards=["ERC-20", "ERC-2612", "ERC-3009", "Ownable", "Pausable"],
+        owner=ControllingAccount(
+            address="0x3abd6f64a422225e61e435bae41db12096106df7",
+            kind="wallet",
+            threshold=None,
+            owner_count=None,
+            delay_seconds=None,
+        ),
+        upgrade_controller=ControllingAccount(
+            address="0x4fc7850364958d97b4d3f5a08f79db2493f8ca44",
+            kind="contract",
+            threshold=None,
+            owner_count=None,
+            delay_seconds=None,
+        ),
+        upgrades=ContractUpgrades(
+            events=[
+                ContractUpgrade(
+                    implementation_address="0x2ce6311ddae708829bc0784c967b7d77d19fd779",
+                    block_number=11_112_223,
+                    at="2024-02-28T18:31:13Z",
+                    transaction_hash="0x" + "9c" * 32,
+                )
+            ],
+            from_block=0,
+            to_block=38_400_000,
+        ),
     ),
 )
 async def contract_explain(
@@ -214,12 +335,14 @@ async def contract_explain(
     sourcify: Fallback[Sourcify],
     blockscout: Fallback[Blockscout],
     rpc: GapFallback[Rpc],
+    bytecode: Enrichment[BytecodeAnalyzer],
 ) -> ContractExplanation:
     """Return verification, source and ABI availability, name and proxy of a contract.
 
     Distinguishes wallets, contracts and proxies, and returns where a proxy's code is, who can change it, and
-    how closely the published source matches. Queries explorers, a registry of verified sources, and the chain
-    itself for code and storage. If no explorer supports the chain, only the chain is read.
+    how closely the published source matches. Lists functions, standards and powers by the bytecode. Queries
+    explorers, a registry of verified sources, and the chain itself for code and storage. If no explorer
+    supports the chain, only the chain is read.
     """
     chain_id, address = request.chain_id, request.contract_address
     registries = SourceRegistries(chain_id, etherscan, sourcify, blockscout)
@@ -236,6 +359,13 @@ async def contract_explain(
             _list_implementations(registries, finding, sources.implementation_names)
         )
         creation_task = group.create_task(_add_creation_time(registries, sources, finding, address, rpc))
+        functions_task = group.create_task(_read_functions(bytecode, state, finding))
+        owner_task = group.create_task(_read_controller(rpc, chain_id, state.owner_address(address)))
+        upgrader_task = group.create_task(_read_controller(rpc, chain_id, finding.upgrader))
+        upgrades_task = group.create_task(
+            _read_upgrades(LogReader(chain_id, rpc, etherscan), finding, address)
+        )
+    functions = functions_task.result()
     sources, implementations = creation_task.result(), implementations_task.result()
     report = _ContractReport(address, state, finding, sources, implementations, registries)
     for warning in _list_unread_sources(chain_id, registries, state, is_complete=failure is None):
@@ -252,7 +382,82 @@ async def contract_explain(
             creation=_build_creation(sources),
         ),
         warnings=list(dict.fromkeys([*rpc.trace.warnings, *finding.notes, *report.warnings()])),
+        functions=_build_functions(functions),
+        function_count=len(functions.functions) if functions else None,
+        standards=list(functions.standards) if functions else None,
+        owner=owner_task.result(),
+        upgrade_controller=upgrader_task.result(),
+        upgrades=upgrades_task.result(),
     )
+
+
+async def _read_functions(
+    bytecode: BytecodeAnalyzer, state: ChainState, finding: AccountFinding
+) -> ContractFunctions | None:
+    """Return the functions of the code that runs; None, with a warning, if it was not read."""
+    running = finding.implementations or (state.address,)
+    codes = {address: code for address in running if (code := state.codes.get(address))}
+    if not codes or finding.account == "wallet" or not bytecode.is_configured:
+        return None
+    functions = await read_functions(bytecode, codes)
+    missing = len(running) - len(codes) + len(functions.unread)
+    if missing:
+        bytecode.trace.add_warning(f"the code of {missing} contracts could not be analysed")
+    return functions if len(functions.unread) < len(codes) else None
+
+
+async def _read_controller(rpc: Rpc, chain_id: int, address: str | None) -> ControllingAccount | None:
+    if address is None:
+        return None
+    owner = await read_owner(rpc, chain_id, address)
+    return ControllingAccount(
+        address=owner.address,
+        kind=owner.kind,
+        threshold=owner.threshold,
+        owner_count=owner.owner_count,
+        delay_seconds=owner.delay_seconds,
+    )
+
+
+async def _read_upgrades(reader: LogReader, finding: AccountFinding, address: str) -> ContractUpgrades | None:
+    """Return the upgrades of a proxy; None for other contracts, or if no source gives event logs."""
+    if not finding.is_proxy or finding.upgradeable is False or finding.account != "contract":
+        return None
+    history = await attempt(read_upgrades, reader, address)
+    if not isinstance(history, UpgradeHistory):
+        return None
+    return ContractUpgrades(
+        events=[_build_upgrade(each) for each in history.upgrades[:MAX_UPGRADES]],
+        from_block=history.from_block,
+        to_block=history.to_block,
+    )
+
+
+def _build_upgrade(upgrade: Upgrade) -> ContractUpgrade:
+    at = from_unix_seconds(upgrade.timestamp)
+    return ContractUpgrade(
+        implementation_address=upgrade.implementation,
+        block_number=upgrade.block,
+        at=format_timestamp(at) if at else None,
+        transaction_hash=upgrade.transaction,
+    )
+
+
+def _build_functions(functions: ContractFunctions | None) -> list[ExplainedFunction] | None:
+    if functions is None:
+        return None
+    return [
+        ExplainedFunction(
+            selector="0x" + each.function.selector.hex(),
+            signature=each.signature,
+            arguments=each.function.arguments,
+            mutability=each.function.mutability,
+            power=each.power,
+            caller=each.caller,
+            contract_address=each.contract,
+        )
+        for each in functions.functions[:MAX_FUNCTIONS]
+    ]
 
 
 async def _add_creation_time(

@@ -33,7 +33,7 @@ class Moody(Data):
 @service(
     order=1000,
     title="Moody",
-    category="web-context",
+    category="crypto-context",
     tags=("test",),
     guardrails=(),
     input_example=MoodyRequest(question="why"),

@@ -105,7 +105,7 @@ def _list_powers(analysis: CodeAnalysis) -> Iterator[ContractPower]:
             continue
         kind, signature = known
         if _is_effective(analysis, kind, function.selector):
-            caller = _find_caller(analysis, function.selector)
+            caller = find_caller(analysis, function.selector)
             yield ContractPower(kind, "0x" + function.selector.hex(), signature, caller)
 
 
@@ -119,7 +119,8 @@ def _is_effective(analysis: CodeAnalysis, kind: PowerKind, selector: bytes) -> b
     return any(_TRANSFERS & each.readers for each in written)
 
 
-def _find_caller(analysis: CodeAnalysis, selector: bytes) -> PowerCaller | None:
+def find_caller(analysis: CodeAnalysis, selector: bytes) -> PowerCaller | None:
+    """Return the account that a function checks, as far as the storage that it reads shows it."""
     read = [each for each in analysis.storage if selector in each.readers]
     if any(each.type == "address" and _OWNER_GETTERS & each.readers for each in read):
         return "owner"

@@ -1,4 +1,4 @@
-"""Read the event logs that name a wallet: all from an explorer, or those of recent blocks from a node."""
+"""Read event logs: all from an explorer, or those of recent blocks from a node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOG_REQUESTS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class WalletLogs:
+class LogHistory:
     """Event logs of a range of blocks, oldest first."""
 
     entries: tuple[EventLog, ...]
@@ -36,7 +36,7 @@ class WalletLogs:
     source: Literal["etherscan", "rpc"]
 
 
-class WalletLogReader:
+class LogReader:
     """Event logs of one chain, from an explorer if it has them, else from a node."""
 
     def __init__(self, chain_id: int, rpc: Rpc, etherscan: Etherscan) -> None:
@@ -47,19 +47,28 @@ class WalletLogReader:
         """True if an explorer is configured that may have all logs of the chain."""
         return self._etherscan.is_configured and self.chain_id in CHAIN_BY_ID
 
-    async def read(self, topics: Sequence[str | Sequence[str]], *, address: str | None = None) -> WalletLogs:
+    async def read(
+        self,
+        topics: Sequence[str | Sequence[str]],
+        *,
+        address: str | None = None,
+        requests: int = LOG_REQUESTS,
+    ) -> LogHistory:
         """Return the logs with these topics, all if an explorer has them, else those of about `SCAN_DAYS`.
 
-        `address` limits them to one contract. Raises ProviderFailure if no source provides logs.
+        `address` limits them to one contract, and `requests` the queries to a node. Raises ProviderFailure if
+        no source provides logs.
         """
         if self.has_history:
             latest = await attempt(self._rpc.latest_block, self.chain_id)
             logs = await attempt(self._etherscan.event_logs, self.chain_id, topics, address=address)
             if isinstance(logs, EventLogs):
                 return _with_latest_block(logs, latest if isinstance(latest, BlockHeader) else None)
-        return await self._read_recent(topics, address)
+        return await self._read_recent(topics, address, requests)
 
-    async def _read_recent(self, topics: Sequence[str | Sequence[str]], address: str | None) -> WalletLogs:
+    async def _read_recent(
+        self, topics: Sequence[str | Sequence[str]], address: str | None, requests: int
+    ) -> LogHistory:
         latest = await self._rpc.latest_block(self.chain_id)
         seconds = BLOCK_SECONDS.get(self.chain_id)
         logs = await self._rpc.event_logs(
@@ -68,14 +77,14 @@ class WalletLogReader:
             address=address,
             to_block=latest.number,
             blocks=int(SCAN_DAYS * 86_400 / seconds) if seconds else latest.number + 1,
-            requests=LOG_REQUESTS,
+            requests=requests,
         )
-        return WalletLogs(logs.entries, logs.from_block, logs.to_block, latest.timestamp, logs.unread, "rpc")
+        return LogHistory(logs.entries, logs.from_block, logs.to_block, latest.timestamp, logs.unread, "rpc")
 
 
-def _with_latest_block(logs: EventLogs, latest: BlockHeader | None) -> WalletLogs:
+def _with_latest_block(logs: EventLogs, latest: BlockHeader | None) -> LogHistory:
     """Return an explorer's logs; without a node they are taken to reach to now."""
-    return WalletLogs(
+    return LogHistory(
         logs.entries,
         logs.from_block,
         latest.number if latest else logs.to_block,
