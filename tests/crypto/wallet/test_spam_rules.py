@@ -99,6 +99,14 @@ def price(usd: float, confidence: float = 0.99) -> Price:
         ("Uniswар", "unusual_characters"),
         ("US\u200bDollar", "unusual_characters"),
         ("\u202emoc.elpmaxe", "unusual_characters"),
+        ("example\u02f3com", "link_in_name"),
+        ("example\u30fbcom", "link_in_name"),
+        ("ехample.com", "link_in_name"),
+        ("e x a m p l e . c o m", "link_in_name"),
+        ("C l a i m  y o u r  r e w a r d", "reward_bait"),
+        ("Сlаіm yоur rеwаrd", "reward_bait"),
+        ("ᏟLAIM", "unusual_characters"),
+        ("Uniꓢwap", "unusual_characters"),
     ],
 )
 def test_a_name_that_is_bait_is_suspicious(name: str, rule: str) -> None:
@@ -108,7 +116,33 @@ def test_a_name_that_is_bait_is_suspicious(name: str, rule: str) -> None:
 
 @pytest.mark.parametrize(
     "symbol",
-    ["USDT", "usdt", "$USDT", "USDТ", "U\u200bSDT", "ＵＳＤＴ", "USD₮", "ЕТН", "ΕΤΗ", "WЕTH", "ETH", "USDC."],
+    [
+        *(
+            "USDT",
+            "usdt",
+            "$USDT",
+            "USDТ",
+            "U\u200bSDT",
+            "ＵＳＤＴ",
+            "USD₮",
+            "ЕТН",
+            "ΕΤΗ",
+            "WЕTH",
+            "ETH",
+            "USDC.",
+        ),
+        *(
+            "U S D C",
+            "U.S.D.C",
+            "U-S-D-T",
+            "U\u02f3S\u02f3D\u02f3C",
+            "USDC\u02f3",
+            "(USDT)",
+            "⭐USDC⭐",
+            "E·T·H",
+        ),
+        *("USDᏟ", "ꓴSDC", "U$DC", "W€TH", "₿TC", "DAl", "L|NK", "USDꓔ", "ᑌSDC", "U ˢ D C"),
+    ],
 )
 def test_a_symbol_of_a_major_token_at_another_address_is_suspicious(symbol: str) -> None:
     assert "imitates_known_symbol" in ids(called("Tether", symbol))
@@ -134,6 +168,19 @@ def test_a_symbol_of_a_major_token_at_another_address_is_suspicious(symbol: str)
         ("Mr. Me", "MR"),
         ("1.5x Long", "L15"),
         ("Magic", "MAGIC"),
+        ("ETHPlus", "ETH+"),
+        ("USDC+", "USDC+"),
+        ("Delta Air Lines", "DAL"),
+        ("S & P 500", "SPX"),
+        ("Ethereum 2x", "ETH2X"),
+        ("柴犬 Shiba", "柴犬"),
+        ("Shiba شيبا", "SHIBX"),
+        ("Café Zürich", "CAFÉ"),
+        ("Łódź Coin", "ŁDZ"),
+        ("Øre", "ØRE"),
+        ("ノード Node", "NODE"),
+        ("Oneᐧ Vote", "VOTE"),
+        ("Δelta · Ωmega", "ΔΩ"),
     ],
 )
 def test_an_honest_name_is_not_suspicious(name: str, symbol: str) -> None:

@@ -1,56 +1,101 @@
-"""Read text as people see it: in the Latin letters that its characters are confused with.
+"""Read text as people see it: letters of other alphabets in Latin ones, letters drawn apart as words. No I/O.
 
-Data: Unicode's confusables (https://www.unicode.org/reports/tr39/), from the package confusable-homoglyphs.
+The letters are Unicode's confusables (UTS #39), from the data of the package confusable-homoglyphs, which is
+read without importing the package: that would keep 18 MB in memory for the 2,000 characters used here.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, cast
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Final
 
-_SEPARATOR_CATEGORIES = frozenset("ZPM")
-"""First letters of the Unicode categories of spaces, punctuation and combining marks."""
-_SEPARATORS = frozenset("$")
+import msgspec
+
+from centgate.phishing.homograph import LATIN_TABLE
+
+DOTS: Final = ".\u00b7\u3002"
+"""Full stop, middle dot and ideographic full stop: what Unicode gives for all characters like dots."""
+_SIGNS: Final = {"\u20ac": "E", "\u20bf": "B", "\u20a9": "W", "\u0e3f": "B", "\u039e": "E", "\u00a2": "c"}
+"""Signs that are drawn as letters of symbols; Unicode has no Latin letter for them."""
+_OWN_SCRIPTS: Final = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL")
+"""Scripts that honest words have together with Latin letters, in Unicode's names of characters."""
+_WIDELY_MIXED: Final = ("CYRILLIC", "GREEK")
+_NOTATION: Final = frozenset("αβγδεμσω")
+"""Greek letters that honest names use: alpha, micro."""
+_HOOKED: Final = {code: latin for code, latin in LATIN_TABLE.items() if code > 127}
+"""Small capitals and hooked letters of imitators, which Unicode's data lacks."""
+_APART = re.compile(r"(?<!\S)(?:\S ){2,}\S(?!\S)")
+"""Three or more single characters with one space between; two spaces are the end of a word."""
 
 
-def to_latin(text: str) -> str:
-    """Return the text with each character that is confused with a Latin letter or digit replaced by it."""
-    return text if text.isascii() else text.translate(_latin_table())
-
-
-def is_latin_lookalike(character: str) -> bool:
-    """Return True if a character is confused with a Latin letter or digit."""
-    return ord(character) in _latin_table()
-
-
-def join_letters(text: str) -> str:
-    """Return the letters, digits and mathematical signs of a text, without what is drawn between them."""
-    return "".join(character for character in text if not _is_separator(character))
-
-
-def _is_separator(character: str) -> bool:
-    category = unicodedata.category(character)
-    return category[0] in _SEPARATOR_CATEGORIES or category in ("Sk", "Lm", "Cf") or character in _SEPARATORS
+class _Confusable(msgspec.Struct):
+    c: str
 
 
 @cache
-def _latin_table() -> Mapping[int, str]:
-    """Return the ASCII letter or digit by code point, of all characters that have one."""
-    # its data takes 60 ms to load
-    from confusable_homoglyphs import confusables
+def confusable_table() -> Mapping[int, str]:
+    """Return the ASCII text or middle dot that a character looks like, by code point; read at first use."""
+    content = files("confusable_homoglyphs").joinpath("confusables.json").read_bytes()
+    listed = msgspec.json.decode(content, type=dict[str, list[_Confusable]])
+    table: dict[int, str] = {}
+    for character, others in listed.items():
+        if len(character) == 1 and not character.isascii():
+            forms = (_strip_marks(other.c) for other in others)
+            if form := next((form for form in forms if form.isascii() or form in DOTS), None):
+                table[ord(character)] = form
+    return MappingProxyType(table | {ord(sign): letter for sign, letter in _SIGNS.items()})
 
-    data = cast(dict[str, list[dict[str, Any]]], confusables.confusables_data)
-    return {
-        ord(character): latin
-        for character, lookalikes in data.items()
-        if len(character) == 1 and not character.isascii()
-        if (latin := _first_latin(lookalikes))
-    }
+
+def fold_confusables(text: str) -> str:
+    """Return a text in ASCII letters, as far as its letters look like them; case is kept.
+
+    Letters with accents become plain ones, and so do the small capitals and hooked letters of imitators.
+    """
+    if text.isascii():
+        return text
+    table = confusable_table()
+    # compatibility forms take some letters away from the Latin ones that they look like, and give others
+    folded = unicodedata.normalize("NFKC", text.translate(table)).translate(table)
+    return _strip_marks(folded).translate(_HOOKED)
 
 
-def _first_latin(lookalikes: list[dict[str, Any]]) -> str | None:
-    """Return the first letter or digit among the lookalikes; a stroke or accent over it does not count."""
-    letters = (unicodedata.normalize("NFKD", each["c"])[:1] for each in lookalikes)
-    return next((letter for letter in letters if letter.isascii() and letter.isalnum()), None)
+def join_spaced_letters(text: str) -> str:
+    """Join letters drawn apart: `U S D C` is USDC."""
+    return _APART.sub(lambda found: found[0].replace(" ", ""), text)
+
+
+def has_mixed_alphabets(text: str) -> bool:
+    """True if letters that look like Latin ones are mixed with Latin ones.
+
+    Cyrillic and Greek letters are looked for in the whole text, those of other alphabets within words: a
+    name may have a word of its own language beside a Latin one.
+    """
+    if text.isascii():
+        return False
+    if _has_latin(text) and any(_is_imitation(letter, _WIDELY_MIXED) for letter in text):
+        return True
+    return any(_has_latin(word) and any(map(_is_imitation, word)) for word in text.split())
+
+
+def _has_latin(text: str) -> bool:
+    return any(letter.isascii() and letter.isalpha() for letter in text)
+
+
+def _is_imitation(letter: str, scripts: tuple[str, ...] = ()) -> bool:
+    """True for a letter of another alphabet, or of one of these scripts, that looks like a Latin one."""
+    if letter.isascii() or letter in _NOTATION or unicodedata.category(letter)[0] != "L":
+        return False
+    name = unicodedata.name(letter, "")
+    if not (name.startswith(scripts) if scripts else name and not name.startswith(_OWN_SCRIPTS)):
+        return False
+    return confusable_table().get(ord(letter), "").isalnum() or ord(letter) in _HOOKED
+
+
+def _strip_marks(text: str) -> str:
+    """Remove accents and strokes."""
+    return "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))

@@ -11,13 +11,12 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
 from typing import Literal
 
-from centgate.crypto.wallet.confusables import is_latin_lookalike, join_letters, to_latin
+from centgate.crypto.wallet.confusables import fold_confusables, has_mixed_alphabets, join_spaced_letters
 from centgate.crypto.wallet.known_tokens import NATIVE_COIN_ADDRESSES, find_known_token
 from centgate.crypto.wallet.wallets import Holding, Price, Token, Transfer, to_whole_units, usd_value
-from centgate.phishing.homograph import LATIN_TABLE, skeleton
+from centgate.phishing.homograph import skeleton
 from centgate.sanitize import clean_line, has_invisible
 
 SuspicionId = Literal[
@@ -75,8 +74,8 @@ _EMOJI_MODIFIERS = re.compile("(?<=[\u00a9\u00ae\u2000-\u3300\U0001f000-\U0001fa
 """Emoji variation selectors and joiners, which hide nothing."""
 _SPACED_LETTERS = re.compile(r"(?<!\w)(?:\w\s){3,}\w(?!\w)")
 """Four letters or more that are drawn apart, so that a search for the word misses them."""
-_NOTATION = frozenset("αβγδεμσω")
-"""Greek letters that honest names use: alpha, micro."""
+_SEPARATORS = re.compile(r"[^\w+]|_")
+"""All but letters, digits and the plus sign, which tells honest tokens apart: ETH+ is not ETH."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,24 +143,20 @@ def _find_imitated_symbol(token: Token) -> str | None:
 
 
 def _normalize_symbol(symbol: str) -> str:
-    """Return a symbol as people read it: its letters alone, in plain Latin ones."""
-    # compatibility forms take some letters away from the Latin ones that they look like
-    plain = unicodedata.normalize("NFKC", to_latin(clean_line(symbol[:MAX_NAME_CHARACTERS]) or ""))
-    return skeleton(join_letters(to_latin(plain)).casefold())
+    """Return a symbol as people read it: plain Latin letters without what stands between or around them."""
+    folded = fold_confusables(clean_line(symbol[:MAX_NAME_CHARACTERS]) or "").strip("$")
+    if not any(map(str.islower, folded.replace("l", ""))):
+        folded = folded.replace("l", "I")  # among capitals it is taken for one
+    plain = _SEPARATORS.sub("", folded.replace("|", "I").replace("$", "S"))
+    return skeleton(plain.casefold())
 
 
 def _find_link(token: Token) -> str | None:
-    return _find_first(token, partial(_matches_as_read, _LINK))
+    return _find_first(token, lambda text: any(map(_LINK.search, _list_forms(text))))
 
 
 def _find_bait(token: Token) -> str | None:
-    return _find_first(token, partial(_matches_as_read, _BAIT))
-
-
-def _matches_as_read(pattern: re.Pattern[str], text: str) -> bool:
-    """Return True if a pattern is in the text, or in it as people may read it."""
-    plain = _normalize_text(text)
-    return pattern.search(plain) is not None or pattern.search(to_latin(plain)) is not None
+    return _find_first(token, lambda text: any(map(_BAIT.search, _list_forms(text))))
 
 
 def _find_unusual(token: Token) -> str | None:
@@ -175,18 +170,8 @@ def _has_unusual(text: str) -> bool:
         or _FAKE_DOLLARS.search(text) is not None
         or has_invisible(_EMOJI_MODIFIERS.sub("", text.strip()))
         or _SPACED_LETTERS.search(text) is not None
-        or _has_mixed_alphabets(text)
+        or has_mixed_alphabets(text)
     )
-
-
-def _has_mixed_alphabets(text: str) -> bool:
-    """True if Cyrillic or Greek letters that look like Latin ones are mixed with Latin ones."""
-    foreign = (
-        ord(letter.casefold()[:1]) in LATIN_TABLE or is_latin_lookalike(letter)
-        for letter in text
-        if "\u0370" <= letter <= "\u052f" and letter not in _NOTATION
-    )
-    return any(foreign) and any(letter.isascii() and letter.isalpha() for letter in text)
 
 
 def _find_first(token: Token, matches: Callable[[str], bool]) -> str | None:
@@ -195,12 +180,20 @@ def _find_first(token: Token, matches: Callable[[str], bool]) -> str | None:
     return next((text for text in texts if matches(text)), None)
 
 
+def _list_forms(text: str) -> tuple[str, ...]:
+    """Return the ways to read a text: as it is, and with letters that imitate others or are drawn apart."""
+    plain = _normalize_text(text)
+    joined = _normalize_text(join_spaced_letters(fold_confusables(text)))
+    return (plain,) if joined == plain else (plain, joined)
+
+
 def _normalize_text(text: str) -> str:
     """Normalize to plain letters as people read them: wide and styled letters, lookalike dots."""
     plain = unicodedata.normalize("NFKC", clean_line(text, MAX_NAME_CHARACTERS) or "")
     return _DOTS.sub(".", plain)
 
 
+# all are ASCII, so that the table of confusables is not read at import
 _NORMALIZED_MAJORS = frozenset(_normalize_symbol(major) for major in MAJOR_SYMBOLS)
 
 
