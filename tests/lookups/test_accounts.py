@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from eth.abc import StateAPI
 from eth_abi.abi import encode
+from eth_utils.address import to_canonical_address
 from lookups.chain_providers import CHAIN_ID, open_providers
 
+from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS
 from centgate.crypto.contract.owners import Owner
-from centgate.crypto.wallet.accounts import classify_account_owner, parse_primary_name
+from centgate.crypto.wallet.accounts import Account, classify_account_owner, parse_primary_name
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.devchain.chain import EvmChain
-from centgate.devchain.exchanges import install_exchanges
+from centgate.devchain.chain import EvmChain, create_contract_at
+from centgate.devchain.deployer import CONTRACTS
+from centgate.devchain.exchanges import OPERATOR, install_exchanges
 from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
 from centgate.lookups.accounts import read_account
 from centgate.settings import Settings
+from centgate.solidity import load_contract
 
 ZERO = "0x" + "0" * 40
+SAFE, DELEGATED = "0x" + "5a" * 20, "0x" + "de" * 20
 
 
 async def test_name_and_sanctions_are_read_from_the_chain(chain_settings: Settings) -> None:
@@ -28,7 +34,9 @@ async def test_name_and_sanctions_are_read_from_the_chain(chain_settings: Settin
     token = exchanges.stablecoin("USDC", 5).lower()
     with serve_app(create_rpc_app(exchanges.operator.chain), 0) as url:
         async with open_providers(chain_settings, url) as (rpc, _):
-            found = [await read_account(rpc, CHAIN_ID, each) for each in (alice, bob, thief, token)]
+            found = [
+                await read_account(rpc, CHAIN_ID, each, max_wait=9) for each in (alice, bob, thief, token)
+            ]
 
     assert [each.kind for each in found] == ["wallet", "wallet", "wallet", "contract"]
     assert [each.name for each in found] == ["alice.eth", None, None, None]
@@ -39,16 +47,57 @@ async def test_name_and_sanctions_are_read_from_the_chain(chain_settings: Settin
 async def test_a_chain_without_these_contracts_leaves_them_unknown(chain_settings: Settings) -> None:
     with serve_app(create_rpc_app(EvmChain(CHAIN_ID, {})), 0) as url:
         async with open_providers(chain_settings, url) as (rpc, _):
-            found = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower())
+            found = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=9)
 
     assert (found.kind, found.name, found.is_sanctioned) == ("wallet", None, None)
+    assert [each for each in rpc.trace.warnings if each.startswith("sanctions of the account are unknown")]
 
 
 async def test_without_a_node_everything_is_unknown(chain_settings: Settings) -> None:
     async with open_providers(chain_settings, "http://127.0.0.1:9") as (rpc, _):
-        found = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower())
+        found = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=9)
 
     assert (found.kind, found.transaction_count, found.is_sanctioned) == ("unknown", None, None)
+
+
+async def test_a_slow_node_is_not_waited_for(chain_settings: Settings) -> None:
+    async with open_providers(chain_settings, "http://127.0.0.1:9") as (rpc, _):
+        found = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=0)
+
+    assert found == Account("unknown")
+    assert "did not answer within 0 s" in rpc.trace.warnings[0]
+
+
+async def test_safe_and_delegation_are_told_by_their_code(chain_settings: Settings) -> None:
+    exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
+    exchanges.operator.chain.change_state(_put_accounts)
+    exchanges.set_ens_name(SAFE, "p\u0430y.eth")
+    with serve_app(create_rpc_app(exchanges.operator.chain), 0) as url:
+        async with open_providers(chain_settings, url) as (rpc, _):
+            found = [await read_account(rpc, CHAIN_ID, each, max_wait=9) for each in (SAFE, DELEGATED)]
+
+    assert found == [
+        Account("safe", threshold=2, owner_count=3, is_sanctioned=False),
+        Account(
+            "delegated_wallet", delegate_address="0x" + "7e" * 20, transaction_count=9, is_sanctioned=False
+        ),
+    ]
+    (warning,) = rpc.trace.warnings
+    assert warning.startswith("the ENS name of the address is left out")
+
+
+def _put_accounts(state: StateAPI) -> None:
+    """Put a Safe and a delegated wallet at their addresses."""
+    safe, delegated = map(to_canonical_address, (SAFE, DELEGATED))
+    singleton = min(SAFE_SINGLETONS)
+    state.set_code(safe, SAFE_PROXY_CODE)
+    # the layout of the stand-in: its nonce is where the proxy keeps the address of its code
+    for slot, value in enumerate((int(singleton, 16), 2, 3)):
+        state.set_storage(safe, slot, value)
+    code = load_contract(CONTRACTS, "Owners", "Safe").initcode + encode(["address[]", "uint256"], [[ZERO], 1])
+    create_contract_at(state, singleton, code, sender=OPERATOR.address)
+    state.set_code(delegated, bytes.fromhex("ef0100" + "7e" * 20))
+    state.set_nonce(delegated, 9)
 
 
 def test_a_delegated_wallet_names_its_contract() -> None:
@@ -80,6 +129,8 @@ def test_only_names_without_lookalikes_are_given() -> None:
         b"",
         b"eth",
         b"\xff.eth",
+        b"xn--80ak6aa92e.eth",
+        b"pay.ab--c.eth",
     ]
     assert [parse(name) for name in hostile] == [None] * len(hostile)
     assert parse_primary_name(b"\xff" * 96) is None

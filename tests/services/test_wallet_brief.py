@@ -184,6 +184,8 @@ class Node:
 
     def __init__(self, upstreams: FakeUpstreams, *, name: str = "rpc") -> None:
         self.wei = 3 * 10**18
+        self.code = "0x"
+        self.sanctioned = 0
         self.height = 60_000
         self.balances: dict[str, int] = {}
         self.names: dict[str, tuple[str, str, int]] = {}
@@ -192,7 +194,7 @@ class Node:
         methods: dict[str, Result] = {
             "eth_getBalance": lambda _params: hex(self.wei),
             "eth_blockNumber": lambda _params: hex(self.height),
-            "eth_getCode": lambda _params: "0x",
+            "eth_getCode": lambda _params: self.code,
             "eth_getTransactionCount": lambda _params: "0x7",
             "eth_getStorageAt": lambda _params: "0x" + word(0),
             "eth_getBlockByNumber": self._block,
@@ -224,6 +226,8 @@ class Node:
             return "0x"
         if data.startswith("0x70a08231"):
             return "0x" + word(self.balances.get(token, 0))
+        if data.startswith("0xdf592f7d"):
+            return "0x" + word(self.sanctioned)
         if token not in self.names:
             raise Refused("execution reverted")
         symbol, name, decimals = self.names[token]
@@ -302,6 +306,7 @@ def test_old_price_is_named(
 def test_with_a_key_alchemy_tells_it_all(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
+    Node(upstreams)
     alchemy(
         upstreams,
         {SPAM: 10**24, GEM: 5 * 10**18, USDC[1]: 42_500_000},
@@ -315,7 +320,7 @@ def test_with_a_key_alchemy_tells_it_all(
         quoted_at=quoted_at.timestamp(),
         chain=SLUGS[1],
     )
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(standing(upstreams, settings, "alchemy", "rpc", "defillama"))
 
     answer = asked(client, 1)
 
@@ -328,6 +333,15 @@ def test_with_a_key_alchemy_tells_it_all(
         "account",
         "total",
     ]
+    assert data["account"] == {
+        "kind": "wallet",
+        "delegateAddress": None,
+        "safeThreshold": None,
+        "safeOwners": None,
+        "transactionCount": 7,
+        "name": None,
+        "sanctioned": False,
+    }
     assert data["nativeBalance"] == {
         "symbol": "ETH",
         "amountBaseUnits": "1250000000000000000",
@@ -357,7 +371,7 @@ def test_with_a_key_alchemy_tells_it_all(
     assert statuses(answer) == {
         "alchemy": "ok",
         "blockscout": "unconfigured",
-        "rpc": "skipped",
+        "rpc": "ok",
         "defillama": "ok",
     }
     assert len(upstreams.requests_of("defillama")) == 1
@@ -392,6 +406,7 @@ def test_poisoned_history_is_marked(api: ApiFactory, settings: Settings, upstrea
 @pytest.mark.extended
 def test_ten_of_each_the_best_first(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     tokens = [f"0x{number:040x}" for number in range(0x2000, 0x2000 + 15)]
+    Node(upstreams)
     alchemy(
         upstreams,
         dict.fromkeys(tokens, 10**18),
@@ -404,7 +419,7 @@ def test_ten_of_each_the_best_first(api: ApiFactory, settings: Settings, upstrea
         usd | {ZERO: 3000, tokens[8]: (10**6, 0.3), tokens[9]: ("NaN", 0.99), tokens[10]: -1},
         chain=SLUGS[1],
     )
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(standing(upstreams, settings, "alchemy", "rpc", "defillama"))
 
     answer = asked(client, 1)
 
@@ -424,13 +439,14 @@ def test_tokens_that_nobody_looked_at_are_counted(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     tokens = [f"0x{number:040x}" for number in range(0x2000, 0x2000 + 40)]
+    Node(upstreams)
     alchemy(
         upstreams,
         dict.fromkeys([*tokens, USDC[1]], 10**18),
         names=dict.fromkeys(tokens, ("TKN", "Token", 18)),
     )
     serve_prices(upstreams, {ZERO: 3000, tokens[-1]: 7}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(standing(upstreams, settings, "alchemy", "rpc", "defillama"))
 
     answer = asked(client, 1)
 
@@ -848,9 +864,10 @@ def test_names_that_cannot_be_had_are_said_with_the_checks_they_were_for(
 def test_tokens_whose_metadata_is_null_are_said(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
+    Node(upstreams)
     alchemy(upstreams, {GEM: 5}, names={GEM: (None, None, None)})
     serve_prices(upstreams, {}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(standing(upstreams, settings, "alchemy", "rpc", "defillama"))
 
     answer = asked(client, 1)
 
@@ -924,3 +941,39 @@ def test_two_counterparties_that_look_alike_are_pointed_out_whatever_they_moved(
 
     assert [(note["id"], note["value"]) for note in bait["notes"]] == [("lookalike_counterparty", FRIEND)]
     assert honest["notes"] == []
+
+
+def test_delegation_and_sanctions_are_the_first_warnings(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    node = Node(upstreams)
+    node.code, node.sanctioned = "0xef0100" + GEM[2:], 1
+    client = api(standing(upstreams, settings, "rpc", "defillama"))
+
+    answer = asked(client, 56)
+
+    account, (delegation, sanctions, *rest) = answer["data"]["account"], answer["warnings"]
+    assert (account["kind"], account["delegateAddress"]) == ("delegated_wallet", GEM)
+    assert f"runs the code of {GEM}" in delegation
+    assert "OFAC" in sanctions
+    assert rest
+
+
+@pytest.mark.parametrize("fault", ["500", "wrong types", None])
+def test_a_node_that_fails_leaves_the_account_unknown_and_the_rest_whole(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault | None
+) -> None:
+    alchemy(upstreams, {USDC[1]: 5})
+    serve_prices(upstreams, {ZERO: 3000}, chain=SLUGS[1])
+    if fault:
+        upstreams.faults["rpc"] = fault
+    nodes = ["rpc"] if fault else []
+    client = api(standing(upstreams, settings, "alchemy", *nodes, "defillama", **QUICK))
+
+    answer = asked(client, 1)
+
+    account = answer["data"]["account"]
+    assert account.pop("kind") == "unknown"
+    assert set(account.values()) == {None}
+    assert len(answer["data"]["tokenBalances"]) == 1
+    assert len([each for each in answer["warnings"] if "sanctions of the account are unknown" in each]) == 1

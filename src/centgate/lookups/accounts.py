@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.bytecode import function_selector, parse_address_word
@@ -19,35 +20,28 @@ from centgate.crypto.wallet.accounts import (
 )
 from centgate.fallback import attempt
 from centgate.lookups import erc20
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.rpc import ContractCall, OnchainAccount, Rpc
 
-_SINGLETON_SLOT = "0x" + "0" * 64
-"""Slot in which a Safe keeps the address of its code."""
+_OWNER_CALLS = (*OWNER_CALLS, GOVERNOR_CALL)
+_Answers = Mapping[str, bytes | None]
 
 
-async def read_account(rpc: Rpc, chain_id: int, address: str) -> Account:
-    """Return what the chain tells about an account (lower case), in one round of requests.
+async def read_account(rpc: Rpc, chain_id: int, address: str, *, max_wait: float) -> Account:
+    """Return what the chain tells about an account (lower case), in one round of two requests.
 
-    What the node does not answer is unknown.
+    Nothing is raised: what the node does not tell within `max_wait` seconds is unknown, and warned of.
     """
-    known = well_known_chain(chain_id)
-    resolver, sanctions_list = ENS_RESOLVERS.get(known), SANCTIONS_LISTS[known]
-    is_sanctioned = function_selector("isSanctioned(address)")
-    calls = [ContractCall(sanctions_list, is_sanctioned + erc20.encode_address(address))]
-    if resolver:
-        calls.append(ContractCall(resolver, encode_reverse_lookup(address)))
-    owner, counts, answers = await asyncio.gather(
-        read_owner(rpc, chain_id, address),
-        attempt(rpc.transaction_counts, chain_id, [address]),
-        attempt(rpc.call_contracts, chain_id, calls),
+    reason = "no node is configured for the chain"
+    if rpc.is_configured and rpc.supports_chain(chain_id):
+        try:
+            async with asyncio.timeout(max_wait):
+                return await _read_account(rpc, chain_id, address)
+        except TimeoutError:
+            reason = f"the node did not answer within {max_wait:g} s"
+    rpc.trace.add_warning(
+        f"kind, delegation, transactions, name and sanctions of the account are unknown: {reason}"
     )
-    flag, name = [*answers, None][:2] if isinstance(answers, list) else (None, None)
-    return classify_account_owner(
-        owner,
-        transaction_count=counts[0] if isinstance(counts, list) else None,
-        name=parse_primary_name(name),
-        is_sanctioned=parse_flag(flag),
-    )
+    return Account("unknown")
 
 
 async def read_owner(rpc: Rpc, chain_id: int, address: str | None) -> Owner:
@@ -57,18 +51,66 @@ async def read_owner(rpc: Rpc, chain_id: int, address: str | None) -> Owner:
     """
     if address is None:
         return classify_owner(None, code=None, singleton=None, answers={})
-    names = (*OWNER_CALLS, GOVERNOR_CALL)
-    calls = [ContractCall(address, function_selector(name)) for name in names]
-    codes, slots, answers = await asyncio.gather(
-        attempt(rpc.contract_codes, chain_id, [address]),
-        attempt(rpc.storage_slots, chain_id, address, [_SINGLETON_SLOT]),
-        attempt(rpc.call_contracts, chain_id, calls),
+    state, answers = await _read_state(rpc, chain_id, address, {})
+    return _classify_owner(address, state, answers)
+
+
+async def _read_account(rpc: Rpc, chain_id: int, address: str) -> Account:
+    state, answers = await _read_state(rpc, chain_id, address, _list_account_calls(chain_id, address))
+    named, listed = (answers or {}).get("name"), (answers or {}).get("sanctions")
+    account = classify_account_owner(
+        _classify_owner(address, state, answers),
+        transaction_count=state.transaction_count if state else None,
+        name=parse_primary_name(named),
+        is_sanctioned=parse_flag(listed),
     )
-    if not isinstance(codes, list) or not isinstance(slots, list) or not isinstance(answers, list):
+    _warn_unknown(rpc, account)
+    if account.name is None and erc20.decode_text(named):
+        rpc.trace.add_warning(
+            "the ENS name of the address is left out: it has other characters than a-z, 0-9 and hyphens"
+        )
+    return account
+
+
+def _list_account_calls(chain_id: int, address: str) -> dict[str, ContractCall]:
+    known = well_known_chain(chain_id)
+    is_sanctioned = function_selector("isSanctioned(address)") + erc20.encode_address(address)
+    calls = {"sanctions": ContractCall(SANCTIONS_LISTS[known], is_sanctioned)}
+    if resolver := ENS_RESOLVERS.get(known):
+        calls["name"] = ContractCall(resolver, encode_reverse_lookup(address))
+    return calls
+
+
+def _warn_unknown(rpc: Rpc, account: Account) -> None:
+    unknown = ["kind and delegation"] if account.kind == "unknown" else []
+    if account.is_sanctioned is None:
+        unknown.append("sanctions")
+    if unknown:
+        rpc.trace.add_warning(f"{' and '.join(unknown)} of the account are unknown: the node did not tell")
+
+
+async def _read_state(
+    rpc: Rpc, chain_id: int, address: str, calls: Mapping[str, ContractCall]
+) -> tuple[OnchainAccount | None, _Answers | None]:
+    """Return the state of an account and the results of calls and of its own getters; None if one fails.
+
+    The getters come last: code that uses up the gas of the bundle hides nothing of the other calls.
+    """
+    getters = {name: ContractCall(address, function_selector(name)) for name in _OWNER_CALLS}
+    bundle = {**calls, **getters}
+    state, returned = await asyncio.gather(
+        attempt(rpc.account, chain_id, address), attempt(rpc.call_contracts, chain_id, [*bundle.values()])
+    )
+    return (
+        state if isinstance(state, OnchainAccount) else None,
+        dict(zip(bundle, returned, strict=True)) if isinstance(returned, list) else None,
+    )
+
+
+def _classify_owner(address: str, state: OnchainAccount | None, answers: _Answers | None) -> Owner:
+    """Return the owner; without answers a contract is unknown, a wallet and its delegation are not."""
+    if state is None:
         return Owner(address, "unknown")
-    return classify_owner(
-        address,
-        code=codes[0],
-        singleton=parse_address_word(slots[0]),
-        answers=dict(zip(names, answers, strict=True)),
-    )
+    singleton = parse_address_word(state.first_slot)
+    owner = classify_owner(address, code=state.code, singleton=singleton, answers=answers or {})
+    return Owner(address, "unknown") if answers is None and owner.kind == "contract" else owner

@@ -59,6 +59,7 @@ MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 MULTICALL_BATCH = 150
 """Calls in one aggregate: gas and response size stay within the limits of public nodes."""
 LATEST = "latest"
+_FIRST_SLOT = "0x" + "0" * 64
 LOGS_TIME_SHARE = 0.8
 """Share of the deadline after which no more logs are requested; those read so far are returned."""
 
@@ -76,6 +77,15 @@ class BlockHeader:
     number: int
     timestamp: int
     """Seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnchainAccount:
+    """State of an account: code, number of transactions sent, and 32 bytes of storage slot 0."""
+
+    code: bytes
+    transaction_count: int
+    first_slot: bytes
 
 
 class Rpc(Provider):
@@ -142,6 +152,16 @@ class Rpc(Provider):
         """Return the number of transactions each address has sent (for a contract: contracts created)."""
         requests = [("eth_getTransactionCount", [address, LATEST]) for address in addresses]
         return await self._nodes_of(chain_id).fetch_each(requests, _parse_number)
+
+    @instrumented
+    async def account(self, chain_id: int, address: str) -> OnchainAccount:
+        """Return the current state of an account, in one batch."""
+        methods = ("eth_getCode", [address, LATEST]), ("eth_getTransactionCount", [address, LATEST])
+        requests = [*methods, ("eth_getStorageAt", [address, _FIRST_SLOT, LATEST])]
+        code, count, slot = await self._nodes_of(chain_id).fetch_each(requests, _parse_padded)
+        if len(count) > 8 or len(slot) > 32:
+            raise self.invalid_response("returned an impossible account")
+        return OnchainAccount(code, int.from_bytes(count), slot.rjust(32, b"\0"))
 
     @instrumented
     async def latest_block(self, chain_id: int) -> BlockHeader:
@@ -379,6 +399,12 @@ def _parse_call(answer: Any) -> bytes | None:
 
 def _parse_bytes(value: Any) -> bytes:
     return bytes.fromhex(value.removeprefix("0x"))
+
+
+def _parse_padded(value: Any) -> bytes:
+    """Parse hex digits, also those of a quantity, which may be odd in number."""
+    digits = value.removeprefix("0x")
+    return bytes.fromhex("0" * (len(digits) % 2) + digits)
 
 
 def _parse_word(value: Any) -> bytes:

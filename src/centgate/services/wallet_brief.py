@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
-from centgate.crypto.wallet.accounts import Account, AccountType
+from centgate.crypto.wallet.accounts import Account, AccountType, list_account_findings
 from centgate.crypto.wallet.spam_rules import (
     CounterpartyEvidence,
     Lookalike,
@@ -61,6 +61,8 @@ MAX_BALANCES = 10
 """Most token balances in a response."""
 MAX_SUSPICIOUS = 50
 """Most notes on suspicious tokens in a response."""
+MAX_ACCOUNT_SECONDS = 5.0
+"""Time for reading the account; it is read beside all other questions."""
 NATIVE_DECIMALS = 18
 """On every EVM chain."""
 
@@ -101,24 +103,29 @@ class WalletAccount(Data):
     """Kind of account at the wallet's address, as the chain shows it now."""
 
     kind: AccountType = Field(
-        description="`delegated_wallet`: runs other code by EIP-7702, which can move everything; `safe`: a "
-        "Safe with published code; `contract`: other code; `unknown`: not read."
+        description="`wallet`: no code; `delegated_wallet`: runs other code by EIP-7702, which can move "
+        "everything; `safe`: a Safe with published code; `contract`: other code; `unknown`: not read. A "
+        "delegation is the first of the `warnings`."
     )
     delegate_address: str | None = Field(
-        description="The contract whose code a delegated wallet runs, lower case."
+        description="The contract whose code a delegated wallet runs, lower case; null for all others."
     )
-    safe_threshold: int | None = Field(description="Signatures that a Safe needs.")
-    safe_owners: int | None = Field(description="Number of a Safe's owners.")
+    safe_threshold: int | None = Field(
+        description="Signatures that a transaction of the Safe needs; null if it is none."
+    )
+    safe_owners: int | None = Field(description="Number of the Safe's owners; null if it is none.")
     transaction_count: int | None = Field(
         description="Transactions that the wallet has sent; null for a contract, and when unknown."
     )
     name: str | None = Field(
-        description="Primary ENS name on Ethereum, which resolves back to this address; null without one, on "
-        "other chains, and for names with other characters than a-z, 0-9 and hyphens."
+        description="Primary ENS name on Ethereum, which resolves back to this address. Its owner chose it: "
+        "it proves no identity. Null without one, on other chains, when unknown, and for names with other "
+        "characters than a-z, 0-9 and hyphens."
     )
     sanctioned: bool | None = Field(
-        description="Whether Chainalysis' list on the chain names the address as one that OFAC has "
-        "sanctioned; null when it was not read. Other lists are not read."
+        description="True if Chainalysis' list on the chain names the address as one that OFAC has "
+        "sanctioned, which is then among the first `warnings`; null when it was not read. Other lists, and "
+        "addresses that dealt with this one, are not read."
     )
 
 
@@ -327,11 +334,15 @@ async def wallet_brief(
     """
     sources = WalletSources(request.chain_id, request.wallet_address, alchemy, blockscout, rpc)
     async with open_task_group() as group:
-        account_task = group.create_task(_read_account(request, rpc))
-        snapshot_task = group.create_task(sources.fetch_snapshot())
-    snapshot = snapshot_task.result()
-    prices = await fetch_prices(snapshot, defillama)
-    snapshot = await sources.add_metadata(snapshot, prices)
+        account_task = group.create_task(
+            read_account(rpc, request.chain_id, request.wallet_address, max_wait=MAX_ACCOUNT_SECONDS)
+        )
+        snapshot = await sources.fetch_snapshot()
+        prices = await fetch_prices(snapshot, defillama)
+        snapshot = await sources.add_metadata(snapshot, prices)
+    account = account_task.result()
+    for finding in reversed(list_account_findings(account)):
+        rpc.trace.add_warning(finding, is_first=True)
     holdings, suspicious = _split_holdings(snapshot, prices)
     top = [_build_balance(each, snapshot.holdings_source) for each in holdings[:MAX_BALANCES]]
     if doubtful := [each for each in top if each.worth and each.worth.doubtful]:
@@ -346,24 +357,12 @@ async def wallet_brief(
         token_balances=top,
         recent_transfers=_list_transfers(snapshot, prices),
         suspicious_token_notes=suspicious[:MAX_SUSPICIOUS],
-        account=account_task.result(),
+        account=_build_account(account),
         total=_build_total(snapshot, prices, holdings),
     )
 
 
-async def _read_account(request: WalletBriefRequest, rpc: Rpc) -> WalletAccount:
-    """Read the account; its fields are null if no node answers."""
-    account = Account("unknown")
-    if rpc.is_configured and rpc.supports_chain(request.chain_id):
-        account = await read_account(rpc, request.chain_id, request.wallet_address)
-        if account.kind == "unknown":
-            rpc.trace.add_warning("the kind of account could not be read from the chain")
-    if account.delegate_address:
-        rpc.trace.add_warning(
-            f"the wallet runs the code of {account.delegate_address} (EIP-7702 delegation), which can move "
-            "everything it holds",
-            is_first=True,
-        )
+def _build_account(account: Account) -> WalletAccount:
     return WalletAccount(
         kind=account.kind,
         delegate_address=account.delegate_address,
