@@ -364,6 +364,8 @@ def test_with_a_key_alchemy_tells_it_all(
     assert (out["direction"], out["counterparty"], out["symbol"], out["amount"]) == ("out", FRIEND, "ETH", 1)
     assert (into["direction"], into["tokenAddress"], into["amountBaseUnits"]) == ("in", USDC[1], "1000000")
     assert into["at"] == "2026-11-02T10:15:01Z"
+    total = data["total"]
+    assert (total["usd"], total["suspiciousCount"], total["unpricedCount"]) == (4292.5, 1, 0)
     (spam,) = data["suspiciousTokenNotes"]
     assert (spam["tokenAddress"], spam["symbol"]) == (SPAM, "GIFT")
     assert {reason["id"] for reason in spam["reasons"]} == {"link_in_name", "reward_bait"}
@@ -430,7 +432,16 @@ def test_ten_of_each_the_best_first(api: ApiFactory, settings: Settings, upstrea
     ], "the doubtful one after the confident ones, then those without a price by symbol"
     assert (balances[8]["worth"]["doubtful"], balances[8]["worth"]["confidence"]) == (True, 0.3)
     assert balances[9]["worth"] is None
-    assert answer["warnings"] == ["doubtful prices, ranked after the others: T08"]
+    assert answer["warnings"] == [f"doubtful prices, ranked after the others: {tokens[8]}"]
+    assert answer["data"]["total"] == {
+        "usd": 3750 + sum(range(1, 9)),
+        "doubtfulUsd": 10**6,
+        "unpricedCount": 6,
+        "unlistedCount": 5,
+        "unlistedUsd": None,
+        "uncheckedCount": 0,
+        "suspiciousCount": 0,
+    }
     assert [each["blockNumber"] for each in answer["data"]["recentTransfers"]] == list(range(15, 5, -1))
 
 
@@ -452,6 +463,7 @@ def test_tokens_that_nobody_looked_at_are_counted(
 
     assert answer["warnings"] == ["10 further tokens of the wallet were not checked"]
     assert answer["data"]["tokenBalances"][0]["tokenAddress"] == tokens[-1], "one with a price is looked at"
+    assert answer["data"]["total"]["uncheckedCount"] == 10
     batches = [each.body for each in upstreams.requests_of("alchemy") if not isinstance(each.body, dict)]
     assert [len(batch) for batch in batches] == [30]
 
@@ -680,6 +692,7 @@ def test_prices_are_done_without(
 
     assert answer["data"]["tokenBalances"][0]["worth"] is None
     assert answer["data"]["nativeBalance"]["worth"] is None
+    assert (answer["data"]["total"]["usd"], answer["data"]["total"]["unpricedCount"]) == (None, 2)
     assert any("DefiLlama" in warning for warning in answer["warnings"])
 
 

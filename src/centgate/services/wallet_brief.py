@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Literal
 
@@ -47,7 +47,7 @@ from centgate.lookups.wallet_fallback import (
     WalletSources,
     fetch_prices,
 )
-from centgate.provider import Enrichment, Fallback, Primary
+from centgate.provider import Enrichment, Fallback, Primary, RequestTrace
 from centgate.providers.alchemy import Alchemy
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.defillama import DefiLlama
@@ -134,10 +134,23 @@ class TotalWorth(Data):
 
     usd: float | None = Field(
         description="Native coin and tokens with a price that is not doubtful, in US dollars, also those "
-        "beyond the ten listed; null when no such price is known."
+        "beyond the ten listed. 0 for a wallet that holds nothing, null when no such price is known. It is a "
+        "lower bound while there are unpriced or unchecked tokens, or coverage is partial."
     )
     doubtful_usd: float = Field(description="Tokens with a doubtful price, in US dollars, not in `usd`.")
     unpriced_count: int = Field(description="Balances without a price, in neither figure.")
+    unlisted_count: int = Field(
+        description="Tokens without suspicion for which `tokenBalances` has no space; in the other figures."
+    )
+    unlisted_usd: float | None = Field(
+        description="Part of `usd` that these tokens are worth, in US dollars; null when no price is known."
+    )
+    unchecked_count: int = Field(
+        description="Tokens whose name and decimals were not read: not listed, and in no other figure."
+    )
+    suspicious_count: int = Field(
+        description="Tokens under suspicion, listed or not: in no other figure, whatever they claim."
+    )
 
 
 class NativeBalance(Data):
@@ -317,7 +330,15 @@ class WalletBrief(Data):
             name=None,
             sanctioned=False,
         ),
-        total=TotalWorth(usd=3917.5, doubtful_usd=0, unpriced_count=0),
+        total=TotalWorth(
+            usd=3917.5,
+            doubtful_usd=0,
+            unpriced_count=0,
+            unlisted_count=0,
+            unlisted_usd=0,
+            unchecked_count=0,
+            suspicious_count=1,
+        ),
     ),
 )
 async def wallet_brief(
@@ -337,29 +358,37 @@ async def wallet_brief(
         account_task = group.create_task(
             read_account(rpc, request.chain_id, request.wallet_address, max_wait=MAX_ACCOUNT_SECONDS)
         )
-        snapshot = await sources.fetch_snapshot()
-        prices = await fetch_prices(snapshot, defillama)
-        snapshot = await sources.add_metadata(snapshot, prices)
+        found = await sources.fetch_snapshot()
+        prices = await fetch_prices(found, defillama)
+        snapshot = await sources.add_metadata(found, prices)
     account = account_task.result()
     for finding in reversed(list_account_findings(account)):
         rpc.trace.add_warning(finding, is_first=True)
     holdings, suspicious = _split_holdings(snapshot, prices)
-    top = [_build_balance(each, snapshot.holdings_source) for each in holdings[:MAX_BALANCES]]
-    if doubtful := [each for each in top if each.worth and each.worth.doubtful]:
-        names = ", ".join(each.symbol or each.token_address for each in doubtful)
-        defillama.trace.add_warning(f"doubtful prices, ranked after the others: {names}")
-    if len(suspicious) > MAX_SUSPICIOUS:
-        defillama.trace.add_warning(
-            f"{len(suspicious) - MAX_SUSPICIOUS} further suspicious tokens are not listed"
-        )
+    _warn_left_out(defillama.trace, holdings[:MAX_BALANCES], len(suspicious))
+    total = _build_total(
+        snapshot,
+        prices,
+        holdings,
+        unchecked=len(found.holdings) - len(snapshot.holdings),
+        suspicious=len(suspicious),
+    )
     return WalletBrief(
         native_balance=_build_native_balance(snapshot, prices),
-        token_balances=top,
+        token_balances=[_build_balance(each, snapshot.holdings_source) for each in holdings[:MAX_BALANCES]],
         recent_transfers=_list_transfers(snapshot, prices),
         suspicious_token_notes=suspicious[:MAX_SUSPICIOUS],
         account=_build_account(account),
-        total=_build_total(snapshot, prices, holdings),
+        total=total,
     )
+
+
+def _warn_left_out(trace: RequestTrace, listed: Sequence[ValuedHolding], suspicious: int) -> None:
+    # by address alone: symbols are strangers' text
+    if doubtful := [each.holding.token.address for each in listed if each.quote and each.quote.is_doubtful]:
+        trace.add_warning(f"doubtful prices, ranked after the others: {', '.join(doubtful)}")
+    if suspicious > MAX_SUSPICIOUS:
+        trace.add_warning(f"{suspicious - MAX_SUSPICIOUS} further suspicious tokens are not listed")
 
 
 def _build_account(account: Account) -> WalletAccount:
@@ -375,12 +404,25 @@ def _build_account(account: Account) -> WalletAccount:
 
 
 def _build_total(
-    snapshot: WalletSnapshot, prices: Mapping[str, Price], holdings: Iterable[ValuedHolding]
+    snapshot: WalletSnapshot,
+    prices: Mapping[str, Price],
+    holdings: Sequence[ValuedHolding],
+    *,
+    unchecked: int,
+    suspicious: int,
 ) -> TotalWorth:
     coin = [value_coin(snapshot.coin, prices.get(NATIVE_COIN))] if snapshot.coin.amount != 0 else []
     values = [(each.quote, each.usd) if each.quote and each.usd is not None else None for each in holdings]
-    total = add_up([*coin, *values])
-    return TotalWorth(usd=total.usd, doubtful_usd=total.doubtful_usd, unpriced_count=total.unpriced_count)
+    total, unlisted = add_up([*coin, *values]), values[MAX_BALANCES:]
+    return TotalWorth(
+        usd=total.usd,
+        doubtful_usd=total.doubtful_usd,
+        unpriced_count=total.unpriced_count,
+        unlisted_count=len(unlisted),
+        unlisted_usd=add_up(unlisted).usd,
+        unchecked_count=unchecked,
+        suspicious_count=suspicious,
+    )
 
 
 def _build_native_balance(snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> NativeBalance:

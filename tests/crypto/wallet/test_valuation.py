@@ -13,6 +13,8 @@ from centgate.coercion import MAX_BASE_UNITS, MAX_USD, as_base_units, as_price, 
 from centgate.coercion import as_decimals as token_decimals
 from centgate.crypto.wallet.valuation import (
     PriceQuote,
+    WalletTotal,
+    add_up,
     choose_quote,
     rank_holdings,
     value_coin,
@@ -195,3 +197,22 @@ def test_a_transaction_and_a_block_are_read_or_unknown(value: object) -> None:
     assert number is None or 0 <= number < 2**53
     assert parse_transaction_hash(value) is None
     assert parse_transaction_hash("0x" + "AB" * 32) == "0x" + "ab" * 32
+
+
+SURE, VAGUE = PriceQuote(2.0, 0.99, "defillama"), PriceQuote(9.0, 0.5, "defillama")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], WalletTotal(0, 0, 0)),
+        ([None], WalletTotal(None, 0, 1)),
+        ([(VAGUE, 9.0)], WalletTotal(None, 9, 0)),
+        ([(SURE, 0.0), None], WalletTotal(0, 0, 1)),
+        ([(SURE, 2.0), (VAGUE, 9.0), (SURE, 3.0), None, (VAGUE, 1.0)], WalletTotal(5, 10, 1)),
+    ],
+)
+def test_total_has_sure_and_doubtful_prices_apart(
+    values: list[tuple[PriceQuote, float] | None], expected: WalletTotal
+) -> None:
+    assert add_up(values) == expected

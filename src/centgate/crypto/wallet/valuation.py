@@ -73,7 +73,7 @@ class WalletTotal:
     """Value of a wallet's balances that can be told."""
 
     usd: float | None
-    """Balances with a price that is not doubtful, in US dollars; None if there is no such price."""
+    """Balances with a price that is not doubtful, in US dollars; None if no balance has such a price."""
     doubtful_usd: float
     """Balances with a doubtful price, in US dollars."""
     unpriced_count: int
@@ -83,15 +83,17 @@ class WalletTotal:
 def add_up(values: Iterable[tuple[PriceQuote, float] | None]) -> WalletTotal:
     """Add up the values of balances; None stands for a balance without a price."""
     known: list[float] = []
-    doubtful, unpriced = 0.0, 0
+    doubtful: list[float] = []
+    unpriced = 0
     for each in values:
         if each is None:
             unpriced += 1
         elif each[0].is_doubtful:
-            doubtful += each[1]
+            doubtful.append(each[1])
         else:
             known.append(each[1])
-    return WalletTotal(sum(known) if known else None, doubtful, unpriced)
+    is_unknown = not known and bool(doubtful or unpriced)
+    return WalletTotal(None if is_unknown else sum(known), sum(doubtful), unpriced)
 
 
 def rank_holdings(holdings: Iterable[ValuedHolding]) -> list[ValuedHolding]:
