@@ -990,3 +990,27 @@ def test_a_node_that_fails_leaves_the_account_unknown_and_the_rest_whole(
     assert set(account.values()) == {None}
     assert len(answer["data"]["tokenBalances"]) == 1
     assert len([each for each in answer["warnings"] if "sanctions of the account are unknown" in each]) == 1
+
+
+def test_what_crosses_in_one_transaction_is_a_swap_unless_it_is_made_up(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    one, other = {"hash": "0x" + "1f" * 32}, {"hash": "0x" + "2f" * 32}
+    gem = {"value": hex(10**21), "address": GEM, "decimal": "0x12"}
+    dust = {"value": "0x1", "address": USDC[1], "decimal": "0x6"}
+    alchemy(
+        upstreams,
+        transfers=[
+            moved(4, rawContract=gem, **other, **{"from": WALLET, "to": FRIEND}),
+            moved(3, rawContract=dust, **other),
+            moved(2, **one),
+            coin_moved(1, 10**15, **one, **{"from": WALLET, "to": FRIEND}),
+        ],
+        names={GEM: ("GEM", "Gem", 18)},
+    )
+    serve_prices(upstreams, {ZERO: 3000, USDC[1]: 1}, chain=SLUGS[1])
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    transfers = asked(client, 1)["data"]["recentTransfers"]
+
+    assert [each["kind"] for each in transfers] == ["send", "receive", "swap", "swap"]

@@ -187,9 +187,10 @@ class WalletTransfer(Data):
     at: str | None = Field(description="ISO 8601, UTC.")
     direction: Literal["in", "out", "self"]
     kind: TransferKind = Field(
-        description="What it was part of, by the transfers of the same transaction: `swap` (another asset "
-        "went the other way), `mint`, `burn`, `creation` of a contract, `call` without value, else `send`, "
-        "`receive` or `self`."
+        description="What it was part of, by those transfers of the same transaction that the source lists: "
+        "`swap` (another asset went the other way, and one of the two is no dust of a stranger), `mint`, "
+        "`burn`, `creation` of a contract, `call` without value, else `send`, `receive` or `self`. A token's "
+        "contract can make up transfers of its own."
     )
     counterparty: str | None = Field(
         description="The other party, lower case; null when a contract was created."
@@ -512,7 +513,7 @@ def _list_transfers(snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> li
         for each in snapshot.transfers
         if each.token or each.amount or each.counterparty(snapshot.wallet) in alike
     ]
-    swaps = find_swaps(snapshot.transfers, snapshot.wallet)
+    swaps = find_swaps(snapshot.transfers, snapshot.wallet, assess_movement)
     return [
         _build_transfer(each, snapshot, alike, prices, classify_transfer(each, snapshot.wallet, swaps))
         for each in relevant[:MAX_RECENT_TRANSFERS]

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
 from centgate.chains import is_burn_address
+from centgate.crypto.wallet.spam_rules import CounterpartyEvidence
 from centgate.crypto.wallet.wallets import Transfer
 
 TransferKind = Literal["send", "receive", "self", "swap", "mint", "burn", "call", "creation"]
 _ZERO = "0x" + "0" * 40
 
 
-def find_swaps(transfers: Iterable[Transfer], wallet: str) -> frozenset[str]:
-    """Return the hashes of the transactions that exchanged one asset of a wallet for another."""
+def find_swaps(
+    transfers: Iterable[Transfer], wallet: str, assess: Callable[[Transfer], CounterpartyEvidence]
+) -> frozenset[str]:
+    """Return the hashes of the transactions that exchanged one asset of a wallet for another.
+
+    Any contract can emit transfers in a wallet's name: one side at least must be of strong evidence.
+    """
     paid: dict[str, set[str | None]] = {}
     received: dict[str, set[str | None]] = {}
+    proved: set[str] = set()
     for each in transfers:
         if not each.amount or each.sender == each.recipient:
             continue
         asset = each.token.address if each.token else None
         (paid if each.sender == wallet else received).setdefault(each.transaction, set()).add(asset)
+        if assess(each) is CounterpartyEvidence.STRONG:
+            proved.add(each.transaction)
     return frozenset(
         transaction
-        for transaction in paid.keys() & received.keys()
+        for transaction in paid.keys() & received.keys() & proved
         if received[transaction] - paid[transaction] and paid[transaction] - received[transaction]
     )
 
