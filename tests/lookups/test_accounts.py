@@ -6,6 +6,7 @@ from eth.abc import StateAPI
 from eth_abi.abi import encode
 from eth_utils.address import to_canonical_address
 from lookups.chain_providers import CHAIN_ID, open_providers
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS
 from centgate.crypto.contract.owners import Owner
@@ -68,11 +69,24 @@ async def test_a_slow_node_is_not_waited_for(chain_settings: Settings) -> None:
     assert "did not answer within 0 s" in rpc.trace.warnings[0]
 
 
+class RequestCounter:
+    """Middleware that lists the paths of requests."""
+
+    def __init__(self, app: ASGIApp, requests: list[str]) -> None:
+        self.app, self.requests = app, requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.requests.extend([scope["path"]] if scope["type"] == "http" else [])
+        await self.app(scope, receive, send)
+
+
 async def test_safe_and_delegation_are_told_by_their_code(chain_settings: Settings) -> None:
     exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
     exchanges.operator.chain.change_state(_put_accounts)
     exchanges.set_ens_name(SAFE, "p\u0430y.eth")
-    with serve_app(create_rpc_app(exchanges.operator.chain), 0) as url:
+    app, requests = create_rpc_app(exchanges.operator.chain), list[str]()
+    app.add_middleware(RequestCounter, requests=requests)
+    with serve_app(app, 0) as url:
         async with open_providers(chain_settings, url) as (rpc, _):
             found = [await read_account(rpc, CHAIN_ID, each, max_wait=9) for each in (SAFE, DELEGATED)]
 
@@ -82,6 +96,7 @@ async def test_safe_and_delegation_are_told_by_their_code(chain_settings: Settin
             "delegated_wallet", delegate_address="0x" + "7e" * 20, transaction_count=9, is_sanctioned=False
         ),
     ]
+    assert len(requests) == 2 * len(found)
     (warning,) = rpc.trace.warnings
     assert warning.startswith("the ENS name of the address is left out")
 

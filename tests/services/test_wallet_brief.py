@@ -186,6 +186,7 @@ class Node:
         self.wei = 3 * 10**18
         self.code = "0x"
         self.sanctioned = 0
+        self.has_calls = True
         self.height = 60_000
         self.balances: dict[str, int] = {}
         self.names: dict[str, tuple[str, str, int]] = {}
@@ -220,7 +221,9 @@ class Node:
         number = self.height if params[0] == "latest" else int(params[0], 16)
         return {"number": hex(number), "timestamp": hex(1_790_000_000 + number)}
 
-    def _call(self, params: list[Any]) -> str:
+    def _call(self, params: list[Any]) -> Any:
+        if not self.has_calls:
+            return 5
         token, data = params[0]["to"], params[0]["data"]
         if token == MULTICALL:
             return "0x"
@@ -990,6 +993,22 @@ def test_a_node_that_fails_leaves_the_account_unknown_and_the_rest_whole(
     assert set(account.values()) == {None}
     assert len(answer["data"]["tokenBalances"]) == 1
     assert len([each for each in answer["warnings"] if "sanctions of the account are unknown" in each]) == 1
+
+
+@pytest.mark.parametrize(("code", "kind"), [("0xef0100" + GEM[2:], "delegated_wallet"), ("0x60", "unknown")])
+def test_calls_that_fail_hide_no_delegation(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, code: str, kind: str
+) -> None:
+    alchemy(upstreams)
+    node = Node(upstreams)
+    node.code, node.has_calls = code, False
+    client = api(standing(upstreams, settings, "alchemy", "rpc", "defillama", **QUICK))
+
+    answer = asked(client, 1)
+
+    assert (answer["data"]["account"]["kind"], answer["data"]["account"]["sanctioned"]) == (kind, None)
+    assert ("EIP-7702" in answer["warnings"][0]) is (kind == "delegated_wallet")
+    assert any("sanctions of the account are unknown" in each for each in answer["warnings"])
 
 
 def test_what_crosses_in_one_transaction_is_a_swap_unless_it_is_made_up(
