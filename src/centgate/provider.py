@@ -154,10 +154,14 @@ class RequestTrace:
             entry["status"] = status
         entry.update(more)
 
-    def add_warning(self, sentence: str, *, is_first: bool = False) -> None:
+    def add_warning(self, sentence: str) -> None:
         """Add a warning: a sentence about a degraded answer, for people and agents."""
         if sentence not in self.warnings:
-            self.warnings.insert(0 if is_first else len(self.warnings), sentence)
+            self.warnings.append(sentence)
+
+    def put_warnings_first(self, sentences: Sequence[str]) -> None:
+        """Add warnings that an answer opens with, in this order."""
+        self.warnings[:0] = [each for each in sentences if each not in self.warnings]
 
 
 class Provider:

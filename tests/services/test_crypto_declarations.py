@@ -195,7 +195,10 @@ def test_an_address_is_read_in_lower_case(service: AnyService):
             "geckoterminal:enrichment bytecode:enrichment",
         ),
         (pool_snapshot, "dexscreener:primary geckoterminal:fallback rpc:fallback"),
-        (contract_explain, "etherscan:primary sourcify:fallback blockscout:fallback rpc:fallback"),
+        (
+            contract_explain,
+            "etherscan:primary sourcify:fallback blockscout:fallback rpc:fallback bytecode:enrichment",
+        ),
         (protocol_context, "defillama:primary exa:fallback"),
         (wallet_brief, "alchemy:primary blockscout:fallback rpc:fallback defillama:enrichment"),
         (approval_risk, "goplus:primary rpc:fallback etherscan:enrichment defillama:enrichment"),

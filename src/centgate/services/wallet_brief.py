@@ -364,8 +364,7 @@ async def wallet_brief(
         prices = await fetch_prices(found, defillama)
         snapshot = await sources.add_metadata(found, prices)
     account = account_task.result()
-    for finding in reversed(list_account_findings(account)):
-        rpc.trace.add_warning(finding, is_first=True)
+    rpc.trace.put_warnings_first(list_account_findings(account))
     holdings, suspicious = _split_holdings(snapshot, prices)
     _warn_left_out(defillama.trace, holdings[:MAX_BALANCES], len(suspicious))
     total = _build_total(

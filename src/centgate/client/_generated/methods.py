@@ -124,9 +124,9 @@ class Services(Calls):
         $0.01 a call.
 
         Distinguishes wallets, contracts and proxies, and returns where a proxy's code is, who can
-        change it, and how closely the published source matches. Queries explorers, a registry of
-        verified sources, and the chain itself for code and storage. If no explorer supports the chain,
-        only the chain is read.
+        change it, and how closely the published source matches. Lists functions, standards and powers
+        by the bytecode. Queries explorers, a registry of verified sources, and the chain itself for
+        code and storage. If no explorer supports the chain, only the chain is read.
 
         - chain_id: The chain's id (EIP-155); one of 1, 8453, 56, 137, 42161, 10.
         - contract_address: The contract: 0x and 40 hexadecimal characters.
@@ -184,7 +184,9 @@ class Services(Calls):
         $0.01 a call.
 
         A read-only snapshot: exact and scaled balances, with a value if a price is known; transfers
-        with direction and counterparty; obviously suspicious tokens listed separately with the reasons.
+        with direction and counterparty; obviously suspicious tokens listed separately with the reasons;
+        the kind of account with its delegation, ENS name and sanctions; the total value and what it
+        leaves out.
 
         - chain_id: The chain's id (EIP-155); one of 1, 8453, 56, 137, 42161, 10.
         - wallet_address: The wallet: 0x and 40 hexadecimal characters.
@@ -459,9 +461,9 @@ class AsyncServices(AsyncCalls):
         $0.01 a call.
 
         Distinguishes wallets, contracts and proxies, and returns where a proxy's code is, who can
-        change it, and how closely the published source matches. Queries explorers, a registry of
-        verified sources, and the chain itself for code and storage. If no explorer supports the chain,
-        only the chain is read.
+        change it, and how closely the published source matches. Lists functions, standards and powers
+        by the bytecode. Queries explorers, a registry of verified sources, and the chain itself for
+        code and storage. If no explorer supports the chain, only the chain is read.
 
         - chain_id: The chain's id (EIP-155); one of 1, 8453, 56, 137, 42161, 10.
         - contract_address: The contract: 0x and 40 hexadecimal characters.
@@ -519,7 +521,9 @@ class AsyncServices(AsyncCalls):
         $0.01 a call.
 
         A read-only snapshot: exact and scaled balances, with a value if a price is known; transfers
-        with direction and counterparty; obviously suspicious tokens listed separately with the reasons.
+        with direction and counterparty; obviously suspicious tokens listed separately with the reasons;
+        the kind of account with its delegation, ENS name and sanctions; the total value and what it
+        leaves out.
 
         - chain_id: The chain's id (EIP-155); one of 1, 8453, 56, 137, 42161, 10.
         - wallet_address: The wallet: 0x and 40 hexadecimal characters.

@@ -421,6 +421,40 @@ class ContractExplainData(AnswerData):
     links: ContractLinks
     warnings: list[str]
     """Checks that were not possible, and findings that need attention."""
+    functions: list[ExplainedFunction] | None
+    """Those with a power first, then those that change state; at most 100. None when the code could
+    not be read or analysed.
+    """
+    function_count: int | None
+    """Number of all functions that were found."""
+    standards: (
+        list[
+            Literal[
+                "ERC-20",
+                "ERC-721",
+                "ERC-1155",
+                "ERC-4626",
+                "ERC-165",
+                "ERC-1271",
+                "ERC-2612",
+                "ERC-3009",
+                "Ownable",
+                "AccessControl",
+                "Pausable",
+                "UUPS",
+                "Diamond",
+            ]
+            | str
+        ]
+        | None
+    )
+    """Standards whose functions are all there; a contract may still break their rules."""
+    owner: ControllingAccount | None
+    """The account that `owner()` names; None when that was not read."""
+    upgrade_controller: ControllingAccount | None
+    """The account at `proxy.upgrade.byAddress`; None when there is none or it was not read."""
+    upgrades: ContractUpgrades | None
+    """None unless it is a proxy whose event logs could be read."""
 
 
 class ContractLinks(AnswerData):
@@ -465,6 +499,44 @@ class ContractProxy(AnswerData):
     evidence: list[ProxyEvidence]
 
 
+class ContractUpgrade(AnswerData):
+    """A change of the code behind a proxy."""
+
+    implementation_address: str
+    """Lower case."""
+    block_number: int
+    at: str | None
+    """ISO 8601, UTC; None when the source does not give it."""
+    transaction_hash: str
+
+
+class ContractUpgrades(AnswerData):
+    """Changes of the code behind a proxy, by its `Upgraded` events (EIP-1967)."""
+
+    events: list[ContractUpgrade]
+    """The latest first, at most 50."""
+    from_block: int
+    """First block that was read; 0: the whole history."""
+    to_block: int
+
+
+class ControllingAccount(AnswerData):
+    """An account with power over the contract, as the chain shows it."""
+
+    address: str | None
+    """Lower case."""
+    kind: Literal["none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"] | str
+    """`none`: the contract names no owner; `renounced`: no one controls the address; `safe`: a Safe
+    with published code; `timelock` and `governor`: as the contract itself answers.
+    """
+    threshold: int | None
+    """Signatures that a Safe needs."""
+    owner_count: int | None
+    """Number of a Safe's owners."""
+    delay_seconds: int | None
+    """Delay of a timelock, in seconds."""
+
+
 class Creation(AnswerData):
     """Creation of the contract."""
 
@@ -473,6 +545,34 @@ class Creation(AnswerData):
     creator_address: str | None
     """Lower case."""
     transaction_hash: str | None
+
+
+class ExplainedFunction(AnswerData):
+    """An external function, inferred from the bytecode that runs; behind a proxy its implementation's."""
+
+    selector: str
+    """0x and 8 hexadecimal digits."""
+    signature: str | None
+    """A signature in common use with this selector; another function may share it. None when none is
+    known.
+    """
+    arguments: str
+    """Types of its arguments, inferred from the code, separated by commas."""
+    mutability: Literal["pure", "view", "nonpayable", "payable"] | str | None
+    power: (
+        Literal["mint", "pause", "blacklist", "change_taxes", "change_limits", "take_balances", "upgrade"]
+        | str
+        | Literal["withdraw", "self_destruct", "change_owner", "arbitrary_call"]
+        | str
+        | None
+    )
+    """What its caller can do to others, by its signature and the storage it writes; None when nothing
+    is known.
+    """
+    caller: Literal["owner", "role"] | str | None
+    """Who it checks for, as far as storage shows it: `owner`, or holders of a `role`."""
+    contract_address: str
+    """The contract whose code has it, lower case."""
 
 
 class Implementation(AnswerData):
@@ -761,36 +861,48 @@ class TotalWorth(AnswerData):
 
     usd: float | None
     """Native coin and tokens with a price that is not doubtful, in US dollars, also those beyond the
-    ten listed; None when no such price is known.
+    ten listed. 0 for a wallet that holds nothing, None when no such price is known. It is a lower
+    bound while there are unpriced or unchecked tokens, or coverage is partial.
     """
     doubtful_usd: float
     """Tokens with a doubtful price, in US dollars, not in `usd`."""
     unpriced_count: int
     """Balances without a price, in neither figure."""
+    unlisted_count: int
+    """Tokens without suspicion for which `token_balances` has no space; in the other figures."""
+    unlisted_usd: float | None
+    """Part of `usd` that these tokens are worth, in US dollars; None when no price is known."""
+    unchecked_count: int
+    """Tokens whose name and decimals were not read: not listed, and in no other figure."""
+    suspicious_count: int
+    """Tokens under suspicion, listed or not: in no other figure, whatever they claim."""
 
 
 class WalletAccount(AnswerData):
     """Kind of account at the wallet's address, as the chain shows it now."""
 
     kind: Literal["wallet", "delegated_wallet", "safe", "contract", "unknown"] | str
-    """`delegated_wallet`: runs other code by EIP-7702, which can move everything; `safe`: a Safe with
-    published code; `contract`: other code; `unknown`: not read.
+    """`wallet`: no code; `delegated_wallet`: runs other code by EIP-7702, which can move everything;
+    `safe`: a Safe with published code; `contract`: other code; `unknown`: not read. A delegation is
+    the first of the `warnings`.
     """
     delegate_address: str | None
-    """The contract whose code a delegated wallet runs, lower case."""
+    """The contract whose code a delegated wallet runs, lower case; None for all others."""
     safe_threshold: int | None
-    """Signatures that a Safe needs."""
+    """Signatures that a transaction of the Safe needs; None if it is none."""
     safe_owners: int | None
-    """Number of a Safe's owners."""
+    """Number of the Safe's owners; None if it is none."""
     transaction_count: int | None
     """Transactions that the wallet has sent; None for a contract, and when unknown."""
     name: str | None
-    """Primary ENS name on Ethereum, which resolves back to this address; None without one, on other
-    chains, and for names with other characters than a-z, 0-9 and hyphens.
+    """Primary ENS name on Ethereum, which resolves back to this address. Its owner chose it: it proves
+    no identity. None without one, on other chains, when unknown, and for names with other
+    characters than a-z, 0-9 and hyphens.
     """
     sanctioned: bool | None
-    """Whether Chainalysis' list on the chain names the address as one that OFAC has sanctioned; None
-    when it was not read. Other lists are not read.
+    """True if Chainalysis' list on the chain names the address as one that OFAC has sanctioned, which
+    is then among the first `warnings`; None when it was not read. Other lists, and addresses that
+    dealt with this one, are not read.
     """
 
 
@@ -803,9 +915,10 @@ class WalletTransfer(AnswerData):
     """ISO 8601, UTC."""
     direction: Literal["in", "out", "self"] | str
     kind: Literal["send", "receive", "self", "swap", "mint", "burn", "call", "creation"] | str
-    """What it was part of, by the transfers of the same transaction: `swap` (another asset went the
-    other way), `mint`, `burn`, `creation` of a contract, `call` without value, else `send`,
-    `receive` or `self`.
+    """What it was part of, by those transfers of the same transaction that the source lists: `swap`
+    (another asset went the other way, and one of the two is no dust of a stranger), `mint`, `burn`,
+    `creation` of a contract, `call` without value, else `send`, `receive` or `self`. A token's
+    contract can make up transfers of its own.
     """
     counterparty: str | None
     """The other party, lower case; None when a contract was created."""
