@@ -13,7 +13,9 @@ from fake_upstreams import load_body
 from centgate.crypto.protocol.directory import (
     DefiProtocol,
     DirectoryLink,
+    ProtocolDetails,
     ProtocolDirectory,
+    ProtocolToken,
     alphanumeric_key,
     to_slug,
 )
@@ -69,6 +71,12 @@ async def test_a_row_gives_name_category_chains_value_and_links() -> None:
             DirectoryLink("social", "https://x.com/aave"),
             DirectoryLink("code", "https://github.com/aave"),
             DirectoryLink("audit", "https://aave.com/security"),
+        ),
+        details=ProtocolDetails(
+            ids=frozenset({"1599"}),
+            tvl_by_chain=(("Ethereum", 200.5), ("Base", 100.0)),
+            token=ProtocolToken("AAVE", address=None, gecko_id="aave", market_cap_usd=None),
+            parent_slug="aave",
         ),
     )
 
