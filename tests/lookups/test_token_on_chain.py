@@ -6,6 +6,7 @@ import os
 
 import pytest
 from lookups.chain_providers import CHAIN_ID, open_providers
+from lookups.chain_world import World
 
 from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS, classify_owner
 from centgate.crypto.contract.owners import Owner
@@ -88,3 +89,12 @@ async def test_hostile_code_ends(chain_settings: Settings):
             await bytecode.analyze(code)
         with pytest.raises(ProviderFailure, match="does not read code of 49153 bytes"):
             await bytecode.analyze(bytes(49_153))
+
+
+async def test_the_code_of_a_beacon_proxy_is_found(world: World, chain_settings: Settings):
+    beacon, plain = world.proxies["beacon"], world.proxies["eip1967"]
+
+    async with open_providers(chain_settings, world.chain.rpc_url) as (rpc, bytecode):
+        found = [await read_token(rpc, bytecode, CHAIN_ID, each.address) for each in (beacon, plain)]
+
+    assert [each.implementation for each in found] == [*beacon.implementations, *plain.implementations]

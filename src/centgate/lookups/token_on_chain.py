@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from centgate.crypto.contract.bytecode import (
@@ -12,7 +13,7 @@ from centgate.crypto.contract.bytecode import (
     parse_address_word,
 )
 from centgate.crypto.contract.owners import Owner
-from centgate.crypto.contract.proxies import POINTER_SLOTS
+from centgate.crypto.contract.proxies import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.powers import ContractPower, infer_flags, infer_powers
 from centgate.crypto.token.security import TokenFlags
@@ -76,7 +77,7 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
         erc20.total_supply_call(token),
         *(ContractCall(token, function_selector(getter)) for getter in ("owner()", "getOwner()")),
     ]
-    slots = [slot for slot, kind in POINTER_SLOTS if kind not in ("safe", "eip1967_beacon")]
+    slots = [slot for slot, kind in POINTER_SLOTS if kind != "safe"]
     answers, words, (code,) = await asyncio.gather(
         rpc.call_contracts(chain_id, calls),
         rpc.storage_slots(chain_id, token, slots),
@@ -84,8 +85,7 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
     )
     if not code:
         raise NoData(f"there is no contract at {token} on chain {chain_id}")
-    clone = match_clone(code)
-    stored = next(filter(None, map(parse_address_word, words)), None) if has_delegatecall(code) else None
+    pointers = dict(zip(slots, map(parse_address_word, words), strict=True))
     name, symbol, decimals, supply, *owners = answers
     identity = TokenIdentity(
         clean_line(erc20.decode_text(name)),
@@ -94,7 +94,27 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
         erc20.decode_uint(supply),
     )
     owner = next(filter(None, map(_parse_owner, owners)), None)
-    return _TokenState(identity, code, owner, clone[0] if clone else stored)
+    return _TokenState(identity, code, owner, await _find_implementation(rpc, chain_id, code, pointers))
+
+
+async def _find_implementation(
+    rpc: Rpc, chain_id: int, code: bytes, pointers: Mapping[str, str | None]
+) -> str | None:
+    """Return the contract whose code a proxy runs; `pointers` are the addresses in its slots.
+
+    A beacon is asked, which takes a further round.
+    """
+    if clone := match_clone(code):
+        return clone[0]
+    if not has_delegatecall(code):
+        return None
+    direct = (target for slot, target in pointers.items() if slot != BEACON_SLOT)
+    if target := next(filter(None, direct), None):
+        return target
+    beacon = pointers.get(BEACON_SLOT)
+    call = [ContractCall(beacon, function_selector(IMPLEMENTATION_CALL))] if beacon else []
+    answers = await attempt(rpc.call_contracts, chain_id, call) if call else []
+    return parse_address_word(answers[0]) if isinstance(answers, list) and answers else None
 
 
 def _parse_owner(returned: bytes | None) -> str | None:
