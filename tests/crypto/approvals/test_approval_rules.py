@@ -20,6 +20,7 @@ from centgate.crypto.approvals.approval_rules import (
     ApprovalSeverity,
     evaluate_approval,
     recommend_action,
+    total_exposure,
 )
 from centgate.crypto.approvals.exploited_spenders import EXPLOITED_SPENDERS
 from centgate.crypto.approvals.reported import ReportedApproval, ReportedSpender, ReportedToken
@@ -218,11 +219,13 @@ APPROVALS = st.builds(
     ReportedApproval,
     TOKENS,
     SPENDERS,
-    st.sampled_from(["goplus", "rpc"]),
+    st.sampled_from(["goplus", "rpc", "etherscan"]),
     AMOUNTS,
     st.just("said"),
     unlimited=st.booleans(),
     changed_at=st.one_of(st.none(), st.integers(1, NOW)),
+    mechanism=st.sampled_from(["token", "permit2"]),
+    expires_at=st.one_of(st.none(), st.integers(0, 2**48 - 1)),
 )
 CASES = st.builds(
     ApprovalEvidence,
@@ -233,6 +236,10 @@ CASES = st.builds(
     balance=AMOUNTS,
     supply=AMOUNTS,
     kind=st.sampled_from([None, "contract", "wallet", "delegated", "unused"]),
+    expires_at=st.one_of(st.none(), st.integers(0, 2**48 - 1)),
+    permit2_limit=AMOUNTS,
+    decimals=st.sampled_from([None, 0, 6, 18, 255]),
+    price_usd=st.one_of(st.none(), st.floats(0, 1e12)),
 )
 
 
@@ -256,6 +263,9 @@ def worse(evidence: ApprovalEvidence) -> list[ApprovalEvidence]:
     return [
         *(replace(evidence, entry=bad) for bad in bad_entries),
         *(replace(evidence, kind=kind) for kind in ("wallet", "delegated", "unused")),
+        replace(evidence, expires_at=NOW + 900 * DAY_SECONDS),
+        replace(evidence, permit2_limit=MAX),
+        replace(evidence, balance=MAX),
         *([] if evidence.is_unlimited is None else [replace(evidence, allowance=MAX)]),
     ]
 
@@ -270,7 +280,7 @@ def test_a_bad_sign_more_never_lowers_the_severity_or_the_place(evidence: Approv
         assert after.priority_group <= before.priority_group, bad
 
 
-@given(CASES, st.sampled_from(["allowance", "balance", "supply", "kind"]))
+@given(CASES, st.sampled_from(["allowance", "balance", "supply", "kind", "permit2_limit"]))
 def test_what_could_not_be_read_never_makes_an_approval_safer_without_saying_so(
     evidence: ApprovalEvidence, lost: str
 ):
@@ -290,7 +300,7 @@ def test_the_balance_unread_never_makes_an_approval_safer(evidence: ApprovalEvid
     assert SEVERITY_ORDER[after.severity] <= SEVERITY_ORDER[before.severity]
 
 
-@given(st.lists(CASES, max_size=12, unique_by=lambda evidence: evidence.entry.pair), st.data())
+@given(st.lists(CASES, max_size=12, unique_by=lambda evidence: evidence.entry.key), st.data())
 def test_the_order_does_not_depend_on_how_approvals_came(cases: list[ApprovalEvidence], data: st.DataObject):
     verdicts = [evaluate_approval(evidence) for evidence in cases]
     shuffled = data.draw(st.permutations(verdicts))
@@ -306,7 +316,18 @@ def test_the_order_does_not_depend_on_how_approvals_came(cases: list[ApprovalEvi
 def test_every_finding_is_one_sentence_with_its_source(evidence: ApprovalEvidence):
     for finding in evaluate_approval(evidence).findings:
         assert finding.explanation.endswith(".")
-        assert finding.source in ("goplus", "rpc", "centgate")
+        assert finding.source in ("goplus", "rpc", "etherscan", "centgate")
+
+
+@given(st.lists(CASES, max_size=12, unique_by=lambda evidence: evidence.entry.key))
+def test_the_dollars_at_risk_are_never_more_than_those_of_all_approvals(cases: list[ApprovalEvidence]):
+    verdicts = [evaluate_approval(evidence) for evidence in cases]
+    total = total_exposure(verdicts)
+
+    values = [each.exposed_usd for each in cases if each.exposed_amount != 0]
+    assert total.unpriced_tokens <= len(values)
+    if total.usd is not None and None not in values:
+        assert 0 <= total.usd <= sum(value for value in values if value is not None) * (1 + 1e-9)
 
 
 def test_exploited_contracts_are_known_by_chain_and_address():
