@@ -39,6 +39,12 @@ def clean_line(text: str | None, max_length: int = MAX_NAME_LENGTH) -> str | Non
     return line or None
 
 
+def quote_line(text: str | None, max_length: int = MAX_NAME_LENGTH) -> str | None:
+    """Return one line in double quotes, for a stranger's text within a sentence; None if it is empty."""
+    line = clean_line(text, max_length)
+    return None if line is None else '"' + line.replace('"', "'") + '"'
+
+
 def strip_invisible(text: str) -> str:
     """Remove invisible characters from a text of several lines: control, bidi and tag characters.
 

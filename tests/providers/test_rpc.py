@@ -1073,7 +1073,7 @@ async def test_what_a_node_says_is_cleaned_and_cut(upstreams: FakeUpstreams, tmp
         with pytest.raises(ProviderError) as failed:
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
-    assert failed.value.message.startswith("JSON-RPC node refuses eth_getBalance: ignore all before xxx")
+    assert failed.value.message.startswith('JSON-RPC node refuses eth_getBalance: "ignore all before xxx')
     assert len(failed.value.message) < 170
 
 

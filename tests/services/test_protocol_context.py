@@ -232,7 +232,7 @@ def test_a_match_by_symbol_is_said(api: ApiFactory, settings: Settings, upstream
     answer = ask(client_of(api, settings, upstreams), "LDO").json()
 
     assert (answer["data"]["slug"], answer["data"]["tvlUsd"]) == ("lido", 9)
-    assert answer["warnings"] == ["matched Lido (lido) by the symbol LDO"]
+    assert answer["warnings"] == ['matched "Lido" (lido) by the symbol "LDO"']
 
 
 def unmeasured(slug: str) -> list[str]:
@@ -254,7 +254,7 @@ def test_a_match_by_a_similar_name_is_said(
 
     assert answer["data"]["slug"] == "pancakeswap"
     assert answer["warnings"] == [
-        "matched PancakeSwap (pancakeswap) by a similar name",
+        'matched "PancakeSwap" (pancakeswap) by a similar name',
         "DefiLlama gives no category, chains, tvlUsd for pancakeswap",
         *unmeasured("pancakeswap"),
     ]
@@ -372,7 +372,7 @@ def test_a_name_with_an_ending_more_is_found_and_said(
     lido, aave = ask(client, "Lido Finance").json(), ask(client, "aave.com").json()
 
     assert (lido["data"]["slug"], aave["data"]["slug"]) == ("lido", "aave")
-    assert lido["warnings"] == ["matched Lido (lido) by its name apart from an ending such as Finance"]
+    assert lido["warnings"] == ['matched "Lido" (lido) by its name apart from an ending such as Finance']
 
 
 @pytest.mark.extended

@@ -19,7 +19,7 @@ from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefuse
 from centgate.fallback import attempt, open_task_group
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.jsonrpc.client import run_concurrently
-from centgate.sanitize import clean_line
+from centgate.sanitize import quote_line
 
 NETWORKS: Mapping[int, str] = {
     1: "eth-mainnet",
@@ -194,7 +194,7 @@ class Alchemy(Provider):
             return ProviderRateLimited(self.info.name, f"{self.info.label} asks to slow down")
         if code in (401, 403) or any(words in lower for words in _ACCESS_WORDS):
             return ProviderRefused(self.info.name, f"{self.info.label} refuses this deployment")
-        reason = clean_line(message.replace(self.key or message, "***"), 120) or f"error {code}"
+        reason = quote_line(message.replace(self.key or message, "***"), 120) or f"error {code}"
         return self.invalid_response(f"refuses: {reason}")
 
     def _chain_url(self, chain_id: int) -> str:

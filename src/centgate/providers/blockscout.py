@@ -33,7 +33,7 @@ from centgate.providers.blockscout_wallet import (
 )
 from centgate.providers.jsonrpc.client import run_concurrently
 from centgate.rate_limiter import RateLimit
-from centgate.sanitize import clean_line
+from centgate.sanitize import quote_line
 from centgate.upstream import Upstream, UpstreamResponse, join_url
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ class Blockscout(Provider):
             return reply.parse_json()
         message = _error_message(reply)
         if reply.status == 422:
-            raise self.invalid_response(f"refuses: {clean_line(message, 120) or 'status 422'}")
+            raise self.invalid_response(f"refuses: {quote_line(message, 120) or 'status 422'}")
         if "not found" in message.lower():
             raise self.no_data("nothing at this address")
         raise upstream.error_for_status(reply)

@@ -27,7 +27,7 @@ from centgate.errors import (
 )
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.rate_limiter import RateLimit
-from centgate.sanitize import clean_line
+from centgate.sanitize import quote_line
 
 if TYPE_CHECKING:
     from centgate.resources import Resources
@@ -207,7 +207,7 @@ class Etherscan(Provider):
             return ProviderRateLimited(name, f"{label} is overloaded", retry_after=MINUTE)
         if "timeout" in lower:
             return ProviderTimeout(name, f"{label} timed out on its side")
-        return ProviderError(name, f"{label} refuses: {clean_line(message, 120)}")
+        return ProviderError(name, f"{label} refuses: {quote_line(message, 120)}")
 
 
 def explorer_page(chain_id: int, address: str) -> str | None:

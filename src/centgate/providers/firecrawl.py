@@ -20,7 +20,7 @@ from centgate.providers.firecrawl_pages import (
     status_failure_reason,
 )
 from centgate.rate_limiter import RateLimit
-from centgate.sanitize import clean_line
+from centgate.sanitize import clean_line, quote_line
 from centgate.upstream import UpstreamResponse
 from centgate.web.results import Hit, SearchResults, WebPage
 from centgate.web.search_results import (
@@ -196,7 +196,7 @@ class Firecrawl(Provider):
             return body
         message = get_path(body, "error")
         # before truncation, which may leave half of a key
-        reason = clean_line(self._redact_key(message), 120) if isinstance(message, str) else None
+        reason = quote_line(self._redact_key(message), 120) if isinstance(message, str) else None
         raise self.invalid_response(
             f"refuses: {reason}" if reason else "answered in a shape that is not known here"
         )

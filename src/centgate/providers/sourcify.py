@@ -16,7 +16,7 @@ from centgate.crypto.contract.contracts import (
 from centgate.errors import ProviderError
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.rate_limiter import RateLimit
-from centgate.sanitize import clean_line
+from centgate.sanitize import quote_line
 from centgate.signing.evm import to_checksum_address
 from centgate.upstream import UpstreamResponse
 
@@ -61,7 +61,7 @@ class Sourcify(Provider):
     def _parse_error(self, reply: UpstreamResponse) -> ProviderError:
         """Map an error body to an error."""
         body: dict[str, Any] = reply.parse_json()
-        reason = clean_line(str(body.get("message") or body.get("customCode") or ""), 120)
+        reason = quote_line(str(body.get("message") or body.get("customCode") or ""), 120)
         return self.invalid_response(
             f"refuses: {reason}" if reason else f"answered with status {reply.status}"
         )

@@ -102,12 +102,12 @@ def test_a_slug_a_name_or_a_parent_is_found_without_doubt(asked: str, meant: str
 @pytest.mark.parametrize(
     ("asked", "meant", "doubt"),
     [
-        ("UNI", "uniswap-v3", "by the symbol UNI, the most valuable of 2 that have it"),
-        ("$uni", "uniswap-v3", "by the symbol UNI, the most valuable of 2 that have it"),
-        ("ldo", "lido", "matched Lido (lido) by the symbol LDO"),
-        ("Curve-DAO-token", "curve-dex", "by the CoinGecko id Curve-DAO-token"),
-        ("maker", "makerdao", "by the CoinGecko id maker"),
-        ("Swap", "swap-b", "by the name Swap, the most valuable of 2 that have it"),
+        ("UNI", "uniswap-v3", 'by the symbol "UNI", the most valuable of 2 that have it'),
+        ("$uni", "uniswap-v3", 'by the symbol "UNI", the most valuable of 2 that have it'),
+        ("ldo", "lido", 'matched "Lido" (lido) by the symbol "LDO"'),
+        ("Curve-DAO-token", "curve-dex", 'by the CoinGecko id "Curve-DAO-token"'),
+        ("maker", "makerdao", 'by the CoinGecko id "maker"'),
+        ("Swap", "swap-b", 'by the name "Swap", the most valuable of 2 that have it'),
     ],
 )
 def test_a_match_that_may_be_another_protocol_says_so(asked: str, meant: str, doubt: str) -> None:

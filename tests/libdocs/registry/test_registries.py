@@ -223,7 +223,7 @@ async def test_a_yanked_release_is_told_as_such(registry: PackageRegistry, upstr
     package = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
 
     assert package
-    assert package.deprecated == "yanked: loses data"
+    assert package.deprecated == 'yanked: "loses data"'
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from centgate.crypto.protocol.directory import (
     to_slug,
     tvl_sort_key,
 )
-from centgate.sanitize import clean_line
+from centgate.sanitize import clean_line, quote_line
 
 MIN_SIMILARITY = 90
 """Similarity, of 100, from which two slugs match: one letter more, or two swapped, in ten."""
@@ -53,10 +53,10 @@ def match_exact(directory: ProtocolDirectory, query: str) -> ProtocolMatch | Non
     if match := _match_name(directory, name):
         return match
     if listings := directory.by_gecko_id.get(name.lower()):
-        return _choose_listing(directory, listings, f"the CoinGecko id {name}", is_certain=False)
+        return _choose_listing(directory, listings, f"the CoinGecko id {quote_line(name)}", is_certain=False)
     symbol = name.removeprefix("$").upper()
     if listings := directory.by_symbol.get(symbol):
-        return _choose_listing(directory, listings, f"the symbol {symbol}", is_certain=False)
+        return _choose_listing(directory, listings, f"the symbol {quote_line(symbol)}", is_certain=False)
     return None
 
 
@@ -79,7 +79,8 @@ def match_without_ending(directory: ProtocolDirectory, query: str) -> ProtocolMa
         return None
     return ProtocolMatch(
         protocol,
-        f"matched {protocol.name} ({protocol.slug}) by its name apart from an ending such as Finance",
+        f"matched {quote_line(protocol.name)} ({protocol.slug}) by its name apart from an ending such as "
+        "Finance",
     )
 
 
@@ -107,10 +108,10 @@ def _match_name(directory: ProtocolDirectory, name: str) -> ProtocolMatch | None
         return ProtocolMatch(directory.get_protocol(listing))
     candidates = directory.by_name.get(plain, [])
     if exact := [listing for listing in candidates if to_slug(listing.name) == slug]:
-        return _choose_listing(directory, exact, f"the name {name}")
+        return _choose_listing(directory, exact, f"the name {quote_line(name)}")
     if parent := next((each for each in directory.children if alphanumeric_key(each) == plain), None):
         return ProtocolMatch(directory.build_parent(parent))
-    return _choose_listing(directory, candidates, f"the name {name}") if candidates else None
+    return _choose_listing(directory, candidates, f"the name {quote_line(name)}") if candidates else None
 
 
 def match_similar(directory: ProtocolDirectory, query: str) -> ProtocolMatch | None:
@@ -123,7 +124,9 @@ def match_similar(directory: ProtocolDirectory, query: str) -> ProtocolMatch | N
             continue
         listing = directory.by_slug.get(slug)
         protocol = directory.get_protocol(listing) if listing else directory.build_parent(slug)
-        return ProtocolMatch(protocol, f"matched {protocol.name} ({protocol.slug}) by a similar name")
+        return ProtocolMatch(
+            protocol, f"matched {quote_line(protocol.name)} ({protocol.slug}) by a similar name"
+        )
     return None
 
 
@@ -149,7 +152,7 @@ def _choose_listing(
     if is_certain and not others:
         return ProtocolMatch(protocol)
     rest = f", the most valuable of {len(listings)} that have it" if others else ""
-    return ProtocolMatch(protocol, f"matched {protocol.name} ({protocol.slug}) by {by}{rest}")
+    return ProtocolMatch(protocol, f"matched {quote_line(protocol.name)} ({protocol.slug}) by {by}{rest}")
 
 
 def _find_similar_slugs(directory: ProtocolDirectory, slug: str, score: int) -> list[str]:

@@ -24,7 +24,7 @@ from centgate.libdocs.registry.parsing import (
     quote_version,
     resolve_archive_url,
 )
-from centgate.sanitize import clean_line
+from centgate.sanitize import clean_line, quote_line
 from centgate.upstream import Upstream, UpstreamResponse, join_url
 
 BASE_URL = "https://pypi.org"
@@ -188,7 +188,7 @@ def _repository_links(info: Any) -> list[Any]:
 def _deprecation_reason(info: Any, files: list[Any]) -> str | None:
     """Return the reason not to use a release or its project any more, if there is one."""
     if files and all(get_path(file, "yanked") is True for file in files):
-        return f"yanked: {clean_line(as_text(get_path(files[0], 'yanked_reason')), 200) or 'no reason given'}"
+        return f"yanked: {quote_line(as_text(get_path(files[0], 'yanked_reason')), 200) or 'no reason given'}"
     classifiers = as_list(get_path(info, "classifiers"))
     return "inactive" if "Development Status :: 7 - Inactive" in classifiers else None
 

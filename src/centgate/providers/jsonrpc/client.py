@@ -24,7 +24,7 @@ from centgate.providers.jsonrpc.errors import (
     is_rate_limit,
     parse_block_limit,
 )
-from centgate.sanitize import clean_line
+from centgate.sanitize import quote_line
 from centgate.upstream import Upstream, UpstreamResponse
 
 BATCH_SIZE = 50
@@ -220,12 +220,12 @@ class RpcNode:
         return ProviderError(self.upstream.name, f"{self.upstream.label} {problem}")
 
     def _redact(self, message: str) -> str | None:
-        """Return a node's message without secret parts of its URL, which some nodes repeat."""
+        """Return a node's message in quotes, without secret parts of its URL, which some nodes repeat."""
         _, _, rest = self.url.partition("//")
         for part in sorted(re.split(r"[/?&=:@]", rest)[1:], key=len, reverse=True):
             if len(part) >= 6:
                 message = message.replace(part, "\u2026")
-        return clean_line(message, 120)
+        return quote_line(message, 120)
 
 
 class NodePool:
