@@ -197,6 +197,7 @@ def open_world() -> Generator[World]:
     transfers = _transfers(build, people, tokens)
     approvals = old | _approvals(build, people, tokens, contracts)
     grants = _grants(build, people, tokens, contracts)
+    contracts["lure"] = _lure(build, people, tokens)
     times = {int(block.number): block.header.timestamp for block in chain.blocks}
     with serve_app(create_rpc_app(chain), 0) as url, open_devchain(rpc=url) as running:
         yield World(running, people, contracts, tokens, proxies, transfers, approvals, grants, times)
@@ -213,6 +214,7 @@ PEOPLE = (
     "delegator",
     "newcomer",
     "grantor",
+    "lured",
 )
 """Names of the test wallets; the newcomer has no transactions and no funds."""
 _POOR = ("newcomer",)
@@ -535,6 +537,16 @@ def _grants(
     selector = keccak(text="lockdown((address,address)[])")[:4]
     build.send(grantor, PERMIT2, selector + encode(["(address,address)[]"], [[locked]]))
     return given
+
+
+def _lure(build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str]) -> str:
+    """Have the lured approve a contract, which claims an approval of its own to be read."""
+    deployer, lured = people["deployer"], people["lured"]
+    lure = build.deploy(deployer, "lure")
+    build.send(deployer, tokens["plain"], encode_call("transfer(address,uint256)", lured.address, 1000))
+    _approve(build, lured, tokens["plain"], lure, 1000)
+    build.send(deployer, lure, encode_call("lay_out(address,address)", lured.address, tokens["plain"]))
+    return lure
 
 
 def _raw(address: str) -> Any:

@@ -196,3 +196,14 @@ def test_a_delegated_wallet_is_the_first_finding(world: World, answered: Answere
     }
     assert data["warnings"][0].startswith(f"The wallet runs the code of {delegated.implementations[0]}")
     assert data["approvals"] == []
+
+
+def test_a_token_cannot_spend_another_approval_while_it_is_read(world: World, answered: Answered):
+    data = answered("approval-risk", walletAddress=world.people["lured"].address)["data"]
+
+    (approval,) = [each for each in data["approvals"] if each["token"]["address"] == world.tokens["plain"]]
+    assert approval["spender"]["address"] == world.contracts["lure"]
+    assert (approval["allowance"]["amountBaseUnits"], approval["token"]["balanceBaseUnits"]) == (
+        "1000",
+        "1000",
+    )

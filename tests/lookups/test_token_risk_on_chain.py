@@ -75,7 +75,7 @@ async def answer(url: str, token: str) -> dict[str, Any]:
     [
         ("tax on both", "high", "sell_tax_high"),
         ("revert on sale", "critical", "honeypot"),
-        ("pause between trades", "medium", "trading_cooldown"),
+        pytest.param("pause between trades", "medium", "trading_cooldown", marks=pytest.mark.extended),
     ],
 )
 async def test_a_node_alone_gives_a_level(served: Served, case: str, level: str, flag: str):
@@ -149,6 +149,7 @@ async def test_a_pool_that_only_an_index_knows_is_identified(served: Served):
     ]
 
 
+@pytest.mark.extended
 async def test_burned_liquidity_is_found_by_balance(served: Served):
     token = served.token("tax on both")
     pair = served.pools["tax on both"][1].address

@@ -435,7 +435,7 @@ def test_multicall_is_read_where_the_chain_has_it(shop: Shop):
     assert found[DAI, ROUTER]["token"]["symbol"] == "DAI"
     assert found[DAI, ROUTER]["allowance"]["exposed"] == 0
     assert "nothing_held" in finding_ids(found[DAI, ROUTER])
-    assert shop.node.methods.count("eth_call") == 1
+    assert shop.node.methods.count("eth_call") == 2
 
 
 def test_no_known_approvals_are_an_answer_that_says_whose_word_it_is(shop: Shop):
@@ -612,7 +612,7 @@ def test_at_most_200_approvals_are_answered_the_most_pressing(shop: Shop):
     assert data["warnings"] == [
         "Approvals that were not read from the chain, with amounts as listed: 10",
         "Spenders whose code was not read from the chain: 210",
-        "Less urgent approvals left out of this answer: 110",
+        "Approvals left out of this answer, less urgent as far as is known: 110",
     ]
 
 
@@ -789,7 +789,7 @@ def test_a_recommendation_names_token_and_spender_where_they_are_known(shop: Sho
     (line,) = shop.data()["recommendations"]
 
     why = "The spender is on a list of suspicious addresses. The allowance is unlimited."
-    assert line["reason"] == (f"US DC to Vault{'x' * 34}\u2026: {why}" if known else why)
+    assert line["reason"] == (f'"US DC" to "Vault{"x" * 34}\u2026": {why}' if known else why)
 
 
 def test_the_newest_event_of_a_token_and_spender_counts(shop: Shop):
@@ -907,7 +907,12 @@ class Explorer:
             return 200, {"status": "0", "message": "NOTOK", "result": self.refusal}
         query = asked.params
         assert (query["action"], query["fromBlock"], query["toBlock"]) == ("getLogs", "0", "latest")
-        found = [log for log in self.logs if query.get("address") in (None, log["address"])]
+        found = [
+            log
+            for log in self.logs
+            if query.get("address") in (None, log["address"])
+            and query.get("topic0") in (None, log["topics"][0])
+        ]
         start = (int(query["page"]) - 1) * int(query["offset"])
         rows = found[start : start + int(query["offset"])]
         return 200, {"status": str(int(bool(rows))), "message": "No records found", "result": rows}
@@ -952,7 +957,60 @@ def test_an_explorer_gives_the_whole_history(shop: Shop, explorer: Explorer):
         "NFT operator approvals",
         "signatures for Permit2 that were not used yet",
     ]
-    assert "eth_getLogs" not in shop.node.methods
+    assert shop.node.methods.count("eth_getLogs") == 2
+
+
+def test_what_only_the_node_has_yet_is_read_beside_the_explorer(shop: Shop, explorer: Explorer):
+    shop.upstreams.faults["goplus"] = "500"
+    explorer.logs = [dated(event(1_000, 9), 900)]
+    shop.node.logs = [event(shop.node.head - 2, MAX, spender=VAULT)]
+    shop.node.tokens = {USDC: Token({ROUTER: 9, VAULT: MAX})}
+
+    data = shop.data()
+
+    assert {each["spender"]["address"] for each in data["approvals"]} == {ROUTER, VAULT}
+    assert data["coverage"]["complete"] is True
+
+
+def test_without_the_nodes_recent_logs_the_explorers_are_not_complete(shop: Shop, explorer: Explorer):
+    shop.upstreams.faults["goplus"] = "500"
+    explorer.logs = [dated(event(1_000, 9), 900)]
+    shop.node.tokens, shop.node.refuses = {USDC: Token({ROUTER: 9})}, {"eth_getLogs"}
+
+    data = shop.data()
+
+    assert (len(data["approvals"]), data["coverage"]["complete"]) == (1, False)
+
+
+def test_what_the_index_holds_against_a_spender_counts_elsewhere(shop: Shop, explorer: Explorer):
+    shop.lists(row(entry(VAULT, malicious_behavior=["phishing_activities"])))
+    explorer.logs = [dated(event(1_000, 9, token=DAI, spender=VAULT), 900)]
+    shop.node.tokens = {USDC: Token({VAULT: 5}), DAI: Token({VAULT: 9})}
+
+    assert [each["severity"] for each in shop.data()["approvals"]] == ["danger", "danger"]
+
+
+def test_a_node_that_is_behind_an_event_does_not_revoke_it(shop: Shop, explorer: Explorer):
+    shop.upstreams.faults["goplus"] = "500"
+    explorer.logs = [dated(event(shop.node.head + 50, MAX), 0)]
+    shop.node.tokens = {USDC: Token({ROUTER: 0})}
+
+    (approval,) = shop.data()["approvals"]
+
+    assert (approval["allowance"]["unlimited"], approval["allowance"]["live"]) == (True, False)
+
+
+def test_many_approvals_of_one_token_do_not_displace_another(shop: Shop):
+    fakes = [entry(f"0x{number:040x}", "Unlimited") for number in range(10_000, 10_320)]
+    low, high = "0x" + "01" * 20, "0x" + "fe" * 20
+    shop.lists(row(*fakes, token=low), row(entry(VAULT, "Unlimited"), token=high))
+    allowances = dict.fromkeys((fake["approved_contract"] for fake in fakes), MAX)
+    shop.node.tokens = {low: Token({**allowances}), high: Token({VAULT: MAX})}
+    shop.node.code = {VAULT: "0x"}
+
+    first = shop.data()["approvals"][0]
+
+    assert (first["token"]["address"], first["severity"]) == (high, "danger")
 
 
 def test_the_explorers_history_stands_in_for_the_index(shop: Shop, explorer: Explorer):

@@ -23,6 +23,7 @@ DETAILS = [
     *("children", "incidents"),
 ]
 AAVE_V3: dict[str, Any] = {
+    "id": "1599",
     "slug": "aave-v3",
     "name": "Aave V3",
     "symbol": "AAVE",
@@ -35,8 +36,16 @@ AAVE_V3: dict[str, Any] = {
     "tvl": 300,
     "chainTvls": {"Ethereum": 200, "Base": 100, "borrowed": 500, "Ethereum-borrowed": 500},
 }
-AAVE_V2: dict[str, Any] = {**AAVE_V3, "slug": "aave-v2", "name": "Aave V2", "chains": ["Polygon"], "tvl": 10}
+AAVE_V2: dict[str, Any] = {
+    **AAVE_V3,
+    "id": "111",
+    "slug": "aave-v2",
+    "name": "Aave V2",
+    "chains": ["Polygon"],
+    "tvl": 10,
+}
 LIDO: dict[str, Any] = {
+    "id": 182,
     "slug": "lido",
     "name": "Lido",
     "symbol": "LDO",
@@ -157,7 +166,7 @@ def test_the_details_of_a_protocol_and_what_was_stolen_from_it(
     upstreams.set_response("defillama", "/protocols", [detailed()])
     others = [{**HACK, "defillamaId": "7"}, {**HACK, "defillamaId": None}]
     older = {**HACK, "date": 1_500_000_000, "amount": "much", "source": "javascript:x"}
-    upstreams.set_response("defillama", "/hacks", [older, HACK, *others])
+    upstreams.set_response("defillama", "/hacks", [older, 5, {"defillamaId": ["1"]}, HACK, *others])
 
     data = ask(client_of(api, settings, upstreams), "Aave V3").json()["data"]
 
@@ -211,6 +220,15 @@ def test_a_parent_names_its_children_and_has_their_incidents(
     assert (data["token"], data["tvlChange"], data["description"]) == (None, None, None)
 
 
+def test_a_protocol_without_identifier_has_unknown_incidents(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    answering(upstreams, "aave-v3")
+    upstreams.set_response("defillama", "/protocols", [{**AAVE_V3, "id": None}])
+
+    assert ask(client_of(api, settings, upstreams), "Aave V3").json()["data"]["incidents"] is None
+
+
 @pytest.mark.parametrize("body", [{"error": "injected"}, "<html>", [1], "nothing"])
 def test_incidents_that_cannot_be_read_are_null_with_a_warning(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, body: Any
@@ -246,7 +264,9 @@ def unmeasured(slug: str) -> list[str]:
 def test_a_match_by_a_similar_name_is_said(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    upstreams.set_response("defillama", "/protocols", [{"slug": "pancakeswap", "name": "PancakeSwap"}])
+    upstreams.set_response(
+        "defillama", "/protocols", [{"id": "194", "slug": "pancakeswap", "name": "PancakeSwap"}]
+    )
     upstreams.set_response("defillama", "/hacks", [])
     upstreams.set_response("defillama", "/protocol/pancakeswapp", "Protocol not found", status=400)
 
@@ -412,7 +432,12 @@ def test_what_the_list_does_not_have_is_asked_for_by_itself(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
-    body = {"name": "New One", "currentChainTvls": {"Base": 5, "borrowed": 3}, "url": "https://new.example"}
+    body = {
+        "id": "9",
+        "name": "New One",
+        "currentChainTvls": {"Base": 5, "borrowed": 3},
+        "url": "https://new.example",
+    }
     upstreams.set_response("defillama", "/protocol/new-one", body)
 
     answer = ask(client_of(api, settings, upstreams), "New One").json()
@@ -432,7 +457,7 @@ def test_without_the_list_a_slug_is_asked_for_by_itself(
     upstreams.set_response("defillama", "/protocols", "<html>", status=502)
     upstreams.set_response("defillama", "/hacks", [])
     upstreams.set_response(
-        "defillama", "/protocol/aave-v3", {"name": "Aave V3", "currentChainTvls": {"Base": 5}}
+        "defillama", "/protocol/aave-v3", {"id": "1599", "name": "Aave V3", "currentChainTvls": {"Base": 5}}
     )
 
     response = ask(client_of(api, settings, upstreams), "Aave V3")

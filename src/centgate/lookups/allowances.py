@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TypeVar
 
 from centgate.crypto.approvals.approval_rules import PERMIT2
@@ -50,8 +52,11 @@ async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalSc
     logs = await reader.read([erc20.APPROVAL_TOPIC, erc20.encode_topic(wallet)])
     indexed_logs = [log for log in logs.entries if len(log.topics) == 4]
     indexed = await _classify_indexed(rpc, reader.chain_id, wallet, indexed_logs)
-    latest_events = _latest_events([*logs.entries, *indexed.fungible])
-    active = {pair: log for pair, log in latest_events.items() if int(log.data, 16) > 0}
+    events = sorted((*logs.entries, *indexed.fungible), key=lambda log: (log.block, log.index))
+    latest_events = _latest_events(events)
+    shapes = [(len(log.topics), len(log.data) >= 66) for log in logs.entries]
+    odd = sum(topics != 4 and (topics, has_amount) != (3, True) for topics, has_amount in shapes)
+    active = {pair: log for pair, log in latest_events.items() if _logged_amount(log) > 0}
     return ApprovalScan(
         approvals=ReportedApprovals(
             tuple(_build_approval(pair, log, logs.source) for pair, log in active.items()),
@@ -62,7 +67,7 @@ async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalSc
         end_time=logs.end_time,
         revoked=len(latest_events) - len(active),
         collectibles=indexed.nft_count,
-        unread=logs.unread + indexed.unknown_count,
+        unread=logs.unread + indexed.unknown_count + odd,
         source=logs.source,
     )
 
@@ -107,15 +112,19 @@ async def _classify_indexed(
     return _IndexedEvents(fungible, len(events) - len(fungible) - unknown, unknown)
 
 
+def _logged_amount(log: EventLog) -> int:
+    return int(log.data[:66], 16)
+
+
 def _latest_events(events: Iterable[EventLog]) -> dict[tuple[str, str], EventLog]:
     """Return the latest event of each token and spender; events of NFTs have a fourth topic and no data."""
-    fungible = [log for log in events if len(log.topics) == 3 and len(log.data) == 66]
+    fungible = [log for log in events if len(log.topics) == 3 and len(log.data) >= 66]
     return {(log.address, erc20.decode_address(log.topics[2])): log for log in fungible}
 
 
 def _build_approval(pair: tuple[str, str], log: EventLog, source: ApprovalSource) -> ReportedApproval:
     token, spender = pair
-    amount = int(log.data, 16)
+    amount = _logged_amount(log)
     return ReportedApproval(
         ReportedToken(token),
         ReportedSpender(spender),
@@ -131,11 +140,26 @@ def merge_approvals(reported: ReportedApprovals, scan: ApprovalScan) -> Reported
     """Merge an index's approvals with those found only in the logs."""
     known_pairs = {entry.pair for entry in reported.entries}
     tokens = {entry.token.address for entry in reported.entries}
-    new_entries = [entry for entry in scan.approvals.entries if entry.pair not in known_pairs]
+    logged = {entry.pair: entry for entry in scan.approvals.entries}
+    new_entries = [entry for pair, entry in logged.items() if pair not in known_pairs]
     return replace(
         reported,
-        entries=(*reported.entries, *new_entries),
+        entries=(*(_update_entry(entry, logged.get(entry.pair)) for entry in reported.entries), *new_entries),
         tokens=reported.tokens + len({entry.token.address for entry in new_entries} - tokens),
+    )
+
+
+def _update_entry(listed: ReportedApproval, logged: ReportedApproval | None) -> ReportedApproval:
+    """Return an index's entry with the amount of the newest event; an index may be old."""
+    if logged is None or (logged.changed_at or math.inf) < (listed.changed_at or 0):
+        return listed
+    return replace(
+        listed,
+        amount=logged.amount,
+        amount_text=logged.amount_text,
+        unlimited=False,
+        changed_at=logged.changed_at or listed.changed_at,
+        block=logged.block,
     )
 
 
@@ -150,7 +174,7 @@ async def read_onchain_state(
 
     All queries run concurrently; values that cannot be read are missing from the result.
     """
-    approvals = reported[:MAX_READ_APPROVALS]
+    approvals = take_turns(reported)[:MAX_READ_APPROVALS]
     spenders = dict.fromkeys(entry.spender.address for entry in approvals if entry.spender.address != wallet)
     accounts = [wallet, *list(spenders)[:MAX_READ_SPENDERS]]
     untimed = (entry for entry in approvals if entry.changed_at is None)
@@ -167,6 +191,15 @@ async def read_onchain_state(
         wallet_code=codes[wallet][0] if wallet in codes else None,
         block_times=time_task.result(),
     )
+
+
+def take_turns(reported: Iterable[ReportedApproval]) -> list[ReportedApproval]:
+    """Return the approvals with each token in turn, so that many of one token do not displace the others."""
+    by_token: dict[str, list[ReportedApproval]] = {}
+    for entry in reported:
+        by_token.setdefault(entry.token.address, []).append(entry)
+    turns = zip_longest(*by_token.values())
+    return [entry for turn in turns for entry in turn if entry is not None]
 
 
 async def _read_block_times(rpc: Rpc, chain_id: int, blocks: Sequence[int]) -> dict[int, int]:

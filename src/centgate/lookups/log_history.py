@@ -11,12 +11,14 @@ from centgate.chains import CHAIN_BY_ID
 from centgate.crypto.event_logs import EventLog, EventLogs
 from centgate.fallback import attempt
 from centgate.providers.etherscan import Etherscan
-from centgate.providers.rpc import BlockHeader, Rpc
+from centgate.providers.rpc import Rpc
 
 BLOCK_SECONDS: Mapping[int, float] = {1: 12, 8453: 2, 10: 2, 137: 2, 56: 0.45, 42161: 0.25}
 """Approximate time between blocks. Other chains are read from their first block."""
 SCAN_DAYS = 30
 """Days of event logs that a node is asked for, as far as the requests suffice."""
+RECENT_HOURS = 1
+"""Hours of event logs that a node is asked for beside an explorer."""
 LOG_REQUESTS = 16
 """Most queries of event logs to a node for one scan."""
 
@@ -60,15 +62,17 @@ class LogReader:
         no source provides logs.
         """
         if self.has_history:
-            latest = await attempt(self._rpc.latest_block, self.chain_id)
             logs = await attempt(self._etherscan.event_logs, self.chain_id, topics, address=address)
             if isinstance(logs, EventLogs):
-                return _with_latest_block(logs, latest if isinstance(latest, BlockHeader) else None)
-        return await self._read_recent(topics, address, requests)
+                # an explorer can lag behind the chain
+                recent = await attempt(self._read_recent, topics, address, 1, RECENT_HOURS / 24)
+                return _merge_logs(logs, recent if isinstance(recent, LogHistory) else None)
+        return await self._read_recent(topics, address, requests, SCAN_DAYS)
 
     async def _read_recent(
-        self, topics: Sequence[str | Sequence[str]], address: str | None, requests: int
+        self, topics: Sequence[str | Sequence[str]], address: str | None, requests: int, days: float
     ) -> LogHistory:
+        """Return the node's logs of about so many days, in at most `requests` queries."""
         latest = await self._rpc.latest_block(self.chain_id)
         seconds = BLOCK_SECONDS.get(self.chain_id)
         logs = await self._rpc.event_logs(
@@ -76,19 +80,25 @@ class LogReader:
             topics,
             address=address,
             to_block=latest.number,
-            blocks=int(SCAN_DAYS * 86_400 / seconds) if seconds else latest.number + 1,
+            blocks=int(days * 86_400 / seconds) if seconds else latest.number + 1,
             requests=requests,
         )
         return LogHistory(logs.entries, logs.from_block, logs.to_block, latest.timestamp, logs.unread, "rpc")
 
 
-def _with_latest_block(logs: EventLogs, latest: BlockHeader | None) -> LogHistory:
-    """Return an explorer's logs; without a node they are taken to reach to now."""
+def _merge_logs(logs: EventLogs, recent: LogHistory | None) -> LogHistory:
+    """Return an explorer's logs with the node's recent ones.
+
+    Without these it is not known how far the explorer's reach, which counts as a log that was not read.
+    """
+    if recent is None:
+        return LogHistory(logs.entries, 0, logs.to_block, int(time.time()), logs.unread + 1, "etherscan")
+    merged = {(log.block, log.index): log for log in (*recent.entries, *logs.entries)}
     return LogHistory(
-        logs.entries,
-        logs.from_block,
-        latest.number if latest else logs.to_block,
-        latest.timestamp if latest else int(time.time()),
-        logs.unread,
-        "etherscan",
+        tuple(merged[position] for position in sorted(merged)),
+        from_block=0,
+        to_block=recent.to_block,
+        end_time=recent.end_time,
+        unread=logs.unread + recent.unread,
+        source="etherscan",
     )

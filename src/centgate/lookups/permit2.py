@@ -5,6 +5,7 @@ Interface: https://github.com/Uniswap/permit2, `IAllowanceTransfer`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -48,12 +49,13 @@ async def scan_grants(reader: LogReader, wallet: str) -> GrantScan:
     kinds = (APPROVAL_TOPIC, PERMIT_TOPIC, LOCKDOWN_TOPIC)
     logs = await reader.read([kinds, erc20.encode_topic(wallet)], address=PERMIT2)
     events = [event for log in logs.entries for event in _parse_event(log)]
+    now = int(time.time())
     newest = {(event.token, event.spender): event for event in events}
     return GrantScan(
         tuple(
             _build_grant(event, logs.source)
             for event in newest.values()
-            if event.amount and event.expires_at >= logs.end_time
+            if event.amount and event.expires_at >= min(logs.end_time, now)
         ),
         from_block=logs.from_block,
         to_block=logs.to_block,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -12,6 +13,7 @@ from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import MAX_USD, as_number, as_price, from_unix_seconds
 from centgate.crypto.protocol.directory import DefiProtocol, Incident, ProtocolDirectory
 from centgate.crypto.wallet.wallets import Price
+from centgate.errors import ProviderTimeout
 from centgate.fallback import open_task_group
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.defillama_directory import parse_directory, parse_incidents, parse_protocol
@@ -95,7 +97,13 @@ class DefiLlama(Provider):
     @instrumented
     async def incidents(self, ids: Iterable[str]) -> list[Incident]:
         """Return the incidents of the protocols with these identifiers, the latest first."""
-        entry = await self.incidents_cache.get(min(self.remaining_seconds / 2, INCIDENTS_SECONDS))
+        wait = min(self.remaining_seconds / 2, INCIDENTS_SECONDS)
+        try:
+            async with asyncio.timeout(wait):
+                entry = await self.incidents_cache.get(wait)
+        except TimeoutError:
+            message = f"{self.info.label} did not give its incidents within {wait:g} s"
+            raise ProviderTimeout(self.info.name, message) from None
         found = {incident for each in ids for incident in entry.value.get(each, ())}
         return sorted(found, key=lambda each: each.at.timestamp() if each.at else 0, reverse=True)
 
@@ -148,7 +156,7 @@ class DefiLlama(Provider):
         return await parse_directory(_require_json(await self.upstream.get(self.url("/protocols"))))
 
     async def _fetch_incidents(self) -> Mapping[str, Sequence[Incident]]:
-        return parse_incidents(_require_json(await self.upstream.get(self.url("/hacks"))))
+        return await parse_incidents(_require_json(await self.upstream.get(self.url("/hacks"))))
 
     async def _fetch_totals(
         self, slug: str, kind: Literal["dailyFees", "dailyRevenue"], figure: str

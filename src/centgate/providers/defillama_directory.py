@@ -200,7 +200,9 @@ def _parse_details(fields: _ProtocolFields, tvls: dict[str, float]) -> ProtocolD
     return ProtocolDetails(
         ids=frozenset({str(number)}) if isinstance(number, str | int) else frozenset(),
         description=clean_line(_parse_text(fields.description), MAX_DESCRIPTION),
-        tvl_by_chain=tuple((clean_line(chain) or chain, tvl) for chain, tvl in tvls.items())[:MAX_CHAINS],
+        tvl_by_chain=tuple((name, tvl) for chain, tvl in tvls.items() if (name := clean_line(chain)))[
+            :MAX_CHAINS
+        ],
         tvl_change_day=_parse_percent(fields.change_1d),
         tvl_change_week=_parse_percent(fields.change_7d),
         token=_parse_token(fields),
@@ -240,17 +242,31 @@ def _parse_parent_slug(fields: _ProtocolFields) -> str | None:
     return parent if is_slug(parent) else None
 
 
-def parse_incidents(body: bytes) -> Mapping[str, Sequence[Incident]]:
+async def parse_incidents(body: bytes) -> Mapping[str, Sequence[Incident]]:
     """Parse `/hacks`: incidents by identifier of a protocol or parent; ValueError if it is no list.
 
-    Incidents without an identifier belong to no protocol of the directory, and are left out.
+    Incidents without an identifier belong to no protocol of the directory, and are left out, as are rows that
+    cannot be parsed. Other tasks run between slices of rows.
     """
     by_id: dict[str, list[Incident]] = {}
-    for row in msgspec.json.decode(body, type=list[dict[str, Any]]):
-        owners = {row.get("defillamaId"), row.get("parentProtocolId")}
-        for owner in {str(each) for each in owners if isinstance(each, str | int) and each}:
-            by_id.setdefault(owner, []).append(_parse_incident(row))
+    rows = _ROWS.decode(body)
+    for batch in split_rows(rows):
+        await asyncio.sleep(0)
+        for row in map(_parse_value, batch):
+            for owner in _list_owners(row):
+                by_id.setdefault(owner, []).append(_parse_incident(row))
+    if rows and not by_id:
+        raise ValueError("a list without an incident")
     return by_id
+
+
+def _list_owners(row: Any) -> set[str]:
+    """Return the identifiers of the protocols that an incident is of."""
+    if not isinstance(row, dict):
+        return set()
+    fields = cast(dict[str, Any], row)
+    owners = [fields.get("defillamaId"), fields.get("parentProtocolId")]
+    return {str(each) for each in owners if isinstance(each, str | int) and each}
 
 
 def _parse_incident(row: dict[str, Any]) -> Incident:

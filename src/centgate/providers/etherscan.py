@@ -17,7 +17,7 @@ from centgate.crypto.contract.contracts import (
     parse_nonzero_address,
     spdx_license,
 )
-from centgate.crypto.event_logs import EventLogs, has_topics, parse_event_log
+from centgate.crypto.event_logs import EventLog, EventLogs, has_topics, parse_event_log
 from centgate.errors import (
     ProviderError,
     ProviderFailure,
@@ -114,8 +114,10 @@ class Etherscan(Provider):
         parsed = [log for row in rows if (log := parse_event_log(row))]
         if rows and not parsed:
             raise self.invalid_response("returned no event log in a known format")
+        if any(not _has_chosen(log, chosen, address) for log in parsed):
+            raise self.invalid_response("returned event logs that were not asked for")
         entries = sorted(
-            (log for log in parsed if has_topics(log, topics) and address in (None, log.address)),
+            (log for log in parsed if has_topics(log, topics)),
             key=lambda log: (log.block, log.index),
         )
         last = max((log.block for log in entries), default=0)
@@ -135,6 +137,9 @@ class Etherscan(Provider):
             rows += found
             if len(found) < LOGS_PER_PAGE:
                 return rows
+        self.trace.add_warning(
+            f"{self.info.label} lists more than {MAX_LOGS} event logs: only recent ones were read"
+        )
         raise self.no_data(f"more than {MAX_LOGS} event logs")
 
     @instrumented
@@ -208,6 +213,13 @@ class Etherscan(Provider):
         if "timeout" in lower:
             return ProviderTimeout(name, f"{label} timed out on its side")
         return ProviderError(name, f"{label} refuses: {quote_line(message, 120)}")
+
+
+def _has_chosen(log: EventLog, chosen: Mapping[int, str], address: str | None) -> bool:
+    """True if a log fits the filters that were sent."""
+    return address in (None, log.address) and all(
+        position < len(log.topics) and log.topics[position] == topic for position, topic in chosen.items()
+    )
 
 
 def explorer_page(chain_id: int, address: str) -> str | None:

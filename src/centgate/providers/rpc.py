@@ -18,6 +18,7 @@ from centgate.crypto.event_logs import (
     parse_hex_number,
 )
 from centgate.crypto.token.trade_funding import trade_funding
+from centgate.crypto.trusted_contracts import is_trusted_contract
 from centgate.errors import ProviderFailure, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.jsonrpc.client import (
@@ -25,6 +26,7 @@ from centgate.providers.jsonrpc.client import (
     CallFeatures,
     NodePool,
     RpcNode,
+    RpcRequest,
     run_concurrently,
 )
 from centgate.providers.jsonrpc.multicall import encode_aggregate, parse_aggregate
@@ -58,6 +60,9 @@ MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 """Multicall3, at the same address on all six chains (github.com/mds1/multicall3)."""
 MULTICALL_BATCH = 150
 """Calls in one aggregate: gas and response size stay within the limits of public nodes."""
+MAX_RESULT_BYTES = 64 << 10
+"""Bytes of a call's result that are kept: a hostile contract may return megabytes."""
+_BundleResult = list[bytes | None] | Literal["no contract", "refused"]
 LATEST = "latest"
 _FIRST_SLOT = "0x" + "0" * 64
 LOGS_TIME_SHARE = 0.8
@@ -181,14 +186,21 @@ class Rpc(Provider):
     async def call_contracts(self, chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
         """Return the current result of each call, in order; None if it reverted or there is no contract.
 
-        Sent in bundles by Multicall3, each bundle executed in one block; sent separately in batches if the
-        chain has no Multicall3, or if a call makes its bundle fail.
+        Calls to one contract are sent as one bundle by Multicall3, and so are those to contracts of known
+        code; a bundle is executed in one block. Other contracts share no bundle: Multicall3 executes calls
+        that may change the state, so that one contract could change what later calls to another one read.
+        Without Multicall3, or if a call makes its bundle fail, calls are sent separately.
         """
+        groups = _group_calls(chain_id, calls)
+        bundles = [[calls[position] for position in group] for group in groups]
         if chain_id in self._no_multicall_chains:
             return await self._call_each(chain_id, calls)
-        bundles = [calls[start : start + MULTICALL_BATCH] for start in range(0, len(calls), MULTICALL_BATCH)]
-        answers = await run_concurrently(self._call_bundle(chain_id, bundle) for bundle in bundles)
-        return [returned for answer in answers for returned in answer]
+        answers = await self._call_bundles(chain_id, bundles)
+        results: list[bytes | None] = [None] * len(calls)
+        for group, answer in zip(groups, answers, strict=True):
+            for position, returned in zip(group, answer, strict=True):
+                results[position] = returned
+        return results
 
     @instrumented
     async def call_features(self, chain_id: int) -> CallFeatures:
@@ -335,19 +347,29 @@ class Rpc(Provider):
             raise ProviderUnconfigured(self.info.name, f"no node is configured for chain {chain_id}")
         return NodePool(nodes, self.remaining_seconds)
 
-    async def _call_bundle(self, chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
-        content = encode_aggregate([(call.to, call.data) for call in calls])
-        request = ("eth_call", [{"to": MULTICALL, "data": "0x" + content.hex()}, LATEST])
-        read = partial(_parse_aggregate, len(calls))
-        (returned,) = await self._nodes_of(chain_id).fetch_each([request], read, tolerant=True)
-        if isinstance(returned, list):
-            return returned
-        if returned == "no contract" and chain_id not in PUBLIC_NODES:
+    async def _call_bundles(
+        self, chain_id: int, bundles: Sequence[Sequence[ContractCall]]
+    ) -> list[list[bytes | None]]:
+        requests = [_build_bundle_request(bundle) for bundle in bundles]
+
+        async def ask_node(node: RpcNode) -> list[_BundleResult]:
+            answers = await node.send_requests(requests, tolerant=True)
+            return [_parse_bundle(len(each), answer) for each, answer in zip(bundles, answers, strict=True)]
+
+        results = await self._nodes_of(chain_id).first_success(ask_node)
+        if "no contract" in results and chain_id not in PUBLIC_NODES:
             self._no_multicall_chains.add(chain_id)
-        return await self._call_each(chain_id, calls)
+        failed = [bundle for bundle, result in zip(bundles, results, strict=True) if isinstance(result, str)]
+        separate = iter(await self._call_each(chain_id, [call for bundle in failed for call in bundle]))
+        return [
+            [next(separate) for _ in bundle] if isinstance(result, str) else result
+            for bundle, result in zip(bundles, results, strict=True)
+        ]
 
     async def _call_each(self, chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
-        requests = [("eth_call", [{"to": call.to, "data": "0x" + call.data.hex()}, LATEST]) for call in calls]
+        if not calls:
+            return []
+        requests = [_build_call_request(call) for call in calls]
         return await self._nodes_of(chain_id).fetch_each(requests, _parse_call, tolerant=True)
 
 
@@ -383,18 +405,47 @@ async def _read_log_range(
     return _LogRange(matching, len(entries) - len(parsed), start)
 
 
-def _parse_aggregate(count: int, answer: Any) -> list[bytes | None] | Literal["no contract", "refused"]:
-    """Parse the result of each call of an aggregate."""
+def _group_calls(chain_id: int, calls: Sequence[ContractCall]) -> list[list[int]]:
+    """Return the positions of the calls that may share a bundle, at most MULTICALL_BATCH in each."""
+    by_contract: dict[str, list[int]] = {}
+    for position, call in enumerate(calls):
+        key = "" if is_trusted_contract(chain_id, call.to) else call.to
+        by_contract.setdefault(key, []).append(position)
+    return [
+        group[start : start + MULTICALL_BATCH]
+        for group in by_contract.values()
+        for start in range(0, len(group), MULTICALL_BATCH)
+    ]
+
+
+def _build_call_request(call: ContractCall) -> RpcRequest:
+    return "eth_call", [{"to": call.to, "data": "0x" + call.data.hex()}, LATEST]
+
+
+def _build_bundle_request(bundle: Sequence[ContractCall]) -> RpcRequest:
+    if len(bundle) == 1:
+        return _build_call_request(bundle[0])
+    content = encode_aggregate([(call.to, call.data) for call in bundle])
+    return _build_call_request(ContractCall(MULTICALL, content))
+
+
+def _parse_bundle(count: int, answer: Any) -> _BundleResult:
+    """Parse the result of each call of a bundle."""
+    if count == 1:
+        return [_parse_call(answer)]
     if isinstance(answer, CallFailure):
         return "refused"  # a call that burns all gas leaves nothing for the others
     returned = _parse_bytes(answer)
     if not returned:
         return "no contract"
-    return parse_aggregate(returned, count)
+    return [result and result[:MAX_RESULT_BYTES] for result in parse_aggregate(returned, count)]
 
 
 def _parse_call(answer: Any) -> bytes | None:
-    return None if isinstance(answer, CallFailure) else _parse_bytes(answer) or None
+    """Parse the result of a call, cut to MAX_RESULT_BYTES; None if it failed or returned nothing."""
+    if isinstance(answer, CallFailure):
+        return None
+    return _parse_bytes(answer[: 2 + 2 * MAX_RESULT_BYTES]) or None
 
 
 def _parse_bytes(value: Any) -> bytes:

@@ -50,7 +50,7 @@ from centgate.providers.defillama import DefiLlama
 from centgate.providers.etherscan import Etherscan
 from centgate.providers.goplus import GoPlus
 from centgate.providers.rpc import Rpc
-from centgate.sanitize import clean_line
+from centgate.sanitize import quote_line
 from centgate.schema import Data
 from centgate.service import service
 from centgate.timestamps import format_timestamp
@@ -211,7 +211,8 @@ class ApprovalExposure(Data):
     """What all spenders together could take of the wallet now."""
 
     usd: float | None = Field(
-        description="In US dollars, of every token at most its balance; null when no value is known."
+        description="In US dollars, of every token at most its balance; null when no value is known, and "
+        "when no approval was found but some may exist."
     )
     unpriced_tokens: int = Field(
         description="Tokens that could be taken and whose value is not known, so that `usd` lacks them."
@@ -356,7 +357,8 @@ async def approval_risk(
     now = int(time.time())
     live = await _read_live_state(request, rpc, history, now)
     history = history.with_times(live.block_times)
-    evidence = [_build_evidence(entry, live, request.chain_id, now) for entry in history.entries]
+    head = history.head
+    evidence = [_build_evidence(entry, live, request.chain_id, now, head) for entry in history.entries]
     evidence = await _add_prices(evidence, defillama, request.chain_id)
     verdicts = sorted(
         (evaluate_approval(each) for each in evidence if each.amount != 0), key=lambda each: each.sort_key
@@ -376,7 +378,7 @@ async def approval_risk(
             *goplus.trace.warnings,
             *_warn_left_out(verdicts),
         ],
-        exposure=_build_exposure(verdicts),
+        exposure=_build_exposure(verdicts, is_complete=history.is_complete is True),
         account=_build_account(live),
     )
 
@@ -440,13 +442,17 @@ async def _read_live_state(
     return live
 
 
-def _build_evidence(entry: ReportedApproval, live: OnchainState, chain_id: int, now: int) -> ApprovalEvidence:
+def _build_evidence(
+    entry: ReportedApproval, live: OnchainState, chain_id: int, now: int, head: int | None
+) -> ApprovalEvidence:
     token = live.tokens.get(entry.token.address)
+    # a node that is behind the event does not know of it yet
+    is_known = entry.block is None or head is None or entry.block <= head
     return ApprovalEvidence(
         entry,
         chain_id,
         now,
-        allowance=live.current_allowance(entry.key, now),
+        allowance=live.current_allowance(entry.key, now) if is_known else None,
         balance=token.balance if token else None,
         supply=token.supply if token else None,
         kind=live.kinds.get(entry.spender.address),
@@ -465,13 +471,16 @@ async def _add_prices(
     evidence: list[ApprovalEvidence], defillama: DefiLlama, chain_id: int
 ) -> list[ApprovalEvidence]:
     """Add the prices of tokens that could be taken; doubtful prices are left out."""
-    tokens = dict.fromkeys(each.entry.token.address for each in evidence if each.exposed_amount)
+    urgent_first = sorted(evidence, key=lambda each: evaluate_approval(each).sort_key)
+    tokens = dict.fromkeys(each.entry.token.address for each in urgent_first if each.exposed_amount)
     prices = (await fetch_token_prices(defillama, chain_id, list(tokens)) if tokens else None) or {}
     confident = {token: price.usd for token, price in prices.items() if price.is_confident}
     return [replace(each, price_usd=confident.get(each.entry.token.address)) for each in evidence]
 
 
-def _build_exposure(verdicts: Sequence[ApprovalVerdict]) -> ApprovalExposure:
+def _build_exposure(verdicts: Sequence[ApprovalVerdict], *, is_complete: bool) -> ApprovalExposure:
+    if not verdicts and not is_complete:
+        return ApprovalExposure(usd=None, unpriced_tokens=0)
     total = total_exposure(verdicts)
     return ApprovalExposure(usd=total.usd, unpriced_tokens=total.unpriced_tokens)
 
@@ -570,7 +579,7 @@ def _build_recommendation(
         return None
     entry = verdict.evidence.entry
     names = " to ".join(
-        filter(None, (clean_line(approval.token.symbol, 20), clean_line(approval.spender.name, 40)))
+        filter(None, (quote_line(approval.token.symbol, 20), quote_line(approval.spender.name, 40)))
     )
     if names and entry.mechanism == "permit2":
         names += " through Permit2"
@@ -623,4 +632,4 @@ def _list_uncovered(history: ApprovalHistory) -> Iterator[str]:
 
 def _warn_left_out(verdicts: Sequence[ApprovalVerdict]) -> list[str]:
     more = len(verdicts) - MAX_APPROVALS
-    return [f"Less urgent approvals left out of this answer: {more}"] if more > 0 else []
+    return [f"Approvals left out of this answer, less urgent as far as is known: {more}"] if more > 0 else []

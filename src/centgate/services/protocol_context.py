@@ -242,7 +242,7 @@ async def protocol_context(
     async with open_task_group() as group:
         fees = group.create_task(attempt(defillama.fees, protocol.slug))
         revenue = group.create_task(attempt(defillama.revenue, protocol.slug))
-        incidents = group.create_task(attempt(defillama.incidents, protocol.details.ids))
+        incidents = group.create_task(_fetch_incidents(protocol, defillama))
     details = protocol.details
     return ProtocolContext(
         name=protocol.name,
@@ -367,6 +367,15 @@ def _build_fees(
     if not flows:
         return None
     return ProtocolFees(fees=flows.get("fees"), revenue=flows.get("revenue"), source="defillama")
+
+
+async def _fetch_incidents(
+    protocol: DefiProtocol, defillama: DefiLlama
+) -> list[Incident] | NoData | ProviderFailure:
+    """Fetch the incidents of a protocol; NoData if it has no identifier to look them up by."""
+    if not protocol.details.ids:
+        return defillama.no_data(f"no identifier of {protocol.slug}")
+    return await attempt(defillama.incidents, protocol.details.ids)
 
 
 def _build_tvl_change(details: ProtocolDetails) -> TvlChange | None:

@@ -31,17 +31,29 @@ class ApprovalHistory:
     @property
     def entries(self) -> tuple[ReportedApproval, ...]:
         """Approvals of both mechanisms; what the index says of a token or spender counts for both."""
-        tokens = {entry.token.address: entry.token for entry in self.reported.entries}
-        spenders = {entry.spender.address: entry.spender for entry in self.reported.entries}
-        grants = (
-            replace(
-                grant,
-                token=tokens.get(grant.token.address, grant.token),
-                spender=spenders.get(grant.spender.address, grant.spender),
-            )
-            for grant in (self.grants.entries if self.grants else ())
+        # of several assessments of one spender the worst counts
+        listed = sorted(
+            (entry for entry in self.reported.entries if entry.source == "goplus"),
+            key=lambda entry: (bool(entry.spender.misconduct), bool(entry.spender.is_doubtful)),
         )
-        return *self.reported.entries, *grants
+        tokens = {entry.token.address: entry.token for entry in listed}
+        spenders = {entry.spender.address: entry.spender for entry in listed}
+        return tuple(
+            entry
+            if entry.source == "goplus"
+            else replace(
+                entry,
+                token=tokens.get(entry.token.address, entry.token),
+                spender=spenders.get(entry.spender.address, entry.spender),
+            )
+            for entry in (*self.reported.entries, *(self.grants.entries if self.grants else ()))
+        )
+
+    @property
+    def head(self) -> int | None:
+        """Newest block that the logs reach to; None without logs."""
+        scans = [each for each in (self.scan, self.grants) if each is not None]
+        return min((each.to_block for each in scans), default=None)
 
     @property
     def is_complete(self) -> bool | None:

@@ -550,10 +550,18 @@ def total_exposure(verdicts: Sequence[ApprovalVerdict]) -> TotalExposure:
 
 
 def _value_exposed(evidence: Sequence[ApprovalEvidence]) -> float | None:
-    """Return the value at risk of one token; None if any approval's amount at risk is unknown."""
-    amounts = [each.exposed_amount for each in evidence]
-    known = [amount for amount in amounts if amount is not None]
+    """Return the value at risk of one token.
+
+    None if an approval's amount at risk is unknown, unless the others expose the whole balance. Grants inside
+    Permit2 share what Permit2 itself may take.
+    """
+    direct = [each.exposed_amount for each in evidence if not each.is_grant]
+    granted = [each.exposed_amount for each in evidence if each.is_grant]
+    known = sum(amount for amount in direct if amount is not None)
+    limit = next((each.permit2_limit for each in evidence if each.is_grant), None)
+    grants = sum(amount for amount in granted if amount is not None)
+    known += grants if limit is None else min(grants, limit)
     balance = evidence[0].balance
-    if len(known) < len(amounts) or balance is None:
+    if balance is None or (known < balance and None in (*direct, *granted)):
         return None
-    return evidence[0].value_units(min(balance, sum(known)))
+    return evidence[0].value_units(min(balance, known))

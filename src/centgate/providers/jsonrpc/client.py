@@ -42,6 +42,8 @@ _ERROR_STATUSES = range(400, 600)
 
 _RESULT_COUNT = re.compile(r"\b(results?|logs?|records?|responses?|entries|events?)\b")
 """Words of an error about the number of results, as against the number of blocks."""
+_QUERY_WORDS = re.compile(r"\b(timeout|timed out|too long|time limit|deadline)\b")
+"""Words of an error about the time that one query takes."""
 
 T = TypeVar("T")
 RpcRequest = tuple[str, list[Any]]
@@ -122,8 +124,8 @@ class RpcNode:
             except _RangeTooLarge as refusal:
                 message = str(refusal)
                 length = self._shorter_range(end - start + 1, message)
-                # a limit of blocks holds for every request; too many results only for this one
-                if parse_block_limit(message, end - start + 1) or not _RESULT_COUNT.search(message):
+                # a limit of blocks holds for every request; results and time only for this one
+                if parse_block_limit(message, end - start + 1) or not _is_about_one_query(message):
                     self.log_range = min(self.log_range, length)
 
     def _shorter_range(self, refused: int, message: str) -> int:
@@ -132,7 +134,8 @@ class RpcNode:
             (each for each in LOG_RANGES if each < refused), None
         )
         if length is None:
-            self.no_logs_until = time.monotonic() + CAPABILITY_TTL
+            if not _is_about_one_query(message):
+                self.no_logs_until = time.monotonic() + CAPABILITY_TTL
             raise self.invalid_response("does not provide event logs, not even for a short block range")
         return length
 
@@ -285,6 +288,11 @@ async def run_concurrently(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list
     async with open_task_group() as group:
         tasks = [group.create_task(each) for each in coroutines]
     return [task.result() for task in tasks]
+
+
+def _is_about_one_query(message: str) -> bool:
+    """True if a node refuses the results or the time of one query, which says nothing of others."""
+    return not message or bool(_RESULT_COUNT.search(message) or _QUERY_WORDS.search(message))
 
 
 def _response_objects(reply: UpstreamResponse) -> list[dict[str, Any]]:
