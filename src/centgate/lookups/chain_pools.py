@@ -109,7 +109,7 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
     states = await _read_states(rpc, chain_id, token, facts, keys[:MAX_POOLS])
     if not states:
         raise NoData(f"no pool of {token} on the chain holds anything")
-    return sorted(states, key=lambda state: -(state.liquidity_usd or 0))
+    return sorted(states, key=lambda state: -state.ranked_usd)
 
 
 async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from centgate.chains import is_burn_address
-from centgate.crypto.event_logs import EventLog
+from centgate.crypto.event_logs import EventLog, EventLogs
 from centgate.crypto.token.chain_pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
 from centgate.crypto.token.trade_funding import TradeFunding, trade_funding
@@ -132,6 +132,14 @@ class _TradeSimulation:
             has_bought = any(each is not None and each.has_bought for each in purchases[:number])
             probes = TradeProbes(pool, purchase, origin if is_first else None, () if has_bought else holders)
             simulations.append(summarise_trades(probes))
+        # a pool that sells and does not buy back is not outweighed by a smaller one that does
+        open_trap = (
+            simulation
+            for simulation, purchase in zip(simulations, purchases, strict=True)
+            if purchase is not None and purchase.has_bought
+        )
+        if (first := next(open_trap, None)) is not None:
+            return first
         decided = (each for each in simulations if each.honeypot is not None)
         filled = (each for each in simulations if each.pair_empty is not True)
         return next(decided, None) or next(filled, simulations[0])
@@ -196,9 +204,11 @@ class _TradeSimulation:
             return {}
         topics = [erc20.TRANSFER_TOPIC, erc20.encode_topic(self.pools[0].address)]
         logs = await self._read_transfers(topics, height)
+        if logs is None:
+            return {}
         received: dict[str, int] = {}
         last_blocks: dict[str, int] = {}
-        for log in logs:
+        for log in logs.entries:
             buyer = erc20.decode_address(log.topics[2])
             if not is_burn_address(buyer) and buyer not in (self.token, self.pools[0].address):
                 received[buyer] = received.get(buyer, 0) + _amount_of(log)
@@ -209,7 +219,8 @@ class _TradeSimulation:
 
     async def _read_transfers(
         self, topics: Sequence[str | Sequence[str] | None], height: int
-    ) -> list[EventLog]:
+    ) -> EventLogs | None:
+        """Return the token's recent transfers; None if they cannot be read."""
         logs = await attempt(
             self.rpc.event_logs,
             self.chain_id,
@@ -219,8 +230,9 @@ class _TradeSimulation:
             requests=HOLDER_LOG_REQUESTS,
             address=self.token,
         )
-        entries = () if isinstance(logs, NoData | ProviderFailure) else logs.entries
-        return [log for log in entries if len(log.topics) == 3]
+        if isinstance(logs, NoData | ProviderFailure):
+            return None
+        return replace(logs, entries=tuple(log for log in logs.entries if len(log.topics) == 3))
 
     async def _sell_at_holders(
         self, holders: Sequence[str], received: Mapping[str, int] | None = None, height: int | None = None
@@ -248,7 +260,11 @@ class _TradeSimulation:
         if height is None:
             return None
         topics = [erc20.TRANSFER_TOPIC, [erc20.encode_topic(holder) for holder in holders]]
-        return {erc20.decode_address(log.topics[1]) for log in await self._read_transfers(topics, height)}
+        logs = await self._read_transfers(topics, height)
+        # a shorter range than that of the purchases may lack sales, as does a failure
+        if logs is None or logs.from_block > max(0, height - HOLDER_BLOCKS + 1):
+            return None
+        return {erc20.decode_address(log.topics[1]) for log in logs.entries}
 
     def _encode_plan(self, pool: PoolKey) -> bytes:
         funding = self.funding

@@ -59,8 +59,8 @@ FORMS = {
     "before the standard": "3660008037602060003660003473{}61235a5a03f21560015760206000f3",
     "payable, other order": "36602c57343d527f9e4ac34f21c619cefc926c8bd93b54bf5a39c7ab2127a895af1cc0691d7e3dff"
     "593da1005b363d3d373d3d3d3d363d73{}5af43d3d93803e605757fd5bf3",
-    "payable": "36602f57343d527f9e4ac34f21c619cefc926c8bd93b54bf5a39c7ab2127a895af1cc0691d7e3dff593da1005b"
-    "363d3d373d3d3d363d73{}5af43d82803e903d91605b57fd5bf3",
+    "payable": "36602c57343d527f9e4ac34f21c619cefc926c8bd93b54bf5a39c7ab2127a895af1cc0691d7e3dff593da1005b"
+    "363d3d373d3d3d363d73{}5af43d82803e903d91605857fd5bf3",
 }
 
 
@@ -643,3 +643,9 @@ def test_without_the_chain_registries_are_believed():
     assert apply_registry_claims(None, [("etherscan", claim(LOGIC))]).kind is None
     assert apply_registry_claims(None, [("etherscan", claim(is_proxy=False))]).is_proxy is False
     assert apply_registry_claims(None, []).is_proxy is None
+
+
+def test_a_proxy_whose_jump_leads_to_other_code_is_no_clone():
+    hidden = "363d3d373d3d3d363d73" + "11" * 20 + "5af43d82803e903d91602d57fd5bf3" + "5b3d3d3d3d"
+
+    assert match_clone(bytes.fromhex(hidden)) is None

@@ -32,13 +32,24 @@ def test_owned_mint_is_named():
     assert flags_of(code_of("Erc20")).mintable is True
 
 
-def test_wrapped_coin_has_no_power():
+def test_wrapped_coin_has_no_power_and_depends_on_its_balance_of_coins():
     code = code_of("WrappedNative")
     flags = flags_of(code)
 
     assert infer_powers(analyze_code(code)) == ()
-    assert (flags.mintable, flags.pausable, flags.blacklists, flags.tax_modifiable) == (False,) * 4
+    assert (flags.mintable, flags.pausable, flags.blacklists, flags.tax_modifiable) == (None,) * 4
     assert (flags.proxy, flags.self_destructs) == (False, False)
+
+
+@pytest.mark.parametrize("opcode", [0x31, 0x32, 0x3A, 0x42, 0x48, 0x5A, 0xF5])
+def test_code_that_depends_on_more_than_its_state_proves_no_absence(opcode: int):
+    analysis, plain = analyze_code(code_of("WrappedNative")), bytes([0x54, 0x55])  # SLOAD, SSTORE
+
+    flags = [
+        infer_flags(analysis, code, is_proxy=False, powers=()) for code in (plain, plain + bytes([opcode]))
+    ]
+
+    assert [each.mintable for each in flags] == [False, None]
 
 
 def test_unknown_function_leaves_flags_unknown():

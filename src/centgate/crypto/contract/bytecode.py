@@ -24,19 +24,19 @@ _CLONES = tuple(
     for pattern in (
         # EIP-1167; with PUSH0 (EIP-7511, Solady); 44 bytes and 0xSplits' order of them; early Vyper; and from
         # before the standard
-        "{payable}363d3d373d3d3d363d{target}5af43d82803e903d9160..57fd5bf3",
-        "365f5f375f5f365f{target}5af43d5f5f3e5f3d9160..57fd5bf3",
-        "5f5f365f5f37365f{target}5af43d5f5f3e60..573d5ffd5b3d5ff3",
-        "{payable}(?:3d3d3d3d363d3d37|363d3d373d3d3d3d)363d{target}5af43d3d93803e60..57fd5bf3",
+        "{payable}363d3d373d3d3d363d{target}5af43d82803e903d9160(?P<jump>..)57fd5bf3",
+        "365f5f375f5f365f{target}5af43d5f5f3e5f3d9160(?P<jump>..)57fd5bf3",
+        "5f5f365f5f37365f{target}5af43d5f5f3e60(?P<jump>..)573d5ffd5b3d5ff3",
+        "{payable}(?:3d3d3d3d363d3d37|363d3d373d3d3d3d)363d{target}5af43d3d93803e60(?P<jump>..)57fd5bf3",
         "366000600037611000600036600073([0-9a-f]{{40}})5af4602c57600080fd5b6110006000f3",
         "3660008037602060003660003473([0-9a-f]{{40}})[0-9a-f]{{2,10}}5a03f21560..5760206000f3",
     )
 )
 _CLONES_WITH_ARGUMENTS = (
     re.compile(
-        f"{_PAYABLE_PREFIX}3d3d3d3d363d3d3761....60..36393661....013d{_TARGET}5af43d3d93803e60..57fd5bf3"
+        f"{_PAYABLE_PREFIX}3d3d3d3d363d3d3761....60..36393661....013d{_TARGET}5af43d3d93803e60(?P<jump>..)57fd5bf3"
     ),
-    re.compile(f"363d3d373d3d3d3d60368038038091363936013d{_TARGET}5af43d3d93803e60..57fd5bf3"),
+    re.compile(f"363d3d373d3d3d3d60368038038091363936013d{_TARGET}5af43d3d93803e60(?P<jump>..)57fd5bf3"),
 )
 """Clones that append arguments to the call data: clones-with-immutable-args, and EIP-3448."""
 
@@ -68,13 +68,20 @@ def match_clone(code: bytes) -> tuple[str, ProxyKind] | None:
     """Match a minimal proxy; return its implementation and kind, or None."""
     text = code[:200].hex()
     for pattern in _CLONES_WITH_ARGUMENTS:
-        if match := pattern.match(text):
+        if (match := pattern.match(text)) and _jumps_to_end(match):
             return _target_address(match), "clone_with_immutable_args"
     for pattern in _CLONES:
-        if match := pattern.match(text):
+        if (match := pattern.match(text)) and _jumps_to_end(match):
             is_whole = match.end() == 2 * len(code)
             return _target_address(match), "eip1167" if is_whole else "clone_with_immutable_args"
     return None
+
+
+def _jumps_to_end(match: re.Match[str]) -> bool:
+    """True unless the jump of a proxy's code leads elsewhere than to its end, where other code may stand."""
+    if (jump := match.groupdict().get("jump")) is None:
+        return True
+    return match.string[2 * int(jump, 16) : match.end()] in ("5bf3", "5b3d5ff3")
 
 
 def _target_address(match: re.Match[str]) -> str:

@@ -100,6 +100,14 @@ class PoolState:
         sides = (self.token_side_usd, self.quote_side_usd)
         return None if None in sides else sum(side for side in sides if side is not None)
 
+    @property
+    def ranked_usd(self) -> float:
+        """US dollars by which pools are compared: the token's side counts no more than the quote's.
+
+        Anyone can fill a pool with tokens at a price of their own choice.
+        """
+        return min(self.liquidity_usd or 0, 2 * (self.quote_side_usd or 0))
+
 
 @dataclass(frozen=True, slots=True)
 class PriceImpact:

@@ -77,6 +77,17 @@ _HARMLESS = _TRANSFERS | frozenset(
 """Functions that change the caller's own state, or only the owner; `deposit()` pays for what it creates."""
 _DELEGATING = frozenset({0xF4, 0xF2})  # DELEGATECALL, CALLCODE
 _CALLING = frozenset({0xF1, 0xFA}) | _DELEGATING  # CALL, STATICCALL
+_CREATING = frozenset({0xF0, 0xF5})  # CREATE, CREATE2
+_ENVIRONMENT = frozenset(
+    {
+        *(0x31, 0x32, 0x3A, 0x3B, 0x3C, 0x3F),  # BALANCE, ORIGIN, GASPRICE, EXTCODESIZE, -COPY, -HASH
+        *(0x40, 0x41, 0x43, 0x44, 0x47),  # BLOCKHASH, COINBASE, NUMBER, PREVRANDAO, SELFBALANCE
+        *(0x48, 0x5A),  # BASEFEE, GAS
+    }
+)
+"""What code reads to behave in another way by the block, the sender of a transaction or other accounts."""
+_TIMESTAMP = 0x42
+_PERMIT = function_selector("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)")
 _SELFDESTRUCT = 0xFF
 
 
@@ -163,7 +174,14 @@ def _has_plain_transfers(analysis: CodeAnalysis, opcodes: frozenset[int]) -> boo
 
 
 def _calls_others(analysis: CodeAnalysis, opcodes: frozenset[int]) -> bool:
-    """True if the code may call others; `withdraw` alone may send coins."""
+    """True if the code may call or create others, or depends on more than its own state.
+
+    `withdraw` alone may send coins, and `permit` compares the time.
+    """
+    if (_CREATING | _ENVIRONMENT) & opcodes:
+        return True
+    if _TIMESTAMP in opcodes and _PERMIT not in analysis.selectors:
+        return True
     withdraws = function_selector("withdraw(uint256)") in analysis.selectors
     return bool((_CALLING - {0xF1} if withdraws else _CALLING) & opcodes)
 
