@@ -109,6 +109,19 @@ async def test_every_kind_of_pool_agrees_on_the_price(market: Market) -> None:
     assert pools[-1].liquidity_usd is None
 
 
+async def test_tokens_given_to_a_small_pool_do_not_make_it_the_deepest(market: Market) -> None:
+    exchanges, token = market.exchanges, market.token
+    weth = exchanges.wrap(11 * COIN)
+    exchanges.add_v2_pool({token: 10**6 * TOKEN, weth: 10 * COIN})
+    decoy = exchanges.add_v3_pool({token: TOKEN, weth: COIN})
+    exchanges.operator.send(token, "transfer(address,uint256)", decoy, 10**11 * TOKEN)
+
+    pools = await market.pools()
+
+    assert [pool.key.exchange for pool in pools] == ["Uniswap v2", "Uniswap v3"]
+    assert (pools[1].liquidity_usd or 0) > (pools[0].liquidity_usd or 0)
+
+
 async def test_pools_of_base_are_found(base_market: Market) -> None:
     exchanges, token = base_market.exchanges, base_market.token
     usdc = exchanges.stablecoin("USDC", 10**6 * DOLLAR)

@@ -1064,7 +1064,9 @@ class ApprovalExposure(AnswerData):
     """What all spenders together could take of the wallet now."""
 
     usd: float | None
-    """In US dollars, of every token at most its balance; None when no value is known."""
+    """In US dollars, of every token at most its balance; None when no value is known, and when no
+    approval was found but some may exist.
+    """
     unpriced_tokens: int
     """Tokens that could be taken and whose value is not known, so that `usd` lacks them."""
 
