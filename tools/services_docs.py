@@ -138,14 +138,14 @@ TOKEN_LIMITS = (
     "A simulated sale proves that an ordinary account can sell a small amount in the pool that was tried. A "
     "token may treat single accounts, later blocks or larger amounts in another way; sales at real holders "
     "cover a sample.",
-    "A token can recognise a simulation: by a gas price or base fee of 0, by the gas that is left, by code at "
-    "the sender of the transaction, by the fixed addresses and amounts of the probes, or by a router that it "
-    "knows. It can then let the probes sell and refuse others.",
+    "A token can recognise a simulation: by a gas price or base fee of 0, by the gas that is left, by code "
+    "at the sender of the transaction, by the fixed addresses and amounts of the probes, or by a router that "
+    "it knows. It can then let the probes sell and refuse others.",
     "Recent buyers are taken from the token's own Transfer events, which it can make up; real purchases for "
     "show have the same effect.",
     "Fees that apply to large sales stay unseen if the token uses up the gas of a simulated one.",
-    "Pools that are not of a listed exchange, or have hooks or fees that are not listed, are not read; of very "
-    "many pools the first 24 are.",
+    "Pools that are not of a listed exchange, or have hooks or fees that are not listed, are not read; of "
+    "very many pools the first 24 are.",
     "Branches that a selector does not show, such as a special amount in `approve`, stay unseen in bytecode.",
     "A contract that is neither a known locker nor reported as one counts as free to take out what it holds, "
     "so that staking contracts of honest tokens raise `liquidity_in_one_contract`.",
