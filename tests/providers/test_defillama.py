@@ -29,6 +29,7 @@ Question = Callable[[DefiLlama], Awaitable[Any]]
 QUESTIONS: Mapping[str, Question] = {
     "prices": lambda llama: llama.token_prices(8453, [USDC]),
     "directory": lambda llama: llama.directory(),
+    "incidents": lambda llama: llama.incidents(["1"]),
     "protocol": lambda llama: llama.protocol("aave-v3"),
     "fees": lambda llama: llama.fees("aave-v3"),
     "revenue": lambda llama: llama.revenue("aave-v3"),
@@ -487,3 +488,20 @@ async def test_a_refusal_for_the_rate_says_when_to_come_back(
             await llama.directory()
 
     assert llama.trace.providers["defillama"]["status"] == "rate_limited"
+
+
+async def test_an_old_list_of_incidents_is_used_with_a_warning(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    upstreams.set_response("defillama", "/hacks", [{"defillamaId": 1599, "date": 1_699_056_000, "amount": 7}])
+
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
+        await llama.incidents(["1599"])
+        upstreams.faults["defillama"] = "500"
+        llama.incidents_cache.clock = lambda: time.monotonic() + 3600
+        incidents = await llama.incidents(["1599", "2"])
+
+    assert [incident.amount_usd for incident in incidents] == [7]
+    (warning,) = llama.trace.warnings
+    assert "list of incidents cannot be refreshed now" in warning
+    assert llama.trace.is_provisional

@@ -77,6 +77,7 @@ async def test_a_row_gives_name_category_chains_value_and_links() -> None:
             tvl_by_chain=(("Ethereum", 200.5), ("Base", 100.0)),
             token=ProtocolToken("AAVE", address=None, gecko_id="aave", market_cap_usd=None),
             parent_slug="aave",
+            parent_id="parent#aave",
         ),
     )
 

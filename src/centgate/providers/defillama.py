@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import quote
 
-from centgate.cache.stale_while_revalidate import StaleWhileRevalidate
+from centgate.cache.stale_while_revalidate import CacheEntry, StaleWhileRevalidate
 from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import MAX_USD, as_number, as_price, from_unix_seconds
 from centgate.crypto.protocol.directory import DefiProtocol, Incident, ProtocolDirectory
@@ -85,27 +85,37 @@ class DefiLlama(Provider):
         fails.
         """
         entry = await self.directory_cache.get(self.remaining_seconds / 2)
-        self.record_status("ok", fetchedAt=format_timestamp(entry.fetched_at))
-        if entry.is_stale:
-            self.trace.is_provisional = True
-            self.trace.add_warning(
-                f"{self.info.label}'s list of protocols cannot be refreshed now: figures are those of "
-                f"{format_timestamp(entry.fetched_at)}"
-            )
+        self._record_age(entry, "protocols", "figures are those")
         return entry.value
 
     @instrumented
     async def incidents(self, ids: Iterable[str]) -> list[Incident]:
-        """Return the incidents of the protocols with these identifiers, the latest first."""
-        wait = min(self.remaining_seconds / 2, INCIDENTS_SECONDS)
+        """Return the incidents of the protocols with these identifiers, the latest first.
+
+        Their list is cached like the directory. Raises ProviderTimeout if it does not come in time.
+        """
+        max_wait = min(self.remaining_seconds / 2, INCIDENTS_SECONDS)
         try:
-            async with asyncio.timeout(wait):
-                entry = await self.incidents_cache.get(wait)
+            async with asyncio.timeout(max_wait):
+                entry = await self.incidents_cache.get(max_wait / 2)
         except TimeoutError:
-            message = f"{self.info.label} did not give its incidents within {wait:g} s"
-            raise ProviderTimeout(self.info.name, message) from None
+            raise ProviderTimeout(
+                self.info.name,
+                f"{self.info.label} did not send its list of incidents within {max_wait:.3g} s",
+            ) from None
+        self._record_age(entry, "incidents", "incidents are those")
         found = {incident for each in ids for incident in entry.value.get(each, ())}
         return sorted(found, key=lambda each: each.at.timestamp() if each.at else 0, reverse=True)
+
+    def _record_age(self, entry: CacheEntry[Any], contents: str, figures: str) -> None:
+        """Record when a list was fetched; warn if it is old and could not be refreshed."""
+        fetched_at = format_timestamp(entry.fetched_at)
+        self.record_status("ok", fetchedAt=fetched_at)
+        if entry.is_stale:
+            self.trace.is_provisional = True
+            self.trace.add_warning(
+                f"{self.info.label}'s list of {contents} cannot be refreshed now: {figures} of {fetched_at}"
+            )
 
     @instrumented
     async def protocol(self, slug: str) -> DefiProtocol:

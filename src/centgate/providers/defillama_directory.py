@@ -10,9 +10,10 @@ from typing import Any, cast
 
 import msgspec
 
-from centgate.coercion import as_clean_name, as_number, as_text, as_usd, from_unix_seconds
+from centgate.coercion import as_clean_name, as_number, as_object, as_text, as_usd, from_chain_seconds
 from centgate.crypto.protocol.directory import (
     MAX_CHAINS,
+    MAX_SLUG_LENGTH,
     DefiProtocol,
     DirectoryLink,
     Incident,
@@ -196,9 +197,9 @@ def _build_protocol(
 
 
 def _parse_details(fields: _ProtocolFields, tvls: dict[str, float]) -> ProtocolDetails:
-    number = _parse_value(fields.id)
+    identifier = _parse_id(_parse_value(fields.id))
     return ProtocolDetails(
-        ids=frozenset({str(number)}) if isinstance(number, str | int) else frozenset(),
+        ids=frozenset({identifier} if identifier else ()),
         description=clean_line(_parse_text(fields.description), MAX_DESCRIPTION),
         tvl_by_chain=tuple((name, tvl) for chain, tvl in tvls.items() if (name := clean_line(chain)))[
             :MAX_CHAINS
@@ -206,10 +207,11 @@ def _parse_details(fields: _ProtocolFields, tvls: dict[str, float]) -> ProtocolD
         tvl_change_day=_parse_percent(fields.change_1d),
         tvl_change_week=_parse_percent(fields.change_7d),
         token=_parse_token(fields),
-        listed_at=from_unix_seconds(_parse_value(fields.listed_at)),
+        listed_at=from_chain_seconds(_parse_value(fields.listed_at)),
         forked_from=_parse_names(fields.forked_from),
         oracles=_parse_names(fields.oracles),
         parent_slug=_parse_parent_slug(fields),
+        parent_id=_parse_id(_parse_value(fields.parent_protocol)),
     )
 
 
@@ -243,36 +245,40 @@ def _parse_parent_slug(fields: _ProtocolFields) -> str | None:
 
 
 async def parse_incidents(body: bytes) -> Mapping[str, Sequence[Incident]]:
-    """Parse `/hacks`: incidents by identifier of a protocol or parent; ValueError if it is no list.
+    """Parse `/hacks`: incidents by identifier of a protocol or parent; ValueError if it is no such list.
 
-    Incidents without an identifier belong to no protocol of the directory, and are left out, as are rows that
-    cannot be parsed. Other tasks run between slices of rows.
+    Incidents without an identifier, two of five in 2026, belong to no protocol of the directory, and are left
+    out. Rows are parsed in slices, as those of the directory.
     """
+    try:
+        rows = _ROWS.decode(body)
+    except RecursionError:
+        raise ValueError("a list nested beyond reading") from None
     by_id: dict[str, list[Incident]] = {}
-    rows = _ROWS.decode(body)
+    has_incidents = False
     for batch in split_rows(rows):
         await asyncio.sleep(0)
-        for row in map(_parse_value, batch):
-            for owner in _list_owners(row):
-                by_id.setdefault(owner, []).append(_parse_incident(row))
-    if rows and not by_id:
+        for row in map(as_object, map(_parse_value, batch)):
+            has_incidents = has_incidents or "date" in row
+            owners = {_parse_id(row.get("defillamaId")), _parse_id(row.get("parentProtocolId"))}
+            for owner in owners - {None}:
+                by_id.setdefault(cast(str, owner), []).append(_parse_incident(row))
+    if not has_incidents:
         raise ValueError("a list without an incident")
     return by_id
 
 
-def _list_owners(row: Any) -> set[str]:
-    """Return the identifiers of the protocols that an incident is of."""
-    if not isinstance(row, dict):
-        return set()
-    fields = cast(dict[str, Any], row)
-    owners = [fields.get("defillamaId"), fields.get("parentProtocolId")]
-    return {str(each) for each in owners if isinstance(each, str | int) and each}
+def _parse_id(value: Any) -> str | None:
+    """Parse an identifier, which is a number or a text; `parent#<name>` for a parent."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    return str(value).strip()[:MAX_SLUG_LENGTH] or None
 
 
 def _parse_incident(row: dict[str, Any]) -> Incident:
     source = as_text(row.get("source")) or ""
     return Incident(
-        at=from_unix_seconds(row.get("date")),
+        at=from_chain_seconds(row.get("date")),
         amount_usd=as_usd(row.get("amount")),
         returned_usd=as_usd(row.get("returnedFunds")),
         classification=as_clean_name(row.get("classification")),

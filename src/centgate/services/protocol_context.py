@@ -11,7 +11,6 @@ from pydantic import Field
 
 from centgate.crypto.protocol.directory import (
     DefiProtocol,
-    Incident,
     ProtocolDetails,
     ProtocolDirectory,
     ProtocolToken,
@@ -165,8 +164,9 @@ class ProtocolContext(Data):
     )
     incidents: list[ProtocolIncident] | None = Field(
         max_length=20,
-        description="Thefts and losses, the latest first, at most 20; a parent has those of its children. "
-        "Empty when the directory lists none; null when its list could not be read.",
+        description="Thefts and losses that the directory lists under the protocol's identifier, the latest "
+        "first, at most 20; a parent has those of its children. Null when its list could not be read. Empty "
+        "does not mean that there were none: the directory lists many without an identifier.",
     )
 
 
@@ -242,7 +242,7 @@ async def protocol_context(
     async with open_task_group() as group:
         fees = group.create_task(attempt(defillama.fees, protocol.slug))
         revenue = group.create_task(attempt(defillama.revenue, protocol.slug))
-        incidents = group.create_task(_fetch_incidents(protocol, defillama))
+        incidents = group.create_task(_find_incidents(protocol, defillama))
     details = protocol.details
     return ProtocolContext(
         name=protocol.name,
@@ -266,7 +266,7 @@ async def protocol_context(
             RelatedProtocol(name=clean_line(each.name) or each.slug, slug=each.slug, tvl_usd=each.tvl_usd)
             for each in details.children[:MAX_LISTED]
         ],
-        incidents=_build_incidents(incidents.result(), defillama.trace),
+        incidents=incidents.result(),
     )
 
 
@@ -369,15 +369,6 @@ def _build_fees(
     return ProtocolFees(fees=flows.get("fees"), revenue=flows.get("revenue"), source="defillama")
 
 
-async def _fetch_incidents(
-    protocol: DefiProtocol, defillama: DefiLlama
-) -> list[Incident] | NoData | ProviderFailure:
-    """Fetch the incidents of a protocol; NoData if it has no identifier to look them up by."""
-    if not protocol.details.ids:
-        return defillama.no_data(f"no identifier of {protocol.slug}")
-    return await attempt(defillama.incidents, protocol.details.ids)
-
-
 def _build_tvl_change(details: ProtocolDetails) -> TvlChange | None:
     day, week = details.tvl_change_day, details.tvl_change_week
     return None if day is None and week is None else TvlChange(day_percent=day, week_percent=week)
@@ -394,12 +385,17 @@ def _build_token(token: ProtocolToken | None) -> ProtocolTokenInfo | None:
     )
 
 
-def _build_incidents(
-    incidents: list[Incident] | NoData | ProviderFailure, record: RequestTrace
-) -> list[ProtocolIncident] | None:
-    """Build the latest incidents; None, with a warning, if the list could not be read."""
+async def _find_incidents(protocol: DefiProtocol, defillama: DefiLlama) -> list[ProtocolIncident] | None:
+    """Return the latest incidents; None, with a warning, if it is unknown which there are."""
+    if not protocol.details.ids:
+        defillama.trace.add_warning(
+            f"{defillama.info.label} gives no identifier of {protocol.slug}, by which it lists incidents, so "
+            "`incidents` is null"
+        )
+        return None
+    incidents = await attempt(defillama.incidents, protocol.details.ids)
     if not isinstance(incidents, list):
-        record.add_warning("could not fetch the list of incidents, so `incidents` is null")
+        defillama.trace.add_warning("could not fetch the list of incidents, so `incidents` is null")
         return None
     return [
         ProtocolIncident(

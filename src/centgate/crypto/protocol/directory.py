@@ -59,7 +59,7 @@ class ProtocolDetails:
     """What the directory tells of a protocol beside its figures. None is unknown."""
 
     ids: frozenset[str] = frozenset()
-    """Identifiers in the directory, by which incidents name a protocol."""
+    """Identifiers in the directory, by which incidents name a protocol; a parent has its children's too."""
     description: str | None = None
     """The directory's own words: untrusted text."""
     tvl_by_chain: tuple[tuple[str, float], ...] = ()
@@ -73,6 +73,8 @@ class ProtocolDetails:
     forked_from: tuple[str, ...] = ()
     oracles: tuple[str, ...] = ()
     parent_slug: str | None = None
+    parent_id: str | None = None
+    """The parent's identifier in the directory."""
     children: tuple[ProtocolChild, ...] = ()
     """The largest first; only for a parent."""
 
@@ -169,21 +171,22 @@ class ProtocolDirectory:
             tuple(dict.fromkeys(chain for child in children for chain in child.chains))[:MAX_CHAINS],
             as_usd(math.fsum(known_tvls)) if known_tvls else None,
             select_links(link for child in children for link in child.links),
-            _combine_details(slug, listings, children),
+            _combine_details(listings, children),
         )
 
 
 def _combine_details(
-    slug: str, listings: Sequence[ProtocolListing], children: Sequence[DefiProtocol]
+    listings: Sequence[ProtocolListing], children: Sequence[DefiProtocol]
 ) -> ProtocolDetails:
     """Return the details of a parent: TVL by chain and identifiers of its children, and the children."""
+    parent_ids = {child.details.parent_id for child in children if child.details.parent_id}
     tvls: dict[str, float] = {}
     for listing, child in zip(listings, children, strict=True):
         if listing.counts_towards_parent:
             for chain, tvl in child.details.tvl_by_chain:
                 tvls[chain] = tvls.get(chain, 0) + tvl
     return ProtocolDetails(
-        ids=frozenset({f"parent#{slug}"}).union(*(child.details.ids for child in children)),
+        ids=frozenset(parent_ids).union(*(child.details.ids for child in children)),
         tvl_by_chain=tuple(sorted(tvls.items(), key=lambda item: -item[1]))[:MAX_CHAINS],
         children=tuple(ProtocolChild(each.slug, each.name, each.tvl_usd) for each in listings),
     )
