@@ -368,3 +368,74 @@ def test_slugs_are_made_as_the_directory_makes_them() -> None:
         "aave",
     ]
     assert alphanumeric_key("Aave-V3 \N{OCTOPUS}!") == "aavev3"
+
+
+async def test_oracles_of_newer_rows_are_in_the_breakdown() -> None:
+    breakdown = [
+        {"name": "Switchboard", "type": "Secondary"},
+        {"name": "Pyth\u202e", "type": "Primary", "endDate": None},
+        {"name": "Dice", "type": "RNG"},
+        {"name": "Ticker", "type": "Reference"},
+        {"name": "Former", "type": "Primary", "endDate": "2024-01-01"},
+        {"name": 7},
+        "Chainlink",
+    ]
+
+    protocol = await parse_protocol_row(oracles=["Pyth"], oraclesBreakdown=breakdown)
+
+    assert protocol.details.oracles == ("Pyth", "Switchboard")
+
+
+async def test_origins_of_a_fork_are_named_by_their_identifiers() -> None:
+    directory = await parse_rows(
+        {**ROW, "forkedFrom": ["Uniswap V2"], "forkedFromIds": ["111", 112, "none", None]},
+        {**ROW, "slug": "aave-v2", "name": "Aave V2", "id": "111"},
+        {**ROW, "slug": "uniswap-v2", "name": "Uniswap V2", "id": 112},
+    )
+
+    protocol = directory.get_protocol(directory.by_slug["aave-v3"])
+
+    assert protocol.details.forked_from == ("Uniswap V2", "Aave V2")
+
+
+@pytest.mark.parametrize(
+    ("audits", "status"),
+    [("0", "none"), ("1", "partial"), (2, "audited"), ("3", "audited_origin"), ("7", None), (None, None)],
+)
+async def test_audits_are_a_status_and_no_count(audits: Any, status: str | None) -> None:
+    protocol = await parse_protocol_row(audits=audits, governanceID=["snapshot:aave.eth", 7])
+
+    assert protocol.details.audit_status == status
+    assert protocol.details.governance_ids == ("snapshot:aave.eth",)
+
+
+async def test_a_renamed_parent_has_its_new_slug() -> None:
+    directory = await parse_rows({**ROW, "parentProtocol": "parent#old", "parentProtocolSlug": "new-name"})
+
+    protocol = directory.get_protocol(directory.by_slug["aave-v3"])
+
+    assert (protocol.details.parent_slug, [*directory.children]) == ("new-name", ["new-name"])
+    assert "parent#old" in directory.build_parent("new-name").details.ids
+
+
+@pytest.mark.parametrize(
+    ("other", "change"),
+    [
+        ({"tvl": 50, "change_1d": -50}, 0.0),
+        ({"tvl": 0, "change_1d": None}, 50.0),
+        ({"tvl": 50, "change_1d": None}, None),
+        ({"tvl": 50, "change_1d": -100}, None),
+        ({"tvl": 50, "change_1d": None, "excludeTvlFromParent": True}, 50.0),
+    ],
+)
+async def test_the_change_of_a_parent_is_that_of_the_sum_of_its_children(
+    other: dict[str, Any], change: float | None
+) -> None:
+    directory = await parse_rows(
+        {**ROW, "tvl": 150, "change_1d": 50}, {**ROW, "slug": "aave-v2", "name": "Aave V2", **other}
+    )
+
+    details = directory.build_parent("aave").details
+
+    assert details.tvl_change_day == (None if change is None else pytest.approx(change))
+    assert details.tvl_change_week is None

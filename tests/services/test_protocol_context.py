@@ -22,7 +22,7 @@ PATH = "/services/protocol-context"
 FIELDS = ["name", "slug", "category", "chains", "tvlUsd", "fees", "urls"]
 DETAILS = [
     *("description", "tvlChange", "tvlByChain", "token", "listedAt", "forkedFrom", "oracles", "parentSlug"),
-    *("children", "incidents"),
+    *("children", "incidents", "audits", "governanceIds"),
 ]
 AAVE_V3: dict[str, Any] = {
     "id": "1599",
@@ -69,6 +69,7 @@ HACK: dict[str, Any] = {
     "amount": 5_000_000,
     "returnedFunds": None,
     "source": "https://rekt.news/aave",
+    "chain": ["Ethereum", 7, "Ethereum"],
     "defillamaId": "1599",
 }
 HACKS = [{**HACK, "defillamaId": "7"}, {**HACK, "defillamaId": None}]
@@ -159,6 +160,8 @@ def detailed() -> dict[str, Any]:
         "listedAt": 1_649_376_000,
         "oracles": ["Chainlink", "Chainlink", 7],
         "forkedFrom": [],
+        "audits": "1",
+        "governanceID": ["snapshot:aave.eth"],
     }
 
 
@@ -184,6 +187,8 @@ def test_the_details_of_a_protocol_and_what_was_stolen_from_it(
     }
     assert (data["listedAt"], data["parentSlug"]) == ("2022-04-08", "aave")
     assert (data["oracles"], data["forkedFrom"], data["children"]) == (["Chainlink"], [], [])
+    assert data["audits"] == {"status": "partial", "reports": ["https://aave.com/security"]}
+    assert data["governanceIds"] == ["snapshot:aave.eth"]
     assert data["incidents"] == [
         {
             "date": "2023-11-04",
@@ -192,6 +197,8 @@ def test_the_details_of_a_protocol_and_what_was_stolen_from_it(
             "classification": "Protocol Logic",
             "technique": "Flash loan",
             "url": "https://rekt.news/aave",
+            "name": "Aave V3",
+            "chains": ["Ethereum"],
         },
         {
             "date": "2017-07-14",
@@ -200,6 +207,8 @@ def test_the_details_of_a_protocol_and_what_was_stolen_from_it(
             "classification": "Protocol Logic",
             "technique": "Flash loan",
             "url": None,
+            "name": "Aave V3",
+            "chains": ["Ethereum"],
         },
     ]
 

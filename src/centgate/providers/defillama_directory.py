@@ -5,15 +5,24 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
 
-from centgate.coercion import as_clean_name, as_number, as_object, as_text, as_usd, from_chain_seconds
+from centgate.coercion import (
+    as_clean_name,
+    as_list,
+    as_number,
+    as_object,
+    as_text,
+    as_usd,
+    from_chain_seconds,
+)
 from centgate.crypto.protocol.directory import (
     MAX_CHAINS,
     MAX_SLUG_LENGTH,
+    AuditStatus,
     DefiProtocol,
     DirectoryLink,
     Incident,
@@ -35,9 +44,21 @@ SLICE_ROWS = 250
 MAX_DESCRIPTION = 300
 """Characters of a description that are kept."""
 MAX_NAMES = 20
-"""Oracles, and protocols that it was forked from, that are kept."""
+"""Oracles, governance spaces, and protocols that it was forked from, that are kept."""
 MAX_PERCENT = 1e6
 _TOKEN_ADDRESS = re.compile(r"(?:[a-z0-9_-]{1,40}:)?[A-Za-z0-9][A-Za-z0-9:._-]{5,129}")
+_AUDIT_STATUSES: Mapping[str | None, AuditStatus] = {
+    "0": "none",
+    "1": "partial",
+    "2": "audited",
+    "3": "audited_origin",
+}
+"""Meaning of `audits`, which is no count.
+
+Source: legend in `defi/src/protocols/data4.ts` of https://github.com/DefiLlama/defillama-server.
+"""
+_HARMLESS_ORACLES = {"RNG", "Reference"}
+"""Kinds of oracles on which no funds depend."""
 _NOT_CHAINS = {
     *("borrowed", "dcandlsoverlap", "doublecounted", "liquidstaking", "masterchef", "offers", "owntokens"),
     *("pool2", "staking", "treasury", "vesting"),
@@ -107,6 +128,10 @@ class _ProtocolFields(
         "exclude_tvl_from_parent": "excludeTvlFromParent",
         "listed_at": "listedAt",
         "forked_from": "forkedFrom",
+        "forked_from_ids": "forkedFromIds",
+        "oracles_breakdown": "oraclesBreakdown",
+        "governance_ids": "governanceID",
+        "parent_protocol_slug": "parentProtocolSlug",
     },
 ):
     """Members of a protocol, each parsed by itself, so that a broken one is only missing."""
@@ -129,8 +154,13 @@ class _ProtocolFields(
     change_7d: msgspec.Raw = _NULL
     listed_at: msgspec.Raw = _NULL
     forked_from: msgspec.Raw = _NULL
+    forked_from_ids: msgspec.Raw = _NULL
     oracles: msgspec.Raw = _NULL
+    oracles_breakdown: msgspec.Raw = _NULL
+    audits: msgspec.Raw = _NULL
+    governance_ids: msgspec.Raw = _NULL
     parent_protocol: msgspec.Raw = _NULL
+    parent_protocol_slug: msgspec.Raw = _NULL
 
 
 class _ProtocolRow(_ProtocolFields):
@@ -170,6 +200,7 @@ def _parse_listing(raw: msgspec.Raw) -> ProtocolListing | None:
         _parse_tvl(row),
         _parse_value(row.exclude_tvl_from_parent) is not True,
         raw,
+        _parse_id(_parse_value(row.id)),
     )
 
 
@@ -208,8 +239,11 @@ def _parse_details(fields: _ProtocolFields, tvls: dict[str, float]) -> ProtocolD
         tvl_change_week=_parse_percent(fields.change_7d),
         token=_parse_token(fields),
         listed_at=from_chain_seconds(_parse_value(fields.listed_at)),
-        forked_from=_parse_names(fields.forked_from),
-        oracles=_parse_names(fields.oracles),
+        forked_from=_parse_names(_parse_texts(fields.forked_from)),
+        forked_from_ids=_parse_ids(fields.forked_from_ids),
+        oracles=_parse_names([*_parse_texts(fields.oracles), *_parse_oracles(fields.oracles_breakdown)]),
+        audit_status=_AUDIT_STATUSES.get(_parse_id(_parse_value(fields.audits))),
+        governance_ids=_parse_names(_parse_texts(fields.governance_ids)),
         parent_slug=_parse_parent_slug(fields),
         parent_id=_parse_id(_parse_value(fields.parent_protocol)),
     )
@@ -228,9 +262,24 @@ def _parse_token(fields: _ProtocolFields) -> ProtocolToken | None:
     )
 
 
-def _parse_names(raw: msgspec.Raw) -> tuple[str, ...]:
-    names = (clean_line(name) for name in _parse_texts(raw))
-    return tuple(dict.fromkeys(name for name in names if name))[:MAX_NAMES]
+def _parse_names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(clean_line, names))))[:MAX_NAMES]
+
+
+def _parse_oracles(raw: msgspec.Raw) -> Iterator[str]:
+    """Yield the names of the oracles that a protocol uses now and that its funds depend on.
+
+    `oraclesBreakdown` replaces `oracles`, which DefiLlama calls deprecated and leaves empty in newer rows.
+    """
+    for row in map(as_object, as_list(_parse_value(raw))):
+        name = as_text(row.get("name"))
+        if name and row.get("type") not in _HARMLESS_ORACLES and not row.get("endDate"):
+            yield name
+
+
+def _parse_ids(raw: msgspec.Raw) -> tuple[str, ...]:
+    ids = map(_parse_id, as_list(_parse_value(raw)))
+    return tuple(each for each in ids if each)[:MAX_NAMES]
 
 
 def _parse_percent(raw: msgspec.Raw) -> float | None:
@@ -240,8 +289,10 @@ def _parse_percent(raw: msgspec.Raw) -> float | None:
 
 
 def _parse_parent_slug(fields: _ProtocolFields) -> str | None:
-    parent = to_slug((_parse_text(fields.parent_protocol) or "").rpartition("#")[2])
-    return parent if is_slug(parent) else None
+    """Parse the parent's slug; older rows have only its identifier, which differs if it was renamed."""
+    identifier = (_parse_text(fields.parent_protocol) or "").rpartition("#")[2]
+    slug = (_parse_text(fields.parent_protocol_slug) or "").lower() if identifier else ""
+    return next(filter(is_slug, (slug, to_slug(identifier))), None)
 
 
 async def parse_incidents(body: bytes) -> Mapping[str, Sequence[Incident]]:
@@ -284,6 +335,8 @@ def _parse_incident(row: dict[str, Any]) -> Incident:
         classification=as_clean_name(row.get("classification")),
         technique=as_clean_name(row.get("technique")),
         url=source if is_safe_url(source) else None,
+        name=as_clean_name(row.get("name")),
+        chains=_parse_names(filter(None, map(as_text, as_list(row.get("chain"))))),
     )
 
 

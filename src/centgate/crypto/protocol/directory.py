@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from centgate.coercion import as_usd
-from centgate.sanitize import has_invisible
+from centgate.sanitize import clean_line, has_invisible
 
 MAX_SLUG_LENGTH = 100
 """Characters; a longer text is not a slug."""
@@ -23,6 +23,8 @@ MAX_CHAINS = 200
 MAX_LINKS = {"website": 1, "social": 1, "code": 5, "audit": 10}
 """Links of each kind that are returned, kinds in this order."""
 
+AuditStatus = Literal["none", "partial", "audited", "audited_origin"]
+"""`audited_origin`: forked from an audited protocol, not audited itself."""
 LinkKind = Literal["website", "social", "code", "audit"]
 
 
@@ -71,7 +73,11 @@ class ProtocolDetails:
     token: ProtocolToken | None = None
     listed_at: datetime | None = None
     forked_from: tuple[str, ...] = ()
+    forked_from_ids: tuple[str, ...] = ()
+    """The same by identifiers; the directory has either."""
     oracles: tuple[str, ...] = ()
+    audit_status: AuditStatus | None = None
+    governance_ids: tuple[str, ...] = ()
     parent_slug: str | None = None
     parent_id: str | None = None
     """The parent's identifier in the directory."""
@@ -90,6 +96,9 @@ class Incident:
     technique: str | None
     url: str | None
     """A report, https only."""
+    name: str | None = None
+    """What was attacked, in the directory's words."""
+    chains: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +130,8 @@ class ProtocolListing:
     counts_towards_parent: bool
     """True if its TVL counts towards that of its parent."""
     row: msgspec.Raw
+    identifier: str | None = None
+    """In the directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +146,14 @@ class ProtocolDirectory:
     by_symbol: dict[str, list[ProtocolListing]] = field(default_factory=dict[str, list[ProtocolListing]])
     children: dict[str, list[ProtocolListing]] = field(default_factory=dict[str, list[ProtocolListing]])
     """Listings by the slug of their parent."""
+    name_by_id: dict[str, str] = field(default_factory=dict[str, str])
 
     def add_listing(self, listing: ProtocolListing) -> None:
         """Add a listing; of two with one slug the first stays."""
         if self.by_slug.setdefault(to_slug(listing.slug), listing) is not listing:
             return
+        if listing.identifier:
+            self.name_by_id.setdefault(listing.identifier, listing.name)
         for index, key in (
             (self.by_name, alphanumeric_key(listing.name)),
             (self.by_gecko_id, listing.gecko_id),
@@ -155,8 +169,12 @@ class ProtocolDirectory:
         yield from self.children.keys() - self.by_slug.keys()
 
     def get_protocol(self, listing: ProtocolListing) -> DefiProtocol:
-        """Return the full record of a listing."""
-        return self.parse_row(listing)
+        """Return the full record of a listing, with the names of the protocols that it was forked from."""
+        protocol = self.parse_row(listing)
+        names = (self.name_by_id.get(each) for each in protocol.details.forked_from_ids)
+        origins = (*protocol.details.forked_from, *(line for name in names if (line := clean_line(name))))
+        details = replace(protocol.details, forked_from=tuple(dict.fromkeys(origins)))
+        return replace(protocol, details=details)
 
     def build_parent(self, slug: str) -> DefiProtocol:
         """Build a parent, which has no row of its own, from its children."""
@@ -180,16 +198,41 @@ def _combine_details(
 ) -> ProtocolDetails:
     """Return the details of a parent: TVL by chain and identifiers of its children, and the children."""
     parent_ids = {child.details.parent_id for child in children if child.details.parent_id}
+    counted = [
+        (listing.tvl_usd, child)
+        for listing, child in zip(listings, children, strict=True)
+        if listing.counts_towards_parent
+    ]
     tvls: dict[str, float] = {}
-    for listing, child in zip(listings, children, strict=True):
-        if listing.counts_towards_parent:
-            for chain, tvl in child.details.tvl_by_chain:
-                tvls[chain] = tvls.get(chain, 0) + tvl
+    for _, child in counted:
+        for chain, tvl in child.details.tvl_by_chain:
+            tvls[chain] = tvls.get(chain, 0) + tvl
     return ProtocolDetails(
         ids=frozenset(parent_ids).union(*(child.details.ids for child in children)),
         tvl_by_chain=tuple(sorted(tvls.items(), key=lambda item: -item[1]))[:MAX_CHAINS],
+        tvl_change_day=_combine_changes((tvl, child.details.tvl_change_day) for tvl, child in counted),
+        tvl_change_week=_combine_changes((tvl, child.details.tvl_change_week) for tvl, child in counted),
+        governance_ids=tuple(
+            dict.fromkeys(each for child in children for each in child.details.governance_ids)
+        ),
         children=tuple(ProtocolChild(each.slug, each.name, each.tvl_usd) for each in listings),
     )
+
+
+def _combine_changes(changes: Iterable[tuple[float | None, float | None]]) -> float | None:
+    """Return the change in percent of a sum of values with their own changes; None if one is unknown.
+
+    Values of 0 and unknown values, which are no part of the sum, are left out.
+    """
+    after = before = 0.0
+    for tvl, change in changes:
+        if not tvl:
+            continue
+        if change is None or change <= -100:
+            return None
+        after += tvl
+        before += tvl / (1 + change / 100)
+    return (after / before - 1) * 100 if before else None
 
 
 def tvl_sort_key(listing: ProtocolListing) -> tuple[float, str]:
