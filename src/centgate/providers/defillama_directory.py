@@ -119,7 +119,7 @@ def parse_protocol(slug: str, body: bytes) -> DefiProtocol | None:
 _NULL = msgspec.Raw(b"null")
 
 
-class _ProtocolFields(
+class _NameFields(
     msgspec.Struct,
     rename={
         "chain_tvls": "chainTvls",
@@ -134,9 +134,28 @@ class _ProtocolFields(
         "parent_protocol_slug": "parentProtocolSlug",
     },
 ):
-    """Members of a protocol, each parsed by itself, so that a broken one is only missing."""
+    """Members that name a protocol, each parsed by itself, so that a broken one is only missing."""
 
+    id: msgspec.Raw = _NULL
     name: msgspec.Raw = _NULL
+    symbol: msgspec.Raw = _NULL
+    gecko_id: msgspec.Raw = _NULL
+    parent_protocol: msgspec.Raw = _NULL
+    parent_protocol_slug: msgspec.Raw = _NULL
+
+
+class _ListingRow(_NameFields):
+    """Members of a row that every row of a list is parsed for; the others cost time for thousands of rows."""
+
+    slug: msgspec.Raw = _NULL
+    tvl: msgspec.Raw = _NULL
+    chain_tvls: msgspec.Raw = _NULL
+    exclude_tvl_from_parent: msgspec.Raw = _NULL
+
+
+class _ProtocolFields(_NameFields):
+    """Members of a protocol in a row or on its own page."""
+
     url: msgspec.Raw = _NULL
     category: msgspec.Raw = _NULL
     chain: msgspec.Raw = _NULL
@@ -144,10 +163,7 @@ class _ProtocolFields(
     audit_links: msgspec.Raw = _NULL
     twitter: msgspec.Raw = _NULL
     github: msgspec.Raw = _NULL
-    id: msgspec.Raw = _NULL
     description: msgspec.Raw = _NULL
-    symbol: msgspec.Raw = _NULL
-    gecko_id: msgspec.Raw = _NULL
     address: msgspec.Raw = _NULL
     mcap: msgspec.Raw = _NULL
     change_1d: msgspec.Raw = _NULL
@@ -159,15 +175,10 @@ class _ProtocolFields(
     oracles_breakdown: msgspec.Raw = _NULL
     audits: msgspec.Raw = _NULL
     governance_ids: msgspec.Raw = _NULL
-    parent_protocol: msgspec.Raw = _NULL
-    parent_protocol_slug: msgspec.Raw = _NULL
 
 
 class _ProtocolRow(_ProtocolFields):
-    slug: msgspec.Raw = _NULL
-    tvl: msgspec.Raw = _NULL
     chain_tvls: msgspec.Raw = _NULL
-    exclude_tvl_from_parent: msgspec.Raw = _NULL
 
 
 class _ProtocolBody(_ProtocolFields):
@@ -175,14 +186,16 @@ class _ProtocolBody(_ProtocolFields):
 
 
 _ROWS = msgspec.json.Decoder(list[msgspec.Raw])
+_LISTING = msgspec.json.Decoder(_ListingRow)
 _ROW = msgspec.json.Decoder(_ProtocolRow)
 _BODY = msgspec.json.Decoder(_ProtocolBody)
+_VALUE = msgspec.json.Decoder()
 
 
 def _parse_listing(raw: msgspec.Raw) -> ProtocolListing | None:
     """Parse what a row is found by; None if it cannot be parsed or has no usable slug."""
     try:
-        row = _ROW.decode(raw)
+        row = _LISTING.decode(raw)
     except (ValueError, RecursionError):
         return None
     name, slug = _parse_text(row.name), (_parse_text(row.slug) or "").lower()
@@ -288,7 +301,7 @@ def _parse_percent(raw: msgspec.Raw) -> float | None:
     return percent if percent is not None and -100 <= percent <= MAX_PERCENT else None
 
 
-def _parse_parent_slug(fields: _ProtocolFields) -> str | None:
+def _parse_parent_slug(fields: _NameFields) -> str | None:
     """Parse the parent's slug; older rows have only its identifier, which differs if it was renamed."""
     identifier = (_parse_text(fields.parent_protocol) or "").rpartition("#")[2]
     slug = (_parse_text(fields.parent_protocol_slug) or "").lower() if identifier else ""
@@ -340,7 +353,7 @@ def _parse_incident(row: dict[str, Any]) -> Incident:
     )
 
 
-def _parse_tvl(row: _ProtocolRow) -> float | None:
+def _parse_tvl(row: _ListingRow) -> float | None:
     tvl = as_usd(_parse_value(row.tvl))
     return tvl if tvl is not None else _sum_tvls(_parse_chain_tvls(row.chain_tvls))
 
@@ -374,17 +387,24 @@ def _parse_links(fields: _ProtocolFields) -> Iterator[DirectoryLink]:
 def _parse_value(raw: msgspec.Raw) -> Any:
     """Parse a member's value; None if it cannot be parsed."""
     try:
-        return msgspec.json.decode(raw)
+        return _VALUE.decode(raw)
     except (ValueError, RecursionError):
         return None
 
 
 def _parse_text(raw: msgspec.Raw) -> str | None:
-    return next(_parse_texts(raw), None)
+    """Parse a text, the first of a list of them, without spaces around it; None if it is blank."""
+    value = _parse_value(raw)
+    if isinstance(value, str):
+        return value.strip() or None
+    return next(_list_texts(value), None)
 
 
 def _parse_texts(raw: msgspec.Raw) -> Iterator[str]:
     """Yield the texts of a member that is a text or a list of them, without blank ones."""
-    value = _parse_value(raw)
+    return _list_texts(_parse_value(raw))
+
+
+def _list_texts(value: Any) -> Iterator[str]:
     values = cast(list[Any], value) if isinstance(value, list) else [value]
     return (each.strip() for each in values if isinstance(each, str) and each.strip())
