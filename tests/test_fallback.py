@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -330,3 +331,19 @@ async def test_when_several_fail_the_first_says_why_the_others_failed_too() -> N
 
     told = "The Oracle did not answer within 8 s; The Sibyl answered with status 500"
     assert (raised.value.provider, raised.value.message) == ("oracle", told)
+
+
+async def test_a_timeout_after_failed_queries_is_still_a_timeout() -> None:
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise NoData("nothing")
+
+    async def fail_then_hang() -> None:
+        async with asyncio.timeout(0.02):
+            with suppress(NoData):
+                async with open_task_group() as group:
+                    group.create_task(fail())
+            await asyncio.sleep(1)
+
+    with pytest.raises(TimeoutError):
+        await fail_then_hang()

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
+from contextvars import Context
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from centgate.errors import CentgateError, NoData, ProviderFailure, ProviderUnconfigured
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class _QueryGroup(asyncio.TaskGroup):
+    """Task group that knows its tasks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks: set[asyncio.Task[Any]] = set()
+
+    def create_task(
+        self,
+        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[T]:
+        task = super().create_task(coro, name=name, context=context)
+        self.tasks.add(task)
+        return task
+
+    async def wait(self) -> None:
+        """Wait for all tasks, and for those that they create."""
+        while pending := {task for task in self.tasks if not task.done()}:
+            await asyncio.wait(pending)
 
 
 @asynccontextmanager
@@ -21,8 +46,11 @@ async def open_task_group() -> AsyncGenerator[asyncio.TaskGroup]:
     Wrap optional queries in `attempt`. The results are available by `result()` after the block.
     """
     try:
-        async with asyncio.TaskGroup() as group:
+        async with _QueryGroup() as group:
             yield group
+            # Not in `__aexit__`: if a task fails there, Python 3.11 leaves the caller's count of
+            # cancellations one too high, so that a timeout around it ends as CancelledError.
+            await group.wait()
     except BaseExceptionGroup as failures:
         raise next(
             (each for each in failures.exceptions if isinstance(each, CentgateError)), failures.exceptions[0]
