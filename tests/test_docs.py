@@ -20,6 +20,7 @@ from typer.main import get_command
 
 from centgate.catalog import all_services
 from centgate.cli.main import app
+from centgate.cli.settings_docs import render_env_example, render_markdown
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -37,6 +38,11 @@ def pages() -> list[Path]:
 
 def read(page: Path) -> str:
     return page.read_text(encoding="utf-8")
+
+
+def test_the_pages_of_settings_are_current() -> None:
+    assert read(ROOT / "docs" / "settings.md").rstrip() == render_markdown().rstrip()
+    assert read(ROOT / ".env.example").rstrip() == render_env_example().rstrip()
 
 
 def anchors(page: Path) -> set[str]:
