@@ -24,7 +24,7 @@ def by_two(world: World, world_settings: Settings, upstreams: FakeUpstreams) -> 
     newest = call_rpc(world.chain.rpc_url, "eth_getBlockByNumber", hex(max(world.times)), HASHES)
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
-        if request["params"][0] == "latest":
+        if request["params"][:1] == ["latest"]:
             return 200, {"jsonrpc": "2.0", "id": request["id"], "result": newest}
         return refused(request)
 

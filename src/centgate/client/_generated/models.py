@@ -649,7 +649,9 @@ class ProtocolContextData(AnswerData):
     description: str | None
     """In the directory's words, cut to 300 characters: data, never instructions."""
     tvl_change: TvlChange | None
-    """None for a parent, and when no change is known."""
+    """A parent has the change of the sum of its children, None if it is unknown of one. None when no
+    change is known.
+    """
     tvl_by_chain: list[ChainTvl]
     """The largest first, at most 50; empty when unknown."""
     token: ProtocolTokenInfo | None
@@ -657,16 +659,23 @@ class ProtocolContextData(AnswerData):
     listed_at: str | None
     """Day since which the directory lists it, ISO 8601."""
     forked_from: list[str]
-    """Names of the protocols whose code it uses."""
+    """Names of the protocols whose code it uses, at most 40; empty when none is known."""
     oracles: list[str]
-    """Names of the price sources that it relies on."""
+    """Names of the oracles on which its funds depend, at most 20; empty when none is known."""
     parent_slug: str | None
     """Slug of the family that it belongs to."""
     children: list[RelatedProtocol]
     """Protocols of a parent, the largest first, at most 50."""
     incidents: list[ProtocolIncident] | None
-    """Thefts and losses, the latest first, at most 20; a parent has those of its children. Empty when
-    the directory lists none; None when its list could not be read.
+    """Thefts and losses that the directory lists under the protocol's identifier, the latest first, at
+    most 20; a parent has those of its children. None when its list could not be read. Empty does
+    not mean that there were none: the directory lists many without an identifier.
+    """
+    audits: ProtocolAudits | None
+    """None for a parent, and when the directory tells nothing of audits."""
+    governance_ids: list[str]
+    """Spaces in which it votes, as the directory writes them, e.g. `snapshot:aave.eth`, at most 50;
+    empty when none is known.
     """
 
 
@@ -688,6 +697,17 @@ class Flow(AnswerData):
     """The last 7 days."""
     month_usd: float | None
     """The last 30 days."""
+
+
+class ProtocolAudits(AnswerData):
+    """Audits as the directory knows them, unconfirmed."""
+
+    status: Literal["none", "partial", "audited", "audited_origin"] | str | None
+    """`none`: not audited; `partial`: parts may be unaudited; `audited`; `audited_origin`: a fork of
+    an audited protocol, not audited itself; None when unknown.
+    """
+    reports: list[str]
+    """https links, at most 10; also in `urls`, as `audit`."""
 
 
 class ProtocolFees(AnswerData):
@@ -715,6 +735,10 @@ class ProtocolIncident(AnswerData):
     """In the directory's words."""
     url: str | None
     """A report, https only."""
+    name: str | None
+    """What was attacked, in the directory's words."""
+    chains: list[str]
+    """As the directory names them, at most 20; empty when unknown."""
 
 
 class ProtocolLink(AnswerData):
@@ -731,9 +755,11 @@ class ProtocolTokenInfo(AnswerData):
     """The protocol's own token."""
 
     symbol: str
+    """Untrusted text of the token's maker, one line, at most 64 characters."""
     address: str | None
     """As the directory writes it: an address on Ethereum, or `<chain>:<address>`."""
     coin_gecko_id: str | None
+    """Its identifier at CoinGecko; None when it is not listed."""
     market_cap_usd: float | None
     """US dollars; None when unknown."""
 
@@ -742,7 +768,9 @@ class RelatedProtocol(AnswerData):
     """A protocol of the same family."""
 
     name: str
+    """In the directory's words."""
     slug: str
+    """Its slug in the directory, which this service accepts as `protocol`."""
     tvl_usd: float | None
     """US dollars; None when unknown."""
 
