@@ -193,11 +193,11 @@ def open_world() -> Generator[World]:
     tokens, contracts = _tokens(build, people), _contracts(build, people)
     old = _stale_approval(build, people, tokens, contracts)
     clock.days = 0
+    grants = _grants(build, people, tokens, contracts)
+    contracts["lure"] = _lure(build, people, tokens)
     proxies = _proxies(build, people, contracts)
     transfers = _transfers(build, people, tokens)
     approvals = old | _approvals(build, people, tokens, contracts)
-    grants = _grants(build, people, tokens, contracts)
-    contracts["lure"] = _lure(build, people, tokens)
     times = {int(block.number): block.header.timestamp for block in chain.blocks}
     with serve_app(create_rpc_app(chain), 0) as url, open_devchain(rpc=url) as running:
         yield World(running, people, contracts, tokens, proxies, transfers, approvals, grants, times)
