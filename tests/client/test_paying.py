@@ -45,7 +45,7 @@ POOL = ("pool-snapshot", {"chain": "base", "tokenAddress": TOKEN})
 
 def on_dexscreener(settings: Settings, upstreams: FakeUpstreams) -> Settings:
     """A deployment on which one source answers for pool-snapshot, and answers as the test says."""
-    off = {"geckoterminal": ProviderSettings(enabled=False)}
+    off = {name: ProviderSettings(enabled=False) for name in ("geckoterminal", "rpc_8453")}
     return configure_providers(settings, {**upstreams.provider_settings("dexscreener"), **off})
 
 
