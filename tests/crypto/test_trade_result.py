@@ -28,6 +28,13 @@ POOL = PoolKey("v2", "0x" + "1" * 40, "0x" + "2" * 40, "0x" + "3" * 40, "Uniswap
 SALE = TradeRecord(SOLD, 10, 1000, 1000, 1000, 1000, 1000, 9, 90_000, b"")
 NO_SALE = replace(SALE, stage=APPROVED, left=0, pair_in=0, quote_out=0)
 NO_PURCHASE = replace(NO_SALE, stage=FUNDED, received=0)
+TAKEN = (
+    bytes.fromhex("08c379a0")
+    + b"".join(
+        (word.to_bytes(32, "big") for word in (32, 9)),
+    )
+    + b"blacklist".ljust(32)
+)
 PURCHASE = PurchaseProbe(10**6, 10**6, 18, 18, SALE, SALE, SALE, SALE, None, None, None)
 UNSOLD = replace(PURCHASE, small=NO_SALE, large=NO_SALE, with_code=None, other_way=NO_SALE)
 UNBOUGHT = replace(PURCHASE, small=NO_PURCHASE, large=None, transfer=None, with_code=None)
@@ -54,12 +61,22 @@ def probes(purchase: PurchaseProbe | None, *records: TradeRecord) -> TradeProbes
         # holders fail for the code that is put at their address
         (replace(PURCHASE, with_code=NO_SALE), (NO_SALE, NO_SALE, NO_SALE), False),
         (UNSOLD, (), None),
-        (UNSOLD, (SALE,), False),
-        (UNSOLD, (NO_SALE,), True),
+        # one who can sell may be spared by the token
+        (UNSOLD, (SALE,), None),
+        (UNSOLD, (SALE, SALE, SALE), False),
+        (UNSOLD, (SALE, SALE, SALE, NO_SALE, NO_SALE, NO_SALE, NO_SALE), None),
+        # without a reason it may be a pause between trades
+        (UNSOLD, (NO_SALE,), None),
+        (UNSOLD, (NO_SALE, NO_SALE, NO_SALE), True),
+        (replace(UNSOLD, small=replace(NO_SALE, reason=TAKEN)), (NO_SALE,), True),
+        # the gas was used up before a larger sale
+        (replace(PURCHASE, large=None), (SALE, SALE, SALE), None),
         (UNBOUGHT, (), None),
-        (UNBOUGHT, (SALE,), False),
+        (UNBOUGHT, (SALE,), None),
+        (UNBOUGHT, (SALE, SALE, SALE), False),
         (UNBOUGHT, (NO_SALE, NO_SALE, NO_SALE), None),
-        (None, (SALE,), False),
+        (None, (SALE,), None),
+        (None, (SALE, SALE, SALE), False),
         (None, (NO_SALE, NO_SALE, NO_SALE), None),
         (replace(PURCHASE, tokens=0), (), None),
     ],

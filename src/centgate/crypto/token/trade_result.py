@@ -15,6 +15,7 @@ from centgate.crypto.token.chain_pools import PoolKey
 from centgate.crypto.token.revert_reasons import FailureReason
 from centgate.crypto.token.security import HolderSales, Simulation, TradeLimit
 from centgate.crypto.token.trade_records import (
+    SOLD,
     TOTAL_TAX,
     HolderProbe,
     PurchaseProbe,
@@ -24,7 +25,7 @@ from centgate.crypto.token.trade_records import (
 _TAXLESS_KINDS = ("v3", "algebra")
 """Pools that refuse a payment of which a tax took a part."""
 FEW_HOLDERS = 3
-"""Holders that must fail before they outweigh new accounts that can sell."""
+"""Holders that outweigh new accounts, if they all fail, or if at least half of them sell."""
 HIGH_TAX_DIFFERENCE = 10.0
 """Percentage points above the lowest tax of a holder that count as a much higher tax."""
 _NO_REASON = FailureReason(None, None)
@@ -33,8 +34,11 @@ NOT_RUN = "the simulation did not run on the node"
 EMPTY_POOL = "the pool lacks one of its sides"
 NOT_BOUGHT = "the token cannot be bought at present"
 NO_HOLDERS = "new accounts cannot sell, and no holder was found to try"
+FEW_TRIED = "new accounts cannot sell, nor can the few holders that were found to try"
 HOLDERS_FAIL = "real holders cannot sell, though a new account can right after its purchase"
 FEW_FAIL = "new accounts can sell, and the few holders that were tried cannot"
+FEW_SELL = "new accounts cannot sell, and too few of the holders that were tried can"
+HEAVY_GAS = "a small sale uses so much gas that a larger one could not be tried"
 ONLY_DIRECT = "the token sells only by a direct transfer to the pool, and refuses the simulation's router"
 ONLY_TOPPED_UP = "the token taxes transfers to a pool that accepts no such tokens"
 
@@ -59,6 +63,11 @@ class TradeProbes:
     def selling(self) -> list[HolderProbe]:
         """Holders that can sell."""
         return [each for each in self.holders if each.can_sell]
+
+    @property
+    def have_holders_sold(self) -> bool:
+        """True if enough holders can sell that they are not a few accounts which the token spares."""
+        return len(self.selling) >= max(FEW_HOLDERS, len(self.tested) / 2)
 
     @property
     def has_origin_sold(self) -> bool:
@@ -88,6 +97,8 @@ class _TradeVerdict:
     honeypot: bool | None
     explanation: str | None = None
     reason: FailureReason = _NO_REASON
+    is_tax_known: bool = True
+    """False if the taxes that were measured are not those of most sales."""
 
 
 def summarise_trades(probes: TradeProbes) -> Simulation:
@@ -96,6 +107,7 @@ def summarise_trades(probes: TradeProbes) -> Simulation:
     verdict = _judge(probes)
     holder_sales = _summarise_holders(probes)
     taxes = _Taxes.of(probes)
+    sell_tax = taxes.sell if verdict.is_tax_known else None
     return Simulation(
         succeeded=verdict.honeypot is not None or probes.has_bought,
         honeypot=verdict.honeypot,
@@ -104,7 +116,7 @@ def summarise_trades(probes: TradeProbes) -> Simulation:
         cooldown=_has_cooldown(probes),
         origin_check=_has_origin_check(probes),
         buy_tax=taxes.buy,
-        sell_tax=taxes.sell,
+        sell_tax=sell_tax,
         transfer_tax=taxes.transfer,
         pair_address=probes.pool.pool_id or probes.pool.address,
         pair_empty=None if purchase is None else purchase.is_empty,
@@ -121,8 +133,10 @@ def _judge(probes: TradeProbes) -> _TradeVerdict:
         return _TradeVerdict(None, EMPTY_POOL)
     if probes.has_sold:
         return _judge_sold(probes)
-    if probes.selling:
+    if probes.have_holders_sold:
         return _TradeVerdict(honeypot=False, reason=_failure_of(probes))
+    if probes.selling:
+        return _TradeVerdict(None, FEW_SELL, _failure_of(probes), is_tax_known=False)
     if not probes.has_bought:
         return _TradeVerdict(
             None, None if _failure_of(probes).explanation else NOT_BOUGHT, _failure_of(probes)
@@ -132,7 +146,9 @@ def _judge(probes: TradeProbes) -> _TradeVerdict:
 
 def _judge_sold(probes: TradeProbes) -> _TradeVerdict:
     """A new account sold; many holders that cannot are the truth unless the code at their address is why."""
-    tested = probes.tested
+    tested, purchase = probes.tested, probes.purchase
+    if purchase is not None and purchase.has_sold and purchase.large is None:
+        return _TradeVerdict(None, HEAVY_GAS, is_tax_known=False)
     if not tested or probes.selling or probes.rejects_code:
         return _TradeVerdict(honeypot=False)
     reason = next((each.small.failure for each in tested if each.small), _NO_REASON)
@@ -146,10 +162,24 @@ def _judge_unsold(probes: TradeProbes) -> _TradeVerdict:
     reason, tested = _failure_of(probes), probes.tested
     if unusual := _unusual_way(probes):
         return _TradeVerdict(None, unusual, reason)
-    needed = FEW_HOLDERS if reason.code == "cooldown" else 1
+    needed = FEW_HOLDERS if _may_be_pause(probes, reason) else 1
     if len(tested) < needed:
-        return _TradeVerdict(None, None if reason.explanation else NO_HOLDERS, reason)
+        few = FEW_TRIED if tested else NO_HOLDERS
+        return _TradeVerdict(None, None if reason.explanation else few, reason)
     return _TradeVerdict(honeypot=True, reason=reason)
+
+
+def _may_be_pause(probes: TradeProbes, reason: FailureReason) -> bool:
+    """True if a pause between trades could be why sales fail, which ends those of recent buyers too.
+
+    It is none if the tokens went to a tax, or a new account could sell in another way.
+    """
+    purchase = probes.purchase
+    if purchase is not None:
+        ways = [each for each in (purchase.small, purchase.other_way) if each is not None]
+        if any(each.stage == SOLD for each in ways):
+            return False
+    return reason.code == "cooldown" or not reason.is_specific
 
 
 def _unusual_way(probes: TradeProbes) -> str | None:
