@@ -76,6 +76,8 @@ class EvmCall:
     data: bytes = b""
     value: int = 0
     gas: int = GAS_LIMIT
+    gas_price: int = 0
+    """In wei. At 0 the call is free, and runs in a block with a base fee of 0."""
     overrides: Mapping[Address, AccountOverride] = field(default_factory=dict[Address, AccountOverride])
     block_override: BlockOverride | None = None
 
@@ -194,7 +196,7 @@ class EvmChain:
 
     def _prepare_state(self, call: EvmCall, block_tag: BlockTag) -> StateAPI:
         """Return a state of its own for a call, with the call's overrides."""
-        state = self._vm_at(block_tag, call.block_override).state
+        state = self._vm_at(block_tag, call.block_override, is_free=not call.gas_price).state
         apply_account_overrides(state, call.overrides)
         return state
 
@@ -229,7 +231,9 @@ class EvmChain:
             transaction, receipts[0], result.imported_block, created
         )
 
-    def _vm_at(self, block_tag: BlockTag, override: BlockOverride | None = None) -> VirtualMachineAPI:
+    def _vm_at(
+        self, block_tag: BlockTag, override: BlockOverride | None = None, *, is_free: bool = True
+    ) -> VirtualMachineAPI:
         if block_tag == "latest":
             header = self._chain.create_header_from_parent(self.blocks[-1].header)
         else:
@@ -237,7 +241,7 @@ class EvmChain:
         if override is not None:
             header = apply_block_override(header, override)
         # base fee 0: a call works without any balance
-        return self._chain.get_vm(header.copy(base_fee_per_gas=0))
+        return self._chain.get_vm(header.copy(base_fee_per_gas=0) if is_free else header)
 
 
 class _DevState(PragueState):
@@ -321,13 +325,13 @@ def _create_chain(
 def _apply(
     state: StateAPI, call: EvmCall, chain_id: int, listed: Mapping[Address, frozenset[int]] | None = None
 ) -> ComputationAPI:
-    """Apply a call to a state as a free transaction, with these accounts and slots as its access list."""
+    """Apply a call to a state, with these accounts and slots as its access list."""
     access_list = [(address, sorted(slots)) for address, slots in (listed or {}).items()]
     create_transaction: Any = UnsignedAccessListTransaction  # complete, though not in its types
     transaction = create_transaction(
         chain_id=chain_id,
         nonce=state.get_nonce(call.sender),
-        gas_price=0,
+        gas_price=call.gas_price,
         gas=call.gas,
         to=call.to,
         value=call.value,

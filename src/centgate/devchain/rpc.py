@@ -296,6 +296,7 @@ def _read_call(call: Json, default_gas: int, overrides: Any, block_overrides: An
         data=_parse_bytes(payload),
         value=int(call.get("value") or "0x0", 16),
         gas=min(int(call.get("gas") or hex(default_gas), 16), CALL_GAS_CAP),
+        gas_price=int(call.get("gasPrice") or call.get("maxFeePerGas") or "0x0", 16),
         overrides=parse_account_overrides(overrides),
         block_override=parse_block_override(block_overrides),
     )

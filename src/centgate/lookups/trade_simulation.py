@@ -1,12 +1,18 @@
 """Simulate buying and selling a token on the chain's own pools, by calls to a node that change nothing.
 
-At most three rounds of requests: features of the node and the latest block; trades of new accounts and, if no
-holder is known, the pool's recent buyers; sales of holders.
+At most three rounds of requests: features of the node, the price of gas and the latest block; trades of new
+accounts and, if no holder is known, the pool's recent buyers; sales of holders. Two more follow if a node
+refuses the transactions, or a new account cannot sell.
+
+A token may let simulated trades pass and refuse others. So a simulated transaction looks like one of a
+wallet: its sender is an account without code or history, with another address each time, which pays for its
+gas.
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -50,12 +56,14 @@ HOLDER_BLOCKS = 10_000
 HOLDER_LOG_REQUESTS = 2
 SETTLED_BLOCKS = 5
 """Blocks after which a buyer is preferred: a token may demand a pause between two trades."""
+MAX_GAS_PRICE = 10_000 * 10**9
+"""Wei; above it a node's answer is no price."""
 MAX_COINS = 10_000 * 10**18
 """Native coins for a simulated trade, in wei, at most; the simulator spends one percent of the pool."""
 PURCHASE_GAS, HOLDER_GAS = 25_000_000, 16_000_000
 """Gas of a call: enough for every attempt, and below the limits of public nodes."""
-NEW_ACCOUNT = "0x00000000000000000000000000000000ce47a7e1"
-"""Address without code or history, whose code and balance are overridden."""
+MAX_SPARE_GAS = 1_000_000
+"""Gas that is added at random, so that a token does not know a simulation by it."""
 CONTRACTS = Path(__file__).with_name("contracts")
 _KIND_NUMBERS: Mapping[PoolKind, int] = {"v2": 0, "solidly": 1, "v3": 2, "algebra": 2, "v4": 3}
 _DYNAMIC_FEE = 0x800000
@@ -85,6 +93,30 @@ async def simulate_on_chain(
 
 
 @dataclass(frozen=True, slots=True)
+class _NewAccountTrades:
+    """Trades of accounts without a history."""
+
+    purchases: Sequence[PurchaseProbe | None]
+    """By pool."""
+    origin: tuple[TradeRecord | None, TradeRecord | None] | None
+    """Of the transaction's sender, in the first pool."""
+    by_contract: PurchaseProbe | None = None
+    """In the first pool, in a transaction that a contract sends; tried if an ordinary one failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sender:
+    """Sender of a simulated transaction."""
+
+    address: str
+    gas_price: int
+    """In wei; 0 is a free transaction."""
+    coins: int
+    """Native coins that it can spend, in wei."""
+    overrides: Mapping[str, AccountState]
+
+
+@dataclass(frozen=True, slots=True)
 class _TradeSimulation:
     rpc: Rpc
     chain_id: int
@@ -96,41 +128,41 @@ class _TradeSimulation:
         return trade_funding(self.chain_id)
 
     async def run(self, holders: Sequence[str]) -> Simulation:
-        features, height = await asyncio.gather(
-            self.rpc.call_features(self.chain_id), self._read_height(holders)
+        features, height, price = await asyncio.gather(
+            self.rpc.call_features(self.chain_id), self._read_height(holders), self._read_gas_price()
         )
         if not features.create_calls and not features.overrides:
             return Simulation(explanation=NO_FEATURES)
         if not features.overrides:
-            (purchases, origin), tested = await self._trade(features), []
+            trades, tested = await self._trade(features, price), []
         elif holders:
-            (purchases, origin), tested = await asyncio.gather(
-                self._trade(features), self._sell_at_holders(holders)
+            trades, tested = await asyncio.gather(
+                self._trade(features, price), self._sell_at_holders(holders, price)
             )
         else:
-            (purchases, origin), buyers = await asyncio.gather(
-                self._trade(features), self._find_buyers(height)
-            )
-            tested = await self._sell_at_holders(list(buyers), buyers, height)
-        return self._summarise(purchases, origin, tested)
+            trades, buyers = await asyncio.gather(self._trade(features, price), self._find_buyers(height))
+            tested = await self._sell_at_holders(list(buyers), price, received=buyers, height=height)
+        return self._summarise(trades, tested)
 
-    def _summarise(
-        self,
-        purchases: Sequence[PurchaseProbe | None],
-        origin: tuple[TradeRecord | None, TradeRecord | None] | None,
-        holders: Sequence[HolderProbe],
-    ) -> Simulation:
+    def _summarise(self, trades: _NewAccountTrades, holders: Sequence[HolderProbe]) -> Simulation:
         """Summarise the deepest pool that has a verdict, else the deepest that is not empty.
 
         Holders count where they were tried, and for a pool that stands in for one where nobody could buy.
         """
-        if not any(purchases) and origin is None and not holders:
+        purchases = trades.purchases
+        if not any(purchases) and trades.origin is None and not holders:
             return Simulation(explanation=NOT_RUN)
         simulations: list[Simulation] = []
         for number, (pool, purchase) in enumerate(zip(self.pools, purchases, strict=True)):
             is_first = number == 0
             has_bought = any(each is not None and each.has_bought for each in purchases[:number])
-            probes = TradeProbes(pool, purchase, origin if is_first else None, () if has_bought else holders)
+            probes = TradeProbes(
+                pool,
+                purchase,
+                trades.origin if is_first else None,
+                () if has_bought else holders,
+                by_contract=trades.by_contract if is_first else None,
+            )
             simulations.append(summarise_trades(probes))
         # a pool that sells and does not buy back is not outweighed by a smaller one that does
         open_trap = (
@@ -144,21 +176,28 @@ class _TradeSimulation:
         filled = (each for each in simulations if each.pair_empty is not True)
         return next(decided, None) or next(filled, simulations[0])
 
-    async def _trade(
-        self, features: CallFeatures
-    ) -> tuple[list[PurchaseProbe | None], tuple[TradeRecord | None, TradeRecord | None] | None]:
+    async def _trade(self, features: CallFeatures, price: int) -> _NewAccountTrades:
         """Buy and sell in each pool by new accounts, and in the first by the transaction's sender."""
-        calls = (
-            [self._purchase_call(pool, features.coins) for pool in self.pools]
-            if features.create_calls
-            else []
-        )
+        contract = _Sender(self.funding.wrapped, 0, features.coins, {})
+        sender = _create_sender(price) if features.overrides else contract
+        trades = await self._trade_as(sender, features)
+        if sender is not contract and not any(trades.purchases):
+            trades = await self._trade_as(replace(contract, gas_price=0), features)
+        first = trades.purchases[0]
+        if sender is contract or first is None or not first.has_bought or first.has_sold:
+            return trades
+        (outcome,) = await self._run_calls([self._purchase_call(self.pools[0], contract)])
+        return replace(trades, by_contract=_parse(parse_purchase_probe, outcome))
+
+    async def _trade_as(self, sender: _Sender, features: CallFeatures) -> _NewAccountTrades:
+        pools = self.pools if features.create_calls else ()
+        calls = [self._purchase_call(pool, sender) for pool in pools]
         if features.overrides:
-            calls.append(self._origin_call(self.pools[0]))
+            calls.append(self._origin_call(self.pools[0], sender.gas_price))
         outcomes = await self._run_calls(calls)
         origin = _parse(parse_purchase_and_sale, outcomes.pop()) if features.overrides else None
         purchases = [_parse(parse_purchase_probe, outcome) for outcome in outcomes]
-        return purchases or [None for _ in self.pools], origin
+        return _NewAccountTrades(purchases or [None for _ in self.pools], origin)
 
     async def _run_calls(self, calls: Sequence[SimulatedCall]) -> list[CallOutcome | None]:
         """Run calls together, or each by itself if a node refuses one; None for those that it refuses."""
@@ -170,26 +209,28 @@ class _TradeSimulation:
         single = await asyncio.gather(*(self._run_calls([call]) for call in calls))
         return [outcome for (outcome,) in single]
 
-    def _purchase_call(self, pool: PoolKey, coins: int) -> SimulatedCall:
+    def _purchase_call(self, pool: PoolKey, sender: _Sender) -> SimulatedCall:
         content = self._encode_plan(pool)
         return SimulatedCall(
             load_contract(CONTRACTS, "TradeSimulator").initcode + content,
-            PURCHASE_GAS,
-            sender=self.funding.wrapped,
-            value=min(coins // 2, MAX_COINS),
+            PURCHASE_GAS + secrets.randbelow(MAX_SPARE_GAS),
+            sender=sender.address,
+            value=min(sender.coins // 2, MAX_COINS),
+            gas_price=sender.gas_price,
+            overrides=sender.overrides,
         )
 
-    def _origin_call(self, pool: PoolKey) -> SimulatedCall:
-        state = AccountState(_holder_code(), MAX_COINS)
+    def _origin_call(self, pool: PoolKey, price: int) -> SimulatedCall:
         data = _BUY_AND_SELL + self._encode_plan(pool)
-        return SimulatedCall(
-            data, HOLDER_GAS, to=NEW_ACCOUNT, sender=NEW_ACCOUNT, overrides={NEW_ACCOUNT: state}
-        )
+        return _call_own_code(_random_address(), data, price)
 
-    def _holder_call(self, pool: PoolKey, holder: str) -> SimulatedCall:
-        state = AccountState(_holder_code())
-        data = _SELL_TOKENS + self._encode_market(pool)
-        return SimulatedCall(data, HOLDER_GAS, to=holder, sender=holder, overrides={holder: state})
+    def _holder_call(self, pool: PoolKey, holder: str, price: int) -> SimulatedCall:
+        return _call_own_code(holder, _SELL_TOKENS + self._encode_market(pool), price)
+
+    async def _read_gas_price(self) -> int:
+        """Return the price of gas in wei; 0 if the node does not tell one."""
+        price = await attempt(self.rpc.gas_price, self.chain_id)
+        return 0 if isinstance(price, NoData | ProviderFailure) else max(0, min(price, MAX_GAS_PRICE))
 
     async def _read_height(self, holders: Sequence[str]) -> int | None:
         """Return the number of the latest block; None if it is not needed, or not known."""
@@ -235,18 +276,20 @@ class _TradeSimulation:
         return replace(logs, entries=tuple(log for log in logs.entries if len(log.topics) == 3))
 
     async def _sell_at_holders(
-        self, holders: Sequence[str], received: Mapping[str, int] | None = None, height: int | None = None
+        self,
+        holders: Sequence[str],
+        price: int,
+        *,
+        received: Mapping[str, int] | None = None,
+        height: int | None = None,
     ) -> list[HolderProbe]:
         """Sell at each holder that is a wallet. `received` tells whose tokens vanished without a transfer."""
         chosen = [each for each in dict.fromkeys(holders) if each != self.pools[0].address][:MAX_HOLDERS]
         if not chosen:
             return []
-        calls = {holder: self._holder_call(self.pools[0], holder) for holder in chosen}
         outcomes, sent = await asyncio.gather(
-            attempt(self.rpc.simulate_at_accounts, self.chain_id, calls), self._read_sent(chosen, height)
+            self._run_at_holders(chosen, price), self._read_sent(chosen, height)
         )
-        if isinstance(outcomes, NoData | ProviderFailure):
-            return []
         probes: list[HolderProbe] = []
         for holder, (code, outcome) in outcomes.items():
             probe = _parse(partial(parse_holder_probe, holder), outcome)
@@ -254,6 +297,19 @@ class _TradeSimulation:
                 is_drained = _is_drained(probe, (received or {}).get(holder), sent)
                 probes.append(replace(probe, drained=is_drained))
         return [probe for probe in probes if probe.is_tested]
+
+    async def _run_at_holders(
+        self, holders: Sequence[str], price: int
+    ) -> Mapping[str, tuple[bytes, CallOutcome]]:
+        """Run the sale of each holder; without a price of gas if the node runs none of them with it."""
+        calls = {holder: self._holder_call(self.pools[0], holder, price) for holder in holders}
+        outcomes = await attempt(self.rpc.simulate_at_accounts, self.chain_id, calls)
+        is_run = not isinstance(outcomes, NoData | ProviderFailure)
+        if is_run and any(outcome.succeeded for _, outcome in outcomes.values()):
+            return outcomes
+        if price:
+            return await self._run_at_holders(holders, 0)
+        return outcomes if is_run else {}
 
     async def _read_sent(self, holders: Sequence[str], height: int | None) -> set[str] | None:
         """Return the holders that sent tokens themselves; None if that is not known."""
@@ -287,6 +343,23 @@ class _TradeSimulation:
             _address_word(pool.hooks or _ZERO),
         ]
         return b"".join(words)
+
+
+def _create_sender(price: int) -> _Sender:
+    """Return a sender as a wallet is one: without code, with coins, paying for its gas."""
+    address, coins = _random_address(), 2 * MAX_COINS
+    return _Sender(address, price, coins, {address: AccountState(balance=coins)})
+
+
+def _call_own_code(account: str, data: bytes, price: int) -> SimulatedCall:
+    """Return a call of an account to itself, with the code of the simulator."""
+    state = AccountState(_holder_code(), MAX_COINS)
+    gas = HOLDER_GAS + secrets.randbelow(MAX_SPARE_GAS)
+    return SimulatedCall(data, gas, to=account, sender=account, gas_price=price, overrides={account: state})
+
+
+def _random_address() -> str:
+    return "0x" + secrets.token_hex(20)
 
 
 def _parse(parse: Callable[[bytes], T], outcome: CallOutcome | None) -> T | None:

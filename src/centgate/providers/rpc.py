@@ -177,6 +177,12 @@ class Rpc(Provider):
         return block
 
     @instrumented
+    async def gas_price(self, chain_id: int) -> int:
+        """Return the price of gas in wei that the node proposes for a transaction."""
+        (price,) = await self._nodes_of(chain_id).fetch_each([("eth_gasPrice", [])], _parse_number)
+        return price
+
+    @instrumented
     async def block_headers(self, chain_id: int, numbers: Sequence[int]) -> list[BlockHeader]:
         """Return blocks by number, in the order of `numbers`."""
         requests = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]

@@ -47,7 +47,11 @@ contract HostileToken {
         AlmostAllTax,
         HostileReason,
         KnownRouters,
-        ApprovesListed
+        ApprovesListed,
+        OriginIsSeller,
+        ContractOrigins,
+        ContractSellers,
+        FreeTransactions
     }
 
     string public constant name = "Hostile";
@@ -193,6 +197,10 @@ contract HostileToken {
         if (kind == Kind.MaxSell) require(amount <= totalSupply / 2000, "exceeds max tx");
         if (kind == Kind.Cooldown) require(boughtAt[from] < block.number, "cooldown");
         if (kind == Kind.NoContractSellers) require(from.code.length == 0, "contract");
+        if (kind == Kind.OriginIsSeller) require(tx.origin == from, "bot");
+        if (kind == Kind.ContractOrigins) require(tx.origin.code.length > 0);
+        if (kind == Kind.ContractSellers) require(from.code.length > 0);
+        if (kind == Kind.FreeTransactions) require(tx.gasprice == 0 || block.basefee == 0);
         if (kind == Kind.GasBomb) _burnGas();
         if (kind == Kind.SwapBack && !isSwapping) _swapBack();
     }

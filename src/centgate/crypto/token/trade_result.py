@@ -38,6 +38,7 @@ FEW_TRIED = "new accounts cannot sell, nor can the few holders that were found t
 HOLDERS_FAIL = "real holders cannot sell, though a new account can right after its purchase"
 FEW_FAIL = "new accounts can sell, and the few holders that were tried cannot"
 FEW_SELL = "new accounts cannot sell, and too few of the holders that were tried can"
+DETECTED = "new accounts can sell only in a transaction that no wallet can send, as simulations are"
 HEAVY_GAS = "a small sale uses so much gas that a larger one could not be tried"
 ONLY_DIRECT = "the token sells only by a direct transfer to the pool, and refuses the simulation's router"
 ONLY_TOPPED_UP = "the token taxes transfers to a pool that accepts no such tokens"
@@ -53,6 +54,8 @@ class TradeProbes:
     origin: tuple[TradeRecord | None, TradeRecord | None] | None = None
     """Purchase and sale by the sender of the transaction itself; None if the node cannot run it."""
     holders: Sequence[HolderProbe] = ()
+    by_contract: PurchaseProbe | None = None
+    """As `purchase`, in a free transaction that a contract sends, which no wallet can make; else None."""
 
     @property
     def tested(self) -> list[HolderProbe]:
@@ -82,13 +85,28 @@ class TradeProbes:
 
     @property
     def has_sold(self) -> bool:
-        """True if a new account could sell what it bought."""
-        return (self.purchase is not None and self.purchase.has_sold) or self.has_origin_sold
+        """True if a new account could sell what it bought.
+
+        The sender of the transaction counts only where no other account could buy: it has code, which a
+        token may take as the sign of a simulation.
+        """
+        if self.purchase is not None and self.purchase.has_bought:
+            return self.purchase.has_sold
+        return self.has_origin_sold
+
+    @property
+    def detects_simulation(self) -> bool:
+        """True if new accounts sell only in a way that no wallet has: a contract sends, or they have code."""
+        if self.purchase is None or not self.purchase.has_bought or self.purchase.has_sold:
+            return False
+        coded = self.purchase.with_code
+        by_contract = self.by_contract is not None and self.by_contract.has_sold
+        return by_contract or (coded is not None and coded.has_sold)
 
     @property
     def rejects_code(self) -> bool:
         """True if an account with code cannot trade: holders fail for the code that is put there."""
-        coded = self.purchase.with_code if self.purchase else None
+        coded = self.purchase.with_code if self.purchase and self.purchase.has_sold else None
         return coded is not None and not coded.has_sold
 
 
@@ -133,6 +151,8 @@ def _judge(probes: TradeProbes) -> _TradeVerdict:
         return _TradeVerdict(None, EMPTY_POOL)
     if probes.has_sold:
         return _judge_sold(probes)
+    if probes.detects_simulation:
+        return _TradeVerdict(honeypot=True, explanation=DETECTED, reason=_failure_of(probes))
     if probes.have_holders_sold:
         return _TradeVerdict(honeypot=False, reason=_failure_of(probes))
     if probes.selling:
@@ -217,7 +237,7 @@ def _failure_of(probes: TradeProbes) -> FailureReason:
 
 def _has_cooldown(probes: TradeProbes) -> bool | None:
     """True if a sale right after a purchase fails and holders can sell; None if that was not tried."""
-    if probes.has_sold:
+    if probes.has_sold or probes.has_origin_sold:
         return False
     if not probes.has_bought or not probes.tested:
         return None
@@ -228,7 +248,9 @@ def _has_origin_check(probes: TradeProbes) -> bool | None:
     if probes.purchase is None or probes.purchase.small is None or probes.origin is None:
         return None
     bought = probes.origin[0] is not None and probes.origin[0].has_bought
-    return bought and not probes.purchase.has_bought
+    if not probes.purchase.has_bought:
+        return bought
+    return probes.has_origin_sold and not probes.purchase.has_sold and not probes.detects_simulation
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,9 +78,11 @@ contract TradeSimulator {
         if (smallStage >= STAGE_BOUGHT) {
             records[1] = _attempt(trader, m, 0, large, 0);
             records[2] = _attempt(trader, m, TRANSFER, small, 0);
-            uint256 other = smallStage == STAGE_SOLD ? WITH_CODE : m.kind == KIND_V3 ? TOP_UP : DIRECT;
-            uint256 sale = other == TOP_UP ? smallReceived / 4 : 0;
-            records[other == WITH_CODE ? 3 : 4] = _attempt(trader, m, other, small, sale);
+            records[3] = _attempt(trader, m, WITH_CODE, small, 0);
+            if (smallStage < STAGE_SOLD) {
+                bool topsUp = m.kind == KIND_V3;
+                records[4] = _attempt(trader, m, topsUp ? TOP_UP : DIRECT, small, topsUp ? smallReceived / 4 : 0);
+            }
             (uint256 stage, uint256 received) = Calls.decode(records[1]);
             if (stage < STAGE_BOUGHT) records[5] = _bisect(trader, m, BUY_ONLY, small, large);
             else if (smallStage == STAGE_SOLD && stage < STAGE_SOLD) {

@@ -45,6 +45,8 @@ class SimulatedCall:
     sender: str | None = None
     value: int = 0
     """Native coins, in wei."""
+    gas_price: int = 0
+    """In wei. At 0 nodes run the call in a block with a base fee of 0, which contracts can see."""
     overrides: Mapping[str, AccountState] = field(default_factory=dict[str, AccountState])
 
 
@@ -68,6 +70,8 @@ def build_call_request(call: SimulatedCall) -> RpcRequest:
         transaction["from"] = call.sender
     if call.value:
         transaction["value"] = hex(call.value)
+    if call.gas_price:
+        transaction["gasPrice"] = hex(call.gas_price)
     overrides = {address: _build_override(state) for address, state in call.overrides.items()}
     return "eth_call", [transaction, "latest", *([overrides] if overrides else [])]
 
