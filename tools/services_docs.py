@@ -138,12 +138,15 @@ TOKEN_LIMITS = (
     "A simulated sale proves that an ordinary account can sell a small amount in the pool that was tried. A "
     "token may treat single accounts, later blocks or larger amounts in another way; sales at real holders "
     "cover a sample.",
-    "A token can recognise a simulation: by a gas price or base fee of 0, by the gas that is left, by code "
-    "at the sender of the transaction, by the fixed addresses and amounts of the probes, or by a router that "
-    "it knows. It can then let the probes sell and refuse others.",
+    "Simulated transactions look like those of a wallet, but trade on the pool itself and not by a router "
+    "that people use, spend a fixed part of the pool, and have code at the holders that are tried. A token "
+    "that recognises this can let the probes sell and refuse others; where code at the seller or the sender "
+    "makes the difference, it is found and counts as a honeypot.",
+    "Where new accounts cannot sell, at least three holders must be able to, and at least half of those "
+    "tried; to call it a honeypot without a reason that the token gives, three must fail. With fewer the "
+    "sale is in doubt. At most eight holders are tried.",
     "Recent buyers are taken from the token's own Transfer events, which it can make up; real purchases for "
     "show have the same effect.",
-    "Fees that apply to large sales stay unseen if the token uses up the gas of a simulated one.",
     "Pools that are not of a listed exchange, or have hooks or fees that are not listed, are not read; of "
     "very many pools the first 24 are.",
     "Branches that a selector does not show, such as a special amount in `approve`, stay unseen in bytecode.",
@@ -153,7 +156,13 @@ TOKEN_LIMITS = (
     "source code shows is named as not checked.",
     "The locker of a share is told by its address or by a source's tag; the end of a lock only where a "
     "source gives it.",
-    "Percentages of holders count the ten largest at most.",
+    "Percentages of holders count the ten largest at most. Without GoPlus no rule on holders of the token "
+    "or on single holders of its liquidity applies; the answer's warnings say so.",
+    "The owner is the account of `owner()`. The account that may replace a proxy's code can be another one, "
+    "and is not judged by its kind.",
+    "Powers of a Safe with several signatures are limited to high; those of a timelock or a governor are "
+    "not limited, as its delay and its voters are not judged.",
+    "One list of trusted tokens is enough to limit the flags in the table above.",
 )
 """Known limits of the token rules, as sentences."""
 
@@ -167,11 +176,17 @@ def render_token_rules() -> Iterator[str]:
         "evidence for a mild level it is `unknown`.",
         "",
     )
-    yield from ("| flag | severity | check | meaning | evidence |", "| --- |" + " --- |" * 4)
+    yield from ("| flag | severity | check | meaning | threshold | evidence |", "| --- |" + " --- |" * 5)
     for rule in TOKEN_RULES:
         evidence = ", ".join(f"`{name}`" for name in list_evidence_fields(rule))
         meaning = re.sub(r"\{.*?\}", "N", rule.message)
-        yield f"| `{rule.id}` | {rule.severity} | {rule.subject} | {_cell(meaning)} | {evidence} |"
+        cells = [f"`{rule.id}`", rule.severity, rule.subject, _cell(meaning), rule.threshold, evidence]
+        yield f"| {' | '.join(cells)} |"
+    yield from ("", "Of flags that say the same, only the strongest is raised:", "")
+    yield from ("| flag | not raised beside |", "| --- | --- |")
+    for rule in TOKEN_RULES:
+        if rule.covered_by:
+            yield f"| `{rule.id}` | {', '.join(f'`{each}`' for each in rule.covered_by)} |"
     yield from ("", "A flag's severity is limited where there is a reason:", "")
     yield from ("| kinds of flags | at most | reason |", "| --- | --- | --- |")
     for limit in SEVERITY_LIMITS:

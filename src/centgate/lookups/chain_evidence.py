@@ -114,7 +114,7 @@ async def _read_trades(rpc: Rpc, chain_id: int, token: str, evidence: ChainEvide
 async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Holder, ...] | None:
     """Return the burn addresses and verified lockers that hold shares of a pair, in percent of all shares.
 
-    None for pools whose liquidity has no such shares, or if the number of shares is not known.
+    None for pools whose liquidity has no such shares, or if one of the numbers is not known.
     """
     if pool.kind not in ("v2", "solidly"):
         return None
@@ -123,7 +123,7 @@ async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Ho
     calls = [erc20.balance_of_call(pool.address, address) for address in addresses]
     returned = await rpc.call_contracts(chain_id, [erc20.total_supply_call(pool.address), *calls])
     total, *balances = [erc20.decode_uint(answer) for answer in returned]
-    if not total:
+    if not total or None in balances:
         return None
     return tuple(
         Holder(address, None, contract=None, locked=None, percent=round(100 * balance / total, 6))

@@ -36,6 +36,7 @@ from centgate.crypto.token.token_verdict import (
     RiskLevel,
     TokenScore,
     TokenVerdict,
+    cite_field,
     evaluate_token,
     list_subjects,
 )
@@ -212,6 +213,7 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (flagged(lp_holders=(wallet(45), wallet(40))), "liquidity_in_few_hands", "high"),
     (flagged(lp_holders=(replace(wallet(20), address=OWNER),)), "owner_holds_liquidity", "high"),
     (flagged(lp_holders=(wallet(30), wallet(20))), "liquidity_unlocked", "medium"),
+    (replace(flagged(lp_holders=None), locked_lp_holders=()), "liquidity_not_locked", "medium"),
     (flagged(lp_holders=(locked(days=6),)), "lock_ends_this_week", "high"),
     (flagged(lp_holders=(locked(days=29),)), "lock_ends_this_month", "medium"),
     (flagged(holders=(wallet(50, contract=True),)), "holder_dominates", "high"),
@@ -419,6 +421,20 @@ def test_long_lists_are_cited_in_part():
     ]
 
     assert len(flag.evidence[0].value or "") < 1000
+
+
+def test_shares_of_the_liquidity_are_cited_with_who_is_free_to_sell():
+    burned = Holder(BURN, None, contract=False, locked=True, percent=30)
+    free = replace(wallet(50, contract=True), address=OTHER)
+
+    cited = cite_field(flagged(lp_holders=(burned, locked(days=6), free)), "goplus:lp_holders")
+
+    (text,) = [each.value for each in cited]
+    assert text is not None
+    first, second, third = text.split(", ")
+    assert first == f"{OTHER} 50 % free (contract)"
+    assert second.endswith("locked until 2026-11-27")
+    assert third == f"{BURN} 30 % burned"
 
 
 # what bounds the severity

@@ -472,8 +472,10 @@ class TokenEvidence:
         listed = split_liquidity(self.token_flags.lp_holders, self.now, lockers=lockers)
         if listed is not None:
             return listed
+        if self.locked_lp_holders is None:
+            return None
         shown = split_liquidity(self.locked_lp_holders, self.now, lockers=lockers)
-        return replace(shown, lists_hands=False) if shown else None
+        return replace(shown or LiquidityShares((), ()), lists_hands=False)
 
     @cached_property
     def _hands(self) -> LiquidityShares | None:
@@ -490,6 +492,12 @@ class TokenEvidence:
     def unlocked_percent(self) -> float | None:
         """Share of the liquidity in percent that its holders can withdraw at any time."""
         return self._hands.unlocked_percent if self._hands else None
+
+    @cached_property
+    def unaccounted_percent(self) -> float | None:
+        """Share of the liquidity in percent outside of known lockers, where only those were looked for."""
+        shares = self.liquidity_shares
+        return None if shares is None or shares.lists_hands else round(100 - shares.locked_percent, 4)
 
     @cached_property
     def few_hands_percent(self) -> float | None:

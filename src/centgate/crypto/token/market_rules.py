@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from centgate.crypto.token.evidence import MIN_SELLABLE_USD, TokenEvidence
-from centgate.crypto.token.token_rule import TokenRule, is_between
+from centgate.crypto.token.token_rule import AmountRange, TokenRule
 from centgate.crypto.token.top_pair import DAY
 
 SHALLOW_USD = 10_000
@@ -31,7 +31,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "high",
         "the owner's share",
         "Its owner holds {evidence.owner_percent:.4g} % of the supply.",
-        lambda evidence: is_between(evidence.owner_percent, 20),
+        AmountRange(lambda evidence: evidence.owner_percent, 20),
         ("goplus:owner_percent", _OWNER),
         "share",
     ),
@@ -40,7 +40,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "high",
         "the creator's share",
         "Its creator holds {evidence.creator_percent:.4g} % of the supply.",
-        lambda evidence: is_between(evidence.creator_percent, 20),
+        AmountRange(lambda evidence: evidence.creator_percent, 20),
         ("goplus:creator_percent", "goplus:creator_address"),
         "share",
     ),
@@ -50,7 +50,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         _HOLDERS,
         "One holder that is no pool, exchange or locker has {evidence.largest_holder_percent:.4g} % of the "
         "supply.",
-        lambda evidence: is_between(evidence.largest_holder_percent, HALF),
+        AmountRange(lambda evidence: evidence.largest_holder_percent, HALF),
         ("goplus:holders",),
         "share",
     ),
@@ -59,7 +59,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "medium",
         _HOLDERS,
         "A few wallets hold {evidence.top_holders_percent:.4g} % of the supply.",
-        lambda evidence: is_between(evidence.top_holders_percent, 50),
+        AmountRange(lambda evidence: evidence.top_holders_percent, 50),
         ("goplus:holders",),
     ),
     TokenRule(
@@ -67,7 +67,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "medium",
         "the number of holders",
         "Only {evidence.token_flags.holder_count} addresses hold it.",
-        lambda evidence: is_between(evidence.token_flags.holder_count, 0, 50),
+        AmountRange(lambda evidence: evidence.token_flags.holder_count, 0, 50, unit="addresses"),
         ("goplus:holder_count",),
     ),
     # liquidity
@@ -84,7 +84,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "high",
         "liquidity",
         "Only ${evidence.usable_usd:,.0f} of liquidity backs it on this chain: it can hardly be sold.",
-        lambda evidence: is_between(evidence.usable_usd, 0, MIN_SELLABLE_USD),
+        AmountRange(lambda evidence: evidence.usable_usd, 0, MIN_SELLABLE_USD, unit="$"),
         _DEPTH,
     ),
     TokenRule(
@@ -92,7 +92,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "medium",
         "liquidity",
         "Only ${evidence.usable_usd:,.0f} of liquidity backs it here: a larger sale moves its price far.",
-        lambda evidence: is_between(evidence.usable_usd, MIN_SELLABLE_USD, SHALLOW_USD),
+        AmountRange(lambda evidence: evidence.usable_usd, MIN_SELLABLE_USD, SHALLOW_USD, unit="$"),
         _DEPTH,
     ),
     TokenRule(
@@ -116,7 +116,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "high",
         _LP,
         "One wallet can take out {evidence.largest_lp_wallet_percent:.4g} % of the liquidity at any time.",
-        lambda evidence: is_between(evidence.largest_lp_wallet_percent, HALF),
+        AmountRange(lambda evidence: evidence.largest_lp_wallet_percent, HALF),
         _LP_HOLDERS,
         "share",
     ),
@@ -126,7 +126,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         _LP,
         "One contract that is no known locker holds {evidence.largest_lp_contract_percent:.4g} % of the "
         "liquidity without a lock.",
-        lambda evidence: is_between(evidence.largest_lp_contract_percent, HALF),
+        AmountRange(lambda evidence: evidence.largest_lp_contract_percent, HALF),
         _LP_HOLDERS,
         "share",
     ),
@@ -135,7 +135,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "high",
         _LP,
         "Three addresses or fewer can take out {evidence.few_hands_percent:.4g} % of the liquidity.",
-        lambda evidence: is_between(evidence.few_hands_percent, FEW_HANDS_PERCENT),
+        AmountRange(lambda evidence: evidence.few_hands_percent, FEW_HANDS_PERCENT),
         _LP_HOLDERS,
         "share",
         covered_by=("liquidity_in_one_wallet", "liquidity_in_one_contract"),
@@ -145,7 +145,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "high",
         _LP,
         "Its owner or creator can take out {evidence.owner_lp_percent:.4g} % of the liquidity at any time.",
-        lambda evidence: is_between(evidence.owner_lp_percent, 20),
+        AmountRange(lambda evidence: evidence.owner_lp_percent, 20),
         (*_LP_HOLDERS, _OWNER, "goplus:creator_address"),
         "share",
     ),
@@ -154,17 +154,26 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "medium",
         _LP,
         "Those who hold {evidence.unlocked_percent:.4g} % of the liquidity can take it out at any time.",
-        lambda evidence: is_between(evidence.unlocked_percent, HALF),
+        AmountRange(lambda evidence: evidence.unlocked_percent, HALF),
         _LP_HOLDERS,
         "share",
         covered_by=("liquidity_in_one_wallet", "liquidity_in_one_contract", "liquidity_in_few_hands"),
+    ),
+    TokenRule(
+        "liquidity_not_locked",
+        "medium",
+        _LP,
+        "{evidence.unaccounted_percent:.4g} % of the liquidity is neither burned nor in a known locker.",
+        AmountRange(lambda evidence: evidence.unaccounted_percent, HALF),
+        ("onchain:liquidity.lockedPercent",),
+        "share",
     ),
     TokenRule(
         "lock_ends_this_week",
         "high",
         "when locked liquidity is free again",
         "The lock of a large share of its liquidity ends within a week.",
-        lambda evidence: is_between(evidence.ending_lock_percent(WEEK), 20),
+        AmountRange(lambda evidence: evidence.ending_lock_percent(WEEK), 20),
         _LP_HOLDERS,
         "share",
     ),
@@ -173,7 +182,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "medium",
         "when locked liquidity is free again",
         "The lock of a large share of its liquidity ends within thirty days.",
-        lambda evidence: is_between(evidence.ending_lock_percent(MONTH), 20),
+        AmountRange(lambda evidence: evidence.ending_lock_percent(MONTH), 20),
         _LP_HOLDERS,
         "share",
         covered_by=("lock_ends_this_week",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +19,29 @@ FlagKind = Literal[
 """`habit`: how it behaves when it is moved; `gap`: something is not known; `merit`: only speaks for it."""
 SEVERITY_RANK: dict[FlagSeverity, int] = {"info": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}
 SALE_SUBJECT = "whether it can be sold"
+
+
+@dataclass(frozen=True, slots=True)
+class AmountRange:
+    """Condition of a rule: an amount is known and `minimum <= amount < below`."""
+
+    read: Callable[[TokenEvidence], float | None]
+    minimum: float
+    below: float = math.inf
+    unit: str = "%"
+
+    def __call__(self, evidence: TokenEvidence) -> bool:
+        amount = self.read(evidence)
+        return amount is not None and self.minimum <= amount < self.below
+
+    def __str__(self) -> str:
+        if math.isinf(self.below):
+            return f"{self._format(self.minimum)} or more"
+        end = f"under {self._format(self.below)}"
+        return f"{self._format(self.minimum)} to {end}" if self.minimum else end
+
+    def _format(self, amount: float) -> str:
+        return f"${amount:,.0f}" if self.unit == "$" else f"{amount:g} {self.unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +64,11 @@ class TokenRule:
     covered_by: tuple[str, ...] = ()
     """Rules that say the same and more: if one of them applies, this one does not."""
 
+    @property
+    def threshold(self) -> str:
+        """The amounts for which it applies, in words; empty for a rule without one."""
+        return str(self.condition) if isinstance(self.condition, AmountRange) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class SeverityLimit:
@@ -49,8 +78,3 @@ class SeverityLimit:
     max_severity: FlagSeverity
     condition: Callable[[TokenEvidence], bool]
     message: str
-
-
-def is_between(amount: float | None, minimum: float, below: float = float("inf")) -> bool:
-    """True if the amount is known and `minimum <= amount < below`."""
-    return amount is not None and minimum <= amount < below

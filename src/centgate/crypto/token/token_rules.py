@@ -5,7 +5,7 @@ from __future__ import annotations
 from centgate.crypto.token.contract_rules import CONTRACT_RULES
 from centgate.crypto.token.evidence import TokenEvidence
 from centgate.crypto.token.market_rules import MARKET_RULES
-from centgate.crypto.token.token_rule import SeverityLimit, TokenRule, is_between
+from centgate.crypto.token.token_rule import AmountRange, SeverityLimit, TokenRule
 from centgate.crypto.token.trade_rules import SALE_RULES, SIMULATION_RULES, TAX_RULES
 
 GAP_RULES: tuple[TokenRule, ...] = (
@@ -51,14 +51,17 @@ MERIT_RULES: tuple[TokenRule, ...] = (
         "its owner",
         "It has no owner, so no account can use an owner's powers.",
         lambda evidence: evidence.is_ownerless,
-        ("goplus:owner_address", "goplus:hidden_owner", "goplus:can_take_back_ownership", "goplus:is_proxy"),
+        (
+            *("goplus:owner_address", "goplus:hidden_owner", "goplus:can_take_back_ownership"),
+            *("goplus:is_proxy", "onchain:owner.kind"),
+        ),
     ),
     TokenRule(
         "liquidity_locked",
         "info",
         "locked liquidity",
         "{evidence.locked_percent:.4g} % of its liquidity is locked or burned.",
-        lambda evidence: is_between(evidence.locked_percent, 95),
+        AmountRange(lambda evidence: evidence.locked_percent, 95),
         ("goplus:lp_holders", "onchain:liquidity.lockedPercent"),
     ),
     TokenRule(

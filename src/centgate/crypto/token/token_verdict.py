@@ -12,6 +12,7 @@ from functools import cache
 from typing import Literal
 
 from centgate.crypto.token.evidence import TokenEvidence
+from centgate.crypto.token.liquidity_shares import LiquidityLock, LiquidityShares
 from centgate.crypto.token.security import (
     BYTECODE_FLAGS,
     GOPLUS_FIELDS,
@@ -54,6 +55,8 @@ FLAG_POINTS: dict[FlagSeverity, int] = {"info": 0, "low": 2, "medium": 4, "high"
 """Points of each flag within its band."""
 DIFFERENT_TAX = 5
 """Percentage points from which two readings of a tax disagree."""
+_MAX_SHARES = 3
+"""Most holders of liquidity of a kind in one citation."""
 _MAX_NAMES = 12
 """Most flag names in one citation."""
 _FIELD_BY_SOURCE_NAME = {source_name: field for field, source_name in GOPLUS_FIELDS.items()}
@@ -209,11 +212,13 @@ def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
     """Return the citations for a field name as used in the rules, `<source>:<field>`."""
     source, _, field = name.partition(":")
     match source, field:
-        case "liquidity", _:
+        case "liquidity" | "pairs", _:
             return _cite_liquidity(evidence, field)
-        case "goplus", "holders" | "lp_holders":
-            rows = evidence.token_flags.holders if field == "holders" else evidence.token_flags.lp_holders
-            return [Citation("goplus", field, _format_largest(rows or ()))]
+        case "goplus", "holders":
+            return [Citation("goplus", field, _format_largest(evidence.token_flags.holders or ()))]
+        case "goplus", "lp_holders":
+            shares = evidence.liquidity_shares
+            return [Citation("goplus", field, _format_shares(shares) if shares else None)]
         case "honeypotis", "summary.flags":
             names = ", ".join(flag.name for flag in evidence.simulation_result.flags[:_MAX_NAMES])
             return [Citation("honeypotis", field, names or None)]
@@ -233,6 +238,8 @@ _SIMULATION_FIELDS = {
     "cooldown": "cooldown",
     "originCheck": "origin_check",
     "pool": "pair_address",
+    "pairEmpty": "pair_empty",
+    "explanation": "explanation",
 }
 _HOLDER_FIELDS = {
     "tested": "tested",
@@ -251,13 +258,15 @@ def _read_chain_field(evidence: TokenEvidence, field: str) -> str | None:
         value = shares.locked_percent if shares and not shares.lists_hands else None
     elif part == "simulation":
         value = _read_simulation_field(evidence.own_simulation, name)
+    elif part == "supply":
+        value = evidence.supply
     elif part == "owner":
         value = getattr(evidence.owner, name, None)
     elif name == "isRead":
         value = evidence.is_bytecode_read or None
     else:
         value = getattr(evidence.bytecode_flags, name, None)
-    return str(value).lower() if value is not None else None
+    return (str(value).lower() if isinstance(value, bool) else str(value)) if value is not None else None
 
 
 def _read_simulation_field(simulation: Simulation | None, name: str) -> object:
@@ -267,6 +276,25 @@ def _read_simulation_field(simulation: Simulation | None, name: str) -> object:
     if part == "maxSell":
         return getattr(simulation and simulation.max_sell, inner, None)
     return getattr(simulation, _SIMULATION_FIELDS[name], None)
+
+
+def _format_shares(shares: LiquidityShares) -> str | None:
+    """Return the largest shares of the liquidity that are free, and those locks that end first."""
+    if not shares.lists_hands:
+        return None
+    hands = [
+        f"{hand.address} {hand.percent:g} % free{' (contract)' if hand.contract else ''}"
+        for hand in shares.hands[:_MAX_SHARES]
+    ]
+    by_end = sorted(shares.locks, key=lambda lock: (lock.unlocks_at is None, lock.unlocks_at, -lock.percent))
+    locks = [f"{lock.address} {lock.percent:g} % {_describe_lock(lock)}" for lock in by_end[:_MAX_SHARES]]
+    return ", ".join(hands + locks) or None
+
+
+def _describe_lock(lock: LiquidityLock) -> str:
+    if lock.burned:
+        return "burned"
+    return f"locked until {lock.unlocks_at:%Y-%m-%d}" if lock.unlocks_at else "locked"
 
 
 def _format_largest(holders: Iterable[Holder]) -> str | None:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 
 from centgate.crypto.token.evidence import TokenEvidence
-from centgate.crypto.token.token_rule import SALE_SUBJECT, FlagSeverity, TokenRule, is_between
-from centgate.crypto.token.trades import MIN_FAILED_HOLDERS
+from centgate.crypto.token.token_rule import SALE_SUBJECT, AmountRange, FlagSeverity, TokenRule
+from centgate.crypto.token.trades import HONEYPOT_RISK, MIN_FAILED_HOLDERS
 
 MANY_FAILED, SOME_FAILED, FEW_FAILED = 50.0, 10.0, 1.0
 """Percent of the tried holders that cannot sell."""
@@ -133,6 +133,7 @@ _HOLDER_TAXES = (
     "onchain:simulation.holders.highestTax",
 )
 _LARGEST_SALE = ("honeypotis:simulationResult.maxSell.token", "onchain:simulation.maxSell.tokens")
+_LISTED_DEPTH = ("pairs:totalUsd", "pairs:otherSideUsd")
 _PAIR_DEPTH = ("honeypotis:pair.liquidity", "honeypotis:pair.reserves0", "honeypotis:pair.reserves1")
 _SELL_TAX = ("goplus:sell_tax", "honeypotis:simulationResult.sellTax", "onchain:simulation.sellTax")
 _BUY_TAX = ("goplus:buy_tax", "honeypotis:simulationResult.buyTax", "onchain:simulation.buyTax")
@@ -176,9 +177,10 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "sale_failed_in_doubt",
         "high",
         SALE_SUBJECT,
-        "The simulation could not sell; liquidity is too low, or the simulation too incomplete, to be sure.",
+        "No simulated sale shows that people can sell it; liquidity is too low, or the simulation too "
+        "incomplete, to be sure.",
         lambda evidence: evidence.is_sale_failure_doubtful and not evidence.sale_succeeded,
-        (*_BLOCKED, *_PAIR_DEPTH, "goplus:is_honeypot"),
+        (*_BLOCKED, "onchain:simulation.explanation", *_PAIR_DEPTH, "goplus:is_honeypot", *_LISTED_DEPTH),
     ),
     TokenRule(
         "no_liquidity",
@@ -186,7 +188,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "the pair's reserves",
         "The pair it trades in holds next to nothing, so a holder cannot sell: its liquidity was removed.",
         lambda evidence: evidence.is_liquidity_removed,
-        (*_PAIR_DEPTH, *_BLOCKED),
+        (*_PAIR_DEPTH, "onchain:simulation.pairEmpty", *_LISTED_DEPTH, *_BLOCKED),
     ),
     TokenRule(
         "cannot_sell_all",
@@ -261,7 +263,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "holder_taxes_extreme",
         "critical",
         HOLDER_TAXES,
-        "Its holders pay more than half of a sale on average.",
+        "Its holders pay at least half of a sale on average.",
         _has_holder_tax(HEAVY_TAX),
         _HOLDER_TAXES,
         covered_by=("simulation_extremely_high_taxes", "sell_tax_extreme"),
@@ -285,7 +287,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "some_holders_taxed_heavily",
         "medium",
         HOLDER_TAXES,
-        "Some of its holders pay more than half of a sale.",
+        "Some of its holders pay at least half of a sale.",
         _is_any_holder_taxed_heavily,
         _HOLDER_TAXES,
         covered_by=(
@@ -301,8 +303,8 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "high",
         SELL_LIMITS,
         "At most {evidence.max_sell_percent:.4g} % of the supply can be sold at once.",
-        lambda evidence: is_between(evidence.max_sell_percent, 0, TINY_SALE_PERCENT),
-        _LARGEST_SALE,
+        AmountRange(lambda evidence: evidence.max_sell_percent, 0, TINY_SALE_PERCENT),
+        (*_LARGEST_SALE, "onchain:supply"),
     ),
     TokenRule(
         "sale_limit",
@@ -329,7 +331,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "origin_check",
         "low",
         "a check of the transaction's sender",
-        "It can be bought by the transaction's sender alone, so that contracts and smart wallets cannot.",
+        "It can be traded by the transaction's sender alone, so that contracts and smart wallets cannot.",
         lambda evidence: any(trade.result.origin_check is True for trade in evidence.trades),
         ("onchain:simulation.originCheck",),
         "habit",
@@ -343,7 +345,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "critical",
         "the sell tax",
         "{evidence.sell_tax:.4g} % of every sale is taken, so most of the money, or all of it, is lost.",
-        lambda evidence: is_between(evidence.sell_tax, 50),
+        AmountRange(lambda evidence: evidence.sell_tax, 50),
         _SELL_TAX,
     ),
     TokenRule(
@@ -351,7 +353,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "high",
         "the sell tax",
         "{evidence.sell_tax:.4g} % of every sale is taken.",
-        lambda evidence: is_between(evidence.sell_tax, 10, 50),
+        AmountRange(lambda evidence: evidence.sell_tax, 10, 50),
         _SELL_TAX,
     ),
     TokenRule(
@@ -359,7 +361,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "medium",
         "the sell tax",
         "{evidence.sell_tax:.4g} % of every sale is taken.",
-        lambda evidence: is_between(evidence.sell_tax, 5, 10),
+        AmountRange(lambda evidence: evidence.sell_tax, 5, 10),
         _SELL_TAX,
     ),
     TokenRule(
@@ -367,7 +369,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "low",
         "the sell tax",
         "{evidence.sell_tax:.4g} % of every sale is taken.",
-        lambda evidence: is_between(evidence.sell_tax, 0.01, 5),
+        AmountRange(lambda evidence: evidence.sell_tax, 0.01, 5),
         _SELL_TAX,
     ),
     TokenRule(
@@ -391,7 +393,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "high",
         "the buy tax",
         "{evidence.buy_tax:.4g} % of every purchase is taken.",
-        lambda evidence: is_between(evidence.buy_tax, 10),
+        AmountRange(lambda evidence: evidence.buy_tax, 10),
         _BUY_TAX,
     ),
     TokenRule(
@@ -399,7 +401,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "medium",
         "the buy tax",
         "{evidence.buy_tax:.4g} % of every purchase is taken.",
-        lambda evidence: is_between(evidence.buy_tax, 5, 10),
+        AmountRange(lambda evidence: evidence.buy_tax, 5, 10),
         _BUY_TAX,
     ),
     TokenRule(
@@ -407,7 +409,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "low",
         "the buy tax",
         "{evidence.buy_tax:.4g} % of every purchase is taken.",
-        lambda evidence: is_between(evidence.buy_tax, 0.01, 5),
+        AmountRange(lambda evidence: evidence.buy_tax, 0.01, 5),
         _BUY_TAX,
     ),
     TokenRule(
@@ -415,7 +417,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "high",
         "the transfer tax",
         "{evidence.transfer_tax:.4g} % is taken when it is sent from one holder to another.",
-        lambda evidence: is_between(evidence.transfer_tax, 10),
+        AmountRange(lambda evidence: evidence.transfer_tax, 10),
         _TRANSFER_TAX,
     ),
     TokenRule(
@@ -423,7 +425,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "medium",
         "the transfer tax",
         "{evidence.transfer_tax:.4g} % is taken when it is sent from one holder to another.",
-        lambda evidence: is_between(evidence.transfer_tax, 0.01, 10),
+        AmountRange(lambda evidence: evidence.transfer_tax, 0.01, 10),
         _TRANSFER_TAX,
         "habit",
     ),
@@ -437,8 +439,13 @@ SIMULATION_RULES: tuple[TokenRule, ...] = (
         "high",
         "the simulation's own rating",
         "The simulation rates its risk at {evidence.simulation_result.risk_level:.0f} of 100.",
-        lambda evidence: (
-            is_between(evidence.simulation_result.risk_level, 60, 90) and not evidence.is_simulated_pair_empty
+        AmountRange(
+            lambda evidence: (
+                None if evidence.is_simulated_pair_empty else evidence.simulation_result.risk_level
+            ),
+            60,
+            HONEYPOT_RISK,
+            unit="of 100",
         ),
         ("honeypotis:summary.riskLevel", "honeypotis:summary.risk"),
     ),
