@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import httpx
 import pytest
 from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
+from eth_abi.abi import encode
 from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
@@ -18,12 +20,14 @@ from centgate.chains import CHAINS
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.contract.proxies import (
     ADMIN_SLOT,
+    BEACON_SLOT,
     FACETS_CALL,
+    IMPLEMENTATION_CALL,
     IMPLEMENTATION_SLOT,
     OWNER_CALL,
     PROXIABLE_SLOT,
 )
-from centgate.lookups.upgrade_history import UPGRADED_TOPIC
+from centgate.crypto.contract.upgrade_events import DIAMOND_CUT_TOPIC, UPGRADED_TOPIC
 from centgate.services.contract_explain import contract_explain
 from centgate.settings import ProviderSettings, Settings
 
@@ -54,6 +58,7 @@ class Node:
     ages: dict[int, float] = field(default_factory=dict[int, float])
     """Days ago that a block was made."""
     refuses: set[str] = field(default_factory=set[str])
+    logs: list[Body] = field(default_factory=list[Body])
 
     def __call__(self, asked: RecordedRequest) -> tuple[int, Any]:
         """The answer to a request, or to a batch of them."""
@@ -82,13 +87,19 @@ class Node:
                 }
                 return known.get((params[0]["to"], params[0]["data"]), "0x")
             case "eth_getLogs":
-                return []
+                return [each for each in self.logs if self.has_log(each, params[0])]
             case "eth_getBlockByNumber":
                 number = 1_000 if params[0] == "latest" else int(params[0], 16)
                 made = int(time.time() - self.ages.get(number, 0) * DAY)
                 return {"number": hex(number), "timestamp": hex(made)}
             case _:
                 raise AssertionError(method)
+
+    @staticmethod
+    def has_log(log: Body, wanted: Body) -> bool:
+        """True if a log is in the blocks that are asked for."""
+        first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
+        return first <= int(log["blockNumber"], 16) <= last
 
     def points(self, slot: str, target: str = LOGIC) -> None:
         """Make the contract a proxy to code that is there."""
@@ -283,12 +294,16 @@ def test_a_proxy_costs_four_calls_of_the_explorer(world: World, ask: Any):
     assert data["upgradeController"]["kind"] == "wallet"
 
 
-def upgraded(block: int, implementation: str) -> Body:
-    """An event of a proxy, as Etherscan tells it."""
+def upgraded(block: int, implementation: str, *, by: str = CONTRACT) -> Body:
+    """An event of a proxy or beacon, as Etherscan tells it."""
+    return log(block, by, [UPGRADED_TOPIC, word(implementation), None])
+
+
+def log(block: int, address: str, topics: list[str | None], data: str = "0x") -> Body:
     return {
-        "address": CONTRACT,
-        "topics": [UPGRADED_TOPIC, word(implementation), None],
-        "data": "0x",
+        "address": address,
+        "topics": topics,
+        "data": data,
         "blockNumber": hex(block),
         "timeStamp": hex(1_700_000_000 + block),
         "logIndex": "0x",
@@ -312,6 +327,81 @@ def test_the_upgrades_of_a_proxy_are_listed_the_latest_first(world: World, ask: 
     assert upgrades["fromBlock"] == 0
 
 
+def test_the_upgrades_of_a_beacon_proxy_are_those_of_its_beacon(world: World, ask: Any):
+    world.node.codes |= {CONTRACT: PROXY, ADMIN: PLAIN, LOGIC: PLAIN}
+    world.node.slots[CONTRACT, BEACON_SLOT] = word(ADMIN)
+    world.node.answers[ADMIN, IMPLEMENTATION_CALL] = word(LOGIC)
+    world.logs = [upgraded(5, OLD, by=ADMIN), upgraded(900, LOGIC, by=ADMIN)]
+
+    upgrades = data_of(ask())["upgrades"]
+
+    assert [each["implementationAddress"] for each in upgrades["events"]] == [LOGIC, OLD]
+
+
+def facet_cut(*cuts: tuple[str, int]) -> str:
+    """The data of a DiamondCut event: facets with what is done (0 adds, 1 replaces, 2 removes)."""
+    selectors = [bytes(4)]
+    rows = [(address, action, selectors) for address, action in cuts]
+    return "0x" + encode(["(address,uint8,bytes4[])[]", "address", "bytes"], [rows, OWNED, b""]).hex()
+
+
+def diamond(world: World) -> None:
+    """Make the contract a diamond with one facet."""
+    world.node.codes |= {CONTRACT: PROXY, LOGIC: PLAIN}
+    world.node.answers[CONTRACT, FACETS_CALL] = f"0x{32:064x}{1:064x}{word(LOGIC)[2:]}"
+
+
+def test_the_upgrades_of_a_diamond_are_its_cuts(world: World, ask: Any):
+    diamond(world)
+    nobody = "0x" + "0" * 40
+    world.logs = [
+        log(5, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((OLD, 0), (ADMIN, 0), (OLD, 0))),
+        log(900, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((LOGIC, 1), (nobody, 2))),
+        log(901, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((nobody, 2))),
+    ]
+
+    upgrades = data_of(ask())["upgrades"]
+
+    told = [(each["blockNumber"], each["implementationAddress"]) for each in upgrades["events"]]
+    assert told == [(901, None), (900, LOGIC), (5, OLD), (5, ADMIN)]
+
+
+@pytest.mark.parametrize(
+    "data", ["0x", "0x" + "ff" * 128, "0x" + f"{32:064x}" * 4, facet_cut((OLD, 0))[:322]]
+)
+def test_a_cut_that_cannot_be_read_is_counted(world: World, ask: Any, data: str):
+    diamond(world)
+    world.logs = [
+        log(5, CONTRACT, [DIAMOND_CUT_TOPIC], data),
+        log(6, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((LOGIC, 0))),
+    ]
+
+    answer = data_of(ask())
+
+    assert [each["blockNumber"] for each in answer["upgrades"]["events"]] == [6]
+    assert says(answer, "not all event logs could be read")
+
+
+def test_a_proxy_of_a_kind_without_published_events_is_not_said_to_be_unchanged(world: World, ask: Any):
+    world.node.points(PROXIABLE_SLOT)
+
+    data = data_of(ask())
+
+    assert data["proxy"]["kind"] == "eip1822"
+    assert data["upgrades"] is None
+    assert says(data, "upgrades of this proxy are not known")
+
+
+def test_a_node_that_gives_event_logs_is_asked_for_their_times(world: World, ask: Any):
+    world.node.points(IMPLEMENTATION_SLOT)
+    world.node.logs = [upgraded(900, LOGIC) | {"logIndex": "0x0", "timeStamp": None}]
+    world.node.ages[900] = 3
+
+    (event,) = data_of(ask(key=False))["upgrades"]["events"]
+
+    assert datetime.now(UTC) - datetime.fromisoformat(event["at"]) > timedelta(days=2.9)
+
+
 def test_a_contract_that_is_no_proxy_has_no_upgrades(ask: Any):
     assert data_of(ask())["upgrades"] is None
 
@@ -320,7 +410,10 @@ def test_without_event_logs_the_upgrades_are_unknown(world: World, ask: Any):
     world.node.points(IMPLEMENTATION_SLOT)
     world.node.refuses = {"eth_getLogs", "eth_getBlockByNumber"}
 
-    assert data_of(ask(key=False))["upgrades"] is None
+    data = data_of(ask(key=False))
+
+    assert data["upgrades"] is None
+    assert says(data, "upgrades of this proxy are not known")
 
 
 def test_an_admin_contract_is_told_with_its_owner(world: World, ask: Any):

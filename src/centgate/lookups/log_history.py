@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,6 +68,13 @@ class LogReader:
                 recent = await attempt(self._read_recent, topics, address, 1, RECENT_HOURS / 24)
                 return _merge_logs(logs, recent if isinstance(recent, LogHistory) else None)
         return await self._read_recent(topics, address, requests, SCAN_DAYS)
+
+    async def block_times(self, numbers: Collection[int]) -> dict[int, int]:
+        """Return the node's times of blocks, in seconds since 1970; empty if it fails."""
+        if not numbers:
+            return {}
+        headers = await attempt(self._rpc.block_headers, self.chain_id, sorted(numbers))
+        return {each.number: each.timestamp for each in headers} if isinstance(headers, list) else {}
 
     async def _read_recent(
         self, topics: Sequence[str | Sequence[str]], address: str | None, requests: int, days: float

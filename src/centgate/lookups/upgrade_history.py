@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from centgate.crypto.contract.bytecode import parse_address_word
-from centgate.crypto.event_logs import EventLog
+from centgate.crypto.contract.proxies import AccountFinding
+from centgate.crypto.contract.upgrade_events import UPGRADE_TOPICS, UPGRADED_TOPIC, Upgrade, parse_upgrades
+from centgate.errors import NoData
 from centgate.lookups.log_history import LogReader
-from centgate.signing.evm import keccak
 
-UPGRADED_TOPIC = "0x" + keccak(b"Upgraded(address)").hex()
-"""Upgraded(address implementation), of proxies by EIP-1967; the argument is indexed in most."""
 UPGRADE_REQUESTS = 4
 """Most queries of event logs to a node."""
-
-
-@dataclass(frozen=True, slots=True)
-class Upgrade:
-    """Change of the code behind a proxy."""
-
-    implementation: str
-    """Lower case."""
-    block: int
-    timestamp: int | None
-    """Seconds since 1970; None if the source does not give it."""
-    transaction: str
+MAX_UPGRADES = 50
+"""Upgrades that are kept, the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +21,43 @@ class UpgradeHistory:
     """Changes of the code behind a proxy in a range of blocks, the latest first."""
 
     upgrades: tuple[Upgrade, ...]
+    """At most `MAX_UPGRADES`."""
+    count: int
+    """Number of all that were found."""
     from_block: int
     """0 if the whole history was read."""
     to_block: int
+    unread: int = 0
+    """Number of event logs that could not be read."""
 
 
-async def read_upgrades(reader: LogReader, proxy: str) -> UpgradeHistory:
-    """Return the upgrades of a proxy. Raises ProviderFailure if no source provides logs."""
-    logs = await reader.read([UPGRADED_TOPIC], address=proxy, requests=UPGRADE_REQUESTS)
-    upgrades = [upgrade for log in reversed(logs.entries) if (upgrade := _parse_upgrade(log))]
-    return UpgradeHistory(tuple(upgrades), logs.from_block, logs.to_block)
+async def read_upgrades(reader: LogReader, finding: AccountFinding, proxy: str) -> UpgradeHistory:
+    """Return the upgrades of a proxy; behind a beacon those of the beacon, which alone is upgraded.
+
+    Raises ProviderFailure if no source provides logs, and NoData if there are none and the kind of proxy has
+    no published event: it may have been upgraded without one.
+    """
+    topic = UPGRADE_TOPICS.get(finding.kind) if finding.kind else None
+    logs = await reader.read(
+        [topic or UPGRADED_TOPIC], address=finding.beacon or proxy, requests=UPGRADE_REQUESTS
+    )
+    if not topic and not logs.entries:
+        raise NoData("this kind of proxy has no published event for its upgrades")
+    changes = [parse_upgrades(log) for log in reversed(logs.entries)]
+    found = [upgrade for upgrades in changes for upgrade in upgrades]
+    return UpgradeHistory(
+        tuple(await _add_times(reader, found[:MAX_UPGRADES])),
+        len(found),
+        logs.from_block,
+        logs.to_block,
+        logs.unread + changes.count([]),
+    )
 
 
-def _parse_upgrade(log: EventLog) -> Upgrade | None:
-    word = log.topics[1] if len(log.topics) == 2 else log.data
-    implementation = parse_address_word(bytes.fromhex(word[2:])) if len(word) == 66 else None
-    return (implementation and Upgrade(implementation, log.block, log.timestamp, log.transaction)) or None
+async def _add_times(reader: LogReader, upgrades: Sequence[Upgrade]) -> list[Upgrade]:
+    """Add the times of blocks where the source of the logs does not give them."""
+    times = await reader.block_times({each.block for each in upgrades if each.timestamp is None})
+    return [
+        each if each.timestamp is not None else replace(each, timestamp=times.get(each.block))
+        for each in upgrades
+    ]

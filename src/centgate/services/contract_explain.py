@@ -9,8 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
-from centgate.coercion import from_unix_seconds
-from centgate.crypto.contract.code_analysis import Mutability
 from centgate.crypto.contract.contracts import (
     AccountKind,
     ContractSource,
@@ -18,14 +16,21 @@ from centgate.crypto.contract.contracts import (
     ProxyKind,
     SourceRecord,
 )
-from centgate.crypto.contract.functions import ContractStandard, ControlFunction
-from centgate.crypto.contract.owners import OwnerKind
+from centgate.crypto.contract.functions import ContractStandard
 from centgate.crypto.contract.proxies import AccountFinding, ChainState, classify_account
 from centgate.crypto.contract.proxy_claims import apply_registry_claims
-from centgate.crypto.token.powers import PowerCaller, PowerKind
+from centgate.errors import NoData
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups.accounts import read_owner
 from centgate.lookups.contract_functions import ContractFunctions, read_functions
+from centgate.lookups.contract_report import (
+    ContractUpgrade,
+    ContractUpgrades,
+    ControllingAccount,
+    ExplainedFunction,
+    build_functions,
+    build_upgrades,
+)
 from centgate.lookups.contract_sources import (
     MAX_SOURCE_LOOKUPS,
     ContractSources,
@@ -33,8 +38,8 @@ from centgate.lookups.contract_sources import (
     read_chain_state,
 )
 from centgate.lookups.log_history import LogReader
-from centgate.lookups.upgrade_history import Upgrade, UpgradeHistory, read_upgrades
-from centgate.provider import Enrichment, Fallback, GapFallback, Primary
+from centgate.lookups.upgrade_history import UpgradeHistory, read_upgrades
+from centgate.provider import Enrichment, Fallback, GapFallback, Primary, RequestTrace
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.etherscan import Etherscan, explorer_page
@@ -46,10 +51,6 @@ from centgate.timestamps import format_timestamp
 
 NEW_CONTRACT_AGE = timedelta(days=7)
 """Age below which a contract gets a warning."""
-MAX_FUNCTIONS = 100
-"""Functions in a response."""
-MAX_UPGRADES = 50
-"""Upgrades in a response."""
 NO_REGISTRY = "no registry of published source is configured for this chain, so `verified` is null"
 
 
@@ -138,56 +139,6 @@ class ContractLinks(Data):
     )
     verifications: list[Verification]
     creation: Creation | None
-
-
-class ExplainedFunction(Data):
-    """An external function, inferred from the bytecode that runs; behind a proxy its implementation's."""
-
-    selector: str = Field(description="0x and 8 hexadecimal digits.")
-    signature: str | None = Field(
-        description="A signature in common use with this selector; another function may share it. Null when "
-        "none is known."
-    )
-    arguments: str = Field(description="Types of its arguments, inferred from the code, separated by commas.")
-    mutability: Mutability | None
-    power: PowerKind | ControlFunction | None = Field(
-        description="What its caller can do to others, by its signature and the storage it writes; null when "
-        "nothing is known."
-    )
-    caller: PowerCaller | None = Field(
-        description="Who it checks for, as far as storage shows it: `owner`, or holders of a `role`."
-    )
-    contract_address: str = Field(description="The contract whose code has it, lower case.")
-
-
-class ControllingAccount(Data):
-    """An account with power over the contract, as the chain shows it."""
-
-    address: str | None = Field(description="Lower case.")
-    kind: OwnerKind = Field(
-        description="`none`: the contract names no owner; `renounced`: no one controls the address; `safe`: "
-        "a Safe with published code; `timelock` and `governor`: as the contract itself answers."
-    )
-    threshold: int | None = Field(description="Signatures that a Safe needs.")
-    owner_count: int | None = Field(description="Number of a Safe's owners.")
-    delay_seconds: int | None = Field(description="Delay of a timelock, in seconds.")
-
-
-class ContractUpgrade(Data):
-    """A change of the code behind a proxy."""
-
-    implementation_address: str = Field(description="Lower case.")
-    block_number: int
-    at: str | None = Field(description="ISO 8601, UTC; null when the source does not give it.")
-    transaction_hash: str
-
-
-class ContractUpgrades(Data):
-    """Changes of the code behind a proxy, by its `Upgraded` events (EIP-1967)."""
-
-    events: list[ContractUpgrade] = Field(max_length=50, description="The latest first, at most 50.")
-    from_block: int = Field(description="First block that was read; 0: the whole history.")
-    to_block: int
 
 
 class ContractExplanation(Data):
@@ -363,7 +314,7 @@ async def contract_explain(
         owner_task = group.create_task(_read_controller(rpc, chain_id, state.owner_address(address)))
         upgrader_task = group.create_task(_read_controller(rpc, chain_id, finding.upgrader))
         upgrades_task = group.create_task(
-            _read_upgrades(LogReader(chain_id, rpc, etherscan), finding, address)
+            _read_upgrades(LogReader(chain_id, rpc, etherscan), finding, address, rpc.trace)
         )
     functions = functions_task.result()
     sources, implementations = creation_task.result(), implementations_task.result()
@@ -382,7 +333,7 @@ async def contract_explain(
             creation=_build_creation(sources),
         ),
         warnings=list(dict.fromkeys([*rpc.trace.warnings, *finding.notes, *report.warnings()])),
-        functions=_build_functions(functions),
+        functions=build_functions(functions),
         function_count=len(functions.functions) if functions else None,
         standards=list(functions.standards) if functions else None,
         owner=owner_task.result(),
@@ -419,45 +370,35 @@ async def _read_controller(rpc: Rpc, chain_id: int, address: str | None) -> Cont
     )
 
 
-async def _read_upgrades(reader: LogReader, finding: AccountFinding, address: str) -> ContractUpgrades | None:
-    """Return the upgrades of a proxy; None for other contracts, or if no source gives event logs."""
+async def _read_upgrades(
+    reader: LogReader, finding: AccountFinding, address: str, trace: RequestTrace
+) -> ContractUpgrades | None:
+    """Return the upgrades of a proxy; None for other contracts, or, with a warning, if they are not known."""
     if not finding.is_proxy or finding.upgradeable is False or finding.account != "contract":
         return None
-    history = await attempt(read_upgrades, reader, address)
+    history = await attempt(read_upgrades, reader, finding, address)
     if not isinstance(history, UpgradeHistory):
-        return None
-    return ContractUpgrades(
-        events=[_build_upgrade(each) for each in history.upgrades[:MAX_UPGRADES]],
-        from_block=history.from_block,
-        to_block=history.to_block,
-    )
-
-
-def _build_upgrade(upgrade: Upgrade) -> ContractUpgrade:
-    at = from_unix_seconds(upgrade.timestamp)
-    return ContractUpgrade(
-        implementation_address=upgrade.implementation,
-        block_number=upgrade.block,
-        at=format_timestamp(at) if at else None,
-        transaction_hash=upgrade.transaction,
-    )
-
-
-def _build_functions(functions: ContractFunctions | None) -> list[ExplainedFunction] | None:
-    if functions is None:
-        return None
-    return [
-        ExplainedFunction(
-            selector="0x" + each.function.selector.hex(),
-            signature=each.signature,
-            arguments=each.function.arguments,
-            mutability=each.function.mutability,
-            power=each.power,
-            caller=each.caller,
-            contract_address=each.contract,
+        reason = (
+            "its kind has no published event for them" if isinstance(history, NoData) else "no event logs"
         )
-        for each in functions.functions[:MAX_FUNCTIONS]
-    ]
+        trace.add_warning(f"the upgrades of this proxy are not known: {reason}")
+        return None
+    for warning in _list_upgrade_gaps(history):
+        trace.add_warning(warning)
+    return build_upgrades(history)
+
+
+def _list_upgrade_gaps(history: UpgradeHistory) -> Iterator[str]:
+    """Yield a warning for each reason why the list of upgrades may lack some."""
+    if history.unread:
+        yield "the upgrades of this proxy may be incomplete: not all event logs could be read"
+    if (left_out := history.count - len(history.upgrades)) > 0:
+        yield f"{left_out} older upgrades of this proxy are left out"
+    if not history.count and history.from_block == 0:
+        yield (
+            "this proxy has no event of an upgrade, nor one of its creation, which most proxies have: its "
+            "code may have been changed without an event"
+        )
 
 
 async def _add_creation_time(

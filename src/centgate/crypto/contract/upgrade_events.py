@@ -1,0 +1,86 @@
+"""Parse the events by which proxies tell that their code was changed. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from centgate.crypto.contract.bytecode import parse_address_word
+from centgate.crypto.contract.contracts import ProxyKind
+from centgate.crypto.event_logs import EventLog
+from centgate.signing.evm import keccak
+
+UPGRADED_TOPIC = "0x" + keccak(b"Upgraded(address)").hex()
+"""Upgraded(address implementation) of EIP-1967, also of beacons; the argument is indexed in most."""
+DIAMOND_CUT_TOPIC = "0x" + keccak(b"DiamondCut((address,uint8,bytes4[])[],address,bytes)").hex()
+"""DiamondCut of EIP-2535: facets with an action (0 adds, 1 replaces, 2 removes functions) and selectors."""
+UPGRADE_TOPICS: Mapping[ProxyKind, str] = {
+    "eip1967": UPGRADED_TOPIC,
+    "eip1967_beacon": UPGRADED_TOPIC,
+    "zeppelinos": UPGRADED_TOPIC,
+    "eip2535": DIAMOND_CUT_TOPIC,
+}
+"""Event of each kind of proxy whose specification or only published code has one."""
+MAX_CUTS = 200
+"""Facets of one event; more do not fit into a block of any chain together with their functions."""
+_WORD = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Change of the code behind a proxy."""
+
+    implementation: str | None
+    """Lower case; None if a diamond only removed functions."""
+    block: int
+    timestamp: int | None
+    """Seconds since 1970; None if the source does not give it."""
+    transaction: str
+
+
+def parse_upgrades(log: EventLog) -> list[Upgrade]:
+    """Return the changes that an event tells, one for each facet of a diamond; empty if it is unreadable."""
+    try:
+        return [
+            Upgrade(address, log.block, log.timestamp, log.transaction)
+            for address in _list_implementations(log)
+        ]
+    except ValueError:
+        return []
+
+
+def _list_implementations(log: EventLog) -> list[str | None]:
+    """Return the contracts that an event names; ValueError if it is not in the published format."""
+    data = bytes.fromhex(log.data[2:])
+    if log.topics[0] == DIAMOND_CUT_TOPIC:
+        return list(dict.fromkeys(_list_facets(data))) or [None]
+    word = bytes.fromhex(log.topics[1][2:]) if len(log.topics) == 2 else data
+    if (implementation := parse_address_word(word)) is None:
+        raise ValueError("not an address")
+    return [implementation]
+
+
+def _list_facets(data: bytes) -> Iterator[str]:
+    """Yield the facets that a DiamondCut event adds or puts in place of others.
+
+    The selectors are not decoded: hostile data may point at one long list of them from everywhere.
+    """
+    start = _read_number(data, 0)
+    count, first = _read_number(data, start), start + _WORD
+    if count > MAX_CUTS:
+        raise ValueError("too many facets")
+    for position in range(count):
+        cut = first + _read_number(data, first + position * _WORD)
+        action, facet = _read_number(data, cut + _WORD), parse_address_word(data[cut : cut + _WORD])
+        if action > 2 or (facet is None and any(data[cut : cut + _WORD])):
+            raise ValueError("not a cut")
+        if facet and action < 2:
+            yield facet
+
+
+def _read_number(data: bytes, position: int) -> int:
+    """Return the word at a position; ValueError if it is beyond the data."""
+    word = data[position : position + _WORD]
+    if len(word) < _WORD:
+        raise ValueError("beyond the end of the data")
+    return int.from_bytes(word)
