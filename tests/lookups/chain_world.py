@@ -326,6 +326,12 @@ def _contracts(build: Builder, people: dict[str, KeyedWallet]) -> dict[str, str]
         "spender": build.deploy(deployer, "spender"),
         "factory": build.deploy(deployer, "factory"),
         "beacon": build.deploy(deployer, "beacon", "address", unowned_address("box")),
+        "roles": build.deploy(
+            deployer,
+            "roles",
+            "address,address[],address[]",
+            *(people["admin"].address, [people["admin"].address], [people["friend"].address]),
+        ),
     }
 
 

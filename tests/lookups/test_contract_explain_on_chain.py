@@ -138,6 +138,20 @@ def test_functions_and_standards_are_told_by_the_code_alone(world: World, answer
     assert {"transfer(address,uint256)", "balanceOf(address)"} <= signatures
     assert data["functionCount"] == len(data["functions"])
     assert data["upgrades"] is None
+    assert (data["roles"], data["owner"]["kind"]) == ([], "none")
+
+
+def test_the_roles_that_the_code_has_are_told_with_their_members(world: World, answered: Answered):
+    data = explained(answered, world.contracts["roles"])
+
+    members = {each["name"]: [one["address"] for one in each["members"]] for each in data["roles"]}
+    assert members == {
+        "DEFAULT_ADMIN_ROLE": [world.people["admin"].address],
+        "MINTER_ROLE": [world.people["friend"].address],
+        "PAUSER_ROLE": [],
+    }
+    assert data["roles"][1]["memberCount"] == 1
+    assert any("does not list who holds the roles PAUSER_ROLE" in each for each in data["warnings"])
 
 
 def test_behind_a_proxy_the_functions_are_those_of_its_implementation(world: World, answered: Answered):

@@ -22,6 +22,7 @@ from centgate.crypto.contract.proxies import (
     ADMIN_SLOT,
     BEACON_SLOT,
     FACETS_CALL,
+    GET_OWNER_CALL,
     IMPLEMENTATION_CALL,
     IMPLEMENTATION_SLOT,
     OWNER_CALL,
@@ -426,6 +427,36 @@ def test_an_admin_contract_is_told_with_its_owner(world: World, ask: Any):
 
     assert data["proxy"]["upgrade"]["byKind"] == "contract"
     assert says(data, f"whose owner() is {OWNED}, a wallet")
+    controller = data["upgradeController"]
+    assert (controller["address"], controller["kind"]) == (ADMIN, "contract")
+    assert (controller["owner"]["address"], controller["owner"]["kind"]) == (OWNED, "wallet")
+
+
+@pytest.mark.parametrize(
+    ("answers", "kind", "address"),
+    [
+        ({OWNER_CALL: word(OWNED)}, "wallet", OWNED),
+        ({GET_OWNER_CALL: word(OWNED)}, "wallet", OWNED),
+        ({OWNER_CALL: "0x" + "0" * 64, GET_OWNER_CALL: word(OWNED)}, "renounced", "0x" + "0" * 40),
+        ({}, "none", None),
+    ],
+)
+@pytest.mark.parametrize("code", [PLAIN, CLONE])
+def test_the_owner_is_the_one_that_a_contract_or_clone_states(
+    world: World, ask: Any, code: str, answers: dict[str, str], kind: str, address: str | None
+):
+    world.node.codes |= {CONTRACT: code, LOGIC: PLAIN}
+    world.node.answers = {(CONTRACT, call): told for call, told in answers.items()}
+
+    owner = data_of(ask())["owner"]
+
+    assert (owner["kind"], owner["address"], owner["owner"]) == (kind, address, None)
+
+
+def test_an_owner_that_the_node_does_not_tell_is_unknown(world: World, ask: Any):
+    world.node.refuses = {"eth_call"}
+
+    assert data_of(ask())["owner"] is None
 
 
 def test_what_the_explorer_has_not_the_next_registry_may_have(world: World, ask: Any):
@@ -657,6 +688,17 @@ def test_an_explorer_that_is_behind_is_contradicted(world: World, ask: Any):
 
     assert [each["address"] for each in data["proxy"]["implementations"]] == [LOGIC]
     assert says(data, f"etherscan gives {OLD} as implementation, the slot has {LOGIC}")
+    assert says(data, f"no source is published for the implementation {LOGIC}")
+
+
+def test_a_published_proxy_does_not_vouch_for_the_code_that_runs(world: World, ask: Any):
+    world.node.points(IMPLEMENTATION_SLOT)
+    world.rows[CONTRACT] = row()
+
+    data = data_of(ask())
+
+    assert data["verified"] is True
+    assert [each["verified"] for each in data["proxy"]["implementations"]] == [False]
     assert says(data, f"no source is published for the implementation {LOGIC}")
 
 

@@ -47,6 +47,11 @@ class ContractFunctions:
     unread: tuple[str, ...] = ()
     """Addresses whose code could not be analysed."""
 
+    @property
+    def selectors(self) -> frozenset[bytes]:
+        """Selectors of all functions."""
+        return frozenset(each.function.selector for each in self.functions)
+
 
 async def read_functions(bytecode: BytecodeAnalyzer, codes: Mapping[str, bytes]) -> ContractFunctions:
     """Return the functions in the code of these contracts, by address."""

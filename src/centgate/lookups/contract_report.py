@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator, Sequence
+
 from pydantic import Field
 
 from centgate.coercion import from_unix_seconds
 from centgate.crypto.contract.code_analysis import Mutability
+from centgate.crypto.contract.contracts import ProxyKind
 from centgate.crypto.contract.functions import ControlFunction
-from centgate.crypto.contract.owners import OwnerKind
+from centgate.crypto.contract.owners import Owner, OwnerKind
+from centgate.crypto.contract.proxies import AccountFinding, ChainState
+from centgate.crypto.contract.roles import MAX_LISTED_MEMBERS
 from centgate.crypto.contract.upgrade_events import Upgrade
 from centgate.crypto.token.powers import PowerCaller, PowerKind
+from centgate.errors import NoData
+from centgate.fallback import attempt
+from centgate.lookups.contract_control import Controller, RoleHolders, read_controller, read_roles
 from centgate.lookups.contract_functions import ContractFunctions
-from centgate.lookups.upgrade_history import MAX_UPGRADES, UpgradeHistory
+from centgate.lookups.log_history import LogReader
+from centgate.lookups.upgrade_history import MAX_UPGRADES, UpgradeHistory, read_upgrades
+from centgate.provider import RequestTrace
+from centgate.providers.rpc import Rpc
 from centgate.schema import Data
 from centgate.timestamps import format_timestamp
 
 MAX_FUNCTIONS = 100
 """Functions in a response."""
+_CLONES: tuple[ProxyKind, ...] = ("eip1167", "clone_with_immutable_args")
+"""Proxies whose code names its implementation, so that it never changes."""
+MAX_ROLE_MEMBERS = MAX_LISTED_MEMBERS + 3
 
 
 class ExplainedFunction(Data):
@@ -39,8 +54,8 @@ class ExplainedFunction(Data):
     contract_address: str = Field(description="The contract whose code has it, lower case.")
 
 
-class ControllingAccount(Data):
-    """An account with power over the contract, as the chain shows it."""
+class OwnerAccount(Data):
+    """An account that owns a contract or holds a role in it, as the chain shows it."""
 
     address: str | None = Field(description="Lower case.")
     kind: OwnerKind = Field(
@@ -50,6 +65,32 @@ class ControllingAccount(Data):
     threshold: int | None = Field(description="Signatures that a Safe needs.")
     owner_count: int | None = Field(description="Number of a Safe's owners.")
     delay_seconds: int | None = Field(description="Delay of a timelock, in seconds.")
+
+
+class ControllingAccount(OwnerAccount):
+    """An account with power over the contract, and who owns it in turn."""
+
+    owner: OwnerAccount | None = Field(
+        description="Behind kind `contract`, the account that this contract's own `owner()` names, such as "
+        "that of a ProxyAdmin; null for other kinds, and when it names none or was not read.",
+    )
+
+
+class ContractRole(Data):
+    """A role of AccessControl (OpenZeppelin), as the contract answers."""
+
+    name: str = Field(description="A name in common use, for which the contract has a getter.")
+    role: str = Field(description="0x and 64 hexadecimal digits; zero is the default admin's.")
+    admin_role: str | None = Field(description="The role whose members grant and revoke this one.")
+    member_count: int | None = Field(
+        description="Number of members; null if the contract does not list them."
+    )
+    members: list[OwnerAccount] = Field(
+        max_length=MAX_ROLE_MEMBERS,
+        description="The first 5 members of a listed role. Of the owner, the upgrade controller and the "
+        "creator, also those that hold a role. The kind is `unknown` beyond the first 8 accounts of all "
+        "roles.",
+    )
 
 
 class ContractUpgrade(Data):
@@ -75,7 +116,108 @@ class ContractUpgrades(Data):
     to_block: int
 
 
-def build_upgrades(history: UpgradeHistory) -> ContractUpgrades:
+async def read_stated_owner(rpc: Rpc, chain_id: int, state: ChainState) -> ControllingAccount | None:
+    """Return the owner that a contract states, of kind `none` if it states none; None if it was not asked."""
+    if (address := state.stated_owner) is not None:
+        return _build_controller(await read_controller(rpc, chain_id, address, state=state))
+    return _build_controller(Controller(Owner(None, "none"))) if state.has_asked_owner else None
+
+
+async def read_upgrade_controller(
+    rpc: Rpc, chain_id: int, finding: AccountFinding, state: ChainState
+) -> ControllingAccount | None:
+    if finding.upgrader is None:
+        return None
+    return _build_controller(await read_controller(rpc, chain_id, finding.upgrader, state=state))
+
+
+async def read_contract_roles(
+    rpc: Rpc,
+    chain_id: int,
+    address: str,
+    *,
+    reading: asyncio.Task[ContractFunctions | None],
+    candidates: Sequence[str],
+) -> list[ContractRole] | None:
+    """Return the roles of a contract, empty without AccessControl; None if its functions are unknown."""
+    functions = await reading
+    if functions is None:
+        return None
+    if "AccessControl" not in functions.standards:
+        return [] if not functions.unread else None
+    roles = await read_roles(rpc, chain_id, address, selectors=functions.selectors, candidates=candidates)
+    if roles is None:
+        rpc.trace.add_warning("the roles of this contract are not known: the node did not tell")
+        return None
+    if unlisted := [each.role.name for each in roles if each.role.count is None]:
+        rpc.trace.add_warning(
+            f"the contract does not list who holds the roles {', '.join(unlisted)}: others than the given "
+            "members may hold them"
+        )
+    return [_build_role(each) for each in roles]
+
+
+async def read_contract_upgrades(
+    reader: LogReader, finding: AccountFinding, address: str, trace: RequestTrace
+) -> ContractUpgrades | None:
+    """Return the upgrades of a proxy; None for other contracts, or, with a warning, if they are not known."""
+    if not finding.is_proxy or finding.kind in _CLONES or finding.account != "contract":
+        return None
+    history = await attempt(read_upgrades, reader, finding, address)
+    if not isinstance(history, UpgradeHistory):
+        reason = (
+            "its kind has no published event for them" if isinstance(history, NoData) else "no event logs"
+        )
+        trace.add_warning(f"the upgrades of this proxy are not known: {reason}")
+        return None
+    for warning in _list_upgrade_gaps(history):
+        trace.add_warning(warning)
+    return _build_upgrades(history)
+
+
+def _list_upgrade_gaps(history: UpgradeHistory) -> Iterator[str]:
+    """Yield a warning for each reason why the list of upgrades may lack some."""
+    if history.unread:
+        yield "the upgrades of this proxy may be incomplete: not all event logs could be read"
+    if (left_out := history.count - len(history.upgrades)) > 0:
+        yield f"{left_out} older upgrades of this proxy are left out"
+    if not history.count and history.from_block == 0:
+        yield (
+            "this proxy has no event of an upgrade, nor one of its creation, which most proxies have: its "
+            "code may have been changed without an event"
+        )
+
+
+def _build_controller(controller: Controller) -> ControllingAccount:
+    """Return an account with power over a contract, as a response has it."""
+    account = _build_account(controller.account)
+    owner = _build_account(controller.owner) if controller.owner else None
+    return ControllingAccount(**dict(account), owner=owner)
+
+
+def _build_role(holders: RoleHolders) -> ContractRole:
+    """Return a role, as a response has it."""
+    role = holders.role
+    return ContractRole(
+        name=role.name,
+        role="0x" + role.role.hex(),
+        admin_role="0x" + role.admin_role.hex() if role.admin_role is not None else None,
+        member_count=role.count,
+        members=[_build_account(each) for each in holders.accounts],
+    )
+
+
+def _build_account(owner: Owner) -> OwnerAccount:
+    return OwnerAccount(
+        address=owner.address,
+        kind=owner.kind,
+        threshold=owner.threshold,
+        owner_count=owner.owner_count,
+        delay_seconds=owner.delay_seconds,
+    )
+
+
+def _build_upgrades(history: UpgradeHistory) -> ContractUpgrades:
     """Return the part of a response about upgrades."""
     return ContractUpgrades(
         events=[_build_upgrade(each) for each in history.upgrades],

@@ -12,7 +12,7 @@ from centgate.crypto.contract.bytecode import (
     match_clone,
     parse_address_word,
 )
-from centgate.crypto.contract.owners import Owner
+from centgate.crypto.contract.owners import Owner, parse_owner
 from centgate.crypto.contract.proxies import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.powers import ContractPower, infer_flags, infer_powers
@@ -93,7 +93,7 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
         erc20.decode_decimals(decimals),
         erc20.decode_uint(supply),
     )
-    owner = next(filter(None, map(_parse_owner, owners)), None)
+    owner = next(filter(None, map(parse_owner, owners)), None)
     return _TokenState(identity, code, owner, await _find_implementation(rpc, chain_id, code, pointers))
 
 
@@ -115,13 +115,6 @@ async def _find_implementation(
     call = [ContractCall(beacon, function_selector(IMPLEMENTATION_CALL))] if beacon else []
     answers = await attempt(rpc.call_contracts, chain_id, call) if call else []
     return parse_address_word(answers[0]) if isinstance(answers, list) and answers else None
-
-
-def _parse_owner(returned: bytes | None) -> str | None:
-    """Parse an address; the zero address too, which is the owner of a renounced contract."""
-    if returned is None or len(returned) != 32 or any(returned[:12]):
-        return None
-    return "0x" + returned[12:].hex()
 
 
 async def _read_running_code(rpc: Rpc, chain_id: int, state: _TokenState) -> bytes:

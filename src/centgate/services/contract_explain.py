@@ -19,17 +19,20 @@ from centgate.crypto.contract.contracts import (
 from centgate.crypto.contract.functions import ContractStandard
 from centgate.crypto.contract.proxies import AccountFinding, ChainState, classify_account
 from centgate.crypto.contract.proxy_claims import apply_registry_claims
-from centgate.errors import NoData
-from centgate.fallback import attempt, open_task_group
-from centgate.lookups.accounts import read_owner
+from centgate.fallback import open_task_group
 from centgate.lookups.contract_functions import ContractFunctions, read_functions
 from centgate.lookups.contract_report import (
+    ContractRole,
     ContractUpgrade,
     ContractUpgrades,
     ControllingAccount,
     ExplainedFunction,
+    OwnerAccount,
     build_functions,
-    build_upgrades,
+    read_contract_roles,
+    read_contract_upgrades,
+    read_stated_owner,
+    read_upgrade_controller,
 )
 from centgate.lookups.contract_sources import (
     MAX_SOURCE_LOOKUPS,
@@ -38,8 +41,7 @@ from centgate.lookups.contract_sources import (
     read_chain_state,
 )
 from centgate.lookups.log_history import LogReader
-from centgate.lookups.upgrade_history import UpgradeHistory, read_upgrades
-from centgate.provider import Enrichment, Fallback, GapFallback, Primary, RequestTrace
+from centgate.provider import Enrichment, Fallback, GapFallback, Primary
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.etherscan import Etherscan, explorer_page
@@ -167,10 +169,14 @@ class ContractExplanation(Data):
         description="Standards whose functions are all there; a contract may still break their rules."
     )
     owner: ControllingAccount | None = Field(
-        description="The account that `owner()` names; null when that was not read."
+        description="The account that `owner()` or `getOwner()` names; null when that was not read."
     )
     upgrade_controller: ControllingAccount | None = Field(
         description="The account at `proxy.upgrade.byAddress`; null when there is none or it was not read."
+    )
+    roles: list[ContractRole] | None = Field(
+        description="Roles with names in common use; empty without AccessControl, null when the code or the "
+        "roles could not be read."
     )
     upgrades: ContractUpgrades | None = Field(
         description="Null unless it is a proxy whose event logs could be read."
@@ -258,6 +264,7 @@ class ContractExplanation(Data):
             threshold=None,
             owner_count=None,
             delay_seconds=None,
+            owner=None,
         ),
         upgrade_controller=ControllingAccount(
             address="0x4fc7850364958d97b4d3f5a08f79db2493f8ca44",
@@ -265,7 +272,15 @@ class ContractExplanation(Data):
             threshold=None,
             owner_count=None,
             delay_seconds=None,
+            owner=OwnerAccount(
+                address="0x" + "5a" * 20,
+                kind="safe",
+                threshold=3,
+                owner_count=5,
+                delay_seconds=None,
+            ),
         ),
+        roles=[],
         upgrades=ContractUpgrades(
             events=[
                 ContractUpgrade(
@@ -311,10 +326,19 @@ async def contract_explain(
         )
         creation_task = group.create_task(_add_creation_time(registries, sources, finding, address, rpc))
         functions_task = group.create_task(_read_functions(bytecode, state, finding))
-        owner_task = group.create_task(_read_controller(rpc, chain_id, state.owner_address(address)))
-        upgrader_task = group.create_task(_read_controller(rpc, chain_id, finding.upgrader))
+        roles_task = group.create_task(
+            read_contract_roles(
+                rpc,
+                chain_id,
+                address,
+                reading=functions_task,
+                candidates=_list_role_candidates(state, finding, sources),
+            )
+        )
+        owner_task = group.create_task(read_stated_owner(rpc, chain_id, state))
+        upgrader_task = group.create_task(read_upgrade_controller(rpc, chain_id, finding, state))
         upgrades_task = group.create_task(
-            _read_upgrades(LogReader(chain_id, rpc, etherscan), finding, address, rpc.trace)
+            read_contract_upgrades(LogReader(chain_id, rpc, etherscan), finding, address, rpc.trace)
         )
     functions = functions_task.result()
     sources, implementations = creation_task.result(), implementations_task.result()
@@ -338,6 +362,7 @@ async def contract_explain(
         standards=list(functions.standards) if functions else None,
         owner=owner_task.result(),
         upgrade_controller=upgrader_task.result(),
+        roles=roles_task.result(),
         upgrades=upgrades_task.result(),
     )
 
@@ -357,48 +382,10 @@ async def _read_functions(
     return functions if len(functions.unread) < len(codes) else None
 
 
-async def _read_controller(rpc: Rpc, chain_id: int, address: str | None) -> ControllingAccount | None:
-    if address is None:
-        return None
-    owner = await read_owner(rpc, chain_id, address)
-    return ControllingAccount(
-        address=owner.address,
-        kind=owner.kind,
-        threshold=owner.threshold,
-        owner_count=owner.owner_count,
-        delay_seconds=owner.delay_seconds,
-    )
-
-
-async def _read_upgrades(
-    reader: LogReader, finding: AccountFinding, address: str, trace: RequestTrace
-) -> ContractUpgrades | None:
-    """Return the upgrades of a proxy; None for other contracts, or, with a warning, if they are not known."""
-    if not finding.is_proxy or finding.upgradeable is False or finding.account != "contract":
-        return None
-    history = await attempt(read_upgrades, reader, finding, address)
-    if not isinstance(history, UpgradeHistory):
-        reason = (
-            "its kind has no published event for them" if isinstance(history, NoData) else "no event logs"
-        )
-        trace.add_warning(f"the upgrades of this proxy are not known: {reason}")
-        return None
-    for warning in _list_upgrade_gaps(history):
-        trace.add_warning(warning)
-    return build_upgrades(history)
-
-
-def _list_upgrade_gaps(history: UpgradeHistory) -> Iterator[str]:
-    """Yield a warning for each reason why the list of upgrades may lack some."""
-    if history.unread:
-        yield "the upgrades of this proxy may be incomplete: not all event logs could be read"
-    if (left_out := history.count - len(history.upgrades)) > 0:
-        yield f"{left_out} older upgrades of this proxy are left out"
-    if not history.count and history.from_block == 0:
-        yield (
-            "this proxy has no event of an upgrade, nor one of its creation, which most proxies have: its "
-            "code may have been changed without an event"
-        )
+def _list_role_candidates(state: ChainState, finding: AccountFinding, sources: ContractSources) -> list[str]:
+    """Return the accounts that may hold roles of a contract which does not list their members."""
+    creator = sources.creation.creator if sources.creation else None
+    return [each for each in (state.stated_owner, finding.upgrader, creator) if each]
 
 
 async def _add_creation_time(

@@ -26,3 +26,10 @@ class Owner:
     """Delay of a timelock."""
     delegate_address: str | None = None
     """Contract whose code a wallet runs by EIP-7702, lower case."""
+
+
+def parse_owner(returned: bytes | None) -> str | None:
+    """Parse what owner() returned: an address, the zero address if it was renounced; None for others."""
+    if returned is None or len(returned) != 32 or any(returned[:12]):
+        return None
+    return "0x" + returned[12:].hex()

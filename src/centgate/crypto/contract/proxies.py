@@ -21,6 +21,7 @@ from centgate.crypto.contract.bytecode import (
     parse_address_word,
 )
 from centgate.crypto.contract.contracts import AccountKind, ContractSource, ProxyKind
+from centgate.crypto.contract.owners import parse_owner
 
 IMPLEMENTATION_SLOT = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
 BEACON_SLOT = "0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50"
@@ -51,6 +52,8 @@ POINTER_SLOTS: tuple[tuple[str, ProxyKind], ...] = (
 """Slots that can hold the implementation's address, in order of precedence."""
 
 IMPLEMENTATION_CALL, OWNER_CALL, FACETS_CALL = "implementation()", "owner()", "facetAddresses()"
+GET_OWNER_CALL = "getOwner()"
+"""Getter of the owner in tokens of BNB Smart Chain (BEP-20)."""
 CUT_FACET_CALL = "facetAddress(diamondCut)"
 """facetAddress(bytes4) of the function that upgrades a diamond (EIP-2535)."""
 IMPLEMENTATION_GETTERS = (IMPLEMENTATION_CALL, "childImplementation()", "comptrollerImplementation()")
@@ -92,8 +95,18 @@ class ChainState:
 
     def owner_address(self, address: str) -> str | None:
         """Return the owner() of a contract; the zero address if renounced, None if it did not return one."""
-        is_renounced = self.call_results.get((address, OWNER_CALL)) == bytes(32)
-        return _ZERO_ADDRESS if is_renounced else self.returned_address(address, OWNER_CALL)
+        return parse_owner(self.call_results.get((address, OWNER_CALL)))
+
+    @property
+    def has_asked_owner(self) -> bool:
+        """True if the contract was asked for its owner."""
+        return (self.address, OWNER_CALL) in self.call_results
+
+    @property
+    def stated_owner(self) -> str | None:
+        """The owner() of the contract itself, else its getOwner(); None if it states none."""
+        getter = self.call_results.get((self.address, GET_OWNER_CALL))
+        return self.owner_address(self.address) or parse_owner(getter)
 
     def is_burn_address(self, address: str) -> bool:
         """True if no one can act as this address: the zero address or a burn address."""
@@ -183,6 +196,7 @@ def next_reads(state: ChainState) -> NextReads:
         target = delegation_target(state.code)
         if not target and (clone := match_clone(state.code)):
             target = clone[0]
+            calls = [(state.address, each) for each in (OWNER_CALL, GET_OWNER_CALL)]
         if target:
             codes[target] = None
             slots += [(target, slot) for slot, kind in POINTER_SLOTS if kind != "safe"]
@@ -200,6 +214,7 @@ def _list_calls(state: ChainState) -> Iterator[tuple[str, str]]:
     """Yield the calls that can reveal more about a contract."""
     pointers = [target for slot, _ in _list_pointer_slots(state) if (target := state.slot_address(slot))]
     yield state.address, OWNER_CALL
+    yield state.address, GET_OWNER_CALL
     if beacon := state.slot_address(BEACON_SLOT):
         yield beacon, IMPLEMENTATION_CALL
         yield beacon, OWNER_CALL

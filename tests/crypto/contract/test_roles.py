@@ -1,0 +1,99 @@
+"""Roles of AccessControl: what is asked, and what answers are believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.contract.roles import (
+    DEFAULT_ADMIN_ROLE,
+    MAX_LISTED_MEMBERS,
+    MAX_ROLES,
+    ROLE_NAMES,
+    RoleMembers,
+    list_role_calls,
+    parse_roles,
+)
+from centgate.signing.evm import keccak
+
+ALICE, BOB = "0x" + "a1" * 20, "0x" + "b0" * 20
+GRANTED, MINTER = (1).to_bytes(32), keccak(b"MINTER_ROLE")
+PLAIN = frozenset(map(function_selector, ("hasRole(bytes32,address)", "MINTER_ROLE()")))
+LISTED = PLAIN | frozenset(
+    map(function_selector, ("getRoleMemberCount(bytes32)", "getRoleMember(bytes32,uint256)"))
+)
+
+
+def word(address: str) -> bytes:
+    return bytes.fromhex(address[2:]).rjust(32, b"\0")
+
+
+def read(
+    selectors: frozenset[bytes], answers: Mapping[bytes, bytes], *candidates: str
+) -> dict[str, RoleMembers]:
+    """Return the roles that answers, by call data, give; other calls fail."""
+    calls = list_role_calls(selectors, candidates)
+    return {each.name: each for each in parse_roles({key: answers.get(data) for key, data in calls.items()})}
+
+
+def call(signature: str, role: bytes, argument: bytes = b"") -> bytes:
+    return function_selector(signature) + role + argument
+
+
+def test_listed_members_are_read() -> None:
+    member = "getRoleMember(bytes32,uint256)"
+    answers = {
+        call("getRoleMemberCount(bytes32)", MINTER): (2).to_bytes(32),
+        call(member, MINTER, (0).to_bytes(32)): word(ALICE),
+        call(member, MINTER, (1).to_bytes(32)): word(BOB),
+    }
+
+    role = read(LISTED, answers)["MINTER_ROLE"]
+
+    assert (role.count, role.members, role.admin_role) == (2, (ALICE, BOB), None)
+
+
+def test_without_a_list_only_asked_accounts_are_members() -> None:
+    has_role = "hasRole(bytes32,address)"
+    answers = {
+        call(has_role, bytes(32), word(ALICE)): GRANTED,
+        call(has_role, bytes(32), word(BOB)): bytes(32),
+        call("getRoleAdmin(bytes32)", MINTER): bytes(32),
+    }
+
+    roles = read(PLAIN, answers, ALICE, BOB)
+
+    assert (roles[DEFAULT_ADMIN_ROLE].members, roles[DEFAULT_ADMIN_ROLE].count) == ((ALICE,), None)
+    assert (roles["MINTER_ROLE"].members, roles["MINTER_ROLE"].admin_role) == ((), bytes(32))
+
+
+def test_a_role_of_another_value_has_no_members_that_were_asked_for_the_usual_one() -> None:
+    other = b"\x07" * 32
+    answers = {
+        function_selector("MINTER_ROLE()"): other,
+        call("hasRole(bytes32,address)", MINTER, word(ALICE)): GRANTED,
+    }
+
+    role = read(PLAIN, answers, ALICE)["MINTER_ROLE"]
+
+    assert (role.role, role.members, role.count) == (other, (), None)
+
+
+def test_a_count_below_the_listed_members_or_beyond_reason_is_not_believed() -> None:
+    count = call("getRoleMemberCount(bytes32)", MINTER)
+    first = {call("getRoleMember(bytes32,uint256)", MINTER, bytes(32)): word(ALICE)}
+
+    for claimed in (bytes(32), b"\xff" * 32, b"", b"\x01"):
+        role = read(LISTED, {count: claimed, **first})["MINTER_ROLE"]
+
+        assert (role.count, role.members) == (None, (ALICE,))
+
+
+def test_the_questions_are_bounded() -> None:
+    everything = LISTED | frozenset(function_selector(f"{name}()") for name in ROLE_NAMES)
+
+    calls = list_role_calls(everything, [ALICE, ALICE, BOB])
+
+    assert len({role for role, _, _ in calls}) == MAX_ROLES
+    assert len(calls) <= MAX_ROLES * (MAX_LISTED_MEMBERS + 5)
+    assert {role for role, _, _ in list_role_calls(frozenset(), [])} == {DEFAULT_ADMIN_ROLE}
