@@ -1035,12 +1035,26 @@ def test_a_plan_without_logs_of_the_chain_leaves_them_to_the_node(shop: Shop, ex
     assert (data["coverage"]["complete"], data["coverage"]["source"]) == (False, "rpc")
 
 
-def test_more_logs_than_the_explorer_is_asked_for_are_left_to_the_node(shop: Shop, explorer: Explorer):
+def test_the_explorers_first_logs_stay_beside_the_nodes_recent_ones(shop: Shop, explorer: Explorer):
     shop.upstreams.faults["goplus"] = "500"
-    explorer.logs = [dated(event(1_000, 7), 900)] * 5_000
-    shop.node.logs, shop.node.tokens = [event(29_999_990, 7)], {USDC: Token({ROUTER: 7})}
+    explorer.logs = [dated(event(1_000, 9, spender=VAULT), 900)] * 5_000
+    shop.node.logs = [event(shop.node.head - 2, 7)]
+    shop.node.tokens = {USDC: Token({ROUTER: 7, VAULT: 9})}
 
-    assert shop.data()["coverage"]["source"] == "rpc"
+    data = shop.data()
+
+    assert {each["spender"]["address"] for each in data["approvals"]} == {ROUTER, VAULT}
+    assert data["coverage"]["complete"] is False
+    assert 1_000 < data["coverage"]["fromBlock"] < shop.node.head
+
+
+@pytest.mark.parametrize("spender", ["0x" + "0" * 40, WALLET])
+def test_an_allowance_for_nobody_else_is_no_approval(shop: Shop, spender: str):
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.logs = [event(shop.node.head - 2, MAX, spender=spender)]
+    shop.node.tokens = {USDC: Token({spender: MAX})}
+
+    assert shop.data()["approvals"] == []
 
 
 def test_only_the_newest_blocks_are_dated(shop: Shop, monkeypatch: pytest.MonkeyPatch):

@@ -40,6 +40,8 @@ class EventLogs:
     to_block: int
     unread: int = 0
     """Number of logs that could not be parsed."""
+    is_cut: bool = False
+    """True if the source has more logs, newer than these."""
 
 
 def parse_event_log(entry: Any) -> EventLog | None:

@@ -41,6 +41,7 @@ MAX_CLASSIFIED_CONTRACTS = 100
 """Contracts with indexed Approval events that are asked whether they are tokens or NFTs."""
 
 T = TypeVar("T")
+_ZERO_ADDRESS = "0x" + "0" * 40
 
 
 async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalScan:
@@ -56,7 +57,12 @@ async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalSc
     latest_events = _latest_events(events)
     shapes = [(len(log.topics), len(log.data) >= 66) for log in logs.entries]
     odd = sum(topics != 4 and (topics, has_amount) != (3, True) for topics, has_amount in shapes)
-    active = {pair: log for pair, log in latest_events.items() if _logged_amount(log) > 0}
+    harmless = {wallet, _ZERO_ADDRESS}  # an allowance for oneself or for nobody
+    active = {
+        pair: log
+        for pair, log in latest_events.items()
+        if _logged_amount(log) > 0 and pair[1] not in harmless
+    }
     return ApprovalScan(
         approvals=ReportedApprovals(
             tuple(_build_approval(pair, log, logs.source) for pair, log in active.items()),

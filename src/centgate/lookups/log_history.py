@@ -29,7 +29,7 @@ class LogHistory:
 
     entries: tuple[EventLog, ...]
     from_block: int
-    """0 if the whole history was read."""
+    """First block from which all were read, 0 for the whole history; some older ones may be here too."""
     to_block: int
     end_time: int
     """Time of the last block, in seconds since 1970."""
@@ -64,8 +64,9 @@ class LogReader:
         if self.has_history:
             logs = await attempt(self._etherscan.event_logs, self.chain_id, topics, address=address)
             if isinstance(logs, EventLogs):
-                # an explorer can lag behind the chain
-                recent = await attempt(self._read_recent, topics, address, 1, RECENT_HOURS / 24)
+                # an explorer can lag behind the chain, and gives the oldest logs first
+                days = (requests, SCAN_DAYS) if logs.is_cut else (1, RECENT_HOURS / 24)
+                recent = await attempt(self._read_recent, topics, address, *days)
                 return _merge_logs(logs, recent if isinstance(recent, LogHistory) else None)
         return await self._read_recent(topics, address, requests, SCAN_DAYS)
 
@@ -99,11 +100,12 @@ def _merge_logs(logs: EventLogs, recent: LogHistory | None) -> LogHistory:
     Without these it is not known how far the explorer's reach, which counts as a log that was not read.
     """
     if recent is None:
-        return LogHistory(logs.entries, 0, logs.to_block, int(time.time()), logs.unread + 1, "etherscan")
+        now, start = int(time.time()), logs.to_block + 1 if logs.is_cut else 0
+        return LogHistory(logs.entries, start, logs.to_block, now, logs.unread + 1, "etherscan")
     merged = {(log.block, log.index): log for log in (*recent.entries, *logs.entries)}
     return LogHistory(
         tuple(merged[position] for position in sorted(merged)),
-        from_block=0,
+        from_block=recent.from_block if logs.is_cut and recent.from_block > logs.to_block else 0,
         to_block=recent.to_block,
         end_time=recent.end_time,
         unread=logs.unread + recent.unread,

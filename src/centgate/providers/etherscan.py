@@ -102,7 +102,7 @@ class Etherscan(Provider):
     ) -> EventLogs:
         """Return all event logs with these topics since the first block, oldest first.
 
-        `address` limits them to one contract. NoData if there are more than `MAX_LOGS`, or if the plan has no
+        `address` limits them to one contract. Only the first `MAX_LOGS` are read. NoData if the plan has no
         logs of the chain. https://docs.etherscan.io/api-reference/endpoint/getlogs-topics
         """
         # the API takes one topic for a position, so that alternatives are chosen from all
@@ -110,7 +110,7 @@ class Etherscan(Provider):
         filters = {f"topic{number}": topic for number, topic in chosen.items()}
         filters |= {f"topic{one}_{other}_opr": "and" for one in chosen for other in chosen if one < other}
         filters |= {"address": address} if address else {}
-        rows = await self._query_logs(chain_id, filters)
+        rows, is_cut = await self._query_logs(chain_id, filters)
         parsed = [log for row in rows if (log := parse_event_log(row))]
         if rows and not parsed:
             raise self.invalid_response("returned no event log in a known format")
@@ -121,10 +121,12 @@ class Etherscan(Provider):
             key=lambda log: (log.block, log.index),
         )
         last = max((log.block for log in entries), default=0)
-        return EventLogs(tuple(entries), 0, last, len(rows) - len(parsed))
+        return EventLogs(tuple(entries), 0, last, len(rows) - len(parsed), is_cut)
 
-    async def _query_logs(self, chain_id: int, filters: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Return the log rows of all pages. NoData as for `event_logs`."""
+    async def _query_logs(
+        self, chain_id: int, filters: Mapping[str, str]
+    ) -> tuple[list[dict[str, Any]], bool]:
+        """Return the log rows, and whether there are more. NoData as for `event_logs`."""
         rows: list[dict[str, Any]] = []
         for page in range(1, MAX_LOGS // LOGS_PER_PAGE + 1):
             paging = {"fromBlock": "0", "toBlock": "latest", "page": str(page), "offset": str(LOGS_PER_PAGE)}
@@ -136,11 +138,11 @@ class Etherscan(Provider):
                 raise self.no_data("no event logs of this chain under this plan") from None
             rows += found
             if len(found) < LOGS_PER_PAGE:
-                return rows
+                return rows, False
         self.trace.add_warning(
-            f"{self.info.label} lists more than {MAX_LOGS} event logs: only recent ones were read"
+            f"{self.info.label} has more than {MAX_LOGS} event logs: the first and recent ones were read"
         )
-        raise self.no_data(f"more than {MAX_LOGS} event logs")
+        return rows, True
 
     @instrumented
     async def probe(self) -> str:

@@ -450,9 +450,13 @@ class ContractExplainData(AnswerData):
     )
     """Standards whose functions are all there; a contract may still break their rules."""
     owner: ControllingAccount | None
-    """The account that `owner()` names; None when that was not read."""
+    """The account that `owner()` or `getOwner()` names; None when that was not read."""
     upgrade_controller: ControllingAccount | None
     """The account at `proxy.upgrade.byAddress`; None when there is none or it was not read."""
+    roles: list[ContractRole] | None
+    """Roles with names in common use; empty without AccessControl, None when the code or the roles
+    could not be read.
+    """
     upgrades: ContractUpgrades | None
     """None unless it is a proxy whose event logs could be read."""
 
@@ -499,29 +503,48 @@ class ContractProxy(AnswerData):
     evidence: list[ProxyEvidence]
 
 
+class ContractRole(AnswerData):
+    """A role of AccessControl (OpenZeppelin), as the contract answers."""
+
+    name: str
+    """A name in common use, for which the contract has a getter."""
+    role: str
+    """0x and 64 hexadecimal digits; zero is the default admin's."""
+    admin_role: str | None
+    """The role whose members grant and revoke this one."""
+    member_count: int | None
+    """Number of members; None if the contract does not list them."""
+    members: list[OwnerAccount]
+    """The first 5 members of a listed role. Of the owner, the upgrade controller and the creator, also
+    those that hold a role. The kind is `unknown` beyond the first 8 accounts of all roles.
+    """
+
+
 class ContractUpgrade(AnswerData):
     """A change of the code behind a proxy."""
 
-    implementation_address: str
-    """Lower case."""
+    implementation_address: str | None
+    """Lower case; None when a diamond only removed functions."""
     block_number: int
     at: str | None
-    """ISO 8601, UTC; None when the source does not give it."""
+    """ISO 8601, UTC; None when no source gives it."""
     transaction_hash: str
 
 
 class ContractUpgrades(AnswerData):
-    """Changes of the code behind a proxy, by its `Upgraded` events (EIP-1967)."""
+    """Changes of the code behind a proxy, by events: `Upgraded` (EIP-1967) or `DiamondCut` (EIP-2535)."""
 
     events: list[ContractUpgrade]
-    """The latest first, at most 50."""
+    """The latest first, at most 50; one for each facet of a diamond. Those of a beacon proxy are its
+    beacon's.
+    """
     from_block: int
     """First block that was read; 0: the whole history."""
     to_block: int
 
 
 class ControllingAccount(AnswerData):
-    """An account with power over the contract, as the chain shows it."""
+    """An account with power over the contract, and who owns it in turn."""
 
     address: str | None
     """Lower case."""
@@ -535,6 +558,10 @@ class ControllingAccount(AnswerData):
     """Number of a Safe's owners."""
     delay_seconds: int | None
     """Delay of a timelock, in seconds."""
+    owner: OwnerAccount | None
+    """Behind kind `contract`, the account that this contract's own `owner()` names, such as that of a
+    ProxyAdmin; None for other kinds, and when it names none or was not read.
+    """
 
 
 class Creation(AnswerData):
@@ -582,6 +609,23 @@ class Implementation(AnswerData):
     """Lower case."""
     name: str | None
     verified: bool | None
+
+
+class OwnerAccount(AnswerData):
+    """An account that owns a contract or holds a role in it, as the chain shows it."""
+
+    address: str | None
+    """Lower case."""
+    kind: Literal["none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"] | str
+    """`none`: the contract names no owner; `renounced`: no one controls the address; `safe`: a Safe
+    with published code; `timelock` and `governor`: as the contract itself answers.
+    """
+    threshold: int | None
+    """Signatures that a Safe needs."""
+    owner_count: int | None
+    """Number of a Safe's owners."""
+    delay_seconds: int | None
+    """Delay of a timelock, in seconds."""
 
 
 class ProxyEvidence(AnswerData):
