@@ -67,6 +67,7 @@ def _parse_page(url: str, row: Any, status: Any, max_characters: int) -> WebPage
         author=parse_line(get_path(row, "author"), MAX_AUTHOR_LENGTH),
         published=parse_date(get_path(row, "publishedDate")),
         final_url=parse_url(get_path(row, "url")),
+        image=parse_url(get_path(row, "image")),
     )
 
 

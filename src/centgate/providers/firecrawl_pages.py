@@ -9,6 +9,7 @@ from typing import Any
 from centgate.coercion import as_count, as_list, get_path
 from centgate.errors import UnreadReason
 from centgate.sanitize import strip_invisible
+from centgate.web.extract.metadata import MAX_NAME_LENGTH, split_keywords
 from centgate.web.results import WebPage
 from centgate.web.sanitize_markdown import sanitize_markdown
 from centgate.web.search_results import (
@@ -31,6 +32,8 @@ _TITLE_NAMES = ("title", "og:title", "ogTitle", "twitter:title")
 _DESCRIPTION_NAMES = ("description", "og:description", "ogDescription", "twitter:description")
 _LANGUAGE_NAMES = ("language", "og:locale", "ogLocale")
 _AUTHOR_NAMES = ("author", "article:author", "dc.creator", "dcCreator")
+_IMAGE_NAMES = ("og:image", "ogImage", "twitter:image")
+_SITE_NAMES = ("og:site_name", "ogSiteName", "application-name")
 _CANONICAL_NAMES = ("canonical", "canonicalUrl", "canonicalURL")
 _PUBLISHED_NAMES = (
     "article:published_time",
@@ -109,6 +112,9 @@ def parse_page(url: str, data: Any) -> WebPage | None:
         status=page_status(data),
         content_type=content_type,
         final_url=parse_url(first_value(metadata, "url")),
+        image=parse_url(first_value(metadata, *_IMAGE_NAMES)),
+        site_name=parse_line(first_value(metadata, *_SITE_NAMES), MAX_NAME_LENGTH),
+        keywords=split_keywords(_join_texts(metadata, "keywords")),
         warnings=(pdf_warning,) if pdf_warning else (),
     )
 
@@ -160,6 +166,12 @@ def first_value(metadata: Any, *names: str) -> Any:
             ):
                 return each
     return None
+
+
+def _join_texts(metadata: Any, name: str) -> str:
+    """Return the texts under a name, separated by commas: a value or a list of them."""
+    value = get_path(metadata, name)
+    return ",".join(each for each in as_list(value) or [value] if isinstance(each, str))
 
 
 def _parse_markdown(data: Any) -> str:

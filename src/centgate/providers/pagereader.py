@@ -197,6 +197,9 @@ def _build_page(url: str, fetched: FetchResult, reading: ExtractedPage) -> WebPa
         status=fetched.status,
         content_type=clean_line(fetched.content_type, 100),
         final_url=fetched.url,
+        image=metadata.image,
+        site_name=metadata.site_name,
+        keywords=metadata.keywords,
         warnings=reading.warnings,
     )
 

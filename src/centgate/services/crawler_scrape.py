@@ -10,16 +10,26 @@ from centgate.fallback import first_of
 from centgate.provider import Fallback, Primary
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.pagereader import PageReader
-from centgate.schema import Data, RefusedOptions, StrictRequest
+from centgate.schema import Data, RefusedOptions
 from centgate.service import service
-from centgate.web.extract.truncate import truncate
-from centgate.web.fields import NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UNTRUSTED, UPSTREAM_MODES, WebUrl
+from centgate.web.extract.metadata import MAX_KEYWORDS
+from centgate.web.extract.parts import MAX_LINKS, PagePart, take_part
+from centgate.web.fields import (
+    NOT_INSTRUCTIONS,
+    SCRAPING_OPTIONS,
+    UNTRUSTED,
+    UPSTREAM_MODES,
+    ListedLink,
+    PagedRequest,
+    PageOffset,
+    WebUrl,
+)
 from centgate.web.results import WebPage
 
 MAX_CHARACTERS = 20_000
 
 
-class CrawlerScrape(StrictRequest):
+class CrawlerScrape(PagedRequest):
     """The page to read."""
 
     url: WebUrl = Field(description="The page's URL.")
@@ -27,6 +37,7 @@ class CrawlerScrape(StrictRequest):
         default=True,
         description="Leave out menus, headers, footers and similar parts; false keeps the whole page.",
     )
+    offset: PageOffset = 0
 
 
 class PageMetadata(Data):
@@ -58,7 +69,27 @@ class PageMetadata(Data):
     length: int | None = Field(
         ge=0, description="Characters of the markdown before it was cut; null when unknown."
     )
-    truncated: bool = Field(description=f"Whether the markdown was cut at {MAX_CHARACTERS:,} characters.")
+    truncated: bool = Field(description="Whether the page goes on after this part.")
+    next_offset: int | None = Field(
+        ge=0, description="The `offset` that continues the page; null when there is no more to read."
+    )
+    content_hash: str | None = Field(
+        description="SHA-256 of the whole page's markdown, hexadecimal: another one means that the page has "
+        "changed. Null when only a part was read."
+    )
+    site_name: str | None = Field(
+        description=f"The site's name as the page gives it; null when unknown. {UNTRUSTED}"
+    )
+    image: str | None = Field(
+        description="URL of the picture that the page gives for previews; null when it gives none."
+    )
+    keywords: list[str] = Field(
+        max_length=MAX_KEYWORDS, description=f"The page's own keywords; empty when it has none. {UNTRUSTED}"
+    )
+    links: list[ListedLink] = Field(
+        max_length=MAX_LINKS,
+        description="Links and images in this part of the page, each address once, in their order.",
+    )
 
 
 class ScrapedPage(Data):
@@ -66,7 +97,8 @@ class ScrapedPage(Data):
 
     markdown: str = Field(
         max_length=MAX_CHARACTERS,
-        description=f"The page's content, cut at {MAX_CHARACTERS:,} characters. {UNTRUSTED}",
+        description=f"The page's content from `offset` on, at most {MAX_CHARACTERS:,} characters. In a page "
+        f"that is longer, numbers stand for addresses: see `links`. {UNTRUSTED}",
     )
     metadata: PageMetadata = Field(description="Metadata of the page.")
 
@@ -79,7 +111,7 @@ class ScrapedPage(Data):
     tags=("web", "scrape", "markdown", "reader"),
     guardrails=(
         "One page per request, as markdown only.",
-        "Content is cut at 20,000 characters, and the metadata says so.",
+        "Content is cut at 20,000 characters, and the metadata says so; `offset` continues it.",
         "Enhanced proxies, JSON extraction and browser interaction are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
@@ -100,6 +132,12 @@ class ScrapedPage(Data):
             final_url="https://example.com/",
             length=68,
             truncated=False,
+            next_offset=None,
+            content_hash="a74d714d48f5b1e00b3bd57bce4d718c58ddfdbe36e4d21071318ee9346c0ad9",
+            site_name=None,
+            image=None,
+            keywords=[],
+            links=[],
         ),
     ),
     refused_options=RefusedOptions(
@@ -118,11 +156,11 @@ async def crawler_scrape(
     page = await first_of(firecrawl.scrape, pagereader.read_page)(request.url, request.only_main_content)
     for warning in page.warnings:
         pagereader.trace.add_warning(warning)
-    markdown, truncated = truncate(page.markdown, MAX_CHARACTERS)
-    return ScrapedPage(markdown=markdown, metadata=_build_metadata(page, truncated=truncated))
+    part = take_part(page, request.offset, MAX_CHARACTERS)
+    return ScrapedPage(markdown=part.text, metadata=_build_metadata(page, part))
 
 
-def _build_metadata(page: WebPage, *, truncated: bool) -> PageMetadata:
+def _build_metadata(page: WebPage, part: PagePart) -> PageMetadata:
     return PageMetadata(
         title=page.title,
         description=page.description,
@@ -134,6 +172,12 @@ def _build_metadata(page: WebPage, *, truncated: bool) -> PageMetadata:
         status=page.status,
         content_type=page.content_type,
         final_url=page.final_url,
-        length=page.length,
-        truncated=truncated,
+        length=part.length,
+        truncated=part.truncated,
+        next_offset=part.next_offset,
+        content_hash=part.content_hash,
+        site_name=page.site_name,
+        image=page.image,
+        keywords=list(page.keywords),
+        links=[ListedLink.from_link(link) for link in part.links],
     )

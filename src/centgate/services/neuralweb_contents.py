@@ -11,20 +11,33 @@ from centgate.fallback import attempt, first_of
 from centgate.provider import Fallback, Primary, Provider
 from centgate.providers.exa import Exa
 from centgate.providers.pagereader import PageReader
-from centgate.schema import Data, RefusedOptions, StrictRequest
+from centgate.schema import Data, RefusedOptions
 from centgate.service import service
-from centgate.web.extract.truncate import truncate
-from centgate.web.fields import NOT_INSTRUCTIONS, READING_OPTIONS, UNTRUSTED, UPSTREAM_MODES, WebUrl
+from centgate.web.extract.metadata import MAX_KEYWORDS
+from centgate.web.extract.parts import MAX_LINKS, take_part
+from centgate.web.fields import (
+    NOT_INSTRUCTIONS,
+    READING_OPTIONS,
+    UNTRUSTED,
+    UPSTREAM_MODES,
+    ListedLink,
+    PagedRequest,
+    PageOffset,
+    WebUrl,
+)
 from centgate.web.results import UnreadPage, WebPage
 
 MAX_CHARACTERS = 10_000
 """Most characters of one page's text; five such pages are about 12,000 tokens."""
+READ_CHARACTERS = 10 * MAX_CHARACTERS
+"""Characters that a search engine is asked for: offsets need the text before them."""
 
 
-class NeuralwebContents(StrictRequest):
+class NeuralwebContents(PagedRequest):
     """The pages to read."""
 
     urls: list[WebUrl] = Field(min_length=1, max_length=5, description="URLs of the pages to read.")
+    offset: PageOffset = 0
 
 
 class PageError(Data):
@@ -46,14 +59,47 @@ class PageContents(Data):
     url: str = Field(description="The URL as requested.")
     title: str | None = Field(description=f"The page's title; null when unknown. {UNTRUSTED}")
     text: str | None = Field(
-        description=f"The page's text as markdown, cut at {MAX_CHARACTERS:,} characters; null when it could "
-        f"not be read. {UNTRUSTED}"
+        description=f"The page's text as markdown from `offset` on, at most {MAX_CHARACTERS:,} characters; "
+        "null when it could not be read. In a page that is longer, numbers stand for addresses: see "
+        f"`links`. {UNTRUSTED}"
     )
     length: int | None = Field(
         ge=0, description="Characters of the text before it was cut; null when unknown."
     )
-    truncated: bool = Field(description="Whether the text was cut.")
+    truncated: bool = Field(description="Whether the page goes on after this part.")
     error: PageError | None = Field(description="The reason for missing text; null when there is text.")
+    next_offset: int | None = Field(
+        ge=0, description="The `offset` that continues the page; null when there is no more to read."
+    )
+    content_hash: str | None = Field(
+        description="SHA-256 of the whole page's text, hexadecimal: another one means that the page has "
+        "changed. Null when only a part was read."
+    )
+    status: int | None = Field(description="HTTP status of the site's response; null when unknown.")
+    final_url: str | None = Field(description="The URL after redirects; null when unknown.")
+    language: str | None = Field(
+        description="The language that the page declares, such as `en`; null when it declares none."
+    )
+    author: str | None = Field(
+        description=f"The author that the page names; null when it names none. {UNTRUSTED}"
+    )
+    published_date: str | None = Field(
+        description="Publication time of the page, ISO 8601, as precise as the source gives it; null when "
+        "unknown."
+    )
+    site_name: str | None = Field(
+        description=f"The site's name as the page gives it; null when unknown. {UNTRUSTED}"
+    )
+    image: str | None = Field(
+        description="URL of the picture that the page gives for previews; null when it gives none."
+    )
+    keywords: list[str] = Field(
+        max_length=MAX_KEYWORDS, description=f"The page's own keywords; empty when it has none. {UNTRUSTED}"
+    )
+    links: list[ListedLink] = Field(
+        max_length=MAX_LINKS,
+        description="Links and images in this part of the page, each address once, in their order.",
+    )
 
 
 class NeuralwebPages(Data):
@@ -73,7 +119,8 @@ class NeuralwebPages(Data):
     tags=("web", "pages", "text", "reader"),
     guardrails=(
         "At most 5 pages per request.",
-        f"Text is cut at {MAX_CHARACTERS:,} characters per page, and `truncated` says so.",
+        f"Text is cut at {MAX_CHARACTERS:,} characters per page, and `truncated` says so; `offset` continues "
+        "it.",
         "Summaries, highlights, subpages and forced live crawls are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
@@ -88,6 +135,17 @@ class NeuralwebPages(Data):
                 length=65,
                 truncated=False,
                 error=None,
+                next_offset=None,
+                content_hash="7971cfa5117fe4daad07619c805c9a09815e4239ee784e66ebcf576d84bf579a",
+                status=200,
+                final_url="https://example.com/",
+                language="en",
+                author=None,
+                published_date=None,
+                site_name=None,
+                image=None,
+                keywords=[],
+                links=[],
             )
         ]
     ),
@@ -106,13 +164,13 @@ async def neuralweb_contents(
     its own error and does not affect the others.
     """
     urls = list(dict.fromkeys(request.urls))
-    pages = await first_of(exa.page_contents, pagereader.page_contents)(urls, MAX_CHARACTERS)
+    pages = await first_of(exa.page_contents, pagereader.page_contents)(urls, READ_CHARACTERS)
     if _has_answered(exa):
         pages = await _retry_unread(pages, pagereader)
     unread = [page for page in pages if isinstance(page, UnreadPage)]
     if len(unread) == len(pages):
         raise _no_page_read(unread, exa if _has_answered(exa) else pagereader)
-    contents = {page.url: _build_contents(page) for page in pages}
+    contents = {page.url: _build_contents(page, request.offset) for page in pages}
     for page in pages:
         for warning in page.warnings if isinstance(page, WebPage) else ():
             exa.trace.add_warning(f"{page.url}: {warning}")
@@ -129,7 +187,7 @@ async def _retry_unread(
 ) -> list[WebPage | UnreadPage]:
     """Retry the pages that could not be read with the built-in reader."""
     missing = [page.url for page in pages if isinstance(page, UnreadPage)]
-    results = await attempt(pagereader.page_contents, missing, MAX_CHARACTERS) if missing else []
+    results = await attempt(pagereader.page_contents, missing, READ_CHARACTERS) if missing else []
     if not isinstance(results, list):
         return pages
     read = {page.url: page for page in results if isinstance(page, WebPage)}
@@ -147,12 +205,29 @@ def _no_page_read(unread: list[UnreadPage], provider: Provider) -> PageUnread:
     return PageUnread(provider.info.name, unread[0].reason, f"none of the pages could be read: {details}")
 
 
-def _build_contents(page: WebPage | UnreadPage) -> PageContents:
+def _build_contents(page: WebPage | UnreadPage, offset: int) -> PageContents:
+    read, error = page, None
     if isinstance(page, UnreadPage):
         error = PageError(reason=page.reason, message=page.message)
-        return PageContents(url=page.url, title=None, text=None, length=None, truncated=False, error=error)
-    text, is_cut = truncate(page.markdown, MAX_CHARACTERS)
-    truncated = is_cut or page.length is None
+        read = WebPage(page.url, markdown="", length=0)
+    assert isinstance(read, WebPage)
+    part = take_part(read, offset, MAX_CHARACTERS)
     return PageContents(
-        url=page.url, title=page.title, text=text, length=page.length, truncated=truncated, error=None
+        url=read.url,
+        title=read.title,
+        text=None if error else part.text,
+        length=None if error else part.length,
+        truncated=part.truncated,
+        error=error,
+        next_offset=part.next_offset,
+        content_hash=None if error else part.content_hash,
+        status=read.status,
+        final_url=read.final_url,
+        language=read.language,
+        author=read.author,
+        published_date=read.published,
+        site_name=read.site_name,
+        image=read.image,
+        keywords=list(read.keywords),
+        links=[ListedLink.from_link(link) for link in part.links],
     )

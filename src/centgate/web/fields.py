@@ -10,7 +10,8 @@ from ada_url import check_url
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from centgate.schema import Data
+from centgate.schema import Data, StrictRequest
+from centgate.web.extract.parts import PageLink
 from centgate.web.fetch.policy import PUBLIC, FetchPolicy
 from centgate.web.fetch.url import MAX_URL_LENGTH
 from centgate.web.results import Hit
@@ -77,6 +78,40 @@ class Link(Data):
     def from_hit(cls, hit: Hit) -> Link:
         """Convert a source's hit."""
         return cls(title=hit.title, url=hit.url, description=hit.description)
+
+
+MAX_OFFSET = 1_000_000
+PageOffset = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=MAX_OFFSET,
+        description="Number of characters to leave out, to continue a long page: its `nextOffset`.",
+    ),
+]
+
+
+class PagedRequest(StrictRequest):
+    """A request with the member `offset`, of type `PageOffset`."""
+
+    def _canonical(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._canonical().items() if (name, value) != ("offset", 0)}
+
+
+class ListedLink(Data):
+    """A link or an image of a page."""
+
+    label: str | None = Field(
+        description="The number in the text's `[text][number]`; null when the address stands in the text."
+    )
+    text: str = Field(description=f"Text of the link, or description of the image. {UNTRUSTED}")
+    url: str = Field(description="Its address.")
+    image: bool = Field(description="Whether it is an image.")
+
+    @classmethod
+    def from_link(cls, link: PageLink) -> ListedLink:
+        """Convert a link of a part of a page."""
+        return cls(label=link.label, text=link.text, url=link.url, image=link.is_image)
 
 
 UPSTREAM_MODES = frozenset(

@@ -60,6 +60,10 @@ class WebPage:
     content_type: str | None = None
     final_url: str | None = None
     """URL after redirects."""
+    image: str | None = None
+    """URL of the picture that the page gives for previews."""
+    site_name: str | None = None
+    keywords: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     """Limits of the extraction, as sentences for the reader."""
 

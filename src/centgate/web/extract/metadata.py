@@ -17,6 +17,7 @@ from centgate.web.extract.dom import Element, extract_all_text
 from centgate.web.extract.links import resolve_link
 
 MAX_TITLE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH = 300, 1000, 200
+MAX_KEYWORDS, MAX_KEYWORD_LENGTH = 20, 60
 MAX_METAS = 400
 MAX_JSON_LD = 512 * 1024
 """Characters of all JSON-LD of a page."""
@@ -74,6 +75,10 @@ class DocumentMetadata:
     author: str | None = None
     published: str | None = None
     modified: str | None = None
+    image: str | None = None
+    """Absolute http or https URL."""
+    site_name: str | None = None
+    keywords: tuple[str, ...] = ()
 
 
 def extract_metadata(root: Element, base: str) -> DocumentMetadata:
@@ -91,7 +96,16 @@ def extract_metadata(root: Element, base: str) -> DocumentMetadata:
         published=_find_date(json_ld, "datePublished", metas, _PUBLISHED_NAMES)
         or _find_publication_time(root),
         modified=_find_date(json_ld, "dateModified", metas, _MODIFIED_NAMES),
+        image=_find_image(metas, base),
+        site_name=_first_meta(metas, ("og:site_name", "application-name"), MAX_NAME_LENGTH),
+        keywords=split_keywords(metas.get("keywords") or metas.get("news_keywords") or ""),
     )
+
+
+def split_keywords(text: str) -> tuple[str, ...]:
+    """Return a page's keywords, each once, at most `MAX_KEYWORDS`."""
+    cleaned = (clean_line(each, MAX_KEYWORD_LENGTH) for each in re.split(r"[,;\n]", text[:5000]))
+    return tuple(dict.fromkeys(each for each in cleaned if each))[:MAX_KEYWORDS]
 
 
 def normalize_time(text: Any) -> str | None:
@@ -196,6 +210,14 @@ def _find_canonical(root: Element, metas: dict[str, str], base: str) -> str | No
             return url if url and url.startswith("http") else None
     url = resolve_link(base, metas.get("og:url"))
     return url if url and url.startswith("http") else None
+
+
+def _find_image(metas: dict[str, str], base: str) -> str | None:
+    for name in ("og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src"):
+        url = resolve_link(base, metas.get(name))
+        if url and url.startswith("http"):
+            return url
+    return None
 
 
 def _find_author(metas: dict[str, str], json_ld: list[dict[str, Any]]) -> str | None:

@@ -14,7 +14,7 @@ _HEADING_LEVELS = 6
 _LIST_ITEM = re.compile(r"[ >]*(?:[-*+]|\d{1,9}[.)]) ")
 _TABLE_ROW = re.compile(r"[ >]*\|")
 _TABLE_RULE = re.compile(r"[ >]*\|[ \t:|-]+")
-_INLINE_TOKEN = re.compile(r"\\.|`[^`\n]+`|!?\[|\]\([^()\s]*\)|\]|\n")
+_INLINE_TOKEN = re.compile(r"\\.|`[^`\n]+`|!?\[|\]\([^()\s]*\)|\]\[\d+\]|\]|\n")
 """Tokens that begin or end links and code spans in a line."""
 _MAX_LINK_LENGTH = 8192
 _MIN_SHARE = 0.5
@@ -58,7 +58,7 @@ def _block_ends(window: str, max_length: int) -> Iterator[tuple[int, str]]:
             yield end, ""
         if before == "closing":
             fence = ""
-        before, fence = _classify_line(line, fence)
+        before, fence = classify_line(line, fence)
         offset += len(line) + 1
     if offset - 1 <= max_length:
         yield offset - 1, ""
@@ -75,7 +75,7 @@ def _match_fence(line: str) -> re.Match[str] | None:
     return _FENCE.match(line) if "```" in line or "~~~" in line else None
 
 
-def _classify_line(line: str, fence: str) -> tuple[str, str]:
+def classify_line(line: str, fence: str) -> tuple[str, str]:
     """Return the kind of a line (text, row, code, closing) and the fence of the code it is in."""
     mark = _match_fence(line)
     if fence:
@@ -91,11 +91,11 @@ def _classify_line(line: str, fence: str) -> tuple[str, str]:
     return ("row" if _TABLE_ROW.match(line) else "text"), ""
 
 
-def _open_fence(text: str) -> str:
+def find_open_fence(text: str) -> str:
     """Return the fence that is still open at the end of a text; empty if none."""
     kind, fence = "", ""
     for line in text.split("\n"):
-        kind, fence = _classify_line(line, "" if kind == "closing" else fence)
+        kind, fence = classify_line(line, "" if kind == "closing" else fence)
     return "" if kind == "closing" else fence
 
 
@@ -173,8 +173,8 @@ def _skip_link_backwards(position: int, links: list[tuple[int, int]]) -> int:
 def _close_code(text: str, max_length: int) -> str:
     """Close the last code block of a text, within the length."""
     text = text.rstrip()
-    if fence := _open_fence(text):
+    if fence := find_open_fence(text):
         available = max_length - len(fence) - 1
         text = text[:available].rstrip() + "\n" + fence if available > 0 else ""
-        return _trim_dangling(text) if _open_fence(text) == "" else ""
+        return _trim_dangling(text) if find_open_fence(text) == "" else ""
     return _trim_dangling(text)

@@ -1,0 +1,106 @@
+"""Parts of a page's Markdown."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from centgate.web.extract.parts import MAX_LINKS, PageLink, take_part
+from centgate.web.results import WebPage
+
+LIMIT = 200
+LINKED = "[one](https://a.example/1) ![two](https://a.example/2.png) [one](https://a.example/1)"
+
+
+def page(markdown: str, length: int | None = -1) -> WebPage:
+    """A page of which all was read, or of this length."""
+    return WebPage("https://a.example/", markdown, len(markdown) if length == -1 else length)
+
+
+def read_all(markdown: str, limit: int = LIMIT) -> list[str]:
+    """Return the texts of all parts, each with its offset's promise checked."""
+    texts, offset = list[str](), 0
+    while True:
+        part = take_part(page(markdown), offset, limit)
+        assert len(part.text) <= limit
+        assert part.truncated is (part.next_offset is not None)
+        texts.append(part.text)
+        if part.next_offset is None:
+            return texts
+        assert part.next_offset > offset
+        offset = part.next_offset
+
+
+BLOCKS = st.sampled_from(
+    [
+        "# Heading",
+        "word " * 30,
+        "- item\n- item",
+        "```py\n" + "x = 1\n" * 20 + "```",
+        "| a |\n| - |\n| 1 |",
+        "é" * 90,
+    ]
+)
+
+
+@given(st.lists(BLOCKS, min_size=1, max_size=12))
+def test_parts_together_are_the_page(blocks: list[str]):
+    markdown = "\n\n".join(blocks)
+
+    texts = read_all(markdown)
+
+    whole, joined = (re.sub(r"`{3}(py)?|\s", "", text) for text in (markdown, "".join(texts)))
+    assert joined == whole
+
+
+def test_code_is_opened_again():
+    first, second, *_ = read_all("```py\n" + "print(1)\n" * 40 + "```")
+
+    assert first.endswith("\n```")
+    assert second.startswith("```\nprint(1)")
+
+
+def test_a_page_that_fits_keeps_its_addresses():
+    part = take_part(page(LINKED), 0, LIMIT)
+
+    assert part.text == LINKED
+    assert part.links == (
+        PageLink("one", "https://a.example/1", is_image=False, label=None),
+        PageLink("two", "https://a.example/2.png", is_image=True, label=None),
+    )
+
+
+def test_addresses_of_a_longer_page_do_not_count():
+    code = "`[no](https://a.example/code)`"
+    markdown = "\n\n".join([f"{LINKED} {code}", *[f"[far](https://a.example/{'x' * 150})"] * 3])
+
+    part = take_part(page(markdown), 0, LIMIT)
+
+    assert part.text.startswith(f"[one][1] ![two][2] [one][1] {code}")
+    assert part.text.endswith("[far][3]")
+    assert part.next_offset is None
+    assert [(link.label, link.url[-5:]) for link in part.links] == [
+        ("1", "ple/1"),
+        ("2", "2.png"),
+        ("3", "xxxxx"),
+    ]
+
+
+def test_offset_behind_the_end_gives_nothing():
+    part = take_part(page("short"), 10, LIMIT)
+
+    assert (part.text, part.next_offset, part.truncated, part.length) == ("", None, False, 5)
+
+
+def test_a_beginning_has_no_hash_and_goes_on():
+    part = take_part(page("short", None), 0, LIMIT)
+
+    assert (part.next_offset, part.truncated, part.content_hash, part.length) == (None, True, None, None)
+
+
+def test_links_are_limited():
+    markdown = " ".join(f"[a](https://a.example/{number})" for number in range(MAX_LINKS + 5))
+
+    assert len(take_part(page(markdown), 0, len(markdown)).links) == MAX_LINKS
