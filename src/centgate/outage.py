@@ -1,4 +1,4 @@
-"""An outage: every source that could answer one request is known to be down."""
+"""Refusals before payment: every source that could answer one request is known to be down, or too busy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from centgate.circuit_breaker import CircuitBreaker
-from centgate.errors import PaymentNote, ProviderError
+from centgate.errors import PaymentNote, ProviderError, ProviderRateLimited
 from centgate.provider import Provider
 
 
@@ -34,3 +34,26 @@ class Outage:
             f"{labels} {verb} unavailable after repeated failures; send the same payment again in {seconds} s"
         )
         return ProviderError(self.sources[0].info.name, message, payment=payment, retry_after=seconds)
+
+
+MAX_WAIT_SHARE = 0.3
+"""Share of a provider's time limit that a request may wait before its work starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Congestion:
+    """A source that has so much work that a new request would not end in time."""
+
+    source: Provider
+    seconds: float
+    """Expected wait before the work of the request starts."""
+
+    @property
+    def is_too_long(self) -> bool:
+        return self.seconds > MAX_WAIT_SHARE * self.source.timeout
+
+    def to_error(self, payment: PaymentNote) -> ProviderRateLimited:
+        """Return the error for a request that is refused because of the queue."""
+        info, seconds = self.source.info, max(1, math.ceil(self.seconds))
+        message = f"{info.label} has too much work at present; send the same payment again in {seconds} s"
+        return ProviderRateLimited(info.name, message, payment=payment, retry_after=seconds)

@@ -33,6 +33,7 @@ from centgate.payments.claims import Claim, RequestBinding, StoredAnswer, build_
 from centgate.payments.gate import encode_receipt_header
 from centgate.request_body import parse_request
 from centgate.runtime import Runtime
+from centgate.sandbox import WORK_KEYS
 from centgate.schema import Request
 from centgate.service import AnyService
 
@@ -68,7 +69,8 @@ async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> Stored
     await require_configured(runtime, service, query, payment)  # 503
     order = RequestBinding(service.slug, request_digest(service, query))
     await call.admission.check_payment(payment, order.digest, runtime.journal)  # 429
-    await require_available(runtime, service, query, payment, order)  # 502
+    WORK_KEYS.set((f"payer:{payment.key.payer}",))
+    await require_available(runtime, service, query, payment, order)  # 429, 502
     work = partial(fulfil, runtime, service, query, payment, order, call)
     return await runtime.single_flight.run(payment, order, work)
 
@@ -176,13 +178,15 @@ async def require_configured(runtime: Runtime, service: AnyService, query: Reque
 async def require_available(
     runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: RequestBinding
 ) -> None:
-    """Refuse a new payment, uncharged, while every provider that could answer is known to be down.
+    """Refuse a new payment, uncharged, while every provider that could answer is down or too busy.
 
     A payment that the journal knows proceeds, as does a request with a fresh answer in the cache. Once a
     trial is due, one request proceeds as the trial.
     """
-    outage = service.find_outage(query, runtime.providers[service.slug])
-    if outage is None or payment.rejection:
+    providers = runtime.providers[service.slug]
+    outage = service.find_outage(query, providers)
+    refusal = outage or service.find_congestion(query, providers)
+    if refusal is None or payment.rejection:
         return
     known = await runtime.journal.find_note(payment)
     if known and known.state not in ("refused", "unused"):
@@ -190,9 +194,9 @@ async def require_available(
     if await runtime.response_cache.has_fresh(order.digest, service.cache_ttl):
         return
     # no await between here and the start of the work, so that a duplicate of the trial joins it
-    if runtime.single_flight.is_in_flight(payment, order) or outage.reserve_due_trials():
+    if runtime.single_flight.is_in_flight(payment, order) or (outage and outage.reserve_due_trials()):
         return
-    raise outage.to_error(UNCHARGED_RESEND)
+    raise refusal.to_error(UNCHARGED_RESEND)
 
 
 def request_digest(service: AnyService, query: Request) -> str:

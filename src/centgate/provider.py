@@ -276,6 +276,10 @@ class Provider:
         bound.settings = replace(self.settings, enabled=False)
         return bound
 
+    def estimate_wait(self) -> float:
+        """Return the seconds that this request's work would wait here before it starts."""
+        return 0.0
+
     def record_status(self, status: Status, **more: Any) -> None:
         """Record the status of a call to this provider."""
         self.trace.record(self.info.name, status, **more)

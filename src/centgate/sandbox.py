@@ -8,26 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import resource
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from concurrent.futures import CancelledError as FutureCancelled
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar, cast
 
 from pebble import ProcessExpired, ProcessPool
 
+from centgate.fair_queue import FairQueue
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
+WORK_KEYS: ContextVar[tuple[str, ...]] = ContextVar("WORK_KEYS", default=())
+"""For whom the current work is done, such as a payer and a site: each takes turns with the others."""
+LOWER_PRIORITY = 5
+"""Niceness of the processes: requests that need no parsing come first."""
 MAX_TASKS_PER_PROCESS = 500
 """Number of tasks after which a process is replaced, since parsers leak memory."""
 
 
 class TaskFailed(Exception):
-    """The task broken_pool; the message is the reason as a clause."""
+    """The task failed; the message is the reason as a clause."""
 
 
 class TaskTimedOut(TaskFailed):
@@ -50,7 +58,7 @@ class Sandbox:
         self._processes, self._process_limits = processes, (megabytes, modules)
         self._pool = self._create_pool()
         self._closed = False
-        self._turns = asyncio.Semaphore(processes)
+        self._queue = FairQueue(processes)
 
     async def run_task(
         self, timeout: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
@@ -58,9 +66,9 @@ class Sandbox:
         """Run a function in another process and return its result; arguments and result must be picklable.
 
         Raises TaskTimedOut, TaskDied, ProcessNotStarted, and the function's own exceptions. A cancelled
-        task is killed.
+        task is killed. Tasks wait for a process in the order of `FairQueue`, by the keys of `WORK_KEYS`.
         """
-        async with self._turns:
+        async with self._queue.wait_turn(WORK_KEYS.get()):
             try:
                 future = self._pool.schedule(function, args=args, kwargs=kwargs, timeout=timeout)
             except (RuntimeError, OSError) as error:
@@ -75,13 +83,17 @@ class Sandbox:
             except (ProcessExpired, FutureCancelled, MemoryError):
                 raise TaskDied("it needed more memory than it may have") from None
 
+    def estimate_wait(self) -> float:
+        """Return the seconds that a task with the keys of `WORK_KEYS` would wait for a process."""
+        return self._queue.estimate_wait(WORK_KEYS.get())
+
     async def close(self) -> None:
         """Stop the processes, also busy ones."""
         self._closed = True
         await _stop_pool(self._pool)
 
     async def _replace_pool(self) -> None:
-        """Replace a pool that broken_pool; it would not recover by itself."""
+        """Replace a pool that broke; it would not recover by itself."""
         broken_pool = self._pool
         if not self._closed:
             self._pool = self._create_pool()
@@ -106,5 +118,6 @@ def _limit_process(megabytes: int, modules: tuple[str, ...]) -> None:
     limit = megabytes << 20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.nice(LOWER_PRIORITY)
     for module in modules:
         import_module(module)

@@ -22,7 +22,7 @@ from centgate.chains import allow_development_chain
 from centgate.circuit_breaker import CircuitBreaker
 from centgate.envelope import RoleName, ServiceResult
 from centgate.errors import ProviderUnconfigured, UnsupportedOptions
-from centgate.outage import Outage
+from centgate.outage import Congestion, Outage
 from centgate.provider import Provider, ProviderInfo, ProviderRole, RequestTrace
 from centgate.schema import Data, RefusedOptions, Request, StrictRequest, json_schema
 
@@ -169,22 +169,41 @@ class Service(Generic[R, D]):
         Reads circuit breakers in memory. A fallback used only if no other provider is configured is ignored
         while there is one, since it does not replace a failed provider.
         """
-        leads = [(source, providers[source.info.name]) for source in self.leads]
-        open_breakers = {provider: _find_open_breakers(provider, request) for _, provider in leads}
+        leads = [providers[source.info.name] for source in self.leads]
+        open_breakers = {provider: _find_open_breakers(provider, request) for provider in leads}
         if not any(open_breakers.values()):
             return None
+        sources = self._find_able(request, providers)
+        if not sources or not all(open_breakers[provider] for provider in sources):
+            return None
+        return Outage(sources, [breaker for provider in sources for breaker in open_breakers[provider]])
+
+    def find_congestion(self, request: R, providers: Mapping[str, Provider]) -> Congestion | None:
+        """Return the congestion of the providers that could answer; None while one has room for the request.
+
+        Providers whose circuit breaker is open do not count.
+        """
+        if not any(providers[source.info.name].estimate_wait() for source in self.leads):
+            return None
+        sources = [
+            each for each in self._find_able(request, providers) if not _find_open_breakers(each, request)
+        ]
+        waits = [Congestion(source, source.estimate_wait()) for source in sources]
+        if not waits or not all(each.is_too_long for each in waits):
+            return None
+        return min(waits, key=lambda each: each.seconds)
+
+    def _find_able(self, request: R, providers: Mapping[str, Provider]) -> list[Provider]:
+        """Return the configured providers that could answer a request, the primary first."""
         able = [
             (source, provider)
-            for source, provider in leads
-            if provider.is_configured
+            for source in self.leads
+            if (provider := providers[source.info.name]).is_configured
             and provider.supports_chain(request.target_chain_id)
             and not provider.unsupported_options(request.canonical)
         ]
         sources = [provider for source, provider in able if source.declared_role.replaces_failed]
-        sources = sources or [provider for _, provider in able]
-        if not sources or not all(open_breakers[provider] for provider in sources):
-            return None
-        return Outage(sources, [breaker for provider in sources for breaker in open_breakers[provider]])
+        return sources or [provider for _, provider in able]
 
     async def run(self, request: R, providers: Mapping[str, Provider]) -> ServiceResult:
         """Run the service for one request; return its data and the status of each provider."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +19,7 @@ from test_alternatives import registries
 
 from centgate.catalog import all_services
 from centgate.circuit_breaker import CircuitBreaker
+from centgate.fair_queue import FairQueue
 from centgate.provider import Provider
 from centgate.service import AnyService
 from centgate.settings import ProviderSettings, Settings
@@ -337,6 +338,41 @@ def test_built_in_reader_answers_while_the_keyed_source_is_down(shop: Open) -> N
 
     assert len(open_shop.upstreams.requests_of("firecrawl")) == CircuitBreaker.FAILURE_LIMIT
     assert {payment_note(response)["charged"] for response in responses} == {True}
+
+
+def set_wait(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let every queue expect this wait."""
+
+    def estimate_wait(_queue: FairQueue, _keys: Sequence[str]) -> float:
+        return seconds
+
+    monkeypatch.setattr(FairQueue, "estimate_wait", estimate_wait)
+
+
+def test_long_queue_of_the_page_reader_refuses_before_payment(
+    shop: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_shop, body = shop(off=("firecrawl",)), {"url": "https://site.invalid/"}
+    signed = open_shop.sign("crawler-scrape", body)
+    set_wait(monkeypatch, 7.2)
+
+    refused = open_shop.send("crawler-scrape", body, signed)
+    monkeypatch.undo()
+    accepted = open_shop.send("crawler-scrape", body, signed)
+
+    error = refused.json()["error"]
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "8")
+    assert (error["code"], error["provider"]) == ("provider_rate_limited", "pagereader")
+    assert payment_note(refused) == UNUSED
+    assert payment_note(accepted)["charged"]
+
+
+def test_short_queue_of_the_page_reader_is_waited_for(shop: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_wait(monkeypatch, 1.0)
+
+    response = shop(off=("firecrawl",)).buy("crawler-scrape", {"url": "https://site.invalid/"})
+
+    assert payment_note(response)["charged"]
 
 
 def empty_chain(asked: RecordedRequest) -> tuple[int, Any]:

@@ -16,7 +16,7 @@ from centgate.signing.evm import keccak
 if TYPE_CHECKING:
     from centgate.resources import Resources
 
-ANALYSIS_SECONDS = 2
+ANALYSIS_SECONDS = 4
 """Seconds for one contract; genuine contracts of 24 KB take about 0.05."""
 MAX_CACHED_ANALYSES = 500
 

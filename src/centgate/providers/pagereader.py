@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlsplit
 
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured, UnreadReason
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
-from centgate.sandbox import TaskDied, TaskFailed, TaskTimedOut
+from centgate.sandbox import WORK_KEYS, TaskDied, TaskFailed, TaskTimedOut
 from centgate.sanitize import clean_line
 from centgate.settings import Settings
 from centgate.web.browser.executable import RenderFailed
@@ -21,6 +22,9 @@ from centgate.web.fetch.fetcher import FetchFailed, FetchResult
 from centgate.web.results import UnreadPage, WebPage
 
 READ_SECONDS = 5
+"""Seconds for parsing one page."""
+REQUEST_SECONDS = 12
+"""Seconds for parsing all pages of one request."""
 FETCH_SHARE = 0.65
 """Share of the time for fetching; the rest is for extraction."""
 RENDER_SHARE = 0.7
@@ -62,18 +66,23 @@ class PageReader(Provider):
     @instrumented
     async def read_page(self, url: str, only_main_content: bool) -> WebPage:  # noqa: FBT001 - as every scraper is asked
         """Read one page; NoData if it does not exist, PageUnread if it cannot be read."""
-        return await self._read_page(url, only_main_content=only_main_content)
+        return await self._read_page(url, READ_SECONDS, only_main_content=only_main_content)
 
     @instrumented
     async def page_contents(self, urls: Sequence[str], max_characters: int) -> list[WebPage | UnreadPage]:
         """Read the main content of several pages concurrently, in the order of `urls`."""
-        return list(await asyncio.gather(*map(self._read_or_reason, urls)))
+        parse_seconds = min(READ_SECONDS, REQUEST_SECONDS / max(1, len(urls)))
+        return list(await asyncio.gather(*(self._read_or_reason(url, parse_seconds) for url in urls)))
 
-    async def _read_or_reason(self, url: str) -> WebPage | UnreadPage:
+    def estimate_wait(self) -> float:
+        """Return the seconds that a page of this buyer would wait to be parsed."""
+        return self.resources.page_parsers.estimate_wait() if self.resources else 0.0
+
+    async def _read_or_reason(self, url: str, parse_seconds: float) -> WebPage | UnreadPage:
         seconds = self.remaining_seconds * 0.95
         try:
             async with asyncio.timeout(seconds):
-                return await self._read_page(url, only_main_content=True)
+                return await self._read_page(url, parse_seconds, only_main_content=True)
         except NoData as no_data:
             return UnreadPage(url, "not_found", no_data.message)
         except PageUnread as failure:
@@ -83,14 +92,16 @@ class PageReader(Provider):
                 url, "timeout", f"the page at {_host_of(url)} was not read within {seconds:.3g} s"
             )
 
-    async def _read_page(self, url: str, *, only_main_content: bool) -> WebPage:
+    async def _read_page(self, url: str, seconds: float, *, only_main_content: bool) -> WebPage:
+        """Read one page, with at most so many seconds for each time that it is parsed."""
+        extract = partial(self._extract, seconds=seconds, only_main_content=only_main_content)
         fetched = await self._fetch(url)
-        reading = await self._extract(fetched, only_main_content=only_main_content)
+        reading = await extract(fetched)
         if reading.refresh_target and not reading.blocked:
             fetched = await self._fetch(reading.refresh_target)
-            reading = await self._extract(fetched, only_main_content=only_main_content)
+            reading = await extract(fetched)
         if reading.needs_scripts and not reading.blocked:
-            fetched, reading = await self._render(fetched, reading, only_main_content=only_main_content)
+            fetched, reading = await self._render(fetched, reading, extract)
         if reading.blocked:
             raise self._page_error(
                 "blocked", f"{_host_of(fetched.url)} returned a bot check instead of the page"
@@ -135,11 +146,14 @@ class PageReader(Provider):
             return self._page_error("blocked", f"{host} refuses the page with status {status}")
         return self._page_error("failed", f"{host} returned status {status} instead of the page")
 
-    async def _extract(self, fetched: FetchResult, *, only_main_content: bool) -> ExtractedPage:
+    async def _extract(
+        self, fetched: FetchResult, *, seconds: float, only_main_content: bool
+    ) -> ExtractedPage:
         run, host = self._server_resources.page_parsers.run_task, _host_of(fetched.url)
+        keys = WORK_KEYS.set((*WORK_KEYS.get(), f"site:{_site_of(host)}"))
         try:
             return await run(
-                READ_SECONDS,
+                seconds,
                 extract_page,
                 fetched.body,
                 fetched.content_type,
@@ -151,7 +165,7 @@ class PageReader(Provider):
                 "unsupported", f"the response of {host} cannot be read: {unsupported}"
             ) from None
         except TaskTimedOut:
-            message = f"the page at {host} could not be parsed within {READ_SECONDS} s"
+            message = f"the page at {host} could not be parsed within {seconds:g} s"
             raise self._page_error("failed", message) from None
         except TaskDied:
             message = f"the page at {host} exceeds the memory limit"
@@ -160,9 +174,14 @@ class PageReader(Provider):
             raise self._page_error("failed", f"the page at {host} could not be parsed: {failure}") from None
         except _PARSER_ERRORS as error:
             raise self._page_error("failed", f"the page at {host} could not be parsed") from error
+        finally:
+            WORK_KEYS.reset(keys)
 
     async def _render(
-        self, fetched: FetchResult, reading: ExtractedPage, *, only_main_content: bool
+        self,
+        fetched: FetchResult,
+        reading: ExtractedPage,
+        extract: Callable[[FetchResult], Awaitable[ExtractedPage]],
     ) -> tuple[FetchResult, ExtractedPage]:
         """Return the page rendered by a browser; if that fails, the page as read, with a warning."""
         renderer = self._server_resources.renderer
@@ -175,7 +194,7 @@ class PageReader(Provider):
             return fetched, replace(reading, warnings=warnings)
         rendered = replace(fetched, url=page.url, status=page.status or fetched.status, body=page.html)
         rendered = replace(rendered, content_type="text/html; charset=utf-8")
-        return rendered, await self._extract(rendered, only_main_content=only_main_content)
+        return rendered, await extract(rendered)
 
     def _page_error(self, reason: UnreadReason, message: str) -> PageUnread:
         return PageUnread(self.info.name, reason, message)
@@ -202,6 +221,12 @@ def _build_page(url: str, fetched: FetchResult, reading: ExtractedPage) -> WebPa
         keywords=metadata.keywords,
         warnings=reading.warnings,
     )
+
+
+def _site_of(host: str) -> str:
+    """Return the last two labels of a host: subdomains cost nothing, so they count as one site."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    return name if name.replace(".", "").isdigit() else ".".join(name.split(".")[-2:])
 
 
 def _host_of(url: str) -> str:

@@ -23,6 +23,7 @@ from centgate.devchain.chain import EvmChain
 from centgate.devchain.devnet import open_devchain
 from centgate.devchain.environment import devchain_settings
 from centgate.devchain.exchanges import Exchanges, install_exchanges
+from centgate.lookups.chain_evidence import BURN_ADDRESSES
 from centgate.settings import Settings
 
 OWN_SOURCES = {"rpc", "bytecode", "phishinglist"}
@@ -31,6 +32,7 @@ COIN = 10**18
 SUPPLY = 10**6 * COIN
 POOL_COINS = 10 * COIN
 """Native coin in each pool, worth 20,000 dollars by the development chain's price feed."""
+HOLDERS = tuple(account.address for account in BUYER_ACCOUNTS[5:8])
 LINKS = ("https://wallet-ethereum.net/unlock", "https://metamask.io")
 
 
@@ -59,7 +61,7 @@ class Market:
     tokens: dict[str, str] = field(default_factory=dict[str, str])
 
     def create(self, chain: EvmChain) -> None:
-        """Deploy the tokens, each with a pool and a holder who bought some."""
+        """Deploy the tokens, each with a pool and holders who bought some."""
         exchanges = install_exchanges(chain)
         for sample in SAMPLES:
             self.tokens[sample.symbol] = _deploy_token(exchanges, sample)
@@ -86,17 +88,24 @@ def run_crypto_demo(settings: Settings) -> None:
 
 
 def _deploy_token(exchanges: Exchanges, sample: SampleToken) -> str:
-    """Deploy a token with a pool of half its supply; an account buys some. Returns its address."""
+    """Deploy a token with a pool of half its supply; some accounts buy. Returns its address.
+
+    The shares of an honest token's pool are burned.
+    """
     operator = exchanges.operator
     token = operator.deploy_named(
         "RestrictedToken",
         "RestrictedToken",
         *(sample.name, sample.symbol, SUPPLY, sample.sale_tax, sample.is_honeypot),
     )
-    coin = exchanges.wrap(POOL_COINS + COIN // 10)
+    coin = exchanges.wrap(POOL_COINS + len(HOLDERS) * COIN // 10)
     pair = exchanges.add_v2_pool({token: SUPPLY // 2, coin: POOL_COINS})
     operator.send(token, "addPool(address)", pair)
-    exchanges.swap_v2(pair, coin, COIN // 10, BUYER_ACCOUNTS[5].address)
+    for holder in HOLDERS:
+        exchanges.swap_v2(pair, coin, COIN // 10, holder)
+    if not sample.is_honeypot:
+        shares = operator.read(pair, "balanceOf(address)", operator.address, returns="uint256")
+        operator.send(pair, "transfer(address,uint256)", BURN_ADDRESSES[1], shares)
     return token.lower()
 
 
