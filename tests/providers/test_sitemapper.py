@@ -445,6 +445,7 @@ async def test_a_hundred_of_many_pages_are_named(site: SmallSite, mapped: Map) -
 
     assert len(found.paths) == len(set(found.paths)) == 100
     assert found.paths[:4] == LINKED
+    assert found.warnings == ["the site names 1004 pages; the first 100 are given"]
 
 
 async def test_a_search_orders_the_whole_of_a_large_site(site: SmallSite, mapped: Map) -> None:
@@ -454,6 +455,19 @@ async def test_a_search_orders_the_whole_of_a_large_site(site: SmallSite, mapped
 
     assert found.paths[0] == "/products/blue-fish"
     assert len(found.paths) == 100
+
+
+async def test_a_search_without_a_match_is_no_data(site: SmallSite, mapped: Map) -> None:
+    with pytest.raises(NoData, match="none of the 4 pages that the site names matches the search"):
+        await mapped(site, search="zebra")
+
+
+async def test_pages_that_do_not_match_are_told_apart(site: SmallSite, mapped: Map) -> None:
+    found = await mapped(site, search="documentation")
+
+    assert found.warnings == [
+        "1 of the 4 pages that the site names match the search; the others follow in the order of the site"
+    ]
 
 
 async def test_a_search_finds_anchor_texts(site: SmallSite, mapped: Map) -> None:

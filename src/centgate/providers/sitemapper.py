@@ -16,6 +16,7 @@ from centgate.web.results import Hit
 from centgate.web.sitemap.fetch_sitemaps import SITEMAP_TYPES, SitemapFetcher, status_failure
 from centgate.web.sitemap.site_map import (
     PackedEntries,
+    RankedPages,
     build_page_part,
     build_sitemap_part,
     pack_entries,
@@ -65,7 +66,7 @@ class SiteMapper(Provider):
         """Return pages of a site, best first: those that match `search`, else the nearest to the page.
 
         Raises PageUnread if neither the page nor any sitemap lists a page; NoData if the page does not exist
-        and the site has no sitemap.
+        and the site has no sitemap, or if no page matches.
         """
         resources = self._server_resources
         sitemaps = SitemapFetcher(
@@ -76,11 +77,14 @@ class SiteMapper(Provider):
             self._fetch_page_or_failure(url, seconds), sitemaps.fetch(url, search or url, seconds)
         )
         page_parts, final_url = (page.parts, page.url) if isinstance(page, _StartPage) else ((), url)
-        hits = await self._rank((*page_parts, *sitemaps.entries), url, final_url, search, limit)
-        if not hits:
+        ranked = await self._rank((*page_parts, *sitemaps.entries), url, final_url, search, limit)
+        if not ranked.total:
             raise self._no_pages_error(page, sitemaps)
         self._warn_incomplete(url, page, sitemaps)
-        return hits
+        if not ranked.hits:
+            raise self.no_data(f"none of the {ranked.total} pages that the site names matches the search")
+        self._warn_of_cut(ranked)
+        return list(ranked.hits)
 
     @property
     def _server_resources(self) -> Resources:
@@ -128,7 +132,7 @@ class SiteMapper(Provider):
 
     async def _rank(
         self, parts: tuple[PackedEntries, ...], url: str, final_url: str, search: str | None, limit: int
-    ) -> list[Hit]:
+    ) -> RankedPages:
         """Rank the pages of all parts; of the first part alone if all are too many."""
         run = self._server_resources.page_parsers.run_task
         for selection in (parts, parts[:1]):
@@ -136,12 +140,25 @@ class SiteMapper(Provider):
                 return (
                     await run(PARSE_SECONDS, rank_pages, selection, url, final_url, search, limit)
                     if selection
-                    else []
+                    else RankedPages((), 0)
                 )
             except TaskFailed as failure:
                 cause = failure
                 self.trace.add_warning(f"not all pages of the site could be ranked: {failure}")
         raise self.invalid_response(f"could not rank the site's pages: {cause}")
+
+    def _warn_of_cut(self, ranked: RankedPages) -> None:
+        """Warn of pages that are left out, and of those that do not match."""
+        if ranked.matching is not None and ranked.matching < len(ranked.hits):
+            self.trace.add_warning(
+                f"{ranked.matching} of the {ranked.total} pages that the site names match the search; the "
+                "others follow in the order of the site"
+            )
+        elif ranked.total > len(ranked.hits):
+            matching = f", of which {ranked.matching} match the search" if ranked.matching is not None else ""
+            self.trace.add_warning(
+                f"the site names {ranked.total} pages{matching}; the first {len(ranked.hits)} are given"
+            )
 
     def _no_pages_error(self, page: _StartPage | FetchFailed, sitemaps: SitemapFetcher) -> Exception:
         """Build the error for a site without any page found."""

@@ -14,6 +14,8 @@ from centgate.providers.sitemapper import SiteMapper
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.web.fields import NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link, WebUrl
+from centgate.web.results import Hit
+from centgate.web.sitemap.urls import PageSource
 
 MAX_LINKS = 100
 
@@ -29,10 +31,22 @@ class CrawlerMap(StrictRequest):
     search: Omittable[Words] = None
 
 
+class SiteLink(Link):
+    """A page of a site."""
+
+    last_modified: str | None = Field(
+        description="Time of the last change as the site states it, ISO 8601; null when it states none."
+    )
+    found_in: PageSource | None = Field(
+        description="Where the site names the page: `link` of the requested page, `sitemap` or `feed`; null "
+        "when unknown."
+    )
+
+
 class SiteLinks(Data):
     """Links to the pages of a site."""
 
-    links: list[Link] = Field(
+    links: list[SiteLink] = Field(
         max_length=MAX_LINKS, description="Pages of the site, ordered by relevance if `search` was sent."
     )
 
@@ -53,12 +67,20 @@ class SiteLinks(Data):
     input_example=CrawlerMap(url="https://docs.python.org/3/", search="asyncio"),
     output_example=SiteLinks(
         links=[
-            Link(
+            SiteLink(
                 title="asyncio — Asynchronous I/O",
                 url="https://docs.python.org/3/library/asyncio.html",
                 description=None,
+                last_modified="2026-11-02",
+                found_in="sitemap",
             ),
-            Link(title=None, url="https://docs.python.org/3/library/asyncio-task.html", description=None),
+            SiteLink(
+                title=None,
+                url="https://docs.python.org/3/library/asyncio-task.html",
+                description=None,
+                last_modified=None,
+                found_in="link",
+            ),
         ]
     ),
     refused_options=RefusedOptions(
@@ -89,8 +111,19 @@ async def crawler_map(
     """List up to a hundred pages of a site.
 
     Takes a URL and returns links to the site's pages, with title and description where known. With words in
-    `search`, the closest links come first. No page is crawled.
+    `search`, the closest links come first; without, they are spread over the site's sections. No page is
+    crawled.
     """
     words = (request.search or "").strip() or None
     hits = await first_of(firecrawl.site_links, sitemapper.site_links)(request.url, words, MAX_LINKS)
-    return SiteLinks(links=[Link.from_hit(hit) for hit in hits[:MAX_LINKS]])
+    return SiteLinks(links=[_build_link(hit) for hit in hits[:MAX_LINKS]])
+
+
+def _build_link(hit: Hit) -> SiteLink:
+    return SiteLink(
+        title=hit.title,
+        url=hit.url,
+        description=hit.description,
+        last_modified=hit.modified,
+        found_in=hit.found_in,
+    )

@@ -25,6 +25,10 @@ class Hit:
     author: str | None = None
     score: float | None = None
     """Higher is better; comparable within one response."""
+    modified: str | None = None
+    """Time of the last change, ISO 8601, as precise as the source states it."""
+    found_in: Literal["link", "sitemap", "feed"] | None = None
+    """Where a site names the page."""
 
 
 @dataclass(frozen=True, slots=True)

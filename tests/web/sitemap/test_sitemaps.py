@@ -89,7 +89,7 @@ def test_images_and_news_of_a_page_are_not_pages() -> None:
         <image:image><image:loc>https://example.com/1.png</image:loc></image:image>
         <news:news><news:title>Title</news:title></news:news><loc>{A}</loc></url></urlset>"""
 
-    assert parse_sitemap(body.encode(), URL) == Sitemap((PageEntry(A),))
+    assert parse_sitemap(body.encode(), URL) == Sitemap((PageEntry(A, source="sitemap"),))
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from centgate.web.results import Hit
 from centgate.web.sitemap.ranking import score_relevance, tokenize
-from centgate.web.sitemap.site_map import build_sitemap_part, pack_entries, rank_pages
+from centgate.web.sitemap.site_map import RankedPages, build_sitemap_part, pack_entries, rank_pages
 from centgate.web.sitemap.urls import PageEntry, parse_page_url
 
 ROOT = "https://example.com"
+
+
+def rank_all(
+    parts: Sequence[bytes], asked: str, final: str, search: str | None, limit: int
+) -> tuple[Hit, ...]:
+    """Return the pages of a site in ranked order."""
+    return rank_pages(parts, asked, final, search, limit).hits
 
 
 def rank_paths(
@@ -20,8 +28,8 @@ def rank_paths(
 ) -> list[str]:
     """Return the paths of a site in ranked order."""
     urls = [f"{ROOT}{path}" if path.startswith("/") else path for path in paths]
-    hits = rank_pages([pack_entries(map(PageEntry, urls))], f"{ROOT}{asked}", f"{ROOT}{asked}", search, limit)
-    return [hit.url.removeprefix(ROOT) for hit in hits]
+    ranked = rank_all([pack_entries(map(PageEntry, urls))], f"{ROOT}{asked}", f"{ROOT}{asked}", search, limit)
+    return [hit.url.removeprefix(ROOT) for hit in ranked]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +188,7 @@ def test_titles_are_searched_as_well() -> None:
         PageEntry(f"{ROOT}/3", "Imprint"),
     ]
 
-    (first, *_) = rank_pages([pack_entries(entries)], ROOT, ROOT, "refund", 100)
+    (first, *_) = rank_all([pack_entries(entries)], ROOT, ROOT, "refund", 100)
 
     assert (first.url, first.title) == (f"{ROOT}/2", "Returns and refunds")
 
@@ -190,8 +198,54 @@ def test_what_does_not_match_follows_in_the_order_of_the_site() -> None:
 
 
 @pytest.mark.parametrize("search", ["zebra", "the of and", "!!!", "   ", "\0", "7" * 200, "a " * 100])
-def test_a_search_that_matches_nothing_still_names_the_site(search: str) -> None:
-    assert sorted(rank_paths(["/", "/docs", "/imprint"], search=search)) == ["/", "/docs", "/imprint"]
+def test_a_search_that_matches_nothing_names_no_page(search: str) -> None:
+    entries = [pack_entries(PageEntry(f"{ROOT}{path}") for path in ("/", "/docs", "/imprint"))]
+
+    assert rank_pages(entries, ROOT, ROOT, search, 100) == RankedPages((), 3, 0)
+
+
+def test_no_folder_takes_all_places() -> None:
+    shop = [f"/shop/{number}" for number in range(500)]
+    manual = [f"/manual/part{number // 10}/{number}" for number in range(100)]
+    news = [f"/news/2026/{number}" for number in range(30)]
+
+    listed = rank_paths(["/", *shop, *manual, *news, "/imprint"])
+
+    sections = ("shop", "manual", "news")
+    counts = {name: sum(path.startswith(f"/{name}/") for path in listed) for name in sections}
+    assert {"/", "/imprint"} <= set(listed)
+    assert min(counts.values()) >= 20
+    parts = {path.split("/")[2] for path in listed if path.startswith("/manual/")}
+    assert len(parts) >= 5
+
+
+@pytest.mark.parametrize(
+    "twin",
+    ["/a?sort=price", "/a?order_by=name&dir=asc", "/a?PHPSESSID=1", "/a;jsessionid=2", "/a?per_page=9"],
+)
+def test_orders_and_sessions_of_a_page_count_once(twin: str) -> None:
+    assert rank_paths(["/a", twin, "/a?id=7"]) == ["/a", "/a?id=7"]
+
+
+def test_languages_of_a_page_count_once() -> None:
+    urls = [f"{ROOT}/{language}/a" for language in ("en", "de", "fr")]
+    entries = [PageEntry(url, source="sitemap", alternates=tuple(urls)) for url in urls]
+
+    def list_urls(asked: str) -> list[str]:
+        return [hit.url for hit in rank_all([pack_entries(entries)], asked, asked, None, 100)]
+
+    assert list_urls(ROOT) == [urls[0]]
+    assert list_urls(f"{ROOT}/de/") == [urls[1]]
+
+
+def test_pages_tell_their_last_change_and_where_they_were_found() -> None:
+    body = f"<urlset><url><loc>{ROOT}/a</loc><lastmod>2026-11-02</lastmod></url></urlset>".encode()
+    part = build_sitemap_part(body, ROOT, "")
+    assert part
+
+    (hit,) = rank_all([part.entries], ROOT, ROOT, None, 100)
+
+    assert (hit.modified, hit.found_in) == ("2026-11-02", "sitemap")
 
 
 def test_rare_words_weigh_more_than_frequent_ones() -> None:
@@ -209,8 +263,8 @@ def test_of_several_long_parts_each_is_looked_at() -> None:
     parts = [pack_entries(PageEntry(f"{ROOT}/{name}/{n}") for n in range(50_000)) for name in ("a", "b", "c")]
     short = pack_entries([PageEntry(f"{ROOT}/fish"), PageEntry(f"{ROOT}/a/fish")])
 
-    hits = rank_pages([*parts, short], ROOT, ROOT, "fish", 100)
-    last = rank_pages([*parts, short], ROOT, ROOT, "c 16000", 1)
+    hits = rank_all([*parts, short], ROOT, ROOT, "fish", 100)
+    last = rank_all([*parts, short], ROOT, ROOT, "c 16000", 1)
 
     assert [hit.url for hit in hits[:2]] == [f"{ROOT}/fish", f"{ROOT}/a/fish"]
     assert [hit.url for hit in last] == [f"{ROOT}/c/16000"]
@@ -222,7 +276,7 @@ def test_a_feed_knows_titles_better_than_a_link() -> None:
     )
     feed = pack_entries([PageEntry(f"{ROOT}/a/", "The whole title", "About it"), PageEntry(f"{ROOT}/b")])
 
-    hits = rank_pages([page, feed], ROOT, ROOT, None, 100)
+    hits = rank_all([page, feed], ROOT, ROOT, None, 100)
 
     assert [(hit.title, hit.description) for hit in hits] == [
         ("Home", None),
@@ -232,7 +286,7 @@ def test_a_feed_knows_titles_better_than_a_link() -> None:
 
 
 def test_strangers_text_is_made_legible_and_bounded() -> None:
-    (hit,) = rank_pages(
+    (hit,) = rank_all(
         [pack_entries([PageEntry(f"{ROOT}/", "a\u202eb\n" + "c" * 900, "d" * 9000)])], ROOT, ROOT, None, 100
     )
 
@@ -249,7 +303,7 @@ def test_where_the_page_led_is_its_site_as_well() -> None:
         PageEntry("https://third.example/c"),
     ]
 
-    hits = rank_pages([pack_entries(entries)], ROOT, "https://new.example/", None, 100)
+    hits = rank_all([pack_entries(entries)], ROOT, "https://new.example/", None, 100)
 
     assert [hit.url for hit in hits] == ["https://new.example/a", f"{ROOT}/b"]
 
@@ -295,7 +349,7 @@ def test_relevance_is_a_figure_for_every_document(search: str, documents: list[l
 def test_any_addresses_can_be_ranked(urls: list[str], search: str) -> None:
     entries = [PageEntry(url) for url in (*urls, *(f"{ROOT}/{url}" for url in urls))]
 
-    hits = rank_pages([pack_entries(entries)], ROOT, ROOT, search, 100)
+    hits = rank_all([pack_entries(entries)], ROOT, ROOT, search, 100)
 
     assert len({hit.url for hit in hits}) == len(hits)
     assert all(hit.url.startswith((f"{ROOT}/", "http://example.com/", "https://www.")) for hit in hits)

@@ -285,7 +285,8 @@ class Services(Calls):
         $0.01 a call.
 
         Takes a URL and returns links to the site's pages, with title and description where known. With
-        words in `search`, the closest links come first. No page is crawled.
+        words in `search`, the closest links come first; without, they are spread over the site's
+        sections. No page is crawled.
 
         - url: A URL on the site, usually its home page; at most 2048 characters.
         - search: Words to rank the links by; the closest match is first; at most 200 characters.
@@ -637,7 +638,8 @@ class AsyncServices(AsyncCalls):
         $0.01 a call.
 
         Takes a URL and returns links to the site's pages, with title and description where known. With
-        words in `search`, the closest links come first. No page is crawled.
+        words in `search`, the closest links come first; without, they are spread over the site's
+        sections. No page is crawled.
 
         - url: A URL on the site, usually its home page; at most 2048 characters.
         - search: Words to rank the links by; the closest match is first; at most 200 characters.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, cast
 
@@ -122,6 +123,14 @@ def normalize_time(text: Any) -> str | None:
     if parsed_time.tzinfo is not None and parsed_time.utcoffset() == UTC.utcoffset(None):
         return parsed_time.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
     return parsed_time.replace(microsecond=0).isoformat()
+
+
+def normalize_email_time(text: str | None) -> str | None:
+    """Return a time as e-mails and RSS write it (RFC 5322) in ISO 8601; None if invalid or implausible."""
+    try:
+        return normalize_time(parsedate_to_datetime((text or "")[:60]).isoformat())
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def _format_date(year: str, month: str | None, day: str | None) -> str | None:

@@ -79,7 +79,11 @@ def _read_link(anchor: Element, base: str) -> PageEntry | None:
     if not href or href.startswith("#") or len(href) > MAX_URL_LENGTH:
         return None
     url = join_url(base, href)
-    return PageEntry(url, _link_name(anchor)) if url and url.startswith(("http://", "https://")) else None
+    return (
+        PageEntry(url, _link_name(anchor), source="link")
+        if url and url.startswith(("http://", "https://"))
+        else None
+    )
 
 
 def _link_name(anchor: Element) -> str | None:

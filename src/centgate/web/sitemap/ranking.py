@@ -15,6 +15,8 @@ MAX_TOKENS = 40
 """Maximum number of words of one page's URL and title that count."""
 MAX_COMPARISONS = 2_000_000
 """Pairs of a term and a word above which only exact matches count."""
+SECTION_SHARE, FOLDER_SHARE = 10, 5
+"""Pages of one section of a site, and of one folder, that are listed before those of the others."""
 PREFIX_WEIGHT = 0.6
 STEM_WEIGHT = 0.3
 """Weights of `price` for `prices`, and of `pricing` for `prices`, where an exact match weighs 1."""
@@ -70,6 +72,26 @@ def site_position(url: PageUrl, requested: PageUrl) -> tuple[int, int]:
     if shared is None:
         shared = min(len(segments), len(folder))
     return -shared, len(segments) + bool(url.query)
+
+
+def spread_over_folders(urls: Sequence[PageUrl], start: PageUrl) -> list[int]:
+    """Return the positions of pages in an order in which no folder takes all the first places.
+
+    Pages below the start page come first. Then those from the top downwards, but of each section and each
+    folder only some, before the next ones of all others.
+    """
+    places = [site_position(url, start) for url in urls]
+    sections, folders = Counter[tuple[int, str]](), Counter[tuple[str, ...]]()
+    keys: dict[int, tuple[int, int, int]] = {}
+    for number in sorted(range(len(urls)), key=places.__getitem__):
+        (shared, depth), segments = places[number], urls[number].segments
+        section = (shared, segments[-shared] if len(segments) > 1 - shared else "")
+        folder = tuple(segments[:-1])
+        turn = max(sections[section] // SECTION_SHARE, folders[folder] // FOLDER_SHARE)
+        keys[number] = (shared, turn, depth)
+        sections[section] += 1
+        folders[folder] += 1
+    return sorted(keys, key=keys.__getitem__)
 
 
 def _folder_segments(requested: PageUrl) -> list[str]:

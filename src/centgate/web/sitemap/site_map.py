@@ -15,9 +15,9 @@ import msgspec
 from centgate.sanitize import clean_line
 from centgate.web.results import Hit
 from centgate.web.sitemap.links import extract_links
-from centgate.web.sitemap.ranking import page_words, score_relevance, site_position
+from centgate.web.sitemap.ranking import page_words, score_relevance, spread_over_folders
 from centgate.web.sitemap.sitemaps import parse_sitemap
-from centgate.web.sitemap.urls import PageEntry, PageUrl, parse_page_url
+from centgate.web.sitemap.urls import PageEntry, PageSource, PageUrl, parse_page_url
 
 MAX_PAGES = 50_000
 """Maximum number of a site's pages that are compared, over all its parts."""
@@ -69,24 +69,38 @@ def unpack_entries(entries: PackedEntries) -> list[PageEntry]:
     return msgspec.msgpack.decode(zlib.decompress(entries), type=list[PageEntry])
 
 
+@dataclass(frozen=True, slots=True)
+class RankedPages:
+    """The first pages of a site."""
+
+    hits: tuple[Hit, ...]
+    total: int
+    """Number of the site's distinct pages that were compared."""
+    matching: int | None = None
+    """Number of those that match the search; None without one."""
+
+
 def rank_pages(
     parts: Sequence[PackedEntries], requested_url: str, final_url: str, search: str | None, limit: int
-) -> list[Hit]:
+) -> RankedPages:
     """Return up to `limit` pages of a site, best first, without duplicates.
 
     `requested_url` is the URL of the request and `final_url` its target after redirects; the hosts of both
-    are the site. Pages that match `search` come first, the others follow in the site's own order.
+    are the site. Pages that match `search` come first, the others follow in the site's own order; without a
+    match there are none.
     """
     endpoints = [each for each in (parse_page_url(requested_url), parse_page_url(final_url)) if each]
     if not endpoints:
-        return []
+        return RankedPages((), 0)
     candidates = _collect_candidates(parts, {endpoint.host for endpoint in endpoints})
-    ordered = _sort_by_site(candidates, endpoints)
+    ordered = _fold_languages(_sort_by_site(candidates, endpoints))
+    total, matching = len(ordered), None
     if search:
         scores = score_relevance(search, [page_words(each.url, each.title) for each in ordered])
         ranks = sorted(range(len(ordered)), key=lambda n: -scores[n])  # a stable sort
-        ordered = [ordered[n] for n in ranks]
-    return [_to_hit(each) for each in ordered[:limit]]
+        matching = sum(score > 0 for score in scores)
+        ordered = [ordered[n] for n in ranks] if matching else []
+    return RankedPages(tuple(map(_to_hit, ordered[:limit])), total, matching)
 
 
 @dataclass(slots=True)
@@ -96,6 +110,9 @@ class _PageCandidate:
     description: str | None
     part: int
     """Number of the part that provided the title."""
+    modified: str | None
+    source: PageSource | None
+    alternates: tuple[str, ...]
 
 
 def _collect_candidates(parts: Sequence[PackedEntries], hosts: set[str]) -> list[_PageCandidate]:
@@ -111,7 +128,11 @@ def _collect_candidates(parts: Sequence[PackedEntries], hosts: set[str]) -> list
             if candidate := candidates.get(page.key):
                 _update_candidate(candidate, entry, number)
             else:
-                candidates[page.key] = _PageCandidate(page, entry.title, entry.description, number)
+                candidates[page.key] = _PageCandidate(
+                    page,
+                    *(entry.title, entry.description, number),
+                    *(entry.modified, entry.source, entry.alternates),
+                )
     return list(candidates.values())
 
 
@@ -129,21 +150,38 @@ def _update_candidate(candidate: _PageCandidate, entry: PageEntry, part: int) ->
     if entry.title and (candidate.title is None or part > candidate.part):
         candidate.title, candidate.part = entry.title, part
     candidate.description = candidate.description or entry.description
+    candidate.modified = candidate.modified or entry.modified
+    candidate.source = candidate.source or entry.source
+    candidate.alternates = candidate.alternates or entry.alternates
 
 
 def _sort_by_site(candidates: Sequence[_PageCandidate], endpoints: Sequence[PageUrl]) -> list[_PageCandidate]:
-    """Sort by site order: the page itself, its subtree, then the rest; each group from the top downwards."""
+    """Sort by site order: the page itself, its subtree, then the rest, each spread over its folders."""
     own_keys = {endpoint.key for endpoint in endpoints}
     requested, final = endpoints[0], endpoints[-1]
     start = final if requested.path == "/" or requested.host != final.host else requested
-    return sorted(
-        candidates, key=lambda each: (each.url.key not in own_keys, *site_position(each.url, start))
-    )
+    own = [each for each in candidates if each.url.key in own_keys]
+    others = [each for each in candidates if each.url.key not in own_keys]
+    return [*own, *(others[n] for n in spread_over_folders([each.url for each in others], start))]
+
+
+def _fold_languages(ordered: Sequence[_PageCandidate]) -> list[_PageCandidate]:
+    """Return the pages without those that are another language of an earlier one."""
+    folded: set[tuple[str, str, str]] = set()
+    kept: list[_PageCandidate] = []
+    for candidate in ordered:
+        if candidate.url.key in folded:
+            continue
+        kept.append(candidate)
+        others = (parse_page_url(url) for url in candidate.alternates)
+        folded.update(other.key for other in others if other)
+    return kept
 
 
 def _to_hit(candidate: _PageCandidate) -> Hit:
     title = clean_line(candidate.title, MAX_TITLE_LENGTH)
-    return Hit(candidate.url.url, title, clean_line(candidate.description, MAX_DESCRIPTION_LENGTH))
+    description = clean_line(candidate.description, MAX_DESCRIPTION_LENGTH)
+    return Hit(candidate.url.url, title, description, modified=candidate.modified, found_in=candidate.source)
 
 
 def _sort_by_relevance(urls: Iterable[str], words: str) -> tuple[str, ...]:

@@ -12,13 +12,14 @@ import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
 
+from centgate.web.extract.metadata import normalize_email_time, normalize_time
 from centgate.web.fetch.url import MAX_URL_LENGTH, join_url
 from centgate.web.sitemap.urls import PageEntry
 
@@ -26,6 +27,8 @@ MAX_BYTES = 5 << 20
 """Maximum decoded size of one sitemap; the protocol allows ten times as much."""
 MAX_ENTRIES = 50_000
 """Limit of the protocol for one file."""
+MAX_ALTERNATES = 50
+"""Languages of one page."""
 MAX_TITLE_LENGTH = 1000
 MAX_SUMMARY_LENGTH = 4000
 _LONE_AMPERSAND = re.compile(rb"&(?!#?\w{1,30};)")
@@ -82,7 +85,7 @@ def _parse_text(body: bytes) -> Sitemap | None:
     urls = (
         line for line in lines if line.startswith(("http://", "https://")) and len(line) <= MAX_URL_LENGTH
     )
-    pages = tuple(map(PageEntry, islice(urls, MAX_ENTRIES)))
+    pages = tuple(PageEntry(url, source="sitemap") for url in islice(urls, MAX_ENTRIES))
     return Sitemap(pages) if pages else None
 
 
@@ -115,7 +118,7 @@ def _create_parser(*, recover: bool) -> etree.XMLParser:
 def _read_root(root: Element, url: str) -> Sitemap | None:
     match _local_name(root):
         case "urlset":
-            return Sitemap(_absolute_entries((PageEntry(loc) for loc in _iter_locations(root, "url")), url))
+            return Sitemap(_absolute_entries(_iter_url_entries(root), url))
         case "sitemapindex":
             children = (join_url(url, loc) for loc in _iter_locations(root, "sitemap"))
             return Sitemap(child_sitemaps=tuple(islice(filter(None, children), MAX_ENTRIES)))
@@ -141,7 +144,21 @@ def _resolve_entry(entry: PageEntry, base: str) -> PageEntry | None:
     if entry.url.startswith(("http://", "https://")):
         return entry if len(entry.url) <= MAX_URL_LENGTH else None
     url = join_url(base, entry.url)
-    return PageEntry(url, entry.title, entry.description) if url else None
+    return replace(entry, url=url) if url else None
+
+
+def _iter_url_entries(root: Element) -> Iterator[PageEntry]:
+    """Yield the pages of a `urlset`, with their other languages as Google's extension states them.
+
+    https://developers.google.com/search/docs/specialty/international/localized-versions#sitemap
+    """
+    for each in _children_named(root, "url"):
+        if loc := _child_text(each, "loc"):
+            links = [link for link in _children_named(each, "link") if link.get("hreflang")]
+            hrefs = (link.get("href", "").strip() for link in links[:MAX_ALTERNATES])
+            alternates = tuple(href for href in hrefs if href.startswith("http"))
+            modified = normalize_time(_child_text(each, "lastmod"))
+            yield PageEntry(loc, modified=modified, source="sitemap", alternates=alternates)
 
 
 def _iter_locations(root: Element, kind: str) -> Iterator[str]:
@@ -161,7 +178,14 @@ def _iter_rss_items(parent: Element) -> Iterator[PageEntry]:
                 link.strip(),
                 _strip_html(_child_text(item, "title"), MAX_TITLE_LENGTH),
                 _read_summary(item, "description"),
+                _read_item_time(item),
+                "feed",
             )
+
+
+def _read_item_time(item: Element) -> str | None:
+    """Return the time of an RSS item: `pubDate`, or `date` of Dublin Core."""
+    return normalize_email_time(_child_text(item, "pubDate")) or normalize_time(_child_text(item, "date"))
 
 
 def _iter_atom_entries(feed: Element) -> Iterator[PageEntry]:
@@ -175,6 +199,8 @@ def _iter_atom_entries(feed: Element) -> Iterator[PageEntry]:
                 link.strip(),
                 _strip_html(_child_text(entry, "title"), MAX_TITLE_LENGTH),
                 _read_summary(entry, "summary"),
+                normalize_time(_child_text(entry, "updated") or _child_text(entry, "published")),
+                "feed",
             )
 
 

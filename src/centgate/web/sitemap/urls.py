@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 import ada_url
 
 from centgate.web.fetch.url import MAX_URL_LENGTH
+
+PageSource = Literal["link", "sitemap", "feed"]
 
 _HTTP_URL = re.compile(r"https?://([^/?#@]+)(/[^?#]*)(?:\?([^#]*))?(?:#.*)?")
 _TRACKING_KEY = re.compile(
@@ -15,6 +18,14 @@ _TRACKING_KEY = re.compile(
     r"|mc_[ce]id|_hs(?:enc|mi)|mkt_tok|vero_id|oly_(?:anon|enc)_id|_ga|_gl|ref_src",
     re.IGNORECASE,
 )
+_SESSION_KEY = re.compile(r"(?:php|asp|j)sess(?:ion)?id|session_?id|cfid|cftoken|zenid|oscsid", re.IGNORECASE)
+_VIEW_KEY = re.compile(
+    r"sort(?:_?by|_?order|_?dir)?|order(?:_?by|_?dir)?|dir(?:ection)?|view(?:_?mode)?|display|layout"
+    r"|per_?page|page_?size|limit|print(?:able)?|currency|replytocom",
+    re.IGNORECASE,
+)
+"""Parameters that show the same page in another way: order, layout, length of its list."""
+_PATH_SESSION = re.compile(r";jsessionid=[^/?#]*", re.IGNORECASE)
 _ASSET_EXTENSION = re.compile(
     r"\.(?:png|jpe?g|gif|svg|webp|avif|ico|bmp|tiff?|css|m?js|map|json|wasm|woff2?|ttf|otf|eot"
     r"|mp[34]|m4[av]|webm|og[gv]|wav|flac|avi|mov|zip|gz|tgz|bz2|xz|7z|rar|exe|dmg|msi|deb|rpm|apk|iso|whl|jar)",
@@ -29,6 +40,11 @@ class PageEntry:
     url: str
     title: str | None = None
     description: str | None = None
+    modified: str | None = None
+    """Time of the last change, ISO 8601."""
+    source: PageSource | None = None
+    alternates: tuple[str, ...] = ()
+    """URLs of the page in other languages (hreflang)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +59,12 @@ class PageUrl:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Key that ignores the differences http or https, with or without `www.` or a final slash."""
-        return self.host, self.path.rstrip("/"), self.query
+        """Key that ignores the differences http or https, with or without `www.` or a final slash.
+
+        Parameters that only order or lay out a page do not count.
+        """
+        query = "&".join(part for part in self.query.split("&") if not _VIEW_KEY.fullmatch(_key_of(part)))
+        return self.host, self.path.rstrip("/"), query
 
     @property
     def segments(self) -> list[str]:
@@ -67,7 +87,7 @@ def parse_page_url(url: str) -> PageUrl | None:
         return None
     if parts is None:
         return None
-    host, path, query = parts[1], parts[2], _strip_tracking(parts[3] or "")
+    host, path, query = parts[1], _PATH_SESSION.sub("", parts[2]), _strip_tracking(parts[3] or "")
     normalized = f"{parts[0].partition('://')[0]}://{host}{path}" + (f"?{query}" if query else "")
     return (
         PageUrl(normalized, host.removeprefix("www."), path, query)
@@ -77,9 +97,15 @@ def parse_page_url(url: str) -> PageUrl | None:
 
 
 def _strip_tracking(query: str) -> str:
-    """Remove known tracking parameters from a query; the rest is unchanged."""
+    """Remove known tracking parameters and session ids from a query; the rest is unchanged."""
     if not query:
         return query
     return "&".join(
-        part for part in query.split("&") if part and not _TRACKING_KEY.fullmatch(part.partition("=")[0])
+        part
+        for part in query.split("&")
+        if part and not (_TRACKING_KEY.fullmatch(_key_of(part)) or _SESSION_KEY.fullmatch(_key_of(part)))
     )
+
+
+def _key_of(part: str) -> str:
+    return part.partition("=")[0]
