@@ -75,15 +75,17 @@ class PoolSnapshotRequest(NamedChainRequest):
 class TradeCounts(Data):
     """Trades of the last 24 hours."""
 
-    buys: int
-    sells: int
+    buys: int = Field(description="Number of purchases of the priced token.")
+    sells: int = Field(description="Number of its sales.")
 
 
 class PoolToken(Data):
     """One of the pair's two tokens."""
 
     address: str | None = Field(description="Lower case.")
-    symbol: str | None
+    symbol: str | None = Field(
+        description="As its contract gives it, so text of a stranger; null when unknown."
+    )
     reserve: float | None = Field(description="Whole tokens in the pool.")
     reserve_usd: float | None = Field(description="US dollars of this token in the pool.")
 
@@ -96,17 +98,19 @@ class TradeWindow(Data):
         description="Change of the price in US dollars, in percent; null if the priced token is the quote."
     )
     volume_usd: float | None = Field(description="US dollars traded.")
-    buys: int | None
-    sells: int | None
+    buys: int | None = Field(description="Number of purchases; null when unknown.")
+    sells: int | None = Field(description="Number of sales; null when unknown.")
 
 
 class OtherPair(Data):
     """Another pair of the token on this chain."""
 
     pair_address: str = Field(description="Lower case.")
-    dex: str | None
+    dex: str | None = Field(description="The exchange, as the source names it; null when unknown.")
     price_usd: float | None = Field(description="US dollars for one unit of the token in this pair.")
-    liquidity_usd: float | None
+    liquidity_usd: float | None = Field(
+        description="US dollars in this pair, both sides together; null when unknown."
+    )
     liquidity_share: float | None = Field(
         description="Percent of the liquidity of all pairs that the source lists."
     )
@@ -139,7 +143,9 @@ class PoolSnapshot(Data):
         description="US dollars for the whole supply of the priced token at this price."
     )
     pair_created_at: str | None = Field(description="ISO 8601, UTC.")
-    txns24h: TradeCounts | None
+    txns24h: TradeCounts | None = Field(
+        description="Trades of the priced token in this pair in the last 24 hours; null when unknown."
+    )
     url: str | None = Field(description="The pair's page at the source that answered.")
     dex: str | None = Field(description="The exchange, as the source names it.")
     dex_version: str | None = Field(description="Version of the exchange, such as `v3`; null if not named.")
@@ -173,6 +179,7 @@ class PoolSnapshot(Data):
         "One token or one pair per request.",
         "A token is answered with its deepest pair by liquidity on the requested chain.",
         "Prices are those of one pair at one moment, not an average over exchanges.",
+        "A pair is asked for by its own contract; the id of a v4 pool is not accepted.",
         "A figure that the source does not give is null, never 0.",
         "If no exchange index answers, the chain does: price, reserves and depth, no figures of 24 hours.",
         "Read-only: nothing is signed or sent.",

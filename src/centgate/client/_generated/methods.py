@@ -106,6 +106,7 @@ class Services(Calls):
         - One token or one pair per request.
         - A token is answered with its deepest pair by liquidity on the requested chain.
         - Prices are those of one pair at one moment, not an average over exchanges.
+        - A pair is asked for by its own contract; the id of a v4 pool is not accepted.
         - A figure that the source does not give is None, never 0.
         - If no exchange index answers, the chain does: price, reserves and depth, no figures of 24 hours.
         - Read-only: nothing is signed or sent.
@@ -454,6 +455,7 @@ class AsyncServices(AsyncCalls):
         - One token or one pair per request.
         - A token is answered with its deepest pair by liquidity on the requested chain.
         - Prices are those of one pair at one moment, not an average over exchanges.
+        - A pair is asked for by its own contract; the id of a v4 pool is not accepted.
         - A figure that the source does not give is None, never 0.
         - If no exchange index answers, the chain does: price, reserves and depth, no figures of 24 hours.
         - Read-only: nothing is signed or sent.

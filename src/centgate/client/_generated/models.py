@@ -324,6 +324,7 @@ class PoolSnapshotData(AnswerData):
     pair_created_at: str | None
     """ISO 8601, UTC."""
     txns24h: TradeCounts | None = Field(alias="txns24h")
+    """Trades of the priced token in this pair in the last 24 hours; None when unknown."""
     url: str | None
     """The pair's page at the source that answered."""
     dex: str | None
@@ -356,9 +357,11 @@ class OtherPair(AnswerData):
     pair_address: str
     """Lower case."""
     dex: str | None
+    """The exchange, as the source names it; None when unknown."""
     price_usd: float | None
     """US dollars for one unit of the token in this pair."""
     liquidity_usd: float | None
+    """US dollars in this pair, both sides together; None when unknown."""
     liquidity_share: float | None
     """Percent of the liquidity of all pairs that the source lists."""
 
@@ -369,6 +372,7 @@ class PoolToken(AnswerData):
     address: str | None
     """Lower case."""
     symbol: str | None
+    """As its contract gives it, so text of a stranger; None when unknown."""
     reserve: float | None
     """Whole tokens in the pool."""
     reserve_usd: float | None
@@ -390,7 +394,9 @@ class TradeCounts(AnswerData):
     """Trades of the last 24 hours."""
 
     buys: int
+    """Number of purchases of the priced token."""
     sells: int
+    """Number of its sales."""
 
 
 class TradeWindow(AnswerData):
@@ -402,7 +408,9 @@ class TradeWindow(AnswerData):
     volume_usd: float | None
     """US dollars traded."""
     buys: int | None
+    """Number of purchases; None when unknown."""
     sells: int | None
+    """Number of sales; None when unknown."""
 
 
 class ContractExplainData(AnswerData):
