@@ -316,6 +316,39 @@ async def test_node_without_either_says_so(served: ServedWorld, upstreams: FakeU
     assert found.explanation == "no node of this chain can simulate calls"
 
 
+async def test_node_that_refuses_paid_calls_runs_free_ones(served: ServedWorld, upstreams: FakeUpstreams):
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_call" and "gasPrice" in request["params"][0]:
+            return 200, rpc_error(-32000, "insufficient funds for gas * price + value") | {
+                "id": request["id"]
+            }
+        return None
+
+    token, pool = served.token("tax on both")
+
+    found = await simulate(start_proxy(upstreams, "node", served.url, change), token, [pool])
+
+    assert (found.honeypot, found.buy_tax, found.sell_tax) == (False, 5, 10)
+    assert found.holder_sales is not None
+    assert (found.holder_sales.tested, found.holder_sales.failed) == (3, 0)
+
+
+@pytest.mark.extended
+async def test_tokens_are_not_called_taken_if_sales_could_not_be_read(
+    served: ServedWorld, upstreams: FakeUpstreams
+):
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_getLogs" and isinstance(request["params"][0]["topics"][1], list):
+            return 200, rpc_error(-32000, "query timeout") | {"id": request["id"]}
+        return None
+
+    token, pool = served.token("balances are taken later")
+
+    found = await simulate(start_proxy(upstreams, "node", served.url, change), token, [pool])
+
+    assert found.holder_sales is None or not found.holder_sales.siphoned
+
+
 @pytest.mark.extended
 async def test_garbage_of_a_node_is_no_verdict(served: ServedWorld, upstreams: FakeUpstreams):
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
