@@ -179,7 +179,15 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstre
     assert (each.snippet_count, each.score, each.version) == (None, None, None)
 
 
-@pytest.mark.parametrize("versions", [[], [None], [7], [""], ["\u200b"], [{}]])
+async def test_the_version_is_the_newest_release(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    versions = ["v14.3.0-canary.87", "v9.5.1", "main", "v14.2.0", "v14.10.1", "15.0.0-rc.1"]
+
+    (each,) = await search_libraries(upstreams, tmp_path, {"results": [library(versions=versions)]})
+
+    assert each.version == "v14.10.1"
+
+
+@pytest.mark.parametrize("versions", [["main"], [], [None], [7], [""], ["\u200b"], [{}]])
 async def test_a_version_that_is_none_is_null(
     versions: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:

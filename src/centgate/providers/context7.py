@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from centgate.coercion import as_amount, as_count, as_list, get_path
@@ -34,6 +34,8 @@ _MAX_LANGUAGE_LENGTH = 40
 _REDIRECTS = (301, 302, 307, 308)
 _MEANINGFUL = (*_REDIRECTS, 400, 404, 422)
 """Statuses whose body explains the error."""
+MAX_VERSIONS = 1_000
+_RELEASE = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,3})")
 _TAGS = re.compile(r"available (?:tags|versions): *(.+)", re.IGNORECASE | re.DOTALL)
 _MAX_TAGS_LENGTH = 300
 
@@ -203,9 +205,19 @@ def _parse_library(row: Any) -> DocumentedLibrary:
         title=parse_line(get_path(row, "title"), MAX_TITLE_LENGTH),
         description=parse_line(get_path(row, "description"), MAX_DESCRIPTION_LENGTH),
         snippet_count=as_count(get_path(row, "totalSnippets")),  # -1 if unknown
-        version=next(filter(None, map(clean_name, as_list(get_path(row, "versions"))[:1])), None),
+        version=_find_newest_release(as_list(get_path(row, "versions"))[:MAX_VERSIONS]),
         score=as_amount(get_path(row, "trustScore")),
     )
+
+
+def _find_newest_release(versions: Iterable[Any]) -> str | None:
+    """Return the newest release of an unordered list, which also has branches and pre-releases; else None."""
+    releases = {
+        tuple(map(int, match[1].split("."))): name
+        for name in map(clean_name, versions)
+        if name and (match := _RELEASE.fullmatch(name))
+    }
+    return releases[max(releases)] if releases else None
 
 
 def parse_snippets(body: Mapping[str, Any]) -> list[DocSnippet]:

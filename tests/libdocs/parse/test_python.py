@@ -100,6 +100,34 @@ def test_what_doc_says_of_parameters_is_text_and_not_in_the_signature() -> None:
     assert piece.text == "Send something to wherever.\n\n- `what`: What is sent.\n- `times`: How often."
 
 
+def test_examples_in_doc_keep_their_indentation() -> None:
+    document = module(
+        """
+        def route(
+            path: Annotated[
+                str,
+                Doc(
+                    '''
+                    The path of the URL.
+
+                    ```python
+                    @app.get("/items")
+                    def list_items():
+                        return []
+                    ```
+                    '''
+                ),
+            ],
+        ) -> None:
+            '''Add a route.'''
+        """
+    )
+
+    code = "\n\n".join(piece.code or "" for piece in split_python(document))
+
+    assert '@app.get("/items")\ndef list_items():\n    return []' in code
+
+
 def test_overloads_are_one_piece_with_the_signatures_that_callers_see() -> None:
     document = module(
         '''

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import textwrap
 from collections.abc import Iterator
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -53,13 +55,13 @@ def format_class_outline(node: ast.ClassDef) -> str:
 
 
 def format_parameter_notes(function: FunctionNode) -> list[str]:
-    """Return the `Annotated[..., Doc("...")]` text of each parameter, one list item each."""
+    """Return the `Annotated[..., Doc("...")]` text of each parameter, one Markdown list item each."""
     notes: list[str] = []
     arguments = function.args
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         text = doc_text(argument.annotation)
         if text:
-            notes.append(f"- `{argument.arg}`: {text}")
+            notes.append(textwrap.indent(f"- `{argument.arg}`: {text}", "  ").removeprefix("  "))
     return notes
 
 
@@ -69,7 +71,7 @@ def doc_text(annotation: ast.expr | None) -> str | None:
         if isinstance(each, ast.Call) and expression_name(each) == "Doc" and each.args:
             text = each.args[0]
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                return "\n".join(line.strip() for line in text.value.strip().splitlines())
+                return inspect.cleandoc(text.value)
     return None
 
 
