@@ -193,6 +193,14 @@ async def test_a_redirect_elsewhere_is_a_failure(upstreams: FakeUpstreams, tmp_p
         await fetch_source(upstreams, tmp_path, {}, 302)
 
 
+async def test_signatures_of_the_abi_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+    abi = [{"type": "function", "name": "mint", "inputs": [{"type": "address"}]}, {"type": "error"}, 7]
+
+    found = await fetch_source(upstreams, tmp_path, VERIFIED | {"abi": abi})
+
+    assert found.signatures == ("mint(address)",)
+
+
 async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source(upstreams, tmp_path, VERIFIED)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import UTC, datetime
 from functools import partial
@@ -120,6 +121,14 @@ async def test_that_nothing_is_published_is_an_answer(upstreams: FakeUpstreams, 
 
     assert (found.match, found.is_verified, found.name, found.proxy) == ("none", False, None, None)
     assert (found.source_available, found.abi_available) == (False, False)
+
+
+async def test_signatures_of_the_abi_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+    abi = [{"type": "function", "name": "mint", "inputs": [{"type": "address"}]}, {"type": "error"}, 7]
+
+    found = await fetch_source(upstreams, tmp_path, ok(VERIFIED | {"ABI": json.dumps(abi)}))
+
+    assert found.signatures == ("mint(address)",)
 
 
 async def test_source_of_another_contract_is_no_verification(upstreams: FakeUpstreams, tmp_path: Path):

@@ -71,6 +71,14 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
     assert found.url == "https://repo.sourcify.dev/1/0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB"
 
 
+async def test_signatures_of_the_abi_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+    abi = [{"type": "function", "name": "mint", "inputs": [{"type": "address"}]}, {"type": "error"}, 7]
+
+    found = await fetch_source_from(upstreams, tmp_path, FULL | {"abi": abi})
+
+    assert found.signatures == ("mint(address)",)
+
+
 async def test_the_same_code_with_other_comments_is_verified(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source_from(upstreams, tmp_path, {**FULL, "match": "match"})
 

@@ -29,8 +29,10 @@ from centgate.crypto.contract.proxies import (
     PROXIABLE_SLOT,
 )
 from centgate.crypto.contract.upgrade_events import DIAMOND_CUT_TOPIC, UPGRADED_TOPIC
+from centgate.devchain.deployer import CONTRACTS
 from centgate.services.contract_explain import contract_explain
 from centgate.settings import ProviderSettings, Settings
+from centgate.solidity import load_contract
 
 PATH = "/services/contract-explain"
 CONTRACT, LOGIC, ADMIN, OLD, CREATOR, OWNED = ("0x" + digit * 40 for digit in "a1bcd2")
@@ -75,6 +77,8 @@ class Node:
 
     def result(self, method: str, params: list[Any]) -> Any:
         match method:
+            case "eth_chainId":
+                return hex(8453)
             case "eth_getTransactionCount":
                 return "0x1"
             case "eth_getCode":
@@ -277,7 +281,9 @@ def test_implementation_has_the_name_that_an_explorer_gives(world: World, ask: A
 
     data = data_of(ask())
 
-    assert data["proxy"]["implementations"] == [{"address": LOGIC, "name": "LogicByName", "verified": False}]
+    assert data["proxy"]["implementations"] == [
+        {"address": LOGIC, "name": "LogicByName", "verified": False, "functionCount": None}
+    ]
 
 
 def test_a_proxy_costs_four_calls_of_the_explorer(world: World, ask: Any):
@@ -288,7 +294,9 @@ def test_a_proxy_costs_four_calls_of_the_explorer(world: World, ask: Any):
     data = data_of(ask())
 
     assert data["proxy"]["kind"] == "eip1967"
-    assert data["proxy"]["implementations"] == [{"address": LOGIC, "name": "Logic", "verified": True}]
+    assert data["proxy"]["implementations"] == [
+        {"address": LOGIC, "name": "Logic", "verified": True, "functionCount": None}
+    ]
     assert data["proxy"]["upgrade"] == {"possible": True, "byAddress": ADMIN, "byKind": "wallet"}
     assert says(data, f"changed at any time by a single wallet, {ADMIN}")
     assert world.asked("etherscan") == 4
@@ -415,6 +423,29 @@ def test_without_event_logs_the_upgrades_are_unknown(world: World, ask: Any):
 
     assert data["upgrades"] is None
     assert says(data, "upgrades of this proxy are not known")
+
+
+def abi(*functions: tuple[str, list[str]]) -> list[Body]:
+    """An ABI of functions with the types of their arguments."""
+    return [
+        {"type": "function", "name": name, "inputs": [{"type": each} for each in types]}
+        for name, types in functions
+    ]
+
+
+def test_functions_have_the_names_of_the_abi_of_their_own_contract(world: World, ask: Any):
+    world.node.points(IMPLEMENTATION_SLOT)
+    world.node.codes[LOGIC] = "0x" + load_contract(CONTRACTS, "Owners", "Safe").runtime_code.hex()
+    world.sourcify = {
+        CONTRACT: match(abi=abi(("nonce", []), ("getOwners", []))),
+        LOGIC: match(abi=abi(("isOwner", ["address"]), ("madeUp", []))),
+    }
+
+    data = data_of(ask(bytecode=ProviderSettings()))
+
+    told = {(each["signature"], each["signatureSource"]) for each in data["functions"]}
+    assert told == {("isOwner(address)", "abi"), ("execute(address,uint256,bytes)", "common"), (None, None)}
+    assert data["proxy"]["implementations"][0]["functionCount"] == data["functionCount"] == 6
 
 
 def test_an_admin_contract_is_told_with_its_owner(world: World, ask: Any):
@@ -869,7 +900,9 @@ def test_without_the_chain_registries_tell_of_the_proxy(world: World, ask: Any, 
 
     assert data["verified"] is True
     assert (data["proxy"]["accountKind"], data["proxy"]["isProxy"]) == ("contract", True)
-    assert data["proxy"]["implementations"] == [{"address": LOGIC, "name": "Logic", "verified": True}]
+    assert data["proxy"]["implementations"] == [
+        {"address": LOGIC, "name": "Logic", "verified": True, "functionCount": None}
+    ]
     assert data["proxy"]["upgrade"]["possible"] is None
     assert says(data, "the chain itself could not be read")
 

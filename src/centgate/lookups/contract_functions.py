@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -44,8 +45,14 @@ class ContractFunctions:
     functions: tuple[ContractFunction, ...]
     """Those with a power first."""
     standards: tuple[ContractStandard, ...]
+    analysed: tuple[str, ...]
+    """Addresses whose code was analysed."""
     unread: tuple[str, ...] = ()
     """Addresses whose code could not be analysed."""
+
+    def count_by_contract(self) -> dict[str, int]:
+        """Return the number of functions of each contract whose code was analysed."""
+        return dict.fromkeys(self.analysed, 0) | Counter(each.contract for each in self.functions)
 
     @property
     def selectors(self) -> frozenset[bytes]:
@@ -70,6 +77,7 @@ async def read_functions(bytecode: BytecodeAnalyzer, codes: Mapping[str, bytes])
     return ContractFunctions(
         tuple(functions),
         tuple(find_standards(selectors)),
+        tuple(analyses),
         tuple(address for address in codes if address not in analyses),
     )
 

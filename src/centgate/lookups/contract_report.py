@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from pydantic import Field
 
@@ -19,13 +20,15 @@ from centgate.crypto.token.powers import PowerCaller, PowerKind
 from centgate.errors import NoData
 from centgate.fallback import attempt
 from centgate.lookups.contract_control import Controller, RoleHolders, read_controller, read_roles
-from centgate.lookups.contract_functions import ContractFunctions
+from centgate.lookups.contract_functions import ContractFunction, ContractFunctions
 from centgate.lookups.log_history import LogReader
 from centgate.lookups.upgrade_history import MAX_UPGRADES, UpgradeHistory, read_upgrades
 from centgate.provider import RequestTrace
 from centgate.providers.rpc import Rpc
 from centgate.schema import Data
 from centgate.timestamps import format_timestamp
+
+SignatureSource = Literal["abi", "common"]
 
 MAX_FUNCTIONS = 100
 """Functions in a response."""
@@ -39,8 +42,11 @@ class ExplainedFunction(Data):
 
     selector: str = Field(description="0x and 8 hexadecimal digits.")
     signature: str | None = Field(
-        description="A signature in common use with this selector; another function may share it. Null when "
-        "none is known."
+        description="A signature with this selector; another function may share it. Null when none is known."
+    )
+    signature_source: SignatureSource | None = Field(
+        description="`abi`: from the published ABI of this contract, so the name is a stranger's text; "
+        "`common`: from a list of signatures in common use; null without a signature."
     )
     arguments: str = Field(description="Types of its arguments, inferred from the code, separated by commas.")
     mutability: Mutability | None
@@ -236,19 +242,31 @@ def _build_upgrade(upgrade: Upgrade) -> ContractUpgrade:
     )
 
 
-def build_functions(functions: ContractFunctions | None) -> list[ExplainedFunction] | None:
-    """Return the first functions, as a response has them; None if they were not read."""
+def build_functions(
+    functions: ContractFunctions | None, published: Mapping[str, Mapping[bytes, str]]
+) -> list[ExplainedFunction] | None:
+    """Return the first functions, as a response has them; None if they were not read.
+
+    `published` has the signatures in published ABIs, by contract and selector.
+    """
     if functions is None:
         return None
     return [
-        ExplainedFunction(
-            selector="0x" + each.function.selector.hex(),
-            signature=each.signature,
-            arguments=each.function.arguments,
-            mutability=each.function.mutability,
-            power=each.power,
-            caller=each.caller,
-            contract_address=each.contract,
-        )
+        _build_function(each, published.get(each.contract, {}))
         for each in functions.functions[:MAX_FUNCTIONS]
     ]
+
+
+def _build_function(found: ContractFunction, published: Mapping[bytes, str]) -> ExplainedFunction:
+    selector = found.function.selector
+    source: SignatureSource | None = "abi" if selector in published else "common" if found.signature else None
+    return ExplainedFunction(
+        selector="0x" + selector.hex(),
+        signature=published.get(selector, found.signature),
+        signature_source=source,
+        arguments=found.function.arguments,
+        mutability=found.function.mutability,
+        power=found.power,
+        caller=found.caller,
+        contract_address=found.contract,
+    )

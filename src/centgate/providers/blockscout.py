@@ -20,6 +20,7 @@ from centgate.crypto.contract.contracts import (
     parse_nonzero_address,
     spdx_license,
 )
+from centgate.crypto.contract.published_abi import parse_signatures
 from centgate.crypto.wallet.wallets import Holding, NativeCoin, Transfer
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import open_task_group
@@ -295,6 +296,7 @@ def _parse_contract(contract: dict[str, Any], page: str | None) -> SourceRecord:
         url=page if match != "none" else None,
         source_available=source,
         abi_available=isinstance(contract.get("abi"), list),
+        signatures=parse_signatures(contract.get("abi")),
         proxy=_parse_proxy(contract),
         has_code=any(contract.get(f"{what}_bytecode") for what in ("deployed", "creation")),
         is_self_destructed=contract.get("is_self_destructed") is True,

@@ -17,6 +17,7 @@ from centgate.crypto.contract.contracts import (
     parse_nonzero_address,
     spdx_license,
 )
+from centgate.crypto.contract.published_abi import parse_signatures
 from centgate.crypto.event_logs import EventLog, EventLogs, has_topics, parse_event_log
 from centgate.errors import (
     ProviderError,
@@ -238,11 +239,9 @@ def _as_list(result: Any) -> list[Any]:
 
 def _parse_source(row: dict[str, Any], url: str | None) -> SourceRecord:
     """Parse a row of getsourcecode."""
-    source = str(row["SourceCode"] or "").strip()
+    source, abi = str(row["SourceCode"] or "").strip(), _parse_abi(row.get("ABI"))
     if not source:
-        return SourceRecord(
-            "etherscan", "none", abi_available=_is_abi(row.get("ABI")), proxy=_parse_proxy(row)
-        )
+        return SourceRecord("etherscan", "none", abi_available=abi is not None, proxy=_parse_proxy(row))
     similar = parse_nonzero_address(row.get("SimilarMatch"))
     compiler = str(row.get("CompilerVersion") or "")
     return SourceRecord(
@@ -255,7 +254,8 @@ def _parse_source(row: dict[str, Any], url: str | None) -> SourceRecord:
         license=spdx_license(row.get("LicenseType")),
         url=url,
         source_available=True,
-        abi_available=_is_abi(row.get("ABI")),
+        abi_available=abi is not None,
+        signatures=parse_signatures(abi),
         proxy=_parse_proxy(row),
     )
 
@@ -274,14 +274,15 @@ def _parse_language(source: str, compiler: str) -> str | None:
     return "Solidity" if compiler.startswith("v0.") else None
 
 
-def _is_abi(value: Any) -> bool:
-    """True if a text is an ABI; Etherscan returns a sentence if there is no ABI."""
+def _parse_abi(value: Any) -> list[Any] | None:
+    """Parse an ABI; None for anything else: Etherscan returns a sentence if there is no ABI."""
     if not isinstance(value, str) or not value.lstrip().startswith("["):
-        return False
+        return None
     try:
-        return isinstance(orjson.loads(value), list)
+        parsed: Any = orjson.loads(value)
     except orjson.JSONDecodeError:
-        return False
+        return None
+    return cast(list[Any], parsed) if isinstance(parsed, list) else None
 
 
 def _parse_proxy(row: dict[str, Any]) -> ProxyClaim | None:

@@ -13,6 +13,7 @@ from centgate.crypto.contract.contracts import (
     SourceRecord,
     parse_named_addresses,
 )
+from centgate.crypto.contract.published_abi import parse_signatures
 from centgate.errors import ProviderError
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.rate_limiter import RateLimit
@@ -85,6 +86,7 @@ def _parse_contract(body: dict[str, Any], chain_id: int, address: str) -> Source
         url=f"https://repo.sourcify.dev/{chain_id}/{to_checksum_address(address)}",
         source_available=True,
         abi_available=isinstance(body["abi"], list) if "abi" in body else None,
+        signatures=parse_signatures(body.get("abi")),
         proxy=_parse_proxy(body.get("proxyResolution")),
         created=_parse_creation(as_object(body.get("deployment"))),
     )

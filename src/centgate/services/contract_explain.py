@@ -19,6 +19,7 @@ from centgate.crypto.contract.contracts import (
 from centgate.crypto.contract.functions import ContractStandard
 from centgate.crypto.contract.proxies import AccountFinding, ChainState, classify_account
 from centgate.crypto.contract.proxy_claims import apply_registry_claims
+from centgate.crypto.contract.published_abi import index_signatures
 from centgate.fallback import open_task_group
 from centgate.lookups.contract_functions import ContractFunctions, read_functions
 from centgate.lookups.contract_report import (
@@ -68,6 +69,9 @@ class Implementation(Data):
     address: str = Field(description="Lower case.")
     name: str | None
     verified: bool | None
+    function_count: int | None = Field(
+        description="Number of functions in its code; null if that was not read or analysed."
+    )
 
 
 class UpgradePower(Data):
@@ -210,7 +214,10 @@ class ContractExplanation(Data):
             kind="zeppelinos",
             implementations=[
                 Implementation(
-                    address="0x2ce6311ddae708829bc0784c967b7d77d19fd779", name="FiatTokenV2_2", verified=True
+                    address="0x2ce6311ddae708829bc0784c967b7d77d19fd779",
+                    name="FiatTokenV2_2",
+                    verified=True,
+                    function_count=52,
                 )
             ],
             beacon_address=None,
@@ -249,6 +256,7 @@ class ContractExplanation(Data):
             ExplainedFunction(
                 selector="0x40c10f19",
                 signature="mint(address,uint256)",
+                signature_source="abi",
                 arguments="address,uint256",
                 mutability="nonpayable",
                 power="mint",
@@ -321,9 +329,7 @@ async def contract_explain(
         raise failure
     finding = apply_registry_claims(classify_account(state), sources.proxy_claims)
     async with open_task_group() as group:
-        implementations_task = group.create_task(
-            _list_implementations(registries, finding, sources.implementation_names)
-        )
+        implementations_task = group.create_task(_fetch_implementation_sources(registries, finding))
         creation_task = group.create_task(_add_creation_time(registries, sources, finding, address, rpc))
         functions_task = group.create_task(_read_functions(bytecode, state, finding))
         roles_task = group.create_task(
@@ -340,8 +346,9 @@ async def contract_explain(
         upgrades_task = group.create_task(
             read_contract_upgrades(LogReader(chain_id, rpc, etherscan), finding, address, rpc.trace)
         )
-    functions = functions_task.result()
-    sources, implementations = creation_task.result(), implementations_task.result()
+    functions, sources = functions_task.result(), creation_task.result()
+    behind = implementations_task.result()
+    implementations = _build_implementations(registries, finding, sources, behind, functions)
     report = _ContractReport(address, state, finding, sources, implementations, registries)
     for warning in _list_unread_sources(chain_id, registries, state, is_complete=failure is None):
         rpc.trace.add_warning(warning)
@@ -357,7 +364,7 @@ async def contract_explain(
             creation=_build_creation(sources),
         ),
         warnings=list(dict.fromkeys([*rpc.trace.warnings, *finding.notes, *report.warnings()])),
-        functions=build_functions(functions),
+        functions=build_functions(functions, _index_published_signatures({address: sources, **behind})),
         function_count=len(functions.functions) if functions else None,
         standards=list(functions.standards) if functions else None,
         owner=owner_task.result(),
@@ -397,27 +404,62 @@ async def _add_creation_time(
     return sources
 
 
-async def _list_implementations(
-    registries: SourceRegistries, finding: AccountFinding, names: Mapping[str, str]
-) -> list[Implementation]:
-    """Return a proxy's implementations, the first MAX_SOURCE_LOOKUPS with their source.
-
-    `names` are those that an explorer gives with the proxy; the name in the verified source counts first.
-    """
+async def _fetch_implementation_sources(
+    registries: SourceRegistries, finding: AccountFinding
+) -> dict[str, ContractSources]:
+    """Return the source of a proxy's first MAX_SOURCE_LOOKUPS implementations, by address."""
     addresses = finding.implementations[:MAX_SOURCE_LOOKUPS]
     results = await asyncio.gather(*(registries.fetch_records(each) for each in addresses))
-    sources = [ContractSources(published) for published in results]
+    return {
+        address: ContractSources(published) for address, published in zip(addresses, results, strict=True)
+    }
+
+
+def _build_implementations(
+    registries: SourceRegistries,
+    finding: AccountFinding,
+    sources: ContractSources,
+    behind: Mapping[str, ContractSources],
+    functions: ContractFunctions | None,
+) -> list[Implementation]:
+    """Return a proxy's implementations; `behind` has the source of the first."""
+    counts = functions.count_by_contract() if functions else {}
     return [
         Implementation(
             address=address,
-            name=source.best_record.name if source.best_record else names.get(address),
-            verified=registries.is_verified(source.records),
+            name=_name_implementation(address, sources, behind),
+            verified=registries.is_verified(behind[address].records) if address in behind else None,
+            function_count=counts.get(address),
         )
-        for address, source in zip(addresses, sources, strict=True)
-    ] + [
-        Implementation(address=each, name=names.get(each), verified=None)
-        for each in finding.implementations[MAX_SOURCE_LOOKUPS:]
+        for address in finding.implementations
     ]
+
+
+def _name_implementation(
+    address: str, sources: ContractSources, behind: Mapping[str, ContractSources]
+) -> str | None:
+    """Return the name in the published source, else the one that an explorer gives with the proxy."""
+    record = behind[address].best_record if address in behind else None
+    return (record and record.name) or sources.implementation_names.get(address)
+
+
+def _index_published_signatures(
+    published: Mapping[str, ContractSources],
+) -> dict[str, Mapping[bytes, str]]:
+    """Return the signatures in the ABI of each contract, by address and selector.
+
+    An ABI names the functions of its own contract alone: in another one, a function with the same selector
+    may be a different one.
+    """
+    return {
+        address: index_signatures(
+            signature
+            for record in sources.records
+            if record.match != "none"
+            for signature in record.signatures
+        )
+        for address, sources in published.items()
+    }
 
 
 class _ContractReport:

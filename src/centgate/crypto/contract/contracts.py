@@ -113,6 +113,8 @@ class SourceRecord:
     url: str | None = None
     source_available: bool = False
     abi_available: bool | None = False
+    signatures: tuple[str, ...] = ()
+    """Signatures of the functions in the ABI; a stranger's text."""
     proxy: ProxyClaim | None = None
     created: ContractCreation | None = None
     has_code: bool = False
