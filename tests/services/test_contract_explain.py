@@ -61,6 +61,8 @@ class Node:
     ages: dict[int, float] = field(default_factory=dict[int, float])
     """Days ago that a block was made."""
     refuses: set[str] = field(default_factory=set[str])
+    latest: int = 1_000
+    """Number of the last block."""
     logs: list[Body] = field(default_factory=list[Body])
 
     def __call__(self, asked: RecordedRequest) -> tuple[int, Any]:
@@ -94,7 +96,7 @@ class Node:
             case "eth_getLogs":
                 return [each for each in self.logs if self.has_log(each, params[0])]
             case "eth_getBlockByNumber":
-                number = 1_000 if params[0] == "latest" else int(params[0], 16)
+                number = self.latest if params[0] == "latest" else int(params[0], 16)
                 made = int(time.time() - self.ages.get(number, 0) * DAY)
                 return {"number": hex(number), "timestamp": hex(made)}
             case _:
@@ -347,6 +349,39 @@ def test_the_upgrades_of_a_beacon_proxy_are_those_of_its_beacon(world: World, as
     assert [each["implementationAddress"] for each in upgrades["events"]] == [LOGIC, OLD]
 
 
+@pytest.mark.parametrize(("latest", "lies"), [(OLD, True), (LOGIC, False)])
+def test_an_implementation_other_than_that_of_the_latest_upgrade_is_doubted(
+    world: World, ask: Any, latest: str, *, lies: bool
+):
+    world.node.points(IMPLEMENTATION_SLOT)
+    world.logs = [upgraded(5, LOGIC), upgraded(6, OLD), upgraded(900, latest)]
+
+    data = data_of(ask())
+
+    assert says(data, "this proxy shows") is lies
+
+
+def test_a_beacon_that_shows_other_code_than_its_latest_upgrade_is_doubted(world: World, ask: Any):
+    world.node.codes |= {CONTRACT: PROXY, ADMIN: PLAIN, LOGIC: PLAIN}
+    world.node.slots[CONTRACT, BEACON_SLOT] = word(ADMIN)
+    world.node.answers[ADMIN, IMPLEMENTATION_CALL] = word(LOGIC)
+    world.logs = [upgraded(5, LOGIC, by=ADMIN), upgraded(900, OLD, by=ADMIN)]
+
+    assert says(data_of(ask()), f"names {OLD}, but this proxy shows {LOGIC}")
+
+
+def test_an_upgrade_before_a_gap_in_the_event_logs_contradicts_nothing(world: World, ask: Any):
+    world.node.points(IMPLEMENTATION_SLOT)
+    # a whole page of the explorer, so that newer ones may be missing up to the node's last hour
+    world.logs = [upgraded(block, OLD) for block in range(1, 1_001)]
+    world.node.latest = 10_000_000
+
+    data = data_of(ask())
+
+    assert data["upgrades"]["fromBlock"] > 1_000
+    assert not says(data, "this proxy shows")
+
+
 def facet_cut(*cuts: tuple[str, int]) -> str:
     """The data of a DiamondCut event: facets with what is done (0 adds, 1 replaces, 2 removes)."""
     selectors = [bytes(4)]
@@ -373,6 +408,13 @@ def test_the_upgrades_of_a_diamond_are_its_cuts(world: World, ask: Any):
 
     told = [(each["blockNumber"], each["implementationAddress"]) for each in upgrades["events"]]
     assert told == [(901, None), (900, LOGIC), (5, OLD), (5, ADMIN)]
+
+
+def test_a_cut_to_facets_that_are_gone_contradicts_nothing(world: World, ask: Any):
+    diamond(world)
+    world.logs = [log(5, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((OLD, 0)))]
+
+    assert not says(data_of(ask()), "this proxy shows")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from centgate.crypto.contract.functions import ControlFunction
 from centgate.crypto.contract.owners import Owner, OwnerKind
 from centgate.crypto.contract.proxies import AccountFinding, ChainState
 from centgate.crypto.contract.roles import MAX_LISTED_MEMBERS
-from centgate.crypto.contract.upgrade_events import Upgrade
+from centgate.crypto.contract.upgrade_events import Upgrade, contradicting_implementation
 from centgate.crypto.token.powers import PowerCaller, PowerKind
 from centgate.errors import NoData
 from centgate.fallback import attempt
@@ -176,7 +176,7 @@ async def read_contract_upgrades(
         )
         trace.add_warning(f"the upgrades of this proxy are not known: {reason}")
         return None
-    for warning in _list_upgrade_gaps(history):
+    for warning in (*_list_upgrade_gaps(history), *_list_contradictions(history, finding)):
         trace.add_warning(warning)
     return _build_upgrades(history)
 
@@ -191,6 +191,23 @@ def _list_upgrade_gaps(history: UpgradeHistory) -> Iterator[str]:
         yield (
             "this proxy has no event of an upgrade, nor one of its creation, which most proxies have: its "
             "code may have been changed without an event"
+        )
+
+
+def _list_contradictions(history: UpgradeHistory, finding: AccountFinding) -> Iterator[str]:
+    """Yield a warning if the latest upgrade of a proxy was to other code than the proxy shows.
+
+    A diamond has many facets, of which one event names few. An event older than the blocks that were read in
+    full may not be the latest.
+    """
+    latest = history.upgrades[0] if history.upgrades else None
+    if latest is None or finding.kind == "eip2535" or latest.block < history.from_block:
+        return
+    if named := contradicting_implementation(latest, finding.implementations):
+        yield (
+            f"the latest event of an upgrade names {named}, but this proxy shows "
+            f"{finding.implementations[0]} as its implementation: the code that it runs may be another than "
+            "the one described here"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from centgate.crypto.contract.bytecode import parse_address_word
@@ -47,6 +47,16 @@ def parse_upgrades(log: EventLog) -> list[Upgrade]:
         ]
     except ValueError:
         return []
+
+
+def contradicting_implementation(upgrade: Upgrade, implementations: Collection[str]) -> str | None:
+    """Return the contract that the latest upgrade names, if a proxy shows another; None if they agree.
+
+    A contract may keep the address of harmless code in the slot of EIP-1967, where explorers look, and run
+    other code.
+    """
+    named = upgrade.implementation
+    return named if named and implementations and named not in implementations else None
 
 
 def _list_implementations(log: EventLog) -> list[str | None]:
