@@ -588,8 +588,10 @@ class ExplainedFunction(AnswerData):
     selector: str
     """0x and 8 hexadecimal digits."""
     signature: str | None
-    """A signature in common use with this selector; another function may share it. None when none is
-    known.
+    """A signature with this selector; another function may share it. None when none is known."""
+    signature_source: Literal["abi", "common"] | str | None
+    """`abi`: from the published ABI of this contract, so the name is a stranger's text; `common`: from
+    a list of signatures in common use; None without a signature.
     """
     arguments: str
     """Types of its arguments, inferred from the code, separated by commas."""
@@ -617,6 +619,8 @@ class Implementation(AnswerData):
     """Lower case."""
     name: str | None
     verified: bool | None
+    function_count: int | None
+    """Number of functions in its code; None if that was not read or analysed."""
 
 
 class OwnerAccount(AnswerData):
