@@ -7,12 +7,17 @@ from typing import cast
 
 from lxml import etree
 from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
+from selectolax.lexbor import LexborHTMLParser
+
+from centgate.web.extract.streamed_html import insert_streamed_parts, is_streamed
 
 Element = _Element
 """An element of a parsed page."""
 
 MAX_BYTES = 2 << 20
 MAX_TAG_LENGTH = 32 * 1024
+MAX_BROWSER_DEPTH = 3000
+"""Open elements up to which a document is read like in a browser; the time grows with their square."""
 _LONG_VALUE = re.compile(r"""=\s*(?:"[^"<>]{4096,}"|'[^'<>]{4096,}')""")
 _LONG_TAG = re.compile(rf"<([a-zA-Z][\w:-]*)[^>]{{{MAX_TAG_LENGTH},}}")
 _STRUCTURE = re.compile(
@@ -20,6 +25,10 @@ _STRUCTURE = re.compile(
 )
 _VOID_TAG = re.compile(r"</?(?:source|track|wbr|keygen|menuitem)\b[^<>]{0,4096}>", re.IGNORECASE)
 """Void elements that the parser does not know: it would nest all that follows inside them."""
+_NESTING_TAG = re.compile(
+    r"<(/?)(?!(?:p|li|dt|dd|tr|td|th|option|area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)[a-zA-Z]",
+    re.IGNORECASE,
+)
 _INVALID_CHARACTERS = re.compile("[\0\ud800-\udfff]")
 _HIDDEN_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*(?:0(?![.\d]*[1-9])|(?:0?\.\d+|1)px)|"
@@ -49,27 +58,64 @@ _VISIBLE_CLASS = re.compile(
 
 
 def parse_html(text: str) -> Element | None:
-    """Parse a document, even a broken or very deep one; None if nothing is left of it.
+    """Parse a document into the tree that a browser builds; None if nothing is left of it.
 
-    Drops long attribute values, and all attributes of tags longer than any real one: the parser's time grows
-    with the square of their number. Flattens documents that are nested too deep for the parser.
+    Drops long attribute values, and all attributes of tags longer than any real one: a parser's time grows
+    with the square of their number, as it does with the depth. Deep documents are read by libxml2's own rules,
+    and flattened if they are too deep for it as well.
     """
     text = _VOID_TAG.sub("", text)
     text = _LONG_TAG.sub(r"<\1", _LONG_VALUE.sub('=""', _INVALID_CHARACTERS.sub("", text)))
-    root, too_deep = _parse_tree(text)
+    browser_text = _normalize_structure(text) if _estimate_depth(text) <= MAX_BROWSER_DEPTH else text
+    root, too_deep = _parse_tree(browser_text)
     if too_deep:
         root, _ = _parse_tree(_STRUCTURE.sub("\n", text))
     return root
 
 
+def _normalize_structure(text: str) -> str:
+    """Return the HTML of the tree that the HTML standard's parser builds, with all its end tags.
+
+    libxml2 ignores some end tags: after `<button><div>Menu</button>` it puts the rest of the page into the
+    button. What it reads here has no such places left.
+    """
+    return LexborHTMLParser(text).html or ""
+
+
+def _estimate_depth(text: str) -> int:
+    """Return the greatest number of open elements, without those whose end tags may be left out."""
+    if text.count("<") <= MAX_BROWSER_DEPTH:
+        return 0
+    depth = deepest = 0
+    for match in _NESTING_TAG.finditer(text):
+        depth += -1 if match[1] else 1
+        depth = max(depth, 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
 def _parse_tree(text: str) -> tuple[Element | None, bool]:
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    streamed = is_streamed(text)
+    parser = etree.HTMLParser(
+        encoding="utf-8", huge_tree=True, remove_comments=not streamed, remove_pis=True
+    )
     try:
-        root = etree.fromstring(text.encode(), parser)
+        root = cast("Element | None", etree.fromstring(text.encode(), parser))
     except (etree.LxmlError, ValueError, AssertionError):
         return None, False
     too_deep = any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log)
-    return cast("Element | None", root), too_deep
+    if root is not None:
+        if streamed:
+            insert_streamed_parts(root)
+        _open_shadow_roots(root)
+    return root, too_deep
+
+
+def _open_shadow_roots(root: Element) -> None:
+    """Turn declarative shadow roots, which browsers show, into ordinary elements."""
+    for template in list(root.iter("template")):
+        if template.get("shadowrootmode") or template.get("shadowroot"):
+            template.tag = "div"
 
 
 def find_body(root: Element) -> Element:

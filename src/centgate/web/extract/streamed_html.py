@@ -1,0 +1,62 @@
+"""Put the parts of a page that React streams after its shell where the page's scripts would put them.
+
+A server that renders with Suspense sends the shell first, with a fallback after `<template id="B:0">` up to the
+comment `/$`, and later `<div hidden id="S:0">` with the content, which a script moves there. A part inside such
+content stands at `<template id="P:1">`. Source: ReactFizzInstructionSetShared.js of React 18 and 19.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lxml import etree
+from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
+
+MAX_PARTS = 200
+_PART_ID = re.compile(r"(.{0,40})S:([0-9a-f]{1,8})")
+_PART = re.compile(r"<div\s[^<>]{0,200}\bid=[\"']?[^\"'<>\s]{0,40}S:[0-9a-f]{1,8}\b")
+_PLACEHOLDER = re.compile(r"<template\s[^<>]{0,200}\bid=[\"']?[^\"'<>\s]{0,40}[BP]:[0-9a-f]|\$R[CSX]\(")
+
+
+def is_streamed(text: str) -> bool:
+    """True if a document has parts that React's scripts would move."""
+    return _PART.search(text) is not None and _PLACEHOLDER.search(text) is not None
+
+
+def insert_streamed_parts(root: _Element) -> None:
+    """Move each streamed part to its placeholder, in place of the fallback; removes all comments."""
+    templates = {template.get("id"): template for template in root.iter("template")}
+    parts = [(part, match) for part in root.iter("div") if (match := _PART_ID.fullmatch(part.get("id") or ""))]
+    for part, match in parts[:MAX_PARTS]:
+        if part.get("hidden") is None:
+            continue
+        del part.attrib["hidden"]
+        prefix, number = match.groups()
+        boundary, place = templates.get(f"{prefix}B:{number}"), templates.get(f"{prefix}P:{number}")
+        if boundary is not None:
+            _remove_fallback(boundary)
+        target = boundary if boundary is not None else place
+        if target is not None and part not in target.iterancestors():
+            target.addprevious(part)
+    etree.strip_tags(root, etree.Comment)
+
+
+def _remove_fallback(boundary: _Element) -> None:
+    """Remove what stands between a placeholder and the comment that ends its boundary."""
+    depth, between = 0, list[_Element]()
+    for sibling in boundary.itersiblings():
+        mark = (sibling.text or "") if sibling.tag is etree.Comment else ""
+        if mark in ("/$", "/&"):
+            if depth == 0:
+                break
+            depth -= 1
+        elif mark in ("$", "$?", "$~", "$!", "&"):
+            depth += 1
+        between.append(sibling)
+    else:
+        return
+    boundary.tail = None
+    for sibling in between:
+        parent = sibling.getparent()
+        if parent is not None:
+            parent.remove(sibling)
