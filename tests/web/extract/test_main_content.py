@@ -255,7 +255,8 @@ def test_a_page_whose_content_is_not_told_is_given_whole() -> None:
 
     assert SENTENCES[0] in reading.markdown
     assert reading.warnings == (
-        "the main content could not be separated from the rest of the page, so the whole page is returned",
+        "the main content could not be separated without losing much of the page's text, so a fuller reading "
+        "is returned, which may contain other parts of the page",
     )
 
 

@@ -15,8 +15,9 @@ _BOILERPLATE_TAGS = name_set("nav footer header aside form dialog menu search")
 _BOILERPLATE_ROLES = name_set(
     "navigation banner contentinfo complementary search dialog alertdialog menu menubar toolbar tooltip"
 )
-_CERTAIN_WORDS = name_set(
-    "cookie cookies consent gdpr ccpa onetrust cookiebot cmp newsletter breadcrumb breadcrumbs share "
+_CONSENT_WORDS = name_set("cookie cookies consent gdpr ccpa onetrust cookiebot")
+_CERTAIN_WORDS = _CONSENT_WORDS | name_set(
+    "cmp newsletter breadcrumb breadcrumbs share "
     "sharing sharebar social advert advertisement adsbygoogle ad ads sponsored outbrain taboola skiplink "
     "skip disqus paywall printfooter catlinks navbox editsection noprint headerlink permalink feedback "
     "pagination pager prevnext"
@@ -30,6 +31,13 @@ _LIKELY_WORDS = name_set(
     "submenu sitemap backlinks rail"
 )
 """Words of parts that are boilerplate unless they are large."""
+_UNCERTAIN_WORDS = (_CERTAIN_WORDS - _CONSENT_WORDS) | _LIKELY_WORDS
+_DESCRIBED_WORDS = re.compile(
+    r"\b(?:no|not|has|have|with|without|is|hide|hides|hidden|show|shows|after|before|above|below|beside|main)"
+    r"[-_](?:left[-_]|right[-_])?[a-zA-Z]+",
+    re.IGNORECASE,
+)
+"""Words that say what a part has beside it, such as `has-sidebar` or `no-ads`, and not what it is."""
 _WORD_PAIRS = re.compile(
     r"\b(?:read|more|also|most)-(?:more|next|also|read|popular|stories|posts|articles)\b|\bauthor-(?:bio|box|card)\b|"
     r"\bsite-(?:header|footer|nav)|\bpage-(?:header|footer)\b|\btable-of-contents\b|\bcall-to-action\b|\bskip-to\b"
@@ -53,7 +61,9 @@ _BOX_TAGS = name_set("div section aside ul ol td table center tr tbody span font
 _DOMINANT_SHARE = 0.6
 """Share of the unlinked text that one part must hold before the parts beside it are examined."""
 _SHORT_TEXT = 160
-_MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE, _MAX_TAGGED_SHARE = 0.5, 0.3, 0.5
+_PARAGRAPH, _MIN_PARAGRAPHS, _MAX_PROSE_SHARE = 80, 3, 0.2
+"""Unlinked characters of a paragraph; paragraphs from which a part is prose, and its share of the page."""
+_MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE, _MAX_TAGGED_SHARE = 0.45, 0.3, 0.5
 """Shares of the page's text above which a part stays, whatever its class or id."""
 
 
@@ -88,6 +98,13 @@ def _find_banner(button: Element) -> Element | None:
     return banner
 
 
+def drop_tagged_boilerplate(body: Element) -> None:
+    """Remove only what HTML itself calls navigation, and what holds neither titles nor the page's text."""
+    for element in list(body.iter("nav", "footer", "aside", "header", "menu", "search")):
+        if element.getparent() is not None and _is_removable(element):
+            remove_element(element)
+
+
 def drop_boilerplate(body: Element, weights: TextDensity) -> None:
     """Remove what tags, roles and names mark as boilerplate; large parts and those with the title stay."""
     page_length = max(1, weights.text_length(body))
@@ -96,21 +113,46 @@ def drop_boilerplate(body: Element, weights: TextDensity) -> None:
         if element.tag in _NEVER_BOILERPLATE:
             continue
         max_share = _max_share(element, frequent)
-        if weights.text_length(element) / page_length <= max_share and max_share and _is_removable(element):
-            remove_element(element)
+        share = weights.text_length(element) / page_length
+        if not max_share or share > max_share or not _is_removable(element):
+            continue
+        if max_share == _MAX_CERTAIN_SHARE and _is_prose(element, weights, page_length):
+            continue
+        remove_element(element)
+
+
+def _is_prose(element: Element, weights: TextDensity, page_length: int) -> bool:
+    """True if an element holds text that is told in sentences, unless it asks for consent.
+
+    Sites give the names of their advertisements, payment walls and newsletters to the text around them, too.
+    """
+    if element.tag in _BOILERPLATE_TAGS or element.get("role") in _BOILERPLATE_ROLES:
+        return False
+    if _name_words(element) & _CONSENT_WORDS or weights.link_share(element) > 0.4:
+        return False
+    paragraphs = sum(1 for each in element.iter("p") if weights.unlinked_length(each) >= _PARAGRAPH)
+    is_large = weights.unlinked_length(element) > page_length * _MAX_PROSE_SHARE
+    return paragraphs >= _MIN_PARAGRAPHS or (is_large and weights.unlinked_length(element) > 3 * _PARAGRAPH)
 
 
 def _frequent_words(body: Element, weights: TextDensity, page_length: int) -> frozenset[str]:
-    """Return words that name too much of the page to be a signal, such as the comments of a forum."""
+    """Return words that name too much of the page to be a signal, such as the comments of a forum.
+
+    Some sites mark each paragraph behind a payment wall, or each one that an advertisement may follow.
+    """
     shares: dict[str, float] = {}
     elements_by_word: dict[str, set[Element]] = {}
     for element in body.iterdescendants(etree.Element):
-        for word in _name_words(element) & _LIKELY_WORDS:
+        for word in _name_words(element) & _UNCERTAIN_WORDS:
             inside = elements_by_word.setdefault(word, set())
             if not any(each in inside for each in element.iterancestors()):
                 shares[word] = shares.get(word, 0) + weights.text_length(element) / page_length
             inside.add(element)
-    return frozenset(word for word, share in shares.items() if share > _MAX_TAGGED_SHARE)
+    return frozenset(
+        word
+        for word, share in shares.items()
+        if share > (_MAX_TAGGED_SHARE if word in _LIKELY_WORDS else _MAX_LIKELY_SHARE)
+    )
 
 
 def _is_removable(element: Element) -> bool:
@@ -132,14 +174,10 @@ def _max_share(element: Element, frequent: frozenset[str]) -> float:
         return 1
     if tag in _BOILERPLATE_TAGS or element.get("role") in _BOILERPLATE_ROLES:
         return _MAX_TAGGED_SHARE
-    words = _name_words(element)
-    if words & _CERTAIN_WORDS:
+    words = _name_words(element) - frequent
+    if words & _CERTAIN_WORDS or _WORD_PAIRS.search(_class_and_id(element).lower().replace("_", "-")):
         return _MAX_CERTAIN_SHARE
-    if words & (_LIKELY_WORDS - frequent) or _WORD_PAIRS.search(
-        _class_and_id(element).lower().replace("_", "-")
-    ):
-        return _MAX_LIKELY_SHARE
-    return 0
+    return _MAX_LIKELY_SHARE if words & _LIKELY_WORDS else 0
 
 
 def _class_and_id(element: Element) -> str:
@@ -150,7 +188,9 @@ def _class_and_id(element: Element) -> str:
 
 def _name_words(element: Element) -> set[str]:
     class_and_id = _class_and_id(element)
-    return {word.lower() for word in _WORD.findall(class_and_id)} if class_and_id else set()
+    if not class_and_id:
+        return set()
+    return {word.lower() for word in _WORD.findall(_DESCRIBED_WORDS.sub(" ", class_and_id))}
 
 
 def drop_side_boxes(body: Element, weights: TextDensity) -> None:

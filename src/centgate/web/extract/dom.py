@@ -61,8 +61,8 @@ def parse_html(text: str) -> Element | None:
     """Parse a document into the tree that a browser builds; None if nothing is left of it.
 
     Drops long attribute values, and all attributes of tags longer than any real one: a parser's time grows
-    with the square of their number, as it does with the depth. Deep documents are read by libxml2's own rules,
-    and flattened if they are too deep for it as well.
+    with the square of their number, as it does with the depth. Deep documents are read by libxml2's own
+    rules, and flattened if they are too deep for it as well.
     """
     text = _VOID_TAG.sub("", text)
     text = _LONG_TAG.sub(r"<\1", _LONG_VALUE.sub('=""', _INVALID_CHARACTERS.sub("", text)))
@@ -96,9 +96,7 @@ def _estimate_depth(text: str) -> int:
 
 def _parse_tree(text: str) -> tuple[Element | None, bool]:
     streamed = is_streamed(text)
-    parser = etree.HTMLParser(
-        encoding="utf-8", huge_tree=True, remove_comments=not streamed, remove_pis=True
-    )
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=not streamed, remove_pis=True)
     try:
         root = cast("Element | None", etree.fromstring(text.encode(), parser))
     except (etree.LxmlError, ValueError, AssertionError):

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from centgate.sanitize import clean_line, strip_invisible
 from centgate.web.extract.charset import decode_text
 from centgate.web.extract.content_type import CODE_LANGUAGES, DocumentKind, detect_kind, parse_media_type
-from centgate.web.extract.dom import MAX_BYTES, drop_hidden, find_body, parse_html
+from centgate.web.extract.dom import MAX_BYTES, Element, drop_hidden, find_body, parse_html
 from centgate.web.extract.elements import extract_text
 from centgate.web.extract.interstitials import (
     find_refresh_target,
@@ -33,7 +33,16 @@ MIN_MAIN_CONTENT = 100
 """Characters below which a page's main content is considered wrong."""
 _TRUNCATED_WARNING = f"the page is longer than {MAX_BYTES >> 20} MB, and only its beginning was read"
 _WHOLE_PAGE_WARNING = (
-    "the main content could not be separated from the rest of the page, so the whole page is returned"
+    "the main content could not be separated from the rest of the page, so the page is returned with its menus"
+)
+_FULLER_WARNING = (
+    "the main content could not be separated without losing much of the page's text, so a fuller reading is "
+    "returned, which may contain other parts of the page"
+)
+MIN_STATED_SHARE = 0.5
+"""Share of the visible text below which a reading says how much it returns."""
+_SHARE_WARNING = (
+    "about {} % of the page's visible text outside links is returned; the rest was taken for menus and boxes"
 )
 _SOFT_404_WARNING = "the page says that this address does not exist"
 _HIDDEN_TEXT_WARNING = "the page hides its text until its scripts have run; the hidden text is returned"
@@ -133,16 +142,25 @@ def _extract_html(
         warnings += (
             f"the page is built by its scripts, and its HTML contains only {len(visible)} characters of text",
         )
-    main = render_markdown(
-        extract_main_content(find_body(root)) if only_main_content and not is_shell else find_body(root), base
-    )
-    if only_main_content and len(main) < min(MIN_MAIN_CONTENT, len(visible) // 3):
-        main, extra = _convert_whole_page(text, base)
+    if only_main_content and not is_shell:
+        main, extra = _convert_main_content(find_body(root), base)
+        if len(main) < min(MIN_MAIN_CONTENT, len(visible) // 3):
+            main, extra = _convert_whole_page(text, base)
         warnings += extra
+    else:
+        main = render_markdown(find_body(root), base)
     if not main:
         main, extra = _convert_hidden_text(text, base)
         warnings += extra
     return ExtractedPage("html", main, metadata, warnings, needs_scripts=is_shell, refresh_target=redirect)
+
+
+def _convert_main_content(body: Element, base: str) -> tuple[str, tuple[str, ...]]:
+    main = extract_main_content(body)
+    warnings: tuple[str, ...] = (_FULLER_WARNING,) if main.is_fuller else ()
+    if main.share < MIN_STATED_SHARE and main.visible >= MIN_MAIN_CONTENT:
+        warnings += (_SHARE_WARNING.format(max(1, round(main.share * 100))),)
+    return render_markdown(main.element, base), warnings
 
 
 def _convert_whole_page(text: str, base: str) -> tuple[str, tuple[str, ...]]:

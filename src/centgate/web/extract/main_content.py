@@ -8,8 +8,6 @@ elements to keep.
 from __future__ import annotations
 
 import copy
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -22,8 +20,10 @@ from centgate.web.extract.boilerplate import (
     drop_side_boxes,
 )
 from centgate.web.extract.code_blocks import drop_language_labels
-from centgate.web.extract.dom import Element, extract_all_text, find_by_xpath, measure_depth, remove_element
-from centgate.web.extract.elements import BLOCK_TAGS, HEADING_LEVELS
+from centgate.web.extract.content_blocks import keep_matching
+from centgate.web.extract.dom import Element, find_by_xpath, measure_depth, remove_element
+from centgate.web.extract.loose_text import wrap_loose_text
+from centgate.web.extract.recall_guard import find_fuller_reading
 from centgate.web.extract.text_density import TextDensity
 
 MAX_ELEMENTS = 12_000
@@ -50,33 +50,32 @@ _CONTAINERS = (
 )
 _MIN_CONTAINER_SHARE = 0.4
 """Share of the page's remaining text that a container must hold to be the content."""
-_SIMPLE_TAGS = frozenset({"pre", "p", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "figcaption"})
-_COMPOUND_TAGS = frozenset({"ul", "ol", "dl", "table"})
-"""Blocks that are kept or removed as a whole."""
-_INNER_TAGS = (*(BLOCK_TAGS - {"html", "body"}), "img")
-_NON_LETTERS = re.compile(r"[\W_]+")
-_REFERENCE_HEADING = re.compile(
-    "seealso|references|externallinks|furtherreading|sources|footnotes|notes|bibliography|literatur|weblinks|"
-    "einzelnachweise|r\u00e9f\u00e9rences|liensexternes|learnmore|nextsteps|resources|whatsnext"
-)
-"""Headings, reduced to letters, under which links are content."""
-MIN_SURE_LETTERS = 20
-"""Letters of a block from which on a match with the article is not a coincidence."""
-MAX_BYLINE = 60
-"""Maximum letters of a line between a heading and its text: a date, an author."""
-MAX_LEAD_IN = 5
-"""Maximum number of such lines, and images, in that place."""
-PART_LENGTH = 24
-"""Letters of the parts that are searched for if a text is not found as a whole."""
+_MIN_ARTICLE_SHARE = 0.25
+"""Share of the remaining text that an article must hold."""
 
 
-def extract_main_content(body: Element) -> Element:
+@dataclass(frozen=True, slots=True)
+class MainContent:
+    """Main content of a page, and how much of the page's text it holds."""
+
+    element: Element
+    share: float
+    """Share of the page's visible text outside links, 0 to 1; menus and boxes are part of that text."""
+    visible: int
+    """Characters of that text."""
+    is_fuller: bool = False
+    """True if the first reading lost much of the text, and one that holds more is returned."""
+
+
+def extract_main_content(body: Element) -> MainContent:
     """Return the main content of a body; modifies the body."""
+    visible = max(1, TextDensity(body).unlinked_length(body))
     count = sum(1 for _ in islice(body.iter(), MAX_MEASURED))
     if count == MAX_MEASURED or measure_depth(body, MAX_NESTING) == MAX_NESTING:
-        return _content_by_tags(body)
+        return _make_main_content(_content_by_tags(body), visible)
     drop_consent_banners(body)
     drop_language_labels(body)
+    wrap_loose_text(body)
     weights = TextDensity(body)
     original = copy.deepcopy(body) if count < MAX_ELEMENTS else None
     drop_boilerplate(body, weights)
@@ -85,9 +84,17 @@ def extract_main_content(body: Element) -> Element:
     part = _find_container(body, weights)
     if part is body:
         drop_link_lists(body, weights)
-    if original is None or _is_reference(part):
-        return _with_title(part, body)
-    return _extract_article(body, part, original, weights)
+    if original is None:
+        return _make_main_content(_with_title(part, body), visible)
+    article = _run_trafilatura(original)
+    reading = _with_title(part, body) if _is_reference(part) else _match_article(body, part, article, weights)
+    fuller = find_fuller_reading(reading, original, article)
+    return _make_main_content(reading if fuller is None else fuller, visible, is_fuller=fuller is not None)
+
+
+def _make_main_content(element: Element, visible: int, *, is_fuller: bool = False) -> MainContent:
+    share = TextDensity(element).unlinked_length(element) / visible
+    return MainContent(element, min(1.0, share), visible, is_fuller)
 
 
 def _content_by_tags(body: Element) -> Element:
@@ -126,24 +133,23 @@ def _with_title(part: Element, body: Element) -> Element:
     return part
 
 
-def _extract_article(body: Element, part: Element, original: Element, weights: TextDensity) -> Element:
-    """Return the elements whose text trafilatura extracts, or the part if it extracts too little."""
-    text = _run_trafilatura(original)
+def _match_article(body: Element, part: Element, article: str, weights: TextDensity) -> Element:
+    """Return the elements whose text is in the article, or the part if the article holds too little of it."""
     minimum = min(MIN_ARTICLE, weights.text_length(part) // 2)
-    is_too_little = len(text) < weights.text_length(part) * 0.25 and weights.link_share(part) < 0.3
-    if len(text) < minimum or is_too_little:
+    is_too_little = (
+        len(article) < weights.text_length(part) * _MIN_ARTICLE_SHARE and weights.link_share(part) < 0.3
+    )
+    if len(article) < minimum or is_too_little:
         return _with_title(part, body)
     kept = copy.deepcopy(body)
-    if not _keep_matching(kept, _NON_LETTERS.sub("", text.lower())):
-        return _with_title(part, body)
-    return kept
+    return kept if keep_matching(kept, article) else _with_title(part, body)
 
 
 def _run_trafilatura(original: Element) -> str:
     from trafilatura import extract
 
     html = etree.Element("html")
-    html.append(original)
+    html.append(copy.deepcopy(original))
     try:
         article = extract(
             etree.tostring(html, encoding="unicode", method="html"),
@@ -163,143 +169,3 @@ def _run_trafilatura(original: Element) -> str:
     ):
         return ""  # pages that break trafilatura are read without it
     return (article or "")[:MAX_ARTICLE]
-
-
-@dataclass(slots=True)
-class _ContentBlock:
-    """Block of a page: a paragraph, a heading, an image, a whole list or table."""
-
-    element: Element
-    key: str
-    """Its letters and digits, in lower case."""
-    link_share: float
-    """Share of its text that is in links."""
-    matches: bool
-
-
-def _keep_matching(body: Element, letters: str) -> bool:
-    """Remove the blocks whose text is not part of `letters`; return False if no block matches.
-
-    Elements between matching blocks stay if they belong to them: their headings, images, tables, code, and
-    paragraphs beside them that are not links.
-    """
-    weights = TextDensity(body)
-    blocks = [_make_block(element, letters, weights) for element in _iter_blocks(body)]
-    sure = [
-        at
-        for at, block in enumerate(blocks)
-        if block.matches and len(block.key) >= MIN_SURE_LETTERS and block.link_share < 0.8
-    ]
-    if not sure:
-        return False
-    parents = {blocks[at].element.getparent() for at in sure}
-    reach = _extend_range(blocks, sure[0], sure[-1], parents)
-    keeps = [block.matches or _is_related(block, parents) for block in blocks]
-    keeps = [keep and at in reach for at, keep in enumerate(keeps)]
-    _keep_headings(blocks, keeps, reach)
-    survivors = {
-        each
-        for block, keep in zip(blocks, keeps, strict=True)
-        if keep
-        for each in _with_ancestors(block.element)
-    }
-    _prune_tree(body, survivors, {block.element for block in blocks})
-    return True
-
-
-def _make_block(element: Element, letters: str, weights: TextDensity) -> _ContentBlock:
-    key = _NON_LETTERS.sub("", extract_all_text(element).lower())
-    return _ContentBlock(element, key, weights.link_share(element), _is_contained(key, letters))
-
-
-def _iter_blocks(element: Element) -> Iterator[Element]:
-    """Yield the blocks of a page in document order."""
-    for child in element:
-        tag = child.tag
-        if tag == "img" or tag in _SIMPLE_TAGS or (tag in _COMPOUND_TAGS and not _is_layout(child)):
-            yield child
-        elif next(child.iterdescendants(*_INNER_TAGS), None) is not None:
-            yield from _iter_blocks(child)
-        elif tag in BLOCK_TAGS:
-            yield child
-
-
-def _is_layout(element: Element) -> bool:
-    """True if a list or table is only layout."""
-    return next(element.iterdescendants("h1", "h2", "h3", "table", "article", "section"), None) is not None
-
-
-def _is_contained(key: str, letters: str) -> bool:
-    """True if most of a text is contained in another."""
-    if not key or len(key) < PART_LENGTH * 2 or key in letters:
-        return bool(key) and key in letters
-    parts = [key[at : at + PART_LENGTH] for at in range(0, len(key) - PART_LENGTH, PART_LENGTH)]
-    return sum(part in letters for part in parts) >= len(parts) * 0.6
-
-
-def _extend_range(blocks: list[_ContentBlock], first: int, last: int, parents: set[Element | None]) -> range:
-    """Return the range of the sure blocks, extended by matching or related blocks next to it."""
-    while (before := _find_lead_in(blocks, first)) is not None:
-        first = before
-    in_references = False
-    for at in range(last + 1, len(blocks)):
-        block = blocks[at]
-        if block.element.getparent() not in parents:
-            break
-        if block.element.tag in HEADING_LEVELS:
-            in_references = _REFERENCE_HEADING.fullmatch(block.key) is not None
-        elif block.link_share >= 0.5 and not in_references:
-            break
-        elif block.matches or in_references or _is_related(block, parents):
-            block.matches, last = True, at
-    return range(first, last + 1)
-
-
-def _find_lead_in(blocks: list[_ContentBlock], first: int) -> int | None:
-    """Return the index of a heading or matching text that leads up to a block; None without one."""
-    for at in range(first - 1, max(first - 1 - MAX_LEAD_IN, -1), -1):
-        block = blocks[at]
-        if block.element.tag in HEADING_LEVELS or (block.matches and block.link_share < 0.5):
-            return at
-        if len(block.key) > MAX_BYLINE or block.link_share >= 0.5:
-            return None
-    return None
-
-
-def _is_related(block: _ContentBlock, parents: set[Element | None]) -> bool:
-    tag = block.element.tag
-    if tag in HEADING_LEVELS:
-        return False
-    if tag in _COMPOUND_TAGS or tag in ("pre", "blockquote", "img", "figcaption"):
-        return block.link_share < 0.5
-    return block.link_share < 0.5 and bool(block.key) and block.element.getparent() in parents
-
-
-def _keep_headings(blocks: list[_ContentBlock], keeps: list[bool], reach: range) -> None:
-    """Keep the headings that have content under them, and the title before all content."""
-    under = False
-    for at in reversed(range(reach.stop)):
-        if blocks[at].element.tag in HEADING_LEVELS:
-            keeps[at] = under and at in reach
-            under = under and blocks[at].element.tag != "h1"
-            under = False if keeps[at] else under
-        under = under or keeps[at]
-    title = next((at for at in range(reach.start, -1, -1) if blocks[at].element.tag == "h1"), None)
-    if title is not None:
-        keeps[title] = True
-
-
-def _with_ancestors(element: Element) -> Iterator[Element]:
-    yield element
-    yield from element.iterancestors()
-
-
-def _prune_tree(element: Element, survivors: set[Element], blocks: set[Element]) -> None:
-    for child in list(element):
-        if child.tag == "br":
-            continue
-        if child not in survivors:
-            if child in blocks or child.tag in BLOCK_TAGS or len(child):
-                remove_element(child)
-        elif child not in blocks:
-            _prune_tree(child, survivors, blocks)

@@ -1,8 +1,8 @@
 """Put the parts of a page that React streams after its shell where the page's scripts would put them.
 
-A server that renders with Suspense sends the shell first, with a fallback after `<template id="B:0">` up to the
-comment `/$`, and later `<div hidden id="S:0">` with the content, which a script moves there. A part inside such
-content stands at `<template id="P:1">`. Source: ReactFizzInstructionSetShared.js of React 18 and 19.
+A server that renders with Suspense sends the shell first, with a fallback after `<template id="B:0">` up to
+the comment `/$`, and later `<div hidden id="S:0">` with the content, which a script moves there. A part inside
+such content stands at `<template id="P:1">`. Source: ReactFizzInstructionSetShared.js of React 18 and 19.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def is_streamed(text: str) -> bool:
 def insert_streamed_parts(root: _Element) -> None:
     """Move each streamed part to its placeholder, in place of the fallback; removes all comments."""
     templates = {template.get("id"): template for template in root.iter("template")}
-    parts = [(part, match) for part in root.iter("div") if (match := _PART_ID.fullmatch(part.get("id") or ""))]
+    parts = [
+        (part, match) for part in root.iter("div") if (match := _PART_ID.fullmatch(part.get("id") or ""))
+    ]
     for part, match in parts[:MAX_PARTS]:
         if part.get("hidden") is None:
             continue

@@ -1,0 +1,180 @@
+"""Match the blocks of a page with the text of its article, and remove the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from centgate.web.extract.dom import Element, extract_all_text, remove_element
+from centgate.web.extract.elements import BLOCK_TAGS, HEADING_LEVELS
+from centgate.web.extract.text_density import TextDensity
+
+_SIMPLE_TAGS = frozenset({"pre", "p", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "figcaption"})
+_COMPOUND_TAGS = frozenset({"ul", "ol", "dl", "table"})
+"""Blocks that are kept or removed as a whole."""
+_INNER_TAGS = (*(BLOCK_TAGS - {"html", "body"}), "img")
+_NON_LETTERS = re.compile(r"[\W_]+")
+_REFERENCE_HEADING = re.compile(
+    "seealso|references|externallinks|furtherreading|sources|footnotes|notes|bibliography|literatur|weblinks|"
+    "einzelnachweise|r\u00e9f\u00e9rences|liensexternes|learnmore|nextsteps|resources|whatsnext"
+)
+"""Headings, reduced to letters, under which links are content."""
+MIN_SURE_LETTERS = 20
+"""Letters of a block from which on a match with the article is not a coincidence."""
+MAX_BYLINE = 60
+"""Maximum letters of a line between a heading and its text: a date, an author."""
+MAX_LEAD_IN = 5
+"""Maximum number of such lines, and images, in that place."""
+PART_LENGTH = 24
+"""Letters of the parts that are searched for if a text is not found as a whole."""
+
+
+def reduce_to_letters(text: str) -> str:
+    """Return the letters and digits of a text, in lower case."""
+    return _NON_LETTERS.sub("", text.lower())
+
+
+def split_letters(letters: str) -> list[str]:
+    """Return the parts by which a text is searched in another."""
+    return [letters[at : at + PART_LENGTH] for at in range(0, len(letters) - PART_LENGTH, PART_LENGTH)]
+
+
+@dataclass(slots=True)
+class _ContentBlock:
+    """Block of a page: a paragraph, a heading, an image, a whole list or table."""
+
+    element: Element
+    key: str
+    """Its letters and digits, in lower case."""
+    link_share: float
+    """Share of its text that is in links."""
+    matches: bool
+
+
+def keep_matching(body: Element, article: str) -> bool:
+    """Remove the blocks whose text is not part of an article; return False if no block matches.
+
+    Elements between matching blocks stay if they belong to them: their headings, images, tables, code, and
+    paragraphs beside them that are not links.
+    """
+    letters, weights = reduce_to_letters(article), TextDensity(body)
+    blocks = [_make_block(element, letters, weights) for element in _iter_blocks(body)]
+    sure = [
+        at
+        for at, block in enumerate(blocks)
+        if block.matches and len(block.key) >= MIN_SURE_LETTERS and block.link_share < 0.8
+    ]
+    if not sure:
+        return False
+    parents = {blocks[at].element.getparent() for at in sure}
+    reach = _extend_range(blocks, sure[0], sure[-1], parents)
+    keeps = [block.matches or _is_related(block, parents) for block in blocks]
+    keeps = [keep and at in reach for at, keep in enumerate(keeps)]
+    _keep_headings(blocks, keeps, reach)
+    survivors = {
+        each
+        for block, keep in zip(blocks, keeps, strict=True)
+        if keep
+        for each in _with_ancestors(block.element)
+    }
+    _prune_tree(body, survivors, {block.element for block in blocks})
+    return True
+
+
+def _make_block(element: Element, letters: str, weights: TextDensity) -> _ContentBlock:
+    key = reduce_to_letters(extract_all_text(element))
+    return _ContentBlock(element, key, weights.link_share(element), _is_contained(key, letters))
+
+
+def _iter_blocks(element: Element) -> Iterator[Element]:
+    """Yield the blocks of a page in document order."""
+    for child in element:
+        tag = child.tag
+        if tag == "img" or tag in _SIMPLE_TAGS or (tag in _COMPOUND_TAGS and not _is_layout(child)):
+            yield child
+        elif next(child.iterdescendants(*_INNER_TAGS), None) is not None:
+            yield from _iter_blocks(child)
+        elif tag in BLOCK_TAGS:
+            yield child
+
+
+def _is_layout(element: Element) -> bool:
+    """True if a list or table is only layout."""
+    return next(element.iterdescendants("h1", "h2", "h3", "table", "article", "section"), None) is not None
+
+
+def _is_contained(key: str, letters: str) -> bool:
+    """True if most of a text is contained in another."""
+    if not key or len(key) < PART_LENGTH * 2 or key in letters:
+        return bool(key) and key in letters
+    parts = split_letters(key)
+    return sum(part in letters for part in parts) >= len(parts) * 0.6
+
+
+def _extend_range(blocks: list[_ContentBlock], first: int, last: int, parents: set[Element | None]) -> range:
+    """Return the range of the sure blocks, extended by matching or related blocks next to it."""
+    while (before := _find_lead_in(blocks, first)) is not None:
+        first = before
+    in_references = False
+    for at in range(last + 1, len(blocks)):
+        block = blocks[at]
+        if block.element.getparent() not in parents:
+            break
+        if block.element.tag in HEADING_LEVELS:
+            in_references = _REFERENCE_HEADING.fullmatch(block.key) is not None
+        elif block.link_share >= 0.5 and not in_references:
+            break
+        elif block.matches or in_references or _is_related(block, parents):
+            block.matches, last = True, at
+    return range(first, last + 1)
+
+
+def _find_lead_in(blocks: list[_ContentBlock], first: int) -> int | None:
+    """Return the index of a heading or matching text that leads up to a block; None without one."""
+    for at in range(first - 1, max(first - 1 - MAX_LEAD_IN, -1), -1):
+        block = blocks[at]
+        if block.element.tag in HEADING_LEVELS or (block.matches and block.link_share < 0.5):
+            return at
+        if len(block.key) > MAX_BYLINE or block.link_share >= 0.5:
+            return None
+    return None
+
+
+def _is_related(block: _ContentBlock, parents: set[Element | None]) -> bool:
+    tag = block.element.tag
+    if tag in HEADING_LEVELS:
+        return False
+    if tag in _COMPOUND_TAGS or tag in ("pre", "blockquote", "img", "figcaption"):
+        return block.link_share < 0.5
+    return block.link_share < 0.5 and bool(block.key) and block.element.getparent() in parents
+
+
+def _keep_headings(blocks: list[_ContentBlock], keeps: list[bool], reach: range) -> None:
+    """Keep the headings that have content under them, and the title before all content."""
+    under = False
+    for at in reversed(range(reach.stop)):
+        if blocks[at].element.tag in HEADING_LEVELS:
+            keeps[at] = under and at in reach
+            under = under and blocks[at].element.tag != "h1"
+            under = False if keeps[at] else under
+        under = under or keeps[at]
+    title = next((at for at in range(reach.start, -1, -1) if blocks[at].element.tag == "h1"), None)
+    if title is not None:
+        keeps[title] = True
+
+
+def _with_ancestors(element: Element) -> Iterator[Element]:
+    yield element
+    yield from element.iterancestors()
+
+
+def _prune_tree(element: Element, survivors: set[Element], blocks: set[Element]) -> None:
+    for child in list(element):
+        if child.tag == "br":
+            continue
+        if child not in survivors:
+            if child in blocks or child.tag in BLOCK_TAGS or len(child):
+                remove_element(child)
+        elif child not in blocks:
+            _prune_tree(child, survivors, blocks)

@@ -1,0 +1,65 @@
+"""Compare what is kept of a page with what is there, and return a fuller reading after a large loss.
+
+Class names mislead, and designs put content where others put menus. Two readings that do not depend on them
+are the measure: the article as trafilatura finds it in the whole page, and the page without the elements that
+HTML itself calls navigation.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+from centgate.web.extract.boilerplate import drop_tagged_boilerplate
+from centgate.web.extract.content_blocks import keep_matching, reduce_to_letters, split_letters
+from centgate.web.extract.dom import Element
+from centgate.web.extract.elements import extract_text
+from centgate.web.extract.text_density import TextDensity
+
+MIN_ARTICLE_RECALL = 0.45
+"""Share of the article's text below which a reading has lost too much of it."""
+MIN_PAGE_SHARE = 0.3
+"""Share of the unlinked text outside navigation below which a reading has lost too much of the page."""
+_MIN_ARTICLE_LENGTH, _MIN_PAGE_LENGTH = 300, 500
+_MAX_PARTS = 1000
+
+
+def find_fuller_reading(reading: Element, original: Element, article: str) -> Element | None:
+    """Return a reading that holds much more than the given one; None if that one has lost little.
+
+    `original` is the page without consent banners, `article` the text that trafilatura finds in it.
+    """
+    if len(article) >= _MIN_ARTICLE_LENGTH:
+        text = reduce_to_letters(extract_text(reading))
+        if measure_recall(text, reduce_to_letters(article)) < MIN_ARTICLE_RECALL:
+            matched = copy.deepcopy(original)
+            if keep_matching(matched, article) and _holds_more(matched, text, article):
+                return matched
+    return _find_untagged_text(reading, original)
+
+
+def _holds_more(matched: Element, text: str, article: str) -> bool:
+    letters = reduce_to_letters(article)
+    recall = measure_recall(reduce_to_letters(extract_text(matched)), letters)
+    return recall > measure_recall(text, letters) + 0.1
+
+
+def _find_untagged_text(reading: Element, original: Element) -> Element | None:
+    """Return the page without tagged navigation if the reading holds a small share of its text."""
+    rest = copy.deepcopy(original)
+    drop_tagged_boilerplate(rest)
+    length = TextDensity(rest).unlinked_length(rest)
+    kept = TextDensity(reading).unlinked_length(reading)
+    return rest if length >= _MIN_PAGE_LENGTH and kept < length * MIN_PAGE_SHARE else None
+
+
+def measure_recall(text: str, reference: str) -> float:
+    """Return the share of a reference that is in a text, 0 to 1; both are reduced to letters."""
+    parts = split_letters(reference) or [reference]
+    step = max(1, len(parts) // _MAX_PARTS)
+    return _mean(part in text for part in parts[::step])
+
+
+def _mean(values: Iterator[bool]) -> float:
+    found = list(values)
+    return sum(found) / max(1, len(found))

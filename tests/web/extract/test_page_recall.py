@@ -1,0 +1,148 @@
+"""Pages whose text is easily lost: broken markup, streamed parts, misleading class names, loose text."""
+
+from __future__ import annotations
+
+import pytest
+
+from centgate.web.extract.extract import ExtractedPage, extract_page
+
+URL = "https://example.org/page"
+PARAGRAPHS = tuple(
+    f"The {name} was rebuilt by the town in {1950 + number}, because the floods of the spring had taken its "
+    f"pillars, and the council asked {number + 3} masons for their advice before the work began."
+    for number, name in enumerate(
+        ("mill", "harbour", "granary", "lock", "ferry", "market", "tower", "school", "bakery", "forge")
+    )
+)
+MENU = "<nav><ul>" + "".join(f"<li><a href=/m/{n}>Menu {n}</a></li>" for n in range(8)) + "</ul></nav>"
+
+
+def read(body: str, *, only_main_content: bool = True) -> ExtractedPage:
+    page = f"<!doctype html><html><head><title>The town</title></head><body>{body}</body></html>"
+    return extract_page(page.encode(), "text/html", URL, only_main_content=only_main_content)
+
+
+def wrap_paragraphs(start: str = "<p>", end: str = "</p>") -> str:
+    return "".join(f"{start}{each}{end}" for each in PARAGRAPHS)
+
+
+STORY = wrap_paragraphs()
+CARDS = "".join(f"<p><a href=/c/{n}>Card {n} of another story</a></p>" for n in range(4))
+LOSSES = {
+    "an unclosed division in a button": f"<header><button><div>Open</button></header><main>{STORY}</main>",
+    "an unclosed division in a label": f"<div><button><div><span>x</button></div><div>{STORY}</div>",
+    "each paragraph behind a payment wall": wrap_paragraphs("<p class=paywall>"),
+    "half of the text behind a payment wall": wrap_paragraphs("<p>", "</p>").replace(
+        f"<p>{PARAGRAPHS[5]}", f"<div class=paywall><p>{PARAGRAPHS[5]}"
+    ),
+    "text in a part named after social media": f"<h1>T</h1><p>{PARAGRAPHS[0]}</p><div class=social-story>"
+    + "".join(f"<p>{each}</p>" for each in PARAGRAPHS[1:5])
+    + f"</div>{wrap_paragraphs()}",
+    "a wrapper that has ads": f"<div class='has-ads no-sidebar with-newsletter'>{STORY}</div>{CARDS * 3}",
+    "text between images in a division": "<div id=content><h1>T</h1>"
+    + "".join(f"{each}<img src=/{n}.jpg alt=picture>" for n, each in enumerate(PARAGRAPHS))
+    + "</div>",
+    "text between boxes in a division": "<article><h1>T</h1>"
+    + "".join(f"{each}<div class=ad-slot>Advertisement</div>" for each in PARAGRAPHS)
+    + "</article>",
+    "emphasis at the start of loose text": "<article><h1>T</h1>"
+    + "".join(f"<b>The</b>{each[3:]}<figure><img src=/a.png></figure>" for each in PARAGRAPHS)
+    + "</article>",
+    "a read-more box around the text": f"<h1>T</h1><div class=read-more-content>{STORY}</div>",
+    "the text in a part marked as side": f"<div class=x><a href=/a>A</a></div><aside>{STORY}</aside>",
+    "a declarative shadow root": f"<doc-page><template shadowrootmode=open>{STORY}</template></doc-page>",
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_text_is_kept_in_pages_that_make_it_easy_to_lose(name: str) -> None:
+    text = read(MENU + LOSSES[name]).markdown.replace("**The**", "The")
+
+    assert [each for each in PARAGRAPHS if each not in text] == []
+    assert "Menu 3" not in text
+
+
+STREAMED = (
+    f'{MENU}<main><h1>The town</h1><!--$?--><template id="B:0"></template><p>Loading the story</p><!--/$-->'
+    f'<p>The end.</p></main><div hidden id="S:0"><p>Opening.</p>{STORY}<template id="P:1"></template></div>'
+    '<div hidden id="S:1"><p>Nested part of the town.</p></div><script>$RC("B:0","S:0")</script>'
+)
+
+
+def test_parts_that_react_streams_stand_where_scripts_put_them() -> None:
+    text = read(STREAMED).markdown
+
+    places = [
+        text.index(each) for each in ("Opening.", PARAGRAPHS[0], PARAGRAPHS[-1], "Nested part", "The end.")
+    ]
+    assert places == sorted(places)
+    assert "Loading" not in text
+
+
+def test_hidden_parts_stay_hidden_without_a_place_for_them() -> None:
+    assert "IGNORE" not in read(f"<main>{STORY}</main><div hidden id='S:0'>IGNORE</div>").markdown
+
+
+def test_a_loss_that_no_rule_explains_is_made_good_with_a_warning() -> None:
+    page = f"<div class=sidebar-menu-widget role=complementary>{STORY}</div><main><p>Short.</p></main>"
+
+    reading = read(page)
+
+    assert all(each in reading.markdown for each in PARAGRAPHS)
+
+
+def test_the_share_of_the_visible_text_is_stated_when_much_is_left_out() -> None:
+    comments = "".join(f"<div class=comment><p>{each[::-1]}</p></div>" for each in PARAGRAPHS[:5])
+
+    reading = read(f"<article><h1>T</h1>{STORY[: len(STORY) // 3]}</article><footer>{comments * 2}</footer>")
+
+    assert any("% of the page's visible text" in warning for warning in reading.warnings)
+
+
+def test_an_ordinary_article_is_returned_without_a_warning() -> None:
+    assert read(f"{MENU}<article><h1>T</h1>{STORY}</article><footer>Imprint</footer>").warnings == ()
+
+
+WHOLE = (
+    f"{MENU}<header>Top line</header><button>Press here</button><h2><button>Is it open?</button></h2>"
+    f"<p>{PARAGRAPHS[0]}</p><div class=ads>Buy paint</div><dialog open>A question</dialog>"
+    "<label>Your name</label><div class=cookie-banner>We use cookies <button>Accept</button></div>"
+    "<details><summary>More</summary>Less</details><fieldset><legend>Size</legend></fieldset>"
+    "<canvas>drawn</canvas><footer>Imprint</footer>Loose end"
+)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "Menu 7",
+        "Top line",
+        "Press here",
+        "Is it open?",
+        "Buy paint",
+        "A question",
+        "Your name",
+        "We use cookies",
+        "Accept",
+        "More",
+        "Less",
+        "Size",
+        "Imprint",
+        "Loose end",
+        PARAGRAPHS[0],
+    ],
+)
+def test_the_whole_page_has_everything_visible(part: str) -> None:
+    assert part in read(WHOLE, only_main_content=False).markdown
+
+
+def test_questions_in_buttons_stay_as_headings() -> None:
+    questions = "".join(
+        f"<h3><button>Question {n}?</button></h3><div><p>{each}</p></div>"
+        for n, each in enumerate(PARAGRAPHS)
+    )
+
+    text = read(f"<main><h1>T</h1>{questions}</main>").markdown
+
+    assert "### Question 4?" in text
+    assert PARAGRAPHS[4] in text
