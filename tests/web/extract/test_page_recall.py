@@ -45,6 +45,11 @@ LOSSES = {
     "text between boxes in a division": "<article><h1>T</h1>"
     + "".join(f"{each}<div class=ad-slot>Advertisement</div>" for each in PARAGRAPHS)
     + "</article>",
+    "loose text beside an image, between paragraphs": "<article><h1>T</h1>"
+    + "".join(f"<p>{each}</p>" for each in PARAGRAPHS[:5])
+    + f"<div>{PARAGRAPHS[5]}<img src=/a.jpg></div><div>{PARAGRAPHS[6]}<hr></div>"
+    + "".join(f"<p>{each}</p>" for each in PARAGRAPHS[7:])
+    + "</article>",
     "emphasis at the start of loose text": "<article><h1>T</h1>"
     + "".join(f"<b>The</b>{each[3:]}<figure><img src=/a.png></figure>" for each in PARAGRAPHS)
     + "</article>",
@@ -64,8 +69,9 @@ def test_text_is_kept_in_pages_that_make_it_easy_to_lose(name: str) -> None:
 
 STREAMED = (
     f'{MENU}<main><h1>The town</h1><!--$?--><template id="B:0"></template><p>Loading the story</p><!--/$-->'
-    f'<p>The end.</p></main><div hidden id="S:0"><p>Opening.</p>{STORY}<template id="P:1"></template></div>'
-    '<div hidden id="S:1"><p>Nested part of the town.</p></div><script>$RC("B:0","S:0")</script>'
+    f"<p>The end. {PARAGRAPHS[2]}</p></main>"
+    f'<div hidden id="S:0"><p>Opening.</p>{STORY}<template id="P:1"></template></div>'
+    f'<div hidden id="S:1"><p>Nested part. {PARAGRAPHS[1]}</p></div><script>$RC("B:0","S:0")</script>'
 )
 
 

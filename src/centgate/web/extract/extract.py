@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from centgate.sanitize import clean_line, strip_invisible
 from centgate.web.extract.charset import decode_text
 from centgate.web.extract.content_type import CODE_LANGUAGES, DocumentKind, detect_kind, parse_media_type
+from centgate.web.extract.controls import show_controls
 from centgate.web.extract.dom import MAX_BYTES, Element, drop_hidden, find_body, parse_html
 from centgate.web.extract.elements import extract_text
 from centgate.web.extract.interstitials import (
@@ -33,7 +34,7 @@ MIN_MAIN_CONTENT = 100
 """Characters below which a page's main content is considered wrong."""
 _TRUNCATED_WARNING = f"the page is longer than {MAX_BYTES >> 20} MB, and only its beginning was read"
 _WHOLE_PAGE_WARNING = (
-    "the main content could not be separated from the rest of the page, so the page is returned with its menus"
+    "the main content could not be separated from the rest of the page, so its menus are returned as well"
 )
 _FULLER_WARNING = (
     "the main content could not be separated without losing much of the page's text, so a fuller reading is "
@@ -142,6 +143,7 @@ def _extract_html(
         warnings += (
             f"the page is built by its scripts, and its HTML contains only {len(visible)} characters of text",
         )
+    show_controls(find_body(root), only_main_content=only_main_content)
     if only_main_content and not is_shell:
         main, extra = _convert_main_content(find_body(root), base)
         if len(main) < min(MIN_MAIN_CONTENT, len(visible) // 3):
@@ -169,6 +171,7 @@ def _convert_whole_page(text: str, base: str) -> tuple[str, tuple[str, ...]]:
     if root is None:
         return "", ()
     drop_hidden(root)
+    show_controls(find_body(root), only_main_content=False)
     return render_markdown(find_body(root), base), (_WHOLE_PAGE_WARNING,)
 
 

@@ -1,7 +1,7 @@
 """Put the parts of a page that React streams after its shell where the page's scripts would put them.
 
 A server that renders with Suspense sends the shell first, with a fallback after `<template id="B:0">` up to
-the comment `/$`, and later `<div hidden id="S:0">` with the content, which a script moves there. A part inside
+the comment `/$`, and later `<div hidden id="S:0">` with the content, which a script moves there. A part in
 such content stands at `<template id="P:1">`. Source: ReactFizzInstructionSetShared.js of React 18 and 19.
 """
 
