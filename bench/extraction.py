@@ -1,26 +1,31 @@
 """Compare our reader with trafilatura and readability on pages whose content is known.
 
-    .venv/bin/python bench/extraction.py
+    .venv/bin/python bench/extraction.py [--set FOLDER]
 
 F1 is computed over runs of four words, for each kind of page; a code block or a table cell counts as kept if
 the output contains it as one. Then all pages are read through the sandbox, also together with hostile ones,
-while a task that sleeps 5 ms repeatedly measures the delay of the event loop.
+while a task that sleeps 5 ms repeatedly measures the delay of the event loop. With the folder of a public
+benchmark only that is measured; `load_public_set` describes the formats.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import itertools
+import logging
 import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import mean, median
 from typing import Any, Final, cast
 
-from extraction_pages import Sample, samples
+from extraction_kinds import KindSample, load_public_set, make_kind_samples
+from extraction_pages import Sample, prose_paragraphs, samples
 from lxml.etree import LxmlError
 from markdown_it import MarkdownIt
 from markdownify import markdownify
@@ -92,13 +97,21 @@ class ExtractorResults:
 
 
 def main() -> None:
+    arguments = argparse.ArgumentParser(description="Compare readers of pages.")
+    arguments.add_argument("--set", type=Path, help="folder of a public benchmark, downloaded before")
+    folder = arguments.parse_args().set
+    logging.disable(logging.CRITICAL)  # trafilatura reports each page that it cannot read
     console = Console(width=None if sys.stdout.isatty() else 120)
+    if folder is not None:
+        console.print(*render_kind_tables(load_public_set(folder)), sep="\n")
+        return
     pages = samples()
     all_results = {(kind, extractor): ExtractorResults() for kind in KINDS for extractor in EXTRACTORS}
     for page in track(pages, "reading", console=console, transient=True):
         for extractor in EXTRACTORS:
             measure_page(all_results[page.kind, extractor], page, EXTRACTORS[extractor])
     console.print(render_quality_table(pages, all_results))
+    console.print(*render_kind_tables(list(make_kind_samples(prose_paragraphs(pages)))), sep="\n")
     console.print(render_hostile_table())
     console.print(asyncio.run(measure_stalls(pages)))
 
@@ -133,6 +146,67 @@ def render_quality_table(pages: list[Sample], all_results: dict[tuple[str, str],
             )
         table.add_section()
     return table
+
+
+@dataclass(frozen=True, slots=True)
+class KindScore:
+    """Scores of one page by one extractor."""
+
+    precision: float
+    recall: float
+    f1: float
+    seconds: float
+
+
+def render_kind_tables(pages: list[KindSample]) -> list[Table]:
+    """Read pages of several kinds with all extractors; return a table for each split."""
+    scores = {
+        (page.split, page.name, way): score_page(page, extractor)
+        for page in track(pages, "reading", transient=True, console=Console(stderr=True))
+        for way, extractor in EXTRACTORS.items()
+    }
+    return [render_kind_table(split, pages, scores) for split in dict.fromkeys(page.split for page in pages)]
+
+
+def score_page(page: KindSample, extractor: Callable[[bytes], str]) -> KindScore:
+    start = time.process_time()
+    try:
+        output = extractor(page.html)
+    except Exception:  # noqa: BLE001 - an extractor that fails has read nothing
+        output = ""
+    seconds = time.process_time() - start
+    found, gold = word_runs(output), word_runs(page.gold)
+    both = (found & gold).total()
+    return KindScore(both / max(1, found.total()), both / max(1, gold.total()), f1(found, gold), seconds)
+
+
+def render_kind_table(
+    split: str, pages: list[KindSample], scores: dict[tuple[str, str, str], KindScore]
+) -> Table:
+    """Return the scores by kind. `lost` are pages with F1 under 0.3 that trafilatura reads above 0.7."""
+    pages = [page for page in pages if page.split == split]
+    table = Table(title=f"by kind: {split}", title_justify="left")
+    for column in ("pages", "way", "F1", "precision", "recall", "under .5", "under .3", "lost", "median ms"):
+        table.add_column(column, justify="left" if column in ("pages", "way") else "right")
+    for kind in (*dict.fromkeys(page.kind for page in pages), "all"):
+        names = [page.name for page in pages if kind in (page.kind, "all")]
+        good = {name for name in names if scores[split, name, "trafilatura"].f1 > 0.7}
+        for way in EXTRACTORS:
+            found = {name: scores[split, name, way] for name in names}
+            table.add_row(f"{len(names)} {kind}" if way == "ours" else "", way, *score_cells(found, good))
+        table.add_section()
+    return table
+
+
+def score_cells(found: dict[str, KindScore], good: set[str]) -> list[str]:
+    scores = list(found.values())
+    return [
+        *(f"{mean(getattr(score, part) for score in scores):.3f}" for part in ("f1", "precision", "recall")),
+        str(sum(score.f1 < 0.5 for score in scores)),
+        str(sum(score.f1 < 0.3 for score in scores)),
+        str(sum(score.f1 < 0.3 and name in good for name, score in found.items())),
+        f"{median(score.seconds for score in scores) * 1e3:.0f}",
+    ]
 
 
 def word_runs(markdown: str) -> Counter[tuple[str, ...]]:

@@ -98,6 +98,11 @@ def _articles(sources: list[str]) -> Iterator[Sample]:
         )
 
 
+def prose_paragraphs(pages: list[Sample]) -> list[str]:
+    """Return the paragraphs of prose in the genuine texts."""
+    return sorted({each for page in pages if page.kind != "article" for each in _paragraphs(page.gold)})
+
+
 def _paragraphs(markdown: str) -> Iterator[str]:
     for block in re.sub(r"^(`{3,}).*?^\1", "", markdown, flags=re.DOTALL | re.MULTILINE).split("\n\n"):
         text = " ".join(block.split())

@@ -148,11 +148,10 @@ def _match_article(body: Element, part: Element, article: str, weights: TextDens
 def _run_trafilatura(original: Element) -> str:
     from trafilatura import extract
 
-    html = etree.Element("html")
-    html.append(copy.deepcopy(original))
+    html = etree.tostring(original, encoding="unicode", method="html")
     try:
         article = extract(
-            etree.tostring(html, encoding="unicode", method="html"),
+            f"<html>{html}</html>",
             fast=True,
             include_comments=False,
             include_formatting=False,

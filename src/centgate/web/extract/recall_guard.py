@@ -21,6 +21,8 @@ MIN_ARTICLE_RECALL = 0.45
 MIN_PAGE_SHARE = 0.3
 """Share of the unlinked text outside navigation below which a reading has lost too much of the page."""
 _MIN_ARTICLE_LENGTH, _MIN_PAGE_LENGTH = 300, 500
+_MIN_PROSE_LENGTH = 800
+"""Unlinked characters of a reading below which it may be a box of a page that consists of links."""
 _MAX_PARTS = 1000
 
 
@@ -46,11 +48,25 @@ def _holds_more(matched: Element, text: str, article: str) -> bool:
 
 def _find_untagged_text(reading: Element, original: Element) -> Element | None:
     """Return the page without tagged navigation if the reading holds a small share of its text."""
+    page, kept = TextDensity(original), TextDensity(reading)
+    if not _is_loss(reading, kept, original, page):
+        return None
     rest = copy.deepcopy(original)
     drop_tagged_boilerplate(rest)
-    length = TextDensity(rest).unlinked_length(rest)
-    kept = TextDensity(reading).unlinked_length(reading)
-    return rest if length >= _MIN_PAGE_LENGTH and kept < length * MIN_PAGE_SHARE else None
+    return rest if _is_loss(reading, kept, rest, TextDensity(rest)) else None
+
+
+def _is_loss(reading: Element, kept: TextDensity, page: Element, whole: TextDensity) -> bool:
+    """True if a reading holds little of a page's unlinked text, or of all its text if it has no article."""
+    unlinked = kept.unlinked_length(reading)
+    if whole.text_length(page) < _MIN_PAGE_LENGTH:
+        return False
+    is_prose = whole.unlinked_length(page) >= _MIN_PAGE_LENGTH
+    if is_prose and unlinked < whole.unlinked_length(page) * MIN_PAGE_SHARE:
+        return True
+    return (
+        unlinked < _MIN_PROSE_LENGTH and kept.text_length(reading) < whole.text_length(page) * MIN_PAGE_SHARE
+    )
 
 
 def measure_recall(text: str, reference: str) -> float:
