@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from centgate.web.extract.dom import Element, extract_all_text, remove_element
@@ -69,7 +69,10 @@ def keep_matching(body: Element, article: str) -> bool:
         return False
     parents = {blocks[at].element.getparent() for at in sure}
     reach = _extend_range(blocks, sure[0], sure[-1], parents)
-    keeps = [block.matches or _is_related(block, parents) for block in blocks]
+    signatures = _signatures(blocks[at].element for at in range(sure[0], sure[-1] + 1) if blocks[at].matches)
+    keeps = [
+        block.matches or _is_related(block, parents) or _is_repeated(block, signatures) for block in blocks
+    ]
     keeps = [keep and at in reach for at, keep in enumerate(keeps)]
     _keep_headings(blocks, keeps, reach)
     survivors = {
@@ -148,6 +151,20 @@ def _is_related(block: _ContentBlock, parents: set[Element | None]) -> bool:
     if tag in _COMPOUND_TAGS or tag in ("pre", "blockquote", "img", "figcaption"):
         return block.link_share < 0.5
     return block.link_share < 0.5 and bool(block.key) and block.element.getparent() in parents
+
+
+def _signatures(elements: Iterable[Element]) -> set[tuple[str, str]]:
+    """Return tag and class of the elements around some blocks, without those that have no class."""
+    parents = (element.getparent() for element in elements)
+    return {(each.tag, each.get("class") or "") for each in parents if each is not None and each.get("class")}
+
+
+def _is_repeated(block: _ContentBlock, signatures: set[tuple[str, str]]) -> bool:
+    """True for a block of a repeated part, such as the price in a card whose neighbour's price matches."""
+    parent = block.element.getparent()
+    if parent is None or block.element.tag in HEADING_LEVELS or not block.key or block.link_share >= 0.5:
+        return False
+    return (parent.tag, parent.get("class") or "") in signatures
 
 
 def _keep_headings(blocks: list[_ContentBlock], keeps: list[bool], reach: range) -> None:
