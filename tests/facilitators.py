@@ -201,5 +201,6 @@ def build_settings(folder: Path, facilitator_url: str, **changes: Any) -> Settin
         "port": 0,
         "free_per_minute": 0,  # all tests come from one IP address
         "refused_per_minute": 0,
+        "pagereader_render": False,  # the same with and without a browser on the machine
     }
     return Settings(**{**given, **changes})

@@ -16,6 +16,7 @@ from centgate.rate_limiter import RateLimit, RateLimiter
 from centgate.sandbox import Sandbox
 from centgate.settings import Settings
 from centgate.upstream import open_session
+from centgate.web.browser.executable import RenderFailed, find_executable
 from centgate.web.browser.renderer import Renderer
 from centgate.web.fetch.fetcher import Fetcher, open_fetcher
 from centgate.web.sitemap.robots import Robots
@@ -51,7 +52,7 @@ class Resources:
     robots: Robots
     """Cache of robots.txt rules."""
     renderer: Renderer | None = None
-    """Browser for pages rendered by scripts; None unless the operator enables it."""
+    """Browser for pages rendered by scripts; None if there is none, or the operator disables it."""
     shared: SharedRedis | None = None
     """Redis that servers share; None unless configured."""
     meter: Meter = NULL_METER
@@ -70,7 +71,7 @@ async def open_resources(
     """Open all resources except `shared`, and close them at the end."""
     readers = Sandbox(settings.page_processes, megabytes=PARSER_MEGABYTES, modules=PARSER_MODULES)
     builder = Sandbox(1, megabytes=BUILDER_MEGABYTES)
-    renderer = _create_renderer(settings) if settings.pagereader_render else None
+    renderer = _create_renderer(settings)
     try:
         async with (
             open_session() as session,
@@ -85,7 +86,15 @@ async def open_resources(
         await builder.close()
 
 
-def _create_renderer(settings: Settings) -> Renderer:
+def _create_renderer(settings: Settings) -> Renderer | None:
+    """Return a renderer if the operator enables it, or leaves it open and a browser is installed."""
+    if settings.pagereader_render is None:
+        try:
+            find_executable(settings.pagereader_chromium)
+        except RenderFailed:
+            return None
+    elif not settings.pagereader_render:
+        return None
     return Renderer(settings.fetch_policy, user_agent(settings), chromium=settings.pagereader_chromium)
 
 

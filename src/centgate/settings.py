@@ -297,10 +297,10 @@ class Settings(BaseSettings):
     page_processes: int = Field(
         default=2, ge=1, le=64, description="Number of processes that parse pages, per server process."
     )
-    pagereader_render: bool = Field(
-        default=False,
+    pagereader_render: bool | None = Field(
+        default=None,
         description="True if pages that need scripts are rendered with a browser; needs the extra "
-        "`render` and a Chromium.",
+        "`render` and a Chromium. Default: true if both are installed.",
     )
     pagereader_chromium: Path | None = Field(
         default=None, description="Path of the browser's executable. Default: searched under its usual names."

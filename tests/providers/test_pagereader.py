@@ -36,6 +36,8 @@ class Site:
     url: str = ""
     pages: dict[str, tuple[int, str, bytes]] = field(default_factory=dict[str, tuple[int, str, bytes]])
     asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    refresh: dict[str, str] = field(default_factory=dict[str, str])
+    """`Refresh` header of a path."""
 
     def says(
         self, path: str, body: str | bytes, kind: str = "text/html; charset=utf-8", status: int = 200
@@ -61,6 +63,8 @@ def site() -> Generator[Site]:
             if 300 <= status < 400:
                 self.send_header("Location", body.decode())
                 body = b""
+            if refresh := told.refresh.get(self.path):
+                self.send_header("Refresh", refresh)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -144,6 +148,38 @@ async def test_a_page_that_only_sends_on_is_followed_once(site: Site, reader: Re
     assert page.markdown.startswith("# Story")
     assert page.final_url == f"{site.url}/story"
     assert again.markdown == "Wait."
+
+
+@pytest.mark.parametrize(
+    ("refresh", "followed"),
+    [
+        ("0; url=/story", True),
+        ("2;URL='/story'", True),
+        ("30; url=/story", False),
+        ("0; url=/old", False),
+        ("5", False),
+    ],
+)
+async def test_a_refresh_header_is_followed_like_the_element(
+    refresh: str, *, followed: bool, site: Site, reader: Reader
+) -> None:
+    url = site.says("/old", "<p>You are being sent on.")
+    site.refresh["/old"] = refresh
+    site.says("/story", STORY)
+
+    async with reader() as pagereader:
+        page = await pagereader.read_page(url, only_main_content=True)
+
+    assert page.markdown.startswith("# Story") == followed
+
+
+async def test_menus_around_an_empty_application_are_not_sold(site: Site, reader: Reader) -> None:
+    menu = "".join(f"<a href=/{n}>Entry number {n} of the menu</a>" for n in range(30))
+    url = site.says("/app", f"<nav>{menu}</nav><div id=root></div><script src=/a.js></script>")
+
+    async with reader() as pagereader:
+        with pytest.raises(PageUnread, match="has no text without its scripts"):
+            await pagereader.read_page(url, only_main_content=True)
 
 
 @pytest.mark.parametrize("onward", ["http://169.254.169.254/latest", "http://[::1]/", "/secret"])

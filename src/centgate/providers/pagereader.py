@@ -17,7 +17,7 @@ from centgate.settings import Settings
 from centgate.web.browser.executable import RenderFailed
 from centgate.web.extract.content_type import MEDIA_TYPES, Unreadable, Unsupported
 from centgate.web.extract.extract import ExtractedPage, extract_page
-from centgate.web.extract.interstitials import is_challenge
+from centgate.web.extract.interstitials import MAX_SHELL_TEXT, is_challenge, parse_refresh
 from centgate.web.fetch.fetcher import FetchFailed, FetchResult
 from centgate.web.results import UnreadPage, WebPage
 
@@ -29,6 +29,7 @@ FETCH_SHARE = 0.65
 """Share of the time for fetching; the rest is for extraction."""
 RENDER_SHARE = 0.7
 """Share of the remaining time for the browser."""
+_RENDERED_WARNING = "the page is built by its scripts, so it was rendered in a browser that ran them"
 _NOT_FOUND_STATUSES = frozenset({404, 410})
 _BLOCKED_STATUSES = frozenset({401, 402, 403, 407, 429, 451})
 _PARSER_ERRORS = (
@@ -97,8 +98,9 @@ class PageReader(Provider):
         extract = partial(self._extract, seconds=seconds, only_main_content=only_main_content)
         fetched = await self._fetch(url)
         reading = await extract(fetched)
-        if reading.refresh_target and not reading.blocked:
-            fetched = await self._fetch(reading.refresh_target)
+        target = reading.refresh_target or _find_header_target(fetched, reading)
+        if target and not reading.blocked:
+            fetched = await self._fetch(target)
             reading = await extract(fetched)
         if reading.needs_scripts and not reading.blocked:
             fetched, reading = await self._render(fetched, reading, extract)
@@ -194,10 +196,19 @@ class PageReader(Provider):
             return fetched, replace(reading, warnings=warnings)
         rendered = replace(fetched, url=page.url, status=page.status or fetched.status, body=page.html)
         rendered = replace(rendered, content_type="text/html; charset=utf-8")
-        return rendered, await extract(rendered)
+        told = await extract(rendered)
+        return rendered, replace(told, warnings=(_RENDERED_WARNING, *told.warnings))
 
     def _page_error(self, reason: UnreadReason, message: str) -> PageUnread:
         return PageUnread(self.info.name, reason, message)
+
+
+def _find_header_target(fetched: FetchResult, reading: ExtractedPage) -> str | None:
+    """Return the target of the `Refresh` header of a response with little text; None without one."""
+    if reading.length >= MAX_SHELL_TEXT:
+        return None
+    target = parse_refresh(fetched.headers.get("Refresh"), fetched.url)
+    return target if target != fetched.url else None
 
 
 def _build_page(url: str, fetched: FetchResult, reading: ExtractedPage) -> WebPage:

@@ -155,6 +155,18 @@ async def test_text_that_is_fetched_after_loading_is_read(renderer: Renderer, si
 
 
 @pytest.mark.extended
+@pytest.mark.parametrize("wait", [700, 2000])
+async def test_text_that_a_timer_makes_is_waited_for(
+    renderer: Renderer, site: ScriptedSite, wait: int
+) -> None:
+    site.pages["timer"] = f"<script>setTimeout(() => document.body.append('late words'), {wait})</script>"
+
+    rendered = await renderer.render(f"{site.url}timer", SECONDS)
+
+    assert b"late words" in rendered.html
+
+
+@pytest.mark.extended
 async def test_the_browser_names_the_deployment(renderer: Renderer, site: ScriptedSite) -> None:
     site.user_agents.clear()
 

@@ -123,3 +123,15 @@ def test_a_page_that_says_that_there_is_none_is_said(title: str) -> None:
 
     assert warning in page(f"<title>{title}</title><body><h1>Sorry</h1><p>Go home.").warnings
     assert warning not in page(f"<title>{title}</title><body>{WORDS}").warnings
+
+
+def test_an_empty_application_between_menus_needs_its_scripts() -> None:
+    menu = "".join(f"<li><a href=/{n}>Entry number {n} of the menu</a></li>" for n in range(25))
+    page = "<nav><ul>{menu}</ul></nav><div id=root>{app}</div><footer>Imprint</footer><script src=/a.js></script>"
+
+    def needs(app: str) -> bool:
+        html = page.format(menu=menu, app=app).encode()
+        return extract_page(html, "text/html", "https://example.org/", only_main_content=True).needs_scripts
+
+    assert needs("")
+    assert not needs("<p>There is text in it.</p>")

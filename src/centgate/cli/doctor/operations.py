@@ -288,12 +288,14 @@ async def check_documentation_folder(deployment: DoctorContext) -> Finding:
 async def check_browser(deployment: DoctorContext) -> Finding:
     """A browser is installed, if page rendering is enabled."""
     settings = deployment.settings
-    if not settings.pagereader_render:
-        return skip("CENTGATE_PAGEREADER_RENDER is not set: pages are read without a browser")
+    if settings.pagereader_render is False:
+        return skip("CENTGATE_PAGEREADER_RENDER is false: pages are read without a browser")
     from centgate.web.browser.executable import RenderFailed, find_executable
 
     try:
         program: Path = find_executable(settings.pagereader_chromium)
     except RenderFailed as error:
+        if settings.pagereader_render is None:
+            return skip(f"pages are read without a browser: {error}")
         return fail(str(error), "install it, or set CENTGATE_PAGEREADER_CHROMIUM, or _RENDER to false")
     return ok(str(program))

@@ -29,6 +29,11 @@ END_SECONDS = 1.0
 QUIET_SECONDS = 2.0
 """Wait for a page whose scripts send requests after it has loaded."""
 READ_TRIES = 4
+DOM_QUIET_SECONDS = 0.5
+"""Time without a change of the page's text after which it counts as complete."""
+MAX_DOM_WAIT_SECONDS, POLL_SECONDS = 4.0, 0.1
+MIN_TEXT, LATE_SECONDS, EMPTY_SECONDS = 200, 1.0, 3.0
+"""Characters below which a page is waited for, since its text may still be made; times for some and no text."""
 
 # repeats what the flags disable, since flag names change between versions
 _DISABLE_SCRIPT = (
@@ -38,6 +43,7 @@ _PAGE_EXPRESSION = f"""({{
   url: location.href.slice(0, {MAX_URL_LENGTH}),
   html: (document.documentElement ? document.documentElement.outerHTML : "").slice(0, {MAX_CHARACTERS}),
 }})"""
+_LENGTH_EXPRESSION = "document.body ? document.body.innerText.length : 0"
 
 
 class BrowserHost:
@@ -129,6 +135,26 @@ class _PageVisit:
             await self._page.wait_for_load_state("load", timeout=self._remaining_ms() / 2)
             quiet = min(QUIET_SECONDS * 1000, self._remaining_ms() / 2)
             await self._page.wait_for_load_state("networkidle", timeout=quiet)
+        await self._wait_for_text()
+
+    async def _wait_for_text(self) -> None:
+        """Wait until the page's text does not change any more; longer if there is hardly any."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + min(MAX_DOM_WAIT_SECONDS, self._remaining_ms() / 2000)
+        start = changed = loop.time()
+        length = -1
+        with suppress(Error, KeyError, TimeoutError):
+            async with asyncio.timeout_at(end):
+                session = await self._page.context.new_cdp_session(self._page)
+                send = cast(
+                    "Callable[..., Awaitable[dict[str, Any]]]", session.send
+                )  # its results are untyped
+                while loop.time() - changed < DOM_QUIET_SECONDS or loop.time() - start < _late_seconds(
+                    length
+                ):
+                    before, length = length, await _measure_text(send)
+                    changed = changed if length == before else loop.time()
+                    await asyncio.sleep(POLL_SECONDS)
 
     def _remaining_ms(self) -> float:
         """Return the remaining milliseconds, at least one, since Playwright takes 0 as no limit."""
@@ -155,6 +181,11 @@ class _PageVisit:
             return False
 
 
+def _late_seconds(length: int) -> float:
+    """Return the time for which a page with this many characters is waited for, even if nothing changes."""
+    return EMPTY_SECONDS if length <= 0 else LATE_SECONDS if length < MIN_TEXT else 0.0
+
+
 async def _read_page(page: Page) -> dict[str, Any]:
     """Return URL and HTML of the same moment, read in a world that the page's scripts cannot change."""
     session = await page.context.new_cdp_session(page)
@@ -168,11 +199,21 @@ async def _read_page(page: Page) -> dict[str, Any]:
 
 
 async def _evaluate_page(send: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    return await _evaluate(send, _PAGE_EXPRESSION)
+
+
+async def _measure_text(send: Callable[..., Awaitable[dict[str, Any]]]) -> int:
+    """Return the characters of the page's visible text."""
+    return int(await _evaluate(send, _LENGTH_EXPRESSION))
+
+
+async def _evaluate(send: Callable[..., Awaitable[dict[str, Any]]], expression: str) -> Any:
+    """Evaluate an expression in a world that the page's scripts cannot change."""
     tree = await send("Page.getFrameTree")
     world = await send("Page.createIsolatedWorld", {"frameId": tree["frameTree"]["frame"]["id"]})
     context = world["executionContextId"]
     result = await send(
-        "Runtime.evaluate", {"expression": _PAGE_EXPRESSION, "contextId": context, "returnByValue": True}
+        "Runtime.evaluate", {"expression": expression, "contextId": context, "returnByValue": True}
     )
     return result["result"]["value"]
 

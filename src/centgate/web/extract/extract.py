@@ -6,10 +6,12 @@ are used, so that the server process does not load them.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from centgate.sanitize import clean_line, strip_invisible
+from centgate.web.extract.boilerplate import drop_tagged_boilerplate
 from centgate.web.extract.charset import decode_text
 from centgate.web.extract.content_type import CODE_LANGUAGES, DocumentKind, detect_kind, parse_media_type
 from centgate.web.extract.controls import show_controls
@@ -17,6 +19,7 @@ from centgate.web.extract.dom import MAX_BYTES, Element, drop_hidden, find_body,
 from centgate.web.extract.elements import extract_text
 from centgate.web.extract.interstitials import (
     find_refresh_target,
+    has_empty_app_root,
     is_interstitial,
     is_soft_404,
     needs_scripts,
@@ -27,11 +30,14 @@ from centgate.web.extract.markdown import render_markdown
 from centgate.web.extract.markdown_syntax import format_code_block
 from centgate.web.extract.metadata import DocumentMetadata, extract_metadata
 from centgate.web.extract.plaintext import convert_json, convert_markdown, convert_text, find_heading
+from centgate.web.extract.text_density import TextDensity
 from centgate.web.extract.truncate import truncate
 
 MAX_MARKDOWN = 400_000
 MIN_MAIN_CONTENT = 100
 """Characters below which a page's main content is considered wrong."""
+MAX_FRAME_REST = 60
+"""Characters outside menus below which a page whose application is empty has no text."""
 _TRUNCATED_WARNING = f"the page is longer than {MAX_BYTES >> 20} MB, and only its beginning was read"
 _WHOLE_PAGE_WARNING = (
     "the main content could not be separated from the rest of the page, so its menus are returned as well"
@@ -143,6 +149,8 @@ def _extract_html(
         warnings += (
             f"the page is built by its scripts, and its HTML contains only {len(visible)} characters of text",
         )
+    if is_shell and has_empty_app_root(root) and _has_only_menus(find_body(root)):
+        return ExtractedPage("html", "", metadata, warnings, needs_scripts=True, refresh_target=redirect)
     show_controls(find_body(root), only_main_content=only_main_content)
     if only_main_content and not is_shell:
         main, extra = _convert_main_content(find_body(root), base)
@@ -155,6 +163,13 @@ def _extract_html(
         main, extra = _convert_hidden_text(text, base)
         warnings += extra
     return ExtractedPage("html", main, metadata, warnings, needs_scripts=is_shell, refresh_target=redirect)
+
+
+def _has_only_menus(body: Element) -> bool:
+    """True if a page has hardly any text outside links and what HTML calls navigation."""
+    rest = copy.deepcopy(body)
+    drop_tagged_boilerplate(rest)
+    return TextDensity(rest).unlinked_length(rest) < MAX_FRAME_REST
 
 
 def _convert_main_content(body: Element, base: str) -> tuple[str, tuple[str, ...]]:

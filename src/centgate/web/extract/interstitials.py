@@ -11,6 +11,8 @@ from centgate.web.extract.links import resolve_link
 MAX_INTERSTITIAL_TEXT = 1500
 """Characters of text above which a page counts as content, whatever its title."""
 MAX_SHELL_TEXT = 200
+MAX_FRAME_TEXT = 3000
+"""Characters of menus and footer beside an empty root of an application."""
 _SCAN_BYTES = 256 * 1024
 _INTERSTITIAL_TITLE = re.compile(
     r"just a moment|attention required|access (?:to this page has been )?denied|"
@@ -52,6 +54,9 @@ _APP_ROOTS = (
     "@id='___gatsby' or @id='svelte' or @id='q-app' or @id='main-app' or @ng-app or "
     "@data-reactroot or @data-server-rendered]"
     " | //app-root | //*[@ng-version]"
+)
+_SCRIPT_ROOTS = (
+    "//*[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='react-root'] | //app-root"
 )
 _NEEDS_JAVASCRIPT = re.compile(
     r"(?:enable|requires?|need|turn on|without|activate|aktivier\w*|activer|"
@@ -95,17 +100,27 @@ def find_refresh_target(root: Element, base: str, text: str) -> str | None:
             parent is not None and parent.tag == "noscript"
         ):
             continue
-        match = _REFRESH.match((meta.get("content") or "")[:_MAX_NOTE_LENGTH])
-        if match and int(match[1]) <= _MAX_REFRESH_SECONDS:
-            address = resolve_link(base, match[2].strip())
-            return address if address and address.startswith("http") else None
+        if (target := parse_refresh(meta.get("content"), base)) is not None:
+            return target
     return None
+
+
+def parse_refresh(value: str | None, base: str) -> str | None:
+    """Return the target of an immediate `refresh` of a `meta` element or the HTTP header; None without one.
+
+    Source: "shared declarative refresh steps" of the HTML standard, which are the same for both.
+    """
+    match = _REFRESH.match((value or "")[:_MAX_NOTE_LENGTH])
+    if match is None or int(match[1]) > _MAX_REFRESH_SECONDS:
+        return None
+    address = resolve_link(base, match[2].strip())
+    return address if address and address.startswith("http") else None
 
 
 def needs_scripts(root: Element, text: str) -> bool:
     """True if a page shows little text and looks like a shell for its scripts."""
     if len(text) >= MAX_SHELL_TEXT * 2:
-        return False
+        return len(text) < MAX_FRAME_TEXT and has_empty_app_root(root)
     scripts = sum(1 for each in root.iter("script") if "json" not in (each.get("type") or ""))
     if not scripts:
         return False
@@ -116,3 +131,10 @@ def needs_scripts(root: Element, text: str) -> bool:
     if has_notice or has_app_root or _NEEDS_JAVASCRIPT.search(text):
         return True
     return len(text) < MAX_SHELL_TEXT and scripts >= 2
+
+
+def has_empty_app_root(root: Element) -> bool:
+    """True if the element that scripts fill is empty, in a page whose menus and footer are not."""
+    has_scripts = any(each.get("src") for each in islice(root.iter("script"), _MAX_METAS))
+    roots = find_by_xpath(root, _SCRIPT_ROOTS) if has_scripts else []
+    return len(roots) == 1 and not extract_all_text(roots[0]).strip()
