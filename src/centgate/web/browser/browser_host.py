@@ -33,7 +33,7 @@ DOM_QUIET_SECONDS = 0.5
 """Time without a change of the page's text after which it counts as complete."""
 MAX_DOM_WAIT_SECONDS, POLL_SECONDS = 4.0, 0.1
 MIN_TEXT, LATE_SECONDS, EMPTY_SECONDS = 200, 1.0, 3.0
-"""Characters below which a page is waited for, since its text may still be made; times for some and no text."""
+"""Characters below which a page is waited for, as its text may still be made; how long for few, for none."""
 
 # repeats what the flags disable, since flag names change between versions
 _DISABLE_SCRIPT = (

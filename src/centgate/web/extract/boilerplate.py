@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import islice
 
 from lxml import etree
@@ -186,11 +187,15 @@ def _class_and_id(element: Element) -> str:
     return class_and_id if 3 <= len(class_and_id) <= 400 else ""
 
 
-def _name_words(element: Element) -> set[str]:
-    class_and_id = _class_and_id(element)
-    if not class_and_id:
-        return set()
-    return {word.lower() for word in _WORD.findall(_DESCRIBED_WORDS.sub(" ", class_and_id))}
+def _name_words(element: Element) -> frozenset[str]:
+    """Return the words of an element's class and id."""
+    return _split_names(_class_and_id(element))
+
+
+@lru_cache(maxsize=4096)
+def _split_names(class_and_id: str) -> frozenset[str]:
+    """Return the words of names in lower case; names repeat within a page."""
+    return frozenset(word.lower() for word in _WORD.findall(_DESCRIBED_WORDS.sub(" ", class_and_id)))
 
 
 def drop_side_boxes(body: Element, weights: TextDensity) -> None:
