@@ -23,6 +23,8 @@ MIN_PAGE_SHARE = 0.3
 _MIN_ARTICLE_LENGTH, _MIN_PAGE_LENGTH = 300, 500
 _MIN_PROSE_LENGTH = 800
 """Unlinked characters of a reading below which it may be a box of a page that consists of links."""
+_MIN_MATCH_LENGTH = 0.8
+"""Length of a matched page, relative to the reading that it replaces."""
 _MAX_PARTS = 1000
 
 
@@ -41,9 +43,11 @@ def find_fuller_reading(reading: Element, original: Element, article: str) -> El
 
 
 def _holds_more(matched: Element, text: str, article: str) -> bool:
-    letters = reduce_to_letters(article)
-    recall = measure_recall(reduce_to_letters(extract_text(matched)), letters)
-    return recall > measure_recall(text, letters) + 0.1
+    """True if a matched page holds more of an article than a text, and is no small box beside it."""
+    found, letters = reduce_to_letters(extract_text(matched)), reduce_to_letters(article)
+    if len(found) < len(text) * _MIN_MATCH_LENGTH:
+        return False
+    return measure_recall(found, letters) > measure_recall(text, letters) + 0.1
 
 
 def _find_untagged_text(reading: Element, original: Element) -> Element | None:
