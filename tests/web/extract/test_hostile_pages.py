@@ -33,6 +33,13 @@ PAGES = {
     "images in a link": b"<p>text <a href=x>" + b"![" * 400_000 + b"</a>",
     "noscript": b"<p>text<script></script><noscript>" + b"habilit" * 200_000 + b"</noscript>",
     "an open comment": b"text<!--" + b"-" * 1_900_000,
+    "formatting that each paragraph repeats": b"<p>"
+    + b"".join(b"<b class=c%d>" % n for n in range(900))
+    + b"text</p>"
+    + b"<p>x" * 20_000,
+    "ends without a start": b"<p>text" + b"<div>" * 990 + b"</p>" * 300_000,
+    "streamed parts": b"<p>text<template id=B:0></template>"
+    + b"".join(b"<div hidden id='S:%x'>x</div><template id='B:%x'></template>" % (n, n) for n in range(9000)),
     "open consent": b"<p>text" + b"<a>accept" * 20_000,
 }
 

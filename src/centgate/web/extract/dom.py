@@ -7,7 +7,7 @@ from typing import cast
 
 from lxml import etree
 from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from centgate.web.extract.streamed_html import insert_streamed_parts, is_streamed
 
@@ -16,8 +16,10 @@ Element = _Element
 
 MAX_BYTES = 2 << 20
 MAX_TAG_LENGTH = 32 * 1024
-MAX_BROWSER_DEPTH = 3000
+MAX_BROWSER_DEPTH = 1000
 """Open elements up to which a document is read like in a browser; the time grows with their square."""
+MAX_GROWTH, MIN_GROWN_LENGTH = 3, 100_000
+"""Factor and length up to which a document may grow by the end tags and elements that a browser adds."""
 _LONG_VALUE = re.compile(r"""=\s*(?:"[^"<>]{4096,}"|'[^'<>]{4096,}')""")
 _LONG_TAG = re.compile(rf"<([a-zA-Z][\w:-]*)[^>]{{{MAX_TAG_LENGTH},}}")
 _STRUCTURE = re.compile(
@@ -77,9 +79,14 @@ def _normalize_structure(text: str) -> str:
     """Return the HTML of the tree that the HTML standard's parser builds, with all its end tags.
 
     libxml2 ignores some end tags: after `<button><div>Menu</button>` it puts the rest of the page into the
-    button. What it reads here has no such places left.
+    button. What it reads here has no such places left. A document that multiplies its elements is returned
+    unchanged.
     """
-    return LexborHTMLParser(text).html or ""
+    try:
+        html = LexborHTMLParser(text).html or ""
+    except SelectolaxError:  # it needs more memory than the sandbox has
+        return text
+    return html if len(html) <= MAX_GROWTH * len(text) + MIN_GROWN_LENGTH else text
 
 
 def _estimate_depth(text: str) -> int:

@@ -14,9 +14,8 @@ from centgate.sanitize import clean_line, strip_invisible
 from centgate.web.extract.boilerplate import drop_tagged_boilerplate
 from centgate.web.extract.charset import decode_text
 from centgate.web.extract.content_type import CODE_LANGUAGES, DocumentKind, detect_kind, parse_media_type
-from centgate.web.extract.controls import show_controls
 from centgate.web.extract.dom import MAX_BYTES, Element, drop_hidden, find_body, parse_html
-from centgate.web.extract.elements import extract_text
+from centgate.web.extract.elements import extract_text, show_controls
 from centgate.web.extract.interstitials import (
     find_refresh_target,
     has_empty_app_root,

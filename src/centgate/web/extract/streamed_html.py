@@ -8,11 +8,13 @@ such content stands at `<template id="P:1">`. Source: ReactFizzInstructionSetSha
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from lxml import etree
 from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
 
-MAX_PARTS = 200
+MAX_PARTS, MAX_FALLBACK = 200, 1000
+"""Parts that are moved, and elements that a fallback may have."""
 _PART_ID = re.compile(r"(.{0,40})S:([0-9a-f]{1,8})")
 _PART = re.compile(r"<div\s[^<>]{0,200}\bid=[\"']?[^\"'<>\s]{0,40}S:[0-9a-f]{1,8}\b")
 _PLACEHOLDER = re.compile(r"<template\s[^<>]{0,200}\bid=[\"']?[^\"'<>\s]{0,40}[BP]:[0-9a-f]|\$R[CSX]\(")
@@ -46,7 +48,7 @@ def insert_streamed_parts(root: _Element) -> None:
 def _remove_fallback(boundary: _Element) -> None:
     """Remove what stands between a placeholder and the comment that ends its boundary."""
     depth, between = 0, list[_Element]()
-    for sibling in boundary.itersiblings():
+    for sibling in islice(boundary.itersiblings(), MAX_FALLBACK):
         mark = (sibling.text or "") if sibling.tag is etree.Comment else ""
         if mark in ("/$", "/&"):
             if depth == 0:
