@@ -55,6 +55,7 @@ LOSSES = {
     + "</article>",
     "a read-more box around the text": f"<h1>T</h1><div class=read-more-content>{STORY}</div>",
     "the text in a part marked as side": f"<div class=x><a href=/a>A</a></div><aside>{STORY}</aside>",
+    "a page behind an open dialog": f"<div id=page aria-hidden=true><main>{STORY}</main></div><i>Hi</i>",
     "a declarative shadow root": f"<doc-page><template shadowrootmode=open>{STORY}</template></doc-page>",
 }
 

@@ -141,8 +141,10 @@ def drop_hidden(root: Element) -> None:
 def is_hidden(element: Element) -> bool:
     """True if an element's own attributes hide it."""
     hidden, style, classes = element.get("hidden"), element.get("style"), element.get("class")
-    if (hidden is not None and hidden != "until-found") or element.get("aria-hidden") == "true":
+    if hidden is not None and hidden != "until-found":
         return element.tag != "math"
+    if element.get("aria-hidden") == "true" and next(element.iter("main", "article", "h1"), None) is None:
+        return element.tag != "math"  # a whole page is marked so while a dialog is open, and is visible
     if style and (
         _HIDDEN_STYLE.search(style) or (_TRANSPARENT.search(style) and not _ANIMATION.search(style))
     ):
