@@ -6,7 +6,6 @@ paths, one entry per line. The header gives the length of each part.
 
 from __future__ import annotations
 
-import json
 import lzma
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,11 +20,14 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from centgate.phishing.normalize import DroppedEntry, EntryNormalizer
 from centgate.phishing.path_rules import PathTree
-from centgate.phishing.rules import InvalidPhishingList, PhishingRules, is_array, is_object, parse_rules
+from centgate.phishing.published import parse_document
+from centgate.phishing.rules import InvalidPhishingList, PhishingRules, is_array, parse_rules
 
 FORMAT: Final = 1
 SHIPPED_FILE: Final = "data/phishing-list.xz"
 # a window of 8 MiB, which decompression also needs; the higher presets need 64
+OPTIONAL_FIELDS: Final = ("licence", "url", "fetched_at", "updated_seconds")
+"""Fields of the header that a snapshot of a published package lacks."""
 COMPRESSION: Final = 6 | lzma.PRESET_EXTREME
 
 
@@ -44,7 +46,19 @@ class SnapshotHeader(BaseModel):
     blocklist: NonNegativeInt
     paths: NonNegativeInt
     sha256: str = ""
-    """Digest of the header without this field, and of all entries."""
+    """Digest of the header without this field and the time of the fetch, and of all entries."""
+    licence: str | None = None
+    url: str | None = None
+    """Address that the list was fetched from; None for a list from a file."""
+    fetched_at: str | None = None
+    """Time of the last successful fetch, in UTC, in the format of ISO 8601."""
+    updated_seconds: int | None = None
+    """`lastUpdated` of a stalelist or of the hotlist applied to it, in seconds since 1970."""
+
+    def to_json(self, *, exclude: Collection[str] = ()) -> str:
+        """Return the header's line; fields that older files lack are left out if they are null."""
+        empty = {name for name in OPTIONAL_FIELDS if getattr(self, name) is None}
+        return self.model_dump_json(exclude=empty | set(exclude))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +129,15 @@ def unpack_snapshot(data: bytes) -> Snapshot:
 
 def pack_snapshot(snapshot: Snapshot) -> bytes:
     """Return the bytes of a snapshot's file; the same list always makes the same bytes."""
-    text = "\n".join([snapshot.header.model_dump_json(), *iter_lines(snapshot.rules)])
+    text = "\n".join([snapshot.header.to_json(), *iter_lines(snapshot.rules)])
     return lzma.compress(text.encode(), preset=COMPRESSION)
 
 
-def make_snapshot(rules: PhishingRules, *, source: str, date: str | None) -> Snapshot:
-    """Create a snapshot of a list by adding the header. The entries are not changed."""
+def make_snapshot(rules: PhishingRules, *, source: str, date: str | None, **provenance: Any) -> Snapshot:
+    """Create a snapshot of a list by adding the header. The entries are not changed.
+
+    `provenance` are the optional fields of the header.
+    """
     lines = list(iter_lines(rules))
     header = SnapshotHeader(
         source=source,
@@ -131,6 +148,7 @@ def make_snapshot(rules: PhishingRules, *, source: str, date: str | None) -> Sna
         allowlist=len(rules.allowlist),
         blocklist=len(rules.blocklist),
         paths=len(lines) - len(rules.fuzzylist) - len(rules.allowlist) - len(rules.blocklist),
+        **provenance,
     )
     return Snapshot(
         header.model_copy(update={"sha256": content_digest(header, lines)}), replace(rules, name=source)
@@ -142,11 +160,10 @@ def import_list(
 ) -> ImportedList:
     """Import a published list in its order, with each entry in the spelling that addresses are parsed to.
 
-    Accepts the `config.json` of eth-phishing-detect and the stalelist that MetaMask's wallets download, the
-    latter with or without its `data` envelope. `date` is used for lists without a date. `single_labels`
+    Accepts the formats of `parse_document`. `date` is used for lists without a date. `single_labels`
     contains single labels that are known not to be top-level domains. Raises `InvalidPhishingList`.
     """
-    config = parse_config(text)
+    config = parse_document(text)
     raw = parse_rules(config)
     normalizer = EntryNormalizer(single_labels=single_labels)
     allowlist, blocklist = (
@@ -165,21 +182,6 @@ def import_list(
     )
     snapshot = make_snapshot(rules, source=source, date=parse_date(config) or date)
     return ImportedList(snapshot, tuple(normalizer.dropped))
-
-
-def parse_config(text: bytes | str) -> dict[str, Any]:
-    try:
-        document: Any = json.loads(text)
-    except ValueError:
-        raise InvalidPhishingList("the file is not JSON") from None
-    if is_object(document) and is_object(document.get("data")):
-        document = document["data"]
-    if is_object(document) and (is_array(document.get("blocklist")) or is_array(document.get("blacklist"))):
-        return document
-    raise InvalidPhishingList(
-        "the file is neither a config.json of eth-phishing-detect (whitelist and blacklist, or allowlist and"
-        " blocklist) nor a stalelist (allowlist, blocklist, fuzzylist, tolerance)"
-    )
 
 
 def path_entries(config: Mapping[str, Any]) -> Iterator[str]:
@@ -202,7 +204,7 @@ def parse_date(config: Mapping[str, Any]) -> str | None:
 
 
 def content_digest(header: SnapshotHeader, lines: Collection[str]) -> str:
-    text = "\n".join([header.model_dump_json(exclude={"sha256"}), *lines])
+    text = "\n".join([header.to_json(exclude={"sha256", "fetched_at"}), *lines])
     return sha256(text.encode()).hexdigest()
 
 
