@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from centgate.cache.redis_responses import SharedResponses
 from centgate.cache.response_cache import MemoryCache, ResponseCache
 from centgate.catalog import all_providers, all_services
 from centgate.instrumentation import NULL_METER, Meter
+from centgate.lookups.phishing_refresh import PhishingListRefresher, open_list_upstream
 from centgate.payments.alerts import Alerts
 from centgate.payments.background import build_background_work
 from centgate.payments.facilitator import FacilitatorClient, build_auth_headers
@@ -24,8 +25,10 @@ from centgate.payments.payment_node import open_node_session
 from centgate.payments.settlement import build_settler
 from centgate.payments.singleflight import SingleFlight
 from centgate.payments.store_factory import open_store
+from centgate.phishing.store import ListFolder
 from centgate.provider import Provider
-from centgate.resources import open_resources
+from centgate.providers.phishinglist import PhishingList
+from centgate.resources import Resources, open_resources
 from centgate.service import AnyService
 from centgate.settings import PREFIX, Settings
 
@@ -126,7 +129,7 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
         try:
-            async with keep_alive(journal):
+            async with keep_alive(journal), _refresh_lists(settings, providers, resources):
                 upkeep.start()
                 try:
                     yield runtime
@@ -138,6 +141,18 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await journal.deregister()
                     await store.close()
+
+
+def _refresh_lists(
+    settings: Settings, providers: Mapping[str, Provider], resources: Resources
+) -> AbstractAsyncContextManager[None]:
+    """Return the context in which phishing lists are fetched and reloaded."""
+    provider = providers.get(PhishingList.info.name)
+    if not isinstance(provider, PhishingList) or not provider.is_configured:
+        return nullcontext()
+    folder = ListFolder(settings.phishing_folder)
+    upstream = open_list_upstream(resources)
+    return PhishingListRefresher(settings.phishing_urls, folder, provider.store, upstream).run_in_background()
 
 
 @asynccontextmanager

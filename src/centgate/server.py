@@ -138,6 +138,8 @@ def local_url(settings: Settings) -> str:
 
 def _run_several(settings: Settings, listener: socket.socket) -> None:
     os.environ[f"{PREFIX}HOST"], os.environ[f"{PREFIX}PORT"] = settings.host, str(settings.port)
+    if settings.phishing_list_url is not None:
+        os.environ[f"{PREFIX}PHISHING_LIST_URL"] = ",".join(settings.phishing_list_url)
     uvicorn_config = create_config(settings)
     threading.Thread(target=_announce_when_ready, args=(settings,), daemon=True).start()
     supervisor = _WorkerSupervisor(uvicorn_config, sockets=[listener])

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from centgate.client.settings import BuyerSettings
 from centgate.client_address import parse_network
+from centgate.phishing.published import parse_list_urls
 from centgate.signing.assets import TEST_NETWORKS, USDC, Asset
 from centgate.signing.evm import to_checksum_address
 from centgate.web.fetch.policy import FetchPolicy
@@ -315,6 +316,18 @@ class Settings(BaseSettings):
         description="A phishing list made by `centgate phishing-list update`. Default: the list in the "
         "package.",
     )
+    phishing_list_url: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_split_list)] = Field(
+        default=None,
+        description="Phishing lists that are fetched in the background once a day, separated by commas: "
+        "`<list>=<url>`, or a list's name alone for its usual address (`metamask`, `polkadot`, `phantom`, "
+        "`scamsniffer`), a URL alone for `metamask`, `hotlist=<url>` for the changes of MetaMask's stalelist "
+        "every five minutes, `default` for `metamask,polkadot`, `off` for none. Default: `default` for "
+        "`centgate serve` unless `CENTGATE_PHISHING_LIST` is set, else `off`.",
+    )
+    phishing_folder: Path = Field(
+        default=Path("centgate-phishing"),
+        description="Folder for fetched phishing lists, shared by all server processes of a machine.",
+    )
     dev_rpc: str | None = Field(
         default=None,
         description="`centgate dev` only: the JSON-RPC address of a development node to use instead "
@@ -394,6 +407,23 @@ class Settings(BaseSettings):
         if bool(self.cdp_api_key_id) != bool(self.cdp_api_key_secret):
             raise ValueError("CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET must be set together")
         return self
+
+    @field_validator("phishing_list_url")
+    @classmethod
+    def _check_phishing_urls(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        parse_list_urls(value or ())
+        return value
+
+    @property
+    def phishing_urls(self) -> Mapping[str, str]:
+        """Addresses of the phishing lists to fetch, by list, and of the hotlist."""
+        return parse_list_urls(self.phishing_list_url or ())
+
+    def with_fetched_lists(self) -> Settings:
+        """Return the settings of a server for real payments, which fetches the default phishing lists."""
+        if self.phishing_list_url is not None or self.phishing_list is not None:
+            return self
+        return self.model_copy(update={"phishing_list_url": ("default",)})
 
     @property
     def fetch_policy(self) -> FetchPolicy:

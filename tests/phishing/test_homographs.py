@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from centgate.phishing.detector import PhishingDetector
+from centgate.phishing.collection import CollectionVerdict, ListCollection, load_list
 from centgate.phishing.rules import PhishingRules
+from centgate.phishing.snapshot import make_snapshot
 from centgate.phishing.url import parse_address
 
 RULES = PhishingRules(
@@ -16,7 +17,12 @@ RULES = PhishingRules(
 
 
 def homograph(text: str) -> str | None:
-    return PhishingDetector(RULES).find_homograph(parse_address(text))
+    return check(text).homograph_of
+
+
+def check(text: str) -> CollectionVerdict:
+    snapshot = make_snapshot(RULES, source="test", date=None)
+    return ListCollection([load_list("metamask", snapshot)]).check(parse_address(text))
 
 
 @pytest.mark.parametrize(
@@ -58,4 +64,4 @@ def test_a_subdomain_in_other_letters_of_an_allowed_name_is_no_homograph() -> No
 
 
 def test_a_homograph_does_not_change_the_verdict() -> None:
-    assert PhishingDetector(RULES).check(parse_address("xn--metamsk-6fg.io")).status == "unknown"
+    assert check("xn--metamsk-6fg.io").status == "unknown"

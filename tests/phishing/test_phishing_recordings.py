@@ -12,10 +12,12 @@ import pytest
 from fake_upstreams import RECORDINGS
 from subtest_cases import each_case
 
+from centgate.phishing.collection import ListCollection
 from centgate.phishing.detector import PhishingDetector, PhishingVerdict
 from centgate.phishing.path_rules import PathTree, split_host_and_path
 from centgate.phishing.rules import InvalidPhishingList, PhishingRules, is_array, parse_rules
 from centgate.phishing.snapshot import load_shipped
+from centgate.phishing.store import open_shipped
 from centgate.phishing.url import InvalidAddress, parse_address
 
 PHISHING = RECORDINGS / "phishing"
@@ -117,7 +119,8 @@ def test_the_package_s_own_suite_holds(case: dict[str, Any]) -> None:
 @each_case("case", [case for case in cases("npm-suite.json") if not case["input"].isascii()])
 def test_what_the_package_found_in_letters_with_accents_is_a_homograph(case: dict[str, Any]) -> None:
     # the package compares the raw text, the current detector the host of the parsed URL, which is punycode
-    assert shipped_detector().find_homograph(parse_address(case["input"])) == case["expected"]["match"]
+    verdict = ListCollection([open_shipped()]).check(parse_address(case["input"]))
+    assert verdict.homograph_of == case["expected"]["match"]
 
 
 @each_case("case", cases("workload-sample.json"))

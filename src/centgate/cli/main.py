@@ -93,7 +93,7 @@ def serve(
     from centgate.payments.token_decimals import check_decimals
     from centgate.runtime import validate_startup
 
-    settings = load_settings(host=host, port=port, workers=workers)
+    settings = load_settings(host=host, port=port, workers=workers).with_fetched_lists()
     configure_logging(settings.log_level)
     _print_warnings(settings)
     _log_nodes(settings)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import asyncio
 from collections import Counter
 from datetime import date as day
 from pathlib import Path
@@ -13,8 +12,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from centgate.cli.terminal import load_settings
+from centgate.lookups.phishing_refresh import (
+    ListRefused,
+    fetch_hotlist,
+    fetch_list,
+    open_list_upstream,
+)
 from centgate.phishing import source_package
 from centgate.phishing.normalize import DroppedEntry
+from centgate.phishing.published import HOTLIST, LEAD, PUBLISHED_LISTS, parse_list_urls
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.snapshot import (
     ImportedList,
@@ -24,6 +31,10 @@ from centgate.phishing.snapshot import (
     load_snapshot,
     pack_snapshot,
 )
+from centgate.phishing.store import ListFolder, write_atomically
+from centgate.phishing.update import MIN_KEPT
+from centgate.resources import open_resources
+from centgate.upstream import Upstream
 
 EXAMPLES_PER_REASON = 3
 
@@ -43,19 +54,38 @@ def build(out: OutputFile = Path("phishing-list.xz")) -> None:
     except source_package.PackageUnavailable as error:
         exit_with_error(str(error))
     imported = source_package.import_package(archive)
-    write_atomically(out, pack_snapshot(imported.snapshot))
-    write_atomically(out.with_suffix(".LICENSE"), source_package.read_licence(archive))
+    write_file(out, pack_snapshot(imported.snapshot))
+    write_file(out.with_suffix(".LICENSE"), source_package.read_licence(archive))
     print_report(imported, out)
 
 
 @app.command()
 def update(
-    file: Annotated[Path, typer.Argument(help="A config.json of eth-phishing-detect, or a stalelist.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="A list in one of its published formats; without it, fetch lists.")
+    ] = None,
     out: OutputFile = Path("phishing-list.xz"),
-    source: Annotated[str | None, typer.Option(help="Name of the list in responses.")] = None,
-    date: Annotated[str | None, typer.Option(help="Date of the list, if it is not in the file.")] = None,
+    source: Annotated[str | None, typer.Option(help="Name of a file's list in responses.")] = None,
+    date: Annotated[str | None, typer.Option(help="Date of a file's list, if it is not in the file.")] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="Fetch these lists, written as in CENTGATE_PHISHING_LIST_URL, into the folder."),
+    ] = None,
+    min_kept: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Accept a fetched list of at least this share of the previous one."),
+    ] = MIN_KEPT,
 ) -> None:
-    """Build a snapshot of a newer list; the server reads it from the path in its settings."""
+    """Build a snapshot of a list from a file, or fetch lists into CENTGATE_PHISHING_FOLDER.
+
+    Running servers load a changed list within seconds. Without FILE and --url, the lists of the settings are
+    fetched, or the default ones.
+    """
+    if file is None or url is not None:
+        if file is not None:
+            exit_with_error("give a file or --url, not both")
+        asyncio.run(fetch_lists(url, min_kept))
+        return
     if date and not is_iso_date(date):
         exit_with_error(f"'{date}' is not a date in the form YYYY-MM-DD")
     try:
@@ -64,8 +94,46 @@ def update(
         exit_with_error(f"{file} cannot be read: {error.strerror}")
     except InvalidPhishingList as error:
         exit_with_error(f"{file}: {error}")
-    write_atomically(out, pack_snapshot(imported.snapshot))
+    write_file(out, pack_snapshot(imported.snapshot))
     print_report(imported, out)
+
+
+async def fetch_lists(url: str | None, min_kept: float) -> None:
+    """Fetch lists into the folder; exits with 1 if one was not fetched."""
+    settings = load_settings()
+    try:
+        urls = parse_list_urls(url.split(",")) if url else settings.phishing_urls
+    except ValueError as error:
+        exit_with_error(str(error))
+    folder, failed = ListFolder(settings.phishing_folder), False
+    try:
+        async with open_resources(settings) as resources:
+            with folder.lock() as is_mine:
+                if not is_mine:
+                    exit_with_error(f"a server is fetching lists into {folder.folder}; try again later")
+                refresher = open_list_upstream(resources)
+                for key, address in (urls or parse_list_urls(["default"])).items():
+                    failed |= not await fetch_into(folder, refresher, key, url=address, min_kept=min_kept)
+    except OSError as error:
+        exit_with_error(f"{folder.folder} cannot be written: {error.strerror}")
+    if failed:
+        raise typer.Exit(1)
+
+
+async def fetch_into(folder: ListFolder, upstream: Upstream, key: str, *, url: str, min_kept: float) -> bool:
+    """Fetch one list into the folder and print the outcome; returns False if it was refused."""
+    try:
+        if key == HOTLIST:
+            await fetch_hotlist(folder, upstream, url)
+        else:
+            await fetch_list(folder, upstream, PUBLISHED_LISTS[key], url, min_kept=min_kept)
+    except ListRefused as refusal:
+        Console(stderr=True).print(f"{key}: {refusal}", style="red", highlight=False, markup=False)
+        return False
+    path = folder.snapshot_file(LEAD if key == HOTLIST else key)
+    Console().print(format_snapshot(load_snapshot(path)))
+    Console().print(f"written to {path}", highlight=False)
+    return True
 
 
 @app.command()
@@ -89,19 +157,9 @@ def is_iso_date(text: str) -> bool:
         return False
 
 
-def write_atomically(out: Path, content: bytes) -> None:
-    """Replace a file in one step, so that a server never reads a partial file."""
+def write_file(out: Path, content: bytes) -> None:
     try:
-        with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as temporary:
-            try:
-                temporary.write(content)
-                temporary.flush()
-                os.fsync(temporary.fileno())
-                Path(temporary.name).chmod(0o644)
-                Path(temporary.name).replace(out)
-            except BaseException:
-                Path(temporary.name).unlink(missing_ok=True)
-                raise
+        write_atomically(out, content)
     except OSError as error:
         exit_with_error(f"{out} cannot be written: {error.strerror}")
 
@@ -123,6 +181,8 @@ def format_snapshot(snapshot: Snapshot) -> Table:
         "source": header.source,
         "date": header.date or "not stated",
         "version": header.version or "not stated",
+        "licence": header.licence or "not stated",
+        "fetched": f"{header.fetched_at} from {header.url}" if header.fetched_at else "no",
         "id": snapshot.id,
         "allowlist": f"{header.allowlist:,}",
         "blocklist": f"{header.blocklist:,}",

@@ -48,6 +48,8 @@ def devchain_settings(chain: DevChain, settings: Settings, folder: Path) -> Sett
             "cdp_api_key_secret": None,
             "database_url": f"sqlite:///{folder / 'journal.db'}",
             "packagedocs_folder": folder / "docs",
+            "phishing_folder": folder / "phishing",
+            "phishing_list_url": ("off",),
             "workers": 1,
             # all local clients share one IP address, and no real money is at risk
             "free_per_minute": 0,

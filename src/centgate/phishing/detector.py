@@ -8,10 +8,8 @@ up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
-from centgate.phishing.homograph import HomographIndex
 from centgate.phishing.lookalikes import LookalikeIndex, strip_last_label
 from centgate.phishing.rules import CID, PhishingRules
 from centgate.phishing.url import WebAddress
@@ -22,6 +20,8 @@ MatchedList = Literal["allowlist", "blocklist", "fuzzylist"]
 SHORTEST_CID: Final = 46
 LONGEST_NAME: Final = 253  # characters, in the domain name system
 UNRANKED: Final = 1 << 62
+NAMES_PER_PART: Final = 5000
+"""Number of names that are indexed in one call, which takes less than a millisecond."""
 
 
 class PhishingVerdict(NamedTuple):
@@ -81,16 +81,6 @@ class PhishingDetector:
                 return PhishingVerdict(domain, "lookalike", "fuzzylist", imitated, rules)
         return PhishingVerdict(domain)
 
-    def find_homograph(self, address: WebAddress) -> str | None:
-        """Return the protected name that an internationalised domain resembles, unless the domain itself is
-        allowed.
-
-        This is a warning beside the verdict, never part of it: MetaMask's detector compares punycode.
-        """
-        if "xn--" not in address.host or self.find_best_entry(address.domain)[0] < self.allowed:
-            return None
-        return self.homograph_index.find_imitated(address.unicode_domain)
-
     def find_best_entry(self, domain: str) -> tuple[int, str | None]:
         """Return the best-ranked entry among the domain and its parents, with its rank."""
         # a hostile address may have a thousand labels, but no entry has so many
@@ -110,10 +100,6 @@ class PhishingDetector:
                 return rules
         raise IndexError(rank)
 
-    @cached_property
-    def homograph_index(self) -> HomographIndex:
-        return HomographIndex(self.lists)
-
 
 def rank_names(lists: Sequence[Sequence[str]]) -> dict[str, int]:
     """Return the rank of each name in all lists together; the first rank if a name is repeated."""
@@ -121,7 +107,11 @@ def rank_names(lists: Sequence[Sequence[str]]) -> dict[str, int]:
     end = sum(map(len, lists))
     for names in reversed(lists):
         start = end - len(names)
-        rank.update(zip(reversed(names), range(end - 1, start - 1, -1), strict=True))
+        # in parts, since one call holds the interpreter's lock and a list is reloaded beside requests
+        for last in range(end, start, -NAMES_PER_PART):
+            first = max(start, last - NAMES_PER_PART)
+            part = names[first - start : last - start]
+            rank.update(zip(reversed(part), range(last - 1, first - 1, -1), strict=True))
         end = start
     return rank
 

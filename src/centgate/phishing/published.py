@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -66,6 +66,10 @@ PUBLISHED_LISTS: Final[Mapping[str, PublishedList]] = {
 """The known lists, in the order in which they are consulted; the first one leads."""
 
 LEAD: Final[ListName] = "metamask"
+HOTLIST: Final = "hotlist"
+"""Name of the address of MetaMask's hotlist, which changes the list `metamask` if that is a stalelist."""
+SECURE_URL: Final = re.compile(r"https://[^/\s]|http://(?:127\.0\.0\.1|localhost|\[::1\])[:/]")
+"""A list changes verdicts, so it is not fetched unencrypted from elsewhere."""
 TEXT_LINE: Final = re.compile(r"(?:- (?:url: *)?)?['\"]?([^\s'\"<>{}\[\],;()]+\.[^\s'\"<>{}\[\],;()]+)['\"]?")
 """A host on a line of its own, plain or as a YAML item (`- url: host`, the form of Phantom's list)."""
 
@@ -114,3 +118,33 @@ def parse_lines(text: bytes | str) -> Iterator[str]:
         if host is None:
             raise InvalidPhishingList("the file is neither JSON nor a list with one host a line")
         yield host[1]
+
+
+def parse_list_urls(items: Sequence[str]) -> dict[str, str]:
+    """Parse the addresses of the lists to fetch: by the names of lists, and `hotlist`.
+
+    An item is `<list>=<url>`, a list's name for its usual address, a bare address for the list `metamask`,
+    `default` for all lists that are fetched by default, or `off` for none. Raises ValueError.
+    """
+    urls: dict[str, str] = {}
+    for item in items:
+        if item == "default":
+            urls |= {name: each.url for name, each in PUBLISHED_LISTS.items() if each.is_default}
+        elif item in PUBLISHED_LISTS:
+            urls[item] = PUBLISHED_LISTS[item].url
+        elif item != "off":
+            name, url = parse_list_url(item)
+            urls[name] = url
+    if HOTLIST in urls and LEAD not in urls:
+        raise ValueError(f"{HOTLIST} needs the address of a stalelist, as {LEAD}=<url>")
+    return urls
+
+
+def parse_list_url(item: str) -> tuple[str, str]:
+    name, equals, url = item.partition("=") if not item.startswith(("http:", "https:")) else (LEAD, "=", item)
+    known = (*PUBLISHED_LISTS, HOTLIST)
+    if name not in known:
+        raise ValueError(f"{name!r} is not a phishing list; known are {', '.join(known)}, default and off")
+    if not equals or not SECURE_URL.match(url):
+        raise ValueError(f"{url!r} is not an https address of the phishing list {name}")
+    return name, url

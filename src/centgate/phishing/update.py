@@ -18,6 +18,7 @@ from centgate.phishing.path_rules import PathTree
 from centgate.phishing.published import PublishedList
 from centgate.phishing.rules import InvalidPhishingList, PhishingRules, is_array, is_object
 from centgate.phishing.snapshot import (
+    Snapshot,
     import_list,
     make_snapshot,
     pack_snapshot,
@@ -52,6 +53,8 @@ class FetchedDocument:
     fetched_at: datetime
     modified: str | None = None
     """Date of the server's `Last-Modified`, if it sends one, in the form YYYY-MM-DD."""
+    min_kept: float = MIN_KEPT
+    """Minimum size as a share of the list that it replaces."""
 
 
 def build_update(document: FetchedDocument, previous: bytes | None) -> bytes:
@@ -62,9 +65,9 @@ def build_update(document: FetchedDocument, previous: bytes | None) -> bytes:
     today = document.fetched_at.date().isoformat()
     imported = import_list(document.body, source=document.published.label, date=document.modified or today)
     rules, suffixes = drop_public_suffixes(imported.snapshot.rules)
-    old = unpack_snapshot(previous) if previous else None
+    old = unpack_previous(previous)
     check_dropped(rules, (*imported.dropped, *suffixes))
-    check_rules(rules, old.rules if old else None)
+    check_rules(rules, old.rules if old else None, min_kept=document.min_kept)
     # a date in the future would hide how old the list is
     date = min(imported.snapshot.header.date or today, today)
     if old and old.header.date and is_same_content(rules, old.rules) and not document.modified:
@@ -80,6 +83,14 @@ def build_update(document: FetchedDocument, previous: bytes | None) -> bytes:
         updated_seconds=read_seconds(document),
     )
     return pack_snapshot(snapshot)
+
+
+def unpack_previous(packed: bytes | None) -> Snapshot | None:
+    """Return the list to compare with; None for a damaged one, which must not stop its replacement."""
+    try:
+        return unpack_snapshot(packed) if packed else None
+    except InvalidPhishingList:
+        return None
 
 
 def read_seconds(document: FetchedDocument) -> int | None:
@@ -128,7 +139,7 @@ def check_dropped(rules: PhishingRules, dropped: Sequence[DroppedEntry]) -> None
         raise InvalidPhishingList(f"{len(unusable):,} of its {total:,} entries cannot be used")
 
 
-def check_rules(rules: PhishingRules, previous: PhishingRules | None) -> None:
+def check_rules(rules: PhishingRules, previous: PhishingRules | None, *, min_kept: float = MIN_KEPT) -> None:
     """Refuse a list that is too short, shrank, blocks well-known sites, or allows what was blocked."""
     count = count_blocked(rules)
     if count < MIN_ENTRIES:
@@ -142,8 +153,8 @@ def check_rules(rules: PhishingRules, previous: PhishingRules | None) -> None:
     if previous is None:
         return
     before = count_blocked(previous)
-    if count < before * MIN_KEPT:
-        raise InvalidPhishingList(f"it shrank from {before:,} to {count:,} names, by more than a tenth")
+    if count < before * min_kept:
+        raise InvalidPhishingList(f"it shrank from {before:,} to {count:,} names")
     was_allowed = frozenset(previous.allowlist)
     check_allowed(allowed, [name for name in previous.blocklist if not is_covered(name, was_allowed)])
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from centgate.errors import Issue
+from centgate.phishing.collection import ListVerdict
 from centgate.phishing.url import InvalidAddress, parse_address
 from centgate.provider import Primary
 from centgate.providers.phishinglist import PhishingList
@@ -36,8 +37,34 @@ class PhishingCheckRequest(Request):
                 yield Issue("url", str(error))
 
 
+class PhishingListHit(Data):
+    """What one list says of the address."""
+
+    name: Literal["metamask", "polkadot", "phantom", "scamsniffer"] = Field(
+        description="The list. `metamask` is the one that leads, which the operator may replace."
+    )
+    source: str = Field(description="The list as its source names it.")
+    status: Literal["allowed", "blocked", "lookalike", "unknown"] = Field(
+        description="The verdict of this list alone."
+    )
+    match: str | None = Field(description="The entry of this list that matches; null without one.")
+    date: str | None = Field(
+        description="Date of the list (YYYY-MM-DD): its own, or the day on which its content last changed "
+        "here; null if unknown."
+    )
+    age_days: int | None = Field(
+        description="Age of the list in days at the time of the answer; null if unknown."
+    )
+    fetched_at: str | None = Field(
+        description="Time in UTC of the last successful fetch; null for a list from a file or the package."
+    )
+    entries: int = Field(description="Number of blocked names and paths in the list.")
+    sha256: str = Field(description="SHA-256 of the list's content, in hexadecimal.")
+    licence: str | None = Field(description="Licence of the list; null if unknown.")
+
+
 class PhishingCheck(Data):
-    """Result of the lookup of an address in the list."""
+    """Result of the lookup of an address in the lists."""
 
     domain: str = Field(description="The host that a browser would open, in ASCII and lower case.")
     status: Literal["allowed", "blocked", "lookalike", "unknown"] = Field(
@@ -50,6 +77,21 @@ class PhishingCheck(Data):
     match: str | None = Field(
         description="The entry that decided: the listed host with its path, or the imitated name."
     )
+    homograph_of: str | None = Field(
+        default=None,
+        description="The protected name that the address imitates with lookalike characters of other "
+        "scripts, such as a Cyrillic `a`; null without one. It does not change `status`.",
+    )
+    risk: Literal["high", "medium", "low", "unknown"] | None = Field(
+        default=None,
+        description="`high`: blocked, or lookalike characters; `medium`: spelled almost like a protected "
+        "name; `low`: known good; `unknown`: no list has it, which does not mean safe.",
+    )
+    lists: list[PhishingListHit] = Field(
+        default_factory=list[PhishingListHit],
+        description="Every list that was consulted, in their order, with its own verdict. The allowlist of "
+        "the first decides first, then a block by any list, then a lookalike, then the allowlists of the others.",
+    )
 
 
 @service(
@@ -58,20 +100,38 @@ class PhishingCheck(Data):
     category="crypto-context",
     tags=("phishing", "security", "url", "domain", "wallet-safety"),
     guardrails=(
-        "Deterministic: the same list gives the same verdict; no network access, the page is never opened.",
+        "Deterministic: the same lists give the same verdict; no network access, the page is never opened.",
         "`unknown` means that no list has the address, not that it is safe.",
-        "The answer names the list, its version and date; an old list causes a warning.",
-        "Lookalike characters of other scripts cause a warning and do not change the verdict.",
+        "The answer names each list, its date, hash and licence; an old list causes a warning.",
+        "Lookalike characters of other scripts do not change `status`: `homographOf` and `risk` tell them.",
     ),
     input_example=PhishingCheckRequest(url="https://myetherwallet.cx/login"),
     output_example=PhishingCheck(
-        domain="myetherwallet.cx", status="lookalike", matched_list="fuzzylist", match="myetherwallet.com"
+        domain="myetherwallet.cx",
+        status="lookalike",
+        matched_list="fuzzylist",
+        match="myetherwallet.com",
+        risk="medium",
+        lists=[
+            PhishingListHit(
+                name="metamask",
+                source="npm eth-phishing-detect@1.2.0",
+                status="lookalike",
+                match="myetherwallet.com",
+                date="2022-04-19",
+                age_days=1679,
+                fetched_at=None,
+                entries=13752,
+                sha256="052ba48105ce331f259df8706bc142f4354143f8c74eec920e529faaa9dc4232",
+                licence="DBAD",
+            )
+        ],
     ),
 )
 async def phishing_check(request: PhishingCheckRequest, phishinglist: Primary[PhishingList]) -> PhishingCheck:
     """Check if a URL or domain is known phishing, known good, or imitates a known name.
 
-    Uses a public phishing list mirrored in the server: allowlist, blocklist with subdomains, paths and IPFS
+    Uses public phishing lists mirrored in the server: allowlist, blocklist with subdomains, paths and IPFS
     content identifiers, and near-misses of protected names. No remote lookups.
     """
     verdict = phishinglist.check_address(parse_address(request.url))
@@ -80,4 +140,24 @@ async def phishing_check(request: PhishingCheckRequest, phishinglist: Primary[Ph
         status=verdict.status,
         matched_list=verdict.matched_list,
         match=verdict.match,
+        homograph_of=verdict.homograph_of,
+        risk=verdict.risk,
+        lists=[describe_hit(each) for each in verdict.by_list],
+    )
+
+
+def describe_hit(hit: ListVerdict) -> PhishingListHit:
+    """Return what one list says, with the list's provenance."""
+    loaded, header = hit.loaded, hit.loaded.header
+    return PhishingListHit(
+        name=loaded.name,
+        source=header.source,
+        status=hit.verdict.status,
+        match=hit.verdict.match,
+        date=header.date,
+        age_days=loaded.age_days(),
+        fetched_at=header.fetched_at,
+        entries=header.blocklist + header.paths,
+        sha256=header.sha256,
+        licence=loaded.licence,
     )
