@@ -109,6 +109,7 @@ def no_operator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("CENTGATE_PHISHING_LIST_URL", "off")  # `centgate serve` would call the Internet
     monkeypatch.chdir(tmp_path)
 
 

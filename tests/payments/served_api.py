@@ -67,6 +67,7 @@ class ApiProcess:
             "DATABASE_URL": settings.database_url,
             "FREE_PER_MINUTE": str(settings.free_per_minute),
             "REFUSED_PER_MINUTE": str(settings.refused_per_minute),
+            "PHISHING_LIST_URL": "off",
             **more,
         }
         with (log or Path(os.devnull)).open("ab") as errors:

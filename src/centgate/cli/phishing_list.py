@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from centgate.cli.terminal import load_settings
+from centgate.log import configure_logging
 from centgate.lookups.phishing_refresh import (
     ListRefused,
     fetch_hotlist,
@@ -101,6 +102,7 @@ def update(
 async def fetch_lists(url: str | None, min_kept: float) -> None:
     """Fetch lists into the folder; exits with 1 if one was not fetched."""
     settings = load_settings()
+    configure_logging("error")
     try:
         urls = parse_list_urls(url.split(",")) if url else settings.phishing_urls
     except ValueError as error:
@@ -111,9 +113,9 @@ async def fetch_lists(url: str | None, min_kept: float) -> None:
             with folder.lock() as is_mine:
                 if not is_mine:
                     exit_with_error(f"a server is fetching lists into {folder.folder}; try again later")
-                refresher = open_list_upstream(resources)
+                upstream = open_list_upstream(resources)
                 for key, address in (urls or parse_list_urls(["default"])).items():
-                    failed |= not await fetch_into(folder, refresher, key, url=address, min_kept=min_kept)
+                    failed |= not await fetch_into(folder, upstream, key, url=address, min_kept=min_kept)
     except OSError as error:
         exit_with_error(f"{folder.folder} cannot be written: {error.strerror}")
     if failed:

@@ -164,7 +164,7 @@ async def fetch_hotlist(folder: ListFolder, upstream: Upstream, url: str) -> Non
         raise ListRefused("there is no stalelist yet that it could change")
     reply = await fetch_document(upstream, f"{url.rstrip('/')}/{header.updated_seconds}")
     changed = await run_at_low_priority(
-        partial(apply_hotlist, url=url, fetched_at=datetime.now(UTC)), packed, reply.body
+        partial(apply_hotlist, fetched_at=datetime.now(UTC)), packed, reply.body
     )
     folder.store_packed(LEAD, changed)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
+
+import orjson
 
 from centgate.phishing.rules import InvalidPhishingList, is_array, is_object
 
@@ -82,11 +83,10 @@ def parse_document(text: bytes | str) -> dict[str, Any]:
     or as YAML items. Raises `InvalidPhishingList`.
     """
     try:
-        document: Any = json.loads(text)
-    except ValueError:
+        # it limits the nesting, which the parser of the standard library leaves to the size of the stack
+        document: Any = orjson.loads(text)
+    except orjson.JSONDecodeError:
         return {"blocklist": list(parse_lines(text))}
-    except RecursionError:
-        raise InvalidPhishingList("the file is nested too deeply") from None
     if is_object(document) and is_object(document.get("data")):
         document = document["data"]
     if is_array(document) and document and all(isinstance(entry, str) for entry in document):

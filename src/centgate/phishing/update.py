@@ -5,12 +5,12 @@ Runs in a `Sandbox` process, because the document comes from the network and tak
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import orjson
 from tld.utils import is_tld
 
 from centgate.phishing.normalize import DroppedEntry
@@ -96,8 +96,8 @@ def unpack_previous(packed: bytes | None) -> Snapshot | None:
 def read_seconds(document: FetchedDocument) -> int | None:
     """Return `lastUpdated` of a stalelist, at most the time of the fetch; None for lists without it."""
     try:
-        parsed: Any = json.loads(document.body)
-    except ValueError:
+        parsed: Any = orjson.loads(document.body)
+    except orjson.JSONDecodeError:
         return None
     inner: Any = parsed.get("data", parsed) if is_object(parsed) else None
     seconds = inner.get("lastUpdated") if is_object(inner) else None
@@ -179,7 +179,7 @@ def is_covered(name: str, names: frozenset[str]) -> bool:
     return False
 
 
-def apply_hotlist(packed: bytes, body: bytes, *, url: str, fetched_at: datetime) -> bytes:
+def apply_hotlist(packed: bytes, body: bytes, *, fetched_at: datetime) -> bytes:
     """Apply the changes of a hotlist to a packed stalelist, and return the packed result.
 
     A hotlist is an array of `{url, timestamp, targetList, isRemoval}`, possibly in a `data` envelope; changes
@@ -221,8 +221,8 @@ class HotlistChange:
 def parse_hotlist(body: bytes) -> Iterator[HotlistChange]:
     """Yield the changes of MetaMask's list; those of other lists are skipped."""
     try:
-        document: Any = json.loads(body)
-    except (ValueError, RecursionError):
+        document: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
         raise InvalidPhishingList("the hotlist is not JSON") from None
     changes = document.get("data") if is_object(document) else document
     if not is_array(changes):
@@ -271,6 +271,6 @@ def normalize_change(change: HotlistChange, tolerance: int) -> Sequence[str]:
     document: dict[str, Any] = {"blocklist": [], change.target: [change.entry]}
     if change.target == "fuzzylist":
         document["tolerance"] = tolerance
-    rules = import_list(json.dumps(document), source="hotlist").snapshot.rules
+    rules = import_list(orjson.dumps(document), source="hotlist").snapshot.rules
     names: Sequence[str] = getattr(rules, change.target)
     return [name for name in names if not is_public_suffix(name)]

@@ -90,7 +90,7 @@ class PhishingCheck(Data):
     lists: list[PhishingListHit] = Field(
         default_factory=list[PhishingListHit],
         description="Every list that was consulted, in their order, with its own verdict. The allowlist of "
-        "the first decides first, then a block by any list, then a lookalike, then the allowlists of the others.",
+        "the first decides first, then a block by any list, then a lookalike, then other allowlists.",
     )
 
 

@@ -40,6 +40,7 @@ from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.http_server import serve_app
 from centgate.payments.migrations import HEAD_REVISION
 from centgate.payments.store_factory import open_store
+from centgate.phishing.store import FetchState, ListFolder
 from centgate.server import run_in_thread
 from centgate.settings import ProviderSettings, Settings
 
@@ -365,6 +366,27 @@ async def test_the_phishing_lists_age_is_told(
     )
 
     assert told.status == status, told
+
+
+async def test_origin_of_each_phishing_list_is_told(settings: Settings, tmp_path: Path) -> None:
+    folder = ListFolder(tmp_path / "phishing")
+    folder.folder.mkdir()
+    folder.store_packed("polkadot", write_phishing_list(tmp_path, today()).read_bytes())
+    folder.store_state(
+        "polkadot", FetchState(url="https://x", attempted_at=0, next_at=9e9, failures=3, error="it shrank")
+    )
+    changes = {"phishing_folder": folder.folder, "phishing_list_url": ("polkadot",)}
+
+    told = await run_check(with_changes(settings, **changes), "phishing-list")
+
+    assert told.status == "warning"
+    for part in (
+        "metamask (npm eth-phishing-detect@1.2.0)",
+        "from the package",
+        "polkadot (test)",
+        "it shrank",
+    ):
+        assert part in told.what
 
 
 async def test_a_browser_that_is_not_there_is_told(settings: Settings) -> None:

@@ -7,8 +7,8 @@ import os
 import re
 import socket
 import time
-from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,9 @@ from centgate.payments.nodes import select_nodes
 from centgate.payments.readonly import describe_error, open_readonly
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
 from centgate.payments.time_format import format_age, format_iso
+from centgate.phishing.collection import LoadedList
 from centgate.phishing.rules import InvalidPhishingList
-from centgate.phishing.snapshot import load_shipped, load_snapshot
+from centgate.phishing.store import ListFolder, ListStore
 from centgate.providers.phishinglist import STALE_DAYS
 from centgate.settings import Settings, find_unknown_variables
 from centgate.signing.eip3009 import derive_address
@@ -250,25 +251,45 @@ def _evaluate_audit(last: LastAudit) -> Finding:
 
 
 async def check_phishing_list(deployment: DoctorContext) -> Finding:
-    """The phishing list is readable and recent."""
-    path = deployment.settings.phishing_list
+    """The phishing lists are readable and recent."""
+    settings = deployment.settings
+    folder = ListFolder(settings.phishing_folder)
     try:
-        header = (
-            await asyncio.to_thread(load_snapshot, path) if path else await asyncio.to_thread(load_shipped)
-        ).header
+        store = await asyncio.to_thread(ListStore, folder, settings.phishing_list)
+        await asyncio.to_thread(store.reload)
     except (OSError, InvalidPhishingList) as error:
         return fail(
             f"CENTGATE_PHISHING_LIST cannot be read: {error}",
-            "create it with `centgate phishing-list update`",
+            "create it with `centgate phishing-list update FILE`",
         )
-    age = (datetime.now(UTC).date() - date.fromisoformat(header.date[:10])).days if header.date else None
-    if age is None or age > STALE_DAYS:
-        of = f"of {header.date}, {age} days old" if header.date else "without a date"
-        return warn(
-            f"the phishing list is {of}",
-            "create a new one with `centgate phishing-list update`, and set CENTGATE_PHISHING_LIST",
-        )
-    return ok(f"{header.source}, {header.blocklist:,} sites, {age} days old")
+    lists = store.collection.lists
+    problems = [
+        problem for problem in map(partial(_describe_fetch, folder), settings.phishing_urls) if problem
+    ]
+    what = "; ".join([*map(_describe_list, lists), *problems])
+    if problems or any((age := each.age_days()) is None or age > STALE_DAYS for each in lists):
+        return warn(what, "fetch current lists with `centgate phishing-list update`")
+    return ok(what)
+
+
+def _describe_list(loaded: LoadedList) -> str:
+    """Describe a list by its source, size, age and origin."""
+    header, age = loaded.header, loaded.age_days()
+    old = f"of {header.date}, {age:,} days old" if age is not None else "without a date"
+    if header.fetched_at:
+        origin = f"fetched {header.fetched_at} from {header.url}"
+    else:
+        origin = "from the package" if loaded.is_shipped else "from CENTGATE_PHISHING_LIST"
+    return f"{loaded.name} ({header.source}): {header.blocklist:,} sites, {old}, {origin}"
+
+
+def _describe_fetch(folder: ListFolder, key: str) -> str | None:
+    """Describe why a list could not be fetched; None if nothing failed."""
+    state = folder.read_state(key)
+    if state is None or state.error is None:
+        return None
+    age = format_age(max(0.0, time.time() - state.attempted_at))
+    return f"{key} was not replaced {age} ago, after {state.failures} failures in a row: {state.error}"
 
 
 async def check_documentation_folder(deployment: DoctorContext) -> Finding:

@@ -1,0 +1,275 @@
+"""Fetched phishing lists: what replaces the list in use, what is refused, and who fetches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from buyer import PHISHING, ApiFactory
+from facilitators import build_settings
+from fake_upstreams import FakeUpstreams, send_paid
+
+from centgate.lookups.phishing_refresh import (
+    ListRefused,
+    PhishingListRefresher,
+    fetch_hotlist,
+    fetch_list,
+    open_list_upstream,
+)
+from centgate.phishing.published import PUBLISHED_LISTS
+from centgate.phishing.rules import InvalidPhishingList
+from centgate.phishing.snapshot import unpack_snapshot
+from centgate.phishing.store import FetchState, ListFolder, ListStore
+from centgate.phishing.update import FetchedDocument, apply_hotlist, build_update
+from centgate.phishing.url import parse_address
+from centgate.resources import open_resources
+from centgate.settings import Settings
+from centgate.upstream import Upstream
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+NAMES = [f"drainer-{number}.example" for number in range(14_000)]
+
+
+def config(names: list[str] = NAMES, **more: Any) -> dict[str, Any]:
+    return {"version": 2, "tolerance": 0, "fuzzylist": [], "whitelist": [], "blacklist": names, **more}
+
+
+def document(body: Any) -> FetchedDocument:
+    content = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else None
+    content = json.dumps(body).encode() if content is None else content
+    return FetchedDocument(PUBLISHED_LISTS["metamask"], content, "https://lists.example", NOW)
+
+
+def stalelist(seconds: int) -> bytes:
+    return build_update(document({"blocklist": NAMES, "lastUpdated": seconds}), None)
+
+
+@dataclass
+class Lists:
+    """A folder of lists, its store, and a fake server of lists."""
+
+    folder: ListFolder
+    store: ListStore
+    upstream: Upstream
+    server: FakeUpstreams
+
+    @property
+    def url(self) -> str:
+        return f"{self.server.url}/lists/config.json"
+
+    def publish(self, body: Any) -> None:
+        self.server.set_response("lists", "/config.json", body)
+
+    def refresher(self, **urls: str) -> PhishingListRefresher:
+        return PhishingListRefresher(urls, self.folder, self.store, self.upstream)
+
+    async def fetch_metamask(self) -> None:
+        await fetch_list(self.folder, self.upstream, PUBLISHED_LISTS["metamask"], self.url)
+
+    def status(self, text: str) -> str:
+        return self.store.collection.check(parse_address(text)).status
+
+
+@pytest.fixture
+async def lists(tmp_path: Path, upstreams: FakeUpstreams) -> AsyncGenerator[Lists]:
+    folder = ListFolder(tmp_path / "phishing")
+    async with open_resources(build_settings(tmp_path, "http://127.0.0.1:9")) as resources:
+        folder.folder.mkdir()
+        yield Lists(folder, ListStore(folder, None), open_list_upstream(resources), upstreams)
+
+
+async def test_fetched_list_replaces_the_one_in_use(lists: Lists) -> None:
+    lists.publish(config([*NAMES, "drainer.example"]))
+    assert lists.status("drainer.example") == "unknown"
+
+    await lists.refresher(metamask=lists.url).fetch_due()
+    await lists.refresher().reload()
+
+    assert lists.status("drainer.example") == "blocked"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("<!doctype html><html><title>Just a moment...</title></html>", "neither JSON nor a list"),
+        ("", "it is empty"),
+        (config(["drainer.example"]), "it blocks 1 names"),
+        (config(NAMES[:12_000]), "it shrank from 13,752 to 12,000"),
+        (config([*NAMES, "metamask.io"]), "it blocks metamask.io"),
+        (config([*NAMES, *(f"{number}.*" for number in range(2000))]), "2,000 of its 16,000 entries"),
+        (config(whitelist=NAMES[:1000]), "its allowlist covers 1,000 blocked names"),
+        (b'{"blacklist": ' + b"[" * 100_000, "neither JSON nor"),
+    ],
+    ids=["page", "empty", "one", "shrunk", "well-known", "unusable", "allows", "deep"],
+)
+def test_defective_list_is_refused(body: Any, reason: str) -> None:
+    with pytest.raises(InvalidPhishingList, match=reason):
+        build_update(document(body), ListFolder(Path("/nowhere")).read_packed("metamask"))
+
+
+async def test_refused_list_is_not_stored(lists: Lists) -> None:
+    lists.publish("<!doctype html><html><title>Just a moment...</title></html>")
+
+    with pytest.raises(ListRefused, match="neither JSON nor a list"):
+        await lists.fetch_metamask()
+
+    assert not lists.folder.snapshot_file("metamask").exists()
+
+
+def test_top_level_domain_is_not_blocked() -> None:
+    packed = build_update(document(config([*NAMES, "com", "com.br", "pages.dev"])), None)
+
+    assert unpack_snapshot(packed).rules.blocklist == tuple(NAMES)
+
+
+async def test_too_long_list_is_refused(lists: Lists) -> None:
+    lists.server.faults["lists"] = "50 MB"
+
+    with pytest.raises(ListRefused, match="more than 32 MB"):
+        await lists.fetch_metamask()
+
+
+async def test_failure_is_retried_later_and_keeps_the_list(lists: Lists) -> None:
+    lists.server.faults["lists"] = "500"
+
+    await lists.refresher(metamask=lists.url).fetch_due()
+    await lists.refresher(metamask=lists.url).fetch_due()
+
+    state = lists.folder.read_state("metamask")
+    assert state is not None
+    assert (state.failures, len(lists.server.requests)) == (1, 1)
+    assert "status 500" in (state.error or "")
+
+
+async def test_two_processes_fetch_once(lists: Lists) -> None:
+    lists.publish(config())
+    lists.server.delay = 0.2
+
+    await asyncio.gather(*(lists.refresher(metamask=lists.url).fetch_due() for _ in range(2)))
+
+    assert len(lists.server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "is_due"),
+    [
+        (FetchState(url="u", attempted_at=1000, next_at=2000), False),
+        (FetchState(url="u", attempted_at=1000, next_at=1500), True),
+        (FetchState(url="u", attempted_at=9000, next_at=9999), True),
+        (FetchState(url="other", attempted_at=1000, next_at=2000), True),
+    ],
+    ids=["early", "due", "clock set back", "other address"],
+)
+def test_fetch_is_due(state: FetchState, *, is_due: bool) -> None:
+    assert state.is_due("u", 1500) is is_due
+
+
+async def test_interrupted_write_changes_nothing(lists: Lists) -> None:
+    lists.publish(config())
+    await lists.fetch_metamask()
+    lists.store.reload()
+    path = lists.folder.snapshot_file("metamask")
+
+    path.write_bytes(path.read_bytes()[:2000])
+    lists.store.reload()
+
+    assert lists.status("drainer-1.example") == "blocked"
+
+
+def test_damaged_file_is_replaced() -> None:
+    assert unpack_snapshot(build_update(document(config()), b"cut")).header.blocklist == len(NAMES)
+
+
+def test_undated_list_keeps_the_day_of_its_last_change() -> None:
+    first = build_update(document(config()), None)
+
+    later = replace(document(config()), fetched_at=NOW + timedelta(days=3))
+    second = build_update(later, first)
+
+    before, after = (unpack_snapshot(packed).header for packed in (first, second))
+    assert (after.date, after.sha256, after.fetched_at) == (
+        before.date,
+        before.sha256,
+        "2026-11-26T12:00:00Z",
+    )
+
+
+def test_list_from_the_future_is_of_today() -> None:
+    body = {"blocklist": NAMES, "lastUpdated": (NOW + timedelta(days=90)).timestamp()}
+
+    assert unpack_snapshot(build_update(document(body), None)).header.date == "2026-11-23"
+
+
+async def test_other_list_cannot_block_what_the_lead_allows(lists: Lists) -> None:
+    allowed = next(iter(lists.store.collection.lists[0].detector.lists[0].allowlist))
+    lists.server.set_response("lists", "/all.json", {"allow": [], "deny": [*NAMES, allowed]})
+
+    await lists.refresher(polkadot=f"{lists.server.url}/lists/all.json").fetch_due()
+    lists.store.reload()
+
+    verdict = lists.store.collection.check(parse_address(allowed))
+    assert verdict.status == "allowed"
+    assert [each.verdict.status for each in verdict.by_list] == ["allowed", "blocked"]
+    assert lists.status(NAMES[0]) == "blocked"
+
+
+def test_hotlist_changes_the_stalelist() -> None:
+    since = int(NOW.timestamp()) - 3600
+    target = "eth_phishing_detect_config.blocklist"
+    changes = [
+        {"url": "new.example", "timestamp": since + 60, "targetList": target},
+        {"url": NAMES[0], "timestamp": since + 60, "targetList": target, "isRemoval": True},
+        {"url": "com", "timestamp": since + 60, "targetList": target},
+        {"url": "old.example", "timestamp": since - 60, "targetList": target},
+        {"url": "far.example", "timestamp": since + 10**7, "targetList": target},
+        {"url": "other.example", "timestamp": since + 60, "targetList": "other_config.blocklist"},
+    ]
+
+    packed = apply_hotlist(stalelist(since), json.dumps({"data": changes}).encode(), fetched_at=NOW)
+
+    snapshot = unpack_snapshot(packed)
+    assert set(snapshot.rules.blocklist) == {*NAMES[1:], "new.example"}
+    assert snapshot.header.updated_seconds == since + 60
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{}", b'[{"url": 1}]'])
+def test_defective_hotlist_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidPhishingList, match="the hotlist"):
+        apply_hotlist(stalelist(1_700_000_000), body, fetched_at=NOW)
+
+
+async def test_hotlist_is_fetched_since_the_stalelist(lists: Lists) -> None:
+    lists.folder.store_packed("metamask", stalelist(1_700_000_000))
+    lists.server.set_response("lists", "/diffsSince/1700000000", {"data": []})
+
+    await fetch_hotlist(lists.folder, lists.upstream, f"{lists.server.url}/lists/diffsSince")
+
+    assert [each.path for each in lists.server.requests] == ["/diffsSince/1700000000"]
+
+
+async def test_hotlist_without_a_stalelist_is_refused(lists: Lists) -> None:
+    with pytest.raises(ListRefused, match="no stalelist"):
+        await fetch_hotlist(lists.folder, lists.upstream, f"{lists.server.url}/lists/diffsSince")
+
+
+async def test_server_fetches_beside_requests(api: ApiFactory, settings: Settings, lists: Lists) -> None:
+    lists.publish(config([*NAMES, "drainer.example"]))
+    fetching = settings.model_copy(
+        update={"phishing_list_url": (f"metamask={lists.url}",), "phishing_folder": lists.folder.folder}
+    )
+
+    api(fetching)
+    async with asyncio.timeout(30):
+        while not lists.folder.snapshot_file("metamask").exists():  # noqa: ASYNC110 - another thread's file
+            await asyncio.sleep(0.05)
+    client = api(fetching)
+
+    data = send_paid(client, PHISHING, {"url": "https://drainer.example"}).json()["data"]
+    assert (data["status"], data["risk"]) == ("blocked", "high")
+    assert data["lists"][0]["ageDays"] == 0
