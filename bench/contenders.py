@@ -49,6 +49,7 @@ def ours(folder: Path, facilitator: Running, database: str, *, workers: int = 1)
         "CENTGATE_FACILITATOR_URL": facilitator.url,
         "CENTGATE_DATABASE_URL": database,
         "CENTGATE_WORKERS": str(workers),
+        "CENTGATE_PHISHING_LIST_URL": "off",
     }
     with running([sys.executable, "-m", "centgate", "serve", "--port", "0"], folder, environment) as server:
         yield server

@@ -252,7 +252,7 @@ def _evaluate_audit(last: LastAudit) -> Finding:
 
 async def check_phishing_list(deployment: DoctorContext) -> Finding:
     """The phishing lists are readable and recent."""
-    settings = deployment.settings
+    settings = deployment.settings.with_fetched_lists()
     folder = ListFolder(settings.phishing_folder)
     try:
         store = await asyncio.to_thread(ListStore, folder, settings.phishing_list)
