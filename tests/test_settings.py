@@ -33,6 +33,12 @@ TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 Environment = pytest.MonkeyPatch
 
 
+@pytest.fixture(autouse=True)
+def no_variable(monkeypatch: pytest.MonkeyPatch, no_operator: None) -> None:
+    """Remove also what the other tests set, since defaults are tested here."""
+    monkeypatch.delenv("CENTGATE_PHISHING_LIST_URL")
+
+
 def problem(**given: object) -> str:
     """What is said of settings that are refused."""
     with pytest.raises(ValidationError) as refusal:
@@ -473,3 +479,47 @@ def printed(*arguments: str) -> str:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
     command = [sys.executable, "-m", "centgate", *arguments]
     return subprocess.run(command, env=clean, capture_output=True, text=True, check=True).stdout
+
+
+def test_fetched_phishing_lists_are_for_real_payments_only(tmp_path: Path) -> None:
+    assert not Settings().phishing_urls
+    assert set(Settings().with_fetched_lists().phishing_urls) == {"metamask", "polkadot"}
+    assert not Settings(phishing_list_url=("off",)).with_fetched_lists().phishing_urls
+    assert not Settings(phishing_list=tmp_path / "list.xz").with_fetched_lists().phishing_urls
+
+
+@pytest.mark.parametrize(
+    ("text", "urls"),
+    [
+        ("default", {"metamask", "polkadot"}),
+        ("default,scamsniffer", {"metamask", "polkadot", "scamsniffer"}),
+        ("https://mirror.example/list.json", {"metamask"}),
+        ("metamask=https://a.example/v1,hotlist=https://a.example/v2", {"metamask", "hotlist"}),
+        ("polkadot=http://127.0.0.1:8000/all.json", {"polkadot"}),
+    ],
+)
+def test_addresses_of_phishing_lists_are_read(
+    monkeypatch: pytest.MonkeyPatch, text: str, urls: set[str]
+) -> None:
+    monkeypatch.setenv("CENTGATE_PHISHING_LIST_URL", text)
+
+    assert set(Settings().phishing_urls) == urls
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "metamsk",
+        "http://a.example/list.json",
+        "metamask=",
+        "metamask=file:///etc/passwd",
+        "hotlist=https://a",
+    ],
+)
+def test_address_of_a_phishing_list_that_is_none_is_refused(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("CENTGATE_PHISHING_LIST_URL", text)
+
+    with pytest.raises(ValidationError):
+        Settings()
