@@ -110,6 +110,7 @@ def start(
         "CENTGATE_FETCH_ALLOWED": f"127.0.0.1:{pages}",
         "CENTGATE_FETCH_PORTS": f"80,443,{pages}",
         "CENTGATE_FETCH_ROBOTS": "false",
+        "CENTGATE_FREE_PER_MINUTE": "0",
     }
     if (checkout / "src/centgate/phishing/store.py").exists():  # older checkouts do not know the setting
         environment["CENTGATE_PHISHING_LIST_URL"] = "off"

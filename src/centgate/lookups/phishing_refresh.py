@@ -33,6 +33,8 @@ P = ParamSpec("P")
 
 WATCH_INTERVAL = 5.0
 """Seconds between two looks at the files and at what is due."""
+ERROR_INTERVAL = 600.0
+"""Seconds after an error of this machine, such as a folder that cannot be written."""
 FETCH_INTERVAL = 24 * 3600.0
 """Seconds between two fetches of a list; they change about once a day."""
 HOTLIST_INTERVAL = 300.0
@@ -86,11 +88,14 @@ class PhishingListRefresher:
         while True:
             try:
                 await work()
+                pause = WATCH_INTERVAL
             except OSError as error:
+                pause = ERROR_INTERVAL
                 structlog.get_logger().warning("the phishing lists cannot be kept", error=str(error))
             except Exception:  # noqa: BLE001 - only the end of the process may end background work
+                pause = ERROR_INTERVAL
                 structlog.get_logger().exception("the phishing lists could not be refreshed")
-            await asyncio.sleep(WATCH_INTERVAL)
+            await asyncio.sleep(pause)
 
     async def reload(self) -> None:
         """Load the lists whose files changed; requests use the old ones meanwhile."""
