@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import multiprocessing
+import os
 import sys
 import tempfile
 import threading
@@ -204,6 +205,7 @@ def compare_beside_pages(server: Server, pages: int) -> None:
 
 def buy_pages(url: str, pages: int, stop: Event, answered: Any) -> None:
     """Buy heavy pages until told to stop."""
+    os.nice(15)  # buyers are elsewhere and do not use the server's processors
     asyncio.run(_buy_pages(url, pages, stop, answered))
 
 
