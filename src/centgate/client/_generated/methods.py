@@ -167,16 +167,16 @@ class Services(Calls):
 
         $0.01 a call.
 
-        Uses a public phishing list mirrored in the server: allowlist, blocklist with subdomains, paths
+        Uses public phishing lists mirrored in the server: allowlist, blocklist with subdomains, paths
         and IPFS content identifiers, and near-misses of protected names. No remote lookups.
 
         - url: A URL or a bare domain, read as a browser reads its address bar; 3 to 2000 characters.
 
         Bounds:
-        - Deterministic: the same list gives the same verdict; no network access, the page is never opened.
+        - Deterministic: the same lists give the same verdict; no network access, the page is never opened.
         - `unknown` means that no list has the address, not that it is safe.
-        - The answer names the list, its version and date; an old list causes a warning.
-        - Lookalike characters of other scripts cause a warning and do not change the verdict.
+        - The answer names each list, its date, hash and licence; an old list causes a warning.
+        - Lookalike characters of other scripts do not change `status`: `homograph_of` and `risk` tell them.
         """
         return TypedAnswer(self.call("phishing-check", given(url=url)), PhishingCheckData)
 
@@ -516,16 +516,16 @@ class AsyncServices(AsyncCalls):
 
         $0.01 a call.
 
-        Uses a public phishing list mirrored in the server: allowlist, blocklist with subdomains, paths
+        Uses public phishing lists mirrored in the server: allowlist, blocklist with subdomains, paths
         and IPFS content identifiers, and near-misses of protected names. No remote lookups.
 
         - url: A URL or a bare domain, read as a browser reads its address bar; 3 to 2000 characters.
 
         Bounds:
-        - Deterministic: the same list gives the same verdict; no network access, the page is never opened.
+        - Deterministic: the same lists give the same verdict; no network access, the page is never opened.
         - `unknown` means that no list has the address, not that it is safe.
-        - The answer names the list, its version and date; an old list causes a warning.
-        - Lookalike characters of other scripts cause a warning and do not change the verdict.
+        - The answer names each list, its date, hash and licence; an old list causes a warning.
+        - Lookalike characters of other scripts do not change `status`: `homograph_of` and `risk` tell them.
         """
         return TypedAnswer(await self.call("phishing-check", given(url=url)), PhishingCheckData)
 

@@ -841,7 +841,7 @@ class TvlChange(AnswerData):
 
 
 class PhishingCheckData(AnswerData):
-    """Result of the lookup of an address in the list."""
+    """Result of the lookup of an address in the lists."""
 
     domain: str
     """The host that a browser would open, in ASCII and lower case."""
@@ -853,6 +853,45 @@ class PhishingCheckData(AnswerData):
     """The list that decided; None when no list has the address."""
     match: str | None
     """The entry that decided: the listed host with its path, or the imitated name."""
+    homograph_of: str | None
+    """The protected name that the address imitates with lookalike characters of other scripts, such as
+    a Cyrillic `a`; None without one. It does not change `status`.
+    """
+    risk: Literal["high", "medium", "low", "unknown"] | str | None
+    """`high`: blocked, or lookalike characters; `medium`: spelled almost like a protected name; `low`:
+    known good; `unknown`: no list has it, which does not mean safe.
+    """
+    lists: list[PhishingListHit]
+    """Every list that was consulted, in their order, with its own verdict. The allowlist of the first
+    decides first, then a block by any list, then a lookalike, then other allowlists.
+    """
+
+
+class PhishingListHit(AnswerData):
+    """What one list says of the address."""
+
+    name: Literal["metamask", "polkadot", "phantom", "scamsniffer"] | str
+    """The list. `metamask` is the one that leads, which the operator may replace."""
+    source: str
+    """The list as its source names it."""
+    status: Literal["allowed", "blocked", "lookalike", "unknown"] | str
+    """The verdict of this list alone."""
+    match: str | None
+    """The entry of this list that matches; None without one."""
+    date: str | None
+    """Date of the list (YYYY-MM-DD): its own, or the day on which its content last changed here; None
+    if unknown.
+    """
+    age_days: int | None
+    """Age of the list in days at the time of the answer; None if unknown."""
+    fetched_at: str | None
+    """Time in UTC of the last successful fetch; None for a list from a file or the package."""
+    entries: int
+    """Number of blocked names and paths in the list."""
+    sha256: str
+    """SHA-256 of the list's content, in hexadecimal."""
+    licence: str | None
+    """Licence of the list; None if unknown."""
 
 
 class WalletBriefData(AnswerData):
