@@ -29,6 +29,9 @@ class PackageRegistry:
     """The requested paths."""
     status: int | None = None
     """Status of every response while the registry is down."""
+    hanging: str | None = None
+    """Path whose requests are not answered before the registry ends."""
+    ended: threading.Event = field(default_factory=threading.Event)
     archives_released: threading.Event = field(default_factory=threading.Event)
     """Archives are sent once it is set."""
     bodies: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -141,6 +144,7 @@ def run_package_registry(host: str = "127.0.0.1") -> Generator[PackageRegistry]:
         yield registry
     finally:
         registry.archives_released.set()
+        registry.ended.set()
         server.shutdown()
         server.server_close()
 
@@ -162,6 +166,8 @@ def _handler(registry: PackageRegistry) -> type[BaseHTTPRequestHandler]:
             registry.requested_paths.append(path)
             if path.endswith((".tgz", ".tar.gz", ".whl")):
                 registry.archives_released.wait(30)
+            if path == registry.hanging:
+                registry.ended.wait(30)
             if registry.status:
                 self._send(registry.status, b"<html>down</html>")
             elif path in registry.bodies:

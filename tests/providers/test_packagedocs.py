@@ -19,6 +19,7 @@ from package_registry import PackageRegistry, make_zip, run_package_registry
 from centgate.cli.settings_docs import render_env_example, render_markdown
 from centgate.errors import NoData, ProviderError, ProviderRateLimited, ProviderTimeout
 from centgate.libdocs.index.store import MAX_BUILDS
+from centgate.libdocs.registry import client
 from centgate.provider import RequestTrace
 from centgate.providers.packagedocs import PackageDocs
 from centgate.resources import open_resources
@@ -109,7 +110,39 @@ async def test_a_name_is_resolved_in_both_registries(registry: PackageRegistry, 
     assert found[0].score
     assert found[1].score
     assert 1 >= found[0].score > found[1].score > 0
-    assert packagedocs.trace.warnings == []
+    assert packagedocs.trace.warnings == [
+        "the number of snippets of /pypi/quill is not known yet: its documentation is being read",
+        "the number of snippets of /npm/quill is known once the documentation was queried",
+    ]
+
+
+async def test_a_name_that_was_resolved_is_counted_soon(registry: PackageRegistry, opened: Open) -> None:
+    registry.publish_python("quill", "1.4.0", QUILL)
+
+    async with opened() as packagedocs, asyncio.timeout(20):
+        (found,) = await packagedocs.find_libraries("quill")
+        while found.snippet_count is None:
+            await asyncio.sleep(0.05)
+            (found,) = await packagedocs.find_libraries("quill")
+
+    assert found.snippet_count >= 3
+    assert registry.count_requests(".tar.gz") == 1
+
+
+async def test_a_registry_that_hangs_is_left_out(
+    registry: PackageRegistry, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.publish_python("quill", "1.0", QUILL)
+    monkeypatch.setattr(client, "RESOLVE_SECONDS", 0.3)
+    registry.hanging = "/quill/latest"
+
+    async with opened() as packagedocs:
+        (found,) = await packagedocs.find_libraries("quill")
+
+    assert found.id == "/pypi/quill"
+    assert "npm did not answer within 0.3 s: what is published there is not considered" in (
+        packagedocs.trace.warnings
+    )
 
 
 async def test_a_placeholder_comes_after_the_library_of_the_other_registry(
@@ -187,9 +220,9 @@ async def test_one_registry_that_fails_is_a_warning(registry: PackageRegistry, o
         (found,) = await packagedocs.find_libraries("quill")
 
     assert found.id == "/pypi/quill"
-    assert packagedocs.trace.warnings == [
+    assert packagedocs.trace.warnings[0] == (
         "npm answered with a web page instead of data: what is published there is not considered"
-    ]
+    )
     assert packagedocs.trace.is_provisional
 
 
@@ -204,7 +237,7 @@ async def test_one_registry_in_another_shape_is_a_warning(
         (found,) = await packagedocs.find_libraries("quill")
 
     assert found.id == "/npm/quill"
-    assert len(packagedocs.trace.warnings) == 1
+    assert sum("is not considered" in each for each in packagedocs.trace.warnings) == 1
 
 
 async def test_registries_that_fail_are_no_empty_answer(registry: PackageRegistry, opened: Open) -> None:

@@ -116,7 +116,9 @@ class PackageDocs(Provider):
                 self.trace.add_warning(f"no library is called {clean_line(name)!r}; these have similar names")
         if not found:
             raise self.no_data(f"no library called {clean_line(name)!r}")
-        return await asyncio.to_thread(describe_candidates, found, self._indexes)
+        libraries = await asyncio.to_thread(describe_candidates, found, self._indexes)
+        self._prepare_counts(libraries, {package.id: package for _, package in found})
+        return libraries
 
     @instrumented
     async def query_docs(self, library_id: str, topic: str | None, budget: int) -> list[DocSnippet]:
@@ -135,6 +137,36 @@ class PackageDocs(Provider):
                 raise self.invalid_response(f"has just removed its index of {title.name}; try again")
             file = await self._await_index(title, package)
         return await self._search_index(title, file, topic, budget)
+
+    def _prepare_counts(
+        self, libraries: Sequence[DocumentedLibrary], packages: Mapping[str, Package]
+    ) -> None:
+        """Start to index the best library if it has no index, and say why numbers of snippets are missing."""
+        uncounted = [each.id for each in libraries if each.snippet_count is None]
+        if not uncounted:
+            return
+        self.trace.is_provisional = True
+        started = uncounted[0] == libraries[0].id and self._start_index(packages[uncounted[0]])
+        waiting = uncounted[1:] if started else uncounted
+        if started:
+            self.trace.add_warning(
+                f"the number of snippets of {uncounted[0]} is not known yet: its documentation is being read"
+            )
+        if waiting:
+            self.trace.add_warning(
+                f"the number of snippets of {', '.join(waiting)} is known once the documentation was queried"
+            )
+
+    def _start_index(self, package: Package) -> bool:
+        """Index a release in the background. False if it has no readable documentation or others are read."""
+        key = index_key(package)
+        if key in self._refusals or not self.resources:
+            return False
+        try:
+            self._indexes.start_build(key, partial(self._build_index, key, package))
+        except TooManyBuilds:
+            return False
+        return True
 
     async def _find_packages(
         self, requested: Sequence[PackageCandidate]

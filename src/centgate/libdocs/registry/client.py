@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
 
-from centgate.errors import AnswerTooLong, ProviderError, ProviderFailure
+from centgate.errors import AnswerTooLong, NoData, ProviderError, ProviderFailure, ProviderTimeout
 from centgate.fallback import attempt, open_task_group
 from centgate.libdocs.registry.aliases import PackageCandidate
 from centgate.libdocs.registry.npm import NpmRegistry, types_package_name
@@ -22,6 +22,8 @@ PROVIDER_NAME = "packagedocs"
 DAY = 24 * 3600
 MAX_CACHED = 4_000
 """Maximum number of packages whose newest release is cached, for a day."""
+RESOLVE_SECONDS = 6
+"""Seconds for a registry to describe a package while the others may answer: a hanging one is left out."""
 MISSING_TTL = 600
 """Seconds for which it is cached that a package does not exist."""
 
@@ -99,7 +101,7 @@ class RegistryClient:
         If several exist, their number of releases is fetched too, which npm gives only in a large response.
         """
         async with open_task_group() as group:
-            tasks = [group.create_task(attempt(self.fetch_latest, each)) for each in candidates]
+            tasks = [group.create_task(self._attempt_latest(each)) for each in candidates]
         results = [(candidate, task.result()) for candidate, task in zip(candidates, tasks, strict=True)]
         found = [(candidate, each) for candidate, each in results if isinstance(each, Package)]
         failures = {each.message: each for _, each in results if isinstance(each, ProviderFailure)}
@@ -108,6 +110,15 @@ class RegistryClient:
                 tasks = [group.create_task(self._add_history(package)) for _, package in found]
             found = [(candidate, task.result()) for (candidate, _), task in zip(found, tasks, strict=True)]
         return found, list(failures.values())
+
+    async def _attempt_latest(self, candidate: PackageCandidate) -> Package | NoData | ProviderFailure | None:
+        """Return the newest release of a package or the failure of its registry, which may be its silence."""
+        try:
+            async with asyncio.timeout(RESOLVE_SECONDS):
+                return await attempt(self.fetch_latest, candidate)
+        except TimeoutError:
+            label = self._registry(candidate.registry).label
+            return ProviderTimeout(PROVIDER_NAME, f"{label} did not answer within {RESOLVE_SECONDS} s")
 
     async def _request_latest(self, candidate: PackageCandidate) -> Package | None:
         """Request the newest release. A response in an unknown format counts as a failure of the registry."""
@@ -122,10 +133,11 @@ class RegistryClient:
         if package.registry != "npm" or package.releases is not None:
             return package
         try:
-            releases, published = await self._npm.fetch_history(package.name)
+            async with asyncio.timeout(RESOLVE_SECONDS):
+                releases, published = await self._npm.fetch_history(package.name)
         except AnswerTooLong:
             releases, published = MANY_RELEASES, None
-        except (ProviderFailure, ValueError, LookupError, TypeError, AttributeError):
+        except (ProviderFailure, TimeoutError, ValueError, LookupError, TypeError, AttributeError):
             return package
         complete = replace(package, releases=releases, published=published)
         self._newest[package.registry, package.name] = complete
