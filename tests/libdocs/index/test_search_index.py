@@ -338,3 +338,24 @@ def test_pages_on_the_project_itself_are_no_introduction(tmp_path: Path) -> None
     search_index.write_index(file, [sprint, start], ABOUT)
 
     assert titles(file, None)[0] == "Guide > Retry policies"
+
+
+def test_one_of_the_first_three_shows_a_call(tmp_path: Path) -> None:
+    declared = "\n".join(
+        f'def ink_pen_{kind}(pen: str, ink: str) -> bool:\n    """Ink a pen. Inks the pen with {kind} ink."""\n'
+        for kind in ("black", "blue", "red", "green", "gold")
+    )
+    guide = (
+        "# Letters\n\nBefore a long letter is begun, somebody should care for the tools of the desk, "
+        "and a pen and its ink are two of them.\n\n```python\nfor tool in desk.tools():\n    tool.care()\n```\n"
+    )
+    documents = [
+        PackageDocument("quill/__init__.py", declared, "python", None),
+        PackageDocument("docs/letters.md", guide, "markdown", None),
+    ]
+    file = tmp_path / "usage.db"
+    search_index.write_index(file, documents, {"name": "quill"})
+
+    shown = search_index.search(file, "ink a pen", 2000)
+
+    assert any("tool.care()" in (each.code or "") for each in shown[:3])

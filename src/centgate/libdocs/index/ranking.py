@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from centgate.libdocs.index.query import NAME_BOOST, DocsQuery, QueryTerm
 from centgate.libdocs.index.rows import ChunkRow, find_definitions, read_chunks
@@ -43,6 +45,16 @@ MIN_SCORE_SHARE = 0.2
 """Share of the best score below which a chunk only fills the budget."""
 FEW_RESULTS = 5
 """Number of chunks in an answer up to which a third of that share is enough."""
+USAGE_PLACES = 3
+"""Number of first chunks one of which shows a call in its context, if any of the next ones does."""
+USAGE_DEPTH = 15
+"""Number of chunks among which a call is searched."""
+_DECLARATION_LINE = re.compile(
+    r"\s*(?:@[\w.]+(?:\(.*\))?\s*$|(?:export|declare|default|abstract|async)\s+(?!\{)|(?:def|class|interface|type"
+    r"|function|namespace|enum)\b)"
+)
+_DECLARATION_FILE = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
+_CALL = re.compile(r"[\w$\])]\s*\(|<[A-Z]\w*[\s/>]")
 _BM25 = "bm25(words, 6.0, 4.0, 5.0, 1.0)"
 _SCORES = f"select rowid, -{_BM25} from words where words match ? order by {_BM25} limit {MAX_CANDIDATES}"
 _SCORES_OF = f"select rowid, -{_BM25} from words where words match ? and rowid in ({{}})"
@@ -71,7 +83,8 @@ def rank_chunks(database: sqlite3.Connection, query: DocsQuery) -> Iterator[Chun
         )
         for row in read_chunks(database, scores)
     ]
-    return _diversify(_add_page_scores(found))
+    ranked = _diversify(_add_page_scores(found))
+    return ranked if query.identifiers else _lift_usage(ranked)
 
 
 def _chunks_by_term(
@@ -210,3 +223,29 @@ def _diversify(found: list[ScoredChunk]) -> Iterator[ChunkRow]:
         last.append(best.row.page)
         pages[best.row.page] += 1
         titles[best.row.title] += 1
+
+
+def _lift_usage(ranked: Iterator[ChunkRow]) -> Iterator[ChunkRow]:
+    """Yield the chunks with the first one that shows a call among the first three.
+
+    Only for questions without identifiers: who writes a name may want its signature.
+    """
+    first = list(islice(ranked, USAGE_DEPTH))
+    place = next((number for number, row in enumerate(first) if shows_call(row)), 0)
+    if place >= USAGE_PLACES:
+        first.insert(USAGE_PLACES - 1, first.pop(place))
+    yield from first
+    yield from ranked
+
+
+def shows_call(row: ChunkRow) -> bool:
+    """True if the code of a chunk shows a call in its context, not only declarations.
+
+    Examples follow the declaration that they belong to after an empty line.
+    """
+    blocks = re.split(r"\n\s*\n", row.code or "")
+    if _DECLARATION_FILE.search(row.page):
+        blocks = blocks[1:] if _DECLARATION_LINE.match(blocks[0]) else blocks
+    lines = [line for block in blocks for line in block.splitlines()]
+    calls = [line for line in lines if not _DECLARATION_LINE.match(line) and _CALL.search(line)]
+    return bool(calls)
