@@ -14,14 +14,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from libdocs import BUDGET, build_index
 from libdocs_questions import HELD_OUT
 
-from centgate.errors import CentgateError
+from centgate.errors import CentgateError, ProviderTimeout
 from centgate.libdocs.libraries import DocSnippet
 from centgate.log import configure_logging
 from centgate.provider import RequestTrace
@@ -29,6 +29,7 @@ from centgate.providers.packagedocs import PackageDocs
 from centgate.resources import open_resources
 from centgate.settings import Settings
 
+BUDGET: Final = 2_500
 _SIGNATURE: Final = re.compile(
     r"^\s*(?:(?:export|declare|default|abstract|public|static|readonly|async|overload) )*"
     r"(?:def|class|interface|type|function|namespace|enum)\b"
@@ -67,7 +68,7 @@ async def measure_library(docs: PackageDocs, name: str) -> tuple[float, list[Out
     """Return the seconds until the first answer, and what each question was answered with."""
     start = time.perf_counter()
     library = (await docs.bind(RequestTrace()).find_libraries(name))[0]
-    await build_index(docs, library.id)
+    await read_library(docs, library.id)
     seconds = time.perf_counter() - start
     answered = [await ask(docs, library.id, *each) for each in HELD_OUT[name]]
     shown = " ".join(
@@ -76,6 +77,14 @@ async def measure_library(docs: PackageDocs, name: str) -> tuple[float, list[Out
     sys.stdout.write(f"{name:12} {library.id} {library.version}: {shown}\n")
     sys.stdout.flush()
     return seconds, answered
+
+
+async def read_library(docs: PackageDocs, library_id: str) -> None:
+    """Wait for the first answer, however long that takes."""
+    while True:
+        with suppress(ProviderTimeout):
+            await docs.bind(RequestTrace()).query_docs(library_id, None, BUDGET)
+            return
 
 
 async def ask(docs: PackageDocs, library_id: str, question: str, expected: str) -> Outcome:
@@ -94,14 +103,14 @@ def is_right(snippet: DocSnippet, expected: str) -> bool:
 
 
 def shows_usage(snippet: DocSnippet) -> bool:
-    """True for code with a call outside the heads of declarations."""
-    lines = [line for line in (snippet.code or "").splitlines() if not _SIGNATURE.match(line)]
-    if not lines or (_SIGNATURE.match((snippet.code or "").lstrip()) and len(lines) < 3):
+    """True for code with a call outside the declarations that it begins with."""
+    blocks = re.split(r"\n\s*\n", (snippet.code or "").strip())
+    if _SIGNATURE.match(blocks[0]) and snippet.language in ("typescript", "ts"):
+        blocks = blocks[1:]
+    lines = [line for block in blocks for line in block.splitlines()]
+    if len(lines) < 3 and lines and _SIGNATURE.match(lines[0]):
         return False
-    is_declaration = snippet.language in ("typescript", "ts") and re.search(
-        r"^\s*(?:export )?declare |^\s*(?:interface|type) ", snippet.code or "", re.MULTILINE
-    )
-    return not is_declaration and any(_CALL.search(line) for line in lines)
+    return any(_CALL.search(line) for line in lines if not _SIGNATURE.match(line))
 
 
 def print_summary(first_seconds: Sequence[float], outcomes: Sequence[Outcome]) -> None:
