@@ -342,12 +342,13 @@ def test_pages_on_the_project_itself_are_no_introduction(tmp_path: Path) -> None
 
 def test_one_of_the_first_three_shows_a_call(tmp_path: Path) -> None:
     declared = "\n".join(
-        f'def ink_pen_{kind}(pen: str, ink: str) -> bool:\n    """Ink a pen. Inks the pen with {kind} ink."""\n'
+        f'def ink_pen_{kind}(pen: str, ink: str) -> bool:\n    """Ink a pen. Inks a pen in {kind} ink."""\n'
         for kind in ("black", "blue", "red", "green", "gold")
     )
     guide = (
         "# Letters\n\nBefore a long letter is begun, somebody should care for the tools of the desk, "
-        "and a pen and its ink are two of them.\n\n```python\nfor tool in desk.tools():\n    tool.care()\n```\n"
+        "and a pen and its ink are two of them.\n\n"
+        "```python\nfor tool in desk.tools():\n    tool.care()\n```\n"
     )
     documents = [
         PackageDocument("quill/__init__.py", declared, "python", None),
