@@ -129,6 +129,20 @@ async def test_a_name_that_was_resolved_is_counted_soon(registry: PackageRegistr
     assert registry.count_requests(".tar.gz") == 1
 
 
+@pytest.mark.parametrize("name", ["tokio", "https://docs.rs/tokio"])
+async def test_a_library_of_another_ecosystem_is_not_its_namesake(
+    name: str, registry: PackageRegistry, opened: Open
+) -> None:
+    registry.publish_javascript("tokio", "1.0.0", TYPED)
+
+    async with opened() as packagedocs:
+        with pytest.raises(NoData, match="is a library of Rust: only PyPI and npm are read"):
+            await packagedocs.find_libraries(name)
+        (found,) = await packagedocs.find_libraries("/npm/tokio")
+
+    assert found.id == "/npm/tokio"
+
+
 async def test_a_registry_that_hangs_is_left_out(
     registry: PackageRegistry, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ from centgate.libdocs.index.resolve import describe_candidates, index_key, sugge
 from centgate.libdocs.index.store import IndexKey, IndexStore, TooManyBuilds
 from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
 from centgate.libdocs.registry import npm, pypi
-from centgate.libdocs.registry.aliases import PackageCandidate, find_candidates
+from centgate.libdocs.registry.aliases import PackageCandidate, find_candidates, find_other_ecosystem
 from centgate.libdocs.registry.client import RegistryClient
 from centgate.libdocs.registry.library_id import LibraryReference, parse_library_id
 from centgate.libdocs.registry.packages import Package
@@ -108,6 +108,11 @@ class PackageDocs(Provider):
     @instrumented
     async def find_libraries(self, name: str) -> list[DocumentedLibrary]:
         """Return at most five packages that match a name, best first; NoData if nothing matches."""
+        if ecosystem := find_other_ecosystem(name):
+            raise self.no_data(
+                f"{clean_line(name)!r} is a library of {ecosystem}: only PyPI and npm are read; for a "
+                "package of that name there, send its id, such as /npm/<name>"
+            )
         found = await self._find_packages(find_candidates(name))
         if not found:
             indexed = await asyncio.to_thread(self._indexes.libraries)

@@ -151,6 +151,21 @@ REPOSITORIES: Mapping[str, str] = {
 }
 """Packages of repositories that have another name, have moved, or hold several packages."""
 
+_OTHER_ECOSYSTEMS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("tokio", "serde", "axum", "actix-web", "reqwest", "thiserror", "anyhow", "tonic", "rayon"), "Rust"
+    ),
+    **dict.fromkeys(("gin-gonic", "gorm", "spf13/cobra", "spf13/viper", "gofiber"), "Go"),
+}
+"""Well-known libraries of ecosystems whose registries are not read; packages of these names elsewhere are
+namesakes."""
+_ECOSYSTEM_PREFIXES: Mapping[str, str] = {
+    "/crates/": "Rust",
+    "crates.io/": "Rust",
+    "docs.rs/": "Rust",
+    "golang.org/": "Go",
+    "pkg.go.dev/": "Go",
+}
 _NPM_NAME = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
 _PYPI_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
 _REPOSITORY = re.compile(r"/?([a-z0-9][a-z0-9-]*)/([a-z0-9._-]+?)(?:\.git)?/?")
@@ -193,6 +208,13 @@ def normalize_package_name(registry: RegistryName, raw_name: str) -> str | None:
     if len(lower) > 100 or not _PYPI_NAME.fullmatch(lower):
         return None
     return re.sub(r"[-_.]+", "-", lower)
+
+
+def find_other_ecosystem(query: str) -> str | None:
+    """Return the ecosystem that a name belongs to if its registry is not read: "Rust" or "Go"; else None."""
+    name = re.sub(r"^https?://", "", query.strip().lower())
+    prefixed = (language for prefix, language in _ECOSYSTEM_PREFIXES.items() if name.startswith(prefix))
+    return next(prefixed, None) or _OTHER_ECOSYSTEMS.get(name)
 
 
 def find_candidates(query: str) -> list[PackageCandidate]:
