@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 from pydantic import Field
@@ -156,7 +157,7 @@ async def crawler_scrape(
     page = await first_of(firecrawl.scrape, pagereader.read_page)(request.url, request.only_main_content)
     for warning in page.warnings:
         pagereader.trace.add_warning(warning)
-    part = take_part(page, request.offset, MAX_CHARACTERS)
+    part = await asyncio.to_thread(take_part, page, request.offset, MAX_CHARACTERS)
     return ScrapedPage(markdown=part.text, metadata=_build_metadata(page, part))
 
 

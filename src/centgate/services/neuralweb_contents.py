@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 from pydantic import Field
@@ -170,7 +171,7 @@ async def neuralweb_contents(
     unread = [page for page in pages if isinstance(page, UnreadPage)]
     if len(unread) == len(pages):
         raise _no_page_read(unread, exa if _has_answered(exa) else pagereader)
-    contents = {page.url: _build_contents(page, request.offset) for page in pages}
+    contents = {page.url: await asyncio.to_thread(_build_contents, page, request.offset) for page in pages}
     for page in pages:
         for warning in page.warnings if isinstance(page, WebPage) else ():
             exa.trace.add_warning(f"{page.url}: {warning}")

@@ -43,7 +43,7 @@ class PagePart:
     truncated: bool
     """True if the page goes on after this part."""
     length: int | None
-    """Characters of all parts; None if the source gave only the beginning of the page."""
+    """Characters of the page with its addresses; None if the source gave only its beginning."""
     links: tuple[PageLink, ...]
     content_hash: str | None
     """SHA-256 of the page's whole Markdown, hexadecimal; None if only its beginning was read."""
@@ -56,16 +56,16 @@ def take_part(page: WebPage, offset: int, max_length: int) -> PagePart:
     A part ends as `truncate` ends a text, and opens the code block in which it begins.
     """
     is_complete = page.length == len(page.markdown)
-    markdown, urls = page.markdown, list[str]()
+    markdown, urls, is_whole = page.markdown, list[str](), True
     if len(markdown) > max_length:
-        markdown, urls = _number_addresses(markdown)
+        markdown, urls, is_whole = _number_addresses(markdown, offset + max_length)
     text, end = _cut(markdown, offset, max_length)
-    is_last = end >= len(markdown)
+    is_last = is_whole and end >= len(markdown)
     return PagePart(
         text=text,
         next_offset=None if is_last else end,
         truncated=not is_last or not is_complete,
-        length=len(markdown) if is_complete else None if page.length is None else max(page.length, end),
+        length=page.length,
         links=tuple(islice(_list_links(text, urls), MAX_LINKS)),
         content_hash=sha256(page.markdown.encode()).hexdigest() if is_complete else None,
     )
@@ -94,18 +94,25 @@ def _common_length(first: str, second: str) -> int:
     return next((number for number, (one, other) in pairs if one != other), min(len(first), len(second)))
 
 
-def _number_addresses(markdown: str) -> tuple[str, list[str]]:
-    """Return the text with numbers in place of its addresses, and the addresses in the order of numbers."""
+def _number_addresses(markdown: str, end: int) -> tuple[str, list[str], bool]:
+    """Return more than the first `end` characters of the text with numbers in place of its addresses.
+
+    With them the addresses in the order of their numbers, and whether this is the whole text.
+    """
     numbers: dict[str, int] = {}
 
     def number_address(match: re.Match[str]) -> str:
         url = match[1]
         return f"][{numbers.setdefault(url, len(numbers) + 1)}]" if url else match[0]
 
-    lines = [
-        _TOKEN.sub(number_address, line) if is_text else line for line, is_text in _classify_lines(markdown)
-    ]
-    return "\n".join(lines), list(numbers)
+    lines, length = list[str](), 0
+    source = _classify_lines(markdown)
+    for line, is_text in source:
+        lines.append(_TOKEN.sub(number_address, line) if is_text else line)
+        length += len(lines[-1]) + 1
+        if length > end + 1:
+            break
+    return "\n".join(lines), list(numbers), next(source, None) is None
 
 
 def _list_links(text: str, urls: list[str]) -> Iterator[PageLink]:
