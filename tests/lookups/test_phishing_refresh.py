@@ -147,6 +147,7 @@ async def test_failure_is_retried_later_and_keeps_the_list(lists: Lists) -> None
     assert "status 500" in (state.error or "")
 
 
+@pytest.mark.extended
 async def test_two_processes_fetch_once(lists: Lists) -> None:
     lists.publish(config())
     lists.server.delay = 0.2
@@ -186,6 +187,7 @@ def test_damaged_file_is_replaced() -> None:
     assert unpack_snapshot(build_update(document(config()), b"cut")).header.blocklist == len(NAMES)
 
 
+@pytest.mark.extended
 def test_undated_list_keeps_the_day_of_its_last_change() -> None:
     first = build_update(document(config()), None)
 
@@ -258,6 +260,7 @@ async def test_hotlist_without_a_stalelist_is_refused(lists: Lists) -> None:
         await fetch_hotlist(lists.folder, lists.upstream, f"{lists.server.url}/lists/diffsSince")
 
 
+@pytest.mark.extended
 async def test_server_fetches_beside_requests(api: ApiFactory, settings: Settings, lists: Lists) -> None:
     lists.publish(config([*NAMES, "drainer.example"]))
     fetching = settings.model_copy(
