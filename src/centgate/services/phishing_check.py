@@ -78,17 +78,14 @@ class PhishingCheck(Data):
         description="The entry that decided: the listed host with its path, or the imitated name."
     )
     homograph_of: str | None = Field(
-        default=None,
         description="The protected name that the address imitates with lookalike characters of other "
         "scripts, such as a Cyrillic `a`; null without one. It does not change `status`.",
     )
     risk: Literal["high", "medium", "low", "unknown"] | None = Field(
-        default=None,
         description="`high`: blocked, or lookalike characters; `medium`: spelled almost like a protected "
         "name; `low`: known good; `unknown`: no list has it, which does not mean safe.",
     )
     lists: list[PhishingListHit] = Field(
-        default_factory=list[PhishingListHit],
         description="Every list that was consulted, in their order, with its own verdict. The allowlist of "
         "the first decides first, then a block by any list, then a lookalike, then other allowlists.",
     )
@@ -111,6 +108,7 @@ class PhishingCheck(Data):
         status="lookalike",
         matched_list="fuzzylist",
         match="myetherwallet.com",
+        homograph_of=None,
         risk="medium",
         lists=[
             PhishingListHit(
