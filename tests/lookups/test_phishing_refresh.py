@@ -171,6 +171,7 @@ def test_fetch_is_due(state: FetchState, *, is_due: bool) -> None:
     assert state.is_due("u", 1500) is is_due
 
 
+@pytest.mark.extended
 async def test_interrupted_write_changes_nothing(lists: Lists) -> None:
     lists.publish(config())
     await lists.fetch_metamask()
@@ -183,6 +184,7 @@ async def test_interrupted_write_changes_nothing(lists: Lists) -> None:
     assert lists.status("drainer-1.example") == "blocked"
 
 
+@pytest.mark.extended
 def test_damaged_file_is_replaced() -> None:
     assert unpack_snapshot(build_update(document(config()), b"cut")).header.blocklist == len(NAMES)
 
@@ -202,12 +204,14 @@ def test_undated_list_keeps_the_day_of_its_last_change() -> None:
     )
 
 
+@pytest.mark.extended
 def test_list_from_the_future_is_of_today() -> None:
     body = {"blocklist": NAMES, "lastUpdated": (NOW + timedelta(days=90)).timestamp()}
 
     assert unpack_snapshot(build_update(document(body), None)).header.date == "2026-11-23"
 
 
+@pytest.mark.extended
 async def test_other_list_cannot_block_what_the_lead_allows(lists: Lists) -> None:
     allowed = next(iter(lists.store.collection.lists[0].detector.lists[0].allowlist))
     lists.server.set_response("lists", "/all.json", {"allow": [], "deny": [*NAMES, allowed]})
@@ -221,6 +225,7 @@ async def test_other_list_cannot_block_what_the_lead_allows(lists: Lists) -> Non
     assert lists.status(NAMES[0]) == "blocked"
 
 
+@pytest.mark.extended
 def test_hotlist_changes_the_stalelist() -> None:
     since = int(NOW.timestamp()) - 3600
     target = "eth_phishing_detect_config.blocklist"
@@ -240,6 +245,7 @@ def test_hotlist_changes_the_stalelist() -> None:
     assert snapshot.header.updated_seconds == since + 60
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("body", [b"<html>", b"{}", b'[{"url": 1}]'])
 def test_defective_hotlist_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidPhishingList, match="the hotlist"):
