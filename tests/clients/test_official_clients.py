@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from buyer import PHISHING, QUESTION, ApiFactory, decode_header
 from eth_account import Account
 from x402 import x402Client
@@ -46,6 +47,7 @@ def _wallet(payer: Any) -> Any:
     return Account.from_key(payer.private_key)
 
 
+@pytest.mark.extended
 def test_the_official_javascript_client_pays_a_call(
     npm_project: Path, api: ApiFactory, chain_settings: Settings, devchain: DevChain
 ) -> None:

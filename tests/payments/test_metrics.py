@@ -311,6 +311,7 @@ def test_what_two_processes_count_is_added_up(pair: Metered) -> None:
     assert len(busy_workers) == 2
 
 
+@pytest.mark.extended
 def test_a_process_that_is_killed_leaves_its_counts_and_not_its_gauges(pair: Metered) -> None:
     arrived, release = threading.Event(), threading.Event()
     payment = sign_payment(pair.client, Buyer())

@@ -114,6 +114,7 @@ def test_what_lies_in_the_folder_stays(shop: ServedSite, tmp_path: Path) -> None
     assert (tmp_path / "CNAME").read_text() == "site.example"
 
 
+@pytest.mark.extended
 def test_the_command_writes_a_site_under_the_address_given(shop: ServedSite, tmp_path: Path) -> None:
     done = run("--api", shop.deployment.api, "--url", "https://site.example/", "--out", str(tmp_path / "out"))
 

@@ -308,6 +308,7 @@ def test_a_failure_of_its_own_is_an_apology(shop: ServedSite, monkeypatch: pytes
     assert [name for name in SAFETY if name not in response.headers] == []
 
 
+@pytest.mark.extended
 def test_pages_stay_when_the_api_goes_and_say_since_when(
     tmp_path: Path, facilitator: StubFacilitator
 ) -> None:
@@ -323,6 +324,7 @@ def test_pages_stay_when_the_api_goes_and_say_since_when(
     assert guide.status_code == 200
 
 
+@pytest.mark.extended
 def test_an_api_that_comes_back_is_up_again(tmp_path: Path, facilitator: StubFacilitator) -> None:
     with reserve_port() as port:
         api_settings = build_settings(tmp_path, facilitator.url, port=port)
