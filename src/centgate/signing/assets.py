@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+TOKEN_DECIMALS = 6
+"""Decimals of every payment token; so base units of different tokens can be added."""
+NETWORK_ID = r"eip155:[1-9][0-9]{0,18}"
+"""Pattern of a payment network's identifier (CAIP-2)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asset:
@@ -13,7 +18,7 @@ class Asset:
     address: str
     name: str
     version: str
-    decimals: int = 6
+    decimals: int = TOKEN_DECIMALS
 
 
 USDC: Mapping[str, Asset] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import cast
 
@@ -11,6 +12,15 @@ import sha3  # safe-pysha3
 def keccak(data: bytes) -> bytes:
     """Return the Keccak-256 hash, with the padding used before SHA-3 was standardised."""
     return cast(bytes, sha3.keccak_256(data).digest())  # pyright: ignore[reportUnknownMemberType]
+
+
+def parse_address(text: str) -> str:
+    """Return an address in lower case. Raises ValueError if it is none, or its checksum (EIP-55) is wrong."""
+    if not re.fullmatch(r"0x[0-9a-fA-F]{40}", text):
+        raise ValueError(f"{text[:60]!r} is not an address")
+    if text[2:] not in (text[2:].lower(), text[2:].upper()):
+        to_checksum_address(text)
+    return text.lower()
 
 
 def encode_word(value: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -26,12 +26,18 @@ class ReceiptSigner:
         self._key = key
         self.address = to_checksum_address(derive_address(key))
 
-    def sign_offer(self, requirements: Mapping[str, Any], url: str, *, until: int) -> dict[str, Any]:
-        """Return the extension of a 402: a signed offer of its `accepts` entry, valid until a Unix time."""
+    def sign_offers(self, accepts: Sequence[Mapping[str, Any]], url: str, *, until: int) -> dict[str, Any]:
+        """Return the extension of a 402: a signed offer of each `accepts` entry, valid until a Unix time."""
+        offers = [
+            {**self._sign_offer(requirements, url, until), "acceptIndex": index}
+            for index, requirements in enumerate(accepts)
+        ]
+        return {RECEIPT_EXTENSION: _build_extension("offers", offers)}
+
+    def _sign_offer(self, requirements: Mapping[str, Any], url: str, until: int) -> dict[str, Any]:
         terms = {name: requirements[name] for name in ("scheme", "network", "asset", "payTo", "amount")}
         payload = {"version": VERSION, "resourceUrl": url, **terms, "validUntil": until}
-        signed = {**self._sign_statement(OFFER, payload), "acceptIndex": 0}
-        return {RECEIPT_EXTENSION: _build_extension("offers", [signed])}
+        return self._sign_statement(OFFER, payload)
 
     def sign_receipt(
         self, settlement: Mapping[str, Any], url: str, body: bytes, *, now: int

@@ -142,7 +142,7 @@ def _check_offer(required: Json | None, receipt: _SignedStatement) -> ReceiptChe
     if required is None:
         return ReceiptCheck("offer", "not checked", "no offer was given")
     try:
-        offer = _parse_signed(OFFER, _find_offer(required))
+        offer = _parse_signed(OFFER, _find_offer(required, receipt.payload["network"]))
     except ValueError as error:
         return ReceiptCheck("offer", "failed", f"the offer is unreadable: {error}")
     if offer.signer != receipt.signer:
@@ -179,14 +179,23 @@ def _check_signer(signer: str | None, receipt: _SignedStatement) -> ReceiptCheck
     return ReceiptCheck("signer", "ok", "the signer is the expected one")
 
 
-def _find_offer(required: Json) -> Any:
-    """Return the signed offer in a PaymentRequired; a bare offer is returned unchanged."""
+def _find_offer(required: Json, network: str) -> Any:
+    """Return the signed offer in a PaymentRequired, of several the first for the network that was paid on.
+
+    A bare offer is returned unchanged.
+    """
     if "signature" in required:
         return required
     offers = _extension_info(required, RECEIPT_EXTENSION, "offers")
     if not isinstance(offers, list) or not offers:
         raise ValueError("it contains no signed offer")
-    return cast(list[Any], offers)[0]
+    signed = cast(list[Any], offers)
+    return next((each for each in signed if _offered_network(each) == network), signed[0])
+
+
+def _offered_network(offer: Any) -> Any:
+    payload = cast(dict[str, Any], offer).get("payload") if isinstance(offer, dict) else None
+    return cast(dict[str, Any], payload).get("network") if isinstance(payload, dict) else None
 
 
 def _extension_info(message: Json, extension: str, name: str) -> Any:
