@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic.config import JsonDict
 
 from centgate.errors import Issue
 from centgate.json_schema import iterate_objects
-from centgate.schema import Omittable, Request
+from centgate.schema import Omittable, Request, hide_rule, require_text, restrict_field
 
 ChainSlug = Literal["arbitrum", "base", "bsc", "ethereum", "optimism", "polygon"]
 
@@ -66,12 +67,15 @@ _Slug = Annotated[ChainSlug, Field(description="The chain's slug; wins over `cha
 _SUPPORTED_IDS: list[JsonValue] = [chain.id for chain in CHAINS]
 
 
+_SUPPORTED_ID = restrict_field("chainId", {"enum": _SUPPORTED_IDS})
+NAMED_CHAIN_RULE: JsonDict = {"anyOf": [require_text("chain"), {"required": ["chainId"], **_SUPPORTED_ID}]}
+"""JSON Schema of what a `NamedChainRequest` requires: a slug, or else the id of a supported chain."""
+
+
 class ChainRequest(Request):
     """A request whose chain is given by its id."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"allOf": [{"properties": {"chainId": {"enum": _SUPPORTED_IDS}}}]}
-    )
+    model_config = ConfigDict(json_schema_extra=hide_rule(_SUPPORTED_ID))
 
     chain_id: _AnyChainId
 
@@ -89,14 +93,7 @@ class ChainRequest(Request):
 class NamedChainRequest(Request):
     """A request whose chain is given by slug or id; the slug takes precedence."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": [
-                {"required": ["chain"]},
-                {"required": ["chainId"], "properties": {"chainId": {"enum": _SUPPORTED_IDS}}},
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra=hide_rule(NAMED_CHAIN_RULE))
 
     chain: Omittable[_Slug] = None
     chain_id: Omittable[_AnyChainId] = None

@@ -5,92 +5,109 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from decimal import Decimal
+from hashlib import sha256
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from yarl import URL
 
+from centgate.accepted_tokens import (
+    ADDRESS_PATTERN,
+    DEFAULT_VERSION,
+    NETWORK_PATTERN,
+    AcceptedToken,
+    parse_accepted_tokens,
+)
 from centgate.client.settings import BuyerSettings
 from centgate.client_address import parse_network
+from centgate.environment import PREFIX, read_variables
 from centgate.phishing.published import parse_list_urls
+from centgate.prices import DEFAULT_PRICE, MAX_PRICE, parse_price
+from centgate.provider_settings import ProviderSettings, parse_providers
 from centgate.signing.assets import TEST_NETWORKS, USDC, Asset
-from centgate.signing.evm import to_checksum_address
+from centgate.signing.evm import parse_address, to_checksum_address
+from centgate.signing.webhook_signature import parse_secrets
 from centgate.web.fetch.policy import FetchPolicy
 
-PREFIX = "CENTGATE_"
 CDP_FACILITATOR = "https://api.cdp.coinbase.com/platform/v2/x402"
 TEST_FACILITATOR = "https://x402.org/facilitator"
+PASSWORD_HASH_PATTERN = r"scrypt:[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}:[A-Za-z0-9_-]{22}:[A-Za-z0-9_-]{43}"
+"""Form of the console's password hash: log2 of N, r, p, salt and hash in base64.
+
+It has no `$`, which compose files and shells replace.
+"""
+_SINGLE_TOKEN_FIELDS = ("network", "pay_to", "asset", "asset_name", "asset_version")
+"""Settings of a deployment with one token; with `accepts` they are those of its first entry."""
+_PRIVATE_SUFFIXES = (".localhost", ".internal", ".local", ".home.arpa", ".svc", ".svc.cluster.local")
+"""Ends of host names that public name servers do not know: reserved ones, and Kubernetes' services."""
 _BUYER_VARIABLES = tuple(PREFIX + name.upper() for name in BuyerSettings.model_fields)
 
 
-def _parse_bool(value: str) -> bool:
-    if value.lower() not in ("true", "1", "yes", "on", "false", "0", "no", "off"):
-        raise ValueError(f"{value[:40]!r} is neither true nor false")
-    return value.lower() in ("true", "1", "yes", "on")
+def _parse_receiver_url(value: str) -> str:
+    """Check the URL of a receiver of webhooks; errors do not show it, since it may contain a key.
 
-
-def _parse_urls(value: str) -> str:
-    """Check one or several comma-separated URLs; errors do not show them, since some contain keys."""
-    parts = [part.strip() for part in value.split(",") if part.strip()]
-    if not parts or not all(re.match(r"^https?://[^\s/?#]", part) for part in parts):
-        raise ValueError("needs http:// or https:// addresses")
-    return ",".join(parts)
-
-
-def _parse_positive(value: str) -> float:
+    Any address is accepted, also a private one: the operator chose it, and no buyer can change it.
+    """
     try:
-        number = float(value)
+        url = urlsplit(value)
+        host = url.hostname or ""
+        _ = url.port  # raises for an invalid one
     except ValueError:
-        number = 0
-    if not 1 <= number <= 1_000_000:
-        raise ValueError(f"{value[:40]!r} is not a number of 1 or more")
-    return number
+        host, url = "", urlsplit("")
+    if url.scheme not in ("http", "https") or not host or re.search(r"[\s#]", value):
+        raise ValueError("needs an http:// or https:// address")
+    if url.scheme == "http" and not _is_private_host(host):
+        raise ValueError("needs https, except on loopback and private networks: events would be readable")
+    return value
 
 
-def _parse_count(value: str) -> int:
-    return int(_parse_positive(value))
+def _is_private_host(host: str) -> bool:
+    """Return True for a loopback or private address, and for names that are never public."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return "." not in host.rstrip(".") or host.rstrip(".").lower().endswith(_PRIVATE_SUFFIXES)
+    return address.is_loopback or (address.is_private and not address.is_unspecified)
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderSettings:
-    """Settings of one provider: each field is `CENTGATE_<NAME>_<FIELD>`, with its parser and meaning."""
+class FacilitatorAccount:
+    """One facilitator of the deployment: its address and the keys for it."""
 
-    enabled: bool = field(default=True, metadata={"parse": _parse_bool, "meaning": "`false` disables it"})
-    url: str | None = field(
-        default=None,
-        repr=False,
-        metadata={"parse": _parse_urls, "meaning": "its address: a proxy, the host of a paid plan, a test"},
-    )
-    key: SecretStr | None = field(
-        default=None, metadata={"parse": SecretStr, "meaning": "the key of the operator's account"}
-    )
-    per_minute: int | None = field(
-        default=None,
-        metadata={
-            "parse": _parse_count,
-            "meaning": "calls per minute instead of its rate limit, divided among the processes (per host if "
-            "there are several)",
-        },
-    )
-    timeout: float | None = field(
-        default=None, metadata={"parse": _parse_positive, "meaning": "timeout of a call in seconds"}
-    )
-    resale_permitted: bool | None = field(
-        default=None,
-        metadata={
-            "parse": _parse_bool,
-            "meaning": "`true` if the operator may sell answers made of its data, `false` if not; "
-            "default: what its terms of use say, empty if they were not found to say it",
-        },
-    )
+    setting: str
+    """Beginning of the names of its settings: `<setting>_URL` and `<setting>_TOKEN`."""
+    cdp_setting: str
+    """The same for `<cdp_setting>_API_KEY_ID` and `<cdp_setting>_API_KEY_SECRET`."""
+    url: str = field(repr=False)
+    """Without a trailing slash. It may contain a password."""
+    token: SecretStr | None = None
+    cdp_api_key_id: str | None = None
+    cdp_api_key_secret: SecretStr | None = None
 
+    @property
+    def name(self) -> str:
+        """Its name in the journal and in messages: the origin, and a digest of a path, which may be a key.
 
-PROVIDER_FIELDS = {each.name.upper(): each for each in fields(ProviderSettings)}
-"""Fields of the settings of a provider by the ends of their variables' names."""
-_PROVIDER_VARIABLE = re.compile(rf"^(?P<name>[A-Z][A-Z0-9_]*?)_(?P<what>{'|'.join(PROVIDER_FIELDS)})$")
+        Credentials are not part of it, so that a changed password does not make it another facilitator.
+        """
+        try:
+            address = URL(self.url)
+            origin, path = str(address.origin()), address.raw_path.rstrip("/")
+        except ValueError:  # refused at the start, with a message
+            origin, path = "invalid", self.url
+        return f"{origin}#{sha256(path.encode()).hexdigest()[:8]}" if path else origin
+
+    @property
+    def lacks_key(self) -> bool:
+        """True if it requires a key and none is set."""
+        return self.url == CDP_FACILITATOR and not (self.cdp_api_key_id or self.token)
 
 
 def _split_list(value: Any) -> Any:
@@ -107,18 +124,18 @@ class Settings(BaseSettings):
 
     pay_to: str | None = Field(
         default=None,
-        pattern=r"^0x[0-9a-fA-F]{40}$",
+        pattern=ADDRESS_PATTERN,
         description="The address that receives all payments. Without it the server accepts no payments and "
         "all paid routes return 402.",
     )
     network: str = Field(
         default="eip155:8453",
-        pattern=r"^eip155:[1-9][0-9]{0,18}$",
+        pattern=NETWORK_PATTERN,
         description="The payment network as a CAIP-2 identifier: Base is eip155:8453.",
     )
     asset: str | None = Field(
         default=None,
-        pattern=r"^0x[0-9a-fA-F]{40}$",
+        pattern=ADDRESS_PATTERN,
         description="The payment token, a dollar token with 6 decimals. Default: USDC on Base, Ethereum, "
         "Polygon, Arbitrum, Avalanche and Base Sepolia; required on any other network.",
     )
@@ -126,7 +143,21 @@ class Settings(BaseSettings):
         default=None, description="The token's EIP-712 domain name, if `CENTGATE_ASSET` is set."
     )
     asset_version: str = Field(
-        default="2", description="The token's EIP-712 domain version, if `CENTGATE_ASSET` is set."
+        default=DEFAULT_VERSION,
+        description="The token's EIP-712 domain version, if `CENTGATE_ASSET` is set.",
+    )
+    accepts: Annotated[tuple[AcceptedToken, ...], NoDecode] = Field(
+        default=(),
+        description="Several networks or tokens at once, instead of the token settings above: a JSON list of "
+        'objects with `network` and `payTo`, such as `[{"network": "eip155:8453", "payTo": "0x…"}, '
+        '{"network": "eip155:137", "payTo": "0x…"}]`, and with `asset`, `name` and `version` (EIP-712) for '
+        "a token that is not known. Buyers are offered them in this order. All are test networks, or none.",
+    )
+    price: Annotated[Decimal, BeforeValidator(parse_price)] = Field(
+        default=DEFAULT_PRICE,
+        description="The price of a call in decimal dollars, for every service: more than 0, at most "
+        f"{MAX_PRICE}, with at most 6 decimals. `{PREFIX}PRICE_<SERVICE>` sets that of one service, for "
+        f"example `{PREFIX}PRICE_TOKEN_RISK=0.03`.",
     )
     facilitator_url: str | None = Field(
         default=None,
@@ -144,8 +175,44 @@ class Settings(BaseSettings):
         default=None,
         description="Coinbase Developer Platform: the key's secret, Ed25519 in base64 or EC as PEM.",
     )
+    facilitator_fallback_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^?#]+$",
+        description="A second x402 facilitator. It gets a new payment that surely never reached the first: "
+        "no connection, a failed TLS handshake, or status 429. A payment whose outcome is unknown stays with "
+        "the facilitator that has it; a replaced facilitator can be kept here until none is left.",
+    )
+    facilitator_fallback_token: SecretStr | None = Field(
+        default=None, description="A bearer token for the second facilitator, if it requires one."
+    )
+    facilitator_fallback_cdp_api_key_id: str | None = Field(
+        default=None, description="The id of a secret API key, if the second facilitator is Coinbase's."
+    )
+    facilitator_fallback_cdp_api_key_secret: SecretStr | None = Field(
+        default=None, description="The secret of that key."
+    )
     facilitator_timeout: float = Field(
-        default=30, gt=0, le=300, description="Timeout of the facilitator for a settlement, in seconds."
+        default=30, gt=0, le=300, description="Timeout of a facilitator for a settlement, in seconds."
+    )
+    payers_allowed: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)] = Field(
+        default=(),
+        description="Addresses whose payments are accepted, separated by commas; all others are refused, "
+        "uncharged. Without this setting and the next, every payer is accepted.",
+    )
+    payers_allowed_file: Path | None = Field(
+        default=None,
+        description="A file with more such addresses, one per line, with comments after `#`. It is read "
+        "again when it changes; if it is not valid then, the last valid list stays in force. An empty "
+        "file accepts nobody.",
+    )
+    payers_denied: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)] = Field(
+        default=(),
+        description="Addresses whose payments are refused, uncharged, separated by commas, even if they are "
+        "allowed. What they paid before can still be redeemed.",
+    )
+    payers_denied_file: Path | None = Field(
+        default=None,
+        description="A file with more such addresses, read like `CENTGATE_PAYERS_ALLOWED_FILE`.",
     )
     payment_window: int = Field(
         default=120,
@@ -176,7 +243,14 @@ class Settings(BaseSettings):
         default=10,
         ge=1,
         le=1000,
-        description="Maximum number of connections to PostgreSQL per server process.",
+        description="Maximum number of connections to PostgreSQL for payments, per server process; reads "
+        "open a few more.",
+    )
+    database_prepared_statements: bool | None = Field(
+        default=None,
+        description="True if a pooler in front of PostgreSQL keeps prepared statements (PgBouncer from 1.21 "
+        "with `max_prepared_statements`, or pooling by session): a statement then takes one round trip, "
+        "not two. Default: statements are prepared, but not behind a pooler.",
     )
     cache_url: str | None = Field(
         default=None,
@@ -191,6 +265,17 @@ class Settings(BaseSettings):
         description="A private key, 32 bytes in hex, that signs offers and receipts (x402's offer-receipt). "
         "Without it none is signed. Its account needs no funds; do not use the key of `CENTGATE_PAY_TO`.",
     )
+    mpp_enabled: bool = Field(
+        default=False,
+        description="True to accept payments by MPP, the Machine Payments Protocol, beside x402: every 402 "
+        "then has a challenge in `WWW-Authenticate: Payment` (method evm, intent charge) as well. Needs "
+        "`CENTGATE_MPP_SECRET`.",
+    )
+    mpp_secret: SecretStr | None = Field(
+        default=None,
+        description="A secret of 32 to 200 characters, the same on all servers of the API, by which they "
+        "recognise MPP challenges as their own: `openssl rand -hex 32`.",
+    )
     metrics_port: int | None = Field(
         default=None,
         ge=0,
@@ -199,6 +284,29 @@ class Settings(BaseSettings):
         "there is no endpoint.",
     )
     metrics_host: str = Field(default="127.0.0.1", description="The address that /metrics listens on.")
+    console_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="The port on which `centgate serve` opens the operator's console; 0 chooses a free one. "
+        "Without it there is no console; `centgate console` runs one by itself, on 8404 by default.",
+    )
+    console_host: str = Field(
+        default="127.0.0.1",
+        description="The address that the console listens on. Anything but loopback needs "
+        "`CENTGATE_CONSOLE_URL` and a proxy with TLS.",
+    )
+    console_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^/?#]+$",
+        description="The URL of the console for its operator, without a path, if a proxy with TLS is in "
+        "front of it. Requests with another host name are refused.",
+    )
+    console_password_hash: SecretStr | None = Field(
+        default=None,
+        description="The hash of the console's password, which `centgate console hash` makes. Without it the "
+        "console is entered by the one-time link that it prints at its start.",
+    )
     alert_webhook: str | None = Field(
         default=None,
         pattern=r"^https?://[^\s]+$",
@@ -208,11 +316,29 @@ class Settings(BaseSettings):
     alert_minutes: float = Field(
         default=10, gt=0, description="Minutes after which an unresolved payment causes an alert."
     )
+    webhook_url: str | None = Field(
+        default=None,
+        repr=False,
+        description="URL that receives an event (POST, JSON, signed by Standard Webhooks) for each payment "
+        "that was delivered, refunded or is stuck. https, or http on loopback and private networks. Needs "
+        "`CENTGATE_WEBHOOK_SECRET`; without both none is written.",
+    )
+    webhook_secret: SecretStr | None = Field(
+        default=None,
+        description="The secret that signs these events: `whsec_` and 24 to 64 random bytes in base64. Two, "
+        "separated by a comma, while receivers change from one to the other: events are signed by both.",
+    )
     site_url: str | None = Field(
         default=None,
         pattern=r"^https?://[^/?#]+$",
         description="The URL of the website that `centgate site` serves or builds, without a path: the API "
         "links to it, and the website uses it as its own URL.",
+    )
+    repository_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s\"<>]+$",
+        description="The URL of the source code that this deployment runs: the OpenAPI document names it, "
+        "and the website links to it.",
     )
     ownership_proofs: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)] = Field(
         default=(),
@@ -311,6 +437,29 @@ class Settings(BaseSettings):
         description="Folder for the indexes of the built-in documentation search, one file per library and "
         "version.",
     )
+    packagedocs_sites: bool = Field(
+        default=True,
+        description="Read the documentation sites that packages name, by their llms-full.txt or llms.txt, "
+        "else by their sitemap, in addition to the packages. They are fetched like pages for buyers, under "
+        "robots.txt.",
+    )
+    siteindex_folder: Path = Field(
+        default=Path("centgate-index"),
+        description="Folder for the search index of sites of the operator's choosing, which `centgate index` "
+        "writes; shared by all server processes of a machine.",
+    )
+    siteindex_embeddings_model: str | None = Field(
+        default=None,
+        description="Model at `CENTGATE_SITEINDEX_EMBEDDINGS_URL`, an OpenAI-compatible endpoint (up to and "
+        "with `/v1`), whose vectors find pages of the site index by meaning.",
+    )
+    siteindex_min_similarity: float = Field(
+        default=0.4,
+        ge=0,
+        le=1,
+        description="Cosine similarity from which a page of the site index is near a query. Models differ: "
+        "those of the E5 family need about 0.8.",
+    )
     phishing_list: Path | None = Field(
         default=None,
         description="A phishing list made by `centgate phishing-list update`. Default: the list in the "
@@ -338,7 +487,34 @@ class Settings(BaseSettings):
         description="Tests only: kill the process at this step of a payment. Works on development "
         "chains only.",
     )
+    service_prices: Mapping[str, Decimal] = Field(default_factory=dict, exclude=True)
+    """Prices of single services by slug, from `CENTGATE_PRICE_<SERVICE>`."""
     providers: Mapping[str, ProviderSettings] = Field(default_factory=dict, exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _set_first_token(cls, data: Any) -> Any:
+        """Set the single token's settings to the first entry of `accepts`; refuse both forms together."""
+        values = cast(dict[str, Any], data)
+        if not values.get("accepts"):
+            return values
+        if both := [name for name in _SINGLE_TOKEN_FIELDS if values.get(name) is not None]:
+            names = " and ".join(PREFIX + name.upper() for name in both)
+            raise ValueError(f"{PREFIX}ACCEPTS replaces {names}: set one form or the other")
+        try:
+            tokens = parse_accepted_tokens(values["accepts"])
+        except ValueError as error:
+            raise ValueError(f"{PREFIX}ACCEPTS: {error}") from None
+        first = tokens[0]
+        return {
+            **values,
+            "accepts": tokens,
+            "network": first.network,
+            "pay_to": first.pay_to,
+            "asset": first.asset.address,
+            "asset_name": first.asset.name,
+            "asset_version": first.asset.version,
+        }
 
     @field_validator("pay_to", "asset")
     @classmethod
@@ -346,6 +522,11 @@ class Settings(BaseSettings):
         if value and not int(value, 16):
             raise ValueError("the zero address cannot receive payments")
         return to_checksum_address(value) if value else value
+
+    @field_validator("payers_allowed", "payers_denied")
+    @classmethod
+    def _check_payers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(parse_address, value))
 
     @field_validator("pinned")
     @classmethod
@@ -373,13 +554,25 @@ class Settings(BaseSettings):
             parse_network(each)  # raises for an invalid address or network
         return value
 
-    @field_validator("facilitator_token")
+    @field_validator("facilitator_token", "facilitator_fallback_token")
     @classmethod
     def _check_token(cls, value: SecretStr | None) -> SecretStr | None:
         token = value.get_secret_value().strip() if value else ""
         if not re.fullmatch(r"[!-~]*", token):
             raise ValueError("a token may contain only printable ASCII")
         return SecretStr(token) if token else None
+
+    @field_validator("webhook_url")
+    @classmethod
+    def _check_webhook_url(cls, value: str | None) -> str | None:
+        return value and _parse_receiver_url(value)
+
+    @field_validator("webhook_secret")
+    @classmethod
+    def _check_webhook_secret(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            parse_secrets(value.get_secret_value())  # raises for an invalid secret
+        return value
 
     @field_validator("receipt_key")
     @classmethod
@@ -391,7 +584,21 @@ class Settings(BaseSettings):
         create_signer(value)  # raises for an invalid key
         return value
 
-    @field_validator("public_url", "site_url", mode="before")
+    @field_validator("mpp_secret")
+    @classmethod
+    def _check_mpp_secret(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and not re.fullmatch(r"[!-~]{32,200}", value.get_secret_value()):
+            raise ValueError("needs 32 to 200 ASCII characters without spaces: openssl rand -hex 32")
+        return value
+
+    @field_validator("console_password_hash")
+    @classmethod
+    def _check_password_hash(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and not re.fullmatch(PASSWORD_HASH_PATTERN, value.get_secret_value()):
+            raise ValueError("not a hash that `centgate console hash` makes")
+        return value
+
+    @field_validator("public_url", "site_url", "console_url", mode="before")
     @classmethod
     def _strip_slash(cls, value: Any) -> Any:
         return value.rstrip("/") if isinstance(value, str) else value
@@ -404,9 +611,31 @@ class Settings(BaseSettings):
             raise ValueError(
                 f"no token is known on {self.network}: set CENTGATE_ASSET and CENTGATE_ASSET_NAME as well"
             )
+        if bool(self.webhook_url) != bool(self.webhook_secret):
+            raise ValueError("CENTGATE_WEBHOOK_URL and CENTGATE_WEBHOOK_SECRET must be set together")
         if bool(self.cdp_api_key_id) != bool(self.cdp_api_key_secret):
             raise ValueError("CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET must be set together")
+        self._check_fallback()
+        if self.mpp_enabled and self.mpp_secret is None:
+            raise ValueError("CENTGATE_MPP_ENABLED needs CENTGATE_MPP_SECRET: openssl rand -hex 32")
+        if self.mpp_enabled and not re.fullmatch(r"[a-z0-9._:-]+", self.public_host):
+            raise ValueError("CENTGATE_MPP_ENABLED needs a host name of ASCII letters in CENTGATE_PUBLIC_URL")
         return self
+
+    def _check_fallback(self) -> None:
+        """Raise ValueError unless the settings of a second facilitator are complete and name another one."""
+        prefix = f"{PREFIX}FACILITATOR_FALLBACK"
+        key_id, secret = (
+            self.facilitator_fallback_cdp_api_key_id,
+            self.facilitator_fallback_cdp_api_key_secret,
+        )
+        if bool(key_id) != bool(secret):
+            raise ValueError(f"{prefix}_CDP_API_KEY_ID and {prefix}_CDP_API_KEY_SECRET must be set together")
+        if self.facilitator_fallback_url is None:
+            if key_id or self.facilitator_fallback_token:
+                raise ValueError(f"{prefix}_URL is not set, and the key or token of that facilitator is")
+        elif self.facilitators[0].name == self.facilitators[1].name:
+            raise ValueError(f"{prefix}_URL is the first facilitator's address")
 
     @field_validator("phishing_list_url")
     @classmethod
@@ -448,16 +677,85 @@ class Settings(BaseSettings):
         return USDC[self.network]
 
     @property
+    def accepted_tokens(self) -> tuple[AcceptedToken, ...]:
+        """The tokens that payments are accepted in, in the operator's order; empty without a payee.
+
+        The first is that of `network`, `token` and `pay_to`.
+        """
+        if self.accepts:
+            return self.accepts
+        return () if self.pay_to is None else (AcceptedToken(self.network, self.token, self.pay_to),)
+
+    @property
+    def payment_networks(self) -> tuple[str, ...]:
+        """The networks (CAIP-2) of the accepted tokens, in their order; without a payee `network` alone."""
+        return tuple(dict.fromkeys(each.network for each in self.accepted_tokens)) or (self.network,)
+
+    def with_token(self, token: AcceptedToken) -> Settings:
+        """Return the settings of a deployment that accepts this token alone."""
+        return self.model_copy(
+            update={
+                "accepts": (),
+                "network": token.network,
+                "pay_to": token.pay_to,
+                "asset": token.asset.address,
+                "asset_name": token.asset.name,
+                "asset_version": token.asset.version,
+            }
+        )
+
+    @property
     def facilitator(self) -> str:
         """The URL of the facilitator, without a trailing slash."""
         default = CDP_FACILITATOR if self.development_chain is None else TEST_FACILITATOR
         return (self.facilitator_url or default).rstrip("/")
 
     @property
+    def facilitators(self) -> tuple[FacilitatorAccount, ...]:
+        """The first facilitator, and the second if there is one."""
+        first = FacilitatorAccount(
+            f"{PREFIX}FACILITATOR",
+            f"{PREFIX}CDP",
+            self.facilitator,
+            self.facilitator_token,
+            self.cdp_api_key_id,
+            self.cdp_api_key_secret,
+        )
+        if self.facilitator_fallback_url is None:
+            return (first,)
+        second = FacilitatorAccount(
+            f"{PREFIX}FACILITATOR_FALLBACK",
+            f"{PREFIX}FACILITATOR_FALLBACK_CDP",
+            self.facilitator_fallback_url.rstrip("/"),
+            self.facilitator_fallback_token,
+            self.facilitator_fallback_cdp_api_key_id,
+            self.facilitator_fallback_cdp_api_key_secret,
+        )
+        return (first, second)
+
+    @property
     def base_url(self) -> str:
         """The URL of this server for buyers: the public URL if set, else the listening address."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
-        return self.public_url or f"http://{host}:{self.port}"
+        return self.public_url or f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def metrics_url(self) -> str | None:
+        """The URL of the server's metrics on this machine; None without a known port."""
+        if not self.metrics_port:
+            return None
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.metrics_host, self.metrics_host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.metrics_port}/metrics"
+
+    @property
+    def webhook_secrets(self) -> tuple[bytes, ...]:
+        """The secrets that sign webhooks; empty without a receiver."""
+        return parse_secrets(self.webhook_secret.get_secret_value()) if self.webhook_secret else ()
+
+    @property
+    def public_host(self) -> str:
+        """The host name of `base_url`, in lower case: the realm of MPP challenges."""
+        return urlsplit(self.base_url).hostname or ""
 
     @property
     def rpc_url(self) -> str | None:
@@ -465,11 +763,9 @@ class Settings(BaseSettings):
         urls = self.provider_settings(f"rpc_{self.chain_id}").url
         return urls.split(",")[0].strip() if urls else None
 
-    @property
-    def lacks_cdp_key(self) -> bool:
-        """True if payments go to a facilitator that requires a key and none is set."""
-        keyed = self.cdp_api_key_id or self.facilitator_token
-        return self.pay_to is not None and self.facilitator == CDP_FACILITATOR and not keyed
+    def price_of(self, service: str) -> Decimal:
+        """Return the price of a service in US dollars per call."""
+        return self.service_prices.get(service, self.price)
 
     def pinned_provider(self, service: str) -> str | None:
         """Return the name of the provider pinned for a service, or None."""
@@ -492,6 +788,21 @@ class Settings(BaseSettings):
         return init_settings, _EnvironmentSource(settings_cls)
 
 
+GROUPED_FIELDS = frozenset({"providers", "service_prices"})
+"""Fields that are read from many variables, not from one of their own name."""
+_FIELD_VARIABLES = frozenset(name.upper() for name in Settings.model_fields if name not in GROUPED_FIELDS)
+_PRICE_PREFIX = "PRICE_"
+
+
+def _read_variables() -> dict[str, str]:
+    return read_variables(_BUYER_VARIABLES, _FIELD_VARIABLES)
+
+
+def price_variable(service: str) -> str:
+    """Return the name of the variable that sets the price of a service, by its slug."""
+    return PREFIX + _PRICE_PREFIX + service.upper().replace("-", "_")
+
+
 class _EnvironmentSource(PydanticBaseSettingsSource):
     """Source of `CENTGATE_*`: the environment over `.env`, with `_FILE` and the providers' settings."""
 
@@ -500,10 +811,15 @@ class _EnvironmentSource(PydanticBaseSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         variables = _read_variables()
-        fields = {name.upper() for name in Settings.model_fields} - {"PROVIDERS"}
-        values: dict[str, Any] = {name.lower(): variables[name] for name in fields & variables.keys()}
-        providers = _parse_providers({name: value for name, value in variables.items() if name not in fields})
-        return {**values, "providers": providers} if providers else values
+        values: dict[str, Any] = {
+            name.lower(): variables.pop(name) for name in _FIELD_VARIABLES & variables.keys()
+        }
+        prices = _parse_service_prices(variables)
+        providers = parse_providers(
+            {name: value for name, value in variables.items() if not name.startswith(_PRICE_PREFIX)}
+        )
+        groups = {"service_prices": prices, "providers": providers}
+        return values | {name: group for name, group in groups.items() if group}
 
 
 def find_unknown_variables(providers: Collection[str]) -> list[str]:
@@ -511,12 +827,13 @@ def find_unknown_variables(providers: Collection[str]) -> list[str]:
 
     `*` in a provider setting stands for a chain id.
     """
-    fields = {name.upper() for name in Settings.model_fields}
     known = {name.upper() for name in providers}
     return [
         PREFIX + name
         for name in sorted(_read_variables())
-        if name not in fields and not {name, re.sub(r"_[0-9]+_", "_*_", name)} & known
+        if name not in _FIELD_VARIABLES
+        and not name.startswith(_PRICE_PREFIX)  # the start refuses those of no service
+        and not {name, re.sub(r"_[0-9]+_", "_*_", name)} & known
     ]
 
 
@@ -525,44 +842,37 @@ def get_raw_value(name: str) -> str | None:
     return _read_variables().get(name)
 
 
-def _read_variables() -> dict[str, str]:
-    """Return all non-empty `CENTGATE_` variables without prefix; `X_FILE` sets X to the content of that file.
-
-    The buyer's variables are excluded, since both sides may run on one machine.
-    """
-    merged = {**{name: value or "" for name, value in dotenv_values(".env").items()}, **os.environ}
-    variables = {
-        name.removeprefix(PREFIX): value
-        for name, value in merged.items()
-        if name.startswith(PREFIX) and value and not name.startswith(_BUYER_VARIABLES)
-    }
-    files = {name: path for name, path in variables.items() if name.endswith("_FILE")}
-    for name, path in files.items():
-        variables.setdefault(name.removesuffix("_FILE"), _read_secret_file(name, path))
-        del variables[name]
-    return variables
+SettingSource = Literal["environment", ".env", "file", "command", "default"]
+"""Where the value of a setting comes from; `command`: an option, or derived at the start."""
+_COMMAND_OPTIONS = frozenset({"host", "port", "workers"})
 
 
-def _read_secret_file(name: str, path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ValueError(f"{PREFIX}{name}: cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{PREFIX}{name}: {path} is not text in UTF-8") from error
+def find_setting_source(settings: Settings, name: str) -> SettingSource:
+    """Return where the value of a setting comes from, by its name in lower case, without the prefix."""
+    if settings.accepts and name in _SINGLE_TOKEN_FIELDS:
+        name = "accepts"
+    variable = PREFIX + name.upper()
+    value, field = getattr(settings, name, None), Settings.model_fields.get(name)
+    places: tuple[tuple[Mapping[str, str | None], SettingSource], ...] = (
+        (os.environ, "environment"),
+        (dotenv_values(".env"), ".env"),
+    )
+    for names, kind in places:
+        if raw := names.get(variable):
+            return "command" if name in _COMMAND_OPTIONS and raw != str(value) else kind
+        if names.get(f"{variable}_FILE") and f"{name}_file" not in Settings.model_fields:
+            return "file"
+    return "command" if field is not None and value != field.default else "default"
 
 
-def _parse_providers(variables: Mapping[str, str]) -> dict[str, ProviderSettings]:
-    settings: dict[str, dict[str, Any]] = {}
+def _parse_service_prices(variables: Mapping[str, str]) -> dict[str, Decimal]:
+    """Parse `PRICE_<SERVICE>`, by slug. Raises ValueError."""
+    prices: dict[str, Decimal] = {}
     for name, value in variables.items():
-        if match := _PROVIDER_VARIABLE.match(name):
-            parsed = settings.setdefault(match["name"].lower(), {})
-            parsed[match["what"].lower()] = _parse_provider_variable(name, match["what"], value)
-    return {name: ProviderSettings(**values) for name, values in settings.items()}
-
-
-def _parse_provider_variable(name: str, what: str, value: str) -> Any:
-    try:
-        return PROVIDER_FIELDS[what].metadata["parse"](value)
-    except ValueError as error:
-        raise ValueError(f"{PREFIX}{name}: {error}") from None
+        if name.startswith(_PRICE_PREFIX):
+            try:
+                slug = name.removeprefix(_PRICE_PREFIX).lower().replace("_", "-")
+                prices[slug] = parse_price(value)
+            except ValueError as error:
+                raise ValueError(f"{PREFIX}{name}: {error}") from None
+    return prices

@@ -1,0 +1,41 @@
+"""Variables `CENTGATE_*` of the environment and of `.env`, and the files that `<NAME>_FILE` name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+PREFIX = "CENTGATE_"
+
+
+def read_variables(excluded: tuple[str, ...], own_files: Collection[str]) -> dict[str, str]:
+    """Return all non-empty `CENTGATE_` variables without prefix; `X_FILE` sets X to its content.
+
+    Left out are variables that begin with one of `excluded`: those of a buyer on the same machine.
+    `own_files` are settings that end in `_FILE` themselves. Raises ValueError if a file cannot be read.
+    """
+    merged = {**{name: value or "" for name, value in dotenv_values(".env").items()}, **os.environ}
+    variables = {
+        name.removeprefix(PREFIX): value
+        for name, value in merged.items()
+        if name.startswith(PREFIX) and value and not name.startswith(excluded)
+    }
+    files = {
+        name: path for name, path in variables.items() if name.endswith("_FILE") and name not in own_files
+    }
+    for name, path in files.items():
+        variables.setdefault(name.removesuffix("_FILE"), _read_secret_file(name, path))
+        del variables[name]
+    return variables
+
+
+def _read_secret_file(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ValueError(f"{PREFIX}{name}: cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{PREFIX}{name}: {path} is not text in UTF-8") from error
