@@ -16,7 +16,7 @@ from tampering_proxy import Interceptor, forward_to_node
 
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.rpc_client import call_rpc
-from centgate.payments.audit import Auditor, AuditResult, configured_recipient, find_range_by_time
+from centgate.payments.audit import Auditor, AuditResult, configured_recipients, find_range_by_time
 from centgate.payments.chain_client import ChainClient
 from centgate.payments.claims import StoredAnswer
 from centgate.payments.nodes import NodeSet
@@ -77,7 +77,7 @@ async def run_audit(
     settings: Settings, *urls: str, since: float | None = None, quorum: int = 1, span: int = SPAN
 ) -> AuditResult:
     """Audit the last day, or the blocks since a time; uses the node of the settings by default."""
-    recipient = configured_recipient(settings)
+    (recipient,) = configured_recipients(settings)
     assert recipient is not None
     now = time.time()
     result = AuditResult(recipient)

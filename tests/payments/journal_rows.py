@@ -55,6 +55,8 @@ def payment_row(number: int, state: str = "delivered", **changes: Any) -> Row:
         "attempts": 0,
         "claim_block": None,
         "presentations": 1,
+        "facilitator": None,
+        "open_cause": None,
         "retry_at": None,
         "settled_at": at + 1 if is_settled else None,
         "request_id": f"req_{number:024x}" if state == "delivered" else None,

@@ -37,25 +37,31 @@ from centgate.payments.authorization import Payment
 from centgate.payments.chain_client import ChainClient as ChainClient
 from centgate.payments.chain_client import ChainClients
 from centgate.payments.claims import StoredAnswer
-from centgate.payments.facilitator import FacilitatorClient, SettlementOutcome
+from centgate.payments.facilitator import RATE_LIMITED, FacilitatorClient, SettlementOutcome
+from centgate.payments.facilitators import Facilitators
 from centgate.payments.gate import PaymentGate
 from centgate.payments.journal import Journal
 from centgate.payments.nodes import NodeSet
+from centgate.payments.payer_policy import PayerPolicy
 from centgate.payments.reconciler import Reconciler
 from centgate.payments.settlement import Settler
+from centgate.payments.sign_in import SignInGate
+from centgate.payments.sign_in_nonces import SignInNonces
 from centgate.payments.sqlite import SqliteStore
 from centgate.payments.terms import build_terms
 from centgate.provider import Primary, Provider, ProviderInfo, instrumented
 from centgate.runtime import Runtime
 from centgate.schema import Data, Request
 from centgate.service import service
-from centgate.settings import Settings
+from centgate.service_status import StatusRecorder
+from centgate.settings import FacilitatorAccount, Settings
 
 T = TypeVar("T")
 Configuration = Literal["shared journal", "own recipients", "shared recipient"]
 """Two deployments with one recipient and one journal; with one of each for each; or with one recipient and
 two journals, where a copied authorization may buy two answers."""
 CLOSED_PORT = "http://127.0.0.1:9"
+TIMEOUT = 30.0
 SHORT_TIMEOUT = 0.1
 PATIENCE = 8
 """Times that a client sends a payment again at the end, when nothing fails any more."""
@@ -164,7 +170,7 @@ class Stage:
         """Start the server, and create the journals."""
         app = web.Application()
         app.router.add_post("/node/{number}", self._answer_node)
-        app.router.add_post("/facilitator/{number}/settle", self._answer_facilitator)
+        app.router.add_post("/{rank:first|second}/{number}/settle", self._answer_facilitator)
         self._server = web.AppRunner(app, access_log=None)
         await self._server.setup()
         site = web.TCPSite(self._server, "127.0.0.1", 0)
@@ -203,20 +209,26 @@ class Stage:
 
     async def _answer_facilitator(self, request: web.Request) -> web.Response:
         assert self.world
-        number = int(request.match_info["number"])
-        facilitator, journal = (
-            self.world.facilitators[number],
-            self.world.deployments[number].journal_number,
-        )
+        rank, number = request.match_info["rank"], int(request.match_info["number"])
+        facilitator = (self.world.facilitators if rank == "first" else self.world.seconds)[number]
+        deployment = self.world.deployments[number]
+        journal = deployment.journal_number
         content = await request.read()
         authorization = read_authorization(orjson.loads(content))
-        row = (
+        presentations, name = (
             self.observers[journal]
-            .execute("SELECT presentations FROM payments WHERE payer = ? AND nonce = ?", authorization.key)
+            .execute(
+                "SELECT presentations, facilitator FROM payments WHERE payer = ? AND nonce = ?",
+                authorization.key,
+            )
             .fetchone()
         )
-        facilitator.compare_bytes(journal, authorization.key, content, number=row[0])
+        account = deployment.settings.facilitators[rank == "second"]
+        self.world.compare_facilitator(journal, authorization.key, account.name, name)
+        facilitator.compare_bytes(journal, authorization.key, content, number=presentations)
         status, body = facilitator.settle(authorization)
+        if status != RATE_LIMITED:
+            self.world.holders[journal, authorization.key] = account.name
         if status:
             return web.Response(
                 body=orjson.dumps(body), status=status, headers={"Content-Type": "application/json"}
@@ -250,21 +262,21 @@ def open_stage(folder: Path) -> Generator[Stage]:
 class PlannedFacilitator(FacilitatorClient):
     """The product's client, in three settings: the facilitator's plan decides which is used."""
 
-    def __init__(self, settings: Settings, simulated: SimulatedFacilitator) -> None:
-        super().__init__(settings)
+    def __init__(self, account: FacilitatorAccount, simulated: SimulatedFacilitator) -> None:
+        super().__init__(account, timeout=TIMEOUT)
         self._simulated = simulated
-        self._unreachable = FacilitatorClient(settings.model_copy(update={"facilitator_url": CLOSED_PORT}))
-        self._hasty = FacilitatorClient(settings.model_copy(update={"facilitator_timeout": SHORT_TIMEOUT}))
+        self._unreachable = FacilitatorClient(replace(account, url=CLOSED_PORT), timeout=TIMEOUT)
+        self._hasty = FacilitatorClient(account, timeout=SHORT_TIMEOUT)
 
-    async def settle(self, payment: Payment) -> SettlementOutcome:
+    async def settle(self, payment: Payment, *, connect_timeout: float | None = None) -> SettlementOutcome:
         match self._simulated.next_plan().answer:
             case "unreachable":
                 self._simulated.take_plan()
-                return await self._unreachable.settle(payment)
+                return await self._unreachable.settle(payment, connect_timeout=connect_timeout)
             case "timeout":
-                return await self._hasty.settle(payment)
+                return await self._hasty.settle(payment, connect_timeout=connect_timeout)
             case _:
-                return await super().settle(payment)
+                return await super().settle(payment, connect_timeout=connect_timeout)
 
     def close(self) -> None:
         for each in (self._unreachable, self._hasty):
@@ -292,10 +304,13 @@ class Deployment:
         self.pay_to = pay_to
         self.journal_number = journal
         self.simulated = world.facilitators[number]
-        settings = Settings(
+        # replicas on one journal have the same facilitators
+        address = 0 if world.configuration == "shared journal" else number
+        self.settings = settings = Settings(
             pay_to=pay_to,
             network=NETWORK,
-            facilitator_url=f"{world.stage.url}/facilitator/{number}",
+            facilitator_url=f"{world.stage.url}/first/{address}",
+            facilitator_fallback_url=f"{world.stage.url}/second/{address}" if world.has_second else None,
             public_url=f"https://seller{number}.example",
             payment_window=WINDOW,
             free_per_minute=0,
@@ -304,22 +319,29 @@ class Deployment:
         self._limits = ClientLimits(settings)
         self.terms = build_terms(model_service, settings)
         self.journal = Journal(store, keep_seconds=86_400, clock=world.clock.now)
-        self.facilitator = PlannedFacilitator(settings, self.simulated)
+        simulated = (self.simulated, world.seconds[number])
+        self.facilitators = Facilitators(
+            [PlannedFacilitator(*each) for each in zip(settings.facilitators, simulated, strict=False)]
+        )
         chains = OneChain(world.stage.session, settings, world.node_set)
+        providers = {model_service.slug: {"model": ModelUpstream(settings)}}
         self.runtime = Runtime(
             settings=settings,
             catalog=(model_service,),
-            providers={model_service.slug: {"model": ModelUpstream(settings)}},
+            providers=providers,
             journal=self.journal,
-            gate=PaymentGate(self._settler(self.journal, chains)),
+            reader=store,
+            gate=PaymentGate(self._settler(self.journal, chains), PayerPolicy(Settings())),
+            sign_in=SignInGate(settings, self.journal, chains, SignInNonces(store)),
             response_cache=ResponseCache(MemoryCache()),
             shared=None,
+            status=StatusRecorder((model_service,), providers, self.journal, store),
         )
         part = self.journal.for_component("upkeep")
         self.resolver = Reconciler(part, self._settler(part, chains))
 
     def _settler(self, journal: Journal, chains: ChainClients) -> Settler:
-        return Settler({model_service.slug: self.terms}, journal, self.facilitator, chains)
+        return Settler({model_service.slug: self.terms}, journal, self.facilitators, chains)
 
     def header(self, authorization: Authorization, *, pay_to: str | None = None) -> str:
         """Return `PAYMENT-SIGNATURE`; `pay_to` is another recipient in the accepted terms."""
@@ -385,8 +407,18 @@ class Client:
 class World:
     """One example: its chain, deployments, clients and thief."""
 
-    def __init__(self, stage: Stage, configuration: Configuration, *, nodes: int, repeats: bool) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        configuration: Configuration,
+        *,
+        nodes: int,
+        repeats: bool,
+        has_second: bool = False,
+    ) -> None:
         self.stage = stage
+        self.has_second = has_second
+        """True if each deployment has a second facilitator."""
         self.configuration = configuration
         self.clock = Clock()
         self.clients = [Client(Account(1)), Client(Account(2)), Client(Account(3, is_contract=True))]
@@ -397,8 +429,13 @@ class World:
         urls = tuple(f"{stage.url}/node/{number}" for number in range(nodes))
         self.node_set = NodeSet(NETWORK, urls, 2 if nodes > 1 else 1, "public" if nodes > 1 else "own")
         self.facilitators = [SimulatedFacilitator(self.chain, repeats_success=repeats) for _ in range(2)]
+        self.seconds = [SimulatedFacilitator(self.chain, repeats_success=repeats) for _ in range(2)]
         if configuration != "own recipients":
-            self.facilitators[1] = self.facilitators[0]
+            self.facilitators[1], self.seconds[1] = self.facilitators[0], self.seconds[0]
+        self.misplaced: list[str] = []
+        """Presentations to another facilitator than the one that has the payment."""
+        self.holders: dict[tuple[int, Nonce], str] = {}
+        """By journal and payment, the only facilitator that may have it."""
         self.recipients = ["0x" + f"{number:040x}" for number in (0xA1, 0xA2, 0xEE)]
         """Of the two deployments, and one that sells nothing."""
         self._names = count(1)
@@ -484,7 +521,17 @@ class World:
 
     def plan(self, deployment: Deployment, *plans: Plan) -> None:
         """Set what the facilitator of a deployment does with the next presentations."""
-        deployment.simulated.plans = [self._possible(plan) for plan in plans]
+        chosen = [self._possible(plan) for plan in plans]
+        # one list: a plan that the first does not take is the second's
+        deployment.simulated.plans = self.seconds[deployment.number].plans = chosen
+
+    def compare_facilitator(self, journal: int, key: Nonce, name: str, in_journal: str) -> None:
+        """Compare the facilitator that a payment is presented to with the journal and an earlier one."""
+        if in_journal != name:
+            self.misplaced.append(f"{key} was presented to {name}, and the journal says {in_journal}")
+        holder = self.holders.get((journal, key), name)
+        if holder != name:
+            self.misplaced.append(f"{key} was presented to {name}, and may be at {holder}")
 
     def _possible(self, plan: Plan) -> Plan:
         """Return the plan, less a refusal that only nodes could disprove which do not show the newest block.
@@ -585,7 +632,9 @@ class World:
 
     def check(self) -> None:
         """Check what holds after every step."""
-        for facilitator in self.facilitators:
+        if self.misplaced:
+            raise self._violation(self.misplaced[0])
+        for facilitator in (*self.facilitators, *self.seconds):
             if facilitator.different_bytes:
                 raise self._violation(f"other bytes were presented for {facilitator.different_bytes}")
         for client in self.clients:
@@ -615,7 +664,7 @@ class World:
     async def finish(self) -> None:
         """Let everything come to rest, and check what holds then."""
         self._stop_failures()
-        for facilitator in self.facilitators:
+        for facilitator in (*self.facilitators, *self.seconds):
             facilitator.broadcast_late()
         self.chain.mine()
         self.check()
@@ -632,13 +681,13 @@ class World:
 
     async def close(self) -> None:
         for deployment in self.deployments:
-            deployment.facilitator.close()
+            deployment.facilitators.close()
         self.stage.world = None
 
     def _stop_failures(self) -> None:
         ModelUpstream.fails = False
         self._mine_after = None
-        for facilitator in self.facilitators:
+        for facilitator in (*self.facilitators, *self.seconds):
             facilitator.plans = []
         for node in self.nodes:
             node.down, node.lie, node.lag = False, None, 0

@@ -140,7 +140,8 @@ async def test_an_alert_holds_nothing_that_should_not_leave(
     secrets = [signed["signature"][2:40], signed["authorization"]["nonce"][2:], "t0k3n", "5e5e", SECRET]
     assert [secret for secret in secrets if secret.lower() in said_in_all] == []
     assert set(call.body) == {
-        *("kind", "state", "message", "text", "count", "oldestSeconds", "network", "server", "time")
+        *("kind", "state", "message", "text", "count", "oldestSeconds"),
+        *("network", "networks", "server", "time"),
     }
 
 
@@ -188,6 +189,19 @@ async def test_what_is_worth_an_alert(
         await alerts.report_settlements()
 
     assert heard(upstreams) == ([("settlements_failing", "raised")] if told else [])
+
+
+async def test_use_of_the_second_facilitator_is_an_alert_and_its_end(
+    alerted: Settings, upstreams: FakeUpstreams
+) -> None:
+    async with alerts_of(alerted, Clock(), "one") as (alerts,):
+        for rank in ("second", "second", "second", "first", "first", "first"):
+            alerts.record_rank(rank)
+            await alerts.report_settlements()
+
+    messages = [call.body["message"] for call in upstreams.requests_of("hook")]
+    assert heard(upstreams) == [("fallback_in_use", "raised"), ("fallback_in_use", "over")]
+    assert messages[0].startswith("3 of the last 3 payments went to the second facilitator")
 
 
 async def test_failures_of_long_ago_are_forgotten(alerted: Settings, upstreams: FakeUpstreams) -> None:

@@ -29,7 +29,7 @@ from seeded_journals import encode_terms, record_open_payment, record_payment
 from tampering_proxy import limit_log_range, start_proxy
 
 from centgate.devchain.devnet import DevChain
-from centgate.payments.audit import configured_recipient
+from centgate.payments.audit import configured_recipients
 from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.transfer_reader import TransferReader
 from centgate.settings import ProviderSettings, Settings
@@ -259,7 +259,7 @@ async def test_span_that_a_node_refuses_is_read_in_parts(
     settle_on_chain(devchain, payload)
     last = read_block_number(devchain) + 600
     front = start_proxy(upstreams, "node", devchain.rpc_url, limit_log_range(200, "too many blocks")) + "/"
-    recipient = configured_recipient(stubbed)
+    (recipient,) = configured_recipients(stubbed)
     assert recipient is not None
     async with open_chain_client([front]) as chain:
         transfers = await TransferReader().read_span(chain, recipient, 0, last, final=0)
@@ -273,7 +273,7 @@ async def test_later_audit_reads_old_spans_once(
     settle_on_chain(devchain, sign_unsubmitted(stubbed, buyer))
     mine_block(devchain)
     front = start_proxy(upstreams, "node", devchain.rpc_url, newer_block(devchain)) + "/"
-    recipient = configured_recipient(stubbed)
+    (recipient,) = configured_recipients(stubbed)
     assert recipient is not None
     reader = TransferReader(span=1)
     async with open_chain_client([front]) as chain:

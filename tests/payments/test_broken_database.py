@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import resource
 import sqlite3
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,15 @@ def file(settings: Settings) -> Path:
     file = Path(settings.database_url.removeprefix("sqlite:///"))
     file.unlink()
     return file
+
+
+def wait_until_settled(file: Path) -> None:
+    """Wait until the journal's only payment is settled on the disk."""
+    deadline = time.monotonic() + 20
+    with closing(sqlite3.connect(file)) as reader:
+        while reader.execute("SELECT state FROM payments").fetchone() != ("settled",):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 @each_ruin
@@ -145,7 +156,11 @@ def test_a_disk_that_fills_up_while_money_moves_loses_nothing(
 
 @pytest.mark.extended
 def test_a_disk_that_fills_up_before_the_answer_is_stored_loses_nothing(
-    settings: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams, buyer: Buyer
+    settings: Settings,
+    file: Path,
+    facilitator: StubFacilitator,
+    upstreams: FakeUpstreams,
+    buyer: Buyer,
 ) -> None:
     path, question = "/services/protocol-context", {"protocol": "lido"}
     lido = {"slug": "lido", "name": "Lido", "category": "Liquid Staking", "chains": ["Ethereum"], "tvl": 9}
@@ -156,6 +171,7 @@ def test_a_disk_that_fills_up_before_the_answer_is_stored_loses_nothing(
         payment = sign_payment(client, buyer, path, question)
 
         def fill_and_answer(_asked: RecordedRequest) -> tuple[int, Any]:
+            wait_until_settled(file)
             fill_disk(process, full=True)
             return 200, [lido]
 

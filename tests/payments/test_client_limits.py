@@ -391,6 +391,34 @@ def test_a_payer_is_not_limited_by_what_a_stranger_signs(
     assert pay(client, sign_payment(client, buyer)).status_code == 200
 
 
+def test_signatures_that_are_not_the_payers_count_ten_times_against_their_address(
+    limited: Start, buyer: Buyer
+) -> None:
+    """Each may make nodes look for a contract at an address that a stranger chose."""
+    client = limited(free_per_minute=1, free_burst=25)
+    terms = fetch_terms(client)
+    payloads = [buyer.payload(terms, now=int(time.time())) for _ in range(4)]
+    for number, payload in enumerate(payloads):
+        payload["payload"]["authorization"]["from"] = "0x" + f"{number + 1:040x}"
+
+    statuses = [pay(client, encode_header(payload)).status_code for payload in payloads]
+
+    assert statuses == [402, 402, 402, 429]
+
+
+def test_a_slow_clock_does_not_limit_a_known_payment(
+    limited: Start, buyer: Buyer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, right = limited(), time.time
+    now = int(right())
+    payment = encode_header(buyer.payload(fetch_terms(client), now=now, validAfter=str(now - 60)))
+    first = pay(client, payment)
+    used_up(client)
+    monkeypatch.setattr(time, "time", lambda: right() - 3600)
+
+    assert pay(client, payment).content == first.content
+
+
 def test_nothing_is_limited_at_0_a_minute(limited: Start, buyer: Buyer) -> None:
     client = limited(free_per_minute=0, free_burst=1)
     payment = sign_payment(client, buyer)

@@ -26,8 +26,9 @@ from centgate.payments.alerts import Alerts
 from centgate.payments.audit_queries import AuditPosition, record_results
 from centgate.payments.background import build_background_work
 from centgate.payments.daily_audit import DailyAudit
-from centgate.payments.facilitator import FacilitatorClient
+from centgate.payments.facilitators import open_facilitators
 from centgate.payments.journal import Journal
+from centgate.payments.webhook_sender import WebhookSender
 from centgate.settings import ProviderSettings, Settings
 from centgate.signing.evm import to_checksum_address
 
@@ -117,15 +118,16 @@ async def upkeep_of(settings: Settings) -> AsyncGenerator[None]:
     async with aiohttp.ClientSession() as session, open_journal_store(settings) as store:
         journal = Journal(store, keep_seconds=HOUR)
         alerts = Alerts(settings, journal.for_component("alerts"), session)
-        facilitator = FacilitatorClient(settings)
+        facilitators = open_facilitators(settings)
         upkeep = build_background_work(
             settings,
             all_services(),
             journal,
-            facilitator,
+            facilitators,
             session,
             store=store,
             alerts=alerts,
+            webhooks=WebhookSender(settings, journal.for_component("webhooks"), store, session),
             first_audit=(0, 0),
         )
         upkeep.start()
@@ -133,7 +135,7 @@ async def upkeep_of(settings: Settings) -> AsyncGenerator[None]:
             yield
         finally:
             await upkeep.stop()
-            facilitator.close()
+            facilitators.close()
 
 
 @pytest.mark.extended

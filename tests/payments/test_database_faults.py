@@ -14,18 +14,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from buyer import PHISHING, SHARED, ApiFactory, Buyer, pay, payment_note, sign_payment
 from databases import CuttableProxy, Postgres, postgres_server
 from facilitators import StubFacilitator
+from fake_upstreams import FakeUpstreams, RecordedRequest
 from served_api import run_api_process, run_api_processes
+from sqlalchemy import text
 
-from centgate.payments.sql import BoundStatement, CompiledStatement, UnitOfWork
+from centgate.payments.sql import BoundStatement, UnitOfWork, compile_statement
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
 from centgate.payments.store_factory import open_store
-from centgate.settings import Settings
+from centgate.settings import ProviderSettings, Settings
 
 PATIENCE = 40.0
 LATEST = 30.0
@@ -196,29 +199,40 @@ def test_connections_that_are_all_taken_are_waited_for_and_then_told(
 ENTRIES = {
     "claimed": b"\0\0\0\x08settling",
     "settled": b"\0\0\0\x07settled",
-    "delivered": b'"status":"blocked"',
+    "delivered": b'"category":"Liquid Staking"',
 }
 """What is sent with an entry and with no other: a value after its length, or a part of an answer."""
 
 
+def answer_slowly(_asked: RecordedRequest) -> tuple[int, Any]:
+    """Answer after the settlement has been written by itself."""
+    time.sleep(0.2)
+    lido = {"slug": "lido", "name": "Lido", "category": "Liquid Staking", "chains": ["Ethereum"], "tvl": 9}
+    return 200, [lido]
+
+
 @pytest.mark.extended
-@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES.keys())
+@pytest.mark.parametrize("entry", ENTRIES)
 def test_an_entry_that_was_made_unheard_is_not_made_twice(
     api: ApiFactory,
     settings: Settings,
     postgres_url: str,
     wire: CuttableProxy,
     facilitator: StubFacilitator,
+    upstreams: FakeUpstreams,
     buyer: Buyer,
-    entry: bytes,
+    entry: str,
 ) -> None:
     far = httpx.URL(postgres_url).copy_with(port=wire.port)
-    client = api(settings.model_copy(update={"database_url": str(far)}))
-    payment = sign_payment(client, buyer)
+    providers = {"defillama": ProviderSettings(url=upstreams.url_of("defillama"))}
+    client = api(settings.model_copy(update={"database_url": str(far), "providers": providers}))
+    upstreams.set_response_function("defillama", "/protocols", answer_slowly)
+    path, question = "/services/protocol-context", {"protocol": "lido"}
+    payment = sign_payment(client, buyer, path, question)
     until(lambda: ready(client))
-    wire.cut_after(entry)
+    wire.cut_after(ENTRIES[entry])
 
-    first, again = pay(client, payment), pay(client, payment)
+    first, again = pay(client, payment, path, question), pay(client, payment, path, question)
 
     assert wire.cuts == 1
     assert (first.status_code, again.content) == (200, first.content)
@@ -246,7 +260,7 @@ async def test_every_commit_waits_for_the_disk_whatever_the_server_is_set_to(
     store = open_store(postgres_url)
 
     def asked() -> UnitOfWork[str]:
-        rows = yield BoundStatement(CompiledStatement((), "SHOW synchronous_commit", ()), {})
+        rows = yield BoundStatement(compile_statement(text("SHOW synchronous_commit")), {})
         return rows[0]["synchronous_commit"]
 
     try:
@@ -292,7 +306,7 @@ async def test_what_the_driver_does_not_know_is_named(postgres_url: str) -> None
 @pytest.mark.extended
 async def test_nobody_queues_for_a_server_that_does_not_answer() -> None:
     def nothing() -> UnitOfWork[None]:
-        yield BoundStatement(CompiledStatement((), "SELECT 1", ()), {})
+        yield BoundStatement(compile_statement(text("SELECT 1")), {})
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         store = open_store(f"postgresql://centgate@127.0.0.1:{silent.getsockname()[1]}/x")
@@ -305,7 +319,7 @@ async def test_nobody_queues_for_a_server_that_does_not_answer() -> None:
 @pytest.mark.extended
 async def test_who_waits_for_a_server_that_hangs_can_be_cut_off(postgres_url: str) -> None:
     def backend() -> UnitOfWork[int]:
-        rows = yield BoundStatement(CompiledStatement((), "SELECT pg_backend_pid() AS number", ()), {})
+        rows = yield BoundStatement(compile_statement(text("SELECT pg_backend_pid() AS number")), {})
         return rows[0]["number"]
 
     store = open_store(postgres_url, connections=1)

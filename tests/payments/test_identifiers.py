@@ -277,6 +277,19 @@ def test_a_malformed_header_is_refused(served_api: ServedApi, buyer: Buyer, bad:
     assert served_api.facilitator.asked == asked
 
 
+def test_a_malformed_header_does_not_make_a_settled_payment_unused(
+    served_api: ServedApi, buyer: Buyer, key: str
+) -> None:
+    """Else its buyer would pay once more."""
+    payment = payment_under(served_api, buyer, key)
+    first, asked = pay(served_api.client, payment), served_api.facilitator.asked
+
+    repeated = [under_header(served_api, payment, wrong) for wrong in ("short", key + "2")]
+
+    assert [response.content for response in repeated] == [first.content] * 2
+    assert served_api.facilitator.asked == asked
+
+
 def test_two_headers_are_refused(served_api: ServedApi, buyer: Buyer, key: str) -> None:
     payment = encode_header(sign_payload(served_api.client, buyer))
     headers = [("PAYMENT-SIGNATURE", payment), ("Idempotency-Key", key), ("Idempotency-Key", key)]

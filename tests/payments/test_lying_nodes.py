@@ -213,6 +213,7 @@ OPEN: dict[str, tuple[str, Edit]] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("method", "edit"), OPEN.values(), ids=OPEN.keys())
 async def test_a_node_that_contradicts_itself_leaves_the_outcome_open(
     asking: Callable[[Interceptor], Settings],
@@ -274,6 +275,7 @@ async def test_an_end_that_may_be_undone_is_not_final(
     assert (early.state_after, late.state_after) == ("settling", "refused")
 
 
+@pytest.mark.extended
 async def test_where_no_block_is_called_safe_an_older_one_is_taken(
     asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
@@ -336,6 +338,7 @@ def default_recursion_limit() -> Generator[None]:
     sys.setrecursionlimit(raised)
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("default_recursion_limit")
 @pytest.mark.parametrize("method", ["eth_chainId", "eth_getBlockByNumber"])
 @pytest.mark.parametrize("body", NESTED.values(), ids=NESTED.keys())

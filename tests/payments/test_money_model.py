@@ -80,11 +80,14 @@ class MoneyModel(RuleBasedStateMachine):
         configuration=st.sampled_from(["shared journal", "own recipients", "shared recipient"]),
         nodes=st.sampled_from([1, 3]),
         repeats=st.booleans(),
+        has_second=st.booleans(),
         safe_lag=st.sampled_from([0, 2, 8]),
     )
-    def begin(self, configuration: Configuration, nodes: int, safe_lag: int, *, repeats: bool) -> None:
+    def begin(
+        self, configuration: Configuration, nodes: int, safe_lag: int, *, repeats: bool, has_second: bool
+    ) -> None:
         """Open two deployments."""
-        self.world = World(self.stage, configuration, nodes=nodes, repeats=repeats)
+        self.world = World(self.stage, configuration, nodes=nodes, repeats=repeats, has_second=has_second)
         for node in self.world.nodes:
             node.safe_lag = safe_lag
 
@@ -118,6 +121,23 @@ class MoneyModel(RuleBasedStateMachine):
         self._shop(self.world.clients[client], deployment)
         ModelUpstream.fails = fails == 0
         self._plan(deployment, plan)
+        self.stage.run(self.world.send(self.world.clients[client]))
+        ModelUpstream.fails = False
+
+    @rule(
+        client=st.integers(0, 2),
+        deployment=deployments,
+        first=st.sampled_from([Plan("unreachable"), Plan("429")]),
+        second=plans,
+        fails=st.integers(0, 5),
+    )
+    def client_sends_while_first_is_down(
+        self, client: int, deployment: int, first: Plan, second: Plan, fails: int
+    ) -> None:
+        """A client's request goes to the second facilitator, if there is one."""
+        self._shop(self.world.clients[client], deployment)
+        ModelUpstream.fails = fails == 0
+        self._plan(deployment, first, second)
         self.stage.run(self.world.send(self.world.clients[client]))
         ModelUpstream.fails = False
 
@@ -315,7 +335,7 @@ class MoneyModel(RuleBasedStateMachine):
         Facilitators broadcast `late` what they were asked for before.
         """
         if late:
-            for facilitator in self.world.facilitators:
+            for facilitator in (*self.world.facilitators, *self.world.seconds):
                 facilitator.broadcast_late()
         for _ in range(blocks):
             self.world.chain.mine()

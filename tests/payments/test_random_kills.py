@@ -6,11 +6,15 @@ The same with 500 payments and 20 deaths, on a chain alone, is `make test-crash`
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 from crash_test import PRICE, audit_journal, count_failed_transactions, open_crash_test, read_block_number
-from facilitators import StubFacilitator, build_settings
+from facilitators import StubFacilitator, build_settings, reply_with
+from starlette.responses import Response
 
 from centgate.devchain.devnet import DevChain
 from centgate.signing.evm import to_checksum_address
@@ -45,6 +49,41 @@ async def test_payments_survive_random_deaths(
     assert facilitator.moved.total() == PAYMENTS
     assert siege.deaths.total() == DEATHS
     assert siege.broken
+
+
+@pytest.mark.extended
+async def test_payments_survive_random_deaths_with_two_facilitators(
+    database_url: str, tmp_path: Path, facilitators: Callable[[], StubFacilitator]
+) -> None:
+    first, second = facilitators(), facilitators()
+    random, settle = Random(8), first.reply_erratically(seed=8, seconds=0.4)
+
+    async def limit_or_settle(body: dict[str, Any]) -> Response:
+        return await (reply_with(429, {}) if random.random() < 0.5 else settle)(body)
+
+    first.usually, second.usually = limit_or_settle, second.reply_erratically(seed=9, seconds=0.4)
+    settings = build_settings(tmp_path, first.url, database_url=database_url)
+
+    def has_moved(payer: str, nonce: str) -> bool:
+        return first.moved[payer, nonce] + second.moved[payer, nonce] == 1
+
+    async with open_crash_test(
+        settings,
+        tmp_path / "log",
+        replicas=replicas_on(database_url),
+        seed=8,
+        FACILITATOR_FALLBACK_URL=second.url,
+    ) as siege:
+        await siege.run(PAYMENTS, deaths=DEATHS)
+        left = await audit_journal(siege, has_moved)
+        await siege.recover()
+        found = await audit_journal(siege, has_moved)
+        await siege.replay_all()
+
+    assert left.charged == left.states["settled"] + left.states["delivered"] + left.open
+    assert found.states == {"delivered": PAYMENTS}
+    assert first.moved.total() + second.moved.total() == PAYMENTS
+    assert min(first.moved.total(), second.moved.total()) > PAYMENTS / 10
 
 
 @pytest.mark.extended

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from journal_rows import NOW, REDEEM_CUTOFF, RETENTION, Row, insert_rows, make_random_rows, payment_row
 
-from centgate.cli.payments.serializers import ViewSettings, daily_entry, payment_entry
+from centgate.cli.payments.serializers import daily_entry, payment_entry
 from centgate.payments.daily_totals import DAY_SECONDS, read_daily_totals, sum_totals
+from centgate.payments.descriptions import ViewSettings
 from centgate.payments.read_model import (
     FILTER_STATES,
     PaymentFilter,

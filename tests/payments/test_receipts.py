@@ -157,6 +157,8 @@ def test_the_terms_with_an_offer_are_x402s_and_short(served_api: ServedApi, serv
     assert read["extensions"] == required["extensions"]
     assert validate_discovery_extension_spec(block).errors == []
     assert validate_discovery_extension(block).errors == []
+    assert block["info"]["output"]["example"]["service"] == service.slug
+    assert isinstance(block["schema"]["properties"]["output"]["properties"]["example"], dict)
     assert set(service.input_example) <= set(
         block["schema"]["properties"]["input"]["properties"]["body"]["properties"]
     )
@@ -290,7 +292,7 @@ def test_without_a_key_nothing_is_signed(client: httpx.Client, buyer: Buyer) -> 
         "amount": "10000",
     }
     required = decode_header(client.post(PHISHING, json=QUESTION).headers["PAYMENT-REQUIRED"])
-    assert list(required["extensions"]) == ["bazaar", "payment-identifier"]
+    assert list(required["extensions"]) == ["bazaar", "payment-identifier", "delivery-terms"]
     assert "output" in required["extensions"]["bazaar"]["info"]
     assert "receiptSigner" not in client.get("/.well-known/x402").json()
     assert "x-offer-receipt" not in client.get("/openapi.json").json()

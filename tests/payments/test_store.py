@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, text
 
 from centgate.errors import NotFound
 from centgate.instrumentation import NullMeter
 from centgate.payments import queries, sqlite
-from centgate.payments.sql import BoundStatement, CompiledStatement, UnitOfWork, compile_statement
+from centgate.payments.sql import BoundStatement, UnitOfWork, compile_statement
 from centgate.payments.sqlite import CHECKPOINT_EVERY, MAX_UNITS_PER_COMMIT, PROBE_AFTER_COMMITS, SqliteStore
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, Store, UnitFactory
 from centgate.payments.store_factory import open_store
@@ -84,7 +84,7 @@ async def test_each_is_on_the_disk_when_it_is_said_to_be(tmp_path: Path) -> None
 async def test_the_database_is_durable_and_shared(tmp_path: Path) -> None:
     def pragmas() -> UnitOfWork[list[Any]]:
         names = ("journal_mode", "synchronous")
-        asked = [CompiledStatement((f"PRAGMA {name}",), "", ()) for name in names]
+        asked = [compile_statement(text(f"PRAGMA {name}")) for name in names]
         answers: list[Any] = []
         for name, pragma in zip(names, asked, strict=True):
             answers.append((yield BoundStatement(pragma, {}))[0][name])

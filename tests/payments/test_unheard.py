@@ -101,7 +101,7 @@ async def test_each_entry_may_be_made_twice(store: Wayward, buyer: Buyer) -> Non
         await journal.record_transaction(claim, HASH, None)
     async with journal.claim_unresolved(payment.key) as claim:
         assert claim is not None
-        await journal.schedule_retry(claim, 1.0)
+        await journal.schedule_retry(claim, 1.0, cause="no_node")
         await journal.record_settled(claim, HASH)
     async with journal.claim(payment, ORDER) as claim:
         await journal.record_delivered(claim, StoredAnswer(200, b"{}", "req_1", "receipt"))

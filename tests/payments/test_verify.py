@@ -116,7 +116,7 @@ def test_where_no_payments_are_taken_a_payment_changes_nothing(
 
 
 def test_where_no_payments_are_taken_an_invalid_body_is_still_invalid(closed: ServedApi) -> None:
-    response = closed.client.post(PHISHING, json={})
+    response = closed.client.post(PHISHING, json={"url": 1})
 
     assert response.status_code == 400
 

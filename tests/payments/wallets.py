@@ -78,6 +78,10 @@ class Contracts:
     wallet: str
     delegate: str
 
+    def deploy(self, source: str) -> str:
+        """Deploy another contract and return its address."""
+        return _deploy(self.w3, source).address
+
     def make_wallet(self, owner: str) -> str:
         """Deploy a wallet and return its address."""
         address = self.predict_wallet(owner)

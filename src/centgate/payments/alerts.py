@@ -1,11 +1,12 @@
 """Alerts: conditions that need an operator's attention are POSTed to a webhook, as JSON.
 
-kind           settlements_failing, payments_unresolved or audit_findings
+kind           settlements_failing, fallback_in_use, payments_unresolved, audit_findings or webhooks_failing
 state          raised, then reminder at growing intervals, then over once
 message        a sentence
 text           the message with the network, as shown by Slack and Mattermost
-count          unresolved payments; of the latest settlements, those that failed; findings of the audit
-oldestSeconds  age of the oldest unresolved payment, null for other kinds
+count          unresolved payments; of the latest settlements, those that failed or went to the second
+               facilitator; findings of the audit; webhooks that wait
+oldestSeconds  age of the oldest unresolved payment, or of the oldest webhook; null for other kinds
 network        CAIP-2
 server         the public URL
 time           ISO 8601
@@ -22,10 +23,12 @@ from typing import Any, Literal, get_args
 import aiohttp
 import structlog
 
+from centgate.instrumentation import FacilitatorRank
 from centgate.payments.audit import describe_counts
 from centgate.payments.facilitator import REVERTED, SettlementNotSent, SettlementOutcome, SettlementUnknown
 from centgate.payments.journal import Journal
 from centgate.payments.time_format import format_age
+from centgate.payments.webhook_sender import WebhookTrouble
 from centgate.settings import Settings
 from centgate.timestamps import format_timestamp
 
@@ -51,7 +54,24 @@ LEADER_LEASE = 60.0
 BUYER_REASONS = frozenset({REVERTED, "invalid_exact_evm_nonce_already_used", "invalid_transaction_state"})
 """Reasons that a buyer can cause by using the nonce elsewhere."""
 
-AlertKind = Literal["settlements_failing", "payments_unresolved", "audit_findings"]
+_WINDOW_MESSAGES = {
+    "settlements_failing": (
+        "{failed} of the last {number} settlements failed: the facilitator does not work reliably",
+        "settlements succeed again",
+    ),
+    "fallback_in_use": (
+        "{failed} of the last {number} payments went to the second facilitator: the first cannot be reached, "
+        "or limits requests",
+        "payments go to the first facilitator again",
+    ),
+}
+"""Messages while it lasts and when it is over, for alerts about the latest settlements."""
+_WINDOW_DUTIES = {"settlements_failing": "settlement alerts", "fallback_in_use": "fallback alerts"}
+"""Leadership of these alerts."""
+
+AlertKind = Literal[
+    "settlements_failing", "fallback_in_use", "payments_unresolved", "audit_findings", "webhooks_failing"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +114,12 @@ class Alerts:
         self._clock = clock
         self._latest = deque[tuple[float, bool]](maxlen=WINDOW_SIZE)
         """Time of each of the latest settlements, and True if it failed."""
+        self._latest_fallbacks = deque[tuple[float, bool]](maxlen=WINDOW_SIZE)
+        """Time of each of the latest new payments, and True if it went to the second facilitator."""
         self._states: dict[AlertKind, _AlertState] = {kind: _AlertState() for kind in get_args(AlertKind)}
         self._audit: AlertCondition | None = None
         """Condition after the last audit; None before the first."""
+        self._webhooks: WebhookTrouble | None = None
 
     def record_settlement(self, outcome: SettlementOutcome) -> None:
         """Record a settlement outcome.
@@ -106,20 +129,34 @@ class Alerts:
         doubtful = isinstance(outcome, SettlementUnknown) and outcome.reason not in BUYER_REASONS
         self._latest.append((self._clock(), doubtful or isinstance(outcome, SettlementNotSent)))
 
+    def record_rank(self, rank: FacilitatorRank) -> None:
+        """Record which facilitator a new payment was presented to."""
+        self._latest_fallbacks.append((self._clock(), rank == "second"))
+
     async def report_settlements(self) -> None:
-        """Report failing settlements, or their end; one server reports for all. Raises JournalUnavailable."""
+        """Report failing settlements and the use of the second facilitator, or their end.
+
+        One server reports each for all. Raises JournalUnavailable.
+        """
         if self._settings.alert_webhook is None:
             return
-        state = self._states["settlements_failing"]
-        finding = self._settlement_condition(already=state.times > 0)
-        if not finding.trouble and not state.times:
+        failing = self._window_condition("settlements_failing", self._latest)
+        await self._report_for_all("settlements_failing", failing, self._latest)
+        in_use = self._window_condition("fallback_in_use", self._latest_fallbacks)
+        await self._report_for_all("fallback_in_use", in_use, self._latest_fallbacks)
+
+    async def _report_for_all(
+        self, kind: AlertKind, finding: AlertCondition, window: deque[tuple[float, bool]]
+    ) -> None:
+        """Update an alert that each server finds by itself, if this one reports it."""
+        if not finding.trouble and not self._states[kind].times:
             return
-        if not await self._journal.acquire_leadership("settlement alerts", LEADER_LEASE):
+        if not await self._journal.acquire_leadership(_WINDOW_DUTIES[kind], LEADER_LEASE):
             return
-        await self._update_alert("settlements_failing", finding)
-        if not self._states["settlements_failing"].times:  # it is over
-            self._latest.clear()
-            await self._journal.release_leadership("settlement alerts")
+        await self._update_alert(kind, finding)
+        if not self._states[kind].times:  # it is over
+            window.clear()
+            await self._journal.release_leadership(_WINDOW_DUTIES[kind])
 
     async def report_unresolved(self) -> None:
         """Report payments that stay unresolved, or their end. Raises JournalUnavailable."""
@@ -138,19 +175,27 @@ class Alerts:
         if self._settings.alert_webhook is not None and self._audit is not None:
             await self._update_alert("audit_findings", self._audit)
 
-    def _settlement_condition(self, *, already: bool) -> AlertCondition:
-        recent = [failed for at, failed in self._latest if at > self._clock() - WINDOW_SECONDS]
+    def record_webhooks(self, trouble: WebhookTrouble | None) -> None:
+        """Record why webhooks do not arrive, None if they do."""
+        self._webhooks = trouble
+
+    async def report_webhooks(self) -> None:
+        """Report that the receiver of webhooks has accepted nothing for long, or the end of that."""
+        if self._settings.alert_webhook is not None:
+            await self._update_alert("webhooks_failing", _webhook_condition(self._webhooks))
+
+    def _window_condition(self, kind: AlertKind, window: deque[tuple[float, bool]]) -> AlertCondition:
+        already = self._states[kind].times > 0
+        recent = [failed for at, failed in window if at > self._clock() - WINDOW_SECONDS]
         failed = sum(recent)
         if already:
             trouble = failed > 0 and any(recent[-STREAK:])
         else:
             trouble = 2 * failed >= WINDOW_SIZE or (len(recent) >= STREAK and all(recent[-STREAK:]))
+        described = _WINDOW_MESSAGES[kind]
         if not trouble:
-            return AlertCondition(trouble, "settlements succeed again")
-        message = (
-            f"{failed} of the last {len(recent)} settlements failed: the facilitator does not work reliably"
-        )
-        return AlertCondition(trouble, message, failed)
+            return AlertCondition(trouble, described[1])
+        return AlertCondition(trouble, described[0].format(failed=failed, number=len(recent)), failed)
 
     async def _update_alert(self, kind: AlertKind, finding: AlertCondition) -> None:
         """Send `raised`, `reminder` or `over` for a condition; failed deliveries are retried."""
@@ -171,15 +216,16 @@ class Alerts:
 
     async def _post_to_webhook(self, kind: AlertKind, state: str, finding: AlertCondition) -> bool:
         """Send an alert; return True if the webhook accepted it."""
-        network = self._settings.network
+        networks = self._settings.payment_networks
         content: dict[str, Any] = {
             "kind": kind,
             "state": state,
             "message": finding.message,
-            "text": f"Centgate on {network}: {finding.message}",
+            "text": f"Centgate on {', '.join(networks)}: {finding.message}",
             "count": finding.count,
             "oldestSeconds": finding.oldest_seconds,
-            "network": network,
+            "network": networks[0],
+            "networks": networks,
             "server": self._settings.base_url,
             "time": format_timestamp(),
         }
@@ -209,6 +255,19 @@ def _unresolved_condition(count: int, oldest: float) -> AlertCondition:
         f"{subject} unresolved, the oldest for {format_age(oldest)}: it is not known whether the money moved"
     )
     return AlertCondition(trouble=True, message=message, count=count, oldest_seconds=int(oldest))
+
+
+def _webhook_condition(trouble: WebhookTrouble | None) -> AlertCondition:
+    if trouble is None:
+        return AlertCondition(trouble=False, message="webhooks are accepted again")
+    why = (
+        "answered 410, so that nothing more is sent to it"
+        if trouble.is_disabled
+        else f"has accepted nothing for {format_age(trouble.seconds)}"
+    )
+    waiting = "1 event waits" if trouble.pending == 1 else f"{trouble.pending} events wait"
+    message = f"the receiver of webhooks {why}, {waiting}: see `centgate payments webhooks status`"
+    return AlertCondition(True, message, trouble.pending, int(trouble.oldest_seconds))  # noqa: FBT003
 
 
 def _audit_condition(counts: Mapping[str, int]) -> AlertCondition:

@@ -307,11 +307,12 @@ def _build_unpaid_finding(row: ResultRow) -> AuditFinding:
     )
 
 
-def configured_recipient(settings: Settings) -> Recipient | None:
-    """Return the recipient in the current settings, None if no payments are accepted."""
-    if settings.pay_to is None:
-        return None
-    return Recipient(settings.network, settings.token.address.lower(), settings.pay_to.lower())
+def configured_recipients(settings: Settings) -> list[Recipient]:
+    """Return the recipients in the current settings, empty if no payments are accepted."""
+    return [
+        Recipient(each.network, each.asset.address.lower(), each.pay_to.lower())
+        for each in settings.accepted_tokens
+    ]
 
 
 async def save_audit_position(store: Store, result: AuditResult, before: AuditPosition | None) -> None:

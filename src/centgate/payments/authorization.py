@@ -10,13 +10,18 @@ import re
 from binascii import a2b_base64
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from x402.schemas import PaymentPayload, PaymentRequirements
 
 from centgate.errors import UNCHARGED_SIGN_NEW, PaymentRequired
+from centgate.payments.payload import (
+    AcceptedTerms,
+    ExactPayload,
+    PaymentPayload,
+    TransferAuthorization,
+    parse_payload,
+)
 from centgate.payments.terms import (
     PAYMENT_IDENTIFIER,
     SCHEME,
@@ -25,7 +30,8 @@ from centgate.payments.terms import (
     parse_idempotency_key,
     parse_payment_identifier,
 )
-from centgate.signing.assets import USDC, Asset, is_test_network
+from centgate.signing.assets import NETWORK_ID, USDC, Asset, is_test_network
+from centgate.signing.contract_signature import COUNTERFACTUAL_SUFFIX, unwrap_signature
 from centgate.signing.eip3009 import recover_signer, transfer_digest
 from centgate.signing.evm import to_checksum_address
 
@@ -38,21 +44,9 @@ MIN_REMAINING_SECONDS = 6
 MAX_EXTRA_WINDOW = 600
 """Maximum seconds of validity beyond the offered window; bounds how long a payment can stay open."""
 
-_Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
-
-
-def _require_uint256(value: str) -> str:
-    if int(value) >= 2**256:
-        raise ValueError("more than 256 bits")
-    return value
-
-
-_Decimal = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,77})$"), AfterValidator(_require_uint256)]
-
-
 KEY_SIGNATURE_LENGTH = 65
-COUNTERFACTUAL_SUFFIX = bytes.fromhex("6492" * 16)
-"""Last 32 bytes of a signature by a wallet that is not deployed yet (ERC-6492)."""
+SIGNATURE_REASON = "invalid_exact_evm_payload_signature"
+"""x402's reason for a signature that is not the payer's."""
 SignatureForm = Literal["key", "contract", "counterfactual"]
 """Kind of account that could have made a signature, by its length and suffix: `contract` is ERC-1271."""
 
@@ -73,26 +67,6 @@ class ResubmissionData(TypedDict):
     """Digest of the relayed discovery block, if the buyer's client echoed it."""
     identifier: NotRequired[str]
     """The relayed payment identifier, if any."""
-
-
-class TransferAuthorization(BaseModel):
-    """EIP-3009's fields as x402 carries them: numbers are decimal strings."""
-
-    model_config = ConfigDict(strict=True)
-
-    payer: _Address = Field(alias="from")
-    to: _Address
-    value: _Decimal
-    valid_after: _Decimal = Field(alias="validAfter")
-    valid_before: _Decimal = Field(alias="validBefore")
-    nonce: str = Field(pattern=r"^0x[0-9a-fA-F]{64}$")
-
-
-class _ExactPayload(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-    signature: str = Field(pattern=r"^0x([0-9a-fA-F]{2})+$")
-    authorization: TransferAuthorization
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +97,10 @@ class Payment:
     """True if the payer's own key was recovered from the signature; else only the facilitator can check."""
     signature_form: SignatureForm
     signature_digest: str
-    """SHA-256 of the signature. If the signer is not verified, a repeated payment must have the same one."""
+    """SHA-256 of the signature. If the signer is not verified, a repeated payment must have the same one.
+
+    Empty if the payer has signed in to redeem the payment, which needs no signature.
+    """
     identifier: str | None
     """The buyer's idempotency key, if any; only used if the signer is verified.
 
@@ -134,33 +111,70 @@ class Payment:
     """True if the route's current terms are on a test network, whatever the payment was signed for."""
 
 
+@dataclass(frozen=True, slots=True)
+class PresentedPayment:
+    """A signed transfer as a request presented it, before its checks."""
+
+    payload: ExactPayload
+    terms: RouteTerms
+    """The terms it was signed for, by its own statement."""
+    mismatch: PaymentRequired | None
+    """The error if these are not the route's current terms."""
+    extensions: dict[str, Any] | None = None
+    """Extensions of an x402 payload, if any."""
+    expires_at: float | None = None
+    """End of the challenge that it answers, in seconds since 1970; x402 has none."""
+
+
 def read_payment(
     header: str, terms: RouteTerms, now: float, *, idempotency_header: str | None = None
 ) -> Payment:
-    """Decode a payment and compare it with the route's terms; `key` is the `Idempotency-Key` header.
+    """Decode a payment and compare it with the route's terms in its token.
+
+    `idempotency_header` is the `Idempotency-Key` header.
 
     Raises `PaymentRequired` with x402's reason for anything that does not match. An authorization past its
-    window, or for terms that are not the current ones, is returned with a `rejection`, since it may have been
-    settled before.
+    window, for terms that are not the current ones, or with an invalid idempotency key, is returned with a
+    `rejection`, since it may have been settled before.
     """
-    payload, exact_payload = _decode_header(header)
-    authorization = exact_payload.authorization
-    mismatch = _terms_mismatch(payload.accepted, terms)
-    if mismatch and not _may_be_earlier_terms(payload.accepted, authorization):
+    payload = _decode_header(header)
+    offered = _match_terms(payload.accepted, terms)
+    mismatch = offered if isinstance(offered, PaymentRequired) else None
+    if mismatch and not _may_be_earlier_terms(payload.accepted, payload.payload.authorization):
         raise mismatch
-    signed_terms = _accepted_terms(terms, payload.accepted) if mismatch else terms
+    signed_terms = (
+        _accepted_terms(terms, payload.accepted) if isinstance(offered, PaymentRequired) else offered
+    )
+    presented = PresentedPayment(payload.payload, signed_terms, mismatch, payload.extensions)
+    return check_payment(presented, terms, now, idempotency_header=idempotency_header)
+
+
+def check_payment(
+    presented: PresentedPayment, terms: RouteTerms, now: float, *, idempotency_header: str | None
+) -> Payment:
+    """Check a presented payment against the terms it was signed for; `terms` are the route's current ones.
+
+    Raises PaymentRequired and returns a `rejection` as `read_payment` does.
+    """
+    authorization, signed_terms = presented.payload.authorization, presented.terms
     _require_matching_transfer(authorization, signed_terms, now)
-    signature = bytes.fromhex(exact_payload.signature[2:])
-    if _signature_form(signature) == "counterfactual" and not _is_erc6492_wrapper(signature):
-        reason = "invalid_exact_evm_failed_to_parse_signature"
-        raise _build_rejection("the signature has the ERC-6492 suffix but not its encoding", reason)
+    signature = bytes.fromhex(presented.payload.signature[2:])
     try:
-        payload_identifier = parse_payment_identifier(payload.extensions)
-        identifier = parse_idempotency_key(payload_identifier, idempotency_header)
+        unwrap_signature(
+            signature
+        )  # some facilitators crash on a wrong wrapper, as if the outcome were unknown
     except ValueError as error:
-        raise _build_rejection(str(error), "invalid_payload") from error
+        reason = "invalid_exact_evm_failed_to_parse_signature"
+        raise build_rejection("the signature has the ERC-6492 suffix but not its encoding", reason) from error
+    payload_identifier = identifier = key_problem = None
+    try:
+        payload_identifier = parse_payment_identifier(presented.extensions)
+        identifier = parse_idempotency_key(payload_identifier, idempotency_header)
+    except ValueError as error:  # not raised: a payment that is settled must not be called unused
+        key_problem = build_rejection(str(error), "invalid_payload")
+    is_listed = "bazaar" in (presented.extensions or {})
     resubmission = _build_resubmission(
-        exact_payload, signed_terms, payload_identifier, is_listed="bazaar" in (payload.extensions or {})
+        presented.payload, signed_terms, payload_identifier, is_listed=is_listed
     )
     return Payment(
         key=PaymentKey(
@@ -173,12 +187,12 @@ def read_payment(
         resubmission=resubmission,
         resubmission_json=orjson.dumps(resubmission).decode(),
         valid_before=min(int(authorization.valid_before), 2**62),
-        rejection=mismatch or _window_problem(authorization, signed_terms, now),
+        rejection=presented.mismatch or key_problem or _window_problem(presented, now),
         is_signer_verified=_recover_signer(authorization, signed_terms, signature)
         == authorization.payer.lower(),
         signature_form=_signature_form(signature),
         signature_digest=sha256(signature).hexdigest(),
-        identifier=None if mismatch else identifier,
+        identifier=None if presented.mismatch else identifier,
         is_on_test_network=is_test_network(terms.network),
     )
 
@@ -277,7 +291,7 @@ def _parse_resubmission(signed: str, terms: RouteTerms) -> ResubmissionData:
 
 
 def _build_resubmission(
-    exact_payload: _ExactPayload, terms: RouteTerms, identifier: str | None, *, is_listed: bool
+    exact_payload: ExactPayload, terms: RouteTerms, identifier: str | None, *, is_listed: bool
 ) -> ResubmissionData:
     """Return the stored members of a payment; `is_listed` if the client echoed the discovery block."""
     authorization = exact_payload.authorization
@@ -303,20 +317,6 @@ def _signature_form(signature: bytes) -> SignatureForm:
     return "key" if len(signature) <= KEY_SIGNATURE_LENGTH else "contract"
 
 
-def _is_erc6492_wrapper(signature: bytes) -> bool:
-    """Return True for an ERC-6492 encoding: factory address, its call data and a signature.
-
-    Some facilitators crash on anything else, which looks like a settlement with an unknown outcome.
-    """
-    content = signature[: -len(COUNTERFACTUAL_SUFFIX)]
-    words = [int.from_bytes(content[at : at + 32]) for at in (0, 32, 64)]
-    return words[0] < 2**160 and all(
-        96 <= at <= len(content) - 32
-        and at + 32 + -(-int.from_bytes(content[at : at + 32]) // 32) * 32 <= len(content)
-        for at in words[1:]
-    )
-
-
 def raise_if_rejected(payment: Payment) -> None:
     """Raise the payment's rejection, if it has one."""
     if payment.rejection:
@@ -325,82 +325,84 @@ def raise_if_rejected(payment: Payment) -> None:
 
 def signature_rejection() -> PaymentRequired:
     """Return the error for a signature that is not the payer's."""
-    return _build_rejection("the signature is not the payer's", "invalid_exact_evm_payload_signature")
+    return build_rejection("the signature is not the payer's", SIGNATURE_REASON)
 
 
-def _window_problem(
-    authorization: TransferAuthorization, terms: RouteTerms, now: float
-) -> PaymentRequired | None:
-    """Return the error for an authorization that ends too early or too late, None if it does neither."""
+def _window_problem(presented: PresentedPayment, now: float) -> PaymentRequired | None:
+    """Return the error for a payment that ends too early or too late, None if it does neither."""
     reason = "invalid_exact_evm_payload_authorization_valid_before"
-    end = int(authorization.valid_before)
+    end = int(presented.payload.authorization.valid_before)
     if end < now + MIN_REMAINING_SECONDS:
-        return _build_rejection("the payment has expired", reason)
-    if end > now + terms.window + MAX_EXTRA_WINDOW:
-        limit = terms.window + MAX_EXTRA_WINDOW
-        return _build_rejection(
+        return build_rejection("the payment has expired", reason)
+    if presented.expires_at is not None and presented.expires_at <= now:
+        return build_rejection("the challenge has expired: sign a new one", reason)
+    limit = presented.terms.window + MAX_EXTRA_WINDOW
+    if end > now + limit:
+        return build_rejection(
             f"the payment is valid for more than {limit} seconds: sign one that ends earlier", reason
         )
     return None
 
 
-def _build_rejection(message: str, reason: str) -> PaymentRequired:
+def build_rejection(message: str, reason: str) -> PaymentRequired:
+    """Return the error for a payment that cannot be accepted and was not charged."""
     return PaymentRequired(message, reason=reason, payment=UNCHARGED_SIGN_NEW)
 
 
-def _decode_header(header: str) -> tuple[PaymentPayload, _ExactPayload]:
+def _decode_header(header: str) -> PaymentPayload:
     if len(header) > MAX_HEADER:
-        raise _build_rejection(f"PAYMENT-SIGNATURE is longer than {MAX_HEADER} bytes", "invalid_payload")
+        raise build_rejection(f"PAYMENT-SIGNATURE is longer than {MAX_HEADER} bytes", "invalid_payload")
     try:
         raw: dict[str, Any] = orjson.loads(a2b_base64(header, strict_mode=True))
         if (version := raw.get("x402Version", X402_VERSION)) != X402_VERSION:
-            raise _build_rejection(
+            raise build_rejection(
                 f"x402 version {str(version)[:16]} is not supported; use version {X402_VERSION}",
                 "invalid_x402_version",
             )
-        payload = PaymentPayload.model_validate(raw)
-        return payload, _ExactPayload.model_validate(payload.payload)
+        return parse_payload(raw)
     except (ValueError, AttributeError) as error:
-        raise _build_rejection(
+        raise build_rejection(
             "PAYMENT-SIGNATURE is not the base64 of an x402 payment for scheme exact", "invalid_payload"
         ) from error
 
 
-def _terms_mismatch(accepted: PaymentRequirements, terms: RouteTerms) -> PaymentRequired | None:
-    """Return the error for accepted terms that are not the route's, None if they are."""
+def _match_terms(accepted: AcceptedTerms, terms: RouteTerms) -> RouteTerms | PaymentRequired:
+    """Return the route's terms that a payment accepted, or the error if they are not among them."""
     if accepted.scheme != SCHEME:
-        return _build_rejection("only scheme exact is accepted", "unsupported_scheme")
-    if accepted.network != terms.network:
-        return _build_rejection(f"the payment must be on {terms.network}", "network_mismatch")
-    expected = terms.requirements
-    is_match = (
-        accepted.asset.lower() == expected["asset"].lower()
-        and accepted.pay_to.lower() == expected["payTo"].lower()
+        return build_rejection("only scheme exact is accepted", "unsupported_scheme")
+    networks = list(dict.fromkeys(each.network for each in terms.options))
+    if accepted.network not in networks:
+        return build_rejection(f"the payment must be on {' or '.join(networks)}", "network_mismatch")
+    option = terms.find_option(accepted.network, accepted.asset)
+    if option is None or not _is_same_option(accepted, option.requirements):
+        return build_rejection(
+            "the accepted terms are not this service's terms", "invalid_payment_requirements"
+        )
+    return option
+
+
+def _is_same_option(accepted: AcceptedTerms, expected: dict[str, Any]) -> bool:
+    """Return True if accepted terms are those of an entry of `accepts` in the same token."""
+    return (
+        accepted.pay_to.lower() == expected["payTo"].lower()
         and accepted.amount == expected["amount"]
         and accepted.max_timeout_seconds == expected["maxTimeoutSeconds"]
         and all(accepted.extra.get(name) == value for name, value in expected["extra"].items())
     )
-    return (
-        None
-        if is_match
-        else _build_rejection(
-            "the accepted terms are not this service's terms", "invalid_payment_requirements"
-        )
-    )
 
 
-def _may_be_earlier_terms(accepted: PaymentRequirements, authorization: TransferAuthorization) -> bool:
+def _may_be_earlier_terms(accepted: AcceptedTerms, authorization: TransferAuthorization) -> bool:
     """Return True if these may be terms from before the operator changed them and match the signature."""
     return (
         accepted.scheme == SCHEME
-        and re.fullmatch(r"eip155:[1-9][0-9]{0,18}", accepted.network) is not None
+        and re.fullmatch(NETWORK_ID, accepted.network) is not None
         and re.fullmatch(r"0x[0-9a-fA-F]{40}", accepted.asset) is not None
         and accepted.pay_to.lower() == authorization.to.lower()
         and accepted.amount == authorization.value
     )
 
 
-def _accepted_terms(terms: RouteTerms, accepted: PaymentRequirements) -> RouteTerms:
+def _accepted_terms(terms: RouteTerms, accepted: AcceptedTerms) -> RouteTerms:
     return terms_when_signed(
         terms,
         network=accepted.network,
@@ -412,10 +414,10 @@ def _accepted_terms(terms: RouteTerms, accepted: PaymentRequirements) -> RouteTe
 
 def terms_when_signed(terms: RouteTerms, *, network: str, asset: str, pay_to: str, amount: int) -> RouteTerms:
     """Return a route's possible earlier terms; an unknown token has an empty name."""
-    current_asset = terms.asset if network == terms.network else None
+    current = terms.find_option(network, asset)
     known_assets = (
         token
-        for token in (current_asset, USDC.get(network))
+        for token in (current and current.asset, USDC.get(network))
         if token and token.address.lower() == asset.lower()
     )
     return replace(
@@ -424,22 +426,23 @@ def terms_when_signed(terms: RouteTerms, *, network: str, asset: str, pay_to: st
         asset=next(known_assets, Asset(asset, name="", version="")),
         pay_to=pay_to,
         amount=amount,
+        alternatives=(),
     )
 
 
 def _require_matching_transfer(authorization: TransferAuthorization, terms: RouteTerms, now: float) -> None:
     """Raise PaymentRequired unless the signed transfer matches the terms and is valid already."""
     if authorization.to.lower() != terms.pay_to.lower():
-        raise _build_rejection(
+        raise build_rejection(
             "the payment goes to another address", "invalid_exact_evm_payload_recipient_mismatch"
         )
     if int(authorization.value) != terms.amount:
-        raise _build_rejection(
+        raise build_rejection(
             f"the payment is over {authorization.value}, the price is {terms.amount}",
             "invalid_exact_evm_payload_authorization_value_mismatch",
         )
     if int(authorization.valid_after) > now:
-        raise _build_rejection(
+        raise build_rejection(
             "the payment is not valid yet", "invalid_exact_evm_payload_authorization_valid_after"
         )
 

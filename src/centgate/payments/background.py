@@ -1,4 +1,4 @@
-"""Background work done by one elected process: reconcile open payments, audit, prune answers, send alerts.
+"""Background work of one elected process: reconcile open payments, audit, prune, send alerts and webhooks.
 
 If the leader stops, another process takes over within seconds. Nothing relies on a single leader: each
 payment is claimed as for a buyer's request.
@@ -18,13 +18,14 @@ import structlog
 from centgate.errors import CentgateError
 from centgate.payments.alerts import Alerts
 from centgate.payments.daily_audit import DailyAudit
-from centgate.payments.facilitator import FacilitatorClient
+from centgate.payments.facilitators import Facilitators
 from centgate.payments.heartbeat import STOP_TIMEOUT, run_repeatedly
 from centgate.payments.journal import Journal
 from centgate.payments.queries import PRUNE_BATCH
 from centgate.payments.reconciler import Reconciler
 from centgate.payments.settlement import build_settler
 from centgate.payments.store import JournalUnavailable, Store
+from centgate.payments.webhook_sender import WebhookSender
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -34,6 +35,8 @@ INTERVAL = 2.0
 """Seconds between two checks for due payments, and for alerts."""
 PRUNE_INTERVAL = 10.0
 """Seconds between two prunings."""
+CHECK_INTERVAL = 10.0
+"""Seconds between two looks for stuck payments, and for webhooks that do not arrive."""
 FIRST_AUDIT = (120.0, 480.0)
 """Minimum and maximum seconds from the start of a server to its first audit."""
 AUDIT_INTERVAL = (3000.0, 4200.0)
@@ -44,19 +47,21 @@ def build_background_work(
     settings: Settings,
     catalog: Sequence[AnyService],
     journal: Journal,
-    facilitator: FacilitatorClient,
+    facilitators: Facilitators,
     session: aiohttp.ClientSession,
     *,
     store: Store,
     alerts: Alerts,
+    webhooks: WebhookSender,
     first_audit: tuple[float, float] = FIRST_AUDIT,
 ) -> BackgroundWork:
     """Build the background work of a server, not started yet; `journal` is its journal in `store`."""
     component = journal.for_component("upkeep")
-    settler = build_settler(settings, catalog, component, facilitator, session)
+    settler = build_settler(settings, catalog, component, facilitators, session)
     daily_audit = DailyAudit(settings, store, session)
+    reconciler = Reconciler(component, settler)
     return BackgroundWork(
-        component, Reconciler(component, settler), alerts, daily_audit, first_audit=first_audit
+        component, reconciler, alerts, daily_audit, webhooks=webhooks, first_audit=first_audit
     )
 
 
@@ -70,12 +75,14 @@ class BackgroundWork:
         alerts: Alerts,
         daily_audit: DailyAudit,
         *,
+        webhooks: WebhookSender,
         first_audit: tuple[float, float],
     ) -> None:
         self._journal = journal
         self._reconciler = reconciler
         self._alerts = alerts
         self._daily_audit = daily_audit
+        self._webhooks = webhooks
         self._audit_delay = first_audit
         """Minimum and maximum seconds until the next audit."""
         self._is_leader = asyncio.Event()
@@ -89,6 +96,8 @@ class BackgroundWork:
             (self._prune, PRUNE_INTERVAL),
             (self._send_alerts, INTERVAL),
             (self._audit, INTERVAL),
+            (self._send_webhooks, INTERVAL),
+            (self._check_webhooks, CHECK_INTERVAL),
         )
         self._tasks = [asyncio.create_task(run_repeatedly(each, seconds)) for each, seconds in jobs]
 
@@ -136,6 +145,17 @@ class BackgroundWork:
         if self._is_leader.is_set():
             await self._alerts.report_unresolved()
             await self._alerts.report_audit_findings()
+            await self._alerts.report_webhooks()
+
+    async def _send_webhooks(self) -> None:
+        while await self._is_leader.wait() and await self._webhooks.send_due():
+            pass
+
+    async def _check_webhooks(self) -> None:
+        """Write the events of stuck payments, and look for a receiver that accepts nothing."""
+        await self._is_leader.wait()
+        await self._webhooks.record_stuck_payments()
+        self._alerts.record_webhooks(await self._webhooks.find_trouble())
 
     async def _audit(self) -> None:
         """Wait for the next audit time, then compare the last day with the chain."""

@@ -77,6 +77,15 @@ class ChainClient:
         (self._code if has_code else self._no_code)[address] = has_code
         return has_code
 
+    async def accepts_signature(self, wallet: str, digest: bytes, signature: bytes) -> bool:
+        """Return True if a contract says that a signature of a digest is its own (ERC-1271).
+
+        Raises ChainUnreachable.
+        """
+        return await self._quorum.query(
+            lambda node: node.accepts_signature(wallet, digest, signature), TIMEOUT
+        )
+
     async def read_payment_status(self, query: PaymentQuery, *, max_wait: float = TIMEOUT) -> OnchainStatus:
         """Return the status of a payment.
 

@@ -6,7 +6,7 @@ A retried unit recognises what it wrote before the database failed: each claim h
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from centgate.errors import (
     UNCHARGED_RESEND,
@@ -23,6 +23,9 @@ from centgate.payments.tables import RowState
 from centgate.payments.worker_id import LEASE_SECONDS, Worker
 from centgate.signing.assets import is_test_network
 
+if TYPE_CHECKING:
+    import asyncio
+
 _PRESENTABLE = ("refused", "unused")
 """States of payments that moved no money and may be submitted again."""
 
@@ -35,6 +38,10 @@ class StoredAnswer:
     body: bytes
     request_id: str
     receipt: str
+    transaction: str | None = None
+    """The transaction of its settlement."""
+    settled_at: float | None = None
+    """Time of the settlement in seconds since 1970; None if it is not known."""
     replayed: bool = False
 
 
@@ -44,6 +51,22 @@ class RequestBinding:
 
     service: str
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class FacilitatorChoice:
+    """The configured facilitators by name, and the one for a payment that none of them may have."""
+
+    names: tuple[str, ...]
+    """The first facilitator's first."""
+    preferred: str
+
+
+@dataclass(slots=True, eq=False)
+class PendingSettlement:
+    """A settlement that is being written, or will be at the latest before a response is sent."""
+
+    write: asyncio.Task[None] | None = None
 
 
 @dataclass(slots=True)
@@ -70,7 +93,15 @@ class Claim:
     """Newest block number known at the payment's first submission."""
     presentations: int = 1
     """Number of submissions to the facilitator, including one that may have been interrupted."""
+    facilitator: str | None = None
+    """Name of the facilitator that may have it; None for the first."""
+    may_change_facilitator: bool = False
+    """True if no facilitator has seen it, so that another one may get it if this one was not reached."""
     transaction: str | None = None
+    settled_at: float | None = None
+    """Time of the settlement, None if it is not settled; unknown for some old rows."""
+    pending_settlement: PendingSettlement | None = None
+    """The settlement while it is not known to be in the journal."""
     attempts: int = 0
     """Number of attempts to reconcile it without its buyer."""
     answer: StoredAnswer | None = None
@@ -98,6 +129,8 @@ class ClaimAttempt:
     """Time at which it began to wait for another process; None if it did not wait."""
     possibly_claimed: set[PaymentKey]
     """Payments that may have been claimed; each is added before the claim is tried."""
+    facilitators: FacilitatorChoice | None = None
+    """None leaves it to the first facilitator."""
 
 
 def claim_payment(attempt: ClaimAttempt) -> UnitOfWork[Claim | ClaimedElsewhere]:
@@ -108,12 +141,16 @@ def claim_payment(attempt: ClaimAttempt) -> UnitOfWork[Claim | ClaimedElsewhere]
     payment = attempt.payment
     attempt.possibly_claimed.add(payment.key)
     if not payment.rejection and (yield from queries.insert_payment(payment.key, _new_row_values(attempt))):
-        return _build_new_claim(attempt, attempt.now, attempt.claim_block)
+        facilitator = _preferred_facilitator(attempt)
+        new = _build_new_claim(attempt, attempt.now, attempt.claim_block, facilitator=facilitator)
+        new.may_change_facilitator = True
+        return new
     row = yield from queries.find_payment(payment.key)
     if row and (row["owner"], row["updated_at"]) == (attempt.worker.name, attempt.now):
+        # inserted by an earlier try of this unit whose confirmation was lost
         return _build_new_claim(
-            attempt, row["created_at"], row["claim_block"]
-        )  # inserted by an earlier try of this unit whose confirmation was lost
+            attempt, row["created_at"], row["claim_block"], facilitator=row["facilitator"]
+        )
     if (
         row is None or row["state"] in _PRESENTABLE
     ):  # its idempotency key may have been used for another payment since
@@ -152,10 +189,13 @@ def release_claim(key: PaymentKey, worker: Worker) -> UnitOfWork[None]:
     yield from queries.update_owned(key, worker.name, {"owner": None})
 
 
-def store_answer(key: PaymentKey, worker: Worker, answer: StoredAnswer, now: float) -> UnitOfWork[None]:
-    """Store the answer of a payment that the worker holds.
+def store_answer(
+    claim: Claim, answer: StoredAnswer, now: float, event: dict[str, Any] | None = None
+) -> UnitOfWork[None]:
+    """Store the answer of a claimed payment, and its settlement if that is not in the journal yet.
 
-    Raises ClaimLost if another worker has claimed it.
+    `event` is the row of its webhook, None without a receiver. Raises ClaimLost if another worker has claimed
+    it.
     """
     values = {
         "status": answer.status,
@@ -164,9 +204,10 @@ def store_answer(key: PaymentKey, worker: Worker, answer: StoredAnswer, now: flo
         "body": answer.body,
         "stored_at": now,
     }
-    if (yield from queries.record_answer(key, worker.name, values)):
+    settlement = {"transaction": claim.transaction, "settled_at": claim.settled_at}
+    if (yield from queries.record_answer(claim.key, claim.worker.name, values, settlement, event)):
         return
-    stored = yield from queries.find_answer(key)
+    stored = yield from queries.find_answer(claim.key)
     if (
         stored is None or stored["request_id"] != answer.request_id
     ):  # else an earlier try of this unit stored it
@@ -223,17 +264,41 @@ def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim 
     """Claim a payment that moved no money once more, for any request."""
     payment = attempt.payment
     if payment.rejection and queries.key_of(row) == payment.key:
-        payment.rejection.payment = replace(_build_note(row), retry="new_payment")
+        advised = payment.rejection.payment.retry if payment.rejection.payment else "new_payment"
+        payment.rejection.payment = replace(_build_note(row), retry=advised)
     raise_if_rejected(payment)
     if queries.key_of(row) == payment.key and _is_refused_while_waiting(attempt, row):
         raise _concurrent_refusal(row)
     if queries.key_of(row) != payment.key:  # another payment with the same idempotency key
         yield from queries.update_if_unchanged(row, {"identifier": None})
         return ClaimedElsewhere()
+    earlier = _earlier_facilitator(attempt, row)
     values = _new_row_values(attempt) | _first_submission_values(attempt, row)
+    values["facilitator"] = earlier or _preferred_facilitator(attempt)
     if not (yield from queries.update_if_unchanged(row, values)):
         return ClaimedElsewhere()
-    return _build_new_claim(attempt, values["created_at"], values["claim_block"])
+    new = _build_new_claim(
+        attempt, values["created_at"], values["claim_block"], facilitator=values["facilitator"]
+    )
+    new.may_change_facilitator = earlier is None
+    return new
+
+
+def _preferred_facilitator(attempt: ClaimAttempt) -> str | None:
+    return attempt.facilitators.preferred if attempt.facilitators else None
+
+
+def _earlier_facilitator(attempt: ClaimAttempt, row: ResultRow) -> str | None:
+    """Return the facilitator that has answered for a payment that moved no money, None if there is none.
+
+    A refusal holds for both: what one facilitator refused is not tried at the other one. It ends with the
+    configuration of that facilitator.
+    """
+    names = attempt.facilitators.names if attempt.facilitators else ()
+    earlier = row["facilitator"]
+    if earlier is None and row["state"] == "refused" and names:
+        earlier = names[0]  # the row is older than the column
+    return earlier if earlier in names else None
 
 
 def _is_refused_while_waiting(attempt: ClaimAttempt, row: ResultRow) -> bool:
@@ -267,12 +332,20 @@ def _replay_answer(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim]:
     if stored is None:
         raise _expired_redemption_error(attempt.payment, row)
     answer = StoredAnswer(
-        stored["status"], stored["body"], stored["request_id"], stored["receipt"], replayed=True
+        stored["status"],
+        stored["body"],
+        stored["request_id"],
+        stored["receipt"],
+        transaction=row["transaction"],
+        settled_at=row["settled_at"],
+        replayed=True,
     )
     return _build_claim(row, attempt.worker, answer)
 
 
-def _build_new_claim(attempt: ClaimAttempt, since: float, claim_block: int | None) -> Claim:
+def _build_new_claim(
+    attempt: ClaimAttempt, since: float, claim_block: int | None, *, facilitator: str | None
+) -> Claim:
     payment = attempt.payment
     return Claim(
         payment.key,
@@ -286,6 +359,7 @@ def _build_new_claim(attempt: ClaimAttempt, since: float, claim_block: int | Non
         amount=payment.terms.amount,
         pay_to=payment.terms.pay_to.lower(),
         resubmission_json=payment.resubmission_json,
+        facilitator=facilitator,
     )
 
 
@@ -304,7 +378,9 @@ def _build_claim(row: ResultRow, worker: Worker, answer: StoredAnswer | None = N
         resubmission_json=row["signed"],
         claim_block=row["claim_block"],
         presentations=row["presentations"],
+        facilitator=row["facilitator"],
         transaction=row["transaction"],
+        settled_at=row["settled_at"],
         attempts=row["attempts"],
         answer=answer,
     )
@@ -335,6 +411,8 @@ def _new_row_values(attempt: ClaimAttempt) -> dict[str, Any]:
         "status": None,
         "claim_block": attempt.claim_block,
         "presentations": 1,
+        "facilitator": _preferred_facilitator(attempt),
+        "open_cause": None,
     }
 
 

@@ -15,7 +15,7 @@ from centgate.payments.audit import (
     Auditor,
     AuditResult,
     BlockRange,
-    configured_recipient,
+    configured_recipients,
     find_range_by_time,
     save_audit_position,
 )
@@ -71,9 +71,9 @@ class DailyAudit:
 
     async def _list_recipients(self, now: float) -> list[Recipient]:
         """Return current recipients, and those of the last day, on networks that have nodes."""
-        own = configured_recipient(self._settings)
+        own = configured_recipients(self._settings)
         recent = await self._store.read(partial(audit_queries.list_recipients, now - DAY, now))
-        return sorted(each for each in {own, *recent} if each and each.network in self.networks)
+        return sorted(each for each in {*own, *recent} if each.network in self.networks)
 
     async def _audit_recipient(
         self, recipient: Recipient, now: float, before: AuditPosition | None

@@ -12,7 +12,7 @@ from sqlalchemy.sql.elements import ColumnElement, literal_column
 from sqlalchemy.sql.expression import FunctionElement
 
 from centgate.payments.read_model import STATE_CONDITIONS
-from centgate.payments.sql import BoundStatement, UnitOfWork, compile_statement
+from centgate.payments.sql import BoundStatement, ResultRow, UnitOfWork, compile_statement
 from centgate.payments.tables import is_state, payments, refunds
 
 DAY_SECONDS = 86_400
@@ -73,10 +73,15 @@ def read_daily_totals(since: float, until: float, cutoff: float) -> UnitOfWork[l
             int(row["day"]),
             row["network"],
             row["asset"],
-            PaymentTotals(*(int(row[f"n_{name}"] or 0) for name in TOTAL_NAMES)),
+            parse_figures(row),
         )
         for row in rows
     ]
+
+
+def parse_figures(row: ResultRow) -> PaymentTotals:
+    """Return the figures in a row with `FIGURE_COLUMNS`."""
+    return PaymentTotals(*(int(row[f"n_{name}"] or 0) for name in TOTAL_NAMES))
 
 
 def sum_totals(lines: Iterable[DailyTotals]) -> list[DailyTotals]:
@@ -105,12 +110,18 @@ def _compile_postgresql_day(element: Any, compiler: Any, **options: Any) -> str:
     return f"CAST(floor({compiler.process(element.clauses, **options)} / {DAY_SECONDS}.0) AS INTEGER)"
 
 
-_IS_CHARGED = or_(is_state("settled"), is_state("delivered"))
+def presented_day() -> ColumnElement[int]:
+    """Return the expression for the day (UTC) on which a payment was presented, in days since 1970."""
+    return _day(payments.c.created_at)
+
+
+IS_CHARGED = or_(is_state("settled"), is_state("delivered"))
+"""Condition for payments whose money was received."""
 _CONDITIONS: dict[str, ColumnElement[bool]] = {
     "settling": is_state("settling"),
     "refused": is_state("refused"),
     "unused": is_state("unused"),
-    "settled": _IS_CHARGED,
+    "settled": IS_CHARGED,
     "delivered": is_state("delivered"),
     "late": and_(
         is_state("delivered"),
@@ -118,18 +129,24 @@ _CONDITIONS: dict[str, ColumnElement[bool]] = {
     ),
     **{name: STATE_CONDITIONS[name] for name in ("redeemable", "refundable", "refunded")},
 }
-_AMOUNT = func.sum(cast(payments.c.amount, Numeric)).filter(_IS_CHARGED)
-_PRESENTED_DAY = _day(payments.c.created_at)
+CHARGED_AMOUNT = func.sum(cast(payments.c.amount, Numeric)).filter(IS_CHARGED)
+"""Sum of the amounts of charged payments, in base units."""
+FIGURE_COLUMNS: tuple[ColumnElement[Any], ...] = (
+    func.count().label("n_payments"),
+    *(func.count().filter(condition).label(f"n_{name}") for name, condition in _CONDITIONS.items()),
+    CHARGED_AMOUNT.label("n_amount"),
+)
+"""The figures of a group of payments, to be selected from `PAYMENTS_WITH_REFUNDS`."""
+PAYMENTS_WITH_REFUNDS = payments.outerjoin(refunds, refunds.c.payment == payments.c.id)
+_PRESENTED_DAY = presented_day()
 _DAILY = compile_statement(
     select(
         _PRESENTED_DAY.label("day"),
         payments.c.network,
         payments.c.asset,
-        func.count().label("n_payments"),
-        *(func.count().filter(condition).label(f"n_{name}") for name, condition in _CONDITIONS.items()),
-        _AMOUNT.label("n_amount"),
+        *FIGURE_COLUMNS,
     )
-    .select_from(payments.outerjoin(refunds, refunds.c.payment == payments.c.id))
+    .select_from(PAYMENTS_WITH_REFUNDS)
     .where(
         payments.c.created_at >= bindparam("since", type_=Float),
         payments.c.created_at < bindparam("until", type_=Float),

@@ -1,4 +1,4 @@
-"""Client of a facilitator, and the meaning of each of its responses to a submitted payment.
+"""Client of one facilitator, and the meaning of each of its responses to a submitted payment.
 
 The body is read first, then the status. Only three results are certain: `success: true` about this payment
 with a 2xx status, a refusal whose reason is in the closed table of `settle_reasons`, and a request that never
@@ -9,16 +9,17 @@ payment.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import orjson
 
 from centgate.payments.authorization import Payment, PaymentKey, TermsChanged, build_settle_request
+from centgate.payments.extension_responses import DirectoryResponses
 from centgate.payments.facilitator_http import FacilitatorPool, NoResponse, NotConnected
 from centgate.payments.settle_reasons import classify_reason
-from centgate.settings import Settings
+from centgate.payments.tables import OpenCause
+from centgate.settings import FacilitatorAccount
 
 FACILITATOR_NAME = "facilitator"
 MAX_ANSWER = 64 * 1024
@@ -30,6 +31,9 @@ NOT_SENT_STATUSES = frozenset({401, 403, 404, 405, 411, 413, 414, 415, 429, 431}
 A bare 400 is not among them: facilitators also return it for payments that they have broadcast.
 """
 
+RATE_LIMITED = 429
+"""The only status after which a payment may go to the second facilitator, unless the body is a settlement."""
+
 MAX_REASON = 64
 """Maximum length of an unknown reason in messages, in characters."""
 
@@ -37,6 +41,10 @@ REVERTED = "transaction_failed"
 """The facilitator's own transaction failed; the same authorization may have landed in another."""
 
 _HASH = re.compile(r"0x(?!0{64})[0-9a-fA-F]{64}")
+_SETTLEMENT_MEMBERS = frozenset(
+    {"success", "isValid", "transaction", "txHash", "payer", "errorReason", "invalidReason"}
+)
+"""Members of a body that says anything about a settlement, in whatever form."""
 _TRANSACTION_ID = re.compile(r"[!-~]{1,200}")
 """Transaction id in a success: some facilitators use their own ids instead of hashes."""
 
@@ -58,12 +66,28 @@ class SettlementRefused:
     """`chain_state`: an earlier transaction may be the cause of the refusal, so the chain must be checked."""
 
 
+NotSentCause = Literal["connection", "rate_limit", "breaker", "rejected"]
+"""Why a submission was not sent: no connection, status 429, not called because of earlier ones of both, or
+any other status of a rejected request.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class SettlementNotSent:
     """The submission never reached the facilitator: no transaction was sent."""
 
     kind: Literal["timeout", "error"]
     message: str
+    cause: NotSentCause = "rejected"
+
+    @property
+    def was_answered(self) -> bool:
+        """True if the facilitator has answered for the payment, so that another one must not get it.
+
+        A rejected key, path or size is such an answer: servers in front of a facilitator give these statuses
+        for several reasons, perhaps after they passed the request on, and an operator has to act anyway.
+        """
+        return self.cause == "rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +100,8 @@ class SettlementUnknown:
     """The transaction hash from the facilitator's response."""
     reason: str | None = None
     """The facilitator's reason, if it refused."""
+    open_cause: OpenCause | None = None
+    """What the nodes contributed, if they were to decide."""
 
 
 SettlementOutcome = SettlementConfirmed | SettlementRefused | SettlementNotSent | SettlementUnknown
@@ -85,53 +111,57 @@ class FacilitatorClient:
     """A facilitator's HTTP interface (x402 version 2, section 7)."""
 
     def __init__(
-        self, settings: Settings, *, on_outcome: Callable[[SettlementOutcome], None] = lambda _: None
+        self, account: FacilitatorAccount, *, timeout: float, directory: DirectoryResponses | None = None
     ) -> None:
-        self._settings = settings
-        self._on_outcome = on_outcome
-        """Callback for the outcome of each settlement."""
-        self._settle_url = settings.facilitator + "/settle"
+        """`timeout`: seconds for a settlement. Raises ValueError for an invalid address."""
+        self.name = account.name
+        """Its name in the journal."""
+        self._account = account
+        self._timeout = timeout
+        self._directory = directory or DirectoryResponses()
+        self._settle_url = account.url + "/settle"
         self._pool = FacilitatorPool(self._settle_url, MAX_ANSWER)
 
     def close(self) -> None:
         """Close its connections."""
         self._pool.close()
 
-    async def settle(self, payment: Payment) -> SettlementOutcome:
-        """Submit a payment for settlement. Never raises for anything the facilitator does."""
-        result = await self._settle(payment)
-        self._on_outcome(result)
-        return result
+    async def settle(self, payment: Payment, *, connect_timeout: float | None = None) -> SettlementOutcome:
+        """Submit a payment for settlement. Never raises for anything the facilitator does.
 
-    async def _settle(self, payment: Payment) -> SettlementOutcome:
+        `connect_timeout`: seconds for a connection, if that is less than the whole.
+        """
         try:
             body = build_settle_request(payment)
         except TermsChanged:
             return SettlementUnknown("error", "the payment was submitted by another version of this server")
-        headers = build_auth_headers(self._settings, self._settle_url)
+        headers = build_auth_headers(self._account, self._settle_url)
         try:
-            response = await self._pool.post(body, headers, max_wait=self._settings.facilitator_timeout)
+            response = await self._pool.post(
+                body, headers, max_wait=self._timeout, connect_timeout=connect_timeout
+            )
         except NotConnected as error:
             kind = "timeout" if error.timed_out else "error"
-            return SettlementNotSent(kind, f"the facilitator could not be reached: {error}")
+            return SettlementNotSent(kind, f"the facilitator could not be reached: {error}", "connection")
         except NoResponse as error:
             return SettlementUnknown("error", f"the facilitator {error}")
         except TimeoutError:
             return SettlementUnknown("timeout", "the facilitator did not respond in time")
+        self._directory.record(payment.terms.service.slug, response.extension_responses)
         return interpret_response(payment, response.status, response.content)
 
 
-def build_auth_headers(settings: Settings, url: str, *, method: str = "POST") -> dict[str, str]:
-    """Return the facilitator's authentication header, if any. Raises ValueError for an unusable key."""
-    if settings.cdp_api_key_id and settings.cdp_api_key_secret:
+def build_auth_headers(account: FacilitatorAccount, url: str, *, method: str = "POST") -> dict[str, str]:
+    """Return a facilitator's authentication header, if any. Raises ValueError for an unusable key."""
+    if account.cdp_api_key_id and account.cdp_api_key_secret:
         from centgate.payments.cdp import (
             create_cdp_token,
         )  # imports a cryptography library that few deployments need
 
-        secret = settings.cdp_api_key_secret.get_secret_value()
-        return {"Authorization": f"Bearer {create_cdp_token(settings.cdp_api_key_id, secret, method, url)}"}
-    if settings.facilitator_token:
-        return {"Authorization": f"Bearer {settings.facilitator_token.get_secret_value()}"}
+        secret = account.cdp_api_key_secret.get_secret_value()
+        return {"Authorization": f"Bearer {create_cdp_token(account.cdp_api_key_id, secret, method, url)}"}
+    if account.token:
+        return {"Authorization": f"Bearer {account.token.get_secret_value()}"}
     return {}
 
 
@@ -157,7 +187,9 @@ def interpret_response(payment: Payment, status: int, content: bytes) -> Settlem
     response = _parse_response(content)
     if response is None:
         if status in NOT_SENT_STATUSES:
-            return SettlementNotSent("error", f"the facilitator rejected the request with status {status}")
+            message = f"the facilitator rejected the request with status {status}"
+            is_limit = status == RATE_LIMITED and not _mentions_settlement(content)
+            return SettlementNotSent("error", message, "rate_limit" if is_limit else "rejected")
         if status == 200:
             return SettlementUnknown("error", "the facilitator's response is not an x402 settlement")
         return SettlementUnknown("error", f"the facilitator returned status {status}")
@@ -192,6 +224,15 @@ def _parse_response(content: bytes) -> _SettleResponse | None:
     if not isinstance(success, bool):
         return None
     return _SettleResponse(success, reason, transaction, network, payer, amount)
+
+
+def _mentions_settlement(content: bytes) -> bool:
+    """Return True for JSON with a member of a settlement, such as a transaction, that has no known form."""
+    try:
+        parsed = orjson.loads(content)
+    except ValueError:
+        return False
+    return isinstance(parsed, dict) and not _SETTLEMENT_MEMBERS.isdisjoint(cast(dict[str, Any], parsed))
 
 
 def _interpret_success(payment: Payment, response: _SettleResponse) -> SettlementOutcome:

@@ -20,6 +20,8 @@ from aiohappyeyeballs import start_connection  # pyright: ignore[reportUnknownVa
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from yarl import URL
 
+from centgate.payments.shared_timer import SharedTimer
+
 AGENT = f"Centgate/{version('centgate')}"
 MAX_IDLE_SECONDS = 4.0
 """Maximum idle seconds of a connection before it is closed: servers close theirs after five or more."""
@@ -43,10 +45,11 @@ class NotConnected(OSError):
 
 @dataclass(frozen=True, slots=True)
 class FacilitatorResponse:
-    """Status and body of a response."""
+    """Status, body and `EXTENSION-RESPONSES` header of a response."""
 
     status: int
     content: bytes
+    extension_responses: str | None = None
 
 
 class FacilitatorPool:
@@ -72,30 +75,42 @@ class FacilitatorPool:
             self._fields["Authorization"] = f"Basic {b64encode(credentials).decode()}"
         self._idle = deque[tuple[float, _Connection]]()
         """Idle connections with the time of their last use, most recently used last."""
+        self._timer = SharedTimer()
         self._closed = False
 
     async def post(
-        self, body: bytes, headers: Mapping[str, str], *, max_wait: float = 30.0
+        self,
+        body: bytes,
+        headers: Mapping[str, str],
+        *,
+        max_wait: float = 30.0,
+        connect_timeout: float | None = None,
     ) -> FacilitatorResponse:
         """Post a body and return the response.
 
-        Raises NotConnected if nothing was sent, else TimeoutError after `max_wait` seconds in total, or
-        NoResponse if no complete and valid response is received.
+        Raises NotConnected if nothing was sent, within `connect_timeout` seconds if it is less than
+        `max_wait`; else TimeoutError after `max_wait` seconds in total, or NoResponse if no complete and
+        valid response is received.
         """
-        deadline = asyncio.get_running_loop().time() + max_wait
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        deadline = now + max_wait
+        connect_deadline = deadline if connect_timeout is None else min(deadline, now + connect_timeout)
         fields = {**self._fields, **headers}.items()
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
         head = f"{self._start}{lines}Content-Length: {len(body)}\r\n\r\n".encode()
-        connection = self._take_idle() or await self._connect(deadline)
+        connection = self._take_idle(now) or await self._connect(connect_deadline)
+        self._timer.call_at(deadline, connection, connection.time_out)
         try:
-            async with asyncio.timeout_at(deadline):
-                return await connection.send(head + body)
+            return await connection.send(head + body, loop.create_future())
         finally:
+            self._timer.cancel(connection)
+            now = loop.time()
             if connection.reusable and not self._closed:
-                self._idle.append((asyncio.get_running_loop().time(), connection))
+                self._idle.append((now, connection))
             else:
                 connection.close()
-            self._close_expired()
+            self._close_expired(now)
 
     def close(self) -> None:
         """Close idle connections now, and those in use after their response."""
@@ -103,9 +118,9 @@ class FacilitatorPool:
         while self._idle:
             self._idle.pop()[1].close()
 
-    def _take_idle(self) -> _Connection | None:
+    def _take_idle(self, now: float) -> _Connection | None:
         """Take the most recently used idle connection, so that others can expire; None without any."""
-        self._close_expired()
+        self._close_expired(now)
         while self._idle:
             _, connection = self._idle.pop()
             if connection.reusable:
@@ -113,9 +128,9 @@ class FacilitatorPool:
             connection.close()
         return None
 
-    def _close_expired(self) -> None:
+    def _close_expired(self, now: float) -> None:
         """Close connections that have been idle for too long."""
-        before = asyncio.get_running_loop().time() - MAX_IDLE_SECONDS
+        before = now - MAX_IDLE_SECONDS
         while self._idle and self._idle[0][0] <= before:
             self._idle.popleft()[1].close()
 
@@ -167,8 +182,10 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's transport has another base class
 
-    async def send(self, request: bytes) -> FacilitatorResponse:
-        """Send a request and return the response. Raises NoResponse if it is not complete."""
+    def send(
+        self, request: bytes, response: asyncio.Future[FacilitatorResponse]
+    ) -> asyncio.Future[FacilitatorResponse]:
+        """Send a request; its response, or NoResponse if it is not complete, becomes that of the future."""
         assert self._transport
         self._is_keep_alive = False
         self._parser = HttpResponseParser(self)
@@ -177,10 +194,16 @@ class _Connection(asyncio.Protocol):
         )
         self._content = bytearray()
         self._bytes_read = 0
+        self._extension_responses: str | None = None
         self._has_headers = self._has_length = False
-        self._response = asyncio.get_running_loop().create_future()
+        self._response = response
         self._transport.write(request)
-        return await self._response
+        return response
+
+    def time_out(self) -> None:
+        """Give up waiting for the response."""
+        if self._response and self._is_waiting:
+            self._response.set_exception(TimeoutError())
 
     def close(self) -> None:
         if self._transport:
@@ -207,8 +230,11 @@ class _Connection(asyncio.Protocol):
         if not self._is_waiting:  # a second answer to one request
             self._is_keep_alive = False
 
-    def on_header(self, name: bytes, _value: bytes) -> None:
-        self._has_length |= name.lower() in (b"content-length", b"transfer-encoding")
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        self._has_length |= name in (b"content-length", b"transfer-encoding")
+        if name == b"extension-responses":
+            self._extension_responses = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         self._has_headers = self._parser.get_status_code() >= 200
@@ -231,7 +257,9 @@ class _Connection(asyncio.Protocol):
     def _complete(self) -> None:
         if self._response and self._is_waiting:
             self._response.set_result(
-                FacilitatorResponse(self._parser.get_status_code(), bytes(self._content))
+                FacilitatorResponse(
+                    self._parser.get_status_code(), bytes(self._content), self._extension_responses
+                )
             )
 
     def _fail(self, why: str) -> None:

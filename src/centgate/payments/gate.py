@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -22,7 +23,7 @@ from centgate.payments.authorization import (
     read_payment,
     signature_rejection,
 )
-from centgate.payments.claims import Claim
+from centgate.payments.claims import Claim, FacilitatorChoice
 from centgate.payments.facilitator import (
     FACILITATOR_NAME,
     SettlementConfirmed,
@@ -32,6 +33,9 @@ from centgate.payments.facilitator import (
     build_refusal_response,
     build_settle_response,
 )
+from centgate.payments.mpp.challenge import ChallengeIssuer
+from centgate.payments.mpp.credential import read_credential
+from centgate.payments.payer_policy import PayerPolicy
 from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.settlement import Settler
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
@@ -58,8 +62,11 @@ def payments_disabled() -> PaymentNotConfigured:
 class PaymentGate:
     """Terms of every route, verification of payments, and receipts or errors for their settlement."""
 
-    def __init__(self, settler: Settler) -> None:
+    def __init__(self, settler: Settler, payers: PayerPolicy, issuer: ChallengeIssuer | None = None) -> None:
         self.terms = settler.terms
+        self.issuer = issuer
+        """Issues the challenges of MPP; None unless MPP is accepted."""
+        self._payers = payers
         self._settler = settler
         self._journal = settler.journal
         self._chains = settler.chains
@@ -70,22 +77,58 @@ class PaymentGate:
             return payments_disabled()
         return payment_required()
 
-    async def verify(
-        self, slug: str, header: str | None, *, idempotency_header: str | None = None
+    def read(
+        self,
+        slug: str,
+        header: str | None,
+        now: float,
+        *,
+        credential: str | None = None,
+        idempotency_header: str | None = None,
     ) -> Payment:
-        """Return a request's payment, verified as far as possible without settling it.
+        """Decode a request's payment, from one of its two headers.
 
-        `idempotency_header` is the `Idempotency-Key` header.
+        `header` is `PAYMENT-SIGNATURE`, `credential` that of `Authorization: Payment`, `idempotency_header`
+        the `Idempotency-Key` header; `now` is in seconds since 1970.
+
+        Raises PaymentNotConfigured or PaymentRequired.
+        """
+        if slug not in self.terms:
+            raise self.challenge(slug)
+        if credential is not None and self.issuer is not None:
+            return read_credential(
+                credential, self.issuer, self.terms[slug], now, idempotency_header=idempotency_header
+            )
+        if header is None:
+            raise self.challenge(slug)
+        return read_payment(header, self.terms[slug], now, idempotency_header=idempotency_header)
+
+    async def verify(
+        self,
+        slug: str,
+        header: str | None,
+        *,
+        credential: str | None = None,
+        idempotency_header: str | None = None,
+    ) -> Payment:
+        """Return a request's payment, verified as far as possible without settling it; arguments as `read`.
 
         Raises PaymentNotConfigured if no payments are accepted, else PaymentRequired for one that cannot be
         accepted. One that is in the journal already is accepted, whatever the current terms are.
         """
-        if header is None or slug not in self.terms:
+        if header is None and credential is None:
             raise self.challenge(slug)
-        payment = read_payment(
-            header, self.terms[slug], await self._journal.now(), idempotency_header=idempotency_header
+        payment = self.read(
+            slug,
+            header,
+            await self._journal.now(),
+            credential=credential,
+            idempotency_header=idempotency_header,
         )
-        problem = payment.rejection or await self._signature_problem(payment) or self._overload_error()
+        problem = payment.rejection or await self._signature_problem(payment)
+        if payment.rejection is None and (refusal := self._payers.find_refusal(payment.key.payer)):
+            payment = replace(payment, rejection=refusal)
+        problem = problem or payment.rejection or self._overload_error()
         if problem and await self._journal.find_note(payment) is None:
             raise problem
         return payment
@@ -94,6 +137,10 @@ class PaymentGate:
         """Return the newest known block number of the payment's network, None if unknown."""
         chain = self._chains.for_network(payment.key.network)
         return await chain.find_newest_block() if chain else None
+
+    def choose_facilitator(self) -> FacilitatorChoice:
+        """Return the facilitator that a new payment goes to, to be stored with its claim."""
+        return self._settler.facilitators.choose()
 
     async def settle(self, payment: Payment, claim: Claim) -> dict[str, Any]:
         """Return the receipt of a settled payment: settled now, or found to be settled before.

@@ -9,6 +9,8 @@ for its result or get an error. The states of a row:
 
 `settling` is on the disk before the facilitator receives the payment, so a row in this state without a worker
 is a payment with an unknown outcome; a row in `settled` is money received for an answer that is still owed.
+`settled` is written while the service runs, and is on the disk before any response is sent; where the answer
+is there at once, `settled` and `delivered` are one write.
 """
 
 from __future__ import annotations
@@ -24,19 +26,23 @@ from typing import Any, TypeVar
 
 from centgate.errors import UNCHARGED_RESEND, CentgateError, PaymentNote
 from centgate.instrumentation import NULL_METER, Meter
-from centgate.payments import claims, queries
+from centgate.payments import claims, queries, sign_in_nonces, webhook_outbox
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.claims import (
     Claim,
     ClaimAttempt,
     ClaimLost,
+    FacilitatorChoice,
+    PendingSettlement,
     RequestBinding,
     StoredAnswer,
+    build_note,
 )
+from centgate.payments.shared_timer import SharedTimer
 from centgate.payments.store import JournalUnavailable, Store, UnitFactory
-from centgate.payments.tables import RowState
+from centgate.payments.tables import OpenCause, RowState
+from centgate.payments.webhook_events import EventBuilder, EventPayment
 from centgate.payments.worker_id import Worker, create_worker
-from centgate.signing.assets import is_test_network
 
 POLL_INTERVAL = 0.05
 """Seconds between two checks of a payment that another process works on."""
@@ -48,6 +54,9 @@ MAX_UNRESOLVED = 10_000
 """Unresolved payments from which on new ones are refused. Expired authorizations do not count."""
 RELEASE_BATCH = 1000
 """Releases per retry: few enough that the heartbeat stays in time."""
+
+SETTLED_WRITE_DELAY = 0.002
+"""Seconds for an answer of this machine or its cache, before a settlement is written without it."""
 
 T = TypeVar("T")
 
@@ -63,9 +72,11 @@ class Journal:
         worker: Worker | None = None,
         clock: Callable[[], float] | None = None,
         meter: Meter = NULL_METER,
+        events: EventBuilder | None = None,
     ) -> None:
-        """Create a journal; `clock` replaces the database's time."""
+        """Create a journal; `clock` replaces the database's time, `events` writes a webhook per delivery."""
         self._store = store
+        self._events = events
         self._retention = keep_seconds
         self._clock = clock or DatabaseClock()
         self.meter = meter
@@ -73,6 +84,8 @@ class Journal:
         self._settleable_count = 0
         """Unresolved payments that can still be settled, at the last count."""
         self._claim_numbers = count(1)
+        self._timer = SharedTimer()
+        """Starts the writes of settlements whose answer is not there at once."""
         self._pending_releases: set[tuple[PaymentKey, Worker]] = set()
         """Claims without a worker whose release failed, or may have failed, in the journal."""
 
@@ -84,27 +97,40 @@ class Journal:
             worker=self.worker.for_component(name),
             clock=self._clock,
             meter=self.meter,
+            events=self._events,
         )
 
     @asynccontextmanager
     async def claim(
-        self, payment: Payment, request: RequestBinding, *, claim_block: int | None = None
+        self,
+        payment: Payment,
+        request: RequestBinding,
+        *,
+        claim_block: int | None = None,
+        facilitators: FacilitatorChoice | None = None,
     ) -> AsyncGenerator[Claim]:
         """Claim a payment for a request, waiting while another process works on it.
 
-        `claim_block` is the newest known block number, stored with a payment that is new to the journal.
+        `claim_block` is the newest known block number, stored with a payment that is new to the journal, as
+        is the facilitator of `facilitators` that it goes to; None for the first.
 
         Raises PaymentRequired if the payment is bound to another request, is redeemed too late or can no
         longer be settled, PaymentConflict if its idempotency key belongs to another request,
         JournalUnavailable if the journal cannot be written. On exit an undelivered claim is released for the
         next request.
         """
-        claim = await self._acquire_claim(payment, request, claim_block)
+        claim = await self._acquire_claim(payment, request, claim_block, facilitators)
         try:
             yield claim
         finally:
-            if claim.state in ("settling", "settled"):
-                await self._release(claim)
+            try:
+                await self._finish_settled(claim)  # an error tells the state that the journal has
+            finally:
+                if claim.pending_settlement:
+                    # the server stops; a release could overtake the write and void it
+                    self._pending_releases.add((claim.key, claim.worker))
+                elif claim.state in ("settling", "settled"):
+                    await self._release(claim)
 
     @asynccontextmanager
     async def claim_unresolved(self, key: PaymentKey) -> AsyncGenerator[Claim | None]:
@@ -129,10 +155,10 @@ class Journal:
         """
         return await self._store.read(partial(queries.list_open_payments, due_at, limit))
 
-    async def schedule_retry(self, claim: Claim, retry_at: float) -> None:
-        """Record the time of the next attempt to reconcile a payment that is still open."""
+    async def schedule_retry(self, claim: Claim, retry_at: float, *, cause: OpenCause | None) -> None:
+        """Record the time of the next attempt to reconcile a payment, and why it is still open, if known."""
         claim.attempts += 1
-        values = {"attempts": claim.attempts, "retry_at": retry_at}
+        values = {"attempts": claim.attempts, "retry_at": retry_at, "open_cause": cause}
         await self._store.run(partial(claims.update_claimed, claim.key, claim.worker, values))
 
     async def count_unresolved(self, before: float) -> tuple[int, float]:
@@ -149,6 +175,11 @@ class Journal:
                 raise
         return self._clock()
 
+    def estimate_now(self) -> float:
+        """Return the database's time, or this machine's if the database was not reached yet."""
+        is_known = not isinstance(self._clock, DatabaseClock) or self._clock.is_set
+        return self._clock() if is_known else time.time()
+
     async def prune(self, audited_networks: Collection[str] = ()) -> int:
         """Remove some expired rows; returns the largest number of removed rows of one kind.
 
@@ -162,6 +193,8 @@ class Journal:
                 partial(queries.prune_refused, refused_retention, unaudited_retention, audited_networks)
             ),
             await self._store.run(queries.prune_unused),
+            await self._store.run(sign_in_nonces.prune_nonces),
+            await self._store.run(webhook_outbox.prune_events),
         )
 
     async def acquire_leadership(self, name: str, seconds: float) -> bool:
@@ -174,13 +207,20 @@ class Journal:
 
     async def record_settled(self, claim: Claim, transaction: str) -> None:
         """Record that the money was received and the answer is owed."""
-        settled_at = await self.now()
-        values = {"transaction": transaction, "reason": None, "signed": None, "settled_at": settled_at}
-        await self._update(claim, "settled", values)
-        claim.transaction = transaction
-        self.meter.record_payment_state("settled", claim.service)
-        test_network = is_test_network(claim.key.network)
-        self.meter.record_revenue(claim.service, claim.amount, test_network=test_network)
+        claim.settled_at = await self.now()
+        await self._write_settled(claim, transaction)
+
+    async def begin_settled(self, claim: Claim, transaction: str) -> None:
+        """Record the same while the service runs: alone, or together with an answer that is there at once.
+
+        The journal has it when `record_delivered` or `claim` ends. A server that dies before leaves the
+        payment in `settling`, whose outcome the chain or the facilitator tells.
+        """
+        claim.settled_at = await self.now()
+        claim.state, claim.transaction = "settled", transaction
+        pending = claim.pending_settlement = PendingSettlement()
+        latest = asyncio.get_running_loop().time() + SETTLED_WRITE_DELAY
+        self._timer.call_at(latest, pending, partial(self._start_settled_write, claim))
 
     async def record_refused(self, claim: Claim, reason: str) -> None:
         """Record that no money moved and none will."""
@@ -189,10 +229,24 @@ class Journal:
         await self._update(claim, "refused", values, event)
         self.meter.record_payment_state("refused", claim.service)
 
-    async def record_unsent(self, claim: Claim, reason: str) -> None:
-        """Record that the payment never reached the facilitator and is still valid."""
-        await self._update(claim, "unused", {"reason": reason, "owner": None, "signed": None})
+    async def record_unsent(self, claim: Claim, reason: str, *, was_answered: bool) -> None:
+        """Record that the payment was not sent by the facilitator and is still valid.
+
+        `was_answered`: True if a facilitator has answered for it, now or earlier, which then keeps it.
+        """
+        values = {"reason": reason, "owner": None, "signed": None}
+        facilitator = claim.facilitator if was_answered else None
+        await self._update(claim, "unused", {**values, "facilitator": facilitator})
         self.meter.record_payment_state("unused", claim.service)
+
+    async def record_fallback(self, claim: Claim, facilitator: str, reason: str) -> None:
+        """Record that another facilitator gets a payment, before it is called.
+
+        `reason`: why the earlier one certainly has not got it.
+        """
+        event = {"event": "fallback", "reason": reason, "transaction": None}
+        await self._update(claim, "settling", {"facilitator": facilitator}, event)
+        claim.facilitator = facilitator
 
     async def record_presentation(self, claim: Claim) -> None:
         """Record a repeated submission, before it is made."""
@@ -216,12 +270,60 @@ class Journal:
 
     async def record_delivered(self, claim: Claim, answer: StoredAnswer) -> None:
         """Store the answer; from now on every repetition of the request gets it."""
-        entry = partial(claims.store_answer, claim.key, claim.worker, answer, await self.now())
-        await self._run_unit(
-            entry, PaymentNote("settled", charged=True, retry="same_payment", transaction=claim.transaction)
-        )
+        pending = claim.pending_settlement
+        if pending is None or pending.write:
+            await self._finish_settled(claim)
+            await self._store_answer(claim, answer, build_note("settled", claim.transaction))
+        else:
+            self._timer.cancel(pending)
+            claim.pending_settlement = None
+            with _revert_settled_on_failure(claim):
+                await self._store_answer(claim, answer, build_note("settling", claim.transaction))
+            self._count_settled(claim)
         claim.state = "delivered"
         self.meter.record_payment_state("delivered", claim.service)
+
+    async def _store_answer(self, claim: Claim, answer: StoredAnswer, note_on_failure: PaymentNote) -> None:
+        now = await self.now()
+        event = self._events and self._events.build("payment.delivered", _describe(claim, answer), now)
+        row = event and event.to_row()
+        await self._run_unit(partial(claims.store_answer, claim, answer, now, row), note_on_failure)
+
+    def _start_settled_write(self, claim: Claim) -> asyncio.Task[None]:
+        """Start to write a pending settlement, unless that was done before; return its task."""
+        pending = claim.pending_settlement
+        assert pending is not None
+        if pending.write is None:
+            self._timer.cancel(pending)
+            pending.write = asyncio.create_task(self._write_settled(claim, claim.transaction or ""))
+        return pending.write
+
+    async def _finish_settled(self, claim: Claim) -> None:
+        """Wait until a pending settlement is in the journal. Raises JournalUnavailable or ClaimLost."""
+        if claim.pending_settlement is None:
+            return
+        write = self._start_settled_write(claim)
+        try:
+            await asyncio.shield(write)
+        finally:
+            if write.done():
+                claim.pending_settlement = None
+
+    async def _write_settled(self, claim: Claim, transaction: str) -> None:
+        values = {
+            "transaction": transaction,
+            "reason": None,
+            "signed": None,
+            "settled_at": claim.settled_at,
+        }
+        with _revert_settled_on_failure(claim):
+            await self._update(claim, "settled", values)
+        claim.transaction = transaction
+        self._count_settled(claim)
+
+    def _count_settled(self, claim: Claim) -> None:
+        self.meter.record_payment_state("settled", claim.service)
+        self.meter.record_revenue(claim.service, claim.key.network, claim.amount)
 
     async def find_note(self, payment: Payment) -> PaymentNote | None:
         """Return the note on a payment that is in the journal, None if it is not."""
@@ -286,7 +388,13 @@ class Journal:
             error.payment = note_on_failure
             raise
 
-    async def _acquire_claim(self, payment: Payment, order: RequestBinding, claim_block: int | None) -> Claim:
+    async def _acquire_claim(
+        self,
+        payment: Payment,
+        order: RequestBinding,
+        claim_block: int | None,
+        facilitators: FacilitatorChoice | None,
+    ) -> Claim:
         worker, possibly_claimed = self._new_claim_worker(), set[PaymentKey]()
         waiting_since: float | None = None
         with self._release_on_failure(possibly_claimed, worker):
@@ -301,6 +409,7 @@ class Journal:
                     claim_block,
                     waiting_since,
                     possibly_claimed,
+                    facilitators,
                 )
                 result = await self._run_unit(partial(claims.claim_payment, attempt), UNCHARGED_RESEND)
                 if isinstance(result, Claim):
@@ -310,6 +419,31 @@ class Journal:
         if result.state == "settling" and not result.outcome_unknown:
             self.meter.record_payment_state("settling", result.service)
         return result
+
+
+def _describe(claim: Claim, answer: StoredAnswer) -> EventPayment:
+    """Describe a payment that is being delivered."""
+    return EventPayment(
+        claim.key,
+        "delivered",
+        service=claim.service,
+        amount=claim.amount,
+        pay_to=claim.pay_to,
+        presented_at=claim.presented_at,
+        transaction=claim.transaction,
+        request_id=answer.request_id,
+        status=answer.status,
+    )
+
+
+@contextmanager
+def _revert_settled_on_failure(claim: Claim) -> Generator[None]:
+    """Set a claim back to `settling` if it is not known that the journal has its settlement."""
+    try:
+        yield
+    except BaseException:
+        claim.state = "settling"
+        raise
 
 
 class DatabaseClock:

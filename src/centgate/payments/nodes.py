@@ -1,7 +1,8 @@
 """RPC nodes for payment checks: those of the operator, else three public ones of different operators.
 
-They are used only for `eth_getCode` of payers, the newest block number, the status of payments with an
-unknown outcome, the audit of the journal and the check of refunds.
+They are used only for `eth_getCode` of payers, the signatures of contract wallets that sign in, the newest
+block number, the status of payments with an unknown outcome, the audit of the journal and the check of
+refunds.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def list_networks_with_nodes(settings: Settings) -> frozenset[str]:
     """Return the networks (CAIP-2) that have nodes for payment checks."""
     chain_ids = (name.removeprefix("rpc_") for name in settings.providers if name.startswith("rpc_"))
     configured = {f"eip155:{chain_id}" for chain_id in chain_ids if chain_id.isdecimal()}
-    networks = {settings.network, *PUBLIC_NODES, *configured}
+    networks = {*settings.payment_networks, *PUBLIC_NODES, *configured}
     return frozenset(network for network in networks if select_nodes(settings, network).urls)
 
 

@@ -11,6 +11,9 @@ from typing import Any, cast
 import aiohttp
 
 from centgate import jsonrpc
+from centgate.jsonrpc import RpcError
+from centgate.providers.jsonrpc.errors import is_execution_failure
+from centgate.signing.contract_signature import VALID_SIGNATURE, encode_validity_call
 from centgate.signing.evm import keccak
 
 _DECIMALS = "0x" + keccak(b"decimals()")[:4].hex()
@@ -22,6 +25,8 @@ CONFIRMATIONS = 32
 MAX_ANSWER = 4 << 20
 """Maximum size of a response in bytes."""
 WITHOUT_TRANSACTIONS = False
+SIGNATURE_GAS = 3_000_000
+"""Maximum gas for a contract's check of a signature; the most expensive known, of passkeys, need a tenth."""
 _DEVELOPMENT = ("anvil", "hardhat")
 """Prefixes of `web3_clientVersion` on development nodes."""
 
@@ -78,6 +83,24 @@ class PaymentNode:
         if not isinstance(answer, str) or not _UINT8.fullmatch(answer):
             raise ChainUnreachable("the token did not return its decimals")
         return int(answer, 16)
+
+    async def accepts_signature(self, wallet: str, digest: bytes, signature: bytes) -> bool:
+        """Return True if a contract says that a signature of a digest is its own (ERC-1271).
+
+        A call that fails, or that needs more gas than a wallet should, is a no. Raises ChainUnreachable.
+        """
+        data = "0x" + encode_validity_call(digest, signature).hex()
+        call = {"to": wallet, "data": data, "gas": hex(SIGNATURE_GAS)}
+        try:
+            answer = await self.call("eth_call", call, "latest")
+        except ChainUnreachable as error:
+            cause = error.__cause__
+            if isinstance(cause, RpcError) and is_execution_failure(cause.code, cause.message.lower()):
+                return False
+            raise
+        if not isinstance(answer, str):
+            raise ChainUnreachable("the node did not return the result of a call")
+        return answer[:66].lower() == VALID_SIGNATURE
 
     async def read_safe_block_number(self) -> Any:
         """Return the number of the newest safe block, in hexadecimal. Raises ChainUnreachable."""

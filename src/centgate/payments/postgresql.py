@@ -1,6 +1,8 @@
 """Journal store in PostgreSQL, for several replicas.
 
-Every statement is its own transaction, which PostgreSQL groups with other waiting commits.
+Every statement is its own transaction, which PostgreSQL groups with other waiting commits. Behind a pooler no
+statement is prepared by name, unless the operator says that the pooler keeps them: another connection to the
+server would not know the name, or know it from another client, and execute another statement.
 """
 
 # asyncpg is typed in parts
@@ -37,6 +39,8 @@ TIMEOUT = 5
 """Timeout in seconds for a connection, for a statement, and for a server that restarts."""
 RELEASE_TIMEOUT = 1
 """Seconds to wait for the server when a statement is cancelled; then the connection is closed."""
+CACHED_STATEMENTS = 100
+"""Prepared statements of a connection. With 0, asyncpg parses and executes each in one transaction."""
 READ_TIMEOUT = 300
 """Timeout in seconds of a read that blocks no payment."""
 RETRY_INTERVAL = 0.1
@@ -62,10 +66,19 @@ _PERMANENT_ERRORS = (asyncpg.PostgresError, SQLAlchemyError, SchemaMismatch, Inv
 class PostgresStore:
     """Store on a PostgreSQL server, over a connection pool."""
 
-    def __init__(self, url: str, connections: int, *, meter: Meter = NULL_METER) -> None:
+    def __init__(
+        self,
+        url: str,
+        connections: int,
+        *,
+        meter: Meter = NULL_METER,
+        prepared_statements: bool | None = None,
+    ) -> None:
+        """`prepared_statements`: False to prepare none, True also behind a pooler; None: not behind one."""
         self._meter = meter
         self._url = url
         self._connections = connections
+        self._prepared_statements = prepared_statements
         self._pool: Any = None
         self._opening: asyncio.Task[Any] | None = None
 
@@ -152,7 +165,8 @@ class PostgresStore:
             attempt.exception()  # retrieved here, in case no caller waits for it any more
 
     async def _open_pool(self) -> Any:
-        await self._with_schema(_set_up_schema)
+        is_pooled = await self._with_schema(_set_up_schema)
+        prepares = not is_pooled if self._prepared_statements is None else self._prepared_statements
         self._pool = await asyncpg.create_pool(
             self._url,
             min_size=0,
@@ -160,6 +174,7 @@ class PostgresStore:
             timeout=TIMEOUT,
             init=_make_durable,
             reset=_skip_reset,
+            statement_cache_size=CACHED_STATEMENTS if prepares else 0,
         )
         return self._pool
 
@@ -172,7 +187,10 @@ class PostgresStore:
     async def _with_schema(self, work: Callable[[Connection], T]) -> T:
         """Run migration work on a SQLAlchemy connection."""
         engine = create_async_engine(
-            "postgresql+asyncpg://", async_creator=partial(connect, self._url), poolclass=NullPool
+            "postgresql+asyncpg://",
+            async_creator=partial(connect, self._url),
+            connect_args={"prepared_statement_cache_size": 0, "prepared_statement_name_func": lambda: ""},
+            poolclass=NullPool,
         )
         try:
             async with engine.connect() as connection:
@@ -182,9 +200,12 @@ class PostgresStore:
 
 
 async def connect(url: str) -> Any:
-    """Open a connection. Raises InvalidDatabaseUrl for an invalid URL; the message does not quote it."""
+    """Open a connection on which no statement gets a name.
+
+    Raises InvalidDatabaseUrl for an invalid URL; the message does not quote it.
+    """
     try:
-        return await asyncpg.connect(url, timeout=TIMEOUT)
+        return await asyncpg.connect(url, timeout=TIMEOUT, statement_cache_size=0)
     except asyncpg.ClientConfigurationError as error:
         raise InvalidDatabaseUrl(str(error).replace("\n", " ")) from error
     except asyncpg.UndefinedObjectError as error:  # parameters unknown to the driver are sent to the server
@@ -208,6 +229,10 @@ async def _skip_reset(_connection: Any) -> None:
     """Do nothing between two units: no unit changes the state of its connection."""
 
 
+_DESCRIBE_SESSION = text(
+    "SELECT pg_backend_pid() AS process, reset_val AS synchronous_commit"
+    " FROM pg_settings WHERE name = 'synchronous_commit'"
+)
 _ADVANCE_SEQUENCE = text(
     "SELECT setval(numbers, highest) FROM (SELECT max(id) AS highest,"
     " CAST(pg_get_serial_sequence('payments', 'id') AS regclass) AS numbers FROM payments) AS there"
@@ -216,8 +241,11 @@ _ADVANCE_SEQUENCE = text(
 """Advance the id sequence past rows that were copied here: a reused id would look like a known payment."""
 
 
-def _set_up_schema(connection: Connection) -> None:
-    """Create the tables of an empty database; an older schema may be in use by others and is not changed."""
+def _set_up_schema(connection: Connection) -> bool:
+    """Create the tables of an empty database; an older schema may be in use by others and is not changed.
+
+    Returns True if there is a pooler in between.
+    """
     with connection.begin():
         found = read_revision(connection)
     if found is None:
@@ -226,6 +254,25 @@ def _set_up_schema(connection: Connection) -> None:
         require_current_revision(found)
         with connection.begin():
             connection.execute(_ADVANCE_SEQUENCE)
+    return _is_pooled(connection)
+
+
+def _is_pooled(connection: Connection) -> bool:
+    """Return True if there is a pooler in between: it greets clients with a process number of its own.
+
+    Raises InvalidDatabaseUrl if commits behind it are not durable, since `_make_durable` changes only one of
+    its connections.
+    """
+    with connection.begin():
+        session = connection.execute(_DESCRIBE_SESSION).one()
+        driver: Any = connection.connection.driver_connection
+    is_pooled = driver.get_server_pid() != session.process
+    if is_pooled and session.synchronous_commit == "off":
+        raise InvalidDatabaseUrl(
+            "its server confirms commits before they are on the disk, and is behind a pooler, through which "
+            "this cannot be changed: ALTER DATABASE … SET synchronous_commit = on"
+        )
+    return is_pooled
 
 
 async def _run_unit(unit: UnitOfWork[T], connection: Any, statement_timeout: float) -> T:

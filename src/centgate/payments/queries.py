@@ -5,9 +5,10 @@ Nothing relies on two of them being executed together: each update names the sta
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from sqlalchemy import (
     BigInteger,
@@ -31,6 +32,7 @@ from centgate.payments.sql import (
     AFFECTED_ROW,
     BoundStatement,
     CompiledStatement,
+    LinkedRow,
     ResultRow,
     UnitOfWork,
     compile_statement,
@@ -40,7 +42,9 @@ from centgate.payments.sql import (
 )
 from centgate.payments.tables import (
     KEY,
+    NEW_EVENT_COLUMNS,
     UNDELIVERED,
+    OpenCause,
     answers,
     audits,
     duties,
@@ -48,6 +52,7 @@ from centgate.payments.tables import (
     payment_events,
     payments,
     refunds,
+    webhook_events,
     workers,
 )
 from centgate.payments.worker_id import LEASE_SECONDS
@@ -58,11 +63,27 @@ FIRST_RETRY = 10
 """Seconds after which an open payment is first reconciled without its buyer."""
 
 
-_AT = and_(*(column == bindparam(f"at_{column.name}") for column in KEY))
-"""Condition for the payment that `_key_parameters` names."""
+@dataclass(frozen=True, slots=True)
+class CheckedPayments:
+    """Numbers of payments that were still open after the last attempt to reconcile them."""
+
+    by_cause: Mapping[OpenCause, int]
+    """For every cause."""
+    by_facilitator: Mapping[str, int]
+    """By the name of the facilitator that may have them, without those from before names were stored."""
+
+    @property
+    def waiting_for_node(self) -> int:
+        """Number that stays open until a node answers."""
+        return self.by_cause["no_node"] + self.by_cause["no_answer"]
 
 
-def _key_parameters(key: PaymentKey) -> dict[str, Any]:
+HAS_KEY = and_(*(column == bindparam(f"at_{column.name}") for column in KEY))
+"""Condition for the payment that `key_parameters` names."""
+
+
+def key_parameters(key: PaymentKey) -> dict[str, Any]:
+    """Return the parameters of `HAS_KEY`."""
     return {"at_network": key.network, "at_asset": key.asset, "at_payer": key.payer, "at_nonce": key.nonce}
 
 
@@ -81,7 +102,7 @@ _ROW = select(
     payments,
     exists().where(refunds.c.payment == payments.c.id).label("refunded"),
 )
-_FIND = compile_statement(_ROW.where(_AT))
+_FIND = compile_statement(_ROW.where(HAS_KEY))
 _FIND_BY_IDENTIFIER = compile_statement(
     _ROW.where(payments.c.payer == bindparam("of"), payments.c.identifier == bindparam("identified"))
 )
@@ -91,28 +112,38 @@ _IS_UNCHANGED = and_(
     payments.c.state == bindparam("in_state"),
     payments.c.updated_at == bindparam("last_changed"),
 )
-_ENTER_REFUND = compile_update_then_insert(
-    update(payments).where(_AT, _IS_UNCHANGED).values(owner=bindparam("to_owner")),
-    _AT,
+_EVENT_ROW = LinkedRow(webhook_events, NEW_EVENT_COLUMNS, unique="event")
+"""A webhook's row in the outbox, written in the statement of the change that it reports, or not at all."""
+_REFUND = (
+    update(payments).where(HAS_KEY, _IS_UNCHANGED).values(owner=bindparam("to_owner")),
+    HAS_KEY,
     refunds,
     ("transaction", "at"),
 )
-_DELIVER = compile_update_then_insert(
+_ENTER_REFUND = compile_update_then_insert(*_REFUND)
+_ENTER_REFUND_WITH_EVENT = compile_update_then_insert(*_REFUND, _EVENT_ROW)
+_DELIVERY = (
     update(payments)
-    .where(_AT, _OWNER_MATCHES)
+    .where(HAS_KEY, _OWNER_MATCHES)
     .values(
         state=literal_column("'delivered'"),
         owner=null(),
+        reason=null(),
+        signed=null(),
+        transaction=bindparam("transaction"),
+        settled_at=func.coalesce(payments.c.settled_at, bindparam("settled_at", type_=Float)),
         updated_at=bindparam("stored_at", type_=Float),
         status=bindparam("status"),
         request_id=bindparam("request_id"),
     ),
-    _AT,
+    HAS_KEY,
     answers,
     ("status", "request_id", "receipt", "body", "stored_at"),
 )
+_DELIVER = compile_update_then_insert(*_DELIVERY)
+_DELIVER_WITH_EVENT = compile_update_then_insert(*_DELIVERY, _EVENT_ROW)
 _FIND_ANSWER = compile_statement(
-    select(answers).join(payments, answers.c.payment == payments.c.id).where(_AT)
+    select(answers).join(payments, answers.c.payment == payments.c.id).where(HAS_KEY)
 )
 _OLD = answers.alias("old")
 _FORGET_ANSWERS = compile_statement(
@@ -161,6 +192,11 @@ _COUNT_UNRESOLVED = compile_statement(
         _UNRESOLVED, payments.c.created_at < bindparam("before", type_=Float)
     )
 )
+_COUNT_CHECKED = compile_statement(
+    select(payments.c.open_cause, payments.c.facilitator, func.count().label("count"))
+    .where(_UNRESOLVED, payments.c.open_cause.is_not(None))
+    .group_by(payments.c.open_cause, payments.c.facilitator)
+)
 _COUNT_SETTLEABLE = compile_statement(
     select(func.count().label("count")).select_from(
         select(AFFECTED_ROW)
@@ -173,7 +209,7 @@ _COUNT_SETTLEABLE = compile_statement(
 _EVENTS = compile_statement(
     select(payment_events)
     .join(payments, payment_events.c.payment == payments.c.id)
-    .where(_AT)
+    .where(HAS_KEY)
     .order_by(payment_events.c.id)
 )
 _WAS_REFUNDED = exists().where(
@@ -189,7 +225,7 @@ _ENTER_REFUND_EVENT = compile_statement(
             bindparam("at", type_=Float),
             bindparam("reason", type_=String),
             bindparam("transaction", type_=String),
-        ).where(_AT, ~_WAS_REFUNDED),
+        ).where(HAS_KEY, ~_WAS_REFUNDED),
     )
     .returning(AFFECTED_ROW)
 )
@@ -283,14 +319,18 @@ _ACQUIRE_LEADERSHIP = compile_statement(
 @cache
 def _update_statement(columns: tuple[str, ...], condition: ColumnElement[bool]) -> Any:
     values: dict[str, Any] = {column: bindparam(f"to_{column}") for column in columns}
-    return compile_statement(update(payments).where(_AT, condition).values(values).returning(AFFECTED_ROW))
+    return compile_statement(
+        update(payments).where(HAS_KEY, condition).values(values).returning(AFFECTED_ROW)
+    )
 
 
 @cache
 def _update_with_event_statement(columns: tuple[str, ...]) -> Any:
     values: dict[str, Any] = {column: bindparam(f"to_{column}") for column in columns}
-    changed = update(payments).where(_AT, _OWNER_MATCHES).values(values)
-    return compile_update_then_insert(changed, _AT, payment_events, ("event", "at", "reason", "transaction"))
+    changed = update(payments).where(HAS_KEY, _OWNER_MATCHES).values(values)
+    return compile_update_then_insert(
+        changed, HAS_KEY, payment_events, ("event", "at", "reason", "transaction")
+    )
 
 
 def insert_payment(key: PaymentKey, values: dict[str, Any]) -> UnitOfWork[bool]:
@@ -301,7 +341,7 @@ def insert_payment(key: PaymentKey, values: dict[str, Any]) -> UnitOfWork[bool]:
 
 def find_payment(key: PaymentKey) -> UnitOfWork[ResultRow | None]:
     """Return the row of a payment, with the extra column `refunded`; None if not found."""
-    rows = yield BoundStatement(_FIND, _key_parameters(key))
+    rows = yield BoundStatement(_FIND, key_parameters(key))
     return rows[0] if rows else None
 
 
@@ -317,7 +357,7 @@ def update_owned(
     """Update a payment's row if `worker` still owns it, and append an event (columns of `payment_events`)."""
     columns = tuple(values)
     statement = _update_with_event_statement(columns) if event else _update_statement(columns, _OWNER_MATCHES)
-    parameters = {**_key_parameters(key), "owner_is": worker, **_new_value_parameters(values)}
+    parameters = {**key_parameters(key), "owner_is": worker, **_new_value_parameters(values)}
     return bool((yield BoundStatement(statement, parameters | (event or {}))))
 
 
@@ -327,24 +367,27 @@ def update_if_unchanged(seen: ResultRow, values: dict[str, Any]) -> UnitOfWork[b
     return bool((yield BoundStatement(_update_statement(tuple(values), _IS_UNCHANGED), parameters)))
 
 
-def record_refund(seen: ResultRow, worker: str, transaction: str, at: float) -> UnitOfWork[bool]:
-    """Record a refund if the payment's row is still as in `seen`.
+def record_refund(
+    seen: ResultRow, worker: str, transaction: str, at: float, *, event: dict[str, Any] | None = None
+) -> UnitOfWork[bool]:
+    """Record a refund if the payment's row is still as in `seen`, and an event for the webhook, if any.
 
     `worker` becomes the owner: another worker that read the row without the refund can no longer claim it.
     """
     entry = {"to_owner": worker, "transaction": transaction, "at": at}
-    return bool((yield BoundStatement(_ENTER_REFUND, {**_seen_parameters(seen), **entry})))
+    statement = _ENTER_REFUND_WITH_EVENT if event else _ENTER_REFUND
+    return bool((yield BoundStatement(statement, {**_seen_parameters(seen), **entry, **(event or {})})))
 
 
 def record_refund_event(key: PaymentKey, transaction: str, at: float, reason: str | None) -> UnitOfWork[None]:
     """Append the event of a refund, unless it exists already."""
     event = {"transaction": transaction, "at": at, "reason": reason}
-    yield BoundStatement(_ENTER_REFUND_EVENT, {**_key_parameters(key), **event})
+    yield BoundStatement(_ENTER_REFUND_EVENT, {**key_parameters(key), **event})
 
 
 def sum_refunds(key: PaymentKey, transaction: str) -> UnitOfWork[int]:
     """Return the amount recorded as refunded to a payer in a transaction, in base units."""
-    parameters = {**_key_parameters(key), "transaction": transaction}
+    parameters = {**key_parameters(key), "transaction": transaction}
     del parameters["at_nonce"]
     rows = yield BoundStatement(_REFUNDED_AMOUNTS, parameters)
     return sum(int(row["amount"]) for row in rows)
@@ -352,7 +395,7 @@ def sum_refunds(key: PaymentKey, transaction: str) -> UnitOfWork[int]:
 
 def _seen_parameters(seen: ResultRow) -> dict[str, Any]:
     return {
-        **_key_parameters(key_of(seen)),
+        **key_parameters(key_of(seen)),
         "owner_is": seen["owner"],
         "in_state": seen["state"],
         "last_changed": seen["updated_at"],
@@ -365,7 +408,7 @@ def _new_value_parameters(values: dict[str, Any]) -> dict[str, Any]:
 
 def find_events(key: PaymentKey) -> UnitOfWork[list[ResultRow]]:
     """Return the events of a payment, oldest first."""
-    return (yield BoundStatement(_EVENTS, _key_parameters(key)))
+    return (yield BoundStatement(_EVENTS, key_parameters(key)))
 
 
 def count_settleable(limit: int) -> UnitOfWork[int]:
@@ -396,14 +439,25 @@ def _prune_payments(pruning: CompiledStatement, parameters: dict[str, Any]) -> U
     return len(rows)
 
 
-def record_answer(key: PaymentKey, worker: str, answer: dict[str, Any]) -> UnitOfWork[bool]:
-    """Store an answer if `worker` still owns the payment; `answer` has the columns of `answers`."""
-    return bool((yield BoundStatement(_DELIVER, {**_key_parameters(key), "owner_is": worker, **answer})))
+def record_answer(
+    key: PaymentKey,
+    worker: str,
+    answer: dict[str, Any],
+    settlement: dict[str, Any],
+    event: dict[str, Any] | None = None,
+) -> UnitOfWork[bool]:
+    """Store an answer if `worker` still owns the payment, together with its settlement.
+
+    `answer` has the columns of `answers`, `settlement` has `transaction` and `settled_at`, which the row may
+    have already, `event` those of `webhook_events`, if there is a receiver.
+    """
+    parameters = {**key_parameters(key), "owner_is": worker, **answer, **settlement, **(event or {})}
+    return bool((yield BoundStatement(_DELIVER_WITH_EVENT if event else _DELIVER, parameters)))
 
 
 def find_answer(key: PaymentKey) -> UnitOfWork[ResultRow | None]:
     """Return the stored answer of a payment, None if not stored or already pruned."""
-    rows = yield BoundStatement(_FIND_ANSWER, _key_parameters(key))
+    rows = yield BoundStatement(_FIND_ANSWER, key_parameters(key))
     return rows[0] if rows else None
 
 
@@ -422,6 +476,18 @@ def count_unresolved(before: float) -> UnitOfWork[tuple[int, float]]:
     """Count unresolved payments submitted before a time; returns the count and the oldest time."""
     rows = yield BoundStatement(_COUNT_UNRESOLVED, {"before": before})
     return rows[0]["count"], rows[0]["oldest"] or before
+
+
+def count_checked_payments() -> UnitOfWork[CheckedPayments]:
+    """Count the payments that were still open after the last attempt to reconcile them."""
+    rows = yield BoundStatement(_COUNT_CHECKED, {})
+    by_cause: dict[OpenCause, int] = dict.fromkeys(get_args(OpenCause), 0)
+    by_facilitator: dict[str, int] = {}
+    for row in rows:
+        by_cause[row["open_cause"]] += row["count"]
+        if name := row["facilitator"]:
+            by_facilitator[name] = by_facilitator.get(name, 0) + row["count"]
+    return CheckedPayments(by_cause, by_facilitator)
 
 
 def seconds_since_heartbeat(worker: str) -> UnitOfWork[float | None]:

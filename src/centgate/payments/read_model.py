@@ -5,18 +5,21 @@ All units are for `Store.read`: nothing here changes a row or blocks a payment.
 
 from __future__ import annotations
 
+import asyncio
 import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import nextafter
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
+import orjson
 from sqlalchemy import Column, Float, Integer, and_, bindparam, func, not_, or_, select, tuple_
 from sqlalchemy.sql.elements import ColumnElement, literal_column
 
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.queries import HAS_LIVE_OWNER, key_of
+from centgate.payments.queries import HAS_KEY, HAS_LIVE_OWNER, key_of, key_parameters
 from centgate.payments.sql import (
     BoundStatement,
     CompiledStatement,
@@ -25,7 +28,8 @@ from centgate.payments.sql import (
     compile_statement,
 )
 from centgate.payments.store import UnitFactory
-from centgate.payments.tables import KEY, UNDELIVERED, RowState, is_state, payments, refunds
+from centgate.payments.tables import KEY, UNDELIVERED, OpenCause, RowState, is_state, payments, refunds
+from centgate.signing.assets import NETWORK_ID
 
 T = TypeVar("T")
 
@@ -51,6 +55,19 @@ class JournalReader(Protocol):
     async def read(self, unit: UnitFactory[T]) -> T:
         """Run a unit and return its result. Raises JournalUnavailable if the database fails."""
         ...
+
+
+class LimitedReader:
+    """Reader that runs a few units at once, while others wait: each read opens a connection of its own."""
+
+    def __init__(self, reader: JournalReader, limit: int) -> None:
+        self._reader = reader
+        self._slots = asyncio.Semaphore(limit)
+
+    async def read(self, unit: UnitFactory[T]) -> T:
+        """Run a unit and return its result. Raises JournalUnavailable if the database fails."""
+        async with self._slots:
+            return await self._reader.read(unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +96,10 @@ class PaymentRecord:
     """Attempts to reconcile it."""
     retry_at: float | None
     settled_at: float | None
+    facilitator: str | None
+    """Name of the facilitator that may have it; None: the first, or none if it was not sent."""
+    open_cause: OpenCause | None
+    """Why the last attempt to reconcile it left it open."""
     request_id: str | None
     status: int | None
     """HTTP status of the delivered answer."""
@@ -125,6 +146,32 @@ class PaymentFilter:
     """Time of submission: from `since` on, before `until`."""
 
 
+def encode_cursor(place: tuple[float | str, ...]) -> str:
+    """Encode the place of a page's last payment in an order as a cursor for the next page."""
+    return urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> list[Any]:
+    """Return the values in a cursor, unchecked. Raises ValueError or TypeError if there are none."""
+    return [*orjson.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))]
+
+
+def decode_cursor(cursor: str) -> SortKey:
+    """Decode the cursor of the previous page. Raises ValueError if it is not one."""
+    try:
+        at, *key = read_cursor(cursor)
+        network, asset, payer, nonce = map(_require_string, key)
+        return float(at), network, asset, payer, nonce
+    except (ValueError, TypeError) as error:
+        raise ValueError("not a cursor") from error
+
+
+def _require_string(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
 def list_newest(
     payment_filter: PaymentFilter, redeem_cutoff: float, *, limit: int, after: SortKey | None = None
 ) -> UnitOfWork[list[PaymentRecord]]:
@@ -158,17 +205,26 @@ async def iterate_payments(
 def find_by_reference(reference: str) -> UnitOfWork[list[PaymentRecord]]:
     """Return the payments that a transaction, a nonce, a request id or `payer:nonce` refers to.
 
-    Each can be shortened in the middle, as `0x1234…abcd`. Several payments can share a transaction. A
-    complete `payer:nonce` uses the index; everything else scans the journal.
+    Each can be shortened in the middle, as `0x1234…abcd`, and can have a network before it, such as
+    `eip155:8453:0x…`: a payer can use a nonce on several networks. Several payments can share a transaction.
+    A complete `payer:nonce` uses the index; everything else scans the journal.
     """
-    payer, _, rest = reference.strip().lower().rpartition(":")
+    network, text = _split_network(reference.strip().lower())
+    payer, _, rest = text.rpartition(":")
     if _HEX.fullmatch(payer) and _HEX.fullmatch(rest):
         rows = yield from _find_exact(payer, rest)
     elif payer:
         rows = yield BoundStatement(_BY_PAYER, {"payer": _like_pattern(payer), "nonce": _like_pattern(rest)})
     else:
         rows = yield BoundStatement(_BY_REFERENCE, {"name": _like_pattern(rest)})
-    return [_parse_record(row) for row in rows]
+    records = [parse_record(row) for row in rows]
+    return [each for each in records if network in (None, each.key.network)]
+
+
+def _split_network(reference: str) -> tuple[str | None, str]:
+    """Split `eip155:8453:…` into network and rest; without a network the first is None."""
+    found = re.fullmatch(rf"({NETWORK_ID}):(.+)", reference)
+    return (found[1], found[2]) if found else (None, reference)
 
 
 _TIME_AND_KEY: tuple[Column[Any], ...] = (payments.c.created_at, *KEY)
@@ -177,7 +233,7 @@ _TIME_AND_KEY: tuple[Column[Any], ...] = (payments.c.created_at, *KEY)
 _VISIBLE_COLUMNS = tuple(
     column for column in payments.c if column.name not in ("id", "binding", "proof", "signed", "owner")
 )
-_ALL = select(
+ALL_PAYMENTS = select(
     *_VISIBLE_COLUMNS,
     HAS_LIVE_OWNER.label("busy"),
     refunds.c.transaction.label("refund"),
@@ -210,15 +266,15 @@ _FILTER_COLUMNS: dict[str, ColumnElement[Any]] = {
 }
 
 _HEX = re.compile("0x[0-9a-f]+")
-_TOKEN = (payments.c.network, payments.c.asset)
-_NEXT_TOKEN = compile_statement(
-    select(*_TOKEN)
-    .where(tuple_(*_TOKEN) > tuple_(*(bindparam(f"past_{each.name}", type_=each.type) for each in _TOKEN)))
-    .order_by(*_TOKEN)
-    .limit(literal_column("1"))
-    .offset(literal_column("0"))
+_NEXT_NETWORK = compile_statement(
+    select(func.min(payments.c.network).label("next")).where(payments.c.network > bindparam("network"))
 )
-_ONE = compile_statement(_ALL.where(*(column == bindparam(f"at_{column.name}") for column in KEY)))
+_NEXT_ASSET = compile_statement(
+    select(func.min(payments.c.asset).label("next")).where(
+        payments.c.network == bindparam("network"), payments.c.asset > bindparam("asset")
+    )
+)
+_ONE = compile_statement(ALL_PAYMENTS.where(HAS_KEY))
 
 _NEWEST = compile_statement(select(func.max(payments.c.created_at).label("at")))
 
@@ -249,7 +305,7 @@ def _read_page(
     rows = yield BoundStatement(
         _page_statement(payment_filter.state, tuple(values), order == "newest first"), parameters
     )
-    return [_parse_record(row) for row in rows]
+    return [parse_record(row) for row in rows]
 
 
 @cache
@@ -267,18 +323,26 @@ def _page_statement(state: str | None, names: tuple[str, ...], descending: bool)
     if state:
         conditions.append(STATE_CONDITIONS[state])
     order = [column.desc() if descending else column for column in _TIME_AND_KEY]
-    page = _ALL.where(*conditions).order_by(*order)
+    page = ALL_PAYMENTS.where(*conditions).order_by(*order)
     return compile_statement(page.limit(bindparam("most", type_=Integer)).offset(literal_column("0")))
+
+
+def _list_tokens() -> UnitOfWork[list[tuple[str, str]]]:
+    """Return network and asset of every token that was paid with, with one index lookup for each."""
+    found: list[tuple[str, str]] = []
+    network = ""
+    while network := (yield BoundStatement(_NEXT_NETWORK, {"network": network}))[0]["next"]:
+        asset = ""
+        while asset := (yield BoundStatement(_NEXT_ASSET, {"network": network, "asset": asset}))[0]["next"]:
+            found.append((network, asset))
+    return found
 
 
 def _find_exact(payer: str, nonce: str) -> UnitOfWork[list[ResultRow]]:
     """Return the rows of a payer's nonce, with one index lookup per token."""
     rows: list[ResultRow] = []
-    network = asset = ""
-    while tokens := (yield BoundStatement(_NEXT_TOKEN, {"past_network": network, "past_asset": asset})):
-        network, asset = tokens[0]["network"], tokens[0]["asset"]
-        key = {"at_network": network, "at_asset": asset, "at_payer": payer, "at_nonce": nonce}
-        rows += yield BoundStatement(_ONE, key)
+    for network, asset in (yield from _list_tokens()):
+        rows += yield BoundStatement(_ONE, key_parameters(PaymentKey(network, asset, payer, nonce)))
     return rows
 
 
@@ -287,7 +351,7 @@ def _matches_pattern(column: ColumnElement[Any], parameter: str) -> ColumnElemen
 
 
 def _search_statement(*conditions: ColumnElement[bool]) -> CompiledStatement:
-    query = _ALL.where(*conditions).order_by(*_TIME_AND_KEY).limit(literal_column(str(MAX_MATCHES)))
+    query = ALL_PAYMENTS.where(*conditions).order_by(*_TIME_AND_KEY).limit(literal_column(str(MAX_MATCHES)))
     return compile_statement(query.offset(literal_column("0")))
 
 
@@ -310,7 +374,8 @@ def _like_pattern(name: str) -> str:
     return "%".join(re.sub(r"([\\%_])", r"\\\1", part) for part in parts)
 
 
-def _parse_record(row: ResultRow) -> PaymentRecord:
+def parse_record(row: ResultRow) -> PaymentRecord:
+    """Parse a row of `ALL_PAYMENTS`."""
     return PaymentRecord(
         key=key_of(row),
         state=row["state"],
@@ -326,6 +391,8 @@ def _parse_record(row: ResultRow) -> PaymentRecord:
         attempts=row["attempts"],
         retry_at=row["retry_at"],
         settled_at=row["settled_at"],
+        facilitator=row["facilitator"],
+        open_cause=row["open_cause"],
         request_id=row["request_id"],
         status=row["status"],
         is_claimed=bool(row["busy"]),

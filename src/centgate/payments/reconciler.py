@@ -19,12 +19,12 @@ from centgate.payments.authorization import PaymentKey
 from centgate.payments.chain_client import BACKGROUND_TIMEOUT
 from centgate.payments.claims import Claim, ClaimLost
 from centgate.payments.facilitator import (
-    FacilitatorClient,
     SettlementNotSent,
     SettlementOutcome,
     SettlementRefused,
     SettlementUnknown,
 )
+from centgate.payments.facilitators import open_facilitators
 from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal import Journal
 from centgate.payments.payment_node import open_node_session
@@ -67,8 +67,8 @@ async def reconcile_all(settings: Settings) -> list[ReconcileResult]:
     try:
         async with open_node_session() as session, keep_alive(journal):
             component = journal.for_component("reconcile")
-            with closing(FacilitatorClient(settings)) as facilitator:
-                settler = build_settler(settings, all_services(), component, facilitator, session)
+            with closing(open_facilitators(settings)) as facilitators:
+                settler = build_settler(settings, all_services(), component, facilitators, session)
                 return await Reconciler(component, settler).reconcile_open()
     finally:
         await journal.deregister()
@@ -112,9 +112,8 @@ class Reconciler:
         before = claim.state
         result = await self._resolve(claim)
         if isinstance(result, SettlementUnknown):
-            await self._journal.schedule_retry(
-                claim, await self._journal.now() + _retry_delay(claim.attempts)
-            )
+            retry_at = await self._journal.now() + _retry_delay(claim.attempts)
+            await self._journal.schedule_retry(claim, retry_at, cause=result.open_cause)
         else:
             structlog.get_logger().info("payment resolved", service=claim.service, state=claim.state)
         return ReconcileResult(claim.key, before, claim.state, claim.transaction, _outcome_reason(result))

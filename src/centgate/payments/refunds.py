@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from centgate.payments import queries
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.claims import is_unclaimed
 from centgate.payments.sql import ResultRow, UnitOfWork
 from centgate.payments.store import Store
+from centgate.payments.webhook_events import EventBuilder, EventPayment
 from centgate.payments.worker_id import Worker, create_worker
 
 
@@ -25,14 +27,21 @@ class Refund:
 
 
 async def record_refund(
-    store: Store, key: PaymentKey, refund: Refund, *, redeem_cutoff: float, was_received: bool = False
+    store: Store,
+    key: PaymentKey,
+    refund: Refund,
+    *,
+    redeem_cutoff: float,
+    was_received: bool = False,
+    events: EventBuilder | None = None,
 ) -> bool:
-    """Record the refund of a payment; from then on it cannot be used.
+    """Record the refund of a payment; from then on it cannot be used. `events` writes its webhook.
 
     Returns False without a change unless it was settled before the cutoff and no worker has it. A refused
     payment can be recorded if the chain shows that its money was received all the same.
     """
-    return await store.run(partial(_record_refund, key, create_worker(), refund, redeem_cutoff, was_received))
+    worker = create_worker()
+    return await store.run(partial(_record_refund, key, worker, refund, redeem_cutoff, was_received, events))
 
 
 def _record_refund(
@@ -41,6 +50,7 @@ def _record_refund(
     refund: Refund,
     redeem_cutoff: float,
     was_received: bool,  # noqa: FBT001 - as above
+    events: EventBuilder | None,
 ) -> UnitOfWork[bool]:
     row = yield from queries.find_payment(key)
     if row is None or not _is_refundable(row, redeem_cutoff, was_received=was_received):
@@ -49,11 +59,31 @@ def _record_refund(
         if row["owner"] != worker.name:  # else an earlier try of this unit recorded it
             return False
     elif not (yield from is_unclaimed(row["owner"], worker)) or not (
-        yield from queries.record_refund(row, worker.name, refund.transaction, refund.at)
+        yield from queries.record_refund(
+            row, worker.name, refund.transaction, refund.at, event=_event_row(row, refund, events)
+        )
     ):
         return False
     yield from queries.record_refund_event(key, refund.transaction, refund.at, refund.reason)
     return True
+
+
+def _event_row(row: ResultRow, refund: Refund, events: EventBuilder | None) -> dict[str, Any] | None:
+    """Return the row of the webhook of a refund, None without a receiver."""
+    if events is None:
+        return None
+    payment = EventPayment(
+        queries.key_of(row),
+        "refunded",
+        service=row["service"],
+        amount=int(row["amount"]),
+        pay_to=row["pay_to"],
+        presented_at=row["created_at"],
+        transaction=row["transaction"],
+        refund=refund.transaction,
+        refund_checked=refund.reason != "unchecked",
+    )
+    return events.build("payment.refunded", payment, refund.at).to_row()
 
 
 def _is_refundable(row: ResultRow, redeem_cutoff: float, *, was_received: bool) -> bool:

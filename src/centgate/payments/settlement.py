@@ -1,15 +1,18 @@
 """Settlement of payments, and the place where unknown outcomes are resolved.
 
-A payment is settled by the facilitator. Where the facilitator leaves the outcome open, the nodes of the
-network decide; where they cannot, the same bytes are submitted once more (decision 2).
+A payment is settled by a facilitator; the second gets it only if it surely never reached the first
+(decision 33). Where the facilitator leaves the outcome open, the nodes of the network decide; where they
+cannot, the same bytes are submitted once more, to the facilitator that has the payment (decision 2).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import aiohttp
+import structlog
 
 from centgate.instrumentation import SettlementLabel
 from centgate.payments.authorization import Payment, rebuild_payment, terms_when_signed
@@ -17,7 +20,6 @@ from centgate.payments.chain_client import TIMEOUT, ChainClients
 from centgate.payments.claims import Claim
 from centgate.payments.facilitator import (
     REVERTED,
-    FacilitatorClient,
     SettlementConfirmed,
     SettlementNotSent,
     SettlementOutcome,
@@ -25,9 +27,11 @@ from centgate.payments.facilitator import (
     SettlementUnknown,
     build_settle_response,
 )
+from centgate.payments.facilitators import Facilitators, SettlementClient
 from centgate.payments.journal import Journal
 from centgate.payments.onchain_status import OnchainPayment, OnchainStatus, PaymentQuery
 from centgate.payments.payment_node import ChainUnreachable
+from centgate.payments.tables import OpenCause
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -41,15 +45,15 @@ def build_settler(
     settings: Settings,
     catalog: Sequence[AnyService],
     journal: Journal,
-    facilitator: FacilitatorClient,
+    facilitators: Facilitators,
     session: aiohttp.ClientSession,
 ) -> Settler:
     """Build the settler of a deployment; RPC nodes are queried over the session."""
-    priced = catalog if settings.pay_to else ()
+    priced = catalog if settings.accepted_tokens else ()
     return Settler(
         {service.slug: build_terms(service, settings) for service in priced},
         journal,
-        facilitator,
+        facilitators,
         ChainClients(session, settings),
     )
 
@@ -61,21 +65,27 @@ class Settler:
         self,
         terms: dict[str, RouteTerms],
         journal: Journal,
-        facilitator: FacilitatorClient,
+        facilitators: Facilitators,
         chains: ChainClients,
     ) -> None:
         self.terms = terms
         """Terms of each route, by slug; empty if no payments are accepted."""
         self.journal = journal
         self.chains = chains
-        self._facilitator = facilitator
+        self.facilitators = facilitators
 
     async def settle(self, payment: Payment, claim: Claim) -> SettlementOutcome:
-        """Settle a payment while its buyer waits, or resolve what an earlier attempt left open."""
+        """Settle a payment while its buyer waits, or resolve what an earlier attempt left open.
+
+        A new settlement is written while the service runs, every other outcome before this returns.
+        """
         if claim.outcome_unknown:
             return await self.resolve(claim, max_wait=TIMEOUT)
         result = await self._settle_new(payment, claim)
-        await self._record(claim, result)
+        if isinstance(result, SettlementConfirmed):
+            await self.journal.begin_settled(claim, result.receipt["transaction"])
+        else:
+            await self._record(claim, result)
         return result
 
     async def resolve(self, claim: Claim, *, max_wait: float) -> SettlementOutcome:
@@ -90,15 +100,22 @@ class Settler:
     async def _find_outcome(self, claim: Claim, max_wait: float) -> SettlementOutcome:
         """Return the outcome of an earlier, unresolved attempt: from the chain, else from the facilitator.
 
-        The payment is submitted once more if the nodes show its nonce unused, or if they give no usable
-        answer. Exception: if they show it unused after a single submission for which the facilitator named a
-        transaction, that transaction may still be mined; if it was reverted, the payment is refused. Never
-        returns SettlementNotSent.
+        The payment is submitted once more, to the facilitator that may have it, if the nodes show its nonce
+        unused, or if they give no usable answer. Exception: if they show it unused after a single submission
+        for which the facilitator named a transaction, that transaction may still be mined; if it was
+        reverted, the payment is refused. Never returns SettlementNotSent.
         """
+        cause: OpenCause = "not_final"
         try:
             status = await self._payment_status(claim, max_wait)
+            if status is None:
+                cause = "no_node"
         except ChainUnreachable:
-            status = None
+            status, cause = None, "no_answer"
+        result = await self._find_outcome_by_status(claim, status)
+        return replace(result, open_cause=cause) if isinstance(result, SettlementUnknown) else result
+
+    async def _find_outcome_by_status(self, claim: Claim, status: OnchainStatus | None) -> SettlementOutcome:
         if status == "unused" and claim.transaction and claim.presentations == 1:
             try:
                 is_reverted = await self._is_reverted(claim)
@@ -121,10 +138,12 @@ class Settler:
         terms = self._find_terms(claim)
         if claim.resubmission_json is None or terms is None or not terms.asset.name:
             return _unknown_outcome("the payment was signed for terms that cannot be submitted again")
+        client = self.facilitators.find(claim.facilitator)
+        if client is None:
+            return _missing_facilitator(claim)
         await self.journal.record_presentation(claim)
-        result = await self._settle_with_facilitator(
-            rebuild_payment(claim.key, terms, claim.resubmission_json)
-        )
+        result = await self._present(client, rebuild_payment(claim.key, terms, claim.resubmission_json))
+        self.facilitators.report(result)
         match result:
             case SettlementRefused(reason):
                 return _unknown_outcome(f"the facilitator refused a payment that is still open: {reason}")
@@ -140,7 +159,7 @@ class Settler:
         transfer: of a proxy that repeated the request, or of the facilitator's own transaction. The chain is
         checked before it is accepted.
         """
-        result = await self._settle_with_facilitator(payment)
+        result = await self._present_new(payment, claim)
         match result:
             case SettlementRefused(_, "chain_state"):
                 return await self._check_refusal(claim, result)
@@ -188,11 +207,46 @@ class Settler:
             return False
         return await chain.read_transaction_status(claim.transaction, claim.key) == "reverted"
 
-    async def _settle_with_facilitator(self, payment: Payment) -> SettlementOutcome:
-        """Submit a payment to the facilitator and record the metric."""
+    async def _present_new(self, payment: Payment, claim: Claim) -> SettlementOutcome:
+        """Submit a payment for the first time; to the second facilitator if it never reached the first.
+
+        The journal has the facilitator's name before it is called.
+        """
+        client = self.facilitators.find(claim.facilitator)
+        if client is None:
+            return _missing_facilitator(claim)
+        if not claim.may_change_facilitator:
+            result = await self._present(client, payment)
+        else:
+            client, result = await self._present_to_either(client, payment, claim)
+        self.facilitators.report(result, new_at=client)
+        return result
+
+    async def _present_to_either(
+        self, client: SettlementClient, payment: Payment, claim: Claim
+    ) -> tuple[SettlementClient, SettlementOutcome]:
+        """Return the facilitator that was called last, and the outcome there."""
+        if self.facilitators.rank(client) == "second":
+            self.journal.meter.record_fallback("breaker")
+            return client, await self._present(client, payment)
+        result = await self._present(client, payment, is_new=True)
+        second = self.facilitators.find_fallback(client, result)
+        if second is None or not isinstance(result, SettlementNotSent) or result.cause == "rejected":
+            return client, result
+        await self.journal.record_fallback(claim, second.name, result.message)
+        self.journal.meter.record_fallback(result.cause)
+        structlog.get_logger().info("second facilitator used", service=claim.service, cause=result.cause)
+        return second, await self._present(second, payment)
+
+    async def _present(
+        self, client: SettlementClient, payment: Payment, *, is_new: bool = False
+    ) -> SettlementOutcome:
+        """Submit a payment to a facilitator and record the metric."""
         started = time.perf_counter()
-        result = await self._facilitator.settle(payment)
-        self.journal.meter.record_settlement(_metric_label(result), time.perf_counter() - started)
+        settling = self.facilitators.settle_new(client, payment) if is_new else client.settle(payment)
+        result = await settling
+        rank = self.facilitators.rank(client)
+        self.journal.meter.record_settlement(_metric_label(result), time.perf_counter() - started, rank)
         return result
 
     def _find_terms(self, claim: Claim) -> RouteTerms | None:
@@ -213,7 +267,8 @@ class Settler:
             case SettlementRefused(reason):
                 await self.journal.record_refused(claim, reason)
             case SettlementNotSent(_, message):
-                await self.journal.record_unsent(claim, message)
+                was_answered = result.was_answered or not claim.may_change_facilitator
+                await self.journal.record_unsent(claim, message, was_answered=was_answered)
             case SettlementUnknown():
                 await self._record_transaction(claim, result)
 
@@ -245,6 +300,12 @@ def _metric_label(result: SettlementOutcome) -> SettlementLabel:
             return "unsent"
         case SettlementUnknown():
             return "unresolved"
+
+
+def _missing_facilitator(claim: Claim) -> SettlementUnknown:
+    return _unknown_outcome(
+        f"the payment is at {claim.facilitator}, which is not a facilitator here any more"
+    )
 
 
 def _unknown_outcome(message: str) -> SettlementUnknown:

@@ -6,15 +6,18 @@ work on a statement.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast
 
-from sqlalchemy import Float, Table, Update, bindparam, insert, literal_column, select
+from sqlalchemy import Float, FromClause, Table, Update, bindparam, literal_column, select
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.dml import ReturningInsert
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.expression import ClauseElement, FunctionElement
 
@@ -22,6 +25,8 @@ T = TypeVar("T")
 
 AFFECTED_ROW: ColumnElement[Any] = literal_column("1")
 """Constant that a change returns for each affected row."""
+ABOVE_ALL_IDS = 1 << 62
+"""Bound for reading a table by descending id from its start."""
 
 
 class ResultRow(Protocol):
@@ -30,16 +35,35 @@ class ResultRow(Protocol):
     def __getitem__(self, column: str, /) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
 class CompiledStatement:
-    """One atomic query or change, compiled for both databases; it returns rows."""
+    """One atomic query or change, compiled for a database when it is first used there; it returns rows.
 
-    sqlite: tuple[str, ...]
-    """SQL with named parameters. Of several, each is run only if the one before returned rows."""
-    postgresql: str
-    """SQL with numbered parameters."""
-    names: tuple[str, ...]
-    """Parameter names in the order of PostgreSQL's numbers."""
+    Compiling all statements for both databases takes a tenth of a server's start.
+    """
+
+    def __init__(self, for_sqlite: Sequence[ClauseElement], for_postgresql: ClauseElement) -> None:
+        """`for_sqlite`: statements of which each is run only if the one before returned rows."""
+        self._for_sqlite, self._for_postgresql = for_sqlite, for_postgresql
+
+    @cached_property
+    def sqlite(self) -> tuple[str, ...]:
+        """SQL with named parameters."""
+        dialect = sqlite.dialect(paramstyle="named")
+        return tuple(str(clause.compile(dialect=dialect)) for clause in self._for_sqlite)
+
+    @cached_property
+    def postgresql(self) -> str:
+        """SQL with numbered parameters."""
+        return str(self._compiled)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Parameter names in the order of PostgreSQL's numbers."""
+        return tuple(self._compiled.positiontup or ())
+
+    @cached_property
+    def _compiled(self) -> SQLCompiler:
+        return cast(SQLCompiler, self._for_postgresql.compile(dialect=postgresql()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,37 +80,50 @@ UnitOfWork = Generator[BoundStatement, list[ResultRow], T]
 
 def compile_statement(clause: ClauseElement) -> CompiledStatement:
     """Compile a SQLAlchemy statement for both databases."""
-    return CompiledStatement((_compile_sqlite(clause),), *_compile_postgresql(clause))
+    return CompiledStatement([clause], clause)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedRow:
+    """A row to insert whose `payment` is the `id` of a payment; parameters have the names of the columns."""
+
+    into: Table
+    values: tuple[str, ...]
+    """Its columns besides `payment`."""
+    unique: str | None = None
+    """A column: if a row with its value exists already, that row is kept."""
+
+    def compile_insert(self, of: FromClause, row: ColumnElement[bool] | None = None) -> ReturningInsert[Any]:
+        """Return the insert for the payment in `of`, at the condition `row`; it returns the affected row."""
+        parameters = (bindparam(name, type_=self.into.c[name].type) for name in self.values)
+        source = select(of.c.id, *parameters)
+        statement = insert(self.into).from_select(
+            [self.into.c.payment.name, *self.values], source if row is None else source.where(row)
+        )
+        if self.unique:  # an update that changes nothing: unlike `DO NOTHING` it returns the row
+            kept = {self.unique: statement.excluded[self.unique]}
+            statement = statement.on_conflict_do_update(index_elements=[self.unique], set_=kept)
+        return statement.returning(AFFECTED_ROW)
 
 
 def compile_update_then_insert(
-    change: Update, row: ColumnElement[bool], into: Table, values: tuple[str, ...]
+    change: Update, row: ColumnElement[bool], into: Table, values: tuple[str, ...], *more: LinkedRow
 ) -> CompiledStatement:
     """Compile an update of one row and, if it affected one, an insert whose `payment` is the row's `id`.
 
     `row` is a condition for the changed row that holds before and after. `values` are the columns of the new
-    row besides `payment`; parameters have the names of the columns.
+    row besides `payment`; parameters have the names of the columns. `more` rows are inserted with it.
     """
-    columns = [into.c.payment.name, *values]
-    parameters = [bindparam(name, type_=into.c[name].type) for name in values]
-    changed_row = change.returning(change.table.c.id).cte("changed")
-    both = insert(into).from_select(columns, select(changed_row.c.id, *parameters))
-    after = insert(into).from_select(columns, select(change.table.c.id, *parameters).where(row))
-    sqlite_texts = (
-        _compile_sqlite(change.returning(AFFECTED_ROW)),
-        _compile_sqlite(after.returning(AFFECTED_ROW)),
-    )
-    return CompiledStatement(sqlite_texts, *_compile_postgresql(both.returning(AFFECTED_ROW)))
-
-
-def _compile_sqlite(clause: ClauseElement) -> str:
-    return str(clause.compile(dialect=sqlite.dialect(paramstyle="named")))
-
-
-def _compile_postgresql(clause: ClauseElement) -> tuple[str, tuple[str, ...]]:
-    """Return the text, and the parameter names of $1, $2, … in it."""
-    compiled = cast(SQLCompiler, clause.compile(dialect=postgresql()))
-    return str(compiled), tuple(compiled.positiontup or ())
+    table, inserted = change.table, LinkedRow(into, values)
+    changed_row = change.returning(table.c.id).cte("changed")
+    all_at_once = inserted.compile_insert(changed_row)
+    for number, each in enumerate(more):
+        all_at_once = all_at_once.add_cte(each.compile_insert(changed_row).cte(f"more_{number}"))
+    one_by_one = [
+        change.returning(AFFECTED_ROW),
+        *(each.compile_insert(table, row) for each in (*more, inserted)),
+    ]
+    return CompiledStatement(one_by_one, all_at_once)
 
 
 class now(FunctionElement[float]):  # noqa: N801 - spelled as SQL's functions are

@@ -10,10 +10,17 @@ if TYPE_CHECKING:
     from centgate.payments.store import Store
 
 
-def open_store(url: str, *, connections: int = 10, meter: Meter = NULL_METER) -> Store:
+def open_store(
+    url: str,
+    *,
+    connections: int = 10,
+    meter: Meter = NULL_METER,
+    prepared_statements: bool | None = None,
+) -> Store:
     """Create the store of a database URL; it is opened, and its schema checked, at first use.
 
-    `connections`: maximum size of the pool, for PostgreSQL. Raises InvalidDatabaseUrl.
+    `connections`: maximum size of the pool, for PostgreSQL. `prepared_statements`: False to prepare none
+    there, True also behind a pooler; None: not behind one. Raises InvalidDatabaseUrl.
     """
     if url.startswith("sqlite:"):
         from centgate.payments.sqlite import SqliteStore
@@ -21,4 +28,4 @@ def open_store(url: str, *, connections: int = 10, meter: Meter = NULL_METER) ->
         return SqliteStore(url, meter)
     from centgate.payments.postgresql import PostgresStore
 
-    return PostgresStore(url, connections, meter=meter)
+    return PostgresStore(url, connections, meter=meter, prepared_statements=prepared_statements)

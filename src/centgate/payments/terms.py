@@ -1,4 +1,4 @@
-"""Payment terms of a service: x402's PaymentRequired, built once per route.
+"""Payment terms of a service: x402's PaymentRequired, built once per route, with an entry per accepted token.
 
 Shapes are those of x402 version 2 (https://github.com/x402-foundation/x402, specs/x402-specification-v2.md),
 the discovery block those of its Bazaar extension.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -17,7 +18,13 @@ from typing import Any, cast
 
 import orjson
 
-from centgate.json_schema import iterate_objects
+from centgate.json_schema import iterate_objects, without_field_rules
+from centgate.payments.delivery_terms import (
+    DELIVERY_TERMS,
+    build_delivery_extension,
+    build_delivery_terms,
+    shorten_delivery_terms,
+)
 from centgate.service import AnyService
 from centgate.settings import Settings
 from centgate.signing.assets import Asset
@@ -30,7 +37,10 @@ PAYMENT_REQUIRED_MESSAGE = "Payment required"
 OFFER_REUSE_SECONDS = 30
 """Seconds for which a signed offer is reused; all servers with the same key return the same offer."""
 MAX_OFFER_HEADER = 3072
-"""Maximum bytes of `PAYMENT-REQUIRED` with a signed offer: some facilitators reject longer ones."""
+"""Bytes of `PAYMENT-REQUIRED` with signed offers or several tokens: some facilitators reject longer ones.
+
+The discovery block is shortened as far as it goes; signed offers in several tokens need more bytes.
+"""
 _MAX_OFFER_BYTES = MAX_OFFER_HEADER // 4 * 3 - 48
 """Maximum bytes of JSON in such a header, minus room for the longest of x402's reasons as `error`."""
 
@@ -51,7 +61,10 @@ _IDENTIFIER_EXTENSION: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class RouteTerms:
-    """Terms of one route: recipient, amount, token and network, and the service that is paid for."""
+    """Terms of one route in one token: recipient, amount, token and network, and the service paid for.
+
+    Those in the operator's first token have the `alternatives`, and are the ones that headers are made of.
+    """
 
     service: AnyService
     network: str
@@ -64,12 +77,33 @@ class RouteTerms:
     url: str
     """The public URL that is paid for."""
     development_chain: int | None
+    delivery_terms: Mapping[str, Any]
+    """What the buyer is promised, by `build_delivery_terms`."""
     signer: ReceiptSigner | None = None
     """Signer of offers and receipts; None unless the operator has set a key."""
+    alternatives: tuple[RouteTerms, ...] = ()
+    """Terms of the same route in the other accepted tokens, in the operator's order."""
+
+    @property
+    def options(self) -> tuple[RouteTerms, ...]:
+        """These terms and the alternatives: one for each entry of `accepts`."""
+        return (self, *self.alternatives)
+
+    @cached_property
+    def accepts(self) -> list[dict[str, Any]]:
+        """x402's `accepts`: the requirements in each token."""
+        return [each.requirements for each in self.options]
+
+    def find_option(self, network: str, asset: str) -> RouteTerms | None:
+        """Return the terms in a token by its network and address, None if it is not accepted."""
+        for each in self.options:
+            if each.network == network and each.asset.address.lower() == asset.lower():
+                return each
+        return None
 
     @cached_property
     def requirements(self) -> dict[str, Any]:
-        """x402's PaymentRequirements: the only entry of `accepts`, also sent to the facilitator."""
+        """x402's PaymentRequirements: an entry of `accepts`, also sent to the facilitator."""
         return {
             "scheme": SCHEME,
             "network": self.network,
@@ -94,7 +128,7 @@ class RouteTerms:
 
     def header_with_error(self, error: str) -> str:
         """Return the `PAYMENT-REQUIRED` header with x402's `error` set."""
-        return _encode_header(self.offer_with_error(error))
+        return encode_header(self.offer_with_error(error))
 
     def offer_with_error(self, error: str) -> dict[str, Any]:
         """Return x402's PaymentRequired with its `error` set."""
@@ -124,28 +158,48 @@ class RouteTerms:
         return lru_cache(1)(self._build_offer)
 
     def _build_header(self, expiry: int) -> str:
-        return _encode_header(self._offer_cache(expiry))
+        return encode_header(self._offer_cache(expiry))
 
     def _build_offer(self, expiry: int) -> dict[str, Any]:
-        """Build PaymentRequired; with a signed offer, the discovery block is shortened to fit the header."""
-        if self.signer is None:
-            return self._payment_required({"bazaar": self.listing, PAYMENT_IDENTIFIER: _IDENTIFIER_EXTENSION})
-        signed_extension = self.signer.sign_offer(self.requirements, self.url, until=expiry)
+        """Build PaymentRequired.
+
+        With signed offers or several tokens, extensions are shortened to fit the header.
+        """
+        if self.signer is None and not self.alternatives:
+            return self._payment_required({"bazaar": self.listing, **self._other_extensions})
+        signed_extension = (
+            self.signer.sign_offers(self.accepts, self.url, until=expiry) if self.signer else {}
+        )
         offer: dict[str, Any] = {}
-        for listing in _shorten_listing(self.listing):
-            offer = self._payment_required(
-                {"bazaar": listing, PAYMENT_IDENTIFIER: _IDENTIFIER_EXTENSION, **signed_extension}
-            )
+        for listing, others in self._shorten_extensions():
+            offer = self._payment_required({"bazaar": listing, **others, **signed_extension})
             if len(orjson.dumps(offer)) <= _MAX_OFFER_BYTES:
                 break
         return offer
+
+    @cached_property
+    def _other_extensions(self) -> dict[str, Any]:
+        delivery = build_delivery_extension(self.delivery_terms)
+        return {PAYMENT_IDENTIFIER: _IDENTIFIER_EXTENSION, DELIVERY_TERMS: delivery}
+
+    def _shorten_extensions(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Yield the discovery block and the other extensions, in full, then shorter and shorter.
+
+        The delivery terms may be shortened or left out, since the OpenAPI document has them too.
+        """
+        others, shortest = self._other_extensions, self.listing
+        yield self.listing, others
+        delivery = build_delivery_extension(shorten_delivery_terms(self.delivery_terms))
+        for shortest in _shorten_listing(self.listing):
+            yield shortest, {**others, DELIVERY_TERMS: delivery}
+        yield shortest, {PAYMENT_IDENTIFIER: _IDENTIFIER_EXTENSION}
 
     def _payment_required(self, extensions: dict[str, Any]) -> dict[str, Any]:
         return {
             "x402Version": X402_VERSION,
             "error": PAYMENT_REQUIRED_MESSAGE,
             "resource": self.resource,
-            "accepts": [self.requirements],
+            "accepts": self.accepts,
             "extensions": extensions,
         }
 
@@ -179,7 +233,8 @@ class RouteTerms:
     @cached_property
     def listing(self) -> dict[str, Any]:
         """Discovery block for directories: an example of input and output, and their schema."""
-        request = _strip_descriptions(self.service.input_schema(self.development_chain))
+        schema = self.service.input_schema(self.development_chain)
+        request = _strip_descriptions(without_field_rules(schema))
         return {
             "info": {
                 "input": {
@@ -216,26 +271,37 @@ class RouteTerms:
         }
 
 
-def _encode_header(content: Mapping[str, Any]) -> str:
+def encode_header(content: Mapping[str, Any]) -> str:
     """Encode JSON as base64, as x402's headers carry it."""
     return b64encode(orjson.dumps(content)).decode()
 
 
 def _shorten_listing(listing: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a discovery block in full, then without the output, then with the input schema in outline."""
+    """Yield a discovery block in full, then shorter and shorter; always with an example of the output.
+
+    Directories refuse a route without an output, and one whose schema has no `output.properties.example`.
+    """
     yield listing
-    input_schema = listing["schema"]["properties"]["input"]
-    yield _input_only_listing(listing, input_schema)
-    fields = {**input_schema["properties"], "body": _outline_schema(input_schema["properties"]["body"])}
-    yield _input_only_listing(listing, {**input_schema, "properties": fields})
+    outlined = deepcopy(listing)
+    fields: dict[str, Any] = outlined["schema"]["properties"]["input"]["properties"]
+    fields["body"] = _outline_schema(fields["body"])
+    yield outlined
+    for room in (100, 0):
+        yield _with_minimal_output(outlined, room)
+    shortest = _with_minimal_output(outlined, 0)
+    del shortest["schema"]["$schema"]
+    shortest["schema"]["properties"]["input"] = {"type": "object", "properties": {"body": fields["body"]}}
+    yield shortest
 
 
-def _input_only_listing(listing: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a discovery block with the input only."""
-    return {
-        "info": {"input": listing["info"]["input"]},
-        "schema": {**listing["schema"], "properties": {"input": schema}},
-    }
+def _with_minimal_output(listing: dict[str, Any], room: int) -> dict[str, Any]:
+    """Return a discovery block whose output has only the name of the service and `room` bytes of data."""
+    minimal = deepcopy(listing)
+    example = listing["info"]["output"]["example"]
+    data = _excerpt_fields(example["data"], room)
+    minimal["info"]["output"]["example"] = {"service": example["service"], "data": data}
+    minimal["schema"]["properties"]["output"] = {"properties": {"example": {"type": "object"}}}
+    return minimal
 
 
 def _outline_schema(schema: dict[str, Any]) -> dict[str, Any]:
@@ -244,7 +310,8 @@ def _outline_schema(schema: dict[str, Any]) -> dict[str, Any]:
         name: {"type": field["type"]} if "type" in field else {}
         for name, field in schema["properties"].items()
     }
-    return {"type": "object", "properties": fields, "required": schema.get("required", [])}
+    required = {"required": schema["required"]} if "required" in schema else {}
+    return {"type": "object", "properties": fields, **required}
 
 
 def _strip_descriptions(schema: dict[str, Any]) -> dict[str, Any]:
@@ -300,19 +367,40 @@ def _validate_identifier(value: Any, name: str) -> str:
     return value
 
 
+def _to_base_units(price: Decimal, token: Asset) -> int:
+    """Convert dollars to the token's base units. Raises ValueError for a part of a unit."""
+    amount = price.scaleb(token.decimals)
+    if amount != int(amount):
+        raise ValueError(f"the price {price} has more than the {token.decimals} decimals of {token.name}")
+    return int(amount)
+
+
 def build_terms(service: AnyService, settings: Settings) -> RouteTerms:
-    """Build the terms of one route. Raises ValueError for a deployment without an address to be paid at."""
-    if settings.pay_to is None:
+    """Build the terms of one route: those in the first accepted token, with the others as alternatives.
+
+    Raises ValueError for a deployment without an address to be paid at.
+    """
+    if not settings.accepted_tokens:
         raise ValueError("payment terms need an address to be paid at")
-    token = settings.token
-    return RouteTerms(
-        service=service,
-        network=settings.network,
-        asset=token,
-        pay_to=settings.pay_to,
-        amount=int(service.price * Decimal(10) ** token.decimals),
-        window=settings.payment_window,
-        url=settings.base_url + service.path,
-        development_chain=settings.development_chain,
-        signer=create_signer(settings.receipt_key),
-    )
+    signer, delivery_terms = create_signer(settings.receipt_key), build_delivery_terms(settings)
+    first, *others = [
+        RouteTerms(
+            service=service,
+            network=token.network,
+            asset=token.asset,
+            pay_to=token.pay_to,
+            amount=_to_base_units(settings.price_of(service.slug), token.asset),
+            window=settings.payment_window,
+            url=settings.base_url + service.path,
+            development_chain=settings.development_chain,
+            delivery_terms=delivery_terms,
+            signer=signer,
+        )
+        for token in settings.accepted_tokens
+    ]
+    return replace(first, alternatives=tuple(others))
+
+
+def list_requirements(service: AnyService, settings: Settings) -> list[dict[str, Any]]:
+    """Return x402's `accepts` of a route; empty without an address to be paid at."""
+    return build_terms(service, settings).accepts if settings.accepted_tokens else []

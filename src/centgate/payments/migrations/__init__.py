@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
-HEAD_REVISION = "0006"
+HEAD_REVISION = "0011"
 """Schema version that this version of Centgate needs."""
 
 _LOCK = 0x43656E74

@@ -1,0 +1,47 @@
+"""Deadlines of many short works with one timer of the event loop.
+
+Creating and cancelling a timer of its own for each takes longer than much of the work it watches over, and
+it is nearly always cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable
+from math import inf
+
+
+class SharedTimer:
+    """Calls functions at their times, unless they are cancelled before; used in one event loop."""
+
+    def __init__(self) -> None:
+        self._pending: dict[Hashable, tuple[float, Callable[[], object]]] = {}
+        self._handle: asyncio.TimerHandle | None = None
+        self._next_at = inf
+
+    def call_at(self, when: float, key: Hashable, function: Callable[[], object]) -> None:
+        """Call a function at a time of the loop's clock; `key` cancels it."""
+        self._pending[key] = (when, function)
+        if when < self._next_at:
+            self._start(when)
+
+    def cancel(self, key: Hashable) -> None:
+        """Cancel a call, if it was not made before."""
+        self._pending.pop(key, None)
+
+    def _start(self, when: float) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._next_at = when
+        self._handle = asyncio.get_running_loop().call_at(when, self._call_due)
+
+    def _call_due(self) -> None:
+        self._handle, self._next_at = None, inf
+        now = asyncio.get_running_loop().time()
+        due = [(key, function) for key, (when, function) in self._pending.items() if when <= now]
+        for key, _ in due:
+            del self._pending[key]
+        if self._pending:
+            self._start(min(when for when, _ in self._pending.values()))
+        for _, function in due:
+            function()

@@ -1,0 +1,110 @@
+"""Receiver of webhooks: where an operator's events are posted, and what an answer means.
+
+The address is the operator's setting, so private addresses are allowed; redirects are not followed, since
+they could lead elsewhere, and the body of an answer is not read.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
+from typing import Literal
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from centgate.payments.facilitator_http import AGENT
+from centgate.settings import Settings
+from centgate.signing.webhook_signature import sign_webhook
+
+TIMEOUT = aiohttp.ClientTimeout(total=15)
+"""Timeout of one attempt."""
+MAX_RETRY_AFTER = 86_400.0
+"""Maximum seconds that a receiver's `Retry-After` can ask for."""
+GONE = 410
+"""Status by which a receiver says that it wants no more webhooks."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendResult:
+    """Result of one attempt to send an event."""
+
+    outcome: Literal["accepted", "failed", "gone"]
+    error: str | None = None
+    """Why it failed; it never contains the URL."""
+    retry_after: float = 0.0
+    """Seconds that the receiver asks to wait, 0 if it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """The operator's receiver: its URL, and the secrets that sign what is sent there."""
+
+    url: str
+    secrets: tuple[bytes, ...]
+
+    @property
+    def digest(self) -> str:
+        """Name of the receiver in the journal: its URL may contain a secret."""
+        return sha256(self.url.encode()).hexdigest()
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port of its URL, without what may be a secret."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+    async def send(self, session: aiohttp.ClientSession, event_id: str, body: bytes) -> SendResult:
+        """Send a body under an id, once."""
+        timestamp = int(time.time())
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": AGENT,
+            "webhook-id": event_id,
+            "webhook-timestamp": str(timestamp),
+            "webhook-signature": sign_webhook(self.secrets, event_id, timestamp, body),
+        }
+        try:
+            async with session.post(
+                self.url, data=body, headers=headers, timeout=TIMEOUT, allow_redirects=False
+            ) as response:
+                return _judge_response(response.status, response.headers.get("Retry-After"))
+        except TimeoutError:
+            return SendResult("failed", f"no answer within {TIMEOUT.total:g} s")
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return SendResult("failed", type(error).__name__)  # its message may contain the URL
+
+
+def create_receiver(settings: Settings) -> Receiver | None:
+    """Return the receiver of a deployment, None if none is set."""
+    url = settings.webhook_url
+    return Receiver(url, settings.webhook_secrets) if url else None
+
+
+def _judge_response(status: int, retry_after: str | None) -> SendResult:
+    if 200 <= status < 300:
+        return SendResult("accepted")
+    error = f"status {status}" + (", a redirect, which is not followed" if 300 <= status < 400 else "")
+    if status == GONE:
+        return SendResult("gone", error)
+    return SendResult("failed", error, _parse_retry_after(retry_after))
+
+
+def _parse_retry_after(text: str | None) -> float:
+    """Parse `Retry-After`, seconds or a date, into seconds; 0 if it is missing or invalid."""
+    if text is None:
+        return 0.0
+    try:
+        seconds = float(text) if text.strip().isdecimal() else _seconds_until(text)
+    except (ValueError, OverflowError):
+        return 0.0
+    return min(max(0.0, seconds), MAX_RETRY_AFTER)
+
+
+def _seconds_until(date: str) -> float:
+    """Return the seconds until an HTTP date. Raises ValueError."""
+    moment = parsedate_to_datetime(date)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - time.time()

@@ -1,0 +1,137 @@
+"""Payments that stay open because no node answers are counted and shown."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+from buyer import ApiFactory, Buyer, encode_header, pay, payment_note, sign_payload
+from facilitators import StubFacilitator, build_settings, refuse_with
+from payments_shell import run_payments_command
+from seeded_journals import open_journal_store, read_row, record_open_payment
+from test_kill import served
+
+from centgate.cli.doctor.check import Finding, run_checks
+from centgate.cli.doctor.context import open_context
+from centgate.cli.doctor.registry import select_checks
+from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
+from centgate.payments.queries import count_checked_payments
+from centgate.payments.reconciler import reconcile_all
+from centgate.settings import ProviderSettings, Settings
+
+USED = refuse_with("invalid_exact_evm_nonce_already_used")
+SILENT_NODE = {"rpc_84532": ProviderSettings(url="http://127.0.0.1:9")}
+
+
+async def count(settings: Settings) -> dict[str, int]:
+    """Return the number of checked payments by cause."""
+    async with open_journal_store(settings) as store:
+        checked = await store.read(count_checked_payments)
+    return {str(cause): number for cause, number in checked.by_cause.items()}
+
+
+@pytest.mark.parametrize(
+    ("providers", "cause"), [({}, "no_node"), (SILENT_NODE, "no_answer")], ids=["no node", "silent node"]
+)
+async def test_open_payment_is_counted_with_its_cause(
+    api: ApiFactory,
+    settings: Settings,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+    providers: dict[str, ProviderSettings],
+    cause: str,
+) -> None:
+    api(settings).get("/health")
+    payload = await record_open_payment(settings, buyer)
+    facilitator.usually = USED
+    lonely = settings.model_copy(update={"providers": providers})
+
+    await reconcile_all(lonely)
+
+    row = await read_row(settings, payload)
+    assert (row["state"], row["open_cause"]) == ("settling", cause)
+    assert (await count(settings))[cause] == 1
+
+
+async def test_server_that_dies_after_settling_leaves_a_payment_that_is_shown(
+    tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    settings = build_settings(tmp_path, facilitator.url)
+    with served(tmp_path / "journal.db", facilitator, CENTGATE_FAULT="settled") as (process, client):
+        payload = sign_payload(client, buyer)
+        with pytest.raises(httpx.TransportError):
+            pay(client, encode_header(payload))
+        process.wait(20)
+    assert (await read_row(settings, payload))["state"] == "settling"
+    execute(settings, "DELETE FROM workers")  # as after its lease
+    facilitator.usually = USED  # as an SDK's facilitator answers for what it settled
+
+    assert [each.state_after for each in await reconcile_all(settings)] == ["settling"]
+
+    nonce = payload["payload"]["authorization"]["nonce"]
+    shown = await asyncio.to_thread(run_payments_command, "show", nonce, url=settings.database_url)
+    finding = await check_open_payments(settings)
+    assert await metric(settings, "no_node") == 1
+    assert "No node of its network is configured" in " ".join(shown.stdout.split())
+    assert (finding.status, "1 payment is open because no node answers" in finding.what) == ("warning", True)
+    assert facilitator.moved.total() == 1
+
+
+async def test_resolved_payment_is_not_counted_any_more(
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(settings)
+    payload = await record_open_payment(settings, buyer)
+    facilitator.next = [USED]
+    await reconcile_all(settings)
+    before = await count(settings)
+
+    response = pay(client, encode_header(payload))
+
+    assert (before["no_node"], response.status_code) == (1, 200)
+    assert await count(settings) == {"no_node": 0, "no_answer": 0, "not_final": 0}
+
+
+async def test_payment_of_a_removed_facilitator_is_found_by_the_doctor(
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(settings)
+    payload = await record_open_payment(settings, buyer)
+    execute(settings, "UPDATE payments SET facilitator = 'https://old.example'")
+    await reconcile_all(settings)
+
+    finding = await check_open_payments(settings)
+
+    assert payment_note(pay(client, encode_header(payload)))["state"] == "in_flight"
+    assert (finding.status, facilitator.asked) == ("warning", 0)
+    assert "1 payment is at https://old.example, which is not a facilitator here any more" in finding.what
+
+
+async def check_open_payments(settings: Settings) -> Finding:
+    """Run the doctor's check."""
+    async with open_context(settings) as deployment:
+        (result,) = await run_checks(deployment, select_checks(["open-payments"]))
+    return result.finding
+
+
+async def metric(settings: Settings, cause: str) -> float:
+    """Return the published number of open payments with a cause."""
+    async with open_journal_store(settings) as store:
+        collector = UnfinishedPaymentsCollector(store, keep_seconds=3600)
+        await collector.refresh()
+        return next(
+            sample.value
+            for family in collector.collect()
+            for sample in family.samples
+            if sample.name == "centgate_payments_open_after_check" and sample.labels == {"cause": cause}
+        )
+
+
+def execute(settings: Settings, statement: str) -> None:
+    path = settings.database_url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path, timeout=30)) as journal, journal:
+        journal.execute(statement)

@@ -1,0 +1,512 @@
+"""The second facilitator gets a payment that surely never reached the first, and no other payment."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sqlite3
+import threading
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import ApiFactory, Buyer, encode_header, pay, payment_note, sign_payload, sign_payment
+from facilitators import Reply, StubFacilitator, build_settings, refuse_with, reply_with
+from sdk_facilitators import open_python_facilitator
+from seeded_journals import read_row, record_open_payment
+from starlette.responses import Response
+from test_kill import killing, paid_in_the_end, served
+
+from centgate.circuit_breaker import CircuitBreaker
+from centgate.devchain.devnet import DevChain
+from centgate.payments.reconciler import reconcile_all
+from centgate.settings import Settings
+
+NOWHERE = "http://127.0.0.1:9"
+RATE_LIMIT = reply_with(429, {"error": "too many requests"})
+ANSWERED = {
+    "503": reply_with(503, "<html>"),
+    "500": reply_with(500, {"detail": "no"}),
+    "502": reply_with(502, ""),
+    "400": reply_with(400, {}),
+    "307": reply_with(307, "", Location="http://127.0.0.1:9/settle"),
+    "401": reply_with(401, {}),
+    "403": reply_with(403, {}),
+    "404": reply_with(404, {}),
+    "413": reply_with(413, {}),
+    "429 with a success": reply_with(429, {"success": True, "transaction": "0x" + "1" * 64, "network": "x"}),
+    "429 with a refusal": reply_with(429, {"success": False, "errorReason": "insufficient_funds"}),
+    "429 with a pending settlement": reply_with(429, {"success": False, "errorReason": "settlement_pending"}),
+    "429 with a transaction": reply_with(429, {"transaction": "0x" + "1" * 64}),
+    "429 of another form": reply_with(429, {"success": "true"}),
+    "success of another payment": reply_with(
+        200, {"success": True, "transaction": "0x" + "1" * 64, "network": "eip155:1"}
+    ),
+    "refusal": refuse_with("insufficient_funds"),
+}
+"""Responses of the first facilitator after which the second is not called."""
+QUICK_CASES = ("503", "401", "429 with a pending settlement", "429 with a transaction")
+
+
+@pytest.fixture
+def second(facilitators: Callable[[], StubFacilitator]) -> StubFacilitator:
+    """The second facilitator; `facilitator` is the first."""
+    return facilitators()
+
+
+@pytest.fixture
+def both(settings: Settings, second: StubFacilitator) -> Settings:
+    """A deployment with two facilitators and no node."""
+    return with_second(settings, second.url)
+
+
+def with_second(settings: Settings, url: str, *, first: str | None = None) -> Settings:
+    changes = {"facilitator_fallback_url": url, "facilitator_url": first or settings.facilitator_url}
+    return settings.model_copy(update=changes)
+
+
+@pytest.mark.parametrize(
+    "database_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.extended)], indirect=True
+)
+async def test_rate_limited_payment_is_settled_by_the_second(
+    api: ApiFactory,
+    tmp_path: Path,
+    database_url: str,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
+) -> None:
+    settings = with_second(build_settings(tmp_path, facilitator.url, database_url=database_url), second.url)
+    client, facilitator.usually = api(settings), RATE_LIMIT
+    payload = sign_payload(client, buyer)
+
+    response = pay(client, encode_header(payload))
+    again = pay(client, encode_header(payload))
+
+    row = await read_row(settings, payload)
+    assert (response.status_code, again.content) == (200, response.content)
+    assert (facilitator.asked, second.asked, second.moved.total()) == (1, 1, 1)
+    assert (row["state"], row["facilitator"]) == ("delivered", settings.facilitators[1].name)
+    assert [(event["event"], event["reason"]) for event in row["events"]] == [
+        ("fallback", "the facilitator rejected the request with status 429")
+    ]
+
+
+def test_unreachable_first_is_replaced_by_the_second(
+    api: ApiFactory, settings: Settings, second: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(with_second(settings, second.url, first=NOWHERE))
+
+    response = pay(client, sign_payment(client, buyer))
+
+    assert (response.status_code, second.moved.total()) == (200, 1)
+
+
+def test_failed_tls_handshake_leads_to_the_second(
+    api: ApiFactory, settings: Settings, second: StubFacilitator, buyer: Buyer
+) -> None:
+    with serve_bytes(b"") as url:
+        client = api(with_second(settings, second.url, first=url.replace("http:", "https:")))
+
+        response = pay(client, sign_payment(client, buyer))
+
+    assert (response.status_code, second.moved.total()) == (200, 1)
+
+
+def test_journal_names_the_second_before_it_is_called(
+    api: ApiFactory,
+    both: Settings,
+    tmp_path: Path,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
+) -> None:
+    on_disk: list[Any] = []
+
+    async def read_then_settle(body: dict[str, Any]) -> Response:
+        on_disk.extend(read_from_disk(tmp_path))
+        return await second.settle(body)
+
+    client, facilitator.usually, second.usually = api(both), RATE_LIMIT, read_then_settle
+
+    pay(client, sign_payment(client, buyer))
+
+    assert on_disk == [("settling", both.facilitators[1].name)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in QUICK_CASES else pytest.mark.extended) for name in ANSWERED],
+)
+def test_answered_payment_never_goes_to_the_second(
+    api: ApiFactory,
+    both: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
+    name: str,
+) -> None:
+    client, facilitator.usually = api(both), ANSWERED[name]
+    payment = sign_payment(client, buyer)
+
+    first = pay(client, payment)
+    facilitator.usually = RATE_LIMIT  # as if it never came, which is not so
+    later = pay(client, payment)
+
+    assert {first.status_code, later.status_code} <= {402, 502, 504}
+    assert (facilitator.asked, second.asked) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 9\r\n\r\nhalf", b"HTTP/1.1 429"],
+    ids=["closed", "reset in the body", "reset in the head"],
+)
+def test_broken_response_never_leads_to_the_second(
+    api: ApiFactory, settings: Settings, second: StubFacilitator, buyer: Buyer, content: bytes
+) -> None:
+    with serve_bytes(content) as url:
+        client = api(with_second(settings, second.url, first=url))
+
+        response = pay(client, sign_payment(client, buyer))
+
+    assert (payment_note(response)["state"], second.asked) == ("in_flight", 0)
+
+
+async def test_silent_first_keeps_its_payment(
+    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+) -> None:
+    hasty = both.model_copy(update={"facilitator_timeout": 0.3})
+    client, facilitator.usually = api(hasty), facilitator.reply_slowly(5)
+    payload = sign_payload(client, buyer)
+
+    response = pay(client, encode_header(payload))
+    results = await reconcile_all(with_second(hasty, second.url, first=facilitator.url))
+
+    row = await read_row(both, payload)
+    assert payment_note(response)["state"] == "in_flight"
+    assert [each.state_after for each in results] in (["settling"], [])  # none if the server had it
+    assert (row["facilitator"], second.asked) == (both.facilitators[0].name, 0)
+
+
+async def test_open_payment_at_the_second_goes_to_the_second_again(
+    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.next, second.next = [RATE_LIMIT], [second.move_then_reply(reply_with(502, ""))]
+    client = api(both)
+    payment = sign_payment(client, buyer)
+
+    first = pay(client, payment)
+    later = pay(client, payment)
+
+    assert (payment_note(first)["state"], later.status_code) == ("in_flight", 200)
+    assert (facilitator.asked, second.asked, second.moved.total()) == (1, 2, 1)
+
+
+async def test_payment_that_neither_got_is_free_again(
+    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.next, second.next = [RATE_LIMIT], [RATE_LIMIT]
+    client = api(both)
+    payload = sign_payload(client, buyer)
+
+    unsent = pay(client, encode_header(payload))
+    row = await read_row(both, payload)
+    settled = pay(client, encode_header(payload))
+
+    assert (payment_note(unsent)["state"], row["facilitator"]) == ("unused", None)
+    assert (settled.status_code, facilitator.moved.total(), second.moved.total()) == (200, 1, 0)
+
+
+async def test_refused_payment_stays_with_the_facilitator_that_refused_it(
+    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.next = [refuse_with("kyt_risk_detected"), RATE_LIMIT]
+    client = api(both)
+    payload = sign_payload(client, buyer)
+
+    states = [payment_note(pay(client, encode_header(payload)))["state"] for _ in range(2)]
+    row = await read_row(both, payload)
+
+    assert (states, second.asked) == (["refused", "unused"], 0)
+    assert row["facilitator"] == both.facilitators[0].name
+
+
+# -- crashes -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("moved", [False, True], ids=["before-the-money-moved", "after-the-money-moved"])
+def test_server_that_dies_at_the_second_redeems_there(
+    tmp_path: Path,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
+    *,
+    moved: bool,
+) -> None:
+    journal, fallback = tmp_path / "journal.db", {"CENTGATE_FACILITATOR_FALLBACK_URL": second.url}
+    facilitator.next = [RATE_LIMIT]
+    with served(journal, facilitator, **fallback) as (process, client):
+        payment = sign_payment(client, buyer)
+        second.next = [killing(process.kill, second if moved else None)]
+        with pytest.raises(httpx.TransportError):
+            pay(client, payment)
+
+    with served(journal, facilitator, **fallback) as (_, client):
+        first = paid_in_the_end(client, payment)
+        again = pay(client, payment)
+
+    assert again.content == first.content
+    assert (facilitator.asked, facilitator.moved.total(), second.moved.total()) == (1, 0, 1)
+
+
+async def test_crash_between_the_write_and_the_call_leads_to_the_second(
+    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+) -> None:
+    api(both).get("/health")
+    payload = await record_open_payment(both, buyer)
+    await write_facilitator(both, both.facilitators[1].name)
+
+    response = pay(api(both), encode_header(payload))
+
+    assert (response.status_code, facilitator.asked, second.moved.total()) == (200, 0, 1)
+
+
+async def test_journal_that_fails_before_the_second_keeps_the_payment_from_it(
+    api: ApiFactory,
+    both: Settings,
+    tmp_path: Path,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
+) -> None:
+    facilitator.usually = RATE_LIMIT
+    client = api(both)
+    payment = sign_payment(client, buyer)
+    execute(
+        tmp_path,
+        "CREATE TRIGGER full BEFORE UPDATE OF facilitator ON payments BEGIN SELECT RAISE(ABORT, 'full'); END",
+    )
+
+    failed = pay(client, payment)
+    asked = second.asked
+    execute(tmp_path, "DROP TRIGGER full")
+    facilitator.usually = facilitator.settle
+    settled = pay(client, payment)
+
+    assert payment_note(failed)["retry"] == "same_payment"
+    assert (asked, settled.status_code) == (0, 200)
+    assert (facilitator.moved.total(), second.asked) == (1, 0)
+
+
+# -- changed settings, replicas ----------------------------------------------------------------------------
+
+
+async def test_payment_of_a_removed_facilitator_is_not_presented(
+    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+) -> None:
+    payload = await record_open_payment(both, buyer)
+    await write_facilitator(both, both.facilitators[1].name)
+    removed = both.model_copy(update={"facilitator_fallback_url": None})
+    swapped = with_second(both, facilitator.url, first=second.url)
+
+    response = pay(api(removed), encode_header(payload))
+    asked = facilitator.asked, second.asked
+    settled = pay(api(swapped), encode_header(payload))
+
+    error = response.json()["error"]
+    assert (payment_note(response)["state"], asked) == ("in_flight", (0, 0))
+    assert f"at {both.facilitators[1].name}, which is not a facilitator here" in error["message"]
+    assert (settled.status_code, facilitator.asked, second.moved.total()) == (200, 0, 1)
+
+
+async def test_payment_from_before_the_column_is_at_the_first(
+    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+) -> None:
+    payload = await record_open_payment(both, buyer)
+    facilitator.next = [RATE_LIMIT]
+
+    open_still = pay(api(both), encode_header(payload))
+    settled = pay(api(both), encode_header(payload))
+
+    assert (payment_note(open_still)["state"], settled.status_code) == ("in_flight", 200)
+    assert (facilitator.asked, second.asked) == (2, 0)
+
+
+def test_replicas_with_one_and_two_facilitators_settle_once(
+    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.next, second.next = [RATE_LIMIT], [second.move_then_reply(reply_with(502, ""))]
+    one = api(both.model_copy(update={"facilitator_fallback_url": None}))
+    other = api(both)
+    payment = sign_payment(other, buyer)
+
+    states = [payment_note(pay(each, payment))["state"] for each in (other, one)]
+    settled = pay(other, payment)
+
+    assert (states, settled.status_code) == (["in_flight", "in_flight"], 200)
+    assert (facilitator.asked, second.asked, second.moved.total()) == (1, 2, 1)
+
+
+# -- circuit breaker, concurrency --------------------------------------------------------------------------
+
+
+def test_first_is_not_called_while_its_circuit_is_open(
+    api: ApiFactory,
+    both: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 3600.0)
+    facilitator.usually, limit = RATE_LIMIT, CircuitBreaker.FAILURE_LIMIT
+    client = api(both)
+
+    statuses = {
+        pay(client, sign_payment(client, Buyer(number % 10))).status_code for number in range(limit + 5)
+    }
+
+    assert (statuses, facilitator.asked, second.moved.total()) == ({200}, limit, limit + 5)
+
+
+def test_first_is_tried_again_after_a_pause(
+    api: ApiFactory,
+    both: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(CircuitBreaker, "FAILURE_LIMIT", 1)
+    monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 0.0)
+    facilitator.next = [RATE_LIMIT]
+    client = api(both)
+
+    statuses = [pay(client, sign_payment(client, buyer)).status_code for _ in range(3)]
+
+    assert statuses == [200] * 3
+    assert (facilitator.moved.total(), second.moved.total()) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "database_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.extended)], indirect=True
+)
+def test_concurrent_requests_are_settled_once_by_one_of_two(
+    api: ApiFactory, tmp_path: Path, database_url: str, facilitator: StubFacilitator, second: StubFacilitator
+) -> None:
+    settings = with_second(build_settings(tmp_path, facilitator.url, database_url=database_url), second.url)
+    facilitator.usually = limit_every_second(facilitator)
+    clients = [api(settings), api(settings)]
+    payments = [sign_payment(clients[0], Buyer(number)) for number in range(10)]
+    requests = [(client, payment) for payment in payments for client in clients for _ in range(3)]
+
+    with ThreadPoolExecutor(20) as pool:
+        responses = list(pool.map(pay, *zip(*requests, strict=True)))
+
+    assert {response.status_code for response in responses} == {200}
+    assert len({response.content for response in responses}) == len(payments)
+    assert not facilitator.moved.keys() & second.moved.keys()
+    assert sorted([*facilitator.moved.values(), *second.moved.values()]) == [1] * len(payments)
+    assert second.moved
+
+
+# -- real facilitators -------------------------------------------------------------------------------------
+
+
+@pytest.mark.extended
+def test_two_real_facilitators_charge_once(
+    api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer
+) -> None:
+    with open_python_facilitator(devchain) as url:
+        client = api(with_second(chain_settings, url, first=NOWHERE))
+        before = devchain.token_balance(buyer.address)
+
+        response = pay(client, sign_payment(client, buyer))
+
+    assert response.status_code == 200, response.text
+    assert before - devchain.token_balance(buyer.address) == 10_000
+
+
+@pytest.mark.extended
+def test_payment_that_the_first_settled_in_silence_is_found_on_the_chain(
+    api: ApiFactory, chain_settings: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.usually = settle_then_fail(devchain)
+    with open_python_facilitator(devchain) as url:
+        client = api(with_second(chain_settings, url, first=facilitator.url))
+        before, payment = devchain.token_balance(buyer.address), sign_payment(client, buyer)
+
+        first = pay(client, payment)
+        later = pay(client, payment)
+
+    assert (payment_note(first)["state"], later.status_code) == ("in_flight", 200)
+    assert before - devchain.token_balance(buyer.address) == 10_000
+    assert facilitator.asked == 1
+
+
+# -- helpers -----------------------------------------------------------------------------------------------
+
+
+def limit_every_second(facilitator: StubFacilitator) -> Reply:
+    """Return a reply that refuses every second request because of a rate limit."""
+    turns: Iterator[bool] = iter([number % 2 == 0 for number in range(1000)])
+
+    async def reply(body: dict[str, Any]) -> Response:
+        await asyncio.sleep(0.05)
+        return await (facilitator.settle(body) if next(turns) else RATE_LIMIT(body))
+
+    return reply
+
+
+def settle_then_fail(devchain: DevChain) -> Reply:
+    """Return a reply that settles by the chain's facilitator and says nothing of it."""
+
+    async def reply(body: dict[str, Any]) -> Response:
+        async with httpx.AsyncClient(timeout=30) as client:
+            await client.post(devchain.facilitator_url + "/settle", json=body)
+        return Response("<html>", 503)
+
+    return reply
+
+
+@contextmanager
+def serve_bytes(content: bytes) -> Generator[str]:
+    """Serve a server that answers every connection with these bytes, and closes it; yields its URL."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        threading.Thread(target=partial(_answer_connections, listening, content), daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def _answer_connections(listening: socket.socket, content: bytes) -> None:
+    while True:
+        try:
+            connection, _ = listening.accept()
+        except OSError:
+            return
+        with connection:
+            connection.recv(65536)
+            connection.sendall(content)
+
+
+def read_from_disk(folder: Path) -> list[Any]:
+    """Return state and facilitator of all payments in a folder's journal."""
+    with closing(sqlite3.connect(folder / "journal.db", timeout=30)) as journal:
+        return journal.execute("SELECT state, facilitator FROM payments").fetchall()
+
+
+def execute(folder: Path, statement: str) -> None:
+    """Execute a statement on a folder's journal."""
+    with closing(sqlite3.connect(folder / "journal.db", timeout=30)) as journal, journal:
+        journal.execute(statement)
+
+
+async def write_facilitator(settings: Settings, name: str) -> None:
+    """Write who has the payments of a journal, as a server that died then has left it."""
+    path = Path(settings.database_url.removeprefix("sqlite:///"))
+    await asyncio.to_thread(execute, path.parent, f"UPDATE payments SET facilitator = '{name}'")

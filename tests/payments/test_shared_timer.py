@@ -1,0 +1,34 @@
+"""One timer of the event loop for many deadlines."""
+
+from __future__ import annotations
+
+import asyncio
+
+from centgate.payments.shared_timer import SharedTimer
+
+
+async def test_functions_are_called_in_time_and_cancelled_ones_never() -> None:
+    """Also an earlier deadline that is added later, and one that was cancelled."""
+    timer, called, now = SharedTimer(), list[str](), asyncio.get_running_loop().time()
+    for name, delay in (("late", 0.06), ("cancelled", 0.01), ("early", 0.02), ("past", -1.0)):
+        timer.call_at(now + delay, name, lambda name=name: called.append(name))
+    timer.cancel("cancelled")
+    await asyncio.sleep(0)
+    assert called in ([], ["past"])
+    await asyncio.sleep(0.2)
+    assert called == ["past", "early", "late"]
+
+
+async def test_a_function_may_use_the_timer() -> None:
+    """One that is called can set the next deadline, and cancel another."""
+    timer, called, loop = SharedTimer(), list[str](), asyncio.get_running_loop()
+
+    def again() -> None:
+        called.append("first")
+        timer.cancel("other")
+        timer.call_at(loop.time() + 0.01, "second", lambda: called.append("second"))
+
+    timer.call_at(loop.time() + 0.01, "first", again)
+    timer.call_at(loop.time() + 0.05, "other", lambda: called.append("other"))
+    await asyncio.sleep(0.2)
+    assert called == ["first", "second"]
