@@ -10,11 +10,11 @@ from ada_url import check_url
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from centgate.schema import Data, StrictRequest
+from centgate.json_schema import iterate_objects
+from centgate.schema import Data, StrictRequest, hide_rule
 from centgate.web.extract.parts import PageLink
 from centgate.web.fetch.policy import PUBLIC, FetchPolicy
-from centgate.web.fetch.url import MAX_URL_LENGTH
-from centgate.web.results import Hit
+from centgate.web.fetch.url import MAX_URL_LENGTH, PRIVATE_NAMES
 
 NON_BLANK = r"\S"
 """Pattern of a text with a non-blank character; upstreams reject blank queries."""
@@ -50,6 +50,26 @@ def _validate_by_policy(text: str, info: ValidationInfo) -> str:
     return validate_web_url(text, context.get("fetch_policy", PUBLIC))
 
 
+def _in_any_case(word: str) -> str:
+    """Return a pattern of a word in any case: JSON Schema's patterns have no flags."""
+    return "".join(f"[{each}{each.upper()}]" if each.isalpha() else re.escape(each) for each in word)
+
+
+_PRIVATE_NAMES = "|".join(map(_in_any_case, PRIVATE_NAMES))
+PUBLIC_HOST_RULE = hide_rule(
+    {
+        # names in ASCII that end in a word, on the two ports of the web
+        "pattern": r"^[^:]+://([A-Za-z0-9_-]{1,63}\.)+[A-Za-z][A-Za-z0-9-]{0,62}\.?(:(80|443))?([/?#]|$)"
+    },
+    {"not": {"pattern": rf"^[^:]+://[^/?#:]*\.({_PRIVATE_NAMES})\.?(:[0-9]+)?([/?#]|$)"}},
+    {"not": {"pattern": r"^[^:]+://[^/?#:]{254}"}},
+    value_type="string",
+)
+"""JSON Schema of hosts that every server fetches from: narrower than the validation, whose table of IP
+address ranges and mapping of other scripts to ASCII no pattern can express. Not known to it: invalid punycode
+after `xn--`.
+"""
+
 WebUrl = Annotated[
     str,
     Field(max_length=MAX_URL_LENGTH),
@@ -61,10 +81,18 @@ WebUrl = Annotated[
             "pattern": r"^[hH][tT][tT][pP][sS]?://[^\x00-\x20\x7f/\\?#@]+([/?#][^\x00-\x20\x7f]*)?$",
             "maxLength": MAX_URL_LENGTH,
             "description": "An absolute http or https URL, without user name or password.",
+            **PUBLIC_HOST_RULE,
         }
     ),
 ]
 """An absolute http or https URL, kept as it was sent."""
+
+
+def allow_all_hosts(schema: dict[str, Any]) -> None:
+    """Remove the rule about hosts from a request schema, for a server that fetches elsewhere too."""
+    for node in iterate_objects(schema):
+        if node.get("then") == PUBLIC_HOST_RULE["then"]:
+            del node["if"], node["then"]
 
 
 class Link(Data):
@@ -73,11 +101,6 @@ class Link(Data):
     title: str | None = Field(description=f"The page's title; null when unknown. {UNTRUSTED}")
     url: str = Field(description="The page's address.")
     description: str | None = Field(description=f"What the page is about; null when unknown. {UNTRUSTED}")
-
-    @classmethod
-    def from_hit(cls, hit: Hit) -> Link:
-        """Convert a source's hit."""
-        return cls(title=hit.title, url=hit.url, description=hit.description)
 
 
 MAX_OFFSET = 1_000_000

@@ -29,6 +29,15 @@ class Hit:
     """Time of the last change, ISO 8601, as precise as the source states it."""
     found_in: Literal["link", "sitemap", "feed"] | None = None
     """Where a site names the page."""
+    site_name: str | None = None
+    image: str | None = None
+    """URL of a picture of the page."""
+    language: str | None = None
+    """BCP 47, as the source states it."""
+    engines: tuple[str, ...] = ()
+    """Names of the search engines that found the page, if the source asks several."""
+    indexed: str | None = None
+    """Time at which the source read the page, ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,8 @@ class SearchResults:
     hits: tuple[Hit, ...]
     search_type: SearchType = "auto"
     """Kind of search that was run."""
+    by_meaning: bool = False
+    """True if pages were compared by meaning, not by the words of the query alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,8 @@ class WebPage:
     """URL of the picture that the page gives for previews."""
     site_name: str | None = None
     keywords: tuple[str, ...] = ()
+    is_indexable: bool = True
+    """False if the page or its response asks search engines to leave it out."""
     warnings: tuple[str, ...] = ()
     """Limits of the extraction, as sentences for the reader."""
 

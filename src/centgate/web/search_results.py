@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from ada_url import URL
 
+from centgate.coercion import as_clean_name, as_list
 from centgate.sanitize import clean_line
 from centgate.web.fetch.url import MAX_URL_LENGTH
 from centgate.web.results import Hit
@@ -17,6 +18,8 @@ MAX_TITLE_LENGTH = 300
 """Maximum characters of a title."""
 MAX_AUTHOR_LENGTH = 200
 MAX_DESCRIPTION_LENGTH = 1000
+MAX_SITE_NAME_LENGTH = 100
+MAX_ENGINES = 10
 MAX_ROWS = 1000
 """Entries of a list that are read: far more than are ever requested."""
 OPERATORS = {"github": "site:github.com", "pdf": "filetype:pdf"}
@@ -32,6 +35,7 @@ _DATE = re.compile(
     r"(\d{4})(?:-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?)?)?",
     re.ASCII | re.IGNORECASE,
 )
+_LANGUAGE = re.compile(r"[a-zA-Z]{2,3}(?:-[a-zA-Z0-9]{2,8}){0,3}")
 _DATE_COMPLETIONS = {len("2000"): "-01-01", len("2000-01"): "-01"}
 _OLDEST_YEAR = 1000
 _EPOCH = "1970-01-01T00:00:00"
@@ -93,6 +97,18 @@ def parse_date(value: Any) -> str | None:
 def parse_line(value: Any, length: int) -> str | None:
     """Clean a text to one line of at most `length` characters; None if nothing is left."""
     return clean_line(value, length) if isinstance(value, str) else None
+
+
+def parse_language(value: Any) -> str | None:
+    """Parse a language tag of BCP 47; None if it is none."""
+    tag = value.strip().replace("_", "-") if isinstance(value, str) else ""
+    return tag if _LANGUAGE.fullmatch(tag) else None
+
+
+def parse_engines(value: Any) -> tuple[str, ...]:
+    """Parse the names of search engines; at most `MAX_ENGINES`, each once."""
+    names = [name for each in as_list(value)[:MAX_ROWS] if (name := as_clean_name(each))]
+    return tuple(dict.fromkeys(names))[:MAX_ENGINES]
 
 
 def add_operator(query: str, category: str | None) -> str:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from centgate.web.extract.extract import extract_page
+from centgate.web.extract.markdown import MAX_COLUMNS
 
 URL = "https://example.org/docs/page"
 
@@ -197,6 +198,21 @@ def test_a_fence_is_longer_than_those_in_the_code() -> None:
 )
 def test_tables_stay_tables(table: str, expected: str) -> None:
     assert markdown(f"<table>{table}</table>") == expected
+
+
+def test_a_wide_table_keeps_all_its_cells() -> None:
+    rows = ["".join(f"<td>{row}.{column}" for column in range(MAX_COLUMNS + 20)) for row in range(3)]
+
+    lines = markdown(f"<table><tr>{'<tr>'.join(rows)}<tr><td>alone<td colspan=9>short</table>").split("\n")
+
+    assert [line.count("|") for line in lines[:4]] == [MAX_COLUMNS + 21] * 4
+    assert lines[3].endswith(f"| 2.{MAX_COLUMNS + 19} |")
+
+
+def test_columns_that_are_only_spanned_are_limited() -> None:
+    table = "<table>" + "<tr><td colspan=9999 rowspan=9999>x<td>y" * 30 + "</table>"
+
+    assert len(markdown(table)) < 30 * MAX_COLUMNS * 8
 
 
 def test_a_table_that_only_arranges_is_written_as_its_parts() -> None:

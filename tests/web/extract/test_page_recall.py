@@ -56,6 +56,11 @@ LOSSES = {
     "a read-more box around the text": f"<h1>T</h1><div class=read-more-content>{STORY}</div>",
     "the text in a part marked as side": f"<div class=x><a href=/a>A</a></div><aside>{STORY}</aside>",
     "a page behind an open dialog": f"<div id=page aria-hidden=true><main>{STORY}</main></div><i>Hi</i>",
+    "a frame with a document of its own": f"<h1>T</h1><iframe srcdoc='<div>{STORY}</div>'></iframe>",
+    "a dialog that is open": f"<dialog open><h1>T</h1>{STORY}</dialog>",
+    "cards that are buttons": "<main>"
+    + "".join(f"<button><h3>Card {n}</h3><p>{each}</p></button>" for n, each in enumerate(PARAGRAPHS))
+    + "</main>",
     "a declarative shadow root": f"<doc-page><template shadowrootmode=open>{STORY}</template></doc-page>",
 }
 

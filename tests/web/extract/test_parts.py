@@ -62,6 +62,28 @@ def test_code_is_opened_again():
     assert second.startswith("```\nprint(1)")
 
 
+CODE_LINES = st.sampled_from(
+    ["", "    indented", "x = 1", "``` inside", "`one` and ``two``", "  ~~~", "word " * 30]
+)
+
+
+@given(st.lists(CODE_LINES, min_size=1, max_size=40), st.sampled_from(["", "  ", "> "]))
+def test_code_loses_nothing_where_parts_meet(lines: list[str], indent: str):
+    fence = indent + "````"
+    markdown = "\n".join([fence, *(indent + line for line in lines), fence])
+
+    texts = read_all(markdown)
+
+    codes = [text.removeprefix(fence + "\n").removesuffix("\n" + fence) for text in texts]
+    assert all(text.startswith(fence) for text in texts)
+    joined, whole = (
+        re.sub(r"[ \n]", "", text) for text in ("".join(codes), "\n".join(indent + line for line in lines))
+    )
+    assert joined == whole
+    cut_lines = {line for code in codes for line in code.split("\n")}
+    assert {indent + line for line in lines if len(line) < 30} <= cut_lines | {"", indent, indent.strip()}
+
+
 def test_a_page_that_fits_keeps_its_addresses():
     part = take_part(page(LINKED), 0, LIMIT)
 
@@ -104,3 +126,39 @@ def test_links_are_limited():
     markdown = " ".join(f"[a](https://a.example/{number})" for number in range(MAX_LINKS + 5))
 
     assert len(take_part(page(markdown), 0, len(markdown)).links) == MAX_LINKS
+
+
+def test_no_address_of_an_index_is_lost():
+    lines = [f"- [page {number}](https://a.example/{number})" for number in range(2500)]
+
+    links, offset = set[str](), 0
+    while True:
+        part = take_part(page("\n".join(lines)), offset, 20_000)
+        assert len(part.links) <= MAX_LINKS
+        links |= {link.url for link in part.links}
+        if part.next_offset is None:
+            break
+        offset = part.next_offset
+
+    assert links == {f"https://a.example/{number}" for number in range(2500)}
+
+
+def test_labels_of_the_page_lead_where_the_page_says():
+    own = ["[the licence][1] and [7]", "", "[1]: https://good.example/"]
+    markdown = "\n".join(["[first](https://evil.example/first)", *own, "word " * 90])
+
+    part = take_part(page(markdown), 0, LIMIT)
+
+    assert part.links == (PageLink("first", "https://evil.example/first", is_image=False, label="8"),)
+    assert "[the licence][1]" in part.text
+
+
+def test_a_link_that_begins_on_the_line_before_keeps_its_address():
+    markdown = (
+        "see [the text\nof a link](https://a.example/wrapped) and [one](https://a.example/1)\n" + "word " * 90
+    )
+
+    part = take_part(page(markdown), 0, LIMIT)
+
+    assert "of a link](https://a.example/wrapped)" in part.text
+    assert [link.url for link in part.links] == ["https://a.example/1"]

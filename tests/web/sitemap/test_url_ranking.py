@@ -227,6 +227,33 @@ def test_orders_and_sessions_of_a_page_count_once(twin: str) -> None:
     assert rank_paths(["/a", twin, "/a?id=7"]) == ["/a", "/a?id=7"]
 
 
+@pytest.mark.parametrize(
+    "other", ["/a?view=login", "/a?order=1001", "/a?dir=docs", "/a?display=terms", "/a?layout=edit"]
+)
+def test_pages_told_apart_by_a_parameter_count_each(other: str) -> None:
+    assert rank_paths(["/a", other]) == ["/a", other]
+
+
+def test_a_search_finds_the_language_that_matches() -> None:
+    urls = [f"{ROOT}/en/prices", f"{ROOT}/de/preise"]
+    entries = [PageEntry(url, source="sitemap", alternates=tuple(urls)) for url in urls]
+
+    for search, path in (("prices", "/en/prices"), ("preise", "/de/preise")):
+        ranked = rank_pages([pack_entries(entries)], f"{ROOT}/", f"{ROOT}/", search, 5)
+        assert (ranked.matching, ranked.hits[0].url) == (1, f"{ROOT}{path}")
+
+
+def test_pages_that_all_name_the_same_languages_are_kept() -> None:
+    """A template that prints one block of languages on every page says nothing of these pages."""
+    block = (f"{ROOT}/en/", f"{ROOT}/de/")
+    urls = [f"{ROOT}/p/{number}" for number in range(9)]
+    entries = [PageEntry(url, source="link", alternates=block) for url in (*block, *urls)]
+
+    ranked = rank_pages([pack_entries(entries)], f"{ROOT}/", f"{ROOT}/", None, 20)
+
+    assert {f"{ROOT}/en/", *urls} <= {hit.url for hit in ranked.hits}
+
+
 def test_languages_of_a_page_count_once() -> None:
     urls = [f"{ROOT}/{language}/a" for language in ("en", "de", "fr")]
     entries = [PageEntry(url, source="sitemap", alternates=tuple(urls)) for url in urls]

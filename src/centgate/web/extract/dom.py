@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import cast
 
 from lxml import etree
@@ -20,6 +21,8 @@ MAX_BROWSER_DEPTH = 1000
 """Open elements up to which a document is read like in a browser; the time grows with their square."""
 MAX_GROWTH, MIN_GROWN_LENGTH = 3, 100_000
 """Factor and length up to which a document may grow by the end tags and elements that a browser adds."""
+MAX_FRAME_LENGTH = 200_000
+_INVISIBLE_SIZES = {"0", "1"}
 _LONG_VALUE = re.compile(r"""=\s*(?:"[^"<>]{4096,}"|'[^'<>]{4096,}')""")
 _LONG_TAG = re.compile(rf"<([a-zA-Z][\w:-]*)[^>]{{{MAX_TAG_LENGTH},}}")
 _STRUCTURE = re.compile(
@@ -32,10 +35,15 @@ _NESTING_TAG = re.compile(
     re.IGNORECASE,
 )
 _INVALID_CHARACTERS = re.compile("[\0\ud800-\udfff]")
+_CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|/\*.*?\*/", re.DOTALL)
+"""An escaped character or a comment in a style."""
 _HIDDEN_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*(?:0(?![.\d]*[1-9])|(?:0?\.\d+|1)px)|"
     r"(?<![-\w])(?:left|top|text-indent|right)\s*:\s*-\d{3,}|margin-left\s*:\s*-\d{4,}|"
-    r"clip\s*:\s*rect|clip-path\s*:\s*inset\(\s*(?:50|100)%|"
+    r"clip\s*:\s*rect|clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|(?:circle|ellipse)\(\s*0)|"
+    r"content-visibility\s*:\s*hidden|filter\s*:\s*opacity\(\s*0(?!\.?\d*[1-9])|"
+    r"(?<![-\w])scale\s*:\s*0(?!\.?\d*[1-9])|transform\s*:[^;]{0,80}(?:scale(?:3d)?\(\s*0(?!\.?\d*[1-9])|"
+    r"translate[^;]{0,80}-\d{4,})|"
     r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$|!)|"
     r"(?<![-\w])color\s*:\s*(?:transparent|rgba\([^();]*,\s*0(?:\.0*)?\s*\))",
     re.IGNORECASE,
@@ -72,6 +80,8 @@ def parse_html(text: str) -> Element | None:
     root, too_deep = _parse_tree(browser_text)
     if too_deep:
         root, _ = _parse_tree(_STRUCTURE.sub("\n", text))
+    if root is not None:
+        _open_inline_frames(root)
     return root
 
 
@@ -123,6 +133,20 @@ def _open_shadow_roots(root: Element) -> None:
             template.tag = "div"
 
 
+def _open_inline_frames(root: Element) -> None:
+    """Turn frames with a document of their own in `srcdoc`, which browsers show, into ordinary elements."""
+    for frame in list(root.iter("iframe")):
+        document = frame.get("srcdoc")
+        if not document or {frame.get("width"), frame.get("height")} & _INVISIBLE_SIZES:
+            continue
+        content = _parse_tree(document)[0] if len(document) <= MAX_FRAME_LENGTH else None
+        if content is not None:
+            del frame.attrib["srcdoc"]
+            frame.tag, frame.text = "div", None
+            frame[:] = [find_body(content)]
+            frame[0].tag = "div"
+
+
 def find_body(root: Element) -> Element:
     """Return the body of a document, or its root if it has none."""
     body = root.find("body")
@@ -145,6 +169,8 @@ def is_hidden(element: Element) -> bool:
         return element.tag != "math"
     if element.get("aria-hidden") == "true" and next(element.iter("main", "article", "h1"), None) is None:
         return element.tag != "math"  # a whole page is marked so while a dialog is open, and is visible
+    if style and ("\\" in style or "/*" in style):
+        style = _CSS_ESCAPE.sub(lambda match: _decode_escape(match[1]), style)
     if style and (
         _HIDDEN_STYLE.search(style) or (_TRANSPARENT.search(style) and not _ANIMATION.search(style))
     ):
@@ -152,6 +178,12 @@ def is_hidden(element: Element) -> bool:
     if style and "background" in style and _is_background_coloured(style):
         return True
     return bool(classes and _HIDDEN_CLASS.search(classes) and not _VISIBLE_CLASS.search(classes))
+
+
+def _decode_escape(digits: str | None) -> str:
+    """Return the character of an escape's hexadecimal digits; empty for a comment."""
+    code = int(digits, 16) if digits else 0
+    return chr(code) if 0 < code <= sys.maxunicode else ""
 
 
 def _is_background_coloured(style: str) -> bool:

@@ -51,19 +51,22 @@ def has_blocks(element: Element) -> bool:
 
 
 def show_controls(body: Element, *, only_main_content: bool) -> None:
-    """Turn controls into text: all of them, or only titles and questions for the main content.
+    """Turn controls into text: all of them, or only those with content of the page.
 
-    Pages with questions and answers have the questions in buttons that open the answers.
+    That is titles, cards, open dialogs and questions: pages with questions and answers have the questions in
+    buttons that open the answers.
     """
     for element in list(body.iter("button", "dialog", "input")):
         if next(element.iterancestors("pre"), None) is not None:
             continue
-        if element.tag == "button" and (not only_main_content or _is_title(element)):
+        if element.tag == "button" and has_blocks(element):  # a card or a row that can be chosen
+            element.tag = "div"
+        elif element.tag == "button" and (not only_main_content or _is_title(element)):
             _show_button(element)
-        elif only_main_content:
-            continue
         elif element.tag == "dialog" and element.get("open") is not None:
             element.tag = "div"
+        elif only_main_content:
+            continue
         elif element.tag == "input" and (element.get("type") or "").lower() in _LABELLED_INPUTS:
             element.text, element.tag = element.get("value"), "span"
 

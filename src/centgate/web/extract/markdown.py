@@ -40,6 +40,7 @@ from centgate.web.extract.markdown_syntax import (
 MAX_NESTED_TABLES = 3
 """Maximum number of nested tables in a data table."""
 MAX_COLUMNS = 60
+"""Columns up to which a table is filled to a grid; a row with more cells keeps them all."""
 _LIST_TAGS = frozenset({"ul", "ol", "menu", "dir"})
 
 
@@ -151,20 +152,24 @@ class _MarkdownRenderer(InlineRenderer):
 
     def _render_table(self, element: Element, depth: int) -> list[str]:
         rows = list(_iter_rows(element))
+        caption = [
+            block
+            for each in element.iterchildren("caption")
+            for block in self._render_block(each, "caption", depth)
+        ]
         if _is_layout_table(element, rows):
-            return [block for row in rows for cell in row for block in self.render_blocks(cell, depth + 1)]
+            cells = (cell for row in rows for cell in row)
+            return [*caption[:1], *(block for cell in cells for block in self.render_blocks(cell, depth + 1))]
         above: dict[int, int] = {}
         grid = [cells for row in rows if any(cells := self._render_row(row, above, depth + 1))]
         width = max(map(len, grid), default=0)
         if not width:
-            return []
-        caption = [
-            block for each in element.iter("caption") for block in self._render_block(each, "caption", depth)
-        ]
+            return caption[:1]
         if not _is_header_row(rows[0]) and len(grid) == len(rows):
             grid.insert(0, [""] * width) if rows[0] and rows[0][0].tag == "th" else None
-        lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in grid]
-        lines.insert(1, "|" + " --- |" * width)
+        filled = width if width <= MAX_COLUMNS else 0
+        lines = ["| " + " | ".join(row + [""] * (filled - len(row))) + " |" for row in grid]
+        lines.insert(1, "|" + " --- |" * max(filled, len(grid[0])))
         return [*caption[:1], "\n".join(lines)]
 
     def _render_row(self, row: list[Element], above: dict[int, int], depth: int) -> list[str]:
@@ -182,12 +187,11 @@ class _MarkdownRenderer(InlineRenderer):
             )
             cells.append(text.replace("|", "\\|"))
             span = cell.get("colspan")
-            cells += [""] * (min(_parse_integer(span, 1), MAX_COLUMNS) - 1 if span else 0)
+            end = min(first + _parse_integer(span, 1), MAX_COLUMNS) if span else first
+            cells += [""] * (end - len(cells))
             if (rows := _parse_integer(cell.get("rowspan"), 1)) > 1:
-                above.update(dict.fromkeys(range(first, len(cells)), rows - 1))
-            if len(cells) >= MAX_COLUMNS:
-                break
-        return cells[:MAX_COLUMNS]
+                above.update(dict.fromkeys(range(first, min(len(cells), MAX_COLUMNS)), rows - 1))
+        return cells
 
     def _render_cell(self, cell: Element, depth: int) -> str:
         """Render a cell on one line: code becomes a span, list items follow one another."""

@@ -80,6 +80,8 @@ class DocumentMetadata:
     """Absolute http or https URL."""
     site_name: str | None = None
     keywords: tuple[str, ...] = ()
+    is_indexable: bool = True
+    """False if the page asks search engines to leave it out."""
 
 
 def extract_metadata(root: Element, base: str) -> DocumentMetadata:
@@ -100,7 +102,17 @@ def extract_metadata(root: Element, base: str) -> DocumentMetadata:
         image=_find_image(metas, base),
         site_name=_first_meta(metas, ("og:site_name", "application-name"), MAX_NAME_LENGTH),
         keywords=split_keywords(metas.get("keywords") or metas.get("news_keywords") or ""),
+        is_indexable=permits_index(metas.get("robots")),
     )
+
+
+def permits_index(rules: str | None) -> bool:
+    """True unless the rules of a `robots` element or an `X-Robots-Tag` header refuse search engines.
+
+    Rules for one named robot, as `googlebot: noindex`, do not count.
+    """
+    words = {word.strip().lower() for word in (rules or "")[:1000].split(",")}
+    return not words & {"noindex", "none"}
 
 
 def split_keywords(text: str) -> tuple[str, ...]:

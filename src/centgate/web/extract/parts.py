@@ -7,19 +7,22 @@ Addresses take up to half of a page. In a page that is too long for one response
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import islice
 
-from centgate.web.extract.truncate import classify_line, find_open_fence, truncate
+from centgate.web.extract.truncate import classify_line, cut, find_open_fence
 from centgate.web.results import WebPage
 
-MAX_LINKS = 300
-"""Links listed for one part."""
+MAX_LINKS = 1000
+"""Links of one part; it ends before the next one."""
 MAX_LINK_TEXT = 200
+MAX_FENCE_INDENT = 3
+"""Spaces before a fence above which it would be a line of an indented code block (CommonMark 4.5)."""
 _TOKEN = re.compile(r"\\.|`[^`\n]+`|!?\[|\]\((https?://[^()\s]+)\)|\]\[(\d+)\]|\]")
 """What begins or ends a link or a code span in a line."""
+_OWN_LABEL = re.compile(r"\[(\d{1,9})\]")
+"""Number in brackets, which may be a label of the page's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +59,19 @@ def take_part(page: WebPage, offset: int, max_length: int) -> PagePart:
     A part ends as `truncate` ends a text, and opens the code block in which it begins.
     """
     is_complete = page.length == len(page.markdown)
-    markdown, urls, is_whole = page.markdown, list[str](), True
+    markdown, urls, is_whole = page.markdown, dict[int, str](), True
     if len(markdown) > max_length:
         markdown, urls, is_whole = _number_addresses(markdown, offset + max_length)
     text, end = _cut(markdown, offset, max_length)
+    if excess := _find_excess_link(text, urls):
+        text, end = _cut(markdown, offset, excess)
     is_last = is_whole and end >= len(markdown)
     return PagePart(
         text=text,
         next_offset=None if is_last else end,
         truncated=not is_last or not is_complete,
         length=page.length,
-        links=tuple(islice(_list_links(text, urls), MAX_LINKS)),
+        links=tuple(_list_links(text, urls)),
         content_hash=sha256(page.markdown.encode()).hexdigest() if is_complete else None,
     )
 
@@ -74,58 +79,83 @@ def take_part(page: WebPage, offset: int, max_length: int) -> PagePart:
 def _cut(markdown: str, offset: int, max_length: int) -> tuple[str, int]:
     """Return the part from an offset, and the offset of what follows it."""
     fence = find_open_fence(markdown[:offset])
-    opening = f"{fence.strip()}\n" if fence else ""
+    is_deep = len(fence) - len(fence.lstrip()) > MAX_FENCE_INDENT
+    opening = f"{fence.strip() if is_deep else fence}\n" if fence else ""
     rest = opening + markdown[offset:]
-    text, is_cut = truncate(rest, max_length)
-    if not is_cut:
+    text, kept = cut(rest, max_length)
+    if kept == len(rest):
         return rest, len(markdown)
-    kept = _common_length(text, rest)
     if kept <= len(opening):  # nothing but an empty block fits
         text, kept = rest[:max_length], max_length
     end = offset + kept - len(opening)
-    while end < len(markdown) and markdown[end] == "\n":
-        end += 1
+    newlines = 1 if find_open_fence(markdown[:end]) else max_length  # empty lines of code are part of it
+    while newlines and end < len(markdown) and markdown[end] == "\n":
+        end, newlines = end + 1, newlines - 1
     return text, end
 
 
-def _common_length(first: str, second: str) -> int:
-    """Return the number of characters that two texts have in common at their beginnings."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((number for number, (one, other) in pairs if one != other), min(len(first), len(second)))
-
-
-def _number_addresses(markdown: str, end: int) -> tuple[str, list[str], bool]:
+def _number_addresses(markdown: str, end: int) -> tuple[str, dict[int, str], bool]:
     """Return more than the first `end` characters of the text with numbers in place of its addresses.
 
-    With them the addresses in the order of their numbers, and whether this is the whole text.
+    With them the addresses by number, and whether this is the whole text. Numbers begin above those that
+    the page has in brackets itself, so that none of its labels leads elsewhere.
     """
+    first = 1 + max((int(label) for label in _OWN_LABEL.findall(markdown)), default=0)
     numbers: dict[str, int] = {}
-
-    def number_address(match: re.Match[str]) -> str:
-        url = match[1]
-        return f"][{numbers.setdefault(url, len(numbers) + 1)}]" if url else match[0]
-
     lines, length = list[str](), 0
     source = _classify_lines(markdown)
     for line, is_text in source:
-        lines.append(_TOKEN.sub(number_address, line) if is_text else line)
+        lines.append(_number_line(line, numbers, first) if is_text else line)
         length += len(lines[-1]) + 1
         if length > end + 1:
             break
-    return "\n".join(lines), list(numbers), next(source, None) is None
+    urls = {number: url for url, number in numbers.items()}
+    return "\n".join(lines), urls, next(source, None) is None
 
 
-def _list_links(text: str, urls: list[str]) -> Iterator[PageLink]:
-    """Yield each link and image once, in their order. `urls` are the addresses by their number, from 1."""
+def _number_line(line: str, numbers: dict[str, int], first: int) -> str:
+    """Replace the addresses of links that begin in the line; a link that begins before keeps its address."""
+    open_links = 0
+
+    def number_address(match: re.Match[str]) -> str:
+        nonlocal open_links
+        symbol, url = match[0], match[1]
+        if symbol in ("[", "!["):
+            open_links += 1
+        elif symbol[0] == "]" and open_links:
+            open_links -= 1
+            if url:
+                return f"][{numbers.setdefault(url, first + len(numbers))}]"
+        return symbol
+
+    return _TOKEN.sub(number_address, line)
+
+
+def _find_excess_link(text: str, urls: Mapping[int, str]) -> int | None:
+    """Return the place of the first link beyond `MAX_LINKS`; None if there is none."""
+    seen: set[tuple[str, bool]] = set()
+    place = 0
+    for line, is_text in _classify_lines(text):
+        for link, start in _iter_line_links(line, urls) if is_text else ():
+            seen.add((link.url, link.is_image))
+            if len(seen) > MAX_LINKS:
+                return place + start
+        place += len(line) + 1
+    return None
+
+
+def _list_links(text: str, urls: Mapping[int, str]) -> Iterator[PageLink]:
+    """Yield each link and image once, in their order. `urls` are the addresses by their number."""
     seen: set[tuple[str, bool]] = set()
     for line, is_text in _classify_lines(text):
-        for link in _iter_line_links(line, urls) if is_text else ():
+        for link, _ in _iter_line_links(line, urls) if is_text else ():
             if (link.url, link.is_image) not in seen:
                 seen.add((link.url, link.is_image))
                 yield link
 
 
-def _iter_line_links(line: str, urls: list[str]) -> Iterator[PageLink]:
+def _iter_line_links(line: str, urls: Mapping[int, str]) -> Iterator[tuple[PageLink, int]]:
+    """Yield each link of a line, and the place where it begins."""
     starts: list[re.Match[str]] = []
     for token in _TOKEN.finditer(line):
         symbol = token[0]
@@ -133,11 +163,10 @@ def _iter_line_links(line: str, urls: list[str]) -> Iterator[PageLink]:
             starts.append(token)
         elif symbol[0] == "]" and starts:
             start = starts.pop()
-            number = int(token[2] or 0)
-            url = token[1] or (urls[number - 1] if 0 < number <= len(urls) else None)
+            url = token[1] or urls.get(int(token[2] or 0))
             if url:
                 text = " ".join(line[start.end() : token.start()].split())[:MAX_LINK_TEXT]
-                yield PageLink(text, url, start[0] == "![", token[2])
+                yield PageLink(text, url, start[0] == "![", token[2]), start.start()
 
 
 def _classify_lines(markdown: str) -> Iterator[tuple[str, bool]]:

@@ -22,13 +22,20 @@ _MIN_SHARE = 0.5
 
 
 def truncate(markdown: str, max_length: int) -> tuple[str, bool]:
-    """Return at most `max_length` characters of a text, and True if it was truncated.
+    """Return the beginning of a text as `cut` cuts it, and True if it was truncated."""
+    text, kept = cut(markdown, max_length)
+    return text, kept < len(markdown)
+
+
+def cut(markdown: str, max_length: int) -> tuple[str, int]:
+    """Return at most `max_length` characters of a text, and how many of its characters they are.
 
     The result ends with a paragraph, a list item, a row or a line of code, never with a lone heading. A
-    paragraph is cut only if it is too long, between words and outside links. Truncated code gets its fence.
+    paragraph is cut only if it is too long, between words and outside links. Truncated code gets its fence,
+    which does not count.
     """
     if len(markdown) <= max_length:
-        return markdown, False
+        return markdown, len(markdown)
     end, closing = max(
         (
             each
@@ -37,10 +44,17 @@ def truncate(markdown: str, max_length: int) -> tuple[str, bool]:
         ),
         default=(0, ""),
     )
-    result = _trim_dangling(markdown[:end] + closing)
-    if len(result) >= max_length * _MIN_SHARE:
-        return result, True
-    return max(_truncate_block(markdown, max_length), result, key=len), True
+    result = _end_text(markdown[:end], closing)
+    if len(result[0]) >= max_length * _MIN_SHARE:
+        return result
+    return max(_truncate_block(markdown, max_length), result, key=lambda each: len(each[0]))
+
+
+def _end_text(text: str, closing: str) -> tuple[str, int]:
+    """Return a text with its closing fence and without dangling ends, and how much of it is the text."""
+    ended = _trim_dangling(text + closing)
+    has_closing = bool(closing) and len(ended) == len(text) + len(closing)
+    return ended, len(text) if has_closing else len(ended)
 
 
 def _is_within(end: int, closing: str, max_length: int) -> bool:
@@ -120,14 +134,14 @@ def _trim_dangling(text: str) -> str:
     return "\n".join(lines)
 
 
-def _truncate_block(markdown: str, max_length: int) -> str:
+def _truncate_block(markdown: str, max_length: int) -> tuple[str, int]:
     """Cut inside a block that is too long: after a line, else a word, else a character."""
     links = _link_spans(markdown[: max_length + _MAX_LINK_LENGTH])
     for boundary in ("\n", " "):
         position = _find_boundary(markdown, boundary, max_length, links)
-        text = _close_code(markdown[:position], max_length)
-        if len(text) >= max_length * _MIN_SHARE:
-            return text
+        result = _close_code(markdown[:position], max_length)
+        if len(result[0]) >= max_length * _MIN_SHARE:
+            return result
     position = _skip_link_backwards(max_length, links) or max_length
     while position > 1 and (
         unicodedata.combining(markdown[position]) or markdown[position] in "\u200d\ufe0f"
@@ -170,11 +184,13 @@ def _skip_link_backwards(position: int, links: list[tuple[int, int]]) -> int:
     return links[index][0] if index >= 0 and position < links[index][1] else position
 
 
-def _close_code(text: str, max_length: int) -> str:
-    """Close the last code block of a text, within the length."""
+def _close_code(text: str, max_length: int) -> tuple[str, int]:
+    """Close the last code block of a text, within the length; also return how much of it is the text."""
     text = text.rstrip()
-    if fence := find_open_fence(text):
-        available = max_length - len(fence) - 1
-        text = text[:available].rstrip() + "\n" + fence if available > 0 else ""
-        return _trim_dangling(text) if find_open_fence(text) == "" else ""
-    return _trim_dangling(text)
+    fence = find_open_fence(text)
+    if not fence:
+        return _end_text(text, "")
+    available = max_length - len(fence) - 1
+    text = text[:available].rstrip() if available > 0 else ""
+    closing = "\n" + fence
+    return _end_text(text, closing) if text and not find_open_fence(text + closing) else ("", 0)

@@ -15,8 +15,9 @@ MAX_URL_LENGTH = 2048
 """Maximum characters of a URL that a buyer sends or a page contains."""
 MAX_LABEL_LENGTH = 100
 _DNS_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
-# RFC 6761, RFC 6762, RFC 7686, RFC 8375, and the name that ICANN reserved for private use
-_PRIVATE_NAME = re.compile(r"[^.]*|(.*\.)?(localhost|localdomain|local|internal|home\.arpa|onion)")
+PRIVATE_NAMES = ("localhost", "localdomain", "local", "internal", "home.arpa", "onion")
+"""Ends of names of private networks: RFC 6761, 6762, 7686 and 8375, and the name that ICANN reserved."""
+_PRIVATE_NAME = re.compile(rf"[^.]*|(.*\.)?({'|'.join(map(re.escape, PRIVATE_NAMES))})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ class Disallowed:
 
     reason: UnreadReason
     message: str
+    is_temporary: bool = False
+    """True if the rules could not be read, so that they may allow it later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,21 @@ class Robots:
             disallowed = Disallowed(
                 "robots",
                 f"the rules in robots.txt of {host} could not be evaluated, so nothing there is read",
+                is_temporary=True,
             )
             self._cache[origin] = _RobotsFile(disallowed=disallowed, ttl=FAILED_SECONDS)
             return disallowed
         return Disallowed("robots", f"robots.txt of {host} does not allow it")
+
+    async def crawl_delay(self, url: str) -> float:
+        """Return the seconds that robots.txt wants between two requests; 0 if it names none."""
+        rules = await self._load_rules(_split_origin(url)[0])
+        if not rules.text:
+            return 0.0
+        try:
+            return await self._sandbox.run_task(MATCH_SECONDS, parse_crawl_delay, rules.text, self._token)
+        except TaskFailed:
+            return 0.0
 
     async def list_sitemaps(self, url: str) -> list[str]:
         """Return the sitemaps that robots.txt names, as absolute URLs; empty if it cannot be read."""
@@ -120,19 +133,27 @@ class Robots:
             message = f"robots.txt of {host} could not be read ({failure.message}), so nothing there is"
             is_unreached = failure.reason in _UNREACHED_REASONS
             return _RobotsFile(
-                disallowed=None if is_unreached else Disallowed(failure.reason, message), ttl=FAILED_SECONDS
+                disallowed=None if is_unreached else Disallowed(failure.reason, message, is_temporary=True),
+                ttl=FAILED_SECONDS,
             )
         if answer.status >= 500:
             message = (
                 f"robots.txt of {host} was answered with status {answer.status}, so nothing there is read"
             )
-            return _RobotsFile(disallowed=Disallowed("robots", message), ttl=FAILED_SECONDS)
+            refusal = Disallowed("robots", message, is_temporary=True)
+            return _RobotsFile(disallowed=refusal, ttl=FAILED_SECONDS)
         return _RobotsFile(_truncate_lines(answer.body) if 200 <= answer.status < 300 else b"")
 
 
 def is_allowed(text: bytes, token: str, url: str) -> bool:
     """True if the rules allow a robot to fetch a page."""
     return Protego.parse(_decode(text)).can_fetch(url, token)
+
+
+def parse_crawl_delay(text: bytes, token: str) -> float:
+    """Return the `Crawl-delay` for a robot in seconds; 0 without a usable one."""
+    delay = Protego.parse(_decode(text)).crawl_delay(token)
+    return delay if delay is not None and 0 < delay < float("inf") else 0.0
 
 
 def parse_sitemap_lines(text: bytes, origin: str) -> list[str]:

@@ -93,14 +93,16 @@ def rank_pages(
     if not endpoints:
         return RankedPages((), 0)
     candidates = _collect_candidates(parts, {endpoint.host for endpoint in endpoints})
-    ordered = _fold_languages(_sort_by_site(candidates, endpoints))
-    total, matching = len(ordered), None
-    if search:
-        scores = score_relevance(search, [page_words(each.url, each.title) for each in ordered])
-        ranks = sorted(range(len(ordered)), key=lambda n: -scores[n])  # a stable sort
-        matching = sum(score > 0 for score in scores)
-        ordered = [ordered[n] for n in ranks] if matching else []
-    return RankedPages(tuple(map(_to_hit, ordered[:limit])), total, matching)
+    ordered = _sort_by_site(candidates, endpoints)
+    if not search:
+        folded = _fold_languages(ordered)
+        return RankedPages(tuple(map(_to_hit, folded[:limit])), len(folded))
+    scores = score_relevance(search, [page_words(each.url, each.title) for each in ordered])
+    ranks = sorted(range(len(ordered)), key=lambda n: -scores[n])  # a stable sort
+    matches = {ordered[n].url.key for n in ranks if scores[n] > 0}
+    folded = _fold_languages([ordered[n] for n in ranks])  # the language that matches best is kept
+    matching = sum(each.url.key in matches for each in folded)
+    return RankedPages(tuple(map(_to_hit, folded[:limit] if matching else ())), len(folded), matching)
 
 
 @dataclass(slots=True)
@@ -166,16 +168,25 @@ def _sort_by_site(candidates: Sequence[_PageCandidate], endpoints: Sequence[Page
 
 
 def _fold_languages(ordered: Sequence[_PageCandidate]) -> list[_PageCandidate]:
-    """Return the pages without those that are another language of an earlier one."""
+    """Return the pages without those that are another language of an earlier one.
+
+    Both must name each other, as the hreflang links of one page do.
+    """
+    named = {each.url.key: _alternate_keys(each) for each in ordered if each.alternates}
     folded: set[tuple[str, str, str]] = set()
     kept: list[_PageCandidate] = []
     for candidate in ordered:
-        if candidate.url.key in folded:
+        key = candidate.url.key
+        if key in folded:
             continue
         kept.append(candidate)
-        others = (parse_page_url(url) for url in candidate.alternates)
-        folded.update(other.key for other in others if other)
+        folded.update(other for other in named.get(key, ()) if key in named.get(other, ()))
     return kept
+
+
+def _alternate_keys(candidate: _PageCandidate) -> frozenset[tuple[str, str, str]]:
+    pages = (parse_page_url(url) for url in candidate.alternates)
+    return frozenset(page.key for page in pages if page)
 
 
 def _to_hit(candidate: _PageCandidate) -> Hit:

@@ -19,9 +19,10 @@ _TRACKING_KEY = re.compile(
     re.IGNORECASE,
 )
 _SESSION_KEY = re.compile(r"(?:php|asp|j)sess(?:ion)?id|session_?id|cfid|cftoken|zenid|oscsid", re.IGNORECASE)
-_VIEW_KEY = re.compile(
-    r"sort(?:_?by|_?order|_?dir)?|order(?:_?by|_?dir)?|dir(?:ection)?|view(?:_?mode)?|display|layout"
-    r"|per_?page|page_?size|limit|print(?:able)?|currency|replytocom",
+_VIEW_PART = re.compile(
+    r"(?:sort(?:_?by|_?order|_?dir)?|order_?(?:by|dir)|direction|view_?mode"
+    r"|per_?page|page_?size|limit|print(?:able)?|currency|replytocom)(?:=.*)?"
+    r"|(?:order|dir|view|display|layout)=(?:asc(?:ending)?|desc(?:ending)?|grid|list|table|tiles?|compact|mobile|print)",
     re.IGNORECASE,
 )
 """Parameters that show the same page in another way: order, layout, length of its list."""
@@ -63,7 +64,7 @@ class PageUrl:
 
         Parameters that only order or lay out a page do not count.
         """
-        query = "&".join(part for part in self.query.split("&") if not _VIEW_KEY.fullmatch(_key_of(part)))
+        query = "&".join(part for part in self.query.split("&") if not _VIEW_PART.fullmatch(part))
         return self.host, self.path.rstrip("/"), query
 
     @property

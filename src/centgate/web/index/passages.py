@@ -1,0 +1,95 @@
+"""Choose the passage of a page that best shows why it matches a query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+PASSAGE_LENGTH = 300
+"""Maximum characters of a passage."""
+MAX_MATCHES = 500
+"""Matches of a page that are compared."""
+MIN_STEM_LENGTH = 4
+"""Length from which a term is matched without its last letter, since stems are not always beginnings."""
+_SENTENCE_END = re.compile(r"[.!?\u3002\n]\s*")
+_LEAD_LENGTH = 80
+"""Characters before the first match within which the passage begins at a sentence."""
+
+
+def find_passage(text: str, weights: Mapping[str, float]) -> str | None:
+    """Return the passage that contains the most weight of distinct terms; None if none occurs.
+
+    `weights` are the terms of the query, as stems in lower case, with their weights.
+    """
+    matches = _find_terms(text, weights)
+    if not matches:
+        return None
+    start = _choose_window(matches, weights)
+    begin = _sentence_start(text, start)
+    end = min(len(text), begin + PASSAGE_LENGTH)
+    return _trim_words(text, begin, end)
+
+
+def _find_terms(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
+    pattern, terms = _compile_terms(tuple(sorted(weights)))
+    matches: list[tuple[int, str]] = []
+    for match in pattern.finditer(text):
+        if term := terms.get(match[1].lower()):  # not for letters that match only without their case
+            matches.append((match.start(), term))
+        if len(matches) == MAX_MATCHES:
+            break
+    return matches
+
+
+@lru_cache(maxsize=64)
+def _compile_terms(terms: Sequence[str]) -> tuple[re.Pattern[str], Mapping[str, str]]:
+    """Return a pattern for words that begin like a term, and the terms by their beginnings."""
+    starts = {term if len(term) < MIN_STEM_LENGTH else term[:-1]: term for term in terms}
+    alternatives = "|".join(map(re.escape, sorted(starts, key=len, reverse=True)))
+    return re.compile(rf"(?<![^\W_])({alternatives})", re.IGNORECASE), starts
+
+
+def _choose_window(matches: Sequence[tuple[int, str]], weights: Mapping[str, float]) -> int:
+    """Return the start of the window whose distinct terms weigh the most, the first of equal ones."""
+    best, best_start, first = -1.0, matches[0][0], 0
+    counts: dict[str, int] = {}
+    weight = 0.0
+    for position, term in matches:
+        counts[term] = counts.get(term, 0) + 1
+        weight += weights[term] if counts[term] == 1 else 0.0
+        while position - matches[first][0] > PASSAGE_LENGTH - _LEAD_LENGTH:
+            left = matches[first][1]
+            counts[left] -= 1
+            weight -= 0.0 if counts[left] else weights[left]
+            first += 1
+        if weight > best + 1e-9:
+            best, best_start = weight, matches[first][0]
+    return best_start
+
+
+def _sentence_start(text: str, position: int) -> int:
+    """Return the start of the sentence around a position, or of a word if the sentence is long."""
+    low = max(0, position - _LEAD_LENGTH)
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, low, position)]
+    if low == 0 and not ends:
+        return 0
+    if ends:
+        return ends[-1]
+    space = text.find(" ", low, position)
+    return position if space < 0 else space + 1
+
+
+def _trim_words(text: str, begin: int, end: int) -> str:
+    passage = text[begin:end]
+    if end < len(text) and not text[end].isspace() and " " in passage:
+        passage = passage[: passage.rindex(" ")]
+    opening, closing = (
+        "\u2026" if begin and not _ends_sentence(text, begin) else "",
+        "\u2026" if end < len(text) else "",
+    )
+    return f"{opening}{' '.join(passage.split())}{closing}"
+
+
+def _ends_sentence(text: str, begin: int) -> bool:
+    return text[:begin].rstrip(" ")[-1:] in ".!?\u3002\n"

@@ -1,0 +1,94 @@
+"""Sites to index: from an address, from a list of them, or from the list that comes with the package."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from centgate.web.index.crawl_state import normalize_site
+
+SEEDS_NAME = "seeds"
+"""Word for the list in the package; `seeds:<group>` is one of its groups."""
+MAX_LIST_BYTES = 4 << 20
+
+
+class UnknownSite(ValueError):
+    """Neither an address, nor a list of addresses; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """Site of the list in the package."""
+
+    url: str
+    group: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeedList:
+    """The list in the package."""
+
+    origin: str
+    seeds: tuple[Seed, ...]
+
+    @property
+    def groups(self) -> list[str]:
+        """Names of its groups."""
+        return list(dict.fromkeys(seed.group for seed in self.seeds))
+
+
+@cache
+def load_seeds() -> SeedList:
+    """Load the list in the package."""
+    text = files("centgate.web.index").joinpath("data/seeds.toml").read_text(encoding="utf-8")
+    data = tomllib.loads(text)
+    seeds = (
+        Seed(url, group, about) for group, sites in data["groups"].items() for url, about in sites.items()
+    )
+    return SeedList(data["origin"], tuple(seeds))
+
+
+def resolve_sites(text: str) -> list[str]:
+    """Return the sites that an argument names: an address, a file of addresses, `seeds`, `seeds:<group>`.
+
+    Raises UnknownSite or OSError.
+    """
+    name, _, group = text.partition(":")
+    if name == SEEDS_NAME:
+        return _select_seeds(group)
+    file = Path(text)
+    if "://" not in text and file.is_file():
+        return _read_list(file)
+    if (url := normalize_site(text)) is None or ("." not in text and "://" not in text):
+        raise UnknownSite(f"{text[:200]!r} is neither an address nor a file of addresses")
+    return [url]
+
+
+def _select_seeds(group: str) -> list[str]:
+    seeds = load_seeds()
+    if group and group not in seeds.groups:
+        raise UnknownSite(f"{group[:60]!r} is no group of the list; its groups are {', '.join(seeds.groups)}")
+    return _normalize_all(seed.url for seed in seeds.seeds if group in ("", seed.group))
+
+
+def _read_list(file: Path) -> list[str]:
+    """Read a file with an address a line; empty lines and those that begin with `#` are left out."""
+    if file.stat().st_size > MAX_LIST_BYTES:
+        raise UnknownSite(f"{file} is larger than {MAX_LIST_BYTES >> 20} MB")
+    lines = (line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines())
+    return _normalize_all(line for line in lines if line and not line.startswith("#"))
+
+
+def _normalize_all(addresses: Iterable[str]) -> list[str]:
+    sites: dict[str, None] = {}
+    for address in addresses:
+        url = normalize_site(address)
+        if url is None:
+            raise UnknownSite(f"{address[:200]!r} is not an http or https address")
+        sites.setdefault(url)
+    return list(sites)

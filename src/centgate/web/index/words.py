@@ -1,0 +1,125 @@
+"""Split texts and queries into words, and reduce words to stems by their language."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import pairwise
+
+from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+
+MAX_WORD_LENGTH = 40
+"""Maximum characters of an indexed word, enough for a hash or an address without its prefix."""
+DEFAULT_LANGUAGE = "en"
+"""Language of pages that state none: most documentation is in English."""
+STEMMERS = {
+    "ar": "arabic",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
+"""Snowball stemmers by language; words of other languages are kept as they are."""
+# fmt: off
+STOP_WORDS = frozenset((
+    "a", "about", "an", "and", "any", "are", "as", "at", "be", "by", "can", "do", "does", "for", "from",
+    "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "of", "on", "or",
+    "our", "should", "so", "that", "the", "their", "them", "there", "these", "they", "this", "to", "us",
+    "was", "we", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
+    "das", "de", "der", "die", "ein", "eine", "el", "en", "es", "et", "fur", "im", "ist", "la", "las",
+    "le", "les", "los", "mit", "que", "um", "un", "una", "und", "une", "von", "wie", "zu",
+))
+"""Words of questions that hardly any page is about: English, and some of its neighbours."""
+# fmt: on
+_LETTER = "(?:[^\\W_]|[\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0e4e])"
+"""Letters and digits, and the vowel signs that Python counts as neither."""
+_WORD = re.compile(rf"{_LETTER}+(?:[_.'\u2019-]{_LETTER}+)*")
+"""Words with what joins them: `EIP-3009`, `snake_case`, `next.js`."""
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|(?:[^\W\dA-Za-z_]|[\u0591-\u0e4e])+")
+_ACCENT = re.compile("[\u0300-\u036f]")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+"""Runs of letters of languages that are written without spaces: Thai to Khmer, Kana and Han."""
+_MAX_PARTS = 12
+"""Parts of one compound that are indexed; longer ones are data."""
+
+
+def base_language(tag: str | None) -> str:
+    """Return the language of a tag such as `en-US`; the default one without a tag."""
+    language = (tag or DEFAULT_LANGUAGE).partition("-")[0].lower()
+    return {"nb": "no", "nn": "no"}.get(language, language)
+
+
+def split_text(text: str) -> list[str]:
+    """Return the words of a text in lower case without accents: compounds whole, then in their parts."""
+    return [term for word in _find_words(text) for term in _word_terms(word)]
+
+
+def split_query(query: str) -> list[tuple[tuple[str, ...], ...]]:
+    """Return the distinct words of a query; each is a choice of terms that a page must contain together.
+
+    A compound is found whole or in its parts: `useEffect` as `useeffect`, or as `use` and `effect`.
+    """
+    units: dict[tuple[tuple[str, ...], ...], None] = {}
+    for word in _find_words(query):
+        whole, *parts = _word_terms(word)
+        choice = ((whole,), tuple(parts)) if parts and not _UNSPACED.search(word) else ((whole,),)
+        for unit in (choice,) if not _UNSPACED.search(word) else (((each,),) for each in (whole, *parts)):
+            units.setdefault(unit)
+    return list(units)
+
+
+def stem_words(words: Iterable[str], language: str) -> list[str]:
+    """Return the stems of words by a language; in another number of words if some are too long."""
+    analyzer = _open_stemmer(STEMMERS.get(language))
+    return analyzer.analyze(" ".join(words))
+
+
+def _find_words(text: str) -> list[str]:
+    return _WORD.findall(_fold_accents(text))
+
+
+def _fold_accents(text: str) -> str:
+    """Return a text with compatible characters unified, and without accents."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text)))
+
+
+def _word_terms(word: str) -> Sequence[str]:
+    """Return the terms of one word: itself without joints, then its parts if it is a compound."""
+    if _UNSPACED.search(word):
+        return _pair_letters(word)
+    parts = [part.lower() for part in _PART.findall(word)]
+    whole = "".join(parts) or word.lower()
+    if len(parts) < 2 or len(parts) > _MAX_PARTS:
+        return [whole[:MAX_WORD_LENGTH]]
+    return [whole[:MAX_WORD_LENGTH], *(part[:MAX_WORD_LENGTH] for part in parts)]
+
+
+def _pair_letters(word: str) -> list[str]:
+    """Return the pairs of neighbouring letters of unspaced runs, and the words between them."""
+    terms: list[str] = []
+    for run in _UNSPACED.findall(word):
+        terms += ["".join(pair) for pair in pairwise(run)] or [run]
+    return terms + [each.lower() for each in _UNSPACED.sub(" ", word).split()]
+
+
+@cache
+def _open_stemmer(name: str | None) -> TextAnalyzer:
+    builder = TextAnalyzerBuilder(Tokenizer.whitespace())
+    return (builder.filter(Filter.stemmer(name)) if name else builder).build()

@@ -1,0 +1,237 @@
+"""The index: what is found, in which order, how it is shown, and what damage and hostile queries do."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from centgate.web.index.index_writer import IndexBusy, PageIndexWriter
+from centgate.web.index.page import IndexedPage
+from centgate.web.index.page_index import IndexUnreadable, PageIndex
+
+FILLER = "The rest of the page speaks about gardens, rivers and the weather of the northern coast. "
+TODAY = 20_780
+"""A day of November 2026."""
+
+
+def page(path: str, text: str = FILLER, **more: str | None) -> IndexedPage:
+    """Return a page of a site."""
+    base = IndexedPage(
+        url=f"https://docs.example/{path}",
+        site="https://docs.example/",
+        title=None,
+        text=text,
+        headings="",
+        language="en",
+        fetched="2026-11-01T00:00:00Z",
+    )
+    return replace(base, **more)
+
+
+def write(folder: Path, *pages: IndexedPage) -> PageIndex:
+    """Write pages into an index, and open it."""
+    writer = PageIndexWriter(folder)
+    for each in pages:
+        writer.put(each)
+    writer.close()
+    return PageIndex(folder)
+
+
+def paths(index: PageIndex, query: str, limit: int = 10) -> list[str]:
+    """Return the last part of the addresses of the pages found."""
+    return [match.page.url.rpartition("/")[2] for match in index.search(query, limit, today=TODAY)]
+
+
+@pytest.mark.parametrize(
+    ("query", "language", "text"),
+    [
+        ("authorize transfers", "en", "An authorization lets others transfer tokens."),
+        ("EIP-3009", "en", "This is described in EIP3009."),
+        ("erc20", "en", "It implements ERC-20."),
+        ("useEffect", "en", "How to use an effect."),
+        ("snake_case names", "en", "A name in snake_case."),
+        ("Übergänge", "de", "Der Ubergang zur neuen Fassung."),
+        ("cafe", "fr", "Les cafés de Paris."),
+        ("東京の天気", "ja", "東京の天気は晴れです。"),
+        ("नमस्ते", "hi", "नमस्ते दुनिया"),
+        ("кошельков", "ru", "Кошельки хранят ключи."),
+    ],
+)
+def test_words_are_found_in_other_forms(query: str, language: str, text: str, tmp_path: Path) -> None:
+    wanted = page("wanted", text, language=language)
+    index = write(tmp_path, wanted, page("other"), page("third", "Nothing of it."))
+
+    assert paths(index, query) == ["wanted"]
+
+
+def test_title_heading_address_and_text_count_in_this_order(tmp_path: Path) -> None:
+    text = FILLER * 3
+    index = write(
+        tmp_path,
+        page("text", f"{text} A relayer."),
+        page("heading", f"{text} A relayer.", headings="A relayer"),
+        page("title", f"{text} A relayer.", title="Relayer"),
+        page("relayer", text),
+        *(page(f"other{n}", f"{FILLER} {n}") for n in range(20)),
+    )
+
+    assert paths(index, "relayer") == ["title", "heading", "relayer", "text"]
+
+
+def test_of_equal_pages_the_newer_one_comes_first_and_future_dates_do_not_count(tmp_path: Path) -> None:
+    text = f"{FILLER} A relayer."
+    index = write(
+        tmp_path,
+        page("undated", text),
+        page("old", text, published="2019-01"),
+        page("future", text, published="2999-01-01"),
+        page("new", text, published="2026-11-01T08:00:00Z"),
+    )
+
+    assert paths(index, "relayer")[0] == "new"
+    assert set(paths(index, "relayer")[2:]) == {"undated", "future"}
+
+
+def test_a_page_needs_most_words_of_a_query(tmp_path: Path) -> None:
+    index = write(tmp_path, page("wallets", "How wallets store keys and sign messages."), page("other"))
+
+    assert paths(index, "wallets store keys offline") == ["wallets"]
+    assert paths(index, "how do wallets store keys") == ["wallets"]
+    assert paths(index, "wallets of pizza restaurants") == []
+    assert paths(index, "pizza restaurants") == []
+
+
+def test_the_passage_is_the_one_with_the_rare_words(tmp_path: Path) -> None:
+    told = "A nonce keeps a signed transfer from being replayed."
+    text = f"Tokens are everywhere. {FILLER * 10}\n{told}\n{FILLER * 10}"
+    index = write(tmp_path, page("nonce", text), *(page(f"t{n}", f"Tokens, tokens. {n}") for n in range(9)))
+
+    (match,) = index.search("tokens nonce replayed", 10)
+
+    assert match.passage
+    assert match.passage.startswith(told)
+    assert len(match.passage) <= 302
+
+
+def test_a_host_does_not_take_all_places_while_others_match(tmp_path: Path) -> None:
+    spam = [page(f"spam{n}", "relayer " * 50, title="relayer " * 30) for n in range(30)]
+    other = replace(page("honest", f"{FILLER} A relayer."), url="https://other.example/honest")
+    index = write(tmp_path, *spam, other)
+
+    found = index.search("relayer", 5)
+
+    assert [match.page.url.split("/")[2] for match in found[:4]] == [*["docs.example"] * 3, "other.example"]
+    assert len(found) == 5
+
+
+def test_a_page_is_replaced_and_removed_by_its_address(tmp_path: Path) -> None:
+    index = write(tmp_path, page("a", "An old relayer."), page("b", "Another relayer."))
+    writer = PageIndexWriter(tmp_path)
+    writer.put(page("a/?utm_source=x", "A new forwarder."))
+    writer.delete("http://www.docs.example/b")
+    writer.close()
+
+    assert paths(index, "relayer") == []
+    assert [match.page.text for match in index.search("forwarder", 5)] == ["A new forwarder."]
+
+
+def test_two_readers_see_commits_of_a_writer_and_nothing_before(tmp_path: Path) -> None:
+    first = write(tmp_path, page("a", "A relayer."))
+    second = PageIndex(tmp_path)
+    writer = PageIndexWriter(tmp_path)
+    for number in range(300):
+        writer.put(page(f"p{number}", f"A relayer {number}."))
+        if number % 50 == 0:
+            counts = {len(first.search("relayer", 1000)), len(second.search("relayer", 1000))}
+            assert counts == {1 if number == 0 else number - 49 + 1}
+            writer.commit()
+    with pytest.raises(IndexBusy):
+        PageIndexWriter(tmp_path)
+    writer.close()
+
+    assert len(first.search("relayer", 1000)) == len(second.search("relayer", 1000)) == 301
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        " ".join(f"word{n}" for n in range(90)),
+        "relayer* ~2 AND (",
+        "words:relayer OR /.*/",
+        "[a TO z] *:*",
+        '"' * 500,
+        "\\" * 500,
+        "\x00\ud800\uffff",
+        "*",
+        "\u0301" * 500,
+        "the of and",
+        "a_" * 250,
+        "Ab" * 250,
+        "\u6771" * 500,
+        "\u017ftore \u212aeys",
+    ],
+)
+def test_no_query_is_syntax_or_an_error(query: str, tmp_path: Path) -> None:
+    index = write(tmp_path, page("a", "A relayer stores keys."), page("b"))
+
+    assert len(index.search(query, 10)) <= 1
+
+
+def flip(body: bytearray, chance: random.Random) -> bytes:
+    for _ in range(max(20, len(body) // 200)):
+        body[chance.randrange(len(body))] ^= 1 << chance.randrange(8)
+    return bytes(body)
+
+
+DAMAGES: dict[str, Callable[[bytearray, random.Random], bytes]] = {
+    "cut": lambda body, chance: bytes(body[: chance.randrange(len(body))]),
+    "flipped": flip,
+    "zeroed": lambda body, _chance: bytes(len(body)),
+    "empty": lambda _body, _chance: b"",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_index_gives_an_error_and_no_crash(damage: str, tmp_path: Path) -> None:
+    whole, chance = tmp_path / "whole", random.Random(5)
+    pages = [page(f"p{n}", f"A relayer {n} and {chance.random()} {FILLER}") for n in range(50)]
+    write(whole, *pages)
+    unreadable = 0
+    for file in [
+        each.relative_to(whole) for each in whole.rglob("*") if each.is_file() and each.stat().st_size
+    ]:
+        copy = tmp_path / "copy"
+        shutil.copytree(whole, copy)
+        (copy / file).write_bytes(DAMAGES[damage](bytearray((copy / file).read_bytes()), chance))
+        try:
+            PageIndex(copy).search("relayer gardens", 10)
+        except IndexUnreadable:
+            unreadable += 1
+        shutil.rmtree(copy)
+
+    assert unreadable >= 3
+
+
+def test_the_last_good_version_answers_while_the_newest_is_damaged(tmp_path: Path) -> None:
+    index = write(tmp_path, page("a", "A relayer."))
+    assert paths(index, "relayer") == ["a"]
+
+    meta = index.folder / "meta.json"
+    meta.write_bytes(meta.read_bytes()[:40])
+
+    assert paths(index, "relayer") == ["a"]
+    with pytest.raises(IndexUnreadable):
+        PageIndex(tmp_path).search("relayer", 5)
+
+
+def test_without_an_index_there_is_none(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "missing")
+
+    assert not index.exists
+    with pytest.raises(IndexUnreadable):
+        index.search("relayer", 5)
