@@ -6,6 +6,9 @@ Text in these values comes from third parties; it was sanitised when it was read
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+SnippetOrigin: TypeAlias = Literal["package", "website", "repository"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +38,15 @@ class DocSnippet:
     text: str | None
     tokens: int
     """Tokens of code and text together, as `snippet_tokens` counts them."""
+    complete: bool | None = None
+    """True if the code parses by itself, False if it is a fragment; None without code, and if unchecked."""
+    headings: tuple[str, ...] = ()
+    """Headings above the snippet, or its module and classes, outermost first; its own heading is the last."""
+    library: str | None = None
+    """ID of the library."""
+    version: str | None = None
+    """The release that the snippet belongs to."""
+    origin: SnippetOrigin | None = None
+    """Where the text was found."""
+    retrieved_at: str | None = None
+    """ISO 8601 time at which it was read there."""

@@ -27,7 +27,7 @@ from centgate.libdocs.archive.archives import (
     is_safe_path,
     read_archive,
 )
-from centgate.libdocs.archive.file_selection import MAX_TEXT_LENGTH
+from centgate.libdocs.archive.file_selection import MAX_TEXT_LENGTH, MAX_UNDOCUMENTED
 from centgate.libdocs.registry.packages import Archive, ArchiveKind
 
 README = "quill-1.0/README.md"
@@ -120,16 +120,19 @@ def test_a_wheel_without_a_readme_is_introduced_by_its_metadata() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "tests/test_pen.py",
+        "quill/tests/test_pen.py",
         "docs/conf.py",
         "docs/_static/x.md",
         "docs/changelog.md",
         "docs/releases/1.0.txt",
         "docs/whatsnew-1.0.rst",
-        "t/unit/pen.py",
+        "tests/pens.md",
+        "docs/versionhistory.rst",
+        "docs/releasenotes/1.0.md",
         "build/codemods/v5/pens.py",
         "docs/de/index.md",
         "docs/zh-CN/index.md",
+        "doc.ptbr/index.md",
         "README.zh-CN.md",
         "CHANGELOG.md",
         "LICENSE.md",
@@ -154,12 +157,23 @@ def test_what_is_no_documentation_is_not_read(path: str) -> None:
         "examples/pens/dip.py",
         "README",
         "quill/testing.py",
+        "quill/test/client.py",
+        "quill/security.py",
+        "quill/history.py",
         "doc/build/orm/session.rst",
         "quill/.agents/skills/quill/SKILL.md",
     ],
 )
 def test_what_is_documentation_is_read(path: str) -> None:
     assert paths(make_tar({f"quill-1.0/{path}": "text"})) == [path]
+
+
+def test_tests_are_read_where_little_else_shows_the_use() -> None:
+    files = {README: "# Quill", "quill-1.0/tests/test_pen.py": "text", "quill-1.0/quill/pen.py": "text"}
+
+    assert paths(make_tar(files)) == ["README.md", "quill/pen.py", "tests/test_pen.py"]
+    guide = {"quill-1.0/docs/guide.md": "text " * MAX_UNDOCUMENTED}
+    assert paths(make_tar(files | guide)) == ["README.md", "docs/guide.md", "quill/pen.py"]
 
 
 @pytest.mark.parametrize(

@@ -360,3 +360,95 @@ def test_one_of_the_first_three_shows_a_call(tmp_path: Path) -> None:
     shown = search_index.search(file, "ink a pen", 2000)
 
     assert any("tool.care()" in (each.code or "") for each in shown[:3])
+
+
+def test_functions_that_differ_in_a_word_are_shown_once(tmp_path: Path) -> None:
+    options = ", ".join(f"option_{letter}: str | None = None" for letter in "abcdefghijkl")
+    functions = "\n".join(
+        f'def {verb}(url: str, {options}) -> Letter:\n    """Send a {verb.upper()} letter to a host."""\n'
+        for verb in ("post", "put", "patch")
+    )
+    document = PackageDocument("acme/api.py", functions, "python", None)
+    file = tmp_path / "index.db"
+
+    search_index.write_index(file, [document], {"name": "acme"})
+
+    assert len(search_index.search(file, "send a letter to a host", 5_000)) == 1
+    assert {each.title for each in search_index.search(file, "put or patch a letter", 5_000)} == {
+        "acme.api.put",
+        "acme.api.patch",
+    }
+
+
+def test_what_a_package_exports_comes_before_its_internals(tmp_path: Path) -> None:
+    function = 'def {name}(pen):\n    """Dip a pen into the ink well, and wait until it is wet."""\n'
+    documents = [
+        PackageDocument("acme/core/pens.py", function.format(name="dip_inner_pen"), "python", None),
+        PackageDocument("acme/wells.py", function.format(name="dip_pen"), "python", None),
+        PackageDocument("acme/__init__.py", "from acme.wells import dip_pen\n", "python", None),
+    ]
+    file = tmp_path / "exports.db"
+
+    search_index.write_index(file, documents, {"name": "acme"})
+
+    assert titles(file, "dip a pen into ink")[0] == "acme.dip_pen"
+
+
+def test_methods_come_before_the_data_of_an_interface(tmp_path: Path) -> None:
+    text = (
+        "export interface Pen {\n  /** A wet pen that lies in the drawer of a desk. */\n  ink: string;\n"
+        "  /** A wet pen is laid into the drawer of the desk. */\n  dip(): void;\n}\n"
+    )
+    file = tmp_path / "members.db"
+
+    search_index.write_index(
+        file, [PackageDocument("index.d.ts", text, "typescript", None)], {"name": "acme"}
+    )
+
+    found = [title for title in titles(file, "wet pen in a desk") if title in ("Pen.ink", "Pen.dip")]
+    assert found[0] == "Pen.dip"
+
+
+def test_examples_come_before_signatures_for_a_question_without_names(tmp_path: Path) -> None:
+    sentence = "Put a feather into an ink well, and wait until it is wet on all of its sides."
+    stub = f'def moisten(feather):\n    """{sentence}"""\n'
+    example = f'def soak():\n    """{sentence}\n\n    >>> soak().wait()\n    """\n'
+    documents = [
+        PackageDocument("acme/stubs.py", stub, "python", None),
+        PackageDocument("acme/other.py", example, "python", None),
+    ]
+    file = tmp_path / "usage.db"
+
+    search_index.write_index(file, documents, {"name": "acme"})
+
+    assert titles(file, "feather into an ink well")[0] == "acme.other.soak"
+    assert titles(file, "acme.stubs.moisten")[0] == "acme.stubs.moisten"
+
+
+def test_the_number_of_a_part_of_an_example_is_no_word_of_it(tmp_path: Path) -> None:
+    steps = "\n\n".join(f"def step_{number}():\n    return well.fill({number})" for number in range(200))
+    file = tmp_path / "parts.db"
+
+    search_index.write_index(
+        file, [PackageDocument("examples/wells.py", steps, "python", None)], {"name": "acme"}
+    )
+
+    assert len(titles(file, "fill a well")) > 1
+    assert len(titles(file, "part")) == 1  # whose text says that there are others
+
+
+def test_words_of_tasks_find_those_of_documentation(tmp_path: Path) -> None:
+    documents = [
+        PackageDocument(
+            f"docs/{name}.md",
+            f"# {name}\n\nThis is about the {name} of pens, at some length.\n",
+            "markdown",
+            None,
+        )
+        for name in ("directory", "exception", "well")
+    ]
+    file = tmp_path / "synonyms.db"
+
+    search_index.write_index(file, documents, {"name": "acme"})
+
+    assert (titles(file, "folder")[0], titles(file, "error")[0]) == ("directory", "exception")

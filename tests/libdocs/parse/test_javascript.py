@@ -8,6 +8,7 @@ import pytest
 
 from centgate.libdocs.parse.documents import PackageDocument
 from centgate.libdocs.parse.javascript import split_javascript
+from centgate.libdocs.parse.js_declarations import parse_declarations
 
 BLOB = "https://github.com/acme/lib/blob/v1.0/index.d.ts"
 
@@ -41,7 +42,7 @@ def test_a_declared_function_is_its_signature_and_its_comment() -> None:
     assert piece.title == "send"
     assert piece.language == "typescript"
     assert piece.code == (
-        'export declare function send(what: string, times?: number): number\n\nsend("hello", 2);'
+        'export declare function send(what: string, times?: number): number;\n\nsend("hello", 2);'
     )
     assert piece.text == (
         "Sends `Message` to the host.\n\n- `what` (string): what is sent\n- `times`: how often\n"
@@ -88,7 +89,7 @@ def test_documented_members_of_an_interface_are_pieces() -> None:
     assert "Set status" not in outline.code
     assert (status.title, status.code, status.text) == (
         "Response.status",
-        "status(code: number): this",
+        "interface Response {\n  status(code: number): this;\n}",
         "Set status `code`.",
     )
 
@@ -161,7 +162,7 @@ def test_assigned_functions_of_older_scripts_are_found() -> None:
     [piece] = split_javascript(document)
 
     assert piece.names == ("res.status", "status")
-    assert piece.code == "res.status = function status(code)\n\nres.status(200)"
+    assert piece.code == "res.status = function status(code) { /* ... */ }\n\nres.status(200)"
     assert piece.text == "Set status `code`.\n\n- Returns `ServerResponse` for chaining"
 
 
@@ -254,3 +255,68 @@ def test_an_overload_that_should_not_be_used_is_left_out() -> None:
 )
 def test_hostile_text_is_read_in_time(text: str) -> None:
     assert isinstance(split_javascript(types(text)), list)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "code"),
+    [
+        (
+            "export type Ink<T> = T extends { pen: infer P } ? P : never;",
+            "export type Ink<T> = T extends {\n pen: infer P } ? P : never",
+        ),
+        (
+            'export declare const dip: import("./types.ts").Dip<Pen>;',
+            "export declare const dip: Dip<Pen>",
+        ),
+        (
+            "export declare class Pen {\n  /** Dips it. */\n  dip(ink: Ink): void;\n}",
+            "declare class Pen {\n  dip(ink: Ink): void;\n}",
+        ),
+    ],
+)
+def test_declarations_are_shown_so_that_they_parse(declaration: str, code: str) -> None:
+    *_, piece = split_javascript(
+        types(f"/** Says what a pen is, at some length, for whoever asks. */\n{declaration}")
+    )
+
+    assert (piece.code, piece.complete) == (code, True)
+
+
+def test_a_declaration_with_an_example_has_the_language_of_both() -> None:
+    document = types(
+        """
+        /**
+         * Draws a pen.
+         *
+         * ```jsx
+         * <Pen ink="black" />
+         * ```
+         */
+        export declare function Pen(properties: { ink: string }): Element;
+        """
+    )
+
+    [piece] = split_javascript(document)
+
+    assert (piece.language, piece.complete) == ("tsx", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [
+        ("export function f<T extends { a: string }>(x: T): void;", None),
+        ("declare function f<T extends {\n  a: string\n}, U = {}>(x: T): { b: U };", None),
+        ("function f<T extends { a: 1 }>(x: T): T {\n  go()\n}", "go()"),
+        ("async function f(x: 1): { a: 1 } {\n  go()\n}", "go()"),
+        ("function f<T extends (a: { b: 1 }) => { c: 2 }>(t: T) {\n  go()\n}", "go()"),
+        ("class A<T extends { a: 1 } = {}> extends B<{ c: 1 }> {\n  x: T;\n}", "x: T;"),
+        ("interface I<K extends keyof { a: 1 }> {\n  a: K;\n}", "a: K;"),
+        ("export type M<T extends { a: 1 }> = {\n  b: T;\n};", "b: T;"),
+    ],
+)
+def test_braces_in_types_of_a_head_are_no_body(text: str, body: str | None) -> None:
+    first, second = parse_declarations(f"{text}\nconst after = 1;\n")
+
+    head = text.removesuffix(";") if body is None else text[: text.rindex("{")].strip()
+    assert (first.head, first.body and first.body.strip()) == (head, body)
+    assert second.head == "const after = 1"

@@ -321,6 +321,7 @@ def test_an_admonition_below_code_is_no_code() -> None:
     assert not any("!!!" in f"{piece.code}{piece.text}" for piece in found)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "text",
     [

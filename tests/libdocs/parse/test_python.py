@@ -27,7 +27,7 @@ def test_a_function_is_its_signature_and_its_docstring() -> None:
 
     assert piece.title == "send"
     assert piece.breadcrumb == ("acme.client",)
-    assert piece.code == "def send(what: str, /, *, times: int = 1, **options: object) -> None"
+    assert piece.code == "def send(what: str, /, *, times: int = 1, **options: object) -> None: ..."
     assert piece.text == "Send something to wherever the client was told to send to."
 
 
@@ -45,7 +45,7 @@ def test_an_example_in_a_docstring_is_code_below_the_signature() -> None:
 
     [piece] = split_python(document)
 
-    assert piece.code == 'def send(what)\n\n>>> send("hello")\n5'
+    assert piece.code == 'def send(what): ...\n\nsend("hello")\n# 5'
 
 
 def test_a_class_shows_its_fields_and_how_it_is_made() -> None:
@@ -74,11 +74,11 @@ def test_a_class_shows_its_fields_and_how_it_is_made() -> None:
 
     assert client.code == (
         "@dataclass(frozen=True)\nclass Client(Base):\n    host: str\n    port: int = 80\n"
-        "    def __init__(host: str) -> None"
+        "    def __init__(host: str) -> None: ..."
     )
     assert client.text == "Sends things.\n\nSay where to."
     assert send.names == ("Client.send", "send")
-    assert send.code == "def send(what: str) -> int"
+    assert send.code == "def send(what: str) -> int: ..."
 
 
 def test_what_doc_says_of_parameters_is_text_and_not_in_the_signature() -> None:
@@ -142,7 +142,7 @@ def test_overloads_are_one_piece_with_the_signatures_that_callers_see() -> None:
 
     [piece] = split_python(document)
 
-    assert piece.code == "def send(what: str) -> int\ndef send(what: bytes) -> bytes"
+    assert piece.code == "def send(what: str) -> int: ...\ndef send(what: bytes) -> bytes: ..."
     assert piece.text == "Send something to wherever."
 
 
@@ -294,6 +294,7 @@ def test_a_long_chain_of_imports_is_followed_or_cut(statement: str) -> None:
     assert len(found) == 1
 
 
+@pytest.mark.extended
 def test_modules_that_all_import_each_other_are_read_in_time() -> None:
     stars = [f"from .m{number} import *\n" for number in range(100)]
     functions = FUNCTION + "".join(f"def f{number}(): ...\n" for number in range(50))
@@ -320,7 +321,7 @@ def send(what):
 
     [piece] = split_python(PackageDocument("acme/client.py", text, "python", None))
 
-    assert piece.code == "def send(what)"
+    assert piece.code == "def send(what): ..."
     assert "- `what` (`Thing[str]`, *optional*" in (piece.text or "")
 
 
@@ -328,4 +329,24 @@ def test_an_expression_that_is_too_deep_to_be_written_out_is_left_out() -> None:
     # the possible depth depends on the stack: either the default is omitted, or the file
     found = split_python(PackageDocument("acme/x.py", "def f(a=" + "a." * 9000 + "a): 'x'", "python", None))
 
-    assert [piece.code for piece in found] in ([], ["def f(a=...)"])
+    assert [piece.code for piece in found] in ([], ["def f(a=...): ..."])
+
+
+def test_tests_are_examples_titled_by_their_names() -> None:
+    text = """import pytest
+
+class TestPens:
+    @pytest.mark.parametrize("ink", ["red", "blue"])
+    def test_dip_twice(self, ink):
+        pen = Pen()
+        pen.dip(ink)
+
+    def helper(self): ...
+"""
+
+    [piece] = split_python(PackageDocument("tests/test_pens.py", text, "python", None))
+
+    assert (piece.title, piece.breadcrumb, piece.names) == ("Dip twice", ("Test pens", "TestPens"), ())
+    assert piece.code
+    assert piece.code.startswith('@pytest.mark.parametrize("ink", ["red", "blue"])\ndef test_dip_twice')
+    assert piece.weight < 0.9

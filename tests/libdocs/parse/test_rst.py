@@ -48,11 +48,11 @@ def test_headings_are_told_by_their_underlines_in_order_of_use() -> None:
     ("written", "language", "code"),
     [
         (".. code-block:: js\n   :linenos:\n\n   send(1)\n", "javascript", "send(1)"),
-        (".. sourcecode:: pycon+sql\n\n    {sql}>>> send(1)\n    {stop}1\n", "python", ">>> send(1)\n1"),
+        (".. sourcecode:: pycon+sql\n\n    {sql}>>> send(1)\n    {stop}1\n", "python", "send(1)\n# 1"),
         ("Like this::\n\n    import acme\n\n    acme.send(1)\n", "python", "import acme\n\nacme.send(1)"),
         ("Like this::\n\n    $ acme send\n", "bash", "$ acme send"),
         ("Like this::\n\n    what is sent\n", None, "what is sent"),
-        (">>> send(1)\n1\n", "python", ">>> send(1)\n1"),
+        (">>> send(1)\n1\n", "python", "send(1)\n# 1"),
         (".. highlight:: ruby\n\nLike this::\n\n    send 1\n", "ruby", "send 1"),
     ],
 )

@@ -18,10 +18,12 @@ from centgate.libdocs.registry.aliases import (
     ALIASES,
     MAX_CANDIDATES,
     REPOSITORIES,
+    candidate_from_id,
     find_candidates,
     normalize_package_name,
     package_id,
 )
+from centgate.libdocs.registry.crates import CratesRegistry
 from centgate.libdocs.registry.library_id import parse_library_id
 from centgate.libdocs.registry.npm import NpmRegistry
 from centgate.libdocs.registry.packages import Package, maintenance_score
@@ -63,7 +65,7 @@ async def test_a_python_package_is_told_in_our_words(registry: PackageRegistry, 
     assert (package.summary, package.repository, package.deprecated) == ("Pens and ink.", "Quill/Quill", None)
     assert (package.releases, package.published) == (40, datetime(2026, 9, 1, 10, 0, 0, 123456, UTC))
     (archive,) = package.archives
-    assert (archive.kind, archive.algorithm, len(archive.digest)) == ("sdist", "sha256", 32)
+    assert (archive.kind, archive.algorithm, len(archive.digest or b"")) == ("sdist", "sha256", 32)
     assert archive.viewer_url
     assert archive.viewer_url.startswith("https://inspector.pypi.io/project/quill/1.4.0/packages/")
     assert archive.viewer_url.endswith("/Quill-1.4.0.tar.gz/")
@@ -79,14 +81,19 @@ async def test_a_javascript_package_is_told_in_our_words(
         types="index.d.ts",
         dependencies={"@ink/core": "2.0.1", "left-pad": "1"},
     )
+    dependencies = {"quill-core": "2.0.1", "quill-any": "^2.0.0", "quillet": "2.0.1"}
+    registry.publish_javascript("quill", "2.0.1", README, dependencies=dependencies)
 
     package = await NpmRegistry(upstream, registry.url).fetch_latest("@ink/quill")
+    named = await NpmRegistry(upstream, registry.url).fetch_latest("quill")
 
+    assert named
+    assert named.parts == (("quill-core", "2.0.1"),)
     assert package
     assert (package.id, package.version, package.has_types) == ("/npm/@ink~quill", "2.0.1", True)
     assert (package.repository, package.parts) == ("ink/quill", (("@ink/core", "2.0.1"),))
     assert package.archives[0].algorithm == "sha512"
-    assert registry.requested_paths == ["/@ink/quill/latest"]
+    assert registry.requested_paths == ["/@ink/quill/latest", "/quill/latest"]
 
 
 async def test_links_are_made_for_the_public_registry_alone(
@@ -391,10 +398,10 @@ def test_the_tables_name_packages_that_can_exist() -> None:
     for package in (*ALIASES, *REPOSITORIES.values()):
         _, registry, name = package.split("/")
 
-        assert registry in ("pypi", "npm")
-        written = normalize_package_name("pypi" if registry == "pypi" else "npm", name)
-        assert written
-        assert package_id("pypi" if registry == "pypi" else "npm", written) == package
+        assert registry in ("pypi", "npm", "go")
+        candidate = candidate_from_id(package, 1.0)
+        assert normalize_package_name(candidate.registry, name) == candidate.name
+        assert package_id(candidate.registry, candidate.name) == package
 
 
 @pytest.mark.parametrize(
@@ -481,3 +488,64 @@ async def test_a_list_of_versions_too_long_to_read_is_done_without(
     assert newest is None
     with pytest.raises(AnswerTooLong):
         await npm.fetch_history("quill")
+
+
+async def test_a_pre_release_is_not_the_newest_version(registry: PackageRegistry, upstream: Upstream) -> None:
+    registry.publish_python("quill", "1.10.0", README)
+    stable = json.loads(registry.bodies["/pypi/quill/json"])["releases"]
+    newest = registry.publish_python("quill", "2.0.0rc1", README)
+    newest["releases"] |= stable | {"1.9.0": stable["1.10.0"], "1.11.0": []}
+    registry.bodies["/pypi/quill/json"] = json.dumps(newest).encode()
+    registry.publish_javascript("quill", "3.1.4", README)
+    listing = json.loads(registry.bodies["/quill"])
+    registry.publish_javascript("quill", "4.0.0-beta.1", README)
+    registry.bodies["/quill"] = json.dumps(listing).encode()
+
+    python = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
+    javascript = await NpmRegistry(upstream, registry.url).fetch_latest("quill")
+
+    assert python
+    assert (python.version, len(python.archives)) == ("1.10.0", 1)
+    assert javascript
+    assert javascript.version == "3.1.4"
+
+
+async def test_a_library_with_pre_releases_alone_has_its_newest(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    registry.publish_python("quill", "0.1.0a1", README, releases=1)
+    registry.publish_javascript("quill", "0.1.0-alpha", README, releases=1)
+
+    python = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
+    javascript = await NpmRegistry(upstream, registry.url).fetch_latest("quill")
+
+    assert python
+    assert python.version == "0.1.0a1"
+    assert javascript
+    assert javascript.version == "0.1.0-alpha"
+
+
+async def test_a_crate_has_its_newest_stable_release(registry: PackageRegistry, upstream: Upstream) -> None:
+    registry.publish_rust("quill", "1.9.0", README)
+    registry.publish_rust("quill", "1.10.0", README)
+    site = "https://quill.example"
+    links = {"repository": "https://github.com/ink/quill", "homepage": site, "documentation": None}
+    body = registry.publish_rust("quill", "2.0.0-rc.1", README, **links)
+    crates = CratesRegistry(upstream, registry.url)
+
+    newest = await crates.fetch_latest("quill")
+    body["versions"][1]["yanked"] = True
+    registry.bodies["/api/v1/crates/quill"] = json.dumps(body).encode()
+    without_yanked = await crates.fetch_latest("quill")
+    requested = await crates.fetch_release("quill", "2.0.0-rc.1")
+
+    assert newest
+    assert (newest.id, newest.version, newest.releases) == ("/crates/quill", "1.10.0", 3)
+    assert (newest.repository, newest.sites) == ("ink/quill", (f"{site}/",))
+    assert newest.archives[0].kind == "crate"
+    assert await crates.download(newest.archives[0]) == registry.bodies["/crates/quill/quill-1.10.0.crate"]
+    assert without_yanked
+    assert without_yanked.version == "1.9.0"
+    assert requested
+    assert requested.version == "2.0.0-rc.1"
+    assert await crates.fetch_latest("unknown") is None

@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 from centgate.libdocs.archive.file_selection import document_kind, select_documents
 from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.parse.js_exports import find_entries
 from centgate.libdocs.registry.packages import Archive, ArchiveKind
 
 MEGABYTE = 1 << 20
@@ -69,14 +70,16 @@ class ArchiveContents:
     documents: list[PackageDocument] = field(default_factory=list[PackageDocument])
     incomplete: str | None = None
     """Reason why there may be more documents, as a clause; None if everything was read."""
+    entries: list[str] = field(default_factory=list[str])
+    """Paths of the files that an npm package names as its entry points, which may be patterns."""
 
 
 def read_archive(content: bytes, archive: Archive, path_prefix: str = "") -> ArchiveContents:
     """Return the documentation in an archive. Raises BadArchive if its digest or its format is wrong.
 
-    `inside` is a prefix for each path and ends in a slash: the name of a package that belongs to another one.
+    `path_prefix` precedes each path and ends in a slash: the name of a package that belongs to another one.
     """
-    if not hmac.compare_digest(hashlib.new(archive.algorithm, content).digest(), archive.digest):
+    if archive.digest and not hmac.compare_digest(_hash(content, archive.algorithm), archive.digest):
         raise BadArchive("its digest differs from the published one")
     documents, incomplete = list[PackageDocument](), None
     metadata: Member | None = None
@@ -92,9 +95,39 @@ def read_archive(content: bytes, archive: Archive, path_prefix: str = "") -> Arc
         if not documents:
             raise BadArchive("it is not a valid archive of its kind") from error
         incomplete = "the archive is damaged"
-    if metadata and not any(PurePosixPath(each.path).stem.lower() == "readme" for each in documents):
+    entries: list[str] = []
+    if archive.kind == "npm":
+        entries = find_entries(metadata[1].decode("utf-8", "replace")) if metadata else []
+    elif metadata and not any(PurePosixPath(each.path).stem.lower() == "readme" for each in documents):
         documents += _read_description(*metadata, archive)
-    return ArchiveContents(select_documents(documents, archive.kind), incomplete)
+    selected = select_documents(documents, archive.kind)
+    return ArchiveContents(selected, incomplete, [f"{path_prefix}{entry}" for entry in entries])
+
+
+def _hash(content: bytes, algorithm: str) -> bytes:
+    if algorithm != "h1":
+        return hashlib.new(algorithm, content).digest()
+    try:
+        return hash_files(content)
+    except _ARCHIVE_ERRORS as error:
+        raise BadArchive("it is not a valid archive of its kind") from error
+
+
+def hash_files(content: bytes) -> bytes:
+    """Return Go's hash `h1` of a zip (golang.org/x/mod/sumdb/dirhash): of its paths and their contents."""
+    lines: list[str] = []
+    total = 0
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for member in sorted(archive.infolist(), key=lambda each: each.filename):
+            digest = hashlib.sha256()
+            with archive.open(member) as file:
+                while part := file.read(READ_SIZE):
+                    digest.update(part)
+                    total += len(part)
+                    if total > MAX_UNPACKED_BYTES:
+                        raise BadArchive(f"it has more than {MAX_UNPACKED_BYTES // MEGABYTE} MB")
+            lines.append(f"{digest.hexdigest()}  {member.filename}\n")
+    return hashlib.sha256("".join(lines).encode()).digest()
 
 
 def _iter_members(content: bytes, kind: ArchiveKind) -> Iterator[Member]:
@@ -218,17 +251,30 @@ def _make_document(path: str, body: bytes, archive: Archive, inside: str) -> Pac
     kind = document_kind(below, archive.kind)
     if kind is None or b"\0" in body[:READ_SIZE]:
         return None
-    if inside and PurePosixPath(below).stem.lower() == "readme":
+    if inside and archive.kind != "repository" and PurePosixPath(below).stem.lower() == "readme":
         return None  # it introduces a dependency, not the requested library
-    shown_path = below if archive.kind == "npm" else path
-    url = archive.viewer_url + quote(shown_path) if archive.viewer_url else None
+    url = _page_url(archive, path, below)
     return PackageDocument(inside + below, body.decode("utf-8-sig", "replace"), kind, url)
+
+
+def _page_url(archive: Archive, path: str, below: str) -> str | None:
+    """Return the URL of a page that shows a file; of its package, for Go, whose pages show no files."""
+    if archive.viewer_url is None:
+        return None
+    if archive.kind != "go":
+        return archive.viewer_url + quote(path if archive.kind in ("sdist", "wheel") else below)
+    folder = below.rpartition("/")[0]
+    if below.endswith(".go"):
+        return archive.viewer_url + (f"/{quote(folder)}" if folder else "")
+    return None if folder else f"{archive.viewer_url}#section-readme"
 
 
 def _strip_root(path: str, kind: ArchiveKind) -> str:
     """Return a path without the release's root directory and, in a source distribution, without `src`."""
     if kind == "wheel":
         return path
+    if kind == "go":
+        return path.partition("@")[2].partition("/")[2]
     below = path.partition("/")[2]
     return below.removeprefix("src/") if kind == "sdist" else below
 
@@ -237,6 +283,8 @@ def _is_metadata(path: str, kind: ArchiveKind) -> bool:
     folder, _, name = path.rpartition("/")
     if "/" in folder:
         return False
+    if kind == "npm":
+        return name == "package.json" and bool(folder)
     return name == "PKG-INFO" if kind == "sdist" else kind == "wheel" and name == "METADATA"
 
 

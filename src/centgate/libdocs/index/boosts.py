@@ -20,6 +20,9 @@ SHORT_FACTOR = 0.7
 """Factor for chunks of less than about three lines."""
 PROSE_FACTOR = 0.65
 """Factor for chunks without code."""
+README_FACTOR = 1.1
+TUTORIAL_FACTOR = 1.25
+"""Factors for examples in the README, and in quick starts and tutorials, which show what most users do."""
 README_RANK = 0
 """Introduction rank of the README. Its prose names everything and explains little."""
 _MAJOR_FOLDER = re.compile(r"(?:^|/)v(\d{1,2})/")
@@ -29,7 +32,7 @@ _SPECIAL_PAGE = re.compile(
     re.IGNORECASE,
 )
 _INTERNAL_PATH = re.compile(
-    r"(?:^|/)(?:_?internals?|_[a-z]\w*|compat|impl|private|testing(?=/)|mypy|plugins?)(?:/|\.\w+$)"
+    r"(?:^|/)(?:_?internals?|_[a-z]\w*|compat|deprecated|impl|private|testing(?=/)|mypy|plugins?)(?:/|\.\w+$)"
     r"|(?:^|/)(?:core|helpers|utils?)/.*\.[cm]?[jt]s$"
 )
 _DEEP_TYPES = re.compile(r"(?:/[^/]+){2}\.d\.[cm]?ts$")
@@ -79,6 +82,8 @@ def apply_boosts(chunk: Chunk, metadata: Mapping[str, str], *, has_guides: bool 
         weight *= SPECIAL_PAGE_FACTOR
     if introduction_rank(chunk) is not None and is_about_project(chunk):
         weight *= INTERNAL_FACTOR
+    elif chunk.code is not None and (rank := introduction_rank(chunk)) is not None:
+        weight *= README_FACTOR if rank == README_RANK else TUTORIAL_FACTOR
     if chunk.code is None:
         weight *= PROSE_FACTOR * (INTERNAL_FACTOR if introduction_rank(chunk) == README_RANK else 1.0)
     if _DEPRECATED.search((chunk.text or "")[:300]):

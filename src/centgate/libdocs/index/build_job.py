@@ -8,6 +8,8 @@ from pathlib import Path
 
 from centgate.libdocs.archive.archives import read_archive
 from centgate.libdocs.index import search_index
+from centgate.libdocs.index.rows import REPOSITORY_FOLDER
+from centgate.libdocs.index.site_pages import load_pages, split_site
 from centgate.libdocs.parse.documents import PackageDocument
 from centgate.libdocs.registry.packages import Archive
 
@@ -35,24 +37,49 @@ class BuildOutcome:
 
 
 def build_index(
-    file: str, archives: Sequence[DownloadedArchive], metadata: Mapping[str, str], readme: str | None
+    file: str,
+    archives: Sequence[DownloadedArchive],
+    metadata: Mapping[str, str],
+    readme: str | None,
+    site_file: Path | None = None,
 ) -> BuildOutcome:
     """Write the index of the given archives. Raises BadArchive if one of them is invalid.
 
-    `readme` is text that is indexed in addition to the archives. If there may be more documentation, the
-    reason is stored as `incomplete` in the metadata of the index.
+    `readme` and the pages of its site are indexed in addition to the archives. If there may be more
+    documentation, the reason is stored as `incomplete` in the metadata of the index.
     """
-    documents, index_metadata = list[PackageDocument](), dict(metadata)
+    documents, index_metadata, entries = list[PackageDocument](), dict(metadata), list[str]()
     if readme:
         documents.append(PackageDocument("README", readme, "markdown", None))
     for downloaded in archives:
         contents = read_archive(downloaded.file.read_bytes(), downloaded.archive, downloaded.path_prefix)
-        documents += contents.documents
+        documents += _drop_known(contents.documents, documents)
+        entries += contents.entries
         if contents.incomplete:
             index_metadata.setdefault("incomplete", contents.incomplete)
+    if site_file:
+        documents += split_site(load_pages(site_file))
     if not documents:
         return BuildOutcome(0)
-    built = search_index.write_index(Path(file), documents, index_metadata, max_seconds=INDEX_SECONDS)
+    built = search_index.write_index(
+        Path(file), documents, index_metadata, entries=entries, max_seconds=INDEX_SECONDS
+    )
     if not built.chunks:
         Path(file).unlink()
     return BuildOutcome(built.chunks)
+
+
+def _drop_known(found: Sequence[PackageDocument], known: Sequence[PackageDocument]) -> list[PackageDocument]:
+    """Return documents that are not read yet; a repository has many files of its package, and its README."""
+    texts = {document.text for document in known}
+    has_readme = any(_is_readme(document.path) for document in known)
+    return [
+        document
+        for document in found
+        if document.text not in texts
+        and not (has_readme and _is_readme(document.path.removeprefix(REPOSITORY_FOLDER)))
+    ]
+
+
+def _is_readme(path: str) -> bool:
+    return "/" not in path and path.lower().startswith("readme")

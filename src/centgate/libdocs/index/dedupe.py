@@ -33,7 +33,7 @@ def drop_repeats(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         title = chunk.names[-1] if chunk.names else _NUMBERS.sub("", chunk.title.lower())
         group = groups.setdefault((title.lower(), _comparison_folder(chunk)), [])
         word_set = frozenset(words)
-        if any(_are_alike(word_set, each) for each in group):
+        if any(are_alike(word_set, each) for each in group):
             continue
         if len(group) < MAX_COMPARISONS:
             group.append(word_set)
@@ -61,7 +61,8 @@ def _comparison_folder(chunk: Chunk) -> str:
     return chunk.path.rsplit("/", 1)[0] if not chunk.names else ""
 
 
-def _are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+def are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    """True if two chunks have so many words in common that one of them is enough."""
     if min(len(one), len(other)) < DUPLICATE_SIMILARITY * max(len(one), len(other)):
         return False
     return len(one & other) >= DUPLICATE_SIMILARITY * len(one | other)

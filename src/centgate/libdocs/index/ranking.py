@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 import sqlite3
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from centgate.libdocs.index.dedupe import are_alike
 from centgate.libdocs.index.query import NAME_BOOST, DocsQuery, QueryTerm
 from centgate.libdocs.index.rows import ChunkRow, find_definitions, read_chunks
-from centgate.libdocs.index.tokenizer import normalize_name
+from centgate.libdocs.index.tokenizer import WORD, normalize_name
 
 MAX_CANDIDATES = 200
 """Maximum number of chunks that are scored in detail."""
@@ -22,7 +22,7 @@ BM25_EXPONENT = 0.75
 """Exponent of the BM25 score, which overrates words that occur in few chunks."""
 MAX_RARITY = 3.5
 """Maximum rarity of a word in the share of a query: the rarest words may only be other words for it."""
-HEADING_BOOST = 0.9
+HEADING_BOOST = 1.6
 """Bonus for a chunk whose heading has exactly the words of the query."""
 EXACT_NAME_FACTOR = 1.8
 """Factor for the bonus of a plain word that is exactly the name of something."""
@@ -34,7 +34,11 @@ IDENTIFIER_FACTOR = 1.5
 """Factor for code that uses an identifier exactly as written."""
 CODE_FACTOR = 1.08
 """Factor for other code."""
-PAGE_SHARE = 0.35
+USAGE_FACTOR = 1.25
+"""Factor for code that shows a call, if the question names no identifier."""
+MIN_SHARE_FACTOR = 0.35
+"""Factor for a chunk with none of the words; with all of them it is 1."""
+PAGE_SHARE = 0.6
 """Share of the scores of the same page that is added to the score of a chunk."""
 REPEAT_DAMPING = 0.87
 """Factor for each chunk of the same page that is already in the answer."""
@@ -49,12 +53,6 @@ USAGE_PLACES = 3
 """Number of first chunks one of which shows a call in its context, if any of the next ones does."""
 USAGE_DEPTH = 15
 """Number of chunks among which a call is searched."""
-_DECLARATION_LINE = re.compile(
-    r"\s*(?:@[\w.]+(?:\(.*\))?\s*$|(?:export|declare|default|abstract|async)\s+(?!\{)|(?:def|class|interface|type"
-    r"|function|namespace|enum)\b)"
-)
-_DECLARATION_FILE = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
-_CALL = re.compile(r"[\w$\])]\s*\(|<[A-Z]\w*[\s/>]")
 _BM25 = "bm25(words, 6.0, 4.0, 5.0, 1.0)"
 _SCORES = f"select rowid, -{_BM25} from words where words match ? order by {_BM25} limit {MAX_CANDIDATES}"
 _SCORES_OF = f"select rowid, -{_BM25} from words where words match ? and rowid in ({{}})"
@@ -83,7 +81,7 @@ def rank_chunks(database: sqlite3.Connection, query: DocsQuery) -> Iterator[Chun
         )
         for row in read_chunks(database, scores)
     ]
-    ranked = _diversify(_add_page_scores(found))
+    ranked = _drop_similar(_diversify(_add_page_scores(found)), boosts)
     return ranked if query.identifiers else _lift_usage(ranked)
 
 
@@ -171,7 +169,7 @@ def _combine_scores(row: ChunkRow, query: DocsQuery, score: float, share: float)
     fit = (_word_overlap(query.stems, own) + _word_overlap(query.stems, both)) / 2
     return (
         score**BM25_EXPONENT
-        * (0.35 + 0.65 * share)
+        * (MIN_SHARE_FACTOR + (1 - MIN_SHARE_FACTOR) * share)
         * (1 + HEADING_BOOST * fit)
         * row.weight
         * _code_factor(row, query)
@@ -187,7 +185,9 @@ def _word_overlap(words: frozenset[str], heading: str) -> float:
 def _code_factor(row: ChunkRow, query: DocsQuery) -> float:
     if row.code is None:
         return 1.0
-    return IDENTIFIER_FACTOR if any(name in row.code for name in query.identifiers) else CODE_FACTOR
+    if query.identifiers:
+        return IDENTIFIER_FACTOR if any(name in row.code for name in query.identifiers) else CODE_FACTOR
+    return CODE_FACTOR * (USAGE_FACTOR if row.shows_call else 1.0)
 
 
 def _add_page_scores(found: list[ScoredChunk]) -> list[ScoredChunk]:
@@ -225,27 +225,25 @@ def _diversify(found: list[ScoredChunk]) -> Iterator[ChunkRow]:
         titles[best.row.title] += 1
 
 
+def _drop_similar(ranked: Iterator[ChunkRow], named: Container[int]) -> Iterator[ChunkRow]:
+    """Yield the first of several similar chunks: `post`, `put`, `patch`; and those that the query names."""
+    previous: list[frozenset[str]] = []
+    for row in ranked:
+        words = frozenset(WORD.findall(f"{row.code or ''} {row.text or ''}"))
+        if row.id not in named and any(are_alike(words, each) for each in previous):
+            continue
+        previous.append(words)
+        yield row
+
+
 def _lift_usage(ranked: Iterator[ChunkRow]) -> Iterator[ChunkRow]:
     """Yield the chunks with the first one that shows a call among the first three.
 
     Only for questions without identifiers: who writes a name may want its signature.
     """
     first = list(islice(ranked, USAGE_DEPTH))
-    place = next((number for number, row in enumerate(first) if shows_call(row)), 0)
+    place = next((number for number, row in enumerate(first) if row.shows_call), 0)
     if place >= USAGE_PLACES:
         first.insert(USAGE_PLACES - 1, first.pop(place))
     yield from first
     yield from ranked
-
-
-def shows_call(row: ChunkRow) -> bool:
-    """True if the code of a chunk shows a call in its context, not only declarations.
-
-    Examples follow the declaration that they belong to after an empty line.
-    """
-    blocks = re.split(r"\n\s*\n", row.code or "")
-    if _DECLARATION_FILE.search(row.page):
-        blocks = blocks[1:] if _DECLARATION_LINE.match(blocks[0]) else blocks
-    lines = [line for block in blocks for line in block.splitlines()]
-    calls = [line for line in lines if not _DECLARATION_LINE.match(line) and _CALL.search(line)]
-    return bool(calls)

@@ -10,7 +10,13 @@ from rapidfuzz import fuzz, process
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.store import IndexKey, IndexStore
 from centgate.libdocs.libraries import DocumentedLibrary
-from centgate.libdocs.registry.aliases import ALIASES, PackageCandidate, RegistryName, normalize_library_name
+from centgate.libdocs.registry.aliases import (
+    ALIASES,
+    PackageCandidate,
+    RegistryName,
+    candidate_from_id,
+    normalize_library_name,
+)
 from centgate.libdocs.registry.packages import Package, maintenance_score
 
 MAX_RESULTS = 5
@@ -31,11 +37,8 @@ def suggest_similar(
         for registry, library in indexed_libraries
     }
     for package in ALIASES:
-        _, registry, library = package.split("/")
-        candidate = PackageCandidate(
-            "pypi" if registry == "pypi" else "npm", library.replace("~", "/", 1), 1.0
-        )
-        normalized_names.setdefault(candidate, normalize_library_name(library))
+        candidate = candidate_from_id(package, 1.0)
+        normalized_names.setdefault(candidate, normalize_library_name(candidate.name))
     found = process.extract(
         normalize_library_name(name),
         normalized_names,

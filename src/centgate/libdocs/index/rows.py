@@ -6,7 +6,9 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-COLUMNS = "id, page, shown, heads, code, language, text, source_url, weight"
+SITE_FOLDER, REPOSITORY_FOLDER = "@site/", "@repository/"
+"""Folders of the pages of a documentation site and of a repository in an index; no package has such ones."""
+COLUMNS = "id, page, shown, heads, code, language, text, source_url, weight, trail, complete, usage"
 _BY_ID = f"select {COLUMNS} from piece where id in ({{}})"
 _NAMES = "select name, piece, inner from name where key in (?, ?) limit 80"
 
@@ -27,6 +29,11 @@ class ChunkRow:
     text: str | None
     source_url: str | None
     weight: float
+    trail: str
+    """Its headings, outermost first, one a line."""
+    complete: int | None
+    shows_call: int
+    """1 if the code shows a call in its context, not only declarations; else 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from urllib.parse import quote
 
+from centgate.files import replace_file
 from centgate.libdocs.index.boosts import README_RANK, apply_boosts, introduction_rank, is_about_project
 from centgate.libdocs.index.dedupe import drop_repeats, drop_variants
 from centgate.libdocs.index.query import parse_query
@@ -29,11 +29,13 @@ from centgate.libdocs.index.tokenizer import (
     path_words,
     stem_words,
 )
+from centgate.libdocs.index.usage import shows_call
 from centgate.libdocs.libraries import DocSnippet
-from centgate.libdocs.parse import javascript, markdown, python, rst
-from centgate.libdocs.parse.chunk import Chunk, standalone_title
+from centgate.libdocs.parse import go, javascript, markdown, python, rst, rust
+from centgate.libdocs.parse.chunk import PART_OF_CODE, Chunk, standalone_title
 from centgate.libdocs.parse.documents import DocumentKind, PackageDocument
 from centgate.libdocs.parse.includes import expand_includes
+from centgate.libdocs.parse.js_exports import collect_exports, lower_internals
 from centgate.libdocs.parse.python_exports import collect_imports, use_public_names
 from centgate.libdocs.parse.sections import page_name
 from centgate.timestamps import format_timestamp
@@ -42,7 +44,7 @@ MAX_CHUNKS = 20_000
 """Maximum number of chunks of one library."""
 MIN_GUIDE_PAGES = 50
 """Number of prose pages above which a library has documentation separate from its code."""
-FORMAT = "1"
+FORMAT = "3"
 """Version of the file format; an index in another format is not used and is built again."""
 MAX_INTRODUCTION = 60
 """Chunks read for each step of an introduction."""
@@ -59,6 +61,8 @@ _SPLITTERS: Mapping[DocumentKind, Callable[[PackageDocument], list[Chunk]]] = {
     "rst": rst.split_rst,
     "text": rst.split_rst,
     "python": python.split_python,
+    "rust": rust.split_rust,
+    "go": go.split_go,
     "javascript": javascript.split_javascript,
     "typescript": javascript.split_javascript,
 }
@@ -69,7 +73,8 @@ pragma page_size = 8192;
 create table about (key text primary key, value text not null) without rowid;
 create table piece (
     id integer primary key, page text not null, shown text not null, heads text not null,
-    code text, language text, text text, source_url text, weight real not null, opening integer
+    code text, language text, text text, source_url text, weight real not null, opening integer,
+    trail text not null, complete integer, usage integer not null
 );
 create table name (key text not null, name text not null, piece integer not null, inner integer not null);
 create virtual table words using fts5 (
@@ -77,7 +82,8 @@ create virtual table words using fts5 (
 );
 """
 _INSERT_CHUNK = (
-    "insert into piece values (:id, :page, :shown, :heads, :code, :language, :text, :url, :weight, :opening)"
+    "insert into piece values (:id, :page, :shown, :heads, :code, :language, :text, :url, :weight, :opening,"
+    " :trail, :complete, :usage)"
 )
 _INSERT_WORDS = "insert into words (rowid, trail, title, path, body) values (?, ?, ?, ?, ?)"
 _INTRODUCTORY_PAGES = f"select {COLUMNS} from piece where opening is not null order by opening, id limit ?"
@@ -101,25 +107,19 @@ def write_index(
     documents: Iterable[PackageDocument],
     metadata: Mapping[str, str],
     *,
+    entries: Sequence[str] = (),
     max_seconds: float = math.inf,
 ) -> IndexSummary:
     """Write the index of a library. The file appears only when it is complete.
 
-    `about` is stored in the index. Its `name` is not used as a search term, and folders of major versions
-    before its `version` have a lower weight. After `max_seconds` the index is completed with what it has, and
-    the reason is stored as `incomplete`.
+    `metadata` is stored in the index. Its `name` is not used as a search term, and folders of major versions
+    before its `version` have a lower weight. `entries` are the entry points of npm packages. After
+    `max_seconds` the index is completed with what it has, and the reason is stored as `incomplete`.
     """
     deadline = time.monotonic() + max_seconds
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    os.close(handle)
-    try:
-        with closing(sqlite3.connect(temporary)) as database:
-            built = _write_index(database, collect_chunks(list(documents), metadata), metadata, deadline)
-        Path(temporary).replace(file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return built
+    with replace_file(file) as part, closing(sqlite3.connect(part)) as database:
+        chunks = collect_chunks(list(documents), metadata, entries)
+        return _write_index(database, chunks, metadata, deadline)
 
 
 def search(file: Path, topic: str | None, budget: int) -> list[DocSnippet]:
@@ -149,7 +149,9 @@ def read_metadata(file: Path) -> Mapping[str, str]:
         return dict(database.execute("select key, value from about"))
 
 
-def collect_chunks(documents: list[PackageDocument], metadata: Mapping[str, str]) -> Iterator[Chunk]:
+def collect_chunks(
+    documents: list[PackageDocument], metadata: Mapping[str, str], entries: Sequence[str] = ()
+) -> Iterator[Chunk]:
     """Yield the chunks of a library in the order of its documents, without repetitions."""
     by_path = {document.path: document for document in documents}
     chunks = (
@@ -158,6 +160,7 @@ def collect_chunks(documents: list[PackageDocument], metadata: Mapping[str, str]
         for chunk in _SPLITTERS[document.kind](expand_includes(document, by_path))
     )
     public_chunks = use_public_names(chunks, collect_imports(documents))
+    public_chunks = lower_internals(public_chunks, collect_exports(documents, entries))
     has_guides = sum(document.kind in ("markdown", "rst") for document in documents) >= MIN_GUIDE_PAGES
     return islice(
         drop_repeats(apply_boosts(chunk, metadata, has_guides=has_guides) for chunk in public_chunks),
@@ -230,23 +233,27 @@ def _write_index(
 def _insert(database: sqlite3.Connection, number: int, chunk: Chunk, library: str) -> None:
     trail = " > ".join(chunk.breadcrumb)
     above = chunk.breadcrumb[-1] if chunk.breadcrumb else ""
+    title = PART_OF_CODE.sub("", chunk.title)
     values = {
         "id": number,
         "page": chunk.path,
         "shown": _display_title(chunk, library),
-        "heads": f"{' '.join(stem_words(chunk.title))}|{' '.join(stem_words(f'{above} {chunk.title}'))}",
+        "heads": f"{' '.join(stem_words(title))}|{' '.join(stem_words(f'{above} {title}'))}",
         "code": chunk.code,
         "language": chunk.language,
         "text": chunk.text,
         "url": chunk.source_url,
         "weight": chunk.weight,
+        "trail": "\n".join(dict.fromkeys((*chunk.breadcrumb, chunk.title))),
+        "complete": chunk.complete,
+        "usage": shows_call(chunk.path, chunk.code),
         "opening": None if is_about_project(chunk) else introduction_rank(chunk),
     }
     database.execute(_INSERT_CHUNK, values)
     body = append_identifier_parts(f"{chunk.text or ''}\n{chunk.code or ''}")
     words = (
         append_identifier_parts(trail),
-        append_identifier_parts(chunk.title),
+        append_identifier_parts(title),
         path_words(chunk.path),
         body,
     )

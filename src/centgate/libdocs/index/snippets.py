@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from centgate.libdocs.index.rows import ChunkRow
-from centgate.libdocs.libraries import DocSnippet
+from centgate.libdocs.index.rows import REPOSITORY_FOLDER, SITE_FOLDER, ChunkRow
+from centgate.libdocs.libraries import DocSnippet, SnippetOrigin
 from centgate.libdocs.parse.text_split import cut_code, split_text
 from centgate.libdocs.token_count import select_fitting, snippet_tokens
 
@@ -38,7 +38,30 @@ def take_snippets(chunks: Iterable[ChunkRow], budget: int) -> list[DocSnippet]:
 
 def _make_snippet(row: ChunkRow, code: str | None, text: str | None) -> DocSnippet:
     tokens = snippet_tokens(code, text, row.title)
-    return DocSnippet(row.title, row.source_url, row.language if code else None, code, text, tokens)
+    return DocSnippet(
+        row.title,
+        row.source_url,
+        row.language if code else None,
+        code,
+        text,
+        tokens,
+        complete=_is_complete(row, code),
+        headings=tuple(row.trail.split("\n")),
+        origin=_find_origin(row.page),
+    )
+
+
+def _find_origin(path: str) -> SnippetOrigin:
+    if path.startswith(SITE_FOLDER):
+        return "website"
+    return "repository" if path.startswith(REPOSITORY_FOLDER) else "package"
+
+
+def _is_complete(row: ChunkRow, code: str | None) -> bool | None:
+    """Return the fact from the index; code that is cut here is no longer complete."""
+    if code is None or row.complete is None:
+        return None
+    return bool(row.complete) and code == row.code
 
 
 def _cut_to_budget(row: ChunkRow, budget: int) -> DocSnippet:

@@ -69,10 +69,19 @@ class IndexStore:
     def libraries(self) -> list[tuple[RegistryName, str]]:
         """Return the libraries that have an index."""
         return [
-            (registry, folder.name.replace("~", "/", 1) if folder.name.startswith("@") else folder.name)
+            (registry, folder.name.replace("~", "/"))
             for registry in REGISTRIES
             for folder in _list_folder(self._folder / FORMAT / registry)
         ]
+
+    @property
+    def is_full(self) -> bool:
+        """True if as many indexes are being built as may be at a time."""
+        return len(self._builds) >= MAX_BUILDS
+
+    def is_building(self, registry: RegistryName, name: str) -> bool:
+        """True if an index of a library is being built, of whatever version."""
+        return any((key.registry, key.name) == (registry, name) for key in self._builds)
 
     def start_build(self, key: IndexKey, make: BuildFile) -> asyncio.Task[Path]:
         """Return the task that builds an index, and start it if necessary. It continues without waiters.
@@ -81,7 +90,7 @@ class IndexStore:
         """
         task = self._builds.get(key)
         if task is None:
-            if len(self._builds) >= MAX_BUILDS:
+            if self.is_full:
                 raise TooManyBuilds
             task = self._builds[key] = asyncio.create_task(self._build(key, make))
             task.add_done_callback(lambda done: self._finish_build(key, done))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from centgate.libdocs.parse.code_check import CHECKED_LANGUAGES, is_complete, mark_fragments, tidy_code
 from centgate.libdocs.parse.text_split import cut_code, split_code, split_text
 from centgate.sanitize import clean_line, strip_invisible
 
+PART_OF_CODE = re.compile(r" \(part \d+ of \d+\)$")
+"""End of the title of a part of a long example."""
 _EMPHASIS = re.compile(r"\*\*|`")
 MAX_CODE_PARTS = 12
 """Maximum number of chunks that one block of code is divided into."""
@@ -37,12 +40,32 @@ class Chunk:
     """Names that this chunk defines or has as its heading: `Session.execute` and `execute`."""
     weight: float = 1.0
     """Factor for the score of a match: 1 for examples and guides, less for bare signatures."""
+    complete: bool | None = None
+    """True if the code parses by itself and nothing of it is cut; None without code, and if unchecked."""
 
 
 def finalize_chunks(chunk: Chunk) -> list[Chunk]:
     """Sanitise a chunk and split it to sizes that can be shown. Returns an empty list if nothing is left."""
+    return [_check_code(each) for each in _split_chunk(chunk)]
+
+
+def _check_code(chunk: Chunk) -> Chunk:
+    """Say if the code of a chunk is complete, and mark fragments of code inside its text."""
+    text = mark_fragments(chunk.text) if chunk.text else chunk.text
+    if chunk.code is None or chunk.language not in CHECKED_LANGUAGES:
+        return replace(chunk, text=text, complete=None)
+    if chunk.complete is False:
+        return replace(chunk, text=text)
+    complete = is_complete(chunk.code, chunk.language)
+    if complete is False and chunk.language == "typescript" and is_complete(chunk.code, "tsx"):
+        return replace(chunk, text=text, complete=True, language="tsx")
+    return replace(chunk, text=text, complete=complete)
+
+
+def _split_chunk(chunk: Chunk) -> list[Chunk]:
     title = _clean_heading(chunk.title)
     code = strip_invisible(chunk.code).strip("\n").expandtabs(4) if chunk.code else ""
+    code = tidy_code(code, chunk.language)
     parts = split_text(strip_invisible(chunk.text or "").strip(), MAX_TEXT)
     if not title or not (code.strip() or sum(map(len, parts)) >= MIN_TEXT):
         return []
@@ -52,13 +75,14 @@ def finalize_chunks(chunk: Chunk) -> list[Chunk]:
         breadcrumb=tuple(filter(None, map(_clean_heading, chunk.breadcrumb))),
         code=cut_code(code, MAX_CODE, chunk.language) if code.strip() else None,
         language=chunk.language if code.strip() else None,
+        complete=False if len(code) > MAX_CODE else None,
         text=parts[0] if parts else None,
     )
     if len(code) > MAX_CODE and not chunk.names:
         return _split_code(whole, code, parts)
     if len(parts) < 2:
         return [whole]
-    bare = replace(whole, code=None, language=None)
+    bare = replace(whole, code=None, language=None, complete=None)
     if not chunk.names:
         # prose leads to its code, so the code belongs to the last part of the prose
         return [*(replace(bare, text=part) for part in parts[:-1]), replace(whole, text=parts[-1])]
@@ -73,7 +97,7 @@ def _split_code(chunk: Chunk, code: str, texts: list[str]) -> list[Chunk]:
             *parts[: MAX_CODE_PARTS - 1],
             cut_code("\n".join(parts[MAX_CODE_PARTS - 1 :]), MAX_CODE * 3 // 4, chunk.language),
         ]
-    chunks = [replace(chunk, code=None, language=None, text=text) for text in texts[:-1]]
+    chunks = [replace(chunk, code=None, language=None, text=text, complete=None) for text in texts[:-1]]
     for number, part in enumerate(parts, 1):
         text = "\n\n".join(
             [*texts[-1:], f"Part {number} of {len(parts)} of the code."] if number == 1 else []
@@ -86,7 +110,7 @@ def _split_code(chunk: Chunk, code: str, texts: list[str]) -> list[Chunk]:
 def standalone_title(chunk: Chunk) -> str:
     """Return a title that stands alone: qualified as the name is imported, or below the headings above it."""
     above = [part for part in chunk.breadcrumb if part.lower() != chunk.title.lower()]
-    if chunk.names and chunk.path.endswith((".py", ".pyi")):
+    if chunk.names and chunk.path.endswith((".py", ".pyi", ".go")):
         return ".".join([*above, chunk.title])
     return (
         chunk.title if chunk.names and _SCRIPT.search(chunk.path) else " > ".join([*above[-2:], chunk.title])

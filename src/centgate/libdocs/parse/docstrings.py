@@ -14,6 +14,8 @@ _SECTION = re.compile(
     r"(?:Args|Arguments|(?:Other )?Parameters|Params|Attributes|Returns?|Raises|Yields|Keyword Args):[ ]*"
 )
 _ENTRY = re.compile(r"^(\*{0,2}\w{1,60})([ ]?\([^\n]{1,300}\))?:(?:[ ]+|$)")
+_JOINED_LANGUAGES = {("typescript", "javascript"): "typescript", ("typescript", "jsx"): "tsx"}
+"""Language of a signature with an example below it, if it is not the example's."""
 _MARKDOWN = re.compile(r"^[ \t]*(?:```|!!! )|^#{1,4} \S|\]\((?:https?://|\.\./)", re.MULTILINE)
 
 
@@ -43,7 +45,8 @@ def add_signature(
     if first.code is None:
         return [Excerpt(code, language, first.text), *rest]
     if is_joinable(code, first):
-        return [Excerpt(f"{code}\n\n{first.code}", first.language, first.text), *rest]
+        joined = _JOINED_LANGUAGES.get((language, first.language or ""), first.language)
+        return [Excerpt(f"{code}\n\n{first.code}", joined, first.text), *rest]
     return [Excerpt(code, language, first.text), first._replace(text=None), *rest]
 
 

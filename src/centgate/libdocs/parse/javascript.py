@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from textwrap import indent
 
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, link_to_lines, name_variants
+from centgate.libdocs.parse.code_check import SCRIPT_LANGUAGES, comment_out, is_complete
 from centgate.libdocs.parse.docstrings import add_signature, split_examples
 from centgate.libdocs.parse.documents import PackageDocument
 from centgate.libdocs.parse.js_declarations import Declaration, parse_declarations
@@ -23,7 +25,8 @@ MAX_MEMBERS = 400
 MAX_OVERLOADS = 4
 TYPE_WEIGHT = 0.75
 MEMBER_WEIGHT = 0.85
-"""Weights of matches in types and in members, compared with functions."""
+PROPERTY_WEIGHT = 0.6
+"""Weights of matches in types, in methods and in other members, compared with functions."""
 INTERNAL_FACTOR = 0.6
 """Factor for names with a dollar sign, which are mostly internal to a library."""
 MAX_LINE_LENGTH = 2000
@@ -41,11 +44,14 @@ _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_$][\w$]*(?:\.[\w$]+){1,4})\s*=(?!=)"
 _MEMBER = re.compile(
     _KEYWORDS + r"(?:(?:get|set)\s+)?(?P<name>[A-Za-z_$][\w$]*|\"[^\"\n]+\"|'[^'\n]+')\s*(?:\?\s*)?[(:<=?]"
 )
-_SCRIPTS = ("javascript", "typescript", "jsx", "tsx")
 _EXPORT = re.compile(r"export\b")
 _EXPORT_LIST = re.compile(
     r"^export[ \t]{1,9}(?:default[ \t]{1,9}([\w$]{1,200})[ \t]*;?[ \t]*$|\{([^{}]{0,9000})\})", re.MULTILINE
 )
+_METHOD = re.compile(r"[\"']?\??\s*(?:[<(]|:\s*(?:<|\([^()]*\)\s*=>))")
+_IMPORT_TYPE = re.compile(r"\bimport\((?:\"[^\"\n]{1,200}\"|'[^'\n]{1,200}')\)\.(?=[A-Za-z_$])")
+"""The file of a type, before its name."""
+_CLASS = re.compile(_KEYWORDS + r"class\b")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _EXPORT_LINE = re.compile(r"^export\b", re.MULTILINE)
 
@@ -57,6 +63,8 @@ class _Symbol:
     code: str
     comment: str | None
     weight: float = 1.0
+    owner: str | None = None
+    """Head of the interface or class that it is a member of, without parameters."""
 
 
 def split_javascript(document: PackageDocument) -> list[Chunk]:
@@ -129,6 +137,8 @@ def _declaration_symbols(declaration: Declaration, kind: str, name: str) -> Iter
 def _iter_members(declaration: Declaration, owner: str) -> Iterator[_Symbol]:
     """Yield the documented members."""
     found = parse_declarations(declaration.body or "", first_line=declaration.line)
+    kind = "declare class" if _CLASS.match(declaration.head) else "interface"
+    owner_head = f"{kind} {owner.split('.')[-1]}"
     for _, member in zip(range(MAX_MEMBERS), found, strict=False):
         match = _MEMBER.match(member.head)
         if match is None or member.comment is None or is_private(member.comment):
@@ -136,7 +146,12 @@ def _iter_members(declaration: Declaration, owner: str) -> Iterator[_Symbol]:
         name = match["name"].strip("\"'")
         if _is_public(name):
             yield _Symbol(
-                f"{owner}.{name}", member, _shorten_signature(member.head), member.comment, MEMBER_WEIGHT
+                f"{owner}.{name}",
+                member,
+                _shorten_signature(member.head),
+                member.comment,
+                MEMBER_WEIGHT if _METHOD.match(member.head, match.end("name")) else PROPERTY_WEIGHT,
+                owner_head,
             )
 
 
@@ -176,13 +191,30 @@ def _split_symbol(document: PackageDocument, symbol: _Symbol, language: str) -> 
     if not text and symbol.code.endswith("{}"):
         return
     examples = split_examples(text, language=language)
-    for excerpt in add_signature(symbol.code, examples, language=language, is_joinable=_is_script):
+    signature = _complete_signature(symbol, language)
+    if examples and examples[0].code:
+        # in a form that lets the example below it parse
+        is_statement = is_complete(signature, language)
+        signature = _end_statement(signature) if is_statement else comment_out(signature)
+    for excerpt in add_signature(signature, examples, language=language, is_joinable=_is_script):
         trail, names = (_module_name(document.path),), name_variants(symbol.name)
         yield from finalize_chunks(Chunk(symbol.name, trail, *excerpt, url, document.path, names, weight))
 
 
+def _end_statement(code: str) -> str:
+    return code if code.endswith(("}", ";")) else f"{code};"
+
+
+def _complete_signature(symbol: _Symbol, language: str) -> str:
+    """Return a signature in a form that parses, if any: inside its interface, or with a body."""
+    forms = [symbol.code, f"{symbol.code} {{ /* ... */ }}"]
+    if symbol.owner:
+        forms = [f"{symbol.owner} {{\n{indent(symbol.code, '  ')};\n}}"]
+    return next((form for form in forms if is_complete(form, language)), symbol.code)
+
+
 def _is_script(_: str, example: Excerpt) -> bool:
-    return example.language in _SCRIPTS
+    return example.language in SCRIPT_LANGUAGES
 
 
 def _format_outline(declaration: Declaration) -> str:
@@ -195,14 +227,14 @@ def _format_outline(declaration: Declaration) -> str:
             lines_shown.append("    // ...")
             break
         lines_shown.append(line)
-    return (
-        f"{declaration.head.strip()} {{\n" + "\n".join(lines_shown) + "\n}"
-        if lines_shown
-        else f"{declaration.head.strip()} {{}}"
-    )
+    head = _IMPORT_TYPE.sub("", declaration.head.strip())
+    # a type may go on after its first brace was closed
+    end = "" if body.count("}") > body.count("{") and len(lines_shown) == len(lines) else "\n}"
+    return f"{head} {{\n" + "\n".join(lines_shown) + end if lines_shown else f"{head} {{}}"
 
 
 def _shorten_signature(head: str) -> str:
+    head = _IMPORT_TYPE.sub("", head)
     lines = [line.rstrip() for line in head.strip().removesuffix("=>").rstrip().split("\n")]
     indent = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
     code = "\n".join([lines[0], *(line[indent:] for line in lines[1:])])

@@ -26,6 +26,9 @@ _CLOSE = frozenset("})]")
 _CONTAINER = re.compile(
     r"(?:export\s+)?(?:declare\s+)?(?:namespace\s+[\w$.]+|module\s+(?:[\w$.]+|[\"'][^\"']*[\"'])|global)\s*$"
 )
+_TYPED_DECLARATION = re.compile(
+    r"\s*(?:(?:export|default|declare|abstract|async)\s+)*(?P<keyword>function|class|interface|type)\b"
+)
 _INCOMPLETE = re.compile(
     r"(?:[,(\[<|&=:?+]|=>|\b(?:extends|implements|keyof|typeof|return|new|is|in|of|infer))\s*$"
 )
@@ -111,7 +114,7 @@ class _StatementScanner:
     def _opens_body(self, start: int, at: int) -> bool:
         """Return True if a brace opens the body of a declaration, not a value or a type in its head."""
         head = self._text[start:at].rstrip()
-        if head.endswith(("|", "&", "<", ",", "(")) or len(head) >= 20_000:
+        if head.endswith(("|", "&", "<", ",", "(")) or len(head) >= 20_000 or _is_inside_type(head):
             return False
         return not head.endswith("=") or head.count("<") <= head.replace("=>", "").count(">")
 
@@ -124,6 +127,17 @@ class _StatementScanner:
         if not tail or _INCOMPLETE.search(tail[-12:]):
             return False
         return not _CONTINUATION.match(self._text[end : end + CONTEXT_LENGTH])
+
+
+def _is_inside_type(head: str) -> bool:
+    """Return True if what follows the head of a function, class or type is still part of a type."""
+    declared = _TYPED_DECLARATION.match(head)
+    if declared is None:
+        return False
+    if declared["keyword"] == "function" and head.endswith(":"):
+        return True
+    rest = _strip_comments(head[declared.end() :]).replace("=>", "")
+    return rest.count("<") > rest.count(">")
 
 
 _COMMENTS = re.compile(r"/\*.*?(?:\*/|\Z)|(?<![:'\"`])//[^\n]*", re.DOTALL)

@@ -27,7 +27,7 @@ _DROPPED = re.compile(
     r"|(?:import\s.*\bfrom\b\s*['\"]|import\s+['\"]|export\s+(?:const|default|function)\b)"
 )
 _FENCED_OR_COMMENT = re.compile(
-    r"^[ \t>]*(?:[-*+] |\d+[.)] )?(?P<mark>`{3,}|~{3,})[^`\n]*\n.*?(?:^[ \t>]*(?P=mark)|\Z)"
+    r"^[ \t>]*(?:[-*+] |\d+[.)] )?(?P<mark>`{3,}+|~{3,}+)[^`\n]*+\n.*?(?:^[ \t>]*(?P=mark)|\Z)"
     r"|<!--.*?(?:-->|\Z)|\{/\*.*?(?:\*/\}|\Z)",
     re.DOTALL | re.MULTILINE,
 )

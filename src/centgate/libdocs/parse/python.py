@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, link_to_lines, name_variants
 from centgate.libdocs.parse.docstrings import add_signature, split_examples
-from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.parse.documents import PackageDocument, is_test
 from centgate.libdocs.parse.python_signatures import (
     FunctionNode,
     format_class_outline,
@@ -18,7 +19,7 @@ from centgate.libdocs.parse.python_signatures import (
     is_public,
 )
 from centgate.libdocs.parse.python_syntax import parse_source
-from centgate.libdocs.parse.sections import Excerpt
+from centgate.libdocs.parse.sections import Excerpt, page_name
 
 UNDOCUMENTED_WEIGHT = 0.45
 """Weight of a bare signature."""
@@ -26,6 +27,9 @@ REFERENCE_WEIGHT = 0.9
 """Weight of a docstring, compared with guides and examples."""
 MEMBER_WEIGHT = 0.9
 """Weight of a method, compared with a class or function."""
+TEST_WEIGHT = 0.25
+"""Weight of a test, which shows a call but is seldom written to be read."""
+MAX_TEST_LINES = 40
 MAX_SIGNATURE = 1500
 """Characters of a signature and its example above which the example is a chunk of its own."""
 MAX_OVERLOADS = 4
@@ -47,6 +51,8 @@ def split_python(document: PackageDocument) -> list[Chunk]:
 def _split_module(document: PackageDocument, tree: ast.Module) -> list[Chunk]:
     if is_example(document.path):
         return _split_example(document, tree)
+    if is_test(document.path):
+        return list(_test_chunks(document, tree.body, (page_name(document.path),)))
     module = module_name(document.path)
     found = list(_module_chunks(document, tree, module))
     for node in tree.body:
@@ -73,11 +79,30 @@ def _split_example(document: PackageDocument, tree: ast.Module) -> list[Chunk]:
         text = "\n".join(document.text.splitlines()[tree.body[0].end_lineno :]).strip()
     if sum(bool(line.strip()) for line in text.splitlines()) < MIN_EXAMPLE_LINES:
         return []
-    *folders, name = [part for part in document.path.removesuffix(".py").split("/") if part]
+    # `@` marks the folder of another source
+    parts = document.path.removesuffix(".py").split("/")
+    *folders, name = [part for part in parts if part and not part.startswith("@")]
     after = [folder for folder in folders if not _EXAMPLES.search(f"{folder}/")][-2:]
     trail = [_title_from_name(part) for part in (*after, _VARIANT.sub("", name))]
     chunk = Chunk(trail[-1], tuple(trail[:-1]), text, "python", docstring, document.source_url, document.path)
     return finalize_chunks(chunk)
+
+
+def _test_chunks(document: PackageDocument, body: list[ast.stmt], trail: tuple[str, ...]) -> Iterator[Chunk]:
+    """Yield each test as a whole chunk, titled by the words of its name."""
+    lines = document.text.splitlines()
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _test_chunks(document, node.body, (*trail, node.name))
+        elif isinstance(node, FunctionNode) and node.name.startswith("test"):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            code = textwrap.dedent("\n".join(lines[first - 1 : node.end_lineno]))
+            if code.count("\n") < MAX_TEST_LINES:
+                title = _title_from_name(node.name.removeprefix("test").strip("_")) or node.name
+                url = link_to_lines(document.source_url, *_line_range(node))
+                yield from finalize_chunks(
+                    Chunk(title, trail, code, "python", None, url, document.path, weight=TEST_WEIGHT)
+                )
 
 
 def _module_chunks(document: PackageDocument, tree: ast.Module, module: str) -> Iterator[Chunk]:

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from centgate.libdocs.parse.chunk import Chunk
-from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.parse.documents import PackageDocument, is_test
 from centgate.libdocs.parse.python import is_example, module_name
 from centgate.libdocs.parse.python_syntax import parse_source
 
 EXPORTED_WEIGHT = 1.05
 """Factor for a name that the top-level package exports."""
-INNER_WEIGHT = 0.8
+INNER_WEIGHT = 0.6
 """Factor for a name that can only be imported from the module that defines it."""
 _ALL = re.compile(r"^__all__[^=\n]{0,60}=\s*[\[(]([^\])=]*)[\])]", re.MULTILINE)
 _IMPORT = re.compile(
@@ -41,7 +41,7 @@ def collect_imports(documents: Iterable[PackageDocument]) -> PackageImports:
     """Collect imports from the `__init__.py` of packages and from modules that only re-export."""
     imports = PackageImports()
     for document in documents:
-        if document.kind != "python" or is_example(document.path):
+        if document.kind != "python" or is_example(document.path) or is_test(document.path):
             continue
         module = module_name(document.path)
         all_names = _ALL.search(document.text)
@@ -57,7 +57,7 @@ def collect_imports(documents: Iterable[PackageDocument]) -> PackageImports:
 def use_public_names(chunks: Iterable[Chunk], imports: PackageImports) -> Iterator[Chunk]:
     """Yield chunks under their shortest public module. Chunks without a public module are dropped."""
     for chunk in chunks:
-        if not chunk.path.endswith((".py", ".pyi")) or is_example(chunk.path):
+        if not chunk.path.endswith((".py", ".pyi")) or is_example(chunk.path) or is_test(chunk.path):
             yield chunk
             continue
         module = chunk.breadcrumb[0] if chunk.breadcrumb else chunk.title

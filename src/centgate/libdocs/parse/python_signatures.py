@@ -25,7 +25,7 @@ _VISIBLE_DECORATORS = (
 
 
 def format_signature(function: FunctionNode, *, method: bool = False) -> str:
-    """Return the lines from the decorators to the return annotation, without `self` and the docstring."""
+    """Return the function as a stub, with its decorators, without `self` and the docstring."""
     decorators = [
         f"@{name}\n" for name in map(expression_name, function.decorator_list) if name in _VISIBLE_DECORATORS
     ]
@@ -38,7 +38,7 @@ def format_signature(function: FunctionNode, *, method: bool = False) -> str:
     if len(line) > MAX_WIDTH:
         inner = "".join(f"    {parameter},\n" for parameter in parameters)
         line = f"{keyword} {function.name}(\n{inner}){returns}"
-    return "".join(decorators) + line
+    return f"{''.join(decorators)}{line}: ..."
 
 
 def format_class_outline(node: ast.ClassDef) -> str:
@@ -51,7 +51,7 @@ def format_class_outline(node: ast.ClassDef) -> str:
     lines += [f"    {line}" for member in members[:MAX_MEMBERS] for line in member.split("\n")]
     if len(members) > MAX_MEMBERS:
         lines.append("    ...")
-    return "\n".join(lines) if members else lines[0].removesuffix(":")
+    return "\n".join(lines) if members else f"{lines[0]} ..."
 
 
 def format_parameter_notes(function: FunctionNode) -> list[str]:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-RegistryName: TypeAlias = Literal["pypi", "npm"]
-REGISTRIES: tuple[RegistryName, ...] = ("pypi", "npm")
+RegistryName: TypeAlias = Literal["pypi", "npm", "crates", "go"]
+REGISTRIES: tuple[RegistryName, ...] = ("pypi", "npm", "crates", "go")
+SEARCHED_REGISTRIES: tuple[RegistryName, ...] = ("pypi", "npm")
+"""Registries in which every name is tried; names of Rust and Go are tried in theirs alone."""
 MAX_CANDIDATES = 8
 """Maximum number of packages tried for one name."""
 
@@ -56,6 +58,24 @@ ALIASES: Mapping[str, str] = {
     "/pypi/tensorflow": "tensor flow",
     "/pypi/torch": "pytorch, py torch, torch.nn",
     "/pypi/transformers": "huggingface transformers, hugging face transformers",
+    "/go/github.com~gin-gonic~gin": "gin, gin gonic, gin-gonic/gin",
+    "/go/github.com~go-chi~chi~v5": "chi, go chi, go-chi/chi",
+    "/go/github.com~go-sql-driver~mysql": "go mysql driver, go-sql-driver/mysql",
+    "/go/github.com~gofiber~fiber~v2": "gofiber, gofiber/fiber",
+    "/go/github.com~golang-jwt~jwt~v5": "golang jwt, golang-jwt/jwt",
+    "/go/github.com~gorilla~mux": "gorilla mux, gorilla/mux",
+    "/go/github.com~gorilla~websocket": "gorilla websocket, gorilla/websocket",
+    "/go/github.com~jackc~pgx~v5": "pgx, jackc/pgx",
+    "/go/github.com~jmoiron~sqlx": "go sqlx, jmoiron/sqlx",
+    "/go/github.com~labstack~echo~v4": "labstack echo, labstack/echo",
+    "/go/github.com~redis~go-redis~v9": "go redis, redis/go-redis",
+    "/go/github.com~sirupsen~logrus": "logrus, sirupsen/logrus",
+    "/go/github.com~spf13~cobra": "spf13 cobra, spf13/cobra",
+    "/go/github.com~spf13~viper": "spf13 viper, spf13/viper",
+    "/go/github.com~stretchr~testify": "testify, stretchr/testify",
+    "/go/go.uber.org~zap": "uber zap, uber-go/zap",
+    "/go/google.golang.org~grpc": "grpc go, grpc/grpc-go",
+    "/go/gorm.io~gorm": "gorm, go-gorm/gorm",
     "/npm/@angular~core": "angular, angular 2, angular core",
     "/npm/@anthropic-ai~sdk": "anthropic typescript, anthropic node",
     "/npm/@apollo~client": "apollo client",
@@ -152,21 +172,45 @@ REPOSITORIES: Mapping[str, str] = {
 """Packages of repositories that have another name, have moved, or hold several packages."""
 
 _OTHER_ECOSYSTEMS: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("tokio", "serde", "axum", "actix-web", "reqwest", "thiserror", "anyhow", "tonic", "rayon"), "Rust"
-    ),
-    **dict.fromkeys(("gin-gonic", "gorm", "spf13/cobra", "spf13/viper", "gofiber"), "Go"),
+    **dict.fromkeys(("rails", "ruby on rails", "rails/rails", "sinatra", "devise", "sidekiq"), "Ruby"),
+    **dict.fromkeys(("laravel", "laravel/framework", "symfony"), "PHP"),
+    **dict.fromkeys(("spring boot", "spring-boot", "hibernate", "junit", "log4j"), "Java"),
+    **dict.fromkeys(("asp.net", "asp.net core", "entity framework", "newtonsoft.json"), ".NET"),
+    **dict.fromkeys(("phoenix framework", "phoenixframework/phoenix", "ecto"), "Elixir"),
+    **dict.fromkeys(("flutter", "riverpod"), "Dart"),
 }
 """Well-known libraries of ecosystems whose registries are not read; packages of these names elsewhere are
 namesakes."""
+_CRATES = frozenset(
+    ("tokio", "serde", "axum", "actix-web", "reqwest", "thiserror", "anyhow", "tonic", "rayon")
+)
+"""Well-known crates; packages of these names elsewhere are namesakes."""
+_CRATE_LINK = re.compile(r"(?:https?://)?(?:crates\.io/crates/|docs\.rs/(?:crate/)?|/crates/)([^/?#]+).*")
 _ECOSYSTEM_PREFIXES: Mapping[str, str] = {
-    "/crates/": "Rust",
-    "crates.io/": "Rust",
-    "docs.rs/": "Rust",
-    "golang.org/": "Go",
-    "pkg.go.dev/": "Go",
+    "rubygems.org/": "Ruby",
+    "packagist.org/": "PHP",
+    "mvnrepository.com/": "Java",
+    "central.sonatype.com/": "Java",
+    "www.nuget.org/": ".NET",
+    "nuget.org/": ".NET",
+    "hex.pm/": "Elixir",
+    "pub.dev/": "Dart",
 }
+_GO_LINK = re.compile(
+    r"(?:https?://)?pkg\.go\.dev/(?P<path>[^@?#\s]+)\S*|/go/(?P<id>[^@\s]+)\S*", re.IGNORECASE
+)
+_GO_PATH = re.compile(
+    r"(?:https?://)?(?P<path>(?:golang\.org/x|gopkg\.in|go\.uber\.org|google\.golang\.org|gorm\.io|(?:sigs\.)?k8s\.io)"
+    r"/[^@?#\s]+)\S*",
+    re.IGNORECASE,
+)
+"""Module paths of hosts that serve Go alone; a repository on GitHub may be of any language."""
+_GO_HOSTS_OF_OWNERS = ("github.com", "gitlab.com", "bitbucket.org", "golang.org")
+MAX_GO_PREFIXES = 4
+_GO_AFFIX = re.compile(r"^(?:golang|go module|go)[ ]+|[ ]+(?:golang|go|go module)$")
+_GO_MODULE = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:/[A-Za-z0-9_.-]+)*")
 _NPM_NAME = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
+_CRATE_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _PYPI_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
 _REPOSITORY = re.compile(r"/?([a-z0-9][a-z0-9-]*)/([a-z0-9._-]+?)(?:\.git)?/?")
 _AFFIXES = re.compile(
@@ -186,21 +230,29 @@ class PackageCandidate:
 
     @property
     def id(self) -> str:
-        """Package ID: `/pypi/<name>`, `/npm/<name>` or `/npm/@<scope>~<name>`."""
+        """Package ID, such as `/pypi/<name>`, `/npm/@<scope>~<name>` or `/go/github.com~<owner>~<name>`."""
         return package_id(self.registry, self.name)
 
 
 def package_id(registry: RegistryName, name: str) -> str:
-    """Return the ID of a package. It has two segments, so `~` separates a scope from its name."""
+    """Return the ID of a package. It has two segments, so `~` stands for each slash of its name."""
     return f"/{registry}/{name.replace('/', '~')}"
 
 
 def normalize_package_name(registry: RegistryName, raw_name: str) -> str | None:
     """Return the normalised name of a package in its registry, or None if it is not valid there.
 
-    PyPI's rule is packaging.python.org's "Name normalization", npm's that of validate-npm-package-name.
+    PyPI's rule is packaging.python.org's "Name normalization", npm's that of validate-npm-package-name, Go's
+    that of go.dev/ref/mod ("Module paths"), of which `~` is not accepted.
     """
+    if registry == "go":
+        # the case of a module's path matters
+        path = raw_name.replace("~", "/").strip("/")
+        is_valid = len(path) <= 200 and _GO_MODULE.fullmatch(path) and ".." not in path
+        return path if is_valid else None
     lower = raw_name.lower()
+    if registry == "crates":
+        return lower if len(lower) <= 64 and _CRATE_NAME.fullmatch(lower) else None
     if registry == "npm":
         # `~` separates a scope from its name in package IDs
         name = lower.replace("~", "/", 1) if lower.startswith("@") else lower
@@ -211,7 +263,7 @@ def normalize_package_name(registry: RegistryName, raw_name: str) -> str | None:
 
 
 def find_other_ecosystem(query: str) -> str | None:
-    """Return the ecosystem that a name belongs to if its registry is not read: "Rust" or "Go"; else None."""
+    """Return the ecosystem that a name belongs to if its registry is not read: "Ruby"; else None."""
     name = re.sub(r"^https?://", "", query.strip().lower())
     prefixed = (language for prefix, language in _ECOSYSTEM_PREFIXES.items() if name.startswith(prefix))
     return next(prefixed, None) or _OTHER_ECOSYSTEMS.get(name)
@@ -221,18 +273,50 @@ def find_candidates(query: str) -> list[PackageCandidate]:
     """Return the packages that a name may mean, most likely first, without duplicates."""
     text = " ".join(query.lower().split())
     by_id: dict[str, PackageCandidate] = {}
-    for each in _parse_candidates(text):
+    for each in [*_go_candidates(query.strip())] or _parse_candidates(text):
         previous = by_id.get(each.id)
         if previous is None or each.similarity > previous.similarity:
             by_id[each.id] = each
     return sorted(by_id.values(), key=lambda each: -each.similarity)[:MAX_CANDIDATES]
 
 
+def names_go(query: str) -> bool:
+    """True if a name says that a library of Go is meant: `golang x`, `x go`, a link to pkg.go.dev."""
+    text = " ".join(query.lower().split())
+    return _GO_AFFIX.search(text) is not None or _GO_LINK.fullmatch(text) is not None
+
+
+def _go_candidates(text: str) -> Iterator[PackageCandidate]:
+    """Yield the modules that a link, a path of Go's own hosts or a well-known name denotes.
+
+    Packages of other registries with such a name are namesakes.
+    """
+    link = _GO_LINK.fullmatch(text) or _GO_PATH.fullmatch(text)
+    if link:
+        name = normalize_package_name("go", link["path"] or link.groupdict().get("id") or "")
+        for number, prefix in enumerate(_module_prefixes(name) if name else ()):
+            yield PackageCandidate("go", prefix, 1.0 - number / 10)
+        return
+    name = " ".join(text.lower().split())
+    for each in dict.fromkeys((name, _GO_AFFIX.sub("", name))):
+        for package in _PACKAGES_BY_ALIAS.get(normalize_library_name(each), ()):
+            if package.startswith("/go/"):
+                yield candidate_from_id(package, 1.0)
+
+
+def _module_prefixes(path: str) -> list[str]:
+    """Return a path and those above it: a page can show a package in a folder of its module."""
+    parts = path.split("/")
+    shortest = 3 if parts[0] in _GO_HOSTS_OF_OWNERS else 2
+    lengths = range(len(parts), min(shortest, len(parts)) - 1, -1)
+    return ["/".join(parts[:length]) for length in lengths][:MAX_GO_PREFIXES]
+
+
 def find_repository_candidates(owner: str, repository: str) -> list[PackageCandidate]:
     """Return the packages that a repository may hold."""
     repository_package = REPOSITORIES.get(f"{owner}/{repository}".lower())
     if repository_package:
-        return [_candidate_from_id(repository_package, 1.0)]
+        return [candidate_from_id(repository_package, 1.0)]
     scoped = normalize_package_name("npm", f"@{owner}/{repository}")
     scoped_candidates = [PackageCandidate("npm", scoped, 0.8)] if scoped else []
     all_candidates = [
@@ -249,6 +333,11 @@ def normalize_library_name(name: str) -> str:
 
 
 def _parse_candidates(text: str) -> Iterator[PackageCandidate]:
+    if (link := _CRATE_LINK.fullmatch(text)) or text in _CRATES:
+        name = normalize_package_name("crates", link[1] if link else text)
+        if name:
+            yield PackageCandidate("crates", name, 1.0)
+        return
     if text.startswith(("/pypi/", "/npm/")):
         registry: RegistryName = "pypi" if text.startswith("/pypi/") else "npm"
         name = normalize_package_name(registry, text.split("/", 2)[2])
@@ -270,7 +359,7 @@ def _candidates_by_name(text: str) -> Iterator[PackageCandidate]:
     """Yield candidates from the alias table, for the name as written, and without common affixes."""
     alias_packages = _PACKAGES_BY_ALIAS.get(normalize_library_name(text), ())
     for package in alias_packages:
-        yield _candidate_from_id(package, 1.0)
+        yield candidate_from_id(package, 1.0)
     dashed = text.replace(" ", "-")
     yield from _candidates_in_registries(dashed, 0.7 if alias_packages else 1.0)
     bare = _AFFIXES.sub("", text)
@@ -279,21 +368,22 @@ def _candidates_by_name(text: str) -> Iterator[PackageCandidate]:
             yield from _candidates_in_registries(variant, likeness)
     if bare != text:
         yield from (
-            _candidate_from_id(package, 0.9)
+            candidate_from_id(package, 0.9)
             for package in _PACKAGES_BY_ALIAS.get(normalize_library_name(bare), ())
         )
 
 
 def _candidates_in_registries(name: str, likeness: float) -> Iterator[PackageCandidate]:
-    for registry in REGISTRIES:
+    for registry in SEARCHED_REGISTRIES:
         package = normalize_package_name(registry, name)
         if package:
             yield PackageCandidate(registry, package, likeness)
 
 
-def _candidate_from_id(package: str, likeness: float) -> PackageCandidate:
+def candidate_from_id(package: str, likeness: float) -> PackageCandidate:
     _, registry, name = package.split("/")
-    return PackageCandidate("pypi" if registry == "pypi" else "npm", name.replace("~", "/", 1), likeness)
+    known: RegistryName = "pypi" if registry == "pypi" else "go" if registry == "go" else "npm"
+    return PackageCandidate(known, name.replace("~", "/"), likeness)
 
 
 def _index_aliases() -> Mapping[str, tuple[str, ...]]:

@@ -1,22 +1,26 @@
-"""Client for both package registries, with a cache of the newest releases."""
+"""Client for the package registries, with a cache of the newest releases."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
 
 from centgate.errors import AnswerTooLong, NoData, ProviderError, ProviderFailure, ProviderTimeout
 from centgate.fallback import attempt, open_task_group
-from centgate.libdocs.registry.aliases import PackageCandidate
+from centgate.libdocs.registry.aliases import PackageCandidate, RegistryName
+from centgate.libdocs.registry.crates import CratesRegistry
+from centgate.libdocs.registry.go import GoRegistry
 from centgate.libdocs.registry.npm import NpmRegistry, types_package_name
 from centgate.libdocs.registry.packages import MANY_RELEASES, Archive, Package
 from centgate.libdocs.registry.pypi import PypiRegistry
 from centgate.upstream import Upstream
 
+Registry: TypeAlias = PypiRegistry | NpmRegistry | CratesRegistry | GoRegistry
 PROVIDER_NAME = "packagedocs"
 """Provider name in errors of the registries."""
 DAY = 24 * 3600
@@ -29,10 +33,18 @@ MISSING_TTL = 600
 
 
 class RegistryClient:
-    """Cached access to PyPI and npm. The newest release of a package is requested once a day."""
+    """Cached access to all registries. The newest release of a package is requested once a day."""
 
-    def __init__(self, pypi: PypiRegistry, npm: NpmRegistry) -> None:
-        self._pypi, self._npm = pypi, npm
+    def __init__(
+        self, pypi: PypiRegistry, npm: NpmRegistry, *, crates: CratesRegistry, go: GoRegistry
+    ) -> None:
+        self._npm = npm
+        self._registries: Mapping[RegistryName, Registry] = {
+            "pypi": pypi,
+            "npm": npm,
+            "crates": crates,
+            "go": go,
+        }
         self._newest = TTLCache[tuple[str, str], Package](MAX_CACHED, DAY)
         self._locks = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
         self._missing = TTLCache[tuple[str, str], bool](MAX_CACHED, MISSING_TTL)
@@ -40,14 +52,13 @@ class RegistryClient:
     @property
     def upstreams(self) -> tuple[Upstream, ...]:
         """The upstreams of all registries."""
-        return self._pypi.upstream, self._npm.upstream
+        return tuple(each.upstream for each in self._registries.values())
 
     def upstreams_of(self, candidates: Sequence[PackageCandidate]) -> list[Upstream]:
         """Return the upstreams of the registries to query for these packages, without duplicates."""
         unknown = [each for each in candidates if (each.registry, each.name) not in self._missing]
-        return [
-            self._registry(registry).upstream for registry in dict.fromkeys(each.registry for each in unknown)
-        ]
+        wanted = {each.registry for each in unknown}
+        return [each.upstream for registry, each in self._registries.items() if registry in wanted]
 
     def knows_any(self, candidates: Sequence[PackageCandidate]) -> bool:
         """True if the newest release of one of these packages is cached."""
@@ -69,13 +80,18 @@ class RegistryClient:
                     self._newest[key] = package
             return package
 
+    def is_newest(self, package: Package) -> bool:
+        """True if a release is the newest one of its package, as far as is known."""
+        newest = self._newest.get((package.registry, package.name))
+        return newest is not None and newest.version == package.version
+
     async def fetch_release(self, package: Package, version: str) -> Package | None:
         """Return another release of a package; None if it does not exist."""
-        return await self._registry(package.registry).fetch_release(package.name, version)
+        return await self._registries[package.registry].fetch_release(package.name, version)
 
     async def download(self, package: Package, archive: Archive) -> bytes:
         """Return the bytes of an archive. Raises AnswerTooLong if it is too large."""
-        return await self._registry(package.registry).download(archive)
+        return await self._registries[package.registry].download(archive)
 
     async def fetch_parts(self, package: Package) -> list[Package]:
         """Return the npm packages that a package lists as its parts, one level deep."""
@@ -117,12 +133,12 @@ class RegistryClient:
             async with asyncio.timeout(RESOLVE_SECONDS):
                 return await attempt(self.fetch_latest, candidate)
         except TimeoutError:
-            label = self._registry(candidate.registry).label
+            label = self._registries[candidate.registry].label
             return ProviderTimeout(PROVIDER_NAME, f"{label} did not answer within {RESOLVE_SECONDS} s")
 
     async def _request_latest(self, candidate: PackageCandidate) -> Package | None:
         """Request the newest release. A response in an unknown format counts as a failure of the registry."""
-        registry = self._registry(candidate.registry)
+        registry = self._registries[candidate.registry]
         try:
             return await registry.fetch_latest(candidate.name)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -142,6 +158,3 @@ class RegistryClient:
         complete = replace(package, releases=releases, published=published)
         self._newest[package.registry, package.name] = complete
         return complete
-
-    def _registry(self, registry: str) -> PypiRegistry | NpmRegistry:
-        return self._pypi if registry == "pypi" else self._npm

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from centgate.libdocs.registry.aliases import (
+    REGISTRIES,
     REPOSITORIES,
     PackageCandidate,
     RegistryName,
@@ -13,6 +14,7 @@ from centgate.libdocs.registry.aliases import (
     normalize_package_name,
 )
 
+_GO_VERSION = re.compile(r"v?[0-9]+\.[^~]*|latest")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
@@ -30,7 +32,8 @@ class LibraryReference:
 
 
 def parse_library_id(library_id: str) -> LibraryReference | None:
-    """Parse `/pypi/<name>`, `/npm/<name>`, `/npm/@<scope>~<name>` or `/<owner>/<repository>`.
+    """Parse `/pypi/<name>`, `/npm/<name>`, `/npm/@<scope>~<name>`, `/crates/<name>`, `/go/<host>~<path>`
+    with `~` for each slash, or `/<owner>/<repository>`.
 
     A version may follow after another `/` or an `@`. Returns None for an invalid ID.
     """
@@ -39,12 +42,15 @@ def parse_library_id(library_id: str) -> LibraryReference | None:
         return None
     if first.lower() == "npm" and rest[0].startswith("@") and "~" not in rest[0] and len(rest) > 1:
         rest = [f"{rest[0]}~{rest[1]}", *rest[2:]]  # npm's own spelling of a scoped name
+    if first.lower() == "go" and len(rest) > 1 and not _GO_VERSION.fullmatch(rest[-1]):
+        rest = ["~".join(rest)]  # a module's path as Go writes it
     name, version = _split_version(rest[0])
     version = rest[1] if len(rest) == 2 else version
     if len(rest) > 2 or (version is not None and not _VERSION.fullmatch(version)):
         return None
-    if first.lower() in ("pypi", "npm"):
-        return _package_reference("pypi" if first.lower() == "pypi" else "npm", name, version)
+    for registry in REGISTRIES:
+        if first.lower() == registry:
+            return _package_reference(registry, name, version)
     repository = f"{first}/{name}".lower()
     # for a repository in the table, the repository that its package declares does not matter
     return LibraryReference(

@@ -21,11 +21,14 @@ from centgate.libdocs.registry.parsing import (
     decode_reply,
     download_archive,
     find_repository,
+    find_sites,
+    is_on_github,
     parse_integrity,
     parse_package_name,
     parse_version,
     quote_version,
     resolve_archive_url,
+    stable_version_key,
 )
 from centgate.sanitize import clean_line
 from centgate.upstream import Upstream, UpstreamResponse, join_url
@@ -64,8 +67,11 @@ class NpmRegistry:
         return self._upstream
 
     async def fetch_latest(self, name: str) -> Package | None:
-        """Return the release that its owners tagged as the latest."""
-        return await self.fetch_release(name, "latest")
+        """Return the release tagged as the latest; the newest stable one if that is a pre-release."""
+        tagged = await self.fetch_release(name, "latest")
+        if tagged is None or stable_version_key(tagged.version):
+            return tagged
+        return await self.fetch_latest_of_major(name, None) or tagged
 
     async def fetch_release(self, name: str, version: str) -> Package | None:
         """Return a release by its version; a leading `v` before a number is ignored."""
@@ -96,8 +102,8 @@ class NpmRegistry:
         dates = filter(None, map(parse_iso_time, days or [listing.modified]))
         return sum("-" not in number for number in listing.versions), max(dates, default=None)
 
-    async def fetch_latest_of_major(self, name: str, major: str) -> Package | None:
-        """Return the newest release of a major version, without pre-releases.
+    async def fetch_latest_of_major(self, name: str, major: str | None) -> Package | None:
+        """Return the newest release of a major version, or of all for None, without pre-releases.
 
         Returns None without such a release, or if the list of versions is too large to read.
         """
@@ -109,7 +115,7 @@ class NpmRegistry:
         except AnswerTooLong:
             return None
         numbers = [each.split(".") for each in versions if _RELEASE_VERSION.fullmatch(each)]
-        candidates = [list(map(int, each)) for each in numbers if each[0] == major]
+        candidates = [list(map(int, each)) for each in numbers if major in (None, each[0])]
         return await self.fetch_release(name, ".".join(map(str, max(candidates)))) if candidates else None
 
     async def download(self, archive: Archive) -> bytes:
@@ -123,19 +129,22 @@ class NpmRegistry:
             parse_package_name(reply, body["name"], requested_name),
             parse_version(body["version"]),
         )
+        links = _repository_links(body)
         return Package(
             registry="npm",
             name=requested_name,
             title=name_published,
             version=version,
             summary=clean_line(as_text(get_path(body, "description")), MAX_SUMMARY),
-            repository=_parse_repository(body),
+            repository=find_repository(links),
+            is_on_github=is_on_github(links),
             deprecated=_parse_deprecation(get_path(body, "deprecated")),
             releases=None,
             published=None,
             archives=tuple(self._parse_archives(get_path(body, "dist"), name_published, version)),
             has_types=_has_types(body),
             parts=_parse_parts(name_published, body),
+            sites=find_sites([get_path(body, "homepage")]),
         )
 
     def _parse_archives(self, dist: Any, name: str, version: str) -> Iterator[Archive]:
@@ -169,12 +178,12 @@ def _parse_digest(dist: Any) -> Digest | None:
         return None
 
 
-def _parse_repository(body: Any) -> str | None:
-    """Parse a repository: a URL, an object with a URL, or `<owner>/<name>` for GitHub."""
+def _repository_links(body: Any) -> list[Any]:
+    """Return the links of a repository: a URL, that of an object, or of `<owner>/<name>` on GitHub."""
     value = get_path(body, "repository")
     link = get_path(value, "url") if isinstance(value, dict) else value
     short = _GITHUB_SHORTHAND.fullmatch(link[:200]) if isinstance(link, str) else None
-    return short[1] if short else find_repository([link, get_path(body, "homepage")])
+    return [f"https://github.com/{short[1]}" if short else link, get_path(body, "homepage")]
 
 
 def _parse_deprecation(value: Any) -> str | None:
@@ -198,7 +207,10 @@ def _exports_types(exports: Any, depth: int) -> bool:
 
 
 def _parse_parts(name: str, body: Any) -> tuple[tuple[str, str], ...]:
-    """Return dependencies of its own scope, with versions: what it re-exports is documented there."""
+    """Return its parts, with versions: what it re-exports is documented there.
+
+    These are dependencies of its own scope, and those that are named after it, with one exact version.
+    """
     scope = name.split("/")[0] + "/" if name.startswith("@") else f"@{name}/"
     needed: dict[str, Any] = {}
     for member in ("peerDependencies", "dependencies"):
@@ -207,7 +219,7 @@ def _parse_parts(name: str, body: Any) -> tuple[tuple[str, str], ...]:
     found = [
         (each, version)
         for each, version in needed.items()
-        if each.startswith(scope)
+        if (each.startswith(scope) or (each.startswith(f"{name}-") and _is_exact_version(version)))
         and each != name
         and get_path(body, "peerDependenciesMeta", each, "optional") is not True
     ]

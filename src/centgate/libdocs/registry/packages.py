@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from centgate.libdocs.registry.aliases import RegistryName, package_id
 
-ArchiveKind: TypeAlias = Literal["sdist", "wheel", "npm"]
+ArchiveKind: TypeAlias = Literal["sdist", "wheel", "npm", "crate", "go", "repository"]
 
 _PLACEHOLDER = re.compile(
     r"\b(placeholder|reserved|squat|security holding|dummy package|name reservation|do not use|"
@@ -29,8 +29,10 @@ class Archive:
 
     kind: ArchiveKind
     url: str
-    algorithm: Literal["sha256", "sha512", "sha1"]
-    digest: bytes
+    algorithm: Literal["sha256", "sha512", "sha1", "h1"]
+    """`h1` is Go's, of the paths and contents of all files of an archive."""
+    digest: bytes | None
+    """None if nobody publishes one."""
     size: int | None
     """Bytes, if the registry states them."""
     viewer_url: str | None
@@ -62,6 +64,10 @@ class Package:
     """True if it contains its own types (JavaScript)."""
     parts: tuple[tuple[str, str], ...] = ()
     """Dependencies of its own scope, with their versions or `latest` (JavaScript)."""
+    sites: tuple[str, ...] = ()
+    """URLs of its documentation and its home page, most likely first, as its owners wrote them."""
+    is_on_github: bool = False
+    """True if its repository is on GitHub."""
 
     @property
     def id(self) -> str:

@@ -17,11 +17,17 @@ import msgspec
 from centgate.errors import AnswerTooLong, ProviderError
 from centgate.libdocs.registry.packages import Archive
 from centgate.upstream import Upstream, UpstreamResponse
+from centgate.web.fetch.url import DEFAULT_PORTS, parse_target
 
 MAX_ARCHIVE_BYTES = 60 << 20
 MAX_METADATA_BYTES = 12 << 20
 MAX_SUMMARY = 400
 """Maximum characters of a description."""
+MAX_SITE_LENGTH = 300
+_NO_SITES = frozenset(
+    ("github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "pypi.org", "npmjs.com", "docs.rs")
+)
+"""Hosts of many projects, which have no documentation of one at their root."""
 T = TypeVar("T")
 Digest: TypeAlias = tuple[Literal["sha256", "sha512", "sha1"], bytes]
 
@@ -30,11 +36,18 @@ _DIGEST_LENGTHS: Mapping[Literal["sha512", "sha256"], int] = {"sha512": 64, "sha
 _NAME = re.compile(r"@?[A-Za-z0-9_~-][\w.~-]*(?:/[A-Za-z0-9_~-][\w.~-]*)?", re.ASCII)
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,99}")
 _REPOSITORY_URL = re.compile(
-    r"(?:github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)[/:]"
-    r"(?!(?:sponsors|orgs)/)([\w.-]+)/([\w.-]+?)(?:\.git)?(?=[/?#]|$)",
+    r"(?P<host>github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)[/:]"
+    r"(?!(?:sponsors|orgs)/)(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?(?=[/?#]|$)",
     re.ASCII | re.IGNORECASE,
 )
+_STABLE = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9}){0,5})(?:\.post([0-9]{1,9}))?")
 _RELEASE = re.compile(r"v?([0-9]*(?:\.[0-9]+)*)(.*)", re.DOTALL)
+
+
+def stable_version_key(version: str) -> tuple[int, ...] | None:
+    """Return the sort key of a stable release; None for a pre-release and for other notations."""
+    found = _STABLE.fullmatch(version)
+    return (*map(int, found[1].split(".")), -1, int(found[2] or 0)) if found else None
 
 
 async def download_archive(upstream: Upstream, archive: Archive) -> bytes:
@@ -88,11 +101,32 @@ def find_version(requested: str, published: Mapping[str, Any]) -> str | None:
 
 def find_repository(links: list[Any]) -> str | None:
     """Return the first repository on a well-known host that the links lead to, as `<owner>/<name>`."""
+    found = _find_repository_link(links)
+    return found["name"] if found else None
+
+
+def is_on_github(links: list[Any]) -> bool:
+    """True if the first repository on a well-known host that the links lead to is on GitHub."""
+    found = _find_repository_link(links)
+    return found is not None and found["host"].lower() == "github.com"
+
+
+def _find_repository_link(links: list[Any]) -> re.Match[str] | None:
+    matches = (_REPOSITORY_URL.search(link[:500]) for link in links if isinstance(link, str))
+    return next(filter(None, matches), None)
+
+
+def find_sites(links: list[Any]) -> tuple[str, ...]:
+    """Return the web sites among links, without repository hosts and registries, in order.
+
+    They are read as the fetcher reads them: owners also write addresses that are none.
+    """
+    sites: dict[str, None] = {}
     for link in links:
-        found = _REPOSITORY_URL.search(link[:500]) if isinstance(link, str) else None
-        if found:
-            return f"{found[1]}/{found[2]}"
-    return None
+        target = parse_target(link) if isinstance(link, str) and len(link) <= MAX_SITE_LENGTH else None
+        if target and target.scheme in DEFAULT_PORTS and target.host.removeprefix("www.") not in _NO_SITES:
+            sites[target.url.partition("?")[0]] = None
+    return tuple(sites)
 
 
 def resolve_archive_url(url: Any, page: str, official: str) -> str | None:

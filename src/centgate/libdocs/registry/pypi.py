@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar, cast
 from urllib.parse import quote
@@ -18,11 +18,14 @@ from centgate.libdocs.registry.parsing import (
     decode_reply,
     download_archive,
     find_repository,
+    find_sites,
     find_version,
+    is_on_github,
     parse_package_name,
     parse_version,
     quote_version,
     resolve_archive_url,
+    stable_version_key,
 )
 from centgate.sanitize import clean_line, quote_line
 from centgate.upstream import Upstream, UpstreamResponse, join_url
@@ -34,6 +37,10 @@ MAX_ARCHIVES = 3
 MAX_README_LENGTH = 100_000
 _REPOSITORY_LABELS = ("source", "source code", "repository", "code", "github", "homepage")
 """Labels that projects use for the link to their repository, most likely first."""
+
+
+_SITE_LABELS = ("documentation", "docs", "homepage", "home")
+"""Labels of the link to a documentation site, most likely first."""
 
 
 class _Project(msgspec.Struct):
@@ -66,7 +73,12 @@ class PypiRegistry:
         if reply is None:
             return None
         project = decode_reply(reply, _Project)
-        return self._parse_package(reply, name, project, msgspec.json.decode(project.urls))
+        package = self._parse_package(reply, name, project, msgspec.json.decode(project.urls))
+        if stable_version_key(package.version) or not project.releases:
+            return package
+        # registries other than PyPI may name a pre-release
+        stable = _newest_stable(project.releases)
+        return self._parse_package(reply, name, project, *stable) if stable else package
 
     async def fetch_release(self, name: str, version: str) -> Package | None:
         """Return a release from the project's list, or from its own page if the registry gives no list."""
@@ -120,10 +132,12 @@ class PypiRegistry:
             version=number,
             summary=clean_line(as_text(get_path(info, "summary")), MAX_SUMMARY),
             repository=find_repository(_repository_links(info)),
+            is_on_github=is_on_github(_repository_links(info)),
             deprecated=_deprecation_reason(info, files),
             releases=None if project.releases is None else len(project.releases),
             published=max(filter(None, map(_upload_time, files)), default=None),
             archives=archives,
+            sites=find_sites(_site_links(info)),
             readme=None
             if archives
             else (as_text(get_path(info, "description")) or "")[:MAX_README_LENGTH] or None,
@@ -141,6 +155,16 @@ class PypiRegistry:
             if kind and url and isinstance(digest, str) and (size or 0) <= MAX_ARCHIVE_BYTES:
                 shown_at = _inspector_url(file, url, name, version)
                 yield Archive(kind, url, "sha256", bytes.fromhex(digest), size, shown_at)
+
+
+def _newest_stable(releases: Mapping[str, msgspec.Raw]) -> tuple[list[Any], str] | None:
+    """Return the files and the version of the newest stable release that has files and is not yanked."""
+    versions = {key: version for version in releases if (key := stable_version_key(version))}
+    for key in sorted(versions, reverse=True):
+        files = as_list(msgspec.json.decode(releases[versions[key]]))
+        if files and not all(get_path(file, "yanked") is True for file in files):
+            return files, versions[key]
+    return None
 
 
 def _inspector_url(file: Any, url: str, name: str, version: str) -> str | None:
@@ -172,6 +196,14 @@ def _archive_kind(filename: str) -> ArchiveKind | None:
     if filename.endswith(".whl"):
         return "wheel"
     return "sdist" if filename.endswith((".tar.gz", ".tgz", ".zip")) else None
+
+
+def _site_links(info: Any) -> list[Any]:
+    project_urls = get_path(info, "project_urls")
+    links = cast(dict[str, Any], project_urls) if isinstance(project_urls, dict) else {}
+    by_label = {label.lower(): link for label, link in links.items()}
+    labels = [by_label.get(label) for label in _SITE_LABELS]
+    return [*labels[:2], get_path(info, "docs_url"), *labels[2:], get_path(info, "home_page")]
 
 
 def _repository_links(info: Any) -> list[Any]:

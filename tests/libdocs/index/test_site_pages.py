@@ -1,0 +1,252 @@
+"""Documentation sites that packages name, on loopback: read by their llms.txt, within limits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facilitators import build_settings
+from package_registry import PackageRegistry, run_package_registry
+from small_site import SmallSite, serve_small_site
+
+from centgate.libdocs.index import site_pages
+from centgate.libdocs.index.site_pages import (
+    MAX_LINKS,
+    MAX_PARTS,
+    SitePage,
+    find_page_links,
+    select_documentation,
+    split_site,
+)
+from centgate.libdocs.libraries import DocSnippet
+from centgate.libdocs.registry.parsing import find_sites
+from centgate.providers.packagedocs import PackageDocs
+from centgate.resources import open_resources
+from centgate.settings import ProviderSettings
+
+TEXT = "text/plain; charset=utf-8"
+README = {"README.md": "# quill\n\nPens for people who write letters to one another, and to themselves.\n"}
+GUIDE = """# Dip a pen
+
+The ink well is opened first, then the pen is dipped.
+
+```python
+well = quill.open_well()
+quill.dip(well)
+```
+"""
+PAGE = """<html><head><title>Dip a pen</title></head><body><nav><a href="/">Quill</a></nav><main>
+<h1>Dip a pen</h1><p>The ink well is opened first, then the pen is dipped into the ink until it is wet.</p>
+<pre><code class="language-python">well = quill.open_well()
+quill.dip(well)</code></pre></main></body></html>
+"""
+SOURCED = GUIDE.replace("# Dip a pen", "# Dip a pen\nSource: SITE/guide/dip")
+FULL = f"""# Quill documentation
+
+Everything about pens and their inks, on one page for those that read everything at once.
+
+{SOURCED}
+# Sharpen a pen
+Source: https://elsewhere.example/sharpen
+
+```python
+# Not a heading
+quill.sharpen()
+```
+"""
+
+
+@pytest.fixture
+def registry() -> Generator[PackageRegistry]:
+    with run_package_registry() as publishing:
+        yield publishing
+
+
+@pytest.fixture
+def site() -> Generator[SmallSite]:
+    with serve_small_site() as standing:
+        yield standing
+
+
+@asynccontextmanager
+async def open_docs(
+    registry: PackageRegistry, folder: Path, allowed: tuple[str, ...], **changes: Any
+) -> AsyncGenerator[PackageDocs]:
+    url = ProviderSettings(url=registry.url)
+    settings = build_settings(
+        folder,
+        "http://127.0.0.1:9",
+        providers={
+            **{name: ProviderSettings(timeout=90) for name in ("packagedocs", "pagereader", "sitemapper")},
+            "packagedocs_pypi": url,
+            "packagedocs_npm": url,
+        },
+        fetch_allowed=allowed,
+    )
+    settings = settings.model_copy(update={"packagedocs_folder": folder / "docs", **changes})
+    async with open_resources(settings) as resources:
+        yield PackageDocs(settings, resources)
+
+
+async def ask(
+    registry: PackageRegistry, folder: Path, *allowed: str, library: str = "/pypi/quill", **changes: Any
+) -> list[DocSnippet]:
+    async with open_docs(registry, folder, allowed, **changes) as packagedocs:
+        return await packagedocs.query_docs(library, "dip a pen into the ink well", 2_000)
+
+
+def publish(registry: PackageRegistry, site: SmallSite) -> None:
+    registry.publish_python("quill", "1.4.0", README, project_urls={"Documentation": f"{site.url}/docs/"})
+
+
+async def test_pages_that_an_llms_txt_lists_are_found(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path
+) -> None:
+    publish(registry, site)
+    site.respond("/docs/llms.txt", "# Quill\n\n- [Dip](guide/dip.md): how\n- [More](/x.html)\n", TEXT)
+    site.respond("/docs/guide/dip.md", GUIDE, TEXT)
+
+    first, *_ = await ask(registry, tmp_path, site.address)
+
+    assert (first.title, first.code) == ("Dip a pen", "well = quill.open_well()\nquill.dip(well)")
+    assert (first.origin, first.source_url) == ("website", f"{site.url}/docs/guide/dip.md")
+    assert (first.library, first.version, first.complete) == ("/pypi/quill", "1.4.0", True)
+    assert first.retrieved_at
+    assert "/x.html" not in site.requested_paths
+
+
+async def test_a_full_text_is_several_pages(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path
+) -> None:
+    registry.publish_javascript("quill", "2.0.0", README, homepage=f"{site.url}/")
+    site.respond("/llms-full.txt", FULL.replace("SITE", site.url), TEXT)
+
+    first, *_ = await ask(registry, tmp_path, site.address, library="/npm/quill")
+
+    assert (first.title, first.source_url) == ("Dip a pen", f"{site.url}/guide/dip")
+
+
+@pytest.mark.parametrize("case", ["robots", "policy", "switch", "html", "older"])
+async def test_a_site_is_left_out(
+    case: str, registry: PackageRegistry, site: SmallSite, tmp_path: Path
+) -> None:
+    publish(registry, site)
+    site.respond("/llms-full.txt", f"<html>{GUIDE}" if case == "html" else GUIDE, TEXT)
+    if case == "robots":
+        site.set_robots("User-agent: *", "Disallow: /")
+    if case == "older":
+        body = registry.publish_python("quill", "1.5.0", README, project_urls={"Docs": site.url})
+        body["releases"]["1.4.0"] = body["urls"]
+        registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+
+    shown = await ask(
+        registry,
+        tmp_path,
+        *(() if case == "policy" else (site.address,)),
+        library="/pypi/quill/1.4.0",
+        packagedocs_sites=case != "switch",
+    )
+
+    assert {each.origin for each in shown} == {"package"}
+    assert {"/llms-full.txt"}.isdisjoint(site.requested_paths) or case == "html"
+
+
+async def test_a_home_page_that_is_no_url_does_no_harm(registry: PackageRegistry, tmp_path: Path) -> None:
+    registry.publish_python("quill", "1.4.0", README, home_page="https://quill.example:port/")
+
+    shown = await ask(registry, tmp_path)
+
+    assert {each.origin for each in shown} == {"package"}
+
+
+def test_only_so_many_links_and_parts_are_looked_at() -> None:
+    links = "[a](https://elsewhere.example/a.md)" * MAX_LINKS + "[b](b.md)"
+
+    assert find_page_links(SitePage("https://quill.example/llms.txt", links)) == []
+    text = "".join(f"# Nib {number}\n" for number in range(2 * MAX_PARTS))
+    assert len(split_site([SitePage("https://quill.example/llms-full.txt", text)])) < MAX_PARTS
+
+
+async def test_a_site_without_such_texts_is_read_by_its_sitemap_and_links(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_pages, "SITE_SECONDS", 60.0)  # the parsers start first
+    publish(registry, site)
+    site.set_sitemap("/sitemap.xml", "/docs/guide/dip", "/blog/news", "/docs/reference")
+    site.respond("/docs/", "<title>Quill</title><p>Pens for all.</p><a href='/docs/links'>More</a>")
+    site.respond("/docs/guide/dip", PAGE)
+    site.respond("/docs/reference", PAGE.replace("Dip a pen", "Other things").replace("dip", "sharpen"))
+
+    first, *_ = await ask(registry, tmp_path, site.address)
+
+    assert (first.title, first.code) == ("Dip a pen", "well = quill.open_well()\nquill.dip(well)")
+    assert (first.origin, first.source_url) == ("website", f"{site.url}/docs/guide/dip")
+    assert {"/docs/links", "/docs/reference"} <= set(site.requested_paths)
+    assert "/blog/news" not in site.requested_paths
+
+
+async def test_the_pace_of_a_site_is_kept(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(registry, site)
+    monkeypatch.setattr(site_pages, "SITE_SECONDS", 3.0)
+    site.set_robots("User-agent: *", "Crawl-delay: 30", f"Sitemap: {site.url}/sitemap.xml")
+    site.set_sitemap("/sitemap.xml", "/docs/guide/dip", "/docs/reference")
+    for path in ("/docs/", "/docs/guide/dip", "/docs/reference"):
+        site.respond(path, PAGE)
+
+    await ask(registry, tmp_path, site.address)
+
+    assert len({"/docs/guide/dip", "/docs/reference"} & set(site.requested_paths)) <= 1
+
+
+def test_documentation_is_selected_before_other_pages() -> None:
+    site = "https://quill.example"
+    found = select_documentation(
+        f"{site}{path}" for path in ("/", "/pricing", "/en/1.2/old", "/guides/dip", "/blog/2026/x", "/start")
+    )
+
+    assert found == [f"{site}/guides/dip", f"{site}/", f"{site}/start"]
+    assert select_documentation([f"{site}/en/1.2/dip"]) == [f"{site}/en/1.2/dip"]
+
+
+def test_links_lead_to_pages_of_the_same_host() -> None:
+    contents = SitePage(
+        "https://quill.example/docs/llms.txt",
+        "[0](http://[a.md) [a](a.md) [b](/b.md#part) [c](https://other.example/c.md) [d](d.html)\n"
+        "[e](javascript:x.md)\n"
+        "## Optional\n[f](f.md)",
+    )
+
+    assert find_page_links(contents) == ["https://quill.example/docs/a.md", "https://quill.example/b.md"]
+
+
+def test_parts_of_a_full_text_have_their_own_addresses() -> None:
+    site = "https://quill.example"
+
+    documents = split_site([SitePage(f"{site}/llms-full.txt", FULL.replace("SITE", site))])
+
+    assert [(each.path, each.source_url) for each in documents] == [
+        ("@site/quill-documentation.md", f"{site}/llms-full.txt"),
+        ("@site/guide/dip.md", f"{site}/guide/dip"),
+        ("@site/sharpen-a-pen.md", f"{site}/llms-full.txt"),
+    ]
+    assert "# Not a heading" in documents[2].text
+
+
+def test_a_part_that_names_no_url_keeps_the_address_of_its_site() -> None:
+    url = "https://quill.example/llms-full.txt"
+
+    (document,) = split_site([SitePage(url, "# Dip\nSource: http://[dip\n")])
+
+    assert document.source_url == url
+
+
+def test_hosts_of_many_projects_are_no_site() -> None:
+    links = ["https://github.com/a/b", "https://Quill.example/?a#b", None, "javascript:1", "http://[", 7]
+
+    assert find_sites(links) == ("https://quill.example/",)

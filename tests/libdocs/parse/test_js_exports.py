@@ -1,0 +1,98 @@
+"""What can be imported from an npm package, by its entry points."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from centgate.libdocs.parse.chunk import Chunk
+from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.parse.js_exports import (
+    INNER_WEIGHT,
+    collect_exports,
+    find_entries,
+    lower_internals,
+)
+
+FILES = {
+    "dist/index.d.ts": "export * from './pens.js';\nexport { Well as InkWell } from './wells';\n"
+    "import { Ink } from './inks';\nexport { Ink };\nexport * as extra from './extra';\n",
+    "dist/pens.d.ts": "import type { PenOptions } from './options';\n"
+    "export declare class Pen { constructor(options: PenOptions); }\n",
+    "dist/wells.d.ts": "export declare class Well {}\nexport declare class Pump {}\n",
+    "dist/inks.d.ts": "export declare class Ink {}\n",
+    "dist/options.d.ts": "export interface PenOptions {}\nexport interface Other {}\n",
+    "dist/extra/index.d.ts": "export declare const more: string;\n",
+    "dist/inner/code.d.ts": "export declare function addCode(): void;\n",
+}
+
+
+def documents(files: dict[str, str]) -> list[PackageDocument]:
+    return [PackageDocument(path, text, "typescript", None) for path, text in files.items()]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "is_exported"),
+    [
+        ("dist/pens.d.ts", "Pen", True),
+        ("dist/wells.d.ts", "Well", True),
+        ("dist/wells.d.ts", "Pump", False),
+        ("dist/inks.d.ts", "Ink", True),
+        ("dist/options.d.ts", "PenOptions", True),
+        ("dist/options.d.ts", "Other", False),
+        ("dist/extra/index.d.ts", "more", True),
+        ("dist/inner/code.d.ts", "addCode", False),
+    ],
+)
+def test_what_the_entry_points_reach_is_exported(path: str, name: str, is_exported: bool) -> None:  # noqa: FBT001 - a case
+    exports = collect_exports(documents(FILES), ["dist/index.js"])
+
+    assert exports.has(path, name) == is_exported
+
+
+def test_declarations_that_nobody_can_import_weigh_less() -> None:
+    exports = collect_exports(documents(FILES), ["dist/index.d.ts"])
+    chunks = [
+        Chunk(name, (), "code", "typescript", None, None, path, (name,))
+        for path, name in (("dist/pens.d.ts", "Pen"), ("dist/inner/code.d.ts", "addCode"), ("lib/a.js", "a"))
+    ]
+
+    assert [each.weight for each in lower_internals(chunks, exports)] == [1.0, INNER_WEIGHT, 1.0]
+
+
+def test_without_an_entry_point_everything_counts_as_exported() -> None:
+    assert collect_exports(documents(FILES), ["build/none.js"]).has("dist/inner/code.d.ts", "addCode")
+
+
+def test_a_pattern_is_every_file_that_it_matches() -> None:
+    assert collect_exports(documents(FILES), ["dist/inner/*.js"]).has("dist/inner/code.d.ts", "addCode")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "entries"),
+    [
+        ({"types": "./dist/index.d.ts", "main": "dist/index.cjs"}, ["dist/index.d.ts", "dist/index.cjs"]),
+        ({"exports": {".": {"import": {"types": "./a.d.ts"}}, "./b/*": "./b/*.js"}}, ["a.d.ts", "b/*.js"]),
+        ({"exports": [None, "./a.js"], "main": 7}, ["a.js"]),
+        ({}, ["index.js"]),
+    ],
+)
+def test_entry_points_are_those_of_the_manifest(manifest: dict[str, Any], entries: list[str]) -> None:
+    assert find_entries(json.dumps(manifest)) == entries
+
+
+@pytest.mark.parametrize("manifest", ["", "[]", "7", "[" * 100_000])
+def test_what_is_no_manifest_names_nothing(manifest: str) -> None:
+    assert find_entries(manifest) == []
+
+
+@given(st.lists(st.sampled_from([line for text in FILES.values() for line in text.splitlines()])))
+def test_circles_of_exports_end(lines: list[str]) -> None:
+    text = "\n".join([*lines, "export * from './b';", "export * from './a';"])
+    exports = collect_exports(documents({"a.d.ts": text, "b.d.ts": text}), ["a.js"])
+
+    assert {"a", "b"} <= exports.modules

@@ -1,0 +1,182 @@
+"""Reading the responses of a Go module proxy and of its checksum database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Generator
+from datetime import UTC, datetime
+
+import pytest
+from package_registry import PackageRegistry, run_package_registry
+
+from centgate.libdocs.registry.aliases import find_candidates, normalize_package_name
+from centgate.libdocs.registry.go import BASE_URL, GoRegistry, escape, find_digest, parse_retractions
+from centgate.libdocs.registry.library_id import parse_library_id
+from centgate.upstream import Upstream, open_session
+
+MODULE = "github.com/Ink/quill"
+FILES = {"README.md": "# Quill\n"}
+
+
+@pytest.fixture
+def registry() -> Generator[PackageRegistry]:
+    with run_package_registry() as publishing:
+        yield publishing
+
+
+@pytest.fixture
+async def proxy(registry: PackageRegistry) -> AsyncGenerator[GoRegistry]:
+    async with open_session() as session:
+        upstream = Upstream("packagedocs", "the proxy", session, max_bytes=1 << 20, max_wait=5)
+        yield GoRegistry(upstream, registry.url, registry.url)
+
+
+async def test_a_module_has_its_newest_stable_release(registry: PackageRegistry, proxy: GoRegistry) -> None:
+    for version in ("v1.10.0", "v1.9.0", "v2.0.0-rc.1"):
+        registry.publish_go(MODULE, version, FILES)
+
+    newest = await proxy.fetch_latest(MODULE)
+
+    assert newest
+    assert (newest.id, newest.version, newest.releases) == ("/go/github.com~Ink~quill", "v1.10.0", 3)
+    assert (newest.repository, newest.published) == ("Ink/quill", datetime(2026, 9, 1, 10, tzinfo=UTC))
+    (archive,) = newest.archives
+    assert archive.url == f"{registry.url}/github.com/!ink/quill/@v/v1.10.0.zip"
+    assert (archive.kind, archive.algorithm, archive.viewer_url) == ("go", "h1", None)
+    assert await proxy.download(archive) == registry.bodies["/github.com/!ink/quill/@v/v1.10.0.zip"]
+
+
+async def test_withdrawn_releases_are_not_the_newest(registry: PackageRegistry, proxy: GoRegistry) -> None:
+    registry.publish_go(MODULE, "v1.0.0", FILES)
+    registry.publish_go(MODULE, "v1.1.0", FILES)
+    retracted = "retract (\n\tv1.2.0 // broken\n\t[v1.1.0, v1.1.9]\n)\n"
+    module_file = f"// Deprecated: use ink/v2.\nmodule {MODULE}\n\n{retracted}"
+    registry.publish_go(MODULE, "v1.2.0", FILES | {"go.mod": module_file})
+
+    newest = await proxy.fetch_latest(MODULE)
+    withdrawn = await proxy.fetch_release(MODULE, "1.2.0")
+
+    assert newest
+    assert (newest.version, newest.deprecated) == ("v1.0.0", "use ink/v2.")
+    assert withdrawn
+    assert (withdrawn.version, withdrawn.deprecated) == ("v1.2.0", "retracted")
+
+
+async def test_a_module_without_tags_has_the_release_that_the_proxy_selects(
+    registry: PackageRegistry, proxy: GoRegistry
+) -> None:
+    version = "v0.0.0-20260101000000-abcdefabcdef"
+    registry.publish_go(MODULE, version, FILES)
+    registry.bodies["/github.com/!ink/quill/@latest"] = registry.bodies[
+        f"/github.com/!ink/quill/@v/{version}.info"
+    ]
+    registry.bodies["/github.com/!ink/quill/@v/list"] = b""
+
+    newest = await proxy.fetch_latest(MODULE)
+
+    assert newest
+    assert (newest.version, newest.releases) == (version, 0)
+
+
+@pytest.mark.parametrize("version", ["main", "v9.0.0", "v1.1"])
+async def test_what_is_no_release_is_none(version: str, registry: PackageRegistry, proxy: GoRegistry) -> None:
+    registry.publish_go(MODULE, "v1.0.0", FILES)
+    # a proxy answers for a branch and for a prefix of a version with a commit
+    info = json.dumps({"Version": "v1.1.0-0.20260101000000-abcdefabcdef"}).encode()
+    registry.bodies |= {f"/github.com/!ink/quill/@v/{name}.info": info for name in ("main", "v1.1")}
+
+    assert await proxy.fetch_release(MODULE, version) is None
+    assert await proxy.fetch_latest("github.com/ink/unknown") is None
+
+
+async def test_a_release_without_a_checksum_has_no_archive(
+    registry: PackageRegistry, proxy: GoRegistry
+) -> None:
+    registry.publish_go(MODULE, "v1.0.0", FILES)
+    del registry.bodies["/lookup/github.com/!ink/quill@v1.0.0"]
+
+    newest = await proxy.fetch_latest(MODULE)
+
+    assert newest
+    assert newest.archives == ()
+
+
+async def test_links_lead_to_pkg_go_dev_for_the_public_proxy(
+    registry: PackageRegistry, monkeypatch: pytest.MonkeyPatch, proxy: GoRegistry
+) -> None:
+    registry.publish_go(MODULE, "v1.0.0", FILES)
+    monkeypatch.setattr("centgate.libdocs.registry.go.BASE_URL", registry.url)
+
+    newest = await proxy.fetch_latest(MODULE)
+
+    assert BASE_URL == "https://proxy.golang.org"
+    assert newest
+    assert newest.archives[0].viewer_url == "https://pkg.go.dev/github.com/Ink/quill@v1.0.0"
+
+
+def test_a_digest_is_that_of_the_module_and_not_of_its_file() -> None:
+    written = "h1:g61tztE5qeGQ89tm6NTjjM9VPIm088od1l6aSorWRWg="
+    lines = f"1\ngolang.org/x/text v0.3.0/go.mod h1:x=\ngolang.org/x/text v0.3.0 {written}\n"
+
+    found = find_digest(lines, "golang.org/x/text", "v0.3.0")
+
+    assert found
+    assert len(found) == 32
+    assert find_digest(lines, "golang.org/x/text", "v0.3.1") is None
+    assert find_digest(lines.replace("h1:", "h2:"), "golang.org/x/text", "v0.3.0") is None
+
+
+def test_capitals_are_escaped() -> None:
+    assert escape("github.com/BurntSushi/toml") == "github.com/!burnt!sushi/toml"
+    assert escape("v2.0.0+incompatible") == "v2.0.0+incompatible"
+
+
+def test_retractions_are_versions_and_ranges() -> None:
+    found = parse_retractions(
+        "retract v1.0.1 // why\nretract [v1.1.0, v1.2.0]\nretract (\n v2.0.0\n)\nrequire x v9.0.0\n"
+    )
+
+    assert [(low[:3], high[:3]) for low, high in found] == [
+        ((1, 0, 1), (1, 0, 1)),
+        ((1, 1, 0), (1, 2, 0)),
+        ((2, 0, 0), (2, 0, 0)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "module"),
+    [
+        ("/go/github.com~BurntSushi~toml", "github.com/BurntSushi/toml"),
+        ("/go/github.com~go-chi~chi~v5@v5.1.0", "github.com/go-chi/chi/v5"),
+        ("/go/github.com~go-chi~chi~v5/v5.1.0", "github.com/go-chi/chi/v5"),
+        ("/go/gorm.io/gorm", "gorm.io/gorm"),
+        ("/go/gopkg.in~yaml.v3", "gopkg.in/yaml.v3"),
+    ],
+)
+def test_ids_of_modules_are_read(written: str, module: str) -> None:
+    library = parse_library_id(written)
+
+    assert library
+    assert [(each.registry, each.name) for each in library.packages] == [("go", module)]
+
+
+@pytest.mark.parametrize("path", ["net/http", "github.com/../x", "a b.com/c", "", "github.com/a/b@v1"])
+def test_what_is_no_module_path_is_none(path: str) -> None:
+    assert normalize_package_name("go", path) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("gin", "/go/github.com~gin-gonic~gin"),
+        ("gin-gonic/gin", "/go/github.com~gin-gonic~gin"),
+        ("golang pgx", "/go/github.com~jackc~pgx~v5"),
+        ("golang.org/x/net/html", "/go/golang.org~x~net~html"),
+        ("pkg.go.dev/github.com/BurntSushi/toml?tab=doc", "/go/github.com~BurntSushi~toml"),
+    ],
+)
+def test_names_of_go_are_tried_as_modules_alone(name: str, first: str) -> None:
+    candidates = find_candidates(name)
+
+    assert candidates[0].id == first
+    assert {each.registry for each in candidates} == {"go"}

@@ -1,0 +1,115 @@
+"""Code in answers about published packages: it parses, or says that it is a fragment.
+
+Reads thirty packages from PyPI and npm; left out where these cannot be reached.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from facilitators import build_settings
+
+from centgate.errors import NoData, ProviderFailure, ProviderTimeout
+from centgate.libdocs.libraries import DocSnippet
+from centgate.libdocs.parse.code_check import CHECKED_LANGUAGES, FRAGMENT_WORD, is_complete
+from centgate.provider import RequestTrace
+from centgate.providers.packagedocs import PackageDocs
+from centgate.resources import open_resources
+
+pytestmark = pytest.mark.extended
+
+PACKAGES = (
+    "/pypi/anyio",
+    "/pypi/apscheduler",
+    "/pypi/beautifulsoup4",
+    "/pypi/boltons",
+    "/pypi/cachetools",
+    "/pypi/click",
+    "/pypi/fastapi",
+    "/pypi/itsdangerous",
+    "/pypi/jsonschema",
+    "/pypi/more-itertools",
+    "/pypi/networkx",
+    "/pypi/parsy",
+    "/pypi/pluggy",
+    "/pypi/starlette",
+    "/pypi/werkzeug",
+    "/npm/@tanstack~react-query",
+    "/npm/ajv",
+    "/npm/axios",
+    "/npm/commander",
+    "/npm/cheerio",
+    "/npm/date-fns",
+    "/npm/express",
+    "/npm/fastify",
+    "/npm/hono",
+    "/npm/immer",
+    "/npm/ky",
+    "/npm/nanoid",
+    "/npm/p-limit",
+    "/npm/react",
+    "/npm/zod",
+)
+TOPICS = (None, "how do I start", "handle an error", "options of a request", "asynchronous use")
+MIN_COMPLETE_SHARE = 0.8
+"""Share of checked code that has to be complete: the mark must not replace the reading."""
+_FENCE = re.compile(r"^```(\w+)( fragment)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("library_id", PACKAGES)
+async def test_given_code_parses_or_is_marked(library_id: str, tmp_path: Path) -> None:
+    settings = build_settings(tmp_path, "http://127.0.0.1:9")
+    settings = settings.model_copy(update={"packagedocs_folder": tmp_path / "docs"})
+    async with open_resources(settings) as resources:
+        packagedocs = PackageDocs(settings, resources)
+        await wait_for_index(packagedocs, library_id)
+        for topic in TOPICS:
+            for budget in (500, 5_000):
+                with suppress(NoData):
+                    for snippet in await packagedocs.query_docs(library_id, topic, budget):
+                        check_snippet(snippet, library_id)
+
+    [file] = (tmp_path / "docs").glob("*/*/*/*.db")
+    checked = list(read_checked(file))
+    assert checked
+    assert all(complete is not None for _, _, complete in checked)
+    assert all(ast.parse(code) for code, language, complete in checked if language == "python" and complete)
+    assert sum(bool(complete) for *_, complete in checked) >= MIN_COMPLETE_SHARE * len(checked)
+
+
+async def wait_for_index(packagedocs: PackageDocs, library_id: str) -> None:
+    while True:
+        try:
+            await packagedocs.bind(RequestTrace()).query_docs(library_id, None, 500)
+        except ProviderTimeout as failure:
+            if "still reading" not in failure.message:
+                pytest.skip(f"the registry cannot be reached: {failure.message}")
+        except ProviderFailure as failure:
+            pytest.skip(f"the registry cannot be reached: {failure.message}")
+        else:
+            return
+
+
+def check_snippet(snippet: DocSnippet, library_id: str) -> None:
+    assert snippet.library == library_id
+    assert snippet.version
+    assert snippet.headings
+    if snippet.code is not None and snippet.language in CHECKED_LANGUAGES:
+        assert snippet.complete in (is_complete(snippet.code, snippet.language), False)
+    else:
+        assert snippet.complete is None
+    for language, mark, code in _FENCE.findall(snippet.text or ""):
+        assert mark.strip() == FRAGMENT_WORD or is_complete(code, language) is not False
+
+
+def read_checked(file: Path) -> Iterator[tuple[str, str, int | None]]:
+    with closing(sqlite3.connect(file)) as database:
+        for code, language, complete in database.execute("select code, language, complete from piece"):
+            if language in CHECKED_LANGUAGES:
+                yield code, language, complete
