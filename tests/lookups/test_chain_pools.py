@@ -122,6 +122,7 @@ async def test_tokens_given_to_a_small_pool_do_not_make_it_the_deepest(market: M
     assert (pools[1].liquidity_usd or 0) > (pools[0].liquidity_usd or 0)
 
 
+@pytest.mark.extended
 async def test_pools_of_base_are_found(base_market: Market) -> None:
     exchanges, token = base_market.exchanges, base_market.token
     usdc = exchanges.stablecoin("USDC", 10**6 * DOLLAR)
@@ -152,6 +153,7 @@ async def test_absent_factories_are_named(tmp_path: Path) -> None:
         assert "Uniswap v3" not in absent  # at the address that it has on Ethereum
 
 
+@pytest.mark.extended
 async def test_pools_of_algebra_are_found(tmp_path: Path) -> None:
     chain = EvmChain(137, {})
     async for market in open_market(chain, install_exchanges(chain, POLYGON), tmp_path):
@@ -188,6 +190,7 @@ async def test_impact_of_full_range_pools_is_that_of_the_formula(market: Market,
     assert [each.percent for each in impacts] == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.extended
 async def test_stable_pool_is_quoted_by_itself(base_market: Market) -> None:
     usdc = base_market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
     base_market.exchanges.add_solidly_pool(
@@ -213,6 +216,7 @@ async def test_stale_feed_gives_no_dollars(market: Market, age: int) -> None:
     assert bool(market.rpc.trace.warnings) is bool(age)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("answer", "started"), [(1, 10**6), (0, 60)], ids=["down", "just restarted"])
 async def test_sequencer_that_is_down_gives_no_dollars(
     base_market: Market, answer: int, started: int

@@ -105,8 +105,13 @@ async def test_fetched_list_replaces_the_one_in_use(lists: Lists) -> None:
         (config([*NAMES, *(f"{number}.*" for number in range(2000))]), "2,000 of its 16,000 entries"),
         (config(whitelist=NAMES[:1000]), "its allowlist covers 1,000 blocked names"),
         (b'{"blacklist": ' + b"[" * 100_000, "neither JSON nor"),
+        (config(fuzzylist=["metamask.io"], tolerance=2), "it calls metamask.io a lookalike"),
+        (config(fuzzylist=["metamask.io"], whitelist=["metamask.io"], tolerance=5), "its tolerance of 5"),
     ],
-    ids=["page", "empty", "one", "shrunk", "well-known", "unusable", "allows", "deep"],
+    ids=[
+        *("page", "empty", "one", "shrunk", "well-known", "unusable", "allows", "deep"),
+        *("lookalike", "tolerance"),
+    ],
 )
 def test_defective_list_is_refused(body: Any, reason: str) -> None:
     with pytest.raises(InvalidPhishingList, match=reason):
@@ -252,6 +257,7 @@ def test_defective_hotlist_is_refused(body: bytes) -> None:
         apply_hotlist(stalelist(1_700_000_000), body, fetched_at=NOW)
 
 
+@pytest.mark.extended
 async def test_hotlist_is_fetched_since_the_stalelist(lists: Lists) -> None:
     lists.folder.store_packed("metamask", stalelist(1_700_000_000))
     lists.server.set_response("lists", "/diffsSince/1700000000", {"data": []})

@@ -98,6 +98,7 @@ async def test_the_token_says_who_it_is(served: Served):
     assert (token["totalSupply"], token["supply"]) == (str(10**27), 10**9)
 
 
+@pytest.mark.extended
 async def test_a_token_costs_six_rounds_at_most(served: Served, upstreams: FakeUpstreams):
     starts: list[float] = []
 
@@ -165,6 +166,7 @@ async def test_burned_liquidity_is_found_by_balance(served: Served):
     assert liquidity["totalUsd"] > 1000
 
 
+@pytest.mark.extended
 async def test_a_token_without_a_pool_is_no_data(served: Served):
     with pytest.raises(NoData):
         await answer(served.url, served.deploy("Plain").lower())

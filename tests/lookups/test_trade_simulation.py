@@ -106,6 +106,7 @@ def test_no_honest_token_is_a_honeypot():
     assert [case.name for case in CASES if case.honest and case.honeypot] == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("kind", "token_kind", "expected"),
     [

@@ -102,6 +102,7 @@ CASES: tuple[TokenCase, ...] = (
         explanation="no wallet can send",
     ),
     _trap("sells in free transactions", "FreeTransactions"),
+    _trap("sells if a rich account sends", "RichOrigins"),
     _trap("reentrant", "Reentrant", sell_tax=100, explanation="the pool received none"),
     _trap("approval is a trap", "ApproveTrap", explanation="blocks"),
     _trap("approval is ignored", "ApproveIgnored", explanation="approval"),

@@ -12,9 +12,9 @@ from centgate.crypto.wallet.accounts import ENS_RESOLVERS, SANCTIONS_LISTS
 from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS
 
 
-def is_trusted_contract(chain_id: int, address: str) -> bool:
-    """Return True for exchanges, price feeds, known tokens and the like, by their addresses (lower case)."""
-    return address in _trusted_addresses(well_known_chain(chain_id))
+def trusted_contracts(chain_id: int) -> frozenset[str]:
+    """Return the addresses (lower case) of exchanges, price feeds, known tokens and the like."""
+    return _trusted_addresses(well_known_chain(chain_id))
 
 
 @cache

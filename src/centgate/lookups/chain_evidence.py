@@ -1,6 +1,8 @@
 """Read evidence about a token from its chain: what it says of itself, its pools, and simulated trades.
 
-At most six rounds of requests, of which three simulate trades.
+Four rounds of requests: the token and where it is traded, with the state of the node; its owner and its
+pools; simulated trades; sales of holders. Up to two more follow if the node refuses transactions, one if a
+beacon is asked.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from centgate.lookups import erc20
 from centgate.lookups.chain_pools import find_pools
 from centgate.lookups.token_on_chain import read_token
 from centgate.lookups.trade_pools import identify_pools
-from centgate.lookups.trade_simulation import simulate_on_chain
+from centgate.lookups.trade_simulation import NodeState, read_node_state, simulate_on_chain
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.rpc import Rpc
 
@@ -33,7 +35,7 @@ BURN_ADDRESSES = ("0x" + "0" * 40, "0x" + "0" * 36 + "dead")
 
 @dataclass(frozen=True, slots=True)
 class ChainEvidence:
-    """What the chain itself tells about a token; None for what could not be read."""
+    """Facts of a token that the chain itself states; None for those that could not be read."""
 
     identity: TokenIdentity | None = None
     pools: tuple[PoolKey, ...] = ()
@@ -79,8 +81,10 @@ async def _read_evidence(
     token: str,
     list_pools: Callable[[], Awaitable[Sequence[str]]],
 ) -> ChainEvidence:
-    shown, states = await asyncio.gather(
-        attempt(read_token, rpc, bytecode, chain_id, token), attempt(find_pools, rpc, chain_id, token)
+    shown, states, node_state = await asyncio.gather(
+        attempt(read_token, rpc, bytecode, chain_id, token),
+        attempt(find_pools, rpc, chain_id, token),
+        attempt(read_node_state, rpc, chain_id),
     )
     if isinstance(shown, NoData | ProviderFailure):
         return ChainEvidence(missing_reason="source_unavailable")
@@ -96,13 +100,17 @@ async def _read_evidence(
         pools = [] if isinstance(listed, NoData | ProviderFailure) else listed
     if not pools:
         return replace(evidence, missing_reason="no_pair")
-    return await _read_trades(rpc, chain_id, token, replace(evidence, pools=tuple(pools)))
+    # a node that failed before the pools were known may have recovered
+    known = None if isinstance(node_state, NoData | ProviderFailure) else node_state
+    return await _read_trades(rpc, chain_id, token, replace(evidence, pools=tuple(pools)), known)
 
 
-async def _read_trades(rpc: Rpc, chain_id: int, token: str, evidence: ChainEvidence) -> ChainEvidence:
+async def _read_trades(
+    rpc: Rpc, chain_id: int, token: str, evidence: ChainEvidence, node_state: NodeState | None
+) -> ChainEvidence:
     """Add simulated trades and the locked shares of the first pool."""
     simulation, lp_holders = await asyncio.gather(
-        attempt(simulate_on_chain, rpc, chain_id, token, evidence.pools, ()),
+        attempt(simulate_on_chain, rpc, chain_id, token, evidence.pools, (), node_state=node_state),
         attempt(read_locked_shares, rpc, chain_id, evidence.pools[0]),
     )
     shares = None if isinstance(lp_holders, NoData | ProviderFailure) else lp_holders

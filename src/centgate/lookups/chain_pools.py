@@ -8,9 +8,10 @@ hooks are looked up by the hash of their key.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.coercion import as_clean_name
@@ -64,7 +65,7 @@ def _selector(signature: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _TokenFacts:
-    """What the first round tells besides the pools."""
+    """Facts of the token that the first round reads besides the pools."""
 
     decimals: int
     symbol: str | None
@@ -72,14 +73,17 @@ class _TokenFacts:
     """US dollars for the native coin."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A pool that may exist: the call that tells, and its key without the address."""
+class _Candidate(NamedTuple):
+    """A pool that may exist, and the call that tells. Dozens are created per token, so it is a light one."""
 
     exchange: Exchange
     quote: QuoteToken
-    key: PoolKey
     call: ContractCall
+    fee: int | None = None
+    tick_spacing: int | None = None
+    stable: bool = False
+    pool_id: bytes | None = None
+    """Hash of the key of a v4 pool."""
 
 
 async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
@@ -98,10 +102,14 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
     facts_calls = _facts_calls(table, token)
     results = await rpc.call_contracts(chain_id, [*facts_calls, *(each.call for each in candidates)])
     facts = _parse_facts(rpc, table, results[: len(facts_calls)])
-    answers = dict(zip(candidates, results[len(facts_calls) :], strict=True))
+    answers = results[len(facts_calls) :]
     if chain_id in CHAIN_BY_ID:
-        _warn_of_absent(rpc, answers)
-    keys = [(each, key) for each, answer in answers.items() if (key := _existing_pool(each, answer))]
+        _warn_of_absent(rpc, candidates, answers)
+    keys = [
+        (candidate, key)
+        for candidate, answer in zip(candidates, answers, strict=True)
+        if (key := _existing_pool(candidate, token, answer))
+    ]
     if facts is None or not keys:
         raise NoData(f"the chain's exchanges have no pool of {token} against a token with a known price")
     if len(keys) > MAX_POOLS:
@@ -144,7 +152,7 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
     )
     facts_calls = _facts_calls(table, token)
     facts = _parse_facts(rpc, table, await rpc.call_contracts(chain_id, facts_calls))
-    candidate = _Candidate(exchange, quote, key, ContractCall(address, b""))
+    candidate = _Candidate(exchange, quote, ContractCall(address, b""))
     states = await _read_states(rpc, chain_id, token, facts, [(candidate, key)]) if facts else []
     if not states:
         raise NoData(f"the pool at {address} holds nothing, or its token has no decimals")
@@ -183,71 +191,82 @@ def _quotes_for(exchange: Exchange, table: int, chain_id: int) -> list[QuoteToke
 
 def _list_candidates(exchange: Exchange, token: str, quote: QuoteToken) -> list[_Candidate]:
     """Return the pools of a token that an exchange may have against one quote token."""
-    token0, token1 = sorted((token, quote.address))
-    pair = encode_address(token0) + encode_address(token1)
-    base = PoolKey(POOL_KINDS[exchange.kind], "", token0, token1, exchange.name, exchange.fee)
-
-    def candidate(key: PoolKey, signature: str, arguments: bytes) -> _Candidate:
-        return _Candidate(
-            exchange, quote, key, ContractCall(exchange.factory, _selector(signature) + arguments)
-        )
-
+    factory, pair = exchange.factory, b"".join(map(encode_address, sorted((token, quote.address))))
     match exchange.kind:
         case "v2":
-            return [candidate(base, "getPair(address,address)", pair)]
+            call = ContractCall(factory, _selector("getPair(address,address)") + pair)
+            return [_Candidate(exchange, quote, call, exchange.fee)]
         case "algebra":
-            return [candidate(base, "poolByPair(address,address)", pair)]
+            call = ContractCall(factory, _selector("poolByPair(address,address)") + pair)
+            return [_Candidate(exchange, quote, call, exchange.fee)]
         case "solidly":
+            start = _selector("getPool(address,address,bool)") + pair
+            calls = {stable: ContractCall(factory, start + _encode(stable)) for stable in (False, True)}
             return [
-                candidate(
-                    replace(base, stable=stable), "getPool(address,address,bool)", pair + _encode(stable)
-                )
-                for stable in (False, True)
+                _Candidate(exchange, quote, call, exchange.fee, stable=stable)
+                for stable, call in calls.items()
             ]
         case "v3":
+            start = _selector("getPool(address,address,uint24)") + pair
             return [
-                candidate(
-                    replace(base, fee=fee, tick_spacing=spacing),
-                    "getPool(address,address,uint24)",
-                    pair + _encode(fee or 0),
-                )
+                _Candidate(exchange, quote, ContractCall(factory, start + _encode(fee or 0)), fee, spacing)
                 for fee, spacing in exchange.tiers
             ]
         case "slipstream":
+            start = _selector("getPool(address,address,int24)") + pair
             return [
-                candidate(
-                    replace(base, tick_spacing=spacing),
-                    "getPool(address,address,int24)",
-                    pair + _encode(spacing),
+                _Candidate(
+                    exchange, quote, ContractCall(factory, start + _encode(spacing)), exchange.fee, spacing
                 )
                 for _, spacing in exchange.tiers
             ]
         case "v4":
-            return [_v4_candidate(exchange, quote, base, tier) for tier in exchange.tiers]
+            return [_v4_candidate(exchange, quote, pair, tier) for tier in exchange.tiers]
 
 
 def _v4_candidate(
-    exchange: Exchange, quote: QuoteToken, base: PoolKey, tier: tuple[int | None, int]
+    exchange: Exchange, quote: QuoteToken, pair: bytes, tier: tuple[int | None, int]
 ) -> _Candidate:
     """Return a v4 pool without hooks: its id is the hash of its key."""
-    key = replace(base, address=exchange.manager or "", fee=tier[0], tick_spacing=tier[1])
-    pool_id = keccak(_encode_v4_key(key))
+    fee, spacing = tier
+    pool_id = keccak(pair + _encode_v4_terms(fee, spacing, NATIVE_CURRENCY))
     call = ContractCall(exchange.factory, _selector("getSlot0(bytes32)") + pool_id)
-    return _Candidate(exchange, quote, replace(key, pool_id="0x" + pool_id.hex()), call)
+    return _Candidate(exchange, quote, call, fee, spacing, pool_id=pool_id)
 
 
-def _existing_pool(candidate: _Candidate, answer: bytes | None) -> PoolKey | None:
+def _existing_pool(candidate: _Candidate, token: str, answer: bytes | None) -> PoolKey | None:
     """Return the key of a pool that exists: with its address, or in v4 with a price; else None."""
-    if candidate.key.kind == "v4":
-        return candidate.key if decode_uint(answer) else None
-    address = _parse_address(answer)
-    return replace(candidate.key, address=address) if address and int(address, 16) else None
+    number = decode_uint(answer)
+    if not number:
+        return None
+    if candidate.exchange.kind == "v4":
+        return _pool_key(candidate, token, candidate.exchange.manager or "")
+    return None if number >> 160 else _pool_key(candidate, token, f"0x{number:040x}")
 
 
-def _warn_of_absent(rpc: Rpc, answers: Mapping[_Candidate, bytes | None]) -> None:
+def _pool_key(candidate: _Candidate, token: str, address: str) -> PoolKey:
+    exchange, pool_id = candidate.exchange, candidate.pool_id
+    token0, token1 = sorted((token, candidate.quote.address))
+    return PoolKey(
+        POOL_KINDS[exchange.kind],
+        address,
+        token0,
+        token1,
+        exchange.name,
+        candidate.fee,
+        tick_spacing=candidate.tick_spacing,
+        pool_id="0x" + pool_id.hex() if pool_id else None,
+        stable=candidate.stable,
+    )
+
+
+def _warn_of_absent(rpc: Rpc, candidates: Sequence[_Candidate], answers: Sequence[bytes | None]) -> None:
     """Name the exchanges whose factory answers no call: the node has no code at its address."""
-    silent = {each.exchange.name for each in answers} - {
-        each.exchange.name for each, answer in answers.items() if answer is not None
+    names = {each.exchange.name for each in candidates}
+    silent = names - {
+        candidate.exchange.name
+        for candidate, answer in zip(candidates, answers, strict=True)
+        if answer is not None
     }
     if silent:
         rpc.trace.add_warning(f"not at this node, so their pools are left out: {', '.join(sorted(silent))}")
@@ -410,14 +429,14 @@ def _quote_call(exchange: Exchange, state: PoolState, amount: int) -> ContractCa
 
 def _encode_v4_key(key: PoolKey) -> bytes:
     """Encode a v4 PoolKey: currencies, fee, tick spacing and hooks."""
-    fee = _DYNAMIC_FEE if key.fee is None else key.fee
-    return (
-        encode_address(key.token0)
-        + encode_address(key.token1)
-        + _encode(fee)
-        + _encode(key.tick_spacing or 0)
-        + encode_address(key.hooks or NATIVE_CURRENCY)
-    )
+    terms = _encode_v4_terms(key.fee, key.tick_spacing or 0, key.hooks or NATIVE_CURRENCY)
+    return encode_address(key.token0) + encode_address(key.token1) + terms
+
+
+@lru_cache(maxsize=256)
+def _encode_v4_terms(fee: int | None, tick_spacing: int, hooks: str) -> bytes:
+    fee_word = _encode(_DYNAMIC_FEE if fee is None else fee)
+    return fee_word + _encode(tick_spacing) + encode_address(hooks)
 
 
 def _encode(number: int) -> bytes:

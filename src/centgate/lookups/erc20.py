@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from eth_abi.abi import decode
-from eth_abi.exceptions import DecodingError
-
 from centgate.providers.rpc import ContractCall
 
 BALANCE_OF_SELECTOR = bytes.fromhex("70a08231")
@@ -84,6 +81,9 @@ def decode_text(returned: bytes | None) -> str | None:
         return None
     if len(returned) == 32:
         return returned.rstrip(b"\0").decode(errors="replace") or None
+    from eth_abi.abi import decode  # imported late, by `runtime`
+    from eth_abi.exceptions import DecodingError
+
     try:
         (value,) = decode(["bytes"], returned, strict=False)
     except (DecodingError, OverflowError):

@@ -28,7 +28,7 @@ from centgate.sanitize import clean_line
 
 @dataclass(frozen=True, slots=True)
 class OnchainToken:
-    """What the chain tells about a token without any other source. `flags` and `powers` are inferred."""
+    """Facts of a token that the chain states without any other source. `flags` and `powers` are inferred."""
 
     identity: TokenIdentity
     owner: Owner
@@ -64,7 +64,7 @@ async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token:
         flags = TokenFlags(proxy=True if target else None)
         return OnchainToken(state.identity, owner, flags, implementation=target)
     powers = infer_powers(analysis)
-    flags = infer_flags(analysis, code, is_proxy=target is not None, powers=powers)
+    flags = infer_flags(analysis, is_proxy=target is not None, powers=powers)
     return OnchainToken(state.identity, owner, flags, powers, target)
 
 
@@ -106,7 +106,8 @@ async def _find_implementation(
     """
     if clone := match_clone(code):
         return clone[0]
-    if not has_delegatecall(code):
+    # the pointers first: to tell opcodes from data, the whole code has to be read
+    if not any(pointers.values()) or not has_delegatecall(code):
         return None
     direct = (target for slot, target in pointers.items() if slot != BEACON_SLOT)
     if target := next(filter(None, direct), None):

@@ -8,18 +8,13 @@ from typing import Literal
 from pydantic import Field
 
 from centgate.coercion import as_amount, as_clean_name, as_decimals
+from centgate.crypto.token.citations import Citation, cite_field
 from centgate.crypto.token.evidence import TokenEvidence
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.security import TokenSource, TradeLimit
 from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.crypto.token.token_rule import RULES_VERSION
-from centgate.crypto.token.token_verdict import (
-    Citation,
-    TokenVerdict,
-    VerdictFlag,
-    cite_field,
-    evaluate_token,
-)
+from centgate.crypto.token.token_verdict import TokenVerdict, VerdictFlag, evaluate_token
 from centgate.crypto.token.trades import TaxName
 from centgate.schema import Data
 from centgate.timestamps import format_timestamp
@@ -82,7 +77,7 @@ class RiskScore(Data):
 
 
 class TokenIdentityData(Data):
-    """What the token says of itself."""
+    """Facts that the token states of itself."""
 
     name: str | None = Field(
         description="Untrusted text of the token's maker, one line, at most 64 characters."

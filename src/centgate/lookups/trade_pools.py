@@ -21,7 +21,7 @@ _PROBES = {
     "fee": bytes.fromhex("ddca3f43"),
     "tickSpacing": bytes.fromhex("d0c93a7c"),
 }
-"""Selectors of what a pool's interface is told by."""
+"""Selectors of the methods by which a pool's interface is recognized."""
 _NAMES: dict[PoolKind, str] = {
     "v2": "a pair with the interface of Uniswap v2",
     "solidly": "a pair with the interface of Solidly",

@@ -1,8 +1,8 @@
 """Simulate buying and selling a token on the chain's own pools, by calls to a node that change nothing.
 
-At most three rounds of requests: features of the node, the price of gas and the latest block; trades of new
-accounts and, if no holder is known, the pool's recent buyers; sales of holders. Two more follow if a node
-refuses the transactions, or a new account cannot sell.
+At most three rounds of requests: features of the node, the price of gas and the latest block, which a caller
+may have read before; trades of new accounts and, if no holder is known, the pool's recent buyers; sales of
+holders. Two more follow if a node refuses the transactions, or a new account cannot sell.
 
 A token may let simulated trades pass and refuse others. So a simulated transaction looks like one of a
 wallet: its sender is an account without code or history, with another address each time, which pays for its
@@ -78,18 +78,51 @@ _DELEGATION = bytes.fromhex("ef0100")
 """Start of the code of a wallet that delegates to a contract (EIP-7702)."""
 
 
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """What a simulation has to know of the node and its chain."""
+
+    features: CallFeatures
+    height: int | None
+    """Number of the latest block; None if it is not known."""
+    gas_price: int
+    """In wei; 0 if the node does not tell one."""
+
+
+async def read_node_state(rpc: Rpc, chain_id: int) -> NodeState:
+    """Read the state in one round. Raises ProviderFailure if no node answers."""
+    features, block, price = await asyncio.gather(
+        rpc.call_features(chain_id),
+        attempt(rpc.latest_block, chain_id),
+        attempt(rpc.gas_price, chain_id),
+    )
+    return NodeState(
+        features,
+        None if isinstance(block, NoData | ProviderFailure) else block.number,
+        0 if isinstance(price, NoData | ProviderFailure) else max(0, min(price, MAX_GAS_PRICE)),
+    )
+
+
 async def simulate_on_chain(
-    rpc: Rpc, chain_id: int, token: str, pools: Sequence[PoolKey], holders: Sequence[str]
+    rpc: Rpc,
+    chain_id: int,
+    token: str,
+    pools: Sequence[PoolKey],
+    holders: Sequence[str],
+    *,
+    node_state: NodeState | None = None,
 ) -> Simulation:
     """Return the result of buying and selling a token in its pools, the deepest first, and at real holders.
 
-    Without `holders` they are looked for among the recent buyers. If the node can run no simulation, or none
-    ran, the result has no verdict and says why. Raises ProviderFailure if no node answers.
+    Without `holders` they are looked for among the recent buyers; without `node_state` it is read. If the
+    node can run no simulation, or none ran, the result has no verdict and says why. Raises ProviderFailure if
+    no node answers.
     """
     if not pools:
         return Simulation(explanation="no pool of this token is known")
     simulation = _TradeSimulation(rpc, chain_id, token.lower(), pools[:MAX_POOLS])
-    return await simulation.run([holder.lower() for holder in holders])
+    state = node_state or await read_node_state(rpc, chain_id)
+    return await simulation.run([holder.lower() for holder in holders], state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +160,8 @@ class _TradeSimulation:
     def funding(self) -> TradeFunding:
         return trade_funding(self.chain_id)
 
-    async def run(self, holders: Sequence[str]) -> Simulation:
-        features, height, price = await asyncio.gather(
-            self.rpc.call_features(self.chain_id), self._read_height(holders), self._read_gas_price()
-        )
+    async def run(self, holders: Sequence[str], state: NodeState) -> Simulation:
+        features, price = state.features, state.gas_price
         if not features.create_calls and not features.overrides:
             return Simulation(explanation=NO_FEATURES)
         if not features.overrides:
@@ -140,8 +171,10 @@ class _TradeSimulation:
                 self._trade(features, price), self._sell_at_holders(holders, price)
             )
         else:
-            trades, buyers = await asyncio.gather(self._trade(features, price), self._find_buyers(height))
-            tested = await self._sell_at_holders(list(buyers), price, received=buyers, height=height)
+            trades, buyers = await asyncio.gather(
+                self._trade(features, price), self._find_buyers(state.height)
+            )
+            tested = await self._sell_at_holders(list(buyers), price, received=buyers, height=state.height)
         return self._summarise(trades, tested)
 
     def _summarise(self, trades: _NewAccountTrades, holders: Sequence[HolderProbe]) -> Simulation:
@@ -222,22 +255,10 @@ class _TradeSimulation:
 
     def _origin_call(self, pool: PoolKey, price: int) -> SimulatedCall:
         data = _BUY_AND_SELL + self._encode_plan(pool)
-        return _call_own_code(_random_address(), data, price)
+        return _call_own_code(_random_address(), data, price, coins=MAX_COINS)
 
     def _holder_call(self, pool: PoolKey, holder: str, price: int) -> SimulatedCall:
         return _call_own_code(holder, _SELL_TOKENS + self._encode_market(pool), price)
-
-    async def _read_gas_price(self) -> int:
-        """Return the price of gas in wei; 0 if the node does not tell one."""
-        price = await attempt(self.rpc.gas_price, self.chain_id)
-        return 0 if isinstance(price, NoData | ProviderFailure) else max(0, min(price, MAX_GAS_PRICE))
-
-    async def _read_height(self, holders: Sequence[str]) -> int | None:
-        """Return the number of the latest block; None if it is not needed, or not known."""
-        if holders:
-            return None
-        block = await attempt(self.rpc.latest_block, self.chain_id)
-        return None if isinstance(block, NoData | ProviderFailure) else block.number
 
     async def _find_buyers(self, height: int | None) -> dict[str, int]:
         """Return recent recipients of tokens from the first pool, with the amounts they received."""
@@ -346,16 +367,22 @@ class _TradeSimulation:
 
 
 def _create_sender(price: int) -> _Sender:
-    """Return a sender as a wallet is one: without code, with coins, paying for its gas."""
-    address, coins = _random_address(), 2 * MAX_COINS
-    return _Sender(address, price, coins, {address: AccountState(balance=coins)})
+    """Return a sender as a wallet is one: without code, paying for its gas, with few coins to spare."""
+    address = _random_address()
+    balance = MAX_COINS + (PURCHASE_GAS + MAX_SPARE_GAS) * price + _wallet_coins()
+    return _Sender(address, price, 2 * MAX_COINS, {address: AccountState(balance=balance)})
 
 
-def _call_own_code(account: str, data: bytes, price: int) -> SimulatedCall:
-    """Return a call of an account to itself, with the code of the simulator."""
-    state = AccountState(_holder_code(), MAX_COINS)
+def _call_own_code(account: str, data: bytes, price: int, *, coins: int = 0) -> SimulatedCall:
+    """Return a call of an account to itself, with the code of the simulator, and coins to spend."""
     gas = HOLDER_GAS + secrets.randbelow(MAX_SPARE_GAS)
+    state = AccountState(_holder_code(), coins + gas * price + _wallet_coins())
     return SimulatedCall(data, gas, to=account, sender=account, gas_price=price, overrides={account: state})
+
+
+def _wallet_coins() -> int:
+    """Return a balance that a wallet may have, in wei: a token may tell a simulation by its riches."""
+    return 10**17 + secrets.randbelow(10**18)
 
 
 def _random_address() -> str:

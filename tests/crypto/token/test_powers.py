@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import centgate
+from centgate.crypto.contract.bytecode import list_opcodes
 from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable, analyze_code
 from centgate.crypto.token.powers import ContractPower, infer_flags, infer_powers
 from centgate.crypto.token.security import TokenFlags
@@ -22,7 +24,7 @@ def code_of(name: str) -> bytes:
 
 def flags_of(code: bytes) -> TokenFlags:
     analysis = analyze_code(code)
-    return infer_flags(analysis, code, is_proxy=False, powers=infer_powers(analysis))
+    return infer_flags(analysis, is_proxy=False, powers=infer_powers(analysis))
 
 
 def test_owned_mint_is_named():
@@ -46,7 +48,8 @@ def test_code_that_depends_on_more_than_its_state_proves_no_absence(opcode: int)
     analysis, plain = analyze_code(code_of("WrappedNative")), bytes([0x54, 0x55])  # SLOAD, SSTORE
 
     flags = [
-        infer_flags(analysis, code, is_proxy=False, powers=()) for code in (plain, plain + bytes([opcode]))
+        infer_flags(replace(analysis, opcodes=list_opcodes(code)), is_proxy=False, powers=())
+        for code in (plain, plain + bytes([opcode]))
     ]
 
     assert [each.mintable for each in flags] == [False, None]
@@ -55,9 +58,9 @@ def test_code_that_depends_on_more_than_its_state_proves_no_absence(opcode: int)
 def test_unknown_function_leaves_flags_unknown():
     analysis = analyze_code(code_of("WrappedNative"))
     unknown = CodeFunction(bytes.fromhex("12345678"), "uint256", "nonpayable")
-    more = CodeAnalysis((*analysis.functions, unknown), analysis.storage)
+    more = replace(analysis, functions=(*analysis.functions, unknown))
 
-    flags = infer_flags(more, code_of("WrappedNative"), is_proxy=False, powers=infer_powers(more))
+    flags = infer_flags(more, is_proxy=False, powers=infer_powers(more))
 
     assert (flags.mintable, flags.pausable, flags.blacklists, flags.tax_modifiable) == (None,) * 4
 

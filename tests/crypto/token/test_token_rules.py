@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from centgate.chains import is_burn_address
 from centgate.crypto.contract.owners import Owner
+from centgate.crypto.token.citations import Citation, cite_field
 from centgate.crypto.token.evidence import KEY_FLAGS, TokenEvidence
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.pairs import Pair, PairToken
@@ -31,15 +32,8 @@ from centgate.crypto.token.security import (
 from centgate.crypto.token.token_liquidity import Liquidity, sum_pair_liquidity, sum_pool_liquidity
 from centgate.crypto.token.token_rule import RULES_VERSION, SEVERITY_RANK
 from centgate.crypto.token.token_rules import TOKEN_RULES
-from centgate.crypto.token.token_verdict import (
-    Citation,
-    RiskLevel,
-    TokenScore,
-    TokenVerdict,
-    cite_field,
-    evaluate_token,
-    list_subjects,
-)
+from centgate.crypto.token.token_verdict import RiskLevel, TokenScore, TokenVerdict, evaluate_token
+from centgate.crypto.token.token_warnings import list_subjects
 from centgate.providers.goplus_token import parse_token_security
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -1015,7 +1009,7 @@ SOURCES = {
     "bytecode_flags": "onchain:bytecode",
     "owner": "onchain:owner",
 }
-often = settings(max_examples=120, deadline=None, derandomize=True, database=None)
+often = settings(deadline=None, derandomize=True, database=None)
 
 
 def level(facts: TokenEvidence) -> float:

@@ -15,7 +15,7 @@ from centgate.crypto.wallet.confusables import (
     join_spaced_letters,
 )
 
-often = settings(max_examples=200, deadline=None, database=None)
+often = settings(deadline=None, database=None)
 
 
 def test_table_is_unicode_s() -> None:

@@ -30,7 +30,7 @@ STRANGE = "0x" + "5c" * 20
 WALLET = "0x" + "aa" * 20
 FRIEND = "0xb0b1" + "00" * 16 + "c0c1"
 IMPOSTOR = "0xb0b1" + "77" * 16 + "c0c1"
-often = settings(max_examples=200, deadline=None, database=None)
+often = settings(deadline=None, database=None)
 USDC = Token("0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48", "USDC", decimals=6)
 GEM = Token("0x" + "9e" * 20, "GEM", "Gem", 18)
 TOKENS = [(chain, token) for chain, tokens in KNOWN_TOKENS.items() for token in tokens.values()]

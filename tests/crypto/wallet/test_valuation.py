@@ -33,7 +33,7 @@ from centgate.crypto.wallet.wallets import (
     to_whole_units,
 )
 
-often = settings(max_examples=200, deadline=None, database=None)
+often = settings(deadline=None, database=None)
 anything = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers())
 
 

@@ -530,7 +530,7 @@ def recommend_action(verdict: ApprovalVerdict) -> ApprovalAdvice | None:
 
 @dataclass(frozen=True, slots=True)
 class TotalExposure:
-    """What all spenders together could take of a wallet now."""
+    """Value that all spenders together could take of a wallet now."""
 
     usd: float | None
     """In US dollars, each token at most its balance; None if no exposed token has a price."""

@@ -10,6 +10,8 @@ from typing import Literal
 
 import evmole
 
+from centgate.crypto.contract.bytecode import list_opcodes
+
 Mutability = Literal["pure", "view", "nonpayable", "payable"]
 
 MAX_CODE_BYTES = 49_152
@@ -60,6 +62,8 @@ class CodeAnalysis:
 
     functions: tuple[CodeFunction, ...]
     storage: tuple[StorageVariable, ...]
+    opcodes: frozenset[int] = frozenset()
+    """Opcodes of the code, without push data."""
     compiler: str | None = None
     """Version of the Solidity compiler, such as `0.8.24`, from the metadata after the code; None without."""
 
@@ -94,7 +98,7 @@ def analyze_code(code: bytes) -> CodeAnalysis:
         )
         for each in (info.storage or [])[:MAX_FUNCTIONS]
     ]
-    return CodeAnalysis(tuple(functions), tuple(storage), _compiler_version(code))
+    return CodeAnalysis(tuple(functions), tuple(storage), list_opcodes(code), _compiler_version(code))
 
 
 def _compiler_version(code: bytes) -> str | None:

@@ -58,7 +58,7 @@ class ProtocolChild:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolDetails:
-    """What the directory tells of a protocol beside its figures. None is unknown."""
+    """Facts of a protocol in the directory besides its figures. None is unknown."""
 
     ids: frozenset[str] = frozenset()
     """Identifiers in the directory, by which incidents name a protocol; a parent has its children's too."""

@@ -111,7 +111,7 @@ class PoolState:
 
 @dataclass(frozen=True, slots=True)
 class PriceImpact:
-    """What a sale of the token in a pool loses against the spot price."""
+    """Loss of a sale of the token in a pool against the spot price."""
 
     usd: int
     """US dollars of the token, at the spot price."""

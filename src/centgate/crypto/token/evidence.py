@@ -150,11 +150,6 @@ class TokenEvidence:
         return tried or self.simulation is not None or self.no_simulation_reason != "chain_not_covered"
 
     @cached_property
-    def sale_failed(self) -> bool:
-        """True if a simulation says that the token cannot be sold, on a pair with liquidity."""
-        return any(trade.has_failed for trade in self.trades)
-
-    @cached_property
     def sale_succeeded(self) -> bool:
         """True if a simulated sale on a pair with liquidity succeeded."""
         return any(trade.has_sold for trade in self.trades)
@@ -464,7 +459,7 @@ class TokenEvidence:
 
     @cached_property
     def liquidity_shares(self) -> LiquidityShares | None:
-        """Who holds the liquidity; None if no source lists its holders.
+        """Holders of the liquidity; None if no source lists them.
 
         By the contract analysis; else by the chain, where only lockers and burn addresses are looked for.
         """

@@ -10,7 +10,7 @@ MAX_DECIMALS = 77
 
 @dataclass(frozen=True, slots=True)
 class TokenIdentity:
-    """What a token says of itself. Its name and symbol are untrusted text, cleaned and cut."""
+    """Facts that a token states of itself. Its name and symbol are untrusted text, cleaned and cut."""
 
     name: str | None = None
     symbol: str | None = None

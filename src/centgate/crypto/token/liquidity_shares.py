@@ -42,7 +42,7 @@ class LiquidityHand:
 
 @dataclass(frozen=True)
 class LiquidityShares:
-    """Who holds a pair's liquidity, as far as its holders are listed. Percent of all shares."""
+    """Holders of a pair's liquidity, as far as they are listed. Percent of all shares."""
 
     locks: tuple[LiquidityLock, ...]
     hands: tuple[LiquidityHand, ...]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from centgate.crypto.contract.bytecode import function_selector, list_opcodes
+from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.contract.code_analysis import CodeAnalysis, StorageVariable
 from centgate.crypto.token.security import TokenFlags
 
@@ -138,14 +138,12 @@ def find_caller(analysis: CodeAnalysis, selector: bytes) -> PowerCaller | None:
     return "role" if any(_ROLE_GETTERS & each.readers for each in read) else None
 
 
-def infer_flags(
-    analysis: CodeAnalysis, code: bytes, *, is_proxy: bool, powers: tuple[ContractPower, ...]
-) -> TokenFlags:
-    """Return the flags that code tells; `code` is the code that runs, behind a proxy the implementation's.
+def infer_flags(analysis: CodeAnalysis, *, is_proxy: bool, powers: tuple[ContractPower, ...]) -> TokenFlags:
+    """Return the flags that code tells, which is the code that runs: behind a proxy the implementation's.
 
     SELFDESTRUCT's byte may be data, so its presence tells nothing.
     """
-    opcodes, kinds = list_opcodes(code), {each.kind for each in powers}
+    opcodes, kinds = analysis.opcodes, {each.kind for each in powers}
     if not analysis.functions:
         return TokenFlags(proxy=is_proxy or None)
     absent = False if not is_proxy and _has_plain_transfers(analysis, opcodes) else None

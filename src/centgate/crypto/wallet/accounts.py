@@ -1,4 +1,4 @@
-"""What the chain tells about an account, and the contracts that tell it. No I/O."""
+"""Facts of an account on the chain, and the contracts that state them. No I/O."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
-
-from eth_abi.abi import decode, encode
-from eth_abi.exceptions import DecodingError
 
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.contract.owners import Owner
@@ -97,6 +94,8 @@ def list_account_findings(account: Account) -> list[str]:
 
 def encode_reverse_lookup(address: str) -> bytes:
     """Encode `reverse(bytes,uint256)`: the primary name of an address, checked by the resolver."""
+    from eth_abi.abi import encode  # imported late, by `runtime`
+
     values = encode(["bytes", "uint256"], [bytes.fromhex(address[2:]), _COIN_TYPE_ETHER])
     return function_selector("reverse(bytes,uint256)") + values
 
@@ -105,6 +104,9 @@ def parse_primary_name(returned: bytes | None) -> str | None:
     """Parse the name; None without one, and for a name with letters that may imitate others."""
     if not returned:
         return None
+    from eth_abi.abi import decode
+    from eth_abi.exceptions import DecodingError
+
     try:
         (name, *_) = decode(["bytes", "address", "address"], returned, strict=False)
         text = name.decode("ascii")

@@ -1,0 +1,318 @@
+"""Warnings of a token's verdict: checks that were not made, disagreements of sources, invalid values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from centgate.crypto.token.citations import FIELD_BY_SOURCE_NAME, cite_field, list_evidence_fields
+from centgate.crypto.token.evidence import TokenEvidence
+from centgate.crypto.token.security import BYTECODE_FLAGS, GOPLUS_FIELDS, TokenFlags, TokenSource
+from centgate.crypto.token.token_rule import SALE_SUBJECT
+from centgate.crypto.token.token_rules import TOKEN_RULES
+from centgate.crypto.token.trade_rules import FAILED_SALES, HOLDER_TAXES, SELL_LIMITS, TAKEN_AWAY
+from centgate.crypto.token.trades import SimulatedTrade, TaxName
+
+LABELS: dict[TokenSource, str] = {
+    "goplus": "GoPlus Security",
+    "honeypotis": "honeypot.is",
+    "onchain": "the chain",
+    "dexscreener": "DexScreener",
+    "geckoterminal": "GeckoTerminal",
+}
+ONE_SIDED_SUBJECT = "whether its pairs are one-sided"
+"""A check without a flag of its own: one-sided pairs count as low liquidity."""
+DIFFERENT_TAX = 5
+"""Percentage points from which two readings of a tax disagree."""
+
+
+def collect_warnings(evidence: TokenEvidence) -> Iterator[str]:
+    """Yield the checks that were not made, the disagreements of sources and their invalid values."""
+    yield from _warn_unchecked(evidence)
+    yield from _warn_disagreements(evidence)
+    yield from _warn_unreadable(evidence)
+    if evidence.token_flags.note:
+        yield f"{LABELS['goplus']} notes further risks, in words of its own: see sourceNote"
+
+
+def list_subjects(source: str) -> list[str]:
+    """Return the checks that use a source.
+
+    `liquidity` stands for the exchange indexes, `onchain:simulation` and `onchain:bytecode` for parts of what
+    the chain tells.
+    """
+    start = source if ":" in source else f"{source}:"
+    rules = [
+        rule for rule in TOKEN_RULES if any(cite.startswith(start) for cite in list_evidence_fields(rule))
+    ]
+    return list(dict.fromkeys(rule.subject for rule in rules))
+
+
+def _checks_with_first_field(name: str) -> list[str]:
+    """Return the checks of the rules whose first field is `name`."""
+    return list(dict.fromkeys(rule.subject for rule in TOKEN_RULES if rule.evidence_fields[0] == name))
+
+
+_TAX_LABELS = {
+    "buy_tax": "the buy tax",
+    "sell_tax": "the sell tax",
+    "transfer_tax": "the transfer tax",
+    "simulationResult.buyTax": "the buy tax",
+    "simulationResult.sellTax": "the sell tax",
+    "simulationResult.transferTax": "the transfer tax",
+}
+
+
+def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
+    unreadable: tuple[tuple[TokenSource, tuple[str, ...]], ...] = (
+        ("goplus", evidence.token_flags.unreadable),
+        ("honeypotis", evidence.simulation_result.unreadable),
+    )
+    for source, names in unreadable:
+        if taxes := [_TAX_LABELS[name] for name in names if name in _TAX_LABELS]:
+            names_text = ", ".join(taxes)
+            yield f"unreadable: {LABELS[source]} gives impossible taxes; not checked by it: {names_text}"
+    others = [name for name in evidence.token_flags.unreadable if name not in _TAX_LABELS]
+    if shares := [name for name in others if name.endswith("percent")]:
+        yield (
+            f"balance forged or unreadable: {LABELS['goplus']} gives impossible figures for "
+            f"{', '.join(shares)}"
+        )
+    if addresses := [name for name in others if name.endswith("address")]:
+        yield f"unreadable: {LABELS['goplus']} gives no address as {', '.join(addresses)}"
+
+
+def _warn_unchecked(evidence: TokenEvidence) -> Iterator[str]:
+    if evidence.flags is None:
+        yield f"not checked by {LABELS['goplus']}: {', '.join(_CHECKS_BY_SOURCE['goplus'])}"
+    elif unchecked := _analysis_checks_without_evidence(evidence):
+        closed = " (its source is not published)" if evidence.token_flags.open_source is False else ""
+        yield f"not checked, as {LABELS['goplus']} gives no value{closed}: {', '.join(unchecked)}"
+    if evidence.simulation is None:
+        checks = ", ".join(_CHECKS_BY_SOURCE["honeypotis"])
+        yield f"{_NO_SIMULATION[evidence.no_simulation_reason]}; not checked by it: {checks}"
+    elif not evidence.simulation_result.succeeded:
+        label = LABELS["honeypotis"]
+        yield f"{label} could not simulate a sale; not checked by it: {SALE_SUBJECT}, its taxes"
+    elif evidence.is_simulated_pair_empty:
+        yield (
+            "the sale was simulated on an empty pair, so its result says nothing; not checked by it: "
+            f"{SALE_SUBJECT}, its taxes"
+        )
+    yield from _warn_unread_chain(evidence)
+    if unrated := _simulation_checks_without_result(evidence):
+        yield f"not checked, as {LABELS['honeypotis']} gives no value: {', '.join(unrated)}"
+    if unchecked := _liquidity_checks_without_evidence(evidence):
+        yield f"not checked, as no source gives a value: {', '.join(unchecked)}"
+
+
+_NO_SIMULATION = {
+    "chain_not_covered": "no buy/sell simulation was made: honeypot.is does not cover this chain",
+    "no_pair": "no buy/sell simulation was made: honeypot.is has no pair to simulate it on",
+    "source_unavailable": "no buy/sell simulation was made: honeypot.is did not answer",
+    None: "no buy/sell simulation was made by honeypot.is",
+}
+_UNREAD_PARTS = {
+    "onchain:simulation": "no trade was simulated",
+    "onchain:bytecode": "its bytecode was not read",
+    "onchain:owner": "its owner was not read",
+}
+_UNREAD_REASONS = {
+    "chain_not_covered": " (no node of this chain is configured)",
+    "no_pair": " (no pool of a known exchange was found to simulate a trade in)",
+    "source_unavailable": " (no node answered)",
+    None: "",
+}
+
+
+def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
+    """Yield what was not read from the chain."""
+    trade = next((trade for trade in evidence.trades if trade.source == "onchain"), None)
+    is_read = {
+        "onchain:simulation": trade is not None,
+        "onchain:bytecode": evidence.is_bytecode_read,
+        "onchain:owner": evidence.owner is not None,
+    }
+    if unread := [part for part, is_known in is_read.items() if not is_known]:
+        what = ", ".join(_UNREAD_PARTS[part] for part in unread)
+        checks = ", ".join(dict.fromkeys(check for part in unread for check in _CHECKS_BY_SOURCE[part]))
+        reason = _UNREAD_REASONS[evidence.no_own_simulation_reason]
+        yield f"on the chain itself {what}{reason}; not checked there: {checks}"
+    if trade is not None:
+        yield from _warn_open_trade(trade)
+    if evidence.liquidity_shares and not evidence.liquidity_shares.lists_hands:
+        yield (
+            "of the liquidity's holders only burn addresses and known lockers were looked for; not checked: "
+            "who holds the rest, when locks end"
+        )
+    if evidence.is_upgradeable and evidence.is_source_verified is None:
+        yield "the source of the code behind the proxy was not checked"
+
+
+def _warn_open_trade(trade: SimulatedTrade) -> Iterator[str]:
+    """Yield what our own simulation left open."""
+    if not trade.has_result or trade.is_pair_empty:
+        reason = f" ({trade.result.explanation})" if trade.result.explanation else ""
+        checks = ", ".join(_CHECKS_BY_SOURCE["onchain:simulation"])
+        yield f"the simulation on the chain itself has no result{reason}; not checked there: {checks}"
+    elif trade.result.holder_sales is None:
+        checks = ", ".join((FAILED_SALES, TAKEN_AWAY, HOLDER_TAXES))
+        yield f"no holder was found to sell at; not checked on the chain: {checks}"
+
+
+def _simulation_checks_without_result(evidence: TokenEvidence) -> list[str]:
+    """Return the simulation service's checks besides the sale for which it gives no result."""
+    if evidence.simulation is None:
+        return []
+    is_rated = evidence.simulation_result.risk_level is not None
+    rating = [] if is_rated else _checks_with_first_field("honeypotis:summary.riskLevel")
+    if evidence.simulation_result.summarised:
+        return rating
+    known = set(_list_known_subjects(evidence))
+    flag_checks = _checks_with_first_field("honeypotis:summary.flags")
+    return [check for check in flag_checks if check not in known] + rating
+
+
+def _list_known_subjects(evidence: TokenEvidence) -> Iterator[str]:
+    """Yield the checks that the sales of holders answer without the simulation's own flags."""
+    for trade in evidence.trades:
+        sales = trade.holder_sales
+        answered = {
+            FAILED_SALES: sales.failed,
+            TAKEN_AWAY: sales.siphoned,
+            HOLDER_TAXES: sales.average_tax,
+            SELL_LIMITS: trade.result.max_sell,
+        }
+        yield from (check for check, value in answered.items() if value is not None)
+
+
+def _analysis_checks_without_evidence(evidence: TokenEvidence) -> list[str]:
+    """Return the checks without evidence: neither the analysis nor the simulation has the value."""
+    unchecked = [
+        subject
+        for subject, names in _list_analysis_checks()
+        if not any(_has_value(evidence, name) for name in names)
+    ]
+    return list(dict.fromkeys(unchecked))
+
+
+@cache
+def _list_analysis_checks() -> list[tuple[str, tuple[str, ...]]]:
+    """Return the checks that need the analysis, each with the fields of which one is enough."""
+    checks: list[tuple[str, tuple[str, ...]]] = []
+    for rule in TOKEN_RULES:
+        first, *others = list_evidence_fields(rule)
+        if rule.kind not in ("gap", "merit") and first.startswith("goplus:"):
+            simulated = (name for name in others if name.startswith(("honeypotis:", "onchain:")))
+            checks.append((rule.subject, (first, *simulated)))
+    return checks
+
+
+def _has_value(evidence: TokenEvidence, name: str) -> bool:
+    """True if the source gives a usable value for a field name."""
+    source, _, field = name.partition(":")
+    if source == "onchain" and field.startswith("owner"):
+        return False
+    if source == "goplus" and not field.endswith("holders"):
+        return getattr(evidence.token_flags, FIELD_BY_SOURCE_NAME.get(field, field)) is not None
+    return field not in evidence.simulation_result.unreadable and any(
+        each.value for each in cite_field(evidence, name)
+    )
+
+
+def _liquidity_checks_without_evidence(evidence: TokenEvidence) -> list[str]:
+    """Return the liquidity checks without evidence; [] if it is known that there is no pair."""
+    if evidence.has_no_pair:
+        return []
+    if evidence.liquidity is None:
+        return _CHECKS_BY_SOURCE["liquidity"]
+    has_value = {
+        "liquidity": evidence.usable_usd is not None,
+        ONE_SIDED_SUBJECT: evidence.liquidity.other_side_usd is not None,
+        "how long it has been traded": evidence.trading_age is not None,
+    }
+    return [check for check, is_known in has_value.items() if not is_known]
+
+
+def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
+    if evidence.sources_agree is False:
+        yield f"sources disagree: {', '.join(_describe_sales(evidence))}"
+    taxes: tuple[tuple[str, TaxName], ...] = (
+        ("buy", "buy_tax"),
+        ("sell", "sell_tax"),
+        ("transfer", "transfer_tax"),
+    )
+    for word, name in taxes:
+        readings = evidence.tax_readings(name)
+        amounts = [tax for _, tax in readings]
+        if amounts and max(amounts) - min(amounts) >= DIFFERENT_TAX:
+            said = ", ".join(f"{LABELS[source]} {tax:.4g} %" for source, tax in readings)
+            yield f"sources disagree on the {word} tax: {said}; the highest counts"
+    yield from _warn_other_bytecode(evidence)
+    if (evidence.token_flags.sell_tax or 0) >= 100 and (
+        evidence.token_flags.trading_cooldown or evidence.token_flags.cannot_buy
+    ):
+        yield (
+            f"the sell tax of 100 % at {LABELS['goplus']} may result from trading limits that kept it from "
+            "testing a sale, such as a pause between trades"
+        )
+    if evidence.sources_without_pair and (other := _describe_other_pair(evidence)):
+        names = " and ".join(LABELS[source] for source in evidence.sources_without_pair)
+        verb = "list" if len(evidence.sources_without_pair) > 1 else "lists"
+        yield f"sources disagree: {other}, {names} {verb} no pair"
+    if evidence.is_simulated_pair_empty and evidence.liquidity and evidence.has_other_liquidity:
+        yield (
+            f"sources disagree: the pair that {LABELS['honeypotis']} used is empty, "
+            f"{LABELS[evidence.liquidity.source]} lists ${evidence.usable_usd:,.0f} in pairs on this chain"
+        )
+
+
+def _describe_sales(evidence: TokenEvidence) -> Iterator[str]:
+    """Yield a clause for each source that says whether it can be sold."""
+    if evidence.token_flags.honeypot is not None:
+        yield f"{LABELS['goplus']} says is_honeypot {evidence.token_flags.raw.get('is_honeypot')}"
+    for trade in evidence.trades:
+        if trade.has_failed or trade.has_sold:
+            outcome = "could not sell" if trade.has_failed else "sold"
+            maker = LABELS[trade.source] if trade.source != "onchain" else "Centgate on the chain"
+            yield f"the simulation by {maker} {outcome}"
+
+
+def _describe_other_pair(evidence: TokenEvidence) -> str | None:
+    """Return a clause on a source that knows a pair, beside exchange indexes that know none."""
+    if evidence.liquidity is None:
+        if evidence.sale_succeeded:
+            return "a simulated sale went through"
+        return f"{LABELS['goplus']} says that it is traded" if evidence.token_flags.in_dex else None
+    source = evidence.liquidity.source
+    if source in ("dexscreener", "geckoterminal"):
+        return None
+    return f"{LABELS[source]} shows ${evidence.liquidity.total_usd or 0:,.0f} in pairs"
+
+
+def _warn_other_bytecode(evidence: TokenEvidence) -> Iterator[str]:
+    """Yield where the bytecode shows other powers than the contract analysis, or another owner."""
+    if evidence.flags is None:
+        return
+    inferred = evidence.bytecode_flags or TokenFlags()
+    others = [
+        GOPLUS_FIELDS[name]
+        for name in BYTECODE_FLAGS
+        if (seen := getattr(inferred, name)) is not None
+        and (said := getattr(evidence.flags, name)) is not None
+        and seen != said
+    ]
+    if others:
+        yield (
+            f"sources disagree: the bytecode shows the opposite of what {LABELS['goplus']} says for "
+            f"{', '.join(others)}"
+        )
+    said_owner, owner = evidence.flags.owner_address, evidence.owner
+    if said_owner and owner and owner.address and owner.address != said_owner:
+        yield f"sources disagree: the owner on the chain is {owner.address}, not {said_owner}"
+
+
+_CHECKS_BY_SOURCE = {
+    source: list_subjects(source) for source in ("goplus", "honeypotis", "liquidity", *_UNREAD_PARTS)
+}
+_CHECKS_BY_SOURCE["liquidity"].append(ONE_SIDED_SUBJECT)

@@ -1,0 +1,310 @@
+"""Crawls of sites on loopback into an index: honest ones, changing ones and hostile ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+from small_site import OpenReader, SmallSite, serve_small_site
+
+from centgate.lookups.site_crawl import CrawlReport, SiteCrawler
+from centgate.providers.pagereader import PageReader
+from centgate.providers.sitemapper import SiteMapper
+from centgate.web.index.crawl_state import MAX_FAILURES, CrawlState, IndexedSite
+from centgate.web.index.index_writer import PageIndexWriter
+from centgate.web.index.page_index import PageIndex
+
+BODY = (
+    "It speaks at some length about one thing, so that the reader keeps the page, and it names the word {} "
+    "more than once: {}. What follows says what else can be known of {}, when it was found, and by whom."
+)
+Change = Callable[[SmallSite], None]
+
+
+@pytest.fixture
+def site() -> Generator[SmallSite]:
+    """Site with a front page that links to two others."""
+    with serve_small_site() as standing:
+        standing.respond("/", article("kumquat", "/docs/lime", "/docs/pomelo", "https://elsewhere.example/x"))
+        standing.respond("/docs/lime", article("lime"))
+        standing.respond("/docs/pomelo", article("pomelo", "/docs/deep"))
+        standing.respond("/docs/deep", article("yuzu"))
+        yield standing
+
+
+def article(word: str, *links: str, head: str = "") -> str:
+    """Return a page about a word."""
+    anchors = "".join(f'<p>See <a href="{link}">a page</a> for more of it.</p>' for link in links)
+    text = BODY.format(word, word, word)
+    return (
+        f"<html lang=en><head><title>All about {word}</title>{head}</head><body><main><h1>The {word}</h1>"
+        f"<p>{text}</p>{anchors}</main></body></html>"
+    )
+
+
+class Crawled:
+    """An index of one site, and the crawler that fills it."""
+
+    def __init__(self, folder: Path, site: IndexedSite, crawler: SiteCrawler, state: CrawlState) -> None:
+        self.site, self.state, self._crawler = site, state, crawler
+        self.index = PageIndex(folder)
+
+    async def crawl(self, limit: int = 100) -> CrawlReport:
+        """Crawl what is due."""
+        return await self._crawler.crawl_site(self.site, limit)
+
+    async def crawl_all(self) -> CrawlReport:
+        """Crawl all pages again."""
+        self.state.make_due(self.site.url)
+        return await self.crawl()
+
+    def paths(self, query: str) -> list[str]:
+        """Return the paths of the pages found."""
+        return ["/" + each.page.url.split("/", 3)[3] for each in self.index.search(query, 50)]
+
+
+@asynccontextmanager
+async def open_crawl(
+    page_reader: OpenReader, folder: Path, *sites: SmallSite, path: str = "/", pages: int = 100
+) -> AsyncGenerator[Crawled]:
+    """Open the crawl of a part of the first site; the others may be fetched as well."""
+    async with page_reader(*sites) as (settings, resources):
+        with closing(CrawlState(folder)) as state:
+            writer = PageIndexWriter(folder)
+            state.add_site(sites[0].url_of(path), pages)
+            (listed,) = state.list_sites()
+            crawler = SiteCrawler(
+                PageReader(settings, resources),
+                SiteMapper(settings, resources),
+                resources.robots,
+                state=state,
+                writer=writer,
+                pause=0.0,
+            )
+            yield Crawled(folder, listed, crawler, state)
+            writer.close()
+
+
+async def test_a_site_is_found_by_links_and_sitemap(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    site.respond("/orphan", article("calamondin"))
+    site.set_sitemap("/sitemap.xml", "/orphan", "https://elsewhere.example/y")
+
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        report = await crawled.crawl()
+
+        assert report.counts == {"indexed": 5}
+        assert crawled.paths("yuzu") == ["/docs/deep"]
+        assert crawled.paths("calamondin") == ["/orphan"]
+        (found,) = crawled.index.search("lime", 1)
+        assert (found.page.title, found.page.language) == ("All about lime", "en")
+        assert (await crawled.crawl()).counts == {}
+
+
+async def test_only_the_chosen_part_and_number_of_pages_is_read(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    site.respond("/docs/", article("citron", "/docs/lime", "/docs/pomelo", "/docs/deep", "/blog"))
+
+    async with open_crawl(page_reader, tmp_path, site, path="/docs/", pages=3) as crawled:
+        report = await crawled.crawl()
+
+    assert report.counts.total() == 3
+    assert not {"/", "/blog"} & set(site.requested_paths)
+
+
+async def test_robots_rules_that_change_remove_pages_at_the_next_crawl(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        site.set_robots("User-agent: *", "Disallow: /docs/deep")
+        await crawled.crawl()
+        assert (crawled.paths("yuzu"), crawled.paths("lime")) == ([], ["/docs/lime"])
+        assert "/docs/deep" not in site.requested_paths
+
+    site.set_robots("User-agent: *", "Disallow: /docs/lime")
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        report = await crawled.crawl()  # nothing is due, and the page is removed nevertheless
+
+        assert report.counts == {"refused": 1}
+        assert crawled.paths("lime") == []
+
+
+async def test_robots_rules_that_cannot_be_read_keep_pages_for_a_while(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+
+    site.respond("/robots.txt", "down", status=503)
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        for _ in range(MAX_FAILURES - 1):
+            assert set((await crawled.crawl_all()).counts) == {"failed"}
+            assert crawled.paths("lime") == ["/docs/lime"]
+        await crawled.crawl_all()
+
+        assert crawled.paths("lime") == []
+
+
+def drop(site: SmallSite) -> None:
+    site.respond("/docs/lime", "gone", status=404)
+
+
+def lead_to_other_part(site: SmallSite) -> None:
+    site.respond("/docs/lime", "", status=301, Location="/docs/pomelo")
+
+
+def refuse_index(site: SmallSite) -> None:
+    site.respond("/docs/lime", article("lime", head='<meta name="robots" content="nofollow, NOINDEX">'))
+
+
+def refuse_index_by_header(site: SmallSite) -> None:
+    site.respond("/docs/lime", article("lime"))
+    page = site.response_for("/docs/lime")
+    page.headers["X-Robots-Tag"] = "noindex"
+
+
+def empty(site: SmallSite) -> None:
+    site.respond("/docs/lime", "<title>lime</title><p>lime</p>")
+
+
+@pytest.mark.parametrize("change", [drop, lead_to_other_part, refuse_index, refuse_index_by_header, empty])
+async def test_a_page_that_is_not_to_be_found_any_more_is_removed(
+    change: Change, site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+        assert crawled.paths("lime") == ["/docs/lime"]
+
+        change(site)
+        await crawled.crawl_all()
+
+        assert crawled.paths("lime") == []
+        assert crawled.paths("pomelo") == ["/docs/pomelo"]
+
+
+async def test_a_redirect_off_the_site_brings_nothing_into_the_index(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    with serve_small_site() as other:
+        other.respond("/lime", article("tangelo"))
+        site.respond("/docs/lime", "", status=302, Location=other.url_of("/lime"))
+        async with open_crawl(page_reader, tmp_path, site, other) as crawled:
+            await crawled.crawl()
+
+            assert "/lime" in other.requested_paths
+            assert crawled.paths("tangelo") == []
+
+
+async def test_a_page_that_fails_is_kept_until_it_failed_repeatedly(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+        site.respond("/docs/lime", "down", status=500)
+
+        for _ in range(MAX_FAILURES - 1):
+            await crawled.crawl_all()
+            assert crawled.paths("lime") == ["/docs/lime"]
+        await crawled.crawl_all()
+
+        assert crawled.paths("lime") == []
+
+
+async def test_spam_takes_no_more_than_its_share(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    words = "lime pomelo yuzu kumquat " * 40_000
+    links = [f"/trap/{n}" for n in range(250)]
+    site.respond("/", article("kumquat", "/docs/lime", *links))
+    site.respond("/trap/0", f"<title>{words}</title><h1>{words}</h1><p>{words}</p>")
+    for number in range(1, 30):
+        site.respond(f"/trap/{number}", article("grapefruit"))  # the same text again and again
+
+    async with open_crawl(page_reader, tmp_path, site, pages=40) as crawled:
+        await crawled.crawl(limit=60)
+
+        assert crawled.paths("lime")[0] == "/docs/lime"
+        assert len(crawled.paths("grapefruit")) == 1
+        stored = [each.page for each in crawled.index.search("kumquat pomelo", 50)]
+        assert all(len(page.title or "") <= 300 and len(page.text) <= 60_000 for page in stored)
+    assert sum(path.startswith("/trap/") for path in site.requested_paths) < 40
+
+
+async def test_pages_with_nearly_the_same_text_count_once(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    text = " ".join(f"word{n} and sentence {n * n} of the manual" for n in range(120))
+    for version in (1, 2):
+        site.respond(
+            f"/v{version}", f"<title>Manual</title><main><p>{text}</p><p>Version {version}</p></main>"
+        )
+    site.respond("/", article("kumquat", "/v1", "/v2"))
+
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        report = await crawled.crawl()
+
+    assert report.counts == {"indexed": 2, "duplicate": 1}
+
+
+async def test_a_copy_on_another_site_takes_no_place(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    with serve_small_site() as copying:
+        copying.respond("/", article("pomelo"))
+        site.respond("/", article("pomelo"))
+        async with open_crawl(page_reader, tmp_path, copying, site) as crawled:
+            await crawled.crawl()
+            crawled.state.add_site(site.url_of("/"), 1)
+            crawled.site = IndexedSite(site.url_of("/"), 1)
+
+            report = await crawled.crawl()
+
+    assert report.counts == {"indexed": 1}
+
+
+async def test_a_crawl_that_was_killed_before_its_commit_is_done_again(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+        crawled.state.make_due(crawled.site.url)
+        (page, *_) = crawled.state.list_due(crawled.site.url, 10, time.time())
+        crawled.state.record_reading(page, "indexed")
+        assert page.key not in {
+            each.key for each in crawled.state.list_due(crawled.site.url, 10, time.time())
+        }
+
+        crawled.state.forget_unsettled()
+
+        assert page.key in {each.key for each in crawled.state.list_due(crawled.site.url, 10, time.time())}
+
+
+async def test_a_site_that_is_down_ends_its_crawl_early(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    site.set_sitemap("/sitemap.xml", *(f"/missing/{n}" for n in range(50)))
+    for number in range(50):
+        site.respond(f"/missing/{number}", "down", status=500)
+
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        report = await crawled.crawl()
+
+    assert report.message == "10 pages in a row could not be read"
+
+
+async def test_a_pause_that_the_site_asks_for_is_kept(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    site.set_robots("User-agent: *", "Crawl-delay: 0.4", "Disallow: /docs/pomelo")
+
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        start = time.monotonic()
+        report = await crawled.crawl()
+
+    assert report.counts == {"indexed": 2, "refused": 1}
+    assert time.monotonic() - start >= 0.8
