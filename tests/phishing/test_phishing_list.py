@@ -234,14 +234,20 @@ def test_a_build_without_npm_says_so_and_writes_nothing(tmp_path: Path) -> None:
 
 def test_an_update_writes_a_snapshot_and_tells_what_it_dropped(tmp_path: Path) -> None:
     (tmp_path / "stalelist.json").write_text(
-        json.dumps({**STALELIST, "blocklist": ["evil.com", "zip", "app"]})
+        json.dumps({**STALELIST, "blocklist": ["evil.com", "zip", "app", "[/b]"]})
     )
 
     result = run_command("update", tmp_path / "stalelist.json", "--out", tmp_path / "list.xz")
 
     assert result.exit_code == 0
     assert load_snapshot(tmp_path / "list.xz").rules.blocklist == ("evil.com",)
-    for told in ("2023-11-14", load_snapshot(tmp_path / "list.xz").id, "single label", "'zip', 'app'"):
+    for told in (
+        "2023-11-14",
+        load_snapshot(tmp_path / "list.xz").id,
+        "single label",
+        "'zip', 'app'",
+        "'[/b]'",
+    ):
         assert told in result.output
 
 

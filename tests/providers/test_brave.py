@@ -59,11 +59,19 @@ async def search(
 
 
 async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = search_body(row(), {"url": B})
+    more = {"profile": {"name": "A site"}, "thumbnail": {"src": "https://a.example/1.png"}}
+    odd = {"profile": "x", "thumbnail": {"src": "javascript:x"}, "language": "en\u202e; drop"}
+    body = search_body(row(**more), {"url": B} | odd)
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
-    assert found == SearchResults((Hit(A, "One", "What it is about.", "2026-04-01T08:30:00"), Hit(B)), "auto")
+    first = Hit(
+        *(A, "One", "What it is about.", "2026-04-01T08:30:00"),
+        site_name="A site",
+        image="https://a.example/1.png",
+        language="en",
+    )
+    assert found == SearchResults((first, Hit(B)), "auto")
     assert warnings == []
 
 

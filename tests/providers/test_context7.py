@@ -254,6 +254,8 @@ async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstre
             tokens=token_count.snippet_tokens(
                 "client = httpx.AsyncClient()", "Open it once.", "Open a client"
             ),
+            headings=("Async support", "Open a client"),
+            library=ID,
         ),
         DocSnippet(
             title="Async > Clients",
@@ -262,6 +264,8 @@ async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstre
             code=None,
             text="Close it at the end.",
             tokens=token_count.snippet_tokens(None, "Close it at the end.", "Async > Clients"),
+            headings=("Async", "Clients"),
+            library=ID,
         ),
     ]
 

@@ -99,6 +99,7 @@ async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path:
             Hit(B, None, None, None, None, None),
         ),
         "auto",
+        by_meaning=True,
     )
     assert warnings == []
 
@@ -642,6 +643,7 @@ async def test_contents_of_another_shape_are_a_failure(
                     None,
                     "2025-03-14T09:26:53.000Z",
                     "Ada Lovelace, University of Example",
+                    image="https://papers.example/1.png",
                 )
             ],
         ),
@@ -655,6 +657,7 @@ async def test_contents_of_another_shape_are_a_failure(
                     None,
                     "2023-11-16T01:36:32.547Z",
                     "Humza Naveed, University of Engineering and Technology (UET), Lahore, Pakistan",
+                    image="https://arxiv.org/pdf/2307.06435.pdf/page_1.png",
                 )
             ],
         ),
@@ -683,7 +686,7 @@ async def test_a_saved_search_is_read(
 
     found, warnings = await search(upstreams, tmp_path, "q", 10)
 
-    assert found == SearchResults(tuple(hits), "auto")
+    assert found == SearchResults(tuple(hits), "auto", by_meaning=True)
     assert warnings == []
 
 

@@ -848,6 +848,22 @@ async def test_a_saved_search_is_read(
     assert all(hit.title and hit.description for hit in hits)
 
 
+async def test_what_a_search_tells_of_a_page_is_passed_on(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    metadata = {"language": "en", "ogSiteName": "Shop", "ogImage": "https://shop.example/1.png"}
+    results = [
+        {"url": "https://shop.example/1", "metadata": metadata | {"publishedTime": "2026-04-01"}},
+        {"url": "https://shop.example/2", "metadata": {"language": ["en"], "ogImage": "data:x"}},
+    ]
+    upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": {"web": results}}, method="POST")
+
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
+        first, second = (await firecrawl.search("shop", 5)).hits
+
+    assert (first.published, first.site_name, first.language) == ("2026-04-01", "Shop", "en")
+    assert first.image == "https://shop.example/1.png"
+    assert (second.language, second.image) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("case", "count", "title"),
     [("map", 2, "Page docs"), recorded_case("map-documented", 4, "Scrape | Firecrawl")],

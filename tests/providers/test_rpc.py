@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -240,6 +241,7 @@ async def test_calls_that_burn_all_gas_do_not_take_the_others_along(node: str, t
     assert found[0] == found[4] != None  # noqa: E711 - a chain
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("which", ["node", "bare_node"])
 async def test_calls_that_return_megabytes_do_not_take_the_others_along(
     which: str, request: pytest.FixtureRequest, upstreams: FakeUpstreams, tmp_path: Path
@@ -398,6 +400,94 @@ async def test_a_batch_may_be_answered_in_any_order_with_ids_as_text(
         )
 
     assert [len(code) > 0 for code in codes] == [True, False, False]
+
+
+def answer_number(request: Any) -> dict[str, Any]:
+    """Answer one request with the number 7, or an error for the price of gas."""
+    if request["method"] == "eth_gasPrice":
+        return {**rpc_error(-32601, "the method does not exist"), "id": request["id"]}
+    return {"jsonrpc": "2.0", "id": request["id"], "result": "0x7"}
+
+
+async def test_what_one_request_asks_at_once_is_one_batch(upstreams: FakeUpstreams, tmp_path: Path):
+    upstreams.set_response_function(
+        "node", "/", lambda asked: (200, [answer_number(each) for each in asked.body]), method="POST"
+    )
+
+    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
+        balance, counts, price = await asyncio.gather(
+            rpc.native_balance(CHAIN_ID, RECEIVER),
+            rpc.transaction_counts(CHAIN_ID, [RECEIVER, TOKEN_ADDRESS]),
+            rpc.gas_price(CHAIN_ID),
+            return_exceptions=True,
+        )
+
+    assert (balance, counts) == (7, [7, 7])
+    assert isinstance(price, ProviderError)
+    assert "method does not exist" in price.message
+    assert [len(each.body) for each in upstreams.requests_of("node")] == [4]
+
+
+async def test_what_two_buyers_ask_is_not_joined(upstreams: FakeUpstreams, tmp_path: Path):
+    upstreams.set_response_function(
+        "node", "/", lambda asked: (200, answer_number(asked.body)), method="POST"
+    )
+
+    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
+        both = [rpc, rpc.bind(RequestTrace())]
+        await asyncio.gather(*(each.native_balance(CHAIN_ID, RECEIVER) for each in both))
+
+    assert [each.body["method"] for each in upstreams.requests_of("node")] == ["eth_getBalance"] * 2
+
+
+async def test_a_joined_batch_that_is_refused_is_sent_apart_from_then_on(
+    upstreams: FakeUpstreams, tmp_path: Path
+):
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
+        if isinstance(asked.body, list):
+            return 200, rpc_error(-32600, "batch requests are not supported")
+        return 200, answer_number(asked.body)
+
+    upstreams.set_response_function("node", "/", answer, method="POST")
+
+    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
+        for _ in range(2):
+            calls = (rpc.native_balance(CHAIN_ID, address) for address in (RECEIVER, TOKEN_ADDRESS))
+            assert await asyncio.gather(*calls) == [7, 7]
+
+    asked = upstreams.requests_of("node")
+    assert [isinstance(each.body, list) for each in asked] == [True, *[False] * 4]
+
+
+async def test_a_failed_batch_fails_each_who_asked_with_an_error_of_its_own(
+    upstreams: FakeUpstreams, tmp_path: Path
+):
+    url = serve_body(upstreams, "node", "", 429)
+
+    async with open_rpc(tmp_path, url) as rpc:
+        calls = (rpc.native_balance(CHAIN_ID, address) for address in (RECEIVER, TOKEN_ADDRESS))
+        failures = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert [type(each) for each in failures] == [ProviderRateLimited] * 2
+    assert failures[0] is not failures[1]
+    assert len(upstreams.requests_of("node")) == 1
+
+
+async def test_who_gives_up_leaves_the_others_of_its_batch(upstreams: FakeUpstreams, tmp_path: Path):
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
+        time.sleep(0.3)
+        return 200, [answer_number(each) for each in asked.body]
+
+    upstreams.set_response_function("node", "/", answer, method="POST")
+
+    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
+        impatient = asyncio.create_task(rpc.native_balance(CHAIN_ID, RECEIVER))
+        patient = asyncio.create_task(rpc.native_balance(CHAIN_ID, TOKEN_ADDRESS))
+        await asyncio.sleep(0.1)
+        impatient.cancel()
+
+        assert await patient == 7
+        assert impatient.cancelled()
 
 
 async def test_calls_are_bundled_by_150(node: str, upstreams: FakeUpstreams, tmp_path: Path):
@@ -859,6 +949,7 @@ async def test_logs_all_in_another_form_are_a_failure(node: str, upstreams: Fake
             await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
 
+@pytest.mark.extended
 async def test_ten_thousand_logs_are_soon_read(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     row = forward_to_node(
         node, {"id": 1, "method": "eth_getLogs", "params": [{"fromBlock": "0x1", "toBlock": "0x1"}]}

@@ -59,13 +59,23 @@ async def search(
 
 
 async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = search_body(row(), row(url=B, title="", content=None, score=None, publishedDate=None))
+    bare = row(url=B, title="", content=None, score=None, publishedDate=None, engines=None, engine=7)
+    body = search_body(row(engines=["loop", "other", "loop", 7], thumbnail="https://a.example/1.png"), bare)
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
     assert found == SearchResults(
         (
-            Hit(A, "One", "What it is about.", "2026-04-01T00:00:00", None, 1.5),
+            Hit(
+                A,
+                "One",
+                "What it is about.",
+                "2026-04-01T00:00:00",
+                None,
+                1.5,
+                image="https://a.example/1.png",
+                engines=("loop", "other"),
+            ),
             Hit(B, None, None, None, None, None),
         ),
         "auto",
@@ -317,8 +327,8 @@ async def test_a_saved_search_is_read(upstreams: FakeUpstreams, tmp_path: Path) 
     found, warnings = await search(upstreams, tmp_path, body, "structured logging", 3)
 
     assert found.hits == (
-        Hit("https://site.example/1", "Result 1", "Snippet 1", None, None, 1.0),
-        Hit("https://site.example/2", "Result 2", "Snippet 2", None, None, 0.5),
+        Hit("https://site.example/1", "Result 1", "Snippet 1", None, None, 1.0, engines=("first",)),
+        Hit("https://site.example/2", "Result 2", "Snippet 2", None, None, 0.5, engines=("first",)),
     )
     assert warnings == ["SearXNG: 2 of its engines did not answer"]
 

@@ -21,7 +21,7 @@ SHIPPED_LICENCE: Final = "DBAD"
 
 
 class ListVerdict(NamedTuple):
-    """What one list says of an address."""
+    """Verdict of one list on an address."""
 
     loaded: LoadedList
     verdict: PhishingVerdict

@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import tempfile
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final
 
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from centgate.files import Fingerprint, find_fingerprint, replace_file
 from centgate.phishing.collection import ListCollection, LoadedList, load_list
 from centgate.phishing.published import LEAD, PUBLISHED_LISTS, ListName
 from centgate.phishing.rules import InvalidPhishingList
@@ -26,12 +26,9 @@ TEMPORARY_PREFIX: Final = ".new-"
 STALE_TEMPORARY_SECONDS: Final = 3600.0
 """Age after which a file of an interrupted write is removed."""
 
-Fingerprint: TypeAlias = "tuple[int, int, int] | None"
-"""Inode, time of change in nanoseconds and size of a file; None without a file."""
-
 
 class FetchState(BaseModel):
-    """What is known of the attempts to fetch a list."""
+    """State of the attempts to fetch a list."""
 
     model_config: ClassVar = ConfigDict(frozen=True)
 
@@ -179,15 +176,6 @@ def _load_or_log(name: ListName, path: Path) -> LoadedList | None:
     return loaded
 
 
-def find_fingerprint(path: Path) -> Fingerprint:
-    """Return what identifies the content of a file without reading it; None without a file."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
-
-
 @cache
 def open_shipped() -> LoadedList:
     """Open the shipped list once: it takes longer to unpack than everything else at the start."""
@@ -197,13 +185,7 @@ def open_shipped() -> LoadedList:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file in one step, so that no reader ever sees a part of it. Raises OSError."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=TEMPORARY_PREFIX, delete=False) as temporary:
-        try:
-            temporary.write(content)
-            temporary.flush()
-            os.fsync(temporary.fileno())
-            Path(temporary.name).chmod(0o644)
-            Path(temporary.name).replace(path)
-        except BaseException:
-            Path(temporary.name).unlink(missing_ok=True)
-            raise
+    with replace_file(path, prefix=TEMPORARY_PREFIX, mode=0o644) as part, part.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())

@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 from tld.utils import is_tld
 
+from centgate.phishing.detector import PhishingDetector
 from centgate.phishing.normalize import DroppedEntry
 from centgate.phishing.path_rules import PathTree
 from centgate.phishing.published import PublishedList
@@ -35,6 +36,8 @@ MAX_ALLOWED: Final = 0.01
 """Maximum share of the previously blocked names that a list may newly allow."""
 MAX_CORRECTIONS: Final = 20
 """Number of blocked names that a list may newly allow, whatever its size."""
+MAX_TOLERANCE: Final = 3
+"""Maximum tolerance of a fuzzylist: MetaMask's is 1; with 5, ordinary names are lookalikes."""
 HOTLIST_PREFIX: Final = "eth_phishing_detect_config."
 NEVER_BLOCKED: Final = (
     *("metamask.io", "myetherwallet.com", "etherscan.io", "uniswap.org", "opensea.io", "coinbase.com"),
@@ -150,6 +153,7 @@ def check_rules(rules: PhishingRules, previous: PhishingRules | None, *, min_kep
         if is_covered(name, blocked) and not is_covered(name, allowed):
             raise InvalidPhishingList(f"it blocks {name}")
     check_allowed(allowed, rules.blocklist)
+    check_lookalikes(rules)
     if previous is None:
         return
     before = count_blocked(previous)
@@ -157,6 +161,16 @@ def check_rules(rules: PhishingRules, previous: PhishingRules | None, *, min_kep
         raise InvalidPhishingList(f"it shrank from {before:,} to {count:,} names")
     was_allowed = frozenset(previous.allowlist)
     check_allowed(allowed, [name for name in previous.blocklist if not is_covered(name, was_allowed)])
+
+
+def check_lookalikes(rules: PhishingRules) -> None:
+    """Refuse a list that makes lookalikes of ordinary names, or of well-known ones that it does not allow."""
+    if rules.tolerance > MAX_TOLERANCE:
+        raise InvalidPhishingList(f"its tolerance of {rules.tolerance} makes lookalikes of ordinary names")
+    detector = PhishingDetector(replace(rules, blocklist=(), paths=PathTree()))
+    for name in NEVER_BLOCKED:
+        if detector.check_domain(name).status == "lookalike":
+            raise InvalidPhishingList(f"it calls {name} a lookalike")
 
 
 def check_allowed(allowed: frozenset[str], blocklist: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from centgate.upstream import UpstreamResponse
 from centgate.web.results import Hit, SearchResults
 from centgate.web.search_results import (
     MAX_DESCRIPTION_LENGTH,
+    MAX_SITE_NAME_LENGTH,
     MAX_TITLE_LENGTH,
     OPERATORS,
     add_operator,
@@ -23,6 +24,7 @@ from centgate.web.search_results import (
     is_of_category,
     omission_warning,
     parse_date,
+    parse_language,
     parse_line,
     parse_rows,
     parse_url,
@@ -111,6 +113,9 @@ def _parse_hit(row: Any) -> Hit | None:
         title=_plain_line(get_path(row, "title"), MAX_TITLE_LENGTH),
         description=_plain_line(get_path(row, "description"), MAX_DESCRIPTION_LENGTH),
         published=parse_date(get_path(row, "page_age")),
+        site_name=parse_line(get_path(row, "profile", "name"), MAX_SITE_NAME_LENGTH),
+        image=parse_url(get_path(row, "thumbnail", "src")),
+        language=parse_language(get_path(row, "language")),
     )
 
 

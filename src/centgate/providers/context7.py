@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from centgate.coercion import as_amount, as_count, as_list, get_path
@@ -97,7 +98,8 @@ class Context7(Provider):
         fitting = token_count.select_fitting(snippets, budget)
         if not fitting:
             raise self.no_data(f"no documentation of {library_id} on that topic within {budget} tokens")
-        return fitting
+        version = _version_suffix(library_id)[1:] or None
+        return [replace(each, library=library_id, version=version) for each in fitting]
 
     async def _fetch_documentation(self, library_id: str, query: str) -> dict[str, Any]:
         """Fetch the documentation of a library id; follow one redirect to a new id."""
@@ -251,31 +253,38 @@ def _parse_examples(row: Any) -> Iterator[DocSnippet]:
     title = parse_line(get_path(row, "codeTitle"), MAX_TITLE_LENGTH) or parse_line(
         get_path(row, "pageTitle"), MAX_TITLE_LENGTH
     )
+    page = parse_line(get_path(row, "pageTitle"), MAX_TITLE_LENGTH)
+    headings = tuple(dict.fromkeys(filter(None, (page, title))))
     text = _parse_text(get_path(row, "codeDescription"))
     for language, codes in codes_by_language.items():
-        yield _build_snippet(title, get_path(row, "codeId"), "\n\n".join(codes), text, language)
+        yield _build_snippet(title, get_path(row, "codeId"), "\n\n".join(codes), text, language, headings)
         text = None
     if text:
-        yield _build_snippet(title, get_path(row, "codeId"), None, text)
+        yield _build_snippet(title, get_path(row, "codeId"), None, text, None, headings)
 
 
 def _parse_explanation(row: Any) -> DocSnippet | None:
     """Parse an explanation; None if it is empty."""
     text = _parse_text(get_path(row, "content"))
-    return (
-        _build_snippet(
-            parse_line(get_path(row, "breadcrumb"), MAX_TITLE_LENGTH), get_path(row, "pageId"), None, text
-        )
-        if text
-        else None
-    )
+    if text is None:
+        return None
+    breadcrumb = parse_line(get_path(row, "breadcrumb"), MAX_TITLE_LENGTH)
+    headings = tuple(filter(None, (breadcrumb or "").split(" > ")))
+    return _build_snippet(breadcrumb, get_path(row, "pageId"), None, text, None, headings)
 
 
 def _build_snippet(
-    title: str | None, source: Any, code: str | None, text: str | None, language: str | None = None
+    title: str | None,
+    source: Any,
+    code: str | None,
+    text: str | None,
+    language: str | None,
+    headings: tuple[str, ...],
 ) -> DocSnippet:
     tokens = token_count.snippet_tokens(code, text, title)
-    return DocSnippet(title, parse_url(source), language if code else None, code, text, tokens)
+    return DocSnippet(
+        title, parse_url(source), language if code else None, code, text, tokens, headings=headings
+    )
 
 
 def _parse_text(value: Any) -> str | None:

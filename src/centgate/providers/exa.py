@@ -77,7 +77,9 @@ class Exa(Provider):
             )
         if category == "pdf" and "category" not in variant:
             hits = self._filter_pdfs(hits)
-        return SearchResults(distinct_hits((hit for hit, _ in hits), limit), _parse_search_type(body))
+        return SearchResults(
+            distinct_hits((hit for hit, _ in hits), limit), _parse_search_type(body), by_meaning=True
+        )
 
     @instrumented
     async def page_contents(self, urls: Sequence[str], max_characters: int) -> list[WebPage | UnreadPage]:
@@ -172,6 +174,7 @@ def _parse_hit(row: Any) -> Hit | None:
         published=parse_date(get_path(row, "publishedDate")),
         author=parse_line(get_path(row, "author"), MAX_AUTHOR_LENGTH),
         score=as_number(get_path(row, "score")),
+        image=parse_url(get_path(row, "image")),
     )
 
 

@@ -26,8 +26,11 @@ from centgate.web.results import Hit, SearchResults, WebPage
 from centgate.web.search_results import (
     MAX_DESCRIPTION_LENGTH,
     MAX_ROWS,
+    MAX_SITE_NAME_LENGTH,
     MAX_TITLE_LENGTH,
     distinct_hits,
+    parse_date,
+    parse_language,
     parse_line,
     parse_rows,
     parse_url,
@@ -261,10 +264,15 @@ def _parse_hit(row: Any) -> Hit | None:
         get_path(row, "description") or get_path(row, "snippet") or get_path(row, "metadata", "description")
     )
     title = get_path(row, "title") or get_path(row, "metadata", "title")
+    metadata = get_path(row, "metadata")
     return Hit(
         url=url,
         title=parse_line(title, MAX_TITLE_LENGTH),
         description=parse_line(description, MAX_DESCRIPTION_LENGTH),
+        published=parse_date(get_path(metadata, "publishedTime")),
+        site_name=parse_line(get_path(metadata, "ogSiteName"), MAX_SITE_NAME_LENGTH),
+        image=parse_url(get_path(metadata, "ogImage")),
+        language=parse_language(get_path(metadata, "language")),
     )
 
 

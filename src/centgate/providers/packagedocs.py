@@ -1,10 +1,11 @@
-"""Built-in package documentation: reads the documentation in packages of PyPI and npm."""
+"""Built-in package documentation: reads the documentation in packages of PyPI, npm, crates.io and Go."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,20 +20,30 @@ from centgate.errors import (
     ProviderRateLimited,
     ProviderTimeout,
 )
+from centgate.fallback import open_task_group
 from centgate.libdocs.archive.archives import BadArchive
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.build_job import build_index
 from centgate.libdocs.index.downloads import download_archives
+from centgate.libdocs.index.repository import RepositoryArchive, RepositoryReader, store_repository
 from centgate.libdocs.index.resolve import describe_candidates, index_key, suggest_similar
+from centgate.libdocs.index.site_pages import SitePage, SiteReader, store_pages
 from centgate.libdocs.index.store import IndexKey, IndexStore, TooManyBuilds
 from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
-from centgate.libdocs.registry import npm, pypi
-from centgate.libdocs.registry.aliases import PackageCandidate, find_candidates, find_other_ecosystem
+from centgate.libdocs.registry import crates, go, npm, pypi
+from centgate.libdocs.registry.aliases import (
+    PackageCandidate,
+    find_candidates,
+    find_other_ecosystem,
+    names_go,
+    package_id,
+)
 from centgate.libdocs.registry.client import RegistryClient
 from centgate.libdocs.registry.library_id import LibraryReference, parse_library_id
 from centgate.libdocs.registry.packages import Package
 from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
 from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.providers.documentation_site import SitePages
 from centgate.sandbox import TaskFailed
 from centgate.sanitize import clean_line
 from centgate.upstream import Upstream
@@ -50,6 +61,10 @@ INDEX_SECONDS = 90
 """Seconds for downloading, queueing and parsing together."""
 UNREADABLE_ARCHIVES = f"it has no archive of a known form that is at most {MAX_ARCHIVE_BYTES >> 20} MB"
 ID_HINT = "libdocs-resolve-library gives the ids, such as /pypi/httpx and /npm/@tanstack~react-query"
+READ_REGISTRIES = "PyPI, npm, crates.io and Go modules"
+GO_HINT = "send its path, such as pkg.go.dev/github.com/spf13/cobra, or its id, /go/github.com~spf13~cobra"
+BUILD_RETRY_AFTER = 20
+"""Seconds after which another library can be read if the maximum number is being read."""
 DEADLINE_MARGIN = 0.3
 """Seconds before the deadline of a call at which it reports that the index is still being built."""
 VERSION_CHECK_SECONDS = 4
@@ -57,7 +72,7 @@ VERSION_CHECK_SECONDS = 4
 
 
 class PackageDocs(Provider):
-    """Names resolved in PyPI and npm, and documentation from the packages published there.
+    """Names resolved in the registries, and documentation from the packages published there.
 
     An index of a release's archives is built on the first request, and stored on disk.
     """
@@ -66,7 +81,14 @@ class PackageDocs(Provider):
         "packagedocs",
         "Built-in package documentation",
         docs_url="https://packaging.python.org/en/latest/specifications/simple-repository-api/",
-        part_urls=(("pypi", pypi.BASE_URL), ("npm", npm.BASE_URL)),
+        part_urls=(
+            ("pypi", pypi.BASE_URL),
+            ("npm", npm.BASE_URL),
+            ("crates", crates.BASE_URL),
+            ("go", go.BASE_URL),
+            ("gosums", go.SUMS_URL),
+            ("github", ""),
+        ),
         resale="permitted",
         terms="The registries are free for fair use; what is in a package is under its own licence.",
         timeout=20,
@@ -75,18 +97,25 @@ class PackageDocs(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
+        addresses = {
+            part: settings.provider_settings(f"packagedocs_{part}").url for part, _ in self.info.part_urls
+        }
         self._registries = RegistryClient(
-            pypi.PypiRegistry(
-                self.open_upstream(resources, settings, "PyPI"),
-                settings.provider_settings("packagedocs_pypi").url,
+            pypi.PypiRegistry(self.open_upstream(resources, settings, "PyPI"), addresses["pypi"]),
+            npm.NpmRegistry(self.open_upstream(resources, settings, "npm"), addresses["npm"]),
+            crates=crates.CratesRegistry(
+                self.open_upstream(resources, settings, "crates.io"), addresses["crates"]
             ),
-            npm.NpmRegistry(
-                self.open_upstream(resources, settings, "npm"),
-                settings.provider_settings("packagedocs_npm").url,
+            go=go.GoRegistry(
+                self.open_upstream(resources, settings, "the Go module proxy"),
+                addresses["go"],
+                addresses["gosums"],
             ),
         )
         self._refusals = TTLCache[IndexKey, CentgateError](MAX_REFUSALS, REFUSAL_TTL)
         self._indexes = IndexStore(settings.packagedocs_folder)
+        self._reads_sites, self._github = settings.packagedocs_sites, addresses["github"]
+        self._settings = settings
 
     def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
         """Return the registries that can have the requested packages; all of them while all are up."""
@@ -105,15 +134,28 @@ class PackageDocs(Provider):
         )
         return () if is_indexed else upstreams
 
+    def estimate_wait(self, options: Mapping[str, Any]) -> float:
+        """Return the seconds until a library can be read that has no index; 0 for all other requests."""
+        if not self._indexes.is_full:
+            return 0.0
+        library = parse_library_id(str(options.get("libraryId", "")))
+        if library is None or self._find_index(library):
+            return 0.0
+        is_building = any(self._indexes.is_building(each.registry, each.name) for each in library.packages)
+        return 0.0 if is_building else BUILD_RETRY_AFTER
+
     @instrumented
     async def find_libraries(self, name: str) -> list[DocumentedLibrary]:
         """Return at most five packages that match a name, best first; NoData if nothing matches."""
         if ecosystem := find_other_ecosystem(name):
             raise self.no_data(
-                f"{clean_line(name)!r} is a library of {ecosystem}: only PyPI and npm are read; for a "
+                f"{clean_line(name)!r} is a library of {ecosystem}: only {READ_REGISTRIES} are read; for a "
                 "package of that name there, send its id, such as /npm/<name>"
             )
-        found = await self._find_packages(find_candidates(name))
+        candidates = find_candidates(name)
+        if names_go(name) and not any(each.registry == "go" for each in candidates):
+            raise self.no_data(f"no module of Go known as {clean_line(name)!r}; {GO_HINT}")
+        found = await self._find_packages(candidates)
         if not found:
             indexed = await asyncio.to_thread(self._indexes.libraries)
             found = await self._find_packages(suggest_similar(name, indexed))
@@ -263,7 +305,7 @@ class PackageDocs(Provider):
             raise ProviderRateLimited(
                 self.info.name,
                 f"{self.info.label} is already reading the maximum number of libraries",
-                retry_after=20,
+                retry_after=BUILD_RETRY_AFTER,
             ) from None
         await asyncio.wait({task}, timeout=max(0.0, self.remaining_seconds - DEADLINE_MARGIN))
         if not task.done():
@@ -300,16 +342,51 @@ class PackageDocs(Provider):
             raise ProviderTimeout(self.info.name, message) from None
 
     async def _write_index(self, package: Package, file: Path) -> None:
+        async with open_task_group() as group:
+            site = group.create_task(self._read_site(package))
+            repository = group.create_task(self._fetch_repository(package))
+            await self._index_archives(package, file, site, repository)
+
+    async def _read_site(self, package: Package) -> list[SitePage]:
+        """Return the pages of a library's site, which describes its newest release; empty for others."""
+        if not self._reads_sites or not self.resources or not self._registries.is_newest(package):
+            return []
+        pages = SitePages(self._settings, self.resources)
+        reader = SiteReader(self.resources.fetcher, self.resources.robots, pages)
+        return await reader.read_sites(package.sites)
+
+    async def _fetch_repository(self, package: Package) -> RepositoryArchive | None:
+        """Return the archive of a release's repository, if the operator lets repositories be read."""
+        if not self._github or not self.resources:
+            return None
+        return await RepositoryReader(self.resources.fetcher, self._github).fetch(package)
+
+    async def _index_archives(
+        self,
+        package: Package,
+        file: Path,
+        site: asyncio.Task[list[SitePage]],
+        repository: asyncio.Task[RepositoryArchive | None],
+    ) -> None:
         assert self.resources, "no provider is called during startup validation"
         origin = {"registry": package.registry, "name": package.name, "version": package.version}
         unreadable = not package.archives
         for archive in package.archives or (None,):
             try:
-                async with download_archives(package, archive, self._registries, file) as archive_files:
+                async with (
+                    download_archives(package, archive, self._registries, file) as archive_files,
+                    store_pages(await site, file) as site_file,
+                    store_repository(await repository, file) as repository_files,
+                ):
                     metadata = origin | {"incomplete": UNREADABLE_ARCHIVES} if unreadable else origin
-                    run = self.resources.index_builder.run_task
-                    outcome = await run(
-                        BUILD_SECONDS, build_index, str(file), archive_files, metadata, package.readme
+                    outcome = await self.resources.index_builder.run_task(
+                        BUILD_SECONDS,
+                        build_index,
+                        str(file),
+                        [*archive_files, *repository_files],
+                        metadata,
+                        package.readme,
+                        site_file,
                     )
             except AnswerTooLong:
                 unreadable = True
@@ -340,4 +417,6 @@ class PackageDocs(Provider):
             self.trace.add_warning(f"the documentation of {title.name} is incomplete: {incomplete}")
         if not snippets:
             raise self.no_data(f"no documentation in {title.name} {title.version} that fits {budget} tokens")
-        return snippets
+        library = package_id(title.registry, title.name)
+        release, read_at = title.version, about.get("built_at")
+        return [replace(each, library=library, version=release, retrieved_at=read_at) for each in snippets]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured, UnreadReason
@@ -18,7 +19,9 @@ from centgate.web.browser.executable import RenderFailed
 from centgate.web.extract.content_type import MEDIA_TYPES, Unreadable, Unsupported
 from centgate.web.extract.extract import ExtractedPage, extract_page
 from centgate.web.extract.interstitials import MAX_SHELL_TEXT, is_challenge, parse_refresh
+from centgate.web.extract.metadata import permits_index
 from centgate.web.fetch.fetcher import FetchFailed, FetchResult
+from centgate.web.fetch.site import find_site
 from centgate.web.results import UnreadPage, WebPage
 
 READ_SECONDS = 5
@@ -75,7 +78,7 @@ class PageReader(Provider):
         parse_seconds = min(READ_SECONDS, REQUEST_SECONDS / max(1, len(urls)))
         return list(await asyncio.gather(*(self._read_or_reason(url, parse_seconds) for url in urls)))
 
-    def estimate_wait(self) -> float:
+    def estimate_wait(self, options: Mapping[str, Any]) -> float:
         """Return the seconds that a page of this buyer would wait to be parsed."""
         return self.resources.page_parsers.estimate_wait() if self.resources else 0.0
 
@@ -152,7 +155,8 @@ class PageReader(Provider):
         self, fetched: FetchResult, *, seconds: float, only_main_content: bool
     ) -> ExtractedPage:
         run, host = self._server_resources.page_parsers.run_task, _host_of(fetched.url)
-        keys = WORK_KEYS.set((*WORK_KEYS.get(), f"site:{_site_of(host)}"))
+        site = await asyncio.to_thread(find_site, fetched.url)  # it reads the public suffix list once
+        keys = WORK_KEYS.set((*WORK_KEYS.get(), f"site:{site}"))
         try:
             return await run(
                 seconds,
@@ -230,14 +234,9 @@ def _build_page(url: str, fetched: FetchResult, reading: ExtractedPage) -> WebPa
         image=metadata.image,
         site_name=metadata.site_name,
         keywords=metadata.keywords,
+        is_indexable=metadata.is_indexable and permits_index(fetched.headers.get("X-Robots-Tag")),
         warnings=reading.warnings,
     )
-
-
-def _site_of(host: str) -> str:
-    """Return the last two labels of a host: subdomains cost nothing, so they count as one site."""
-    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-    return name if name.replace(".", "").isdigit() else ".".join(name.split(".")[-2:])
 
 
 def _host_of(url: str) -> str:

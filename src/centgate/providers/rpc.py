@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from centgate.coercion import from_unix_seconds
 from centgate.crypto.event_logs import (
@@ -18,13 +18,14 @@ from centgate.crypto.event_logs import (
     parse_hex_number,
 )
 from centgate.crypto.token.trade_funding import trade_funding
-from centgate.crypto.trusted_contracts import is_trusted_contract
+from centgate.crypto.trusted_contracts import trusted_contracts
 from centgate.errors import ProviderFailure, ProviderUnconfigured
-from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
 from centgate.providers.jsonrpc.client import (
     CallFailure,
     CallFeatures,
     NodePool,
+    RequestJoiner,
     RpcNode,
     RpcRequest,
     run_concurrently,
@@ -125,6 +126,13 @@ class Rpc(Provider):
             for chain, nodes in urls.items()
         }
         self._no_multicall_chains: set[int] = set()
+        self.joiner = RequestJoiner()
+
+    def bind(self, trace: RequestTrace, skip_reason: str | None = None) -> Self:
+        bound = super().bind(trace, skip_reason)
+        # only calls of one request are joined: no buyer waits for what another one asked
+        bound.joiner = RequestJoiner()
+        return bound
 
     def supports_chain(self, chain_id: int | None) -> bool:
         return chain_id is not None and bool(self._nodes.get(chain_id))
@@ -345,24 +353,25 @@ class Rpc(Provider):
         able = [node for node in self._nodes.get(chain_id, ()) if can_run(node, calls)]
         if not able:
             raise self.invalid_response("has no node that can simulate these calls")
-        return NodePool(able, self.remaining_seconds)
+        return NodePool(able, self.remaining_seconds, self.joiner)
 
     def _nodes_of(self, chain_id: int) -> NodePool:
         nodes = self._nodes.get(chain_id)
         if not nodes:
             raise ProviderUnconfigured(self.info.name, f"no node is configured for chain {chain_id}")
-        return NodePool(nodes, self.remaining_seconds)
+        return NodePool(nodes, self.remaining_seconds, self.joiner)
 
     async def _call_bundles(
         self, chain_id: int, bundles: Sequence[Sequence[ContractCall]]
     ) -> list[list[bytes | None]]:
         requests = [_build_bundle_request(bundle) for bundle in bundles]
+        pool = self._nodes_of(chain_id)
 
         async def ask_node(node: RpcNode) -> list[_BundleResult]:
-            answers = await node.send_requests(requests, tolerant=True)
+            answers = await pool.send_requests(node, requests, tolerant=True)
             return [_parse_bundle(len(each), answer) for each, answer in zip(bundles, answers, strict=True)]
 
-        results = await self._nodes_of(chain_id).first_success(ask_node)
+        results = await pool.first_success(ask_node)
         if "no contract" in results and chain_id not in PUBLIC_NODES:
             self._no_multicall_chains.add(chain_id)
         failed = [bundle for bundle, result in zip(bundles, results, strict=True) if isinstance(result, str)]
@@ -414,8 +423,9 @@ async def _read_log_range(
 def _group_calls(chain_id: int, calls: Sequence[ContractCall]) -> list[list[int]]:
     """Return the positions of the calls that may share a bundle, at most MULTICALL_BATCH in each."""
     by_contract: dict[str, list[int]] = {}
+    trusted = trusted_contracts(chain_id)
     for position, call in enumerate(calls):
-        key = "" if is_trusted_contract(chain_id, call.to) else call.to
+        key = "" if call.to in trusted else call.to
         by_contract.setdefault(key, []).append(position)
     return [
         group[start : start + MULTICALL_BATCH]

@@ -20,6 +20,7 @@ from centgate.web.search_results import (
     is_of_category,
     omission_warning,
     parse_date,
+    parse_engines,
     parse_line,
     parse_rows,
     parse_url,
@@ -137,6 +138,8 @@ def _parse_hit(row: Any) -> Hit | None:
         published=parse_date(get_path(row, "publishedDate")),
         author=parse_line(get_path(row, "author") or authors, MAX_AUTHOR_LENGTH),
         score=as_number(get_path(row, "score")),
+        image=parse_url(get_path(row, "img_src")) or parse_url(get_path(row, "thumbnail")),
+        engines=parse_engines(get_path(row, "engines") or [get_path(row, "engine")]),
     )
 
 

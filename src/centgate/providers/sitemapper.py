@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from centgate.errors import PageUnread, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, instrumented
@@ -60,6 +62,10 @@ class SiteMapper(Provider):
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
         self._respects_robots = settings.fetch_robots
+
+    def estimate_wait(self, options: Mapping[str, Any]) -> float:
+        """Return the seconds that a page of this buyer would wait to be parsed."""
+        return self.resources.page_parsers.estimate_wait() if self.resources else 0.0
 
     @instrumented
     async def site_links(self, url: str, search: str | None, limit: int) -> list[Hit]:

@@ -29,6 +29,8 @@ from centgate.upstream import Upstream, UpstreamResponse
 
 BATCH_SIZE = 50
 """Requests in one JSON-RPC batch."""
+JOIN_SECONDS = 0.002
+"""Seconds for which a request waits for others to the same node."""
 MAX_CONCURRENT = 10
 """Concurrent requests to a node that does not accept batches."""
 LOG_RANGES = (50_000, 10_000, 5_000, 2_000, 1_000, 500, 100, 10)
@@ -64,7 +66,7 @@ class CallFailure:
 
 @dataclass(frozen=True, slots=True)
 class CallFeatures:
-    """What a node can do in eth_call beyond the standard."""
+    """Features of a node's eth_call beyond the standard."""
 
     create_calls: bool = False
     """True if it runs a call without recipient, with value, from an address with code."""
@@ -76,6 +78,15 @@ class CallFeatures:
 
 class _RangeTooLarge(Exception):
     """The node rejects a block range, or the number of its results, as too large; carries its message."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestGroup:
+    """Requests of one caller that wait to be sent with those of others."""
+
+    requests: Sequence[RpcRequest]
+    tolerant: bool
+    results: asyncio.Future[list[Any]] = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -94,6 +105,8 @@ class RpcNode:
     """None until they are probed."""
     call_features_until: float = 0
     """Monotonic time until which they are not probed again."""
+    no_joins_until: float = 0
+    """Monotonic time until which no requests of several callers are joined, since it rejected that."""
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT), repr=False)
 
     async def send_requests(self, requests: Sequence[RpcRequest], *, tolerant: bool) -> list[Any]:
@@ -101,6 +114,47 @@ class RpcNode:
         batches = [requests[start : start + BATCH_SIZE] for start in range(0, len(requests), BATCH_SIZE)]
         results = await run_concurrently(self._send_batch(batch, tolerant=tolerant) for batch in batches)
         return [result for batch in results for result in batch]
+
+    async def send_joined(self, groups: Sequence[RequestGroup]) -> list[list[Any] | Exception]:
+        """Send the requests of several callers as one batch; return the results of each, or its failure.
+
+        If the node refuses the batch, or its answer is too long, each caller gets a batch of its own.
+        """
+        requests = [request for group in groups for request in group.requests]
+        if len(groups) == 1 or len(requests) > BATCH_SIZE or time.monotonic() < self.no_joins_until:
+            return await self._send_apart(groups)
+        content = [jsonrpc.build_request(*request, number) for number, request in enumerate(requests)]
+        try:
+            reply = await self.upstream.post(self.url, content, accept=_ERROR_STATUSES)
+        except AnswerTooLong:
+            return await self._send_apart(groups)
+        entries = _response_objects(reply)
+        if len(entries) != len(requests):
+            self._raise_if_refused(reply, entries)
+            self.no_joins_until = time.monotonic() + CAPABILITY_TTL
+            return await self._send_apart(groups)
+        in_order = iter(jsonrpc.sort_responses(entries, len(requests)))
+        return [self._parse_group(group, [next(in_order) for _ in group.requests]) for group in groups]
+
+    async def _send_apart(self, groups: Sequence[RequestGroup]) -> list[list[Any] | Exception]:
+        async def send(group: RequestGroup) -> list[Any] | Exception:
+            try:
+                return await self.send_requests(group.requests, tolerant=group.tolerant)
+            except Exception as failure:  # noqa: BLE001 - raised again where the caller waits
+                return failure
+
+        return await run_concurrently(send(group) for group in groups)
+
+    def _parse_group(
+        self, group: RequestGroup, entries: Sequence[dict[str, Any]]
+    ) -> list[Any] | ProviderFailure:
+        try:
+            return [
+                self._parse_result(method, entry, tolerant=group.tolerant)
+                for (method, _), entry in zip(group.requests, entries, strict=True)
+            ]
+        except ProviderFailure as failure:
+            return failure
 
     async def get_logs(
         self, topics: Sequence[Any], floor: int, end: int, *, address: str | None = None
@@ -231,13 +285,67 @@ class RpcNode:
         return quote_line(message, 120)
 
 
+class RequestJoiner:
+    """Joins what several callers ask a node at about the same time into one batch.
+
+    An HTTP request costs more CPU than all that is in it. Each caller gets its own results or failure, and
+    may be cancelled alone.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, list[RequestGroup]] = {}
+        """By the node's id."""
+        self._sending: set[asyncio.Task[None]] = set()
+
+    async def send_requests(
+        self, node: RpcNode, requests: Sequence[RpcRequest], *, tolerant: bool
+    ) -> list[Any]:
+        """As `RpcNode.send_requests`, up to `JOIN_SECONDS` later."""
+        loop = asyncio.get_running_loop()
+        group = RequestGroup(requests, tolerant, loop.create_future())
+        if id(node) not in self._waiting:
+            self._waiting[id(node)] = []
+            loop.call_later(JOIN_SECONDS, self._start, node)
+        self._waiting[id(node)].append(group)
+        return await group.results
+
+    def _start(self, node: RpcNode) -> None:
+        groups = [group for group in self._waiting.pop(id(node)) if not group.results.done()]
+        if not groups:
+            return
+        task = asyncio.get_running_loop().create_task(self._send(node, groups))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+        def cancel_unwanted(_: asyncio.Future[list[Any]]) -> None:
+            if all(group.results.done() for group in groups):
+                task.cancel()
+
+        for group in groups:
+            group.results.add_done_callback(cancel_unwanted)
+
+    async def _send(self, node: RpcNode, groups: Sequence[RequestGroup]) -> None:
+        try:
+            answers = await node.send_joined(groups)
+        except Exception as failure:  # noqa: BLE001 - raised again where the callers wait
+            answers = [copy_failure(failure) for _ in groups]
+        for group, answer in zip(groups, answers, strict=True):
+            if group.results.done():
+                continue
+            if isinstance(answer, Exception):
+                group.results.set_exception(answer)
+            else:
+                group.results.set_result(answer)
+
+
 class NodePool:
     """Nodes of one chain, in the configured order."""
 
-    def __init__(self, nodes: Sequence[RpcNode], timeout: float) -> None:
-        """`timeout`: seconds for all nodes together."""
+    def __init__(self, nodes: Sequence[RpcNode], timeout: float, joiner: RequestJoiner | None = None) -> None:
+        """`timeout`: seconds for all nodes together. With a `joiner` concurrent requests share batches."""
         self.nodes = nodes
         self._timeout = timeout
+        self._joiner = joiner
 
     def __bool__(self) -> bool:
         return bool(self.nodes)
@@ -278,16 +386,32 @@ class NodePool:
         """
 
         async def asking(node: RpcNode) -> list[T]:
-            return [parse(answer) for answer in await node.send_requests(requests, tolerant=tolerant)]
+            return [parse(answer) for answer in await self.send_requests(node, requests, tolerant=tolerant)]
 
         return await self.first_success(asking)
+
+    async def send_requests(
+        self, node: RpcNode, requests: Sequence[RpcRequest], *, tolerant: bool
+    ) -> list[Any]:
+        """As `RpcNode.send_requests`, together with what others ask the node at the same time."""
+        if self._joiner is None:
+            return await node.send_requests(requests, tolerant=tolerant)
+        return await self._joiner.send_requests(node, requests, tolerant=tolerant)
 
 
 async def run_concurrently(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run coroutines concurrently and return their results in order; the first failure cancels the others."""
+    listed = list(coroutines)
+    if len(listed) == 1:
+        return [await listed[0]]
     async with open_task_group() as group:
-        tasks = [group.create_task(each) for each in coroutines]
+        tasks = [group.create_task(each) for each in listed]
     return [task.result() for task in tasks]
+
+
+def copy_failure(failure: Exception) -> Exception:
+    """Return a failure for one of several callers: each changes its own."""
+    return failure.copy_for_caller() if isinstance(failure, ProviderFailure) else failure
 
 
 def _is_about_one_query(message: str) -> bool:

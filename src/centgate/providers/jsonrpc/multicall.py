@@ -7,6 +7,7 @@ shapes are fixed (github.com/mds1/multicall3).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 SELECTOR = bytes.fromhex("82ad56cb")  # aggregate3((address,bool,bytes)[])
 _WORD = 32
@@ -30,7 +31,7 @@ def parse_aggregate(returned: bytes, count: int) -> list[bytes | None]:
 
     Raises ValueError unless there are `count` results.
     """
-    start = _read_offset(returned, 0, 0)
+    start = _read_int(returned, 0)
     if _read_int(returned, start) != count:
         raise ValueError(f"not the results of {count} calls")
     base = start + _WORD
@@ -39,28 +40,33 @@ def parse_aggregate(returned: bytes, count: int) -> list[bytes | None]:
 
 def _encode_entry(address: str, data: bytes) -> bytes:
     padded = data + bytes(-len(data) % _WORD)
-    target = bytes.fromhex(address[2:]).rjust(_WORD, b"\0")
-    return b"".join((target, _ALLOW_FAILURE, _DATA_OFFSET, len(data).to_bytes(_WORD, "big"), padded))
+    return b"".join(
+        (_encode_target(address), _ALLOW_FAILURE, _DATA_OFFSET, len(data).to_bytes(_WORD, "big"), padded)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _encode_target(address: str) -> bytes:
+    return bytes.fromhex(address[2:]).rjust(_WORD, b"\0")
 
 
 def _parse_entry(returned: bytes, base: int, position: int) -> bytes | None:
     """Parse one `(bool success, bytes data)` whose offset from `base` is at `position`."""
-    entry = _read_offset(returned, base, position)
-    success, data = _read_int(returned, entry), _read_offset(returned, entry, entry + _WORD)
-    size = _read_int(returned, data)
-    content = returned[data + _WORD : data + _WORD + size]
+    entry = base + _read_int(returned, position)
+    # the second read finds the end of what the first one needs
+    data = entry + _read_int(returned, entry + _WORD)
+    success = int.from_bytes(returned[entry : entry + _WORD], "big")
+    start, size = data + _WORD, _read_int(returned, data)
+    content = returned[start : start + size]
     if success > 1 or len(content) != size:
         raise ValueError("not the result of a call")
     # a call to an address without code succeeds with an empty result
     return content if success and content else None
 
 
-def _read_offset(returned: bytes, base: int, position: int) -> int:
-    return base + _read_int(returned, position)
-
-
 def _read_int(returned: bytes, position: int) -> int:
     """Read a word; ValueError beyond the end."""
-    if position + _WORD > len(returned):
+    word = returned[position : position + _WORD]
+    if len(word) != _WORD:
         raise ValueError("the result of the calls is cut short")
-    return int.from_bytes(returned[position : position + _WORD], "big")
+    return int.from_bytes(word, "big")

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from centgate.errors import ProviderFailure
@@ -156,10 +157,16 @@ async def _read_coins(node: RpcNode, address: str) -> int | None:
 def _build_override(state: AccountState) -> dict[str, str]:
     override: dict[str, str] = {}
     if state.code is not None:
-        override["code"] = "0x" + state.code.hex()
+        override["code"] = _encode_code(state.code)
     if state.balance is not None:
         override["balance"] = hex(state.balance)
     return override
+
+
+@lru_cache(maxsize=8)
+def _encode_code(code: bytes) -> str:
+    """Encode code in hexadecimal digits; the same 15 KB are set at each account."""
+    return "0x" + code.hex()
 
 
 def _parse_hex(text: str) -> bytes:

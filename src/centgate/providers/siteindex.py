@@ -1,0 +1,183 @@
+"""Search index of one's own: sites of the operator's choosing, crawled by `centgate index`."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from centgate.coercion import as_list, get_path
+from centgate.errors import ProviderFailure
+from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
+from centgate.sanitize import clean_line
+from centgate.settings import Settings
+from centgate.upstream import Upstream, join_url
+from centgate.web.index.crawl_state import list_covered_sites
+from centgate.web.index.page_index import CANDIDATES, IndexUnreadable, PageIndex, PageMatch
+from centgate.web.index.vectors import MAX_DIMENSIONS, PageVectors, VectorsUnreadable
+from centgate.web.results import Hit, SearchResults
+from centgate.web.search_results import (
+    MAX_DESCRIPTION_LENGTH,
+    MAX_SITE_NAME_LENGTH,
+    MAX_TITLE_LENGTH,
+    distinct_hits,
+    parse_language,
+    parse_line,
+    parse_url,
+)
+
+if TYPE_CHECKING:
+    from centgate.resources import Resources
+
+NAMED_SITES = 5
+"""Sites that are named in a message about what the index covers."""
+STALE_DAYS = 90
+"""Days after which a reading of a page is reported as old."""
+
+
+class SiteIndex(Provider):
+    """Keyword search over pages that this deployment has crawled. No network."""
+
+    info = ProviderInfo(
+        "siteindex",
+        "Site index",
+        part_urls=(("embeddings", ""),),
+        key="optional",
+        docs_url="https://docs.rs/tantivy",
+        resale="permitted",
+        terms="Titles, addresses and short passages of pages that the operator chose to crawl, under "
+        "robots.txt and `noindex`; the pages are under the rights of their sites.",
+    )
+
+    def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
+        super().__init__(settings, resources)
+        self._folder = settings.siteindex_folder
+        self.index = PageIndex(settings.siteindex_folder)
+        self._embeddings_url = settings.provider_settings("siteindex_embeddings").url
+        self._model, self._min_similarity = (
+            settings.siteindex_embeddings_model,
+            settings.siteindex_min_similarity,
+        )
+        self.vectors = PageVectors(self._folder, self._model or "")
+
+    @property
+    def is_configured(self) -> bool:
+        """True if there is an index; a server notices one that is created while it runs."""
+        return super().is_configured and self.index.exists
+
+    def unsupported_options(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """Reject categories: the index does not know the kind of a page."""
+        return () if options.get("category") is None else ("category",)
+
+    def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
+        """Return no upstream: the index is a folder."""
+        return ()
+
+    @property
+    def embeds(self) -> bool:
+        """True if the operator brings an endpoint that makes vectors."""
+        return bool(self._embeddings_url and self._model)
+
+    @instrumented
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the vectors of texts. Costs what the operator's endpoint takes."""
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        content = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        url = join_url(self._embeddings_url or "", "/embeddings")
+        reply = await self.upstream.post(url, content, headers=headers)
+        rows = as_list(get_path(reply.parse_json(), "data"))
+        ordered = sorted(rows, key=lambda row: int(get_path(row, "index") or 0))
+        vectors = [_parse_vector(get_path(row, "embedding")) for row in ordered]
+        if len(vectors) != len(texts):
+            raise self.invalid_response("returned another number of vectors than texts")
+        return vectors
+
+    async def _find_near(self, query: str) -> list[int] | None:
+        """Return the vectors near a query, nearest first; None if none can be compared, with a warning."""
+        if not self.embeds:
+            return None
+        own = self.bind(RequestTrace(until=self.trace.until))  # a failure here is none of the search
+        try:
+            (vector,) = await own.embed([query])
+            near = await asyncio.to_thread(self.vectors.search, vector, CANDIDATES)
+        except (ProviderFailure, VectorsUnreadable) as failure:
+            self.trace.add_warning(f"{self.info.label} compared words alone: {failure}")
+            return None
+        return [key for key, similarity in near if similarity >= self._min_similarity]
+
+    @instrumented
+    async def search(self, query: str, limit: int, category: str | None = None) -> SearchResults:
+        """Return at most `limit` pages; NoData if none of its sites has one. Costs nothing."""
+        if self.unsupported_options({"category": category}):
+            raise self.invalid_response(f"does not support the category '{category}'")
+        try:
+            near = await self._find_near(query)
+            matches = await asyncio.to_thread(self.index.search, query, limit, near=near or ())
+            summary = self.index.summary
+        except IndexUnreadable as error:
+            raise self.invalid_response(f"cannot answer: {error}") from error
+        sites = await asyncio.to_thread(list_covered_sites, self._folder)
+        pages = "one page" if summary.pages == 1 else f"{summary.pages:,} pages"
+        coverage = f"{pages} of {_name_sites(sites)}"
+        hits = distinct_hits(filter(None, map(_to_hit, matches)), limit)
+        if not hits:
+            raise self.no_data(f"no page that matches; it covers {coverage}")
+        self.trace.add_warning(f"the pages are from an index of {coverage}, not of the whole web")
+        self._warn_of_age(matches)
+        return SearchResults(hits, by_meaning=near is not None)
+
+    @instrumented
+    async def probe(self) -> str:
+        """Open the index and count its pages."""
+        try:
+            summary = await asyncio.to_thread(lambda: self.index.summary)
+        except IndexUnreadable as error:
+            raise self.invalid_response(f"cannot answer: {error}") from error
+        return f"{summary.pages:,} pages"
+
+    def _warn_of_age(self, matches: Sequence[PageMatch]) -> None:
+        now = datetime.now(UTC)
+        ages = [(now - datetime.fromisoformat(match.page.fetched)).days for match in matches]
+        old = [age for age in ages if age > STALE_DAYS]
+        if old:
+            self.trace.add_warning(f"{len(old)} of the pages were read more than {STALE_DAYS} days ago")
+
+
+def _parse_vector(value: Any) -> list[float]:
+    """Parse a vector. Raises TypeError or ValueError for anything but finite numbers."""
+    vector = [float(each) for each in as_list(value)]
+    if not 0 < len(vector) <= MAX_DIMENSIONS or not all(map(math.isfinite, vector)):
+        raise ValueError("not a vector of finite numbers")
+    return vector
+
+
+def _to_hit(match: PageMatch) -> Hit | None:
+    """Convert a match; the text is that of strangers, kept as they wrote it."""
+    page, url = match.page, parse_url(match.page.url)
+    if url is None:
+        return None
+    return Hit(
+        url=url,
+        title=parse_line(page.title, MAX_TITLE_LENGTH),
+        description=parse_line(match.passage or page.description, MAX_DESCRIPTION_LENGTH),
+        published=page.published,
+        score=round(match.score, 3),
+        site_name=parse_line(page.site_name, MAX_SITE_NAME_LENGTH),
+        image=parse_url(page.image),
+        language=parse_language(page.language),
+        indexed=page.fetched,
+    )
+
+
+def _name_sites(sites: Sequence[str]) -> str:
+    """Name the hosts of sites, a few of many."""
+    hosts = list(dict.fromkeys(clean_line(urlsplit(site).netloc, 100) or "" for site in sites))
+    if not hosts:
+        return "no sites"
+    more = len(hosts) - NAMED_SITES
+    named = hosts[:NAMED_SITES] if more > 1 else hosts
+    rest = [f"{more} more sites"] if more > 1 else []
+    return " and ".join(filter(None, [", ".join([*named, *rest][:-1]), [*named, *rest][-1]]))

@@ -1,0 +1,211 @@
+"""The site index as a source of searches: alone, empty, damaged, and never filled by what buyers read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from embeddings import embed_text, serve_embeddings
+from fake_upstreams import FakeUpstreams, open_provider, send_paid
+from pydantic import SecretStr
+
+from centgate.catalog import all_services
+from centgate.errors import NoData, ProviderError
+from centgate.providers.siteindex import SiteIndex
+from centgate.services.neuralweb_search import KEYWORD_WARNING
+from centgate.settings import ProviderSettings, Settings
+from centgate.web.index.crawl_state import CrawlState
+from centgate.web.index.index_writer import PageIndexWriter
+from centgate.web.index.page import IndexedPage, page_key
+from centgate.web.index.page_index import PageIndex
+from centgate.web.index.vectors import PageVectors, vector_id
+
+PATHS = {service.slug: service.path for service in all_services()}
+SITE = "https://docs.example/"
+ApiFactory = Callable[[Settings], httpx.Client]
+
+
+def fill(folder: Path, *pages: IndexedPage) -> None:
+    """Write pages, as a crawl does."""
+    writer = PageIndexWriter(folder)
+    for page in pages:
+        writer.put(page)
+    writer.close()
+    state = CrawlState(folder)
+    state.add_site(SITE, 100)
+    state.finish_site(SITE, None)
+    state.close()
+
+
+def page(**more: Any) -> IndexedPage:
+    """Return a page about a kumquat."""
+    values: dict[str, Any] = {
+        "url": f"{SITE}fruit?x=1",
+        "site": SITE,
+        "title": "The\u202e kumquat",
+        "text": "Fruit of all kinds.\nThe kumquat is a small fruit that is eaten whole.",
+        "headings": "",
+        "language": "en-GB",
+        "fetched": "2026-11-20T00:00:00Z",
+        "published": "2026-03-01",
+        "site_name": "Docs",
+        "image": "javascript:alert(1)",
+    }
+    return IndexedPage(**values | more)
+
+
+@pytest.fixture
+def client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, tmp_path: Path) -> httpx.Client:
+    """API that has no search engine but the index."""
+    off = {name: ProviderSettings(enabled=False) for name in ("exa", "firecrawl", "brave", "searxng")}
+    allowed = (urlsplit(upstreams.url).netloc,)
+    return api(settings.model_copy(update={"providers": off, "fetch_allowed": allowed}))
+
+
+def search(client: httpx.Client, query: str, slug: str = "crawler-search") -> Any:
+    """Buy a search, and return the response."""
+    return send_paid(client, PATHS[slug], {"query": query})
+
+
+def test_the_index_alone_answers_a_search(client: httpx.Client, settings: Settings) -> None:
+    assert search(client, "kumquat").json()["error"]["code"] == "provider_unconfigured"
+
+    fill(settings.siteindex_folder, page())  # a running server notices it
+    response = search(client, "whole kumquats").json()
+
+    (found,) = response["data"]["results"]
+    assert found == {
+        "title": "The kumquat",
+        "url": f"{SITE}fruit?x=1",
+        "description": "The kumquat is a small fruit that is eaten whole.",
+        "publishedDate": "2026-03-01",
+        "siteName": "Docs",
+        "image": None,
+        "language": "en-GB",
+        "score": found["score"],
+        "engines": None,
+        "indexedAt": "2026-11-20T00:00:00Z",
+    }
+    assert found["score"] > 0
+    assert (
+        "the pages are from an index of one page of docs.example, not of the whole web"
+        in response["warnings"]
+    )
+
+
+def test_outside_of_its_sites_it_has_no_data_and_says_what_it_covers(
+    client: httpx.Client, settings: Settings
+) -> None:
+    fill(settings.siteindex_folder, page())
+
+    response = search(client, "weather in Paris")
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (404, "no_data")
+    assert error["message"] == "Site index knows no page that matches; it covers one page of docs.example"
+
+
+def test_a_search_by_meaning_is_answered_by_words_with_a_warning(
+    client: httpx.Client, settings: Settings
+) -> None:
+    fill(settings.siteindex_folder, page())
+
+    assert KEYWORD_WARNING in search(client, "kumquat", "neuralweb-search").json()["warnings"]
+
+
+async def test_pages_are_found_by_meaning_with_an_embeddings_endpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Settings().siteindex_folder
+    pomelo = page(url=f"{SITE}pomelo", title="The pomelo", text="A pomelo is large. Nobody asks about it.")
+    fill(folder, page(), pomelo)
+    vectors = PageVectors(folder, "fruit-1")
+    made = {vector_id(page_key(each.url) or "", each.content_hash): each for each in (page(), pomelo)}
+    vectors.change([(key, embed_text(each.text)) for key, each in made.items()], ())
+    with serve_embeddings() as (url, asked):
+        monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
+        monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
+        async with open_provider(SiteIndex, tmp_path, key=SecretStr("secret-key")) as provider:
+            found = await provider.search("golden citrus", 5)
+            both = await provider.search("large pomelo citrus", 5)
+    assert ([hit.title for hit in found.hits], found.by_meaning) == (["The kumquat"], True)
+    assert {hit.title for hit in both.hits} == {"The kumquat", "The pomelo"}
+    assert asked[0]["authorization"] == "Bearer secret-key"
+    assert (asked[0]["path"], asked[0]["model"]) == ("/v1/embeddings", "fruit-1")
+
+
+async def test_words_are_compared_alone_if_the_embeddings_endpoint_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(Settings().siteindex_folder, page())
+    monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
+    async with open_provider(SiteIndex, tmp_path) as provider:
+        found = await provider.search("kumquat", 5)
+        assert ([hit.title for hit in found.hits], found.by_meaning) == (["The kumquat"], False)
+        assert any("compared words alone" in warning for warning in provider.trace.warnings)
+        assert provider.trace.providers["siteindex"]["status"] == "ok"
+
+
+async def test_damaged_vectors_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Settings().siteindex_folder
+    fill(folder, page())
+    PageVectors(folder, "fruit-1").file.write_bytes(b"damaged" * 99)
+    with serve_embeddings() as (url, _):
+        monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
+        monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
+        async with open_provider(SiteIndex, tmp_path) as provider:
+            assert len((await provider.search("kumquat", 5)).hits) == 1
+            assert any("cannot be read" in warning for warning in provider.trace.warnings)
+
+
+def test_what_buyers_read_is_not_indexed(
+    client: httpx.Client, settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    fill(settings.siteindex_folder, page())
+    text = "<main><h1>Pomelo</h1>" + "<p>A pomelo is a large fruit that few people know.</p>" * 9
+    upstreams.set_response("site", "/pomelo", f"<!doctype html><title>Pomelo</title>{text}")
+    send_paid(client, PATHS["crawler-scrape"], {"url": f"{upstreams.url}/site/pomelo"}).raise_for_status()
+
+    assert search(client, "pomelo").status_code == 404
+    assert PageIndex(settings.siteindex_folder).summary.pages == 1
+
+
+@pytest.mark.extended
+def test_a_server_does_not_load_the_writer() -> None:
+    code = (
+        "import sys, centgate.server, centgate.catalog as catalog; catalog.all_services(); "
+        "sys.exit('centgate.web.index.index_writer' in sys.modules)"
+    )
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+async def test_a_damaged_index_is_a_failure_of_the_provider(tmp_path: Path) -> None:
+    folder = Settings().siteindex_folder
+    fill(folder, page())
+    (PageIndex(folder).folder / "meta.json").write_text("{")
+
+    async with open_provider(SiteIndex, tmp_path) as provider:
+        with pytest.raises(ProviderError, match="cannot be read"):
+            await provider.search("kumquat", 5)
+
+
+async def test_old_readings_are_named_and_a_category_is_not_dropped(tmp_path: Path) -> None:
+    folder = Settings().siteindex_folder
+    fill(folder, page(fetched="2024-01-01T00:00:00Z"))
+
+    async with open_provider(SiteIndex, tmp_path) as provider:
+        assert provider.unsupported_options({"category": "news"}) == ("category",)
+        with pytest.raises(ProviderError, match="'news'"):
+            await provider.search("kumquat", 5, "news")
+        await provider.search("kumquat", 5)
+        assert "1 of the pages were read more than 90 days ago" in provider.trace.warnings
+        with pytest.raises(NoData):
+            await provider.search("weather", 5)
