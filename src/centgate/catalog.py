@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from centgate.envelope import RoleName
+from centgate.prices import format_price
 from centgate.provider import Provider, ProviderInfo, Resale
 from centgate.service import AnyService, Service
+from centgate.web.fetch.policy import PUBLIC
+from centgate.web.fields import allow_all_hosts
 
 if TYPE_CHECKING:
+    from centgate.accepted_tokens import AcceptedToken
     from centgate.settings import Settings
 
 SERVICES = "centgate.services"
@@ -41,6 +46,11 @@ def all_providers(catalog: tuple[AnyService, ...]) -> dict[str, type[Provider]]:
     return {source.info.name: source.provider for service in catalog for source in service.sources}
 
 
+def list_prices(catalog: Iterable[AnyService], settings: Settings) -> list[Decimal]:
+    """Return the price of each service on this deployment, in US dollars per call."""
+    return [settings.price_of(service.slug) for service in catalog]
+
+
 def service_summary(service: AnyService, settings: Settings) -> dict[str, Any]:
     """Return a service's entry in `GET /services`."""
     return {
@@ -52,8 +62,8 @@ def service_summary(service: AnyService, settings: Settings) -> dict[str, Any]:
         "tags": list(service.tags),
         "method": "POST",
         "path": service.path,
-        "price": f"${service.price}",
-        "priceUsd": float(service.price),
+        "price": format_price(settings.price_of(service.slug)),
+        "priceUsd": float(settings.price_of(service.slug)),
         "pricingNote": PRICING_NOTE,
         "inputExample": service.input_example,
         "outputFields": list(service.output_schema["properties"]),
@@ -62,9 +72,21 @@ def service_summary(service: AnyService, settings: Settings) -> dict[str, Any]:
         "payment": {
             "protocol": "x402",
             "network": settings.network,
-            "enforced": settings.pay_to is not None,
+            "accepts": [_accepted_entry(token) for token in settings.accepted_tokens],
+            "enforced": bool(settings.accepted_tokens),
             "devMode": settings.development_chain is not None,
         },
+    }
+
+
+def _accepted_entry(token: AcceptedToken) -> dict[str, str]:
+    """Return an entry of `payment.accepts`, with the keys of `CENTGATE_ACCEPTS`."""
+    return {
+        "network": token.network,
+        "asset": token.asset.address,
+        "payTo": token.pay_to,
+        "name": token.asset.name,
+        "version": token.asset.version,
     }
 
 
@@ -81,12 +103,20 @@ def service_details(service: AnyService, settings: Settings) -> dict[str, Any]:
     """Return the body of `GET /services/<slug>`: the entry with its schemas and a sample response."""
     return {
         **service_summary(service, settings),
-        "inputSchema": service.input_schema(settings.development_chain),
+        "inputSchema": published_input_schema(service, settings),
         "outputSchema": service.output_schema,
         "outputExample": service.output_example,
         "cacheSeconds": int(service.cache_ttl.total_seconds()),
         "sources": _source_entries(service, settings),
     }
+
+
+def published_input_schema(service: AnyService, settings: Settings) -> dict[str, Any]:
+    """Return the JSON Schema of the bodies that this deployment accepts."""
+    schema = service.input_schema(settings.development_chain)
+    if settings.fetch_policy != PUBLIC:
+        allow_all_hosts(schema)
+    return schema
 
 
 def _source_entries(service: AnyService, settings: Settings) -> list[dict[str, Any]]:

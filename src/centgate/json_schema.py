@@ -7,6 +7,7 @@ when they are followed, since a schema may refer to itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Annotated, Any, cast
 
 from pydantic import (
@@ -63,6 +64,8 @@ class Schema(BaseModel):
     all_of: list[Schema] = []
     any_of: list[Schema] = []
     one_of: list[Schema] = []
+    then: Schema | None = None
+    """What is demanded of all values; our own schemas write it with an `if` that always holds."""
     excluded: Schema | None = Field(None, alias="not")
     minimum: Number | None = None
     maximum: Annotated[Number | None, AfterValidator(_drop_exact_maximum)] = None
@@ -185,7 +188,7 @@ class Schema(BaseModel):
 
     def iterate_parts(self) -> Iterator[Schema]:
         """Yield all schemas that are combined into this one, at any depth."""
-        for part in (*self.all_of, *self.any_of, *self.one_of):
+        for part in (*self.all_of, *self.any_of, *self.one_of, *([self.then] if self.then else ())):
             yield part
             yield from part.iterate_parts()
 
@@ -236,6 +239,24 @@ def parse_schema(schema: Any) -> Schema:
     """Parse a schema with its own definitions. Raises InvalidSchema."""
     definitions: Any = cast(dict[str, Any], schema).get("$defs", {}) if isinstance(schema, dict) else {}
     return SchemaDocument(definitions).parse(schema)
+
+
+def without_field_rules(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy without the rules of `then` after an `if` that always holds, except at the root.
+
+    They are for validators of a field's text; models and headers can do without their long patterns.
+    """
+    copied = deepcopy(schema)
+    for node in iterate_objects(copied):
+        if node is not copied and _has_hidden_rule(node):
+            node.pop("if")
+            node.pop("then", None)
+    return copied
+
+
+def _has_hidden_rule(node: dict[str, Any]) -> bool:
+    """Return True if the condition of an object's rule always holds: it is empty, or repeats the type."""
+    return "if" in node and node["if"] in ({}, {"type": node.get("type")})
 
 
 def iterate_objects(schema: Any) -> Iterator[dict[str, Any]]:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
@@ -81,6 +82,31 @@ class Data(BaseModel):
     """Base model of a service's result: camelCase in JSON, `null` if no provider has the value."""
 
     model_config = ConfigDict(alias_generator=to_camel_case, validate_by_name=True, frozen=True)
+
+
+def hide_rule(*rules: JsonDict, value_type: Literal["object", "string"] = "object") -> JsonDict:
+    """Return JSON Schema keywords that demand all of the rules, and that code generators and models ignore.
+
+    Validators read it as the rule itself, since the condition repeats the type that the value has anyway: of
+    an empty one, linters say that it accepts everything. With `allOf`, `anyOf` or `oneOf` at the root, code
+    generators give up the type of the whole request; with one of them or `not`, model providers refuse the
+    tool.
+    """
+    rule: JsonDict = rules[0] if len(rules) == 1 else {"allOf": [*rules]}
+    return {"if": {"type": value_type}, "then": rule}
+
+
+def restrict_field(name: str, restriction: JsonDict) -> JsonDict:
+    """Return a rule about one field of a request.
+
+    It says that there may be other fields: linters read a schema's list of fields as complete.
+    """
+    return {"properties": {name: restriction}, "additionalProperties": True}
+
+
+def require_text(name: str) -> JsonDict:
+    """Return a rule that a field of text is present, with its type: linters look for both in one place."""
+    return {"required": [name], **restrict_field(name, {"type": "string"})}
 
 
 @dataclass(frozen=True)

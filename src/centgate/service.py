@@ -23,6 +23,7 @@ from centgate.circuit_breaker import CircuitBreaker
 from centgate.envelope import RoleName, ServiceResult
 from centgate.errors import ProviderUnconfigured, UnsupportedOptions
 from centgate.outage import Congestion, Outage
+from centgate.prices import DEFAULT_PRICE
 from centgate.provider import Provider, ProviderInfo, ProviderRole, RequestTrace
 from centgate.schema import Data, RefusedOptions, Request, StrictRequest, json_schema
 
@@ -30,8 +31,6 @@ R = TypeVar("R", bound=Request)
 D = TypeVar("D", bound=Data)
 Category = Literal["crypto-context", "web-context"]
 
-PRICE = Decimal("0.01")
-"""US dollars per call: one price for every service."""
 _FALLBACK_REASONS: Mapping[str | None, str] = {
     "no_data": "has no data about it",
     "skipped": "was skipped, since it does not support the request",
@@ -87,8 +86,8 @@ class Service(Generic[R, D]):
 
     @property
     def price(self) -> Decimal:
-        """US dollars per call."""
-        return PRICE
+        """US dollars per call, unless the operator sets another price: `Settings.price_of`."""
+        return DEFAULT_PRICE
 
     @cached_property
     def input_example(self) -> dict[str, Any]:
@@ -183,12 +182,12 @@ class Service(Generic[R, D]):
 
         Providers whose circuit breaker is open do not count.
         """
-        if not any(providers[source.info.name].estimate_wait() for source in self.leads):
+        if not any(providers[source.info.name].estimate_wait(request.canonical) for source in self.leads):
             return None
         sources = [
             each for each in self._find_able(request, providers) if not _find_open_breakers(each, request)
         ]
-        waits = [Congestion(source, source.estimate_wait()) for source in sources]
+        waits = [Congestion(source, source.estimate_wait(request.canonical)) for source in sources]
         if not waits or not all(each.is_too_long for each in waits):
             return None
         return min(waits, key=lambda each: each.seconds)

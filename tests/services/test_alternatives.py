@@ -23,6 +23,7 @@ from centgate.provider import instrumented
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.pagereader import PageReader
 from centgate.services.crawler_scrape import CrawlerScrape
+from centgate.services.neuralweb_search import KEYWORD_WARNING
 from centgate.settings import ProviderSettings, Settings
 from centgate.web.results import WebPage
 
@@ -415,6 +416,17 @@ def test_white_space_is_no_question_and_is_refused_before_payment(
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (400, "validation_error")
     assert [issue["path"] for issue in error["details"]["issues"]] == [name]
+
+
+def test_pages_found_by_keywords_are_told_apart_from_those_found_by_meaning(
+    deploy: Deploy, upstreams: FakeUpstreams
+) -> None:
+    by_keywords = ask(deploy(), CASES[0], upstreams)
+    says(upstreams, CASES[0])
+    by_meaning = ask(deploy("exa"), CASES[0], upstreams)
+
+    assert KEYWORD_WARNING in by_keywords.json()["warnings"]
+    assert KEYWORD_WARNING not in by_meaning.json()["warnings"]
 
 
 @pytest.mark.parametrize("category", ["company"])

@@ -1036,7 +1036,6 @@ def test_without_any_source_nothing_is_charged(world: World, api: ApiFactory):
 @pytest.mark.parametrize(
     "body",
     [
-        {},
         {"chainId": 8453},
         {"chainId": 5, "contractAddress": CONTRACT},
         {"chainId": 1, "contractAddress": "0x"},

@@ -13,8 +13,8 @@ from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions
 from centgate.service import service
-from centgate.web.extract.metadata import MAX_KEYWORDS
-from centgate.web.extract.parts import MAX_LINKS, PagePart, take_part
+from centgate.web import page_fields
+from centgate.web.extract.parts import PagePart, take_part
 from centgate.web.fields import (
     NOT_INSTRUCTIONS,
     SCRAPING_OPTIONS,
@@ -48,49 +48,31 @@ class PageMetadata(Data):
     description: str | None = Field(
         description=f"The page's own description; null when it has none. {UNTRUSTED}"
     )
-    language: str | None = Field(
-        description="The language that the page declares, such as `en`; null when it declares none."
-    )
+    language: page_fields.DeclaredLanguage
     canonical: str | None = Field(
         description="The canonical URL that the page declares; null when it declares none."
     )
-    author: str | None = Field(
-        description=f"The author that the page names; null when it names none. {UNTRUSTED}"
-    )
-    published_date: str | None = Field(
-        description="Publication time of the page, ISO 8601, as precise as the source gives it; null when "
-        "unknown."
-    )
+    author: page_fields.DeclaredAuthor
+    published_date: page_fields.PublicationTime
     modified_date: str | None = Field(
         description="Time of the last change, ISO 8601, as precise as the source gives it; null when unknown."
     )
-    status: int | None = Field(description="HTTP status of the site's response; null when unknown.")
+    status: page_fields.ResponseStatus
     content_type: str | None = Field(description="Content type of the site's response; null when unknown.")
-    final_url: str | None = Field(description="The URL after redirects; null when unknown.")
+    final_url: page_fields.FinalUrl
     length: int | None = Field(
         ge=0, description="Characters of the markdown before it was cut; null when unknown."
     )
     truncated: bool = Field(description="Whether the page goes on after this part.")
-    next_offset: int | None = Field(
-        ge=0, description="The `offset` that continues the page; null when there is no more to read."
-    )
+    next_offset: page_fields.NextOffset
     content_hash: str | None = Field(
         description="SHA-256 of the whole page's markdown, hexadecimal: another one means that the page has "
         "changed. Null when only a part was read."
     )
-    site_name: str | None = Field(
-        description=f"The site's name as the page gives it; null when unknown. {UNTRUSTED}"
-    )
-    image: str | None = Field(
-        description="URL of the picture that the page gives for previews; null when it gives none."
-    )
-    keywords: list[str] = Field(
-        max_length=MAX_KEYWORDS, description=f"The page's own keywords; empty when it has none. {UNTRUSTED}"
-    )
-    links: list[ListedLink] = Field(
-        max_length=MAX_LINKS,
-        description="Links and images in this part of the page, each address once, in their order.",
-    )
+    site_name: page_fields.DeclaredSiteName
+    image: page_fields.DeclaredPicture
+    keywords: page_fields.Keywords
+    links: page_fields.ListedLinks
 
 
 class ScrapedPage(Data):

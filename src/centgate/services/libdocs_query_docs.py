@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from centgate.fallback import first_of
-from centgate.libdocs.libraries import DocSnippet
+from centgate.libdocs.libraries import DocSnippet, SnippetOrigin
 from centgate.provider import Fallback, Primary
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
@@ -43,6 +43,23 @@ class Doc(Data):
     code: str | None = Field(description=f"Code of the example; null when there is none. {UNTRUSTED}")
     text: str | None = Field(description=f"The explanation; null when there is none. {UNTRUSTED}")
     tokens: int = Field(ge=0, description="Number of tokens of the snippet, estimated if unknown.")
+    complete: bool | None = Field(
+        description="True when the code parses by itself and nothing of it is cut, false for a fragment such "
+        "as a signature; null without code or for other languages than Python, JavaScript and TypeScript.",
+    )
+    heading_path: list[str] = Field(
+        description="The headings above the snippet and its own, or its module and its name, outermost "
+        f"first; empty when unknown. {UNTRUSTED}",
+    )
+    library: str | None = Field(description="Id of the library; null when unknown.")
+    version: str | None = Field(description="The release that the snippet belongs to; null when unknown.")
+    origin: SnippetOrigin | None = Field(
+        description="Where the text was found: in the published package, on the web site that the package "
+        "names, or in its repository at the release's tag; null when unknown."
+    )
+    retrieved_at: str | None = Field(
+        description="ISO 8601 time at which the text was read there; null when unknown."
+    )
 
 
 class Docs(Data):
@@ -73,6 +90,12 @@ class Docs(Data):
                 code="async def read_items(commons: Annotated[dict, Depends(common_parameters)]): ...",
                 text="A parameter annotated with Depends receives what the function returns.",
                 tokens=38,
+                complete=True,
+                heading_path=["Tutorial", "Dependencies", "Declare a dependency"],
+                library="/fastapi/fastapi",
+                version=None,
+                origin="website",
+                retrieved_at="2026-11-20T08:00:00Z",
             )
         ]
     ),
@@ -101,4 +124,10 @@ def _build_doc(snippet: DocSnippet) -> Doc:
         code=snippet.code,
         text=snippet.text,
         tokens=snippet.tokens,
+        complete=snippet.complete,
+        heading_path=list(snippet.headings),
+        library=snippet.library,
+        version=snippet.version,
+        origin=snippet.origin,
+        retrieved_at=snippet.retrieved_at,
     )

@@ -14,8 +14,8 @@ from centgate.providers.exa import Exa
 from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions
 from centgate.service import service
-from centgate.web.extract.metadata import MAX_KEYWORDS
-from centgate.web.extract.parts import MAX_LINKS, take_part
+from centgate.web import page_fields
+from centgate.web.extract.parts import take_part
 from centgate.web.fields import (
     NOT_INSTRUCTIONS,
     READING_OPTIONS,
@@ -69,38 +69,20 @@ class PageContents(Data):
     )
     truncated: bool = Field(description="Whether the page goes on after this part.")
     error: PageError | None = Field(description="The reason for missing text; null when there is text.")
-    next_offset: int | None = Field(
-        ge=0, description="The `offset` that continues the page; null when there is no more to read."
-    )
+    next_offset: page_fields.NextOffset
     content_hash: str | None = Field(
         description="SHA-256 of the whole page's text, hexadecimal: another one means that the page has "
         "changed. Null when only a part was read."
     )
-    status: int | None = Field(description="HTTP status of the site's response; null when unknown.")
-    final_url: str | None = Field(description="The URL after redirects; null when unknown.")
-    language: str | None = Field(
-        description="The language that the page declares, such as `en`; null when it declares none."
-    )
-    author: str | None = Field(
-        description=f"The author that the page names; null when it names none. {UNTRUSTED}"
-    )
-    published_date: str | None = Field(
-        description="Publication time of the page, ISO 8601, as precise as the source gives it; null when "
-        "unknown."
-    )
-    site_name: str | None = Field(
-        description=f"The site's name as the page gives it; null when unknown. {UNTRUSTED}"
-    )
-    image: str | None = Field(
-        description="URL of the picture that the page gives for previews; null when it gives none."
-    )
-    keywords: list[str] = Field(
-        max_length=MAX_KEYWORDS, description=f"The page's own keywords; empty when it has none. {UNTRUSTED}"
-    )
-    links: list[ListedLink] = Field(
-        max_length=MAX_LINKS,
-        description="Links and images in this part of the page, each address once, in their order.",
-    )
+    status: page_fields.ResponseStatus
+    final_url: page_fields.FinalUrl
+    language: page_fields.DeclaredLanguage
+    author: page_fields.DeclaredAuthor
+    published_date: page_fields.PublicationTime
+    site_name: page_fields.DeclaredSiteName
+    image: page_fields.DeclaredPicture
+    keywords: page_fields.Keywords
+    links: page_fields.ListedLinks
 
 
 class NeuralwebPages(Data):

@@ -12,8 +12,10 @@ from centgate.provider import Fallback, Primary
 from centgate.providers.brave import Brave
 from centgate.providers.exa import Exa
 from centgate.providers.searxng import SearXNG
+from centgate.providers.siteindex import SiteIndex
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
+from centgate.web import page_fields
 from centgate.web.fields import (
     NON_BLANK,
     NOT_INSTRUCTIONS,
@@ -24,6 +26,8 @@ from centgate.web.fields import (
     Link,
 )
 from centgate.web.results import Hit, SearchType
+
+KEYWORD_WARNING = "the pages were found by the words of the query, not by its meaning"
 
 Category = Annotated[
     Literal["company", "news", "research paper", "github", "pdf"],
@@ -47,15 +51,14 @@ class NeuralwebSearch(StrictRequest):
 class NeuralResult(Link):
     """A page found by the search."""
 
-    published_date: str | None = Field(
-        description="Publication time of the page, ISO 8601, as precise as the source gives it; null when "
-        "unknown."
-    )
+    published_date: page_fields.PublicationTime
     author: str | None = Field(description=f"Author of the page; null when unknown. {UNTRUSTED}")
-    score: float | None = Field(
-        description="How well the page matches, higher is better; comparable only within one answer. "
-        "Null when the source gives none."
-    )
+    score: page_fields.MatchScore
+    site_name: page_fields.SiteName
+    image: page_fields.PictureUrl
+    language: page_fields.Language
+    engines: page_fields.EngineNames
+    indexed_at: page_fields.ReadTime
 
 
 class NeuralwebResults(Data):
@@ -89,6 +92,11 @@ class NeuralwebResults(Data):
                 published_date="2026-03-04T00:00:00Z",
                 author="A. Writer",
                 score=0.41,
+                site_name=None,
+                image="https://example.com/rollups/cover.png",
+                language=None,
+                engines=None,
+                indexed_at=None,
             )
         ],
         resolved_search_type="auto",
@@ -115,7 +123,11 @@ class NeuralwebResults(Data):
     ),
 )
 async def neuralweb_search(
-    request: NeuralwebSearch, exa: Primary[Exa], searxng: Fallback[SearXNG], brave: Fallback[Brave]
+    request: NeuralwebSearch,
+    exa: Primary[Exa],
+    searxng: Fallback[SearXNG],
+    brave: Fallback[Brave],
+    siteindex: Fallback[SiteIndex],
 ) -> NeuralwebResults:
     """Search the web by meaning and return up to ten pages.
 
@@ -123,8 +135,10 @@ async def neuralweb_search(
     and returns titles, URLs, dates and authors, best match first. For the text of the pages use
     neuralweb-contents.
     """
-    search = first_of(exa.search, searxng.search, brave.search)
+    search = first_of(exa.search, searxng.search, brave.search, siteindex.search)
     result = await search(request.query, request.num_results, request.category)
+    if not result.by_meaning:
+        exa.trace.add_warning(KEYWORD_WARNING)
     return NeuralwebResults(
         results=[_build_result(hit) for hit in result.hits[: request.num_results]],
         resolved_search_type=result.search_type,
@@ -139,4 +153,9 @@ def _build_result(hit: Hit) -> NeuralResult:
         published_date=hit.published,
         author=hit.author,
         score=hit.score,
+        site_name=hit.site_name,
+        image=hit.image,
+        language=hit.language,
+        engines=list(hit.engines) or None,
+        indexed_at=hit.indexed,
     )

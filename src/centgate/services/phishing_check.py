@@ -12,8 +12,23 @@ from centgate.phishing.collection import ListVerdict
 from centgate.phishing.url import InvalidAddress, parse_address
 from centgate.provider import Primary
 from centgate.providers.phishinglist import PhishingList
-from centgate.schema import Data, Request
+from centgate.schema import Data, Request, hide_rule
 from centgate.service import service
+
+_LETTERS = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u038e-\u03a1\u03a3-\u03ce\u0400-\u0481\u048a-\u04ff" + (
+    "\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3"
+)
+"""Letters that are valid anywhere in a host: Latin, Greek, Cyrillic, kana, Han and Hangul (UTS 46)."""
+READABLE_ADDRESS_RULE = hide_rule(
+    {
+        "pattern": rf"^([hH][tT][tT][pP][sS]?://)?([A-Za-z0-9_{_LETTERS}-]+\.)*"
+        rf"[A-Za-z_{_LETTERS}][A-Za-z0-9_{_LETTERS}-]*\.?(:[0-9]{{1,4}})?([/?#]|$)"
+    },
+    value_type="string",
+)
+"""JSON Schema of addresses that are valid for certain: narrower than the validation, which maps all scripts
+to ASCII as browsers do. Not known to it: invalid punycode after `xn--`.
+"""
 
 
 class PhishingCheckRequest(Request):
@@ -23,7 +38,7 @@ class PhishingCheckRequest(Request):
         min_length=3,
         max_length=2000,
         description="A URL or a bare domain, read as a browser reads its address bar.",
-        json_schema_extra={"format": "web-address"},
+        json_schema_extra=READABLE_ADDRESS_RULE,
     )
 
     @classmethod
@@ -38,7 +53,7 @@ class PhishingCheckRequest(Request):
 
 
 class PhishingListHit(Data):
-    """What one list says of the address."""
+    """Verdict of one list on the address."""
 
     name: Literal["metamask", "polkadot", "phantom", "scamsniffer"] = Field(
         description="The list. `metamask` is the one that leads, which the operator may replace."

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
 
-from centgate.chains import Address, NamedChainRequest
+from centgate.chains import NAMED_CHAIN_RULE, Address, NamedChainRequest
 from centgate.crypto.token.chain_pools import PriceImpact
 from centgate.crypto.token.pairs import WINDOWS, Pair, PairToken, PairWindow
 from centgate.crypto.token.top_pair import (
@@ -29,7 +28,7 @@ from centgate.provider import Fallback, Primary, RequestTrace
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
 from centgate.providers.rpc import Rpc
-from centgate.schema import Data, Omittable, to_camel_case
+from centgate.schema import Data, Omittable, hide_rule, require_text, to_camel_case
 from centgate.service import service
 from centgate.timestamps import format_timestamp
 
@@ -49,12 +48,9 @@ class PoolSnapshotRequest(NamedChainRequest):
     """A token, or one of its pairs, on a chain."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "allOf": [
-                cast(JsonDict, NamedChainRequest.model_config.get("json_schema_extra")),
-                {"oneOf": [{"required": ["tokenAddress"]}, {"required": ["pairAddress"]}]},
-            ]
-        }
+        json_schema_extra=hide_rule(
+            NAMED_CHAIN_RULE, {"oneOf": [require_text("tokenAddress"), require_text("pairAddress")]}
+        )
     )
 
     token_address: Omittable[Address] = Field(
@@ -117,7 +113,7 @@ class OtherPair(Data):
 
 
 class SaleImpact(Data):
-    """What a sale of the priced token in this pair would lose, as quoted by the chain now."""
+    """Loss of a sale of the priced token in this pair, as quoted by the chain now."""
 
     usd: int = Field(description="US dollars of the token sold, at the spot price.")
     loss_percent: float | None = Field(
@@ -455,11 +451,11 @@ def _build_other_pairs(subject: _Subject) -> list[OtherPair]:
 
 def _compare_prices(snapshot: PoolSnapshot) -> Iterable[str]:
     """Yield a warning if the chain's price differs from the source's."""
-    told, shown = snapshot.price_usd, snapshot.chain_price_usd
-    if told and shown and (difference := 100 * abs(told - shown) / shown) > MAX_PRICE_DIFFERENCE:
+    listed, shown = snapshot.price_usd, snapshot.chain_price_usd
+    if listed and shown and (difference := 100 * abs(listed - shown) / shown) > MAX_PRICE_DIFFERENCE:
         yield (
-            f"the source's price of ${told:.6g} differs by {difference:.0f} % from the ${shown:.6g} that the "
-            "pool's contract shows"
+            f"the source's price of ${listed:.6g} differs by {difference:.0f} % from the ${shown:.6g} that "
+            "the pool's contract shows"
         )
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from centgate.chains import Address, NamedChainRequest
+from centgate.chains import NAMED_CHAIN_RULE, Address, NamedChainRequest
 from centgate.coercion import as_amount
 from centgate.crypto.token.evidence import MissingReason, TokenEvidence
 from centgate.crypto.token.security import Simulation, TokenFlags, TokenSource
@@ -52,6 +52,7 @@ from centgate.providers.geckoterminal import GeckoTerminal
 from centgate.providers.goplus import GoPlus
 from centgate.providers.honeypotis import HoneypotIs
 from centgate.providers.rpc import Rpc
+from centgate.schema import hide_rule, restrict_field
 from centgate.service import service
 
 NO_TOKEN = "^0x(0{36}[0-9a-fA-F]{4}|[eE]{40})$"
@@ -60,17 +61,15 @@ MAX_INDEX_WAIT = 3.0
 """Seconds that the chain's pools wait for those that an exchange index lists."""
 CHAIN_SECONDS, CHAIN_SECONDS_ALONE = 8.0, 15.0
 """Seconds for reading the chain beside the contract analysis, and in its place."""
-_NAMED_CHAIN = cast(dict[str, Any], NamedChainRequest.model_config.get("json_schema_extra"))
 
 
 class TokenRiskRequest(NamedChainRequest):
     """A token on a chain."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            **_NAMED_CHAIN,
-            "allOf": [{"properties": {"tokenAddress": {"not": {"pattern": NO_TOKEN}}}}],
-        }
+        json_schema_extra=hide_rule(
+            NAMED_CHAIN_RULE, restrict_field("tokenAddress", {"not": {"pattern": NO_TOKEN}})
+        )
     )
 
     token_address: Address = Field(description="The token's contract: 0x and 40 hexadecimal characters.")
