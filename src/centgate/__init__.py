@@ -1,1 +1,18 @@
 """Centgate: facts for software agents at one cent a call, paid by x402."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    __version__: str
+
+__all__ = ["__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return the version on access: reading it takes longer than importing the package."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("centgate")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

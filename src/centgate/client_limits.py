@@ -19,13 +19,14 @@ from centgate.errors import (
     UNCHARGED_RESEND,
     CentgateError,
     PaymentConflict,
+    PaymentNotConfigured,
     PaymentNote,
     PaymentRequired,
     RateLimited,
     Refused,
 )
 from centgate.instrumentation import NULL_METER, LimitScope, Meter
-from centgate.payments.authorization import Payment, PaymentKey, read_payment
+from centgate.payments.authorization import Payment, PaymentKey
 
 if TYPE_CHECKING:
     from centgate.payments.claims import Claim
@@ -38,7 +39,9 @@ MAX_KEYS = 100_000
 WRONG_REQUESTS = 10
 """Requests per minute from one address that may present a payment made for a different request."""
 REFUSED_COST = 10
-"""Tokens for a request whose payment the facilitator refused: it caused calls to it, perhaps to nodes."""
+"""Tokens for a request whose payment the facilitator refused, or whose signature made nodes look for a
+contract: strangers cause such calls for nothing.
+"""
 _ROUNDING = 1e-6
 """Tolerance in seconds for rounding errors: a clock value of days has less precision than one token."""
 ACCEPTED_STATES = frozenset({"in_flight", "settled", "delivered"})
@@ -150,6 +153,8 @@ class PaidRequestHeaders:
     signature: str | None
     """The `PAYMENT-SIGNATURE` header, if present."""
     idempotency_key: str | None = None
+    credential: str | None = None
+    """The credential of `Authorization: Payment`, if present and MPP is accepted."""
 
 
 class Admission:
@@ -236,11 +241,15 @@ class Admission:
         self._give_back()
         return result
 
+    def count_node_query(self) -> None:
+        """Take the tokens of a request whose signature is no key's: nodes are asked about a contract."""
+        self._limits.addresses.spend_tokens(self.client, REFUSED_COST - 1)
+
     async def _require_known(self, request: PaidRequestHeaders, gate: PaymentGate, journal: Journal) -> None:
         """Raise RateLimited unless the request presents a payment that was accepted before."""
-        if request.signature is None:
+        if request.signature is None and request.credential is None:
             raise self.rate_limit_error()
-        payment = _parse_payment(request, gate)
+        payment = _parse_payment(request, gate, journal.estimate_now())
         note = await journal.find_note(payment) if payment else None
         if payment is None or not _is_accepted(note):
             raise self.rate_limit_error(UNCHARGED_RESEND)
@@ -310,12 +319,15 @@ def _is_for_other_request(error: CentgateError) -> bool:
     return used or isinstance(error, PaymentConflict)
 
 
-def _parse_payment(request: PaidRequestHeaders, gate: PaymentGate) -> Payment | None:
+def _parse_payment(request: PaidRequestHeaders, gate: PaymentGate, now: float) -> Payment | None:
     """Parse the payment of a request; return None if it could not have been accepted."""
-    terms = gate.terms.get(request.slug)
-    if terms is None or request.signature is None:
-        return None
     try:
-        return read_payment(request.signature, terms, time.time(), idempotency_header=request.idempotency_key)
-    except PaymentRequired:
+        return gate.read(
+            request.slug,
+            request.signature,
+            now,
+            credential=request.credential,
+            idempotency_header=request.idempotency_key,
+        )
+    except (PaymentNotConfigured, PaymentRequired):
         return None

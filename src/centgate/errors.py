@@ -7,6 +7,7 @@ CentgateError
 │   ├── NotFound               no such route or service
 │   ├── MethodNotAllowed       the route exists, the method does not
 │   ├── PaymentRequired        no payment, or one that cannot be accepted
+│   ├── SignInRequired         a wallet has to show that it is the payer
 │   ├── PaymentConflict        an idempotency key that belongs to another request
 │   ├── RateLimited            too much unpaid or refused work from one address or payer
 │   └── PaymentNotConfigured   this deployment takes no payments
@@ -26,7 +27,7 @@ The codes are part of the API contract; `envelope.ERROR_SPECS` has their HTTP st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -131,7 +132,10 @@ class UnsupportedOptions(Refused):
     code = "unsupported_options"
 
     def __init__(
-        self, options: Sequence[str], supported: Sequence[str], why: str = "not offered at one cent a call"
+        self,
+        options: Sequence[str],
+        supported: Sequence[str],
+        why: str = "not included in the price of a call",
     ) -> None:
         super().__init__(
             f"{why}: {', '.join(options)}; refused, never downgraded",
@@ -168,6 +172,20 @@ class PaymentRequired(Refused):
         self.reason = reason
         self.settlement = settlement
         """x402's SettleResponse of a refused settlement, for the `PAYMENT-RESPONSE` header."""
+
+
+class SignInRequired(Refused):
+    """402 of a free route that shows a wallet what it paid: a challenge to sign instead of terms to pay.
+
+    `offer` is x402's PaymentRequired without `accepts`; `reason` says why a signature was refused.
+    """
+
+    code = "payment_required"
+
+    def __init__(self, message: str, offer: Mapping[str, Any], *, reason: str | None) -> None:
+        details = {"accepts": offer["accepts"], "extensions": offer["extensions"]}
+        super().__init__(message, details=details | ({"reason": reason} if reason else {}))
+        self.offer = offer
 
 
 class PaymentConflict(Refused):

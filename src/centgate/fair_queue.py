@@ -96,8 +96,8 @@ class FairQueue:
 
     def _start_waiting(self) -> None:
         """Give free slots to those that used the least."""
-        while self._waiting and self._free:
-            _, first = min(self._rank_waiting(), key=lambda ranked: ranked[0])
+        while self._free and (ranked := self._rank_waiting()):
+            _, first = min(ranked, key=lambda each: each[0])
             if not self._has_slot(first.keys):
                 return  # the others are heavier
             self._waiting.remove(first)
@@ -109,6 +109,8 @@ class FairQueue:
         before: Counter[str] = Counter()
         ranked: list[tuple[float, _Waiter]] = []
         for waiter in self._waiting:
+            if waiter.ready.done():  # cancelled, and about to leave the queue
+                continue
             position = max((before[key] for key in waiter.keys), default=0)
             ranked.append((self._expect_usage(waiter.keys, position), waiter))
             before.update(waiter.keys)

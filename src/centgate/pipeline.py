@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Awaitable, Callable, Generator
+import time
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,14 +25,21 @@ from centgate.errors import (
     UNCHARGED_RESEND,
     CentgateError,
     InternalError,
+    InvalidRequest,
+    Issue,
     NoData,
+    NotFound,
     PaymentNote,
+    PaymentRequired,
     ProviderUnconfigured,
+    UnsupportedOptions,
 )
-from centgate.payments.authorization import Payment
+from centgate.payments.authorization import SIGNATURE_REASON, Payment
 from centgate.payments.claims import Claim, RequestBinding, StoredAnswer, build_note
 from centgate.payments.gate import encode_receipt_header
-from centgate.request_body import parse_request
+from centgate.payments.redemption import build_redeemed_payment
+from centgate.payments.wallet_payments import OwnPayment
+from centgate.request_body import is_probe, parse_request
 from centgate.runtime import Runtime
 from centgate.sandbox import WORK_KEYS
 from centgate.schema import Request
@@ -51,6 +59,13 @@ class PaidCall:
     """Its token of the limits on unpaid requests."""
     idempotency_key: str | None = None
     """The `Idempotency-Key` header, if present."""
+    credential: str | None = None
+    """The credential of `Authorization: Payment`, if present and MPP is accepted."""
+
+    @property
+    def is_unpaid(self) -> bool:
+        """True if it carries no payment."""
+        return self.signature is None and self.credential is None
 
 
 async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> StoredAnswer:
@@ -59,13 +74,64 @@ async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> Stored
     All checks that cost nothing come first; from the claim on, work continues even if the buyer disconnects.
     Raises CentgateError if there is no answer; `error.payment` is the state of the payment.
     """
-    if not call.body and call.signature is None:
-        raise runtime.gate.challenge(service.slug)  # directories send such requests to read the terms
+    _require_single_payment(call)  # 400
+    if call.is_unpaid and is_probe(call.body):
+        raise _challenge_probe(runtime, service)  # 402
     query = parse_request(service, call.body, call.content_type, runtime.validation_context)  # 400
     service.require_supported_options(query, runtime.providers[service.slug])  # 400
-    payment = await runtime.gate.verify(
-        service.slug, call.signature, idempotency_header=call.idempotency_key
-    )  # 402
+    payment = await _verify_payment(runtime, service, call)  # 402
+    return await _serve_paid(runtime, service, query, payment, call)
+
+
+async def redeem(runtime: Runtime, own_payments: Sequence[OwnPayment], call: PaidCall) -> StoredAnswer:
+    """Return the answer that one of a signed-in wallet's payments bought; the body must be the same as then.
+
+    A stored answer is repeated; one that is owed is made now. Nothing is settled. Raises InvalidRequest if
+    none of the payments was made for this request, NotFound if there is nothing left to redeem, and what
+    `serve` raises after the payment is verified.
+    """
+    service, query, own = _find_bought_request(runtime, own_payments, call)
+    service.require_supported_options(query, runtime.providers[service.slug])
+    if service.slug not in runtime.gate.terms:
+        raise runtime.gate.challenge(service.slug)
+    payment = build_redeemed_payment(own, runtime.gate.terms[service.slug])
+    try:
+        return await _serve_paid(runtime, service, query, payment, call)
+    except PaymentRequired as error:  # a buyer is not asked to pay twice
+        raise NotFound(error.message, payment=error.payment) from error
+
+
+def _find_bought_request(
+    runtime: Runtime, own_payments: Sequence[OwnPayment], call: PaidCall
+) -> tuple[AnyService, Request, OwnPayment]:
+    """Return the payment that was made for the request in a body, with its service and the request."""
+    services = {service.slug: service for service in runtime.catalog}
+    charged = [each for each in own_payments if each.record.state in ("settled", "delivered")]
+    if not charged:
+        record = own_payments[0].record
+        note = build_note(record.state, record.transaction)
+        raise NotFound("the payment is not settled, so that nothing can be redeemed", payment=note)
+    problem: CentgateError = InvalidRequest(
+        [Issue("", "no payment of this wallet in the transaction was made for this request")]
+    )
+    for each in charged:
+        service = services.get(each.record.service)
+        if service is None:
+            continue
+        try:
+            query = parse_request(service, call.body, call.content_type, runtime.validation_context)
+        except (InvalidRequest, UnsupportedOptions) as error:
+            problem = error
+            continue
+        if request_digest(service, query) == each.binding:
+            return service, query, each
+    raise problem
+
+
+async def _serve_paid(
+    runtime: Runtime, service: AnyService, query: Request, payment: Payment, call: PaidCall
+) -> StoredAnswer:
+    """Return the answer to a valid request with a payment that may be accepted."""
     await require_configured(runtime, service, query, payment)  # 503
     order = RequestBinding(service.slug, request_digest(service, query))
     await call.admission.check_payment(payment, order.digest, runtime.journal)  # 429
@@ -73,6 +139,44 @@ async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> Stored
     await require_available(runtime, service, query, payment, order)  # 429, 502
     work = partial(fulfil, runtime, service, query, payment, order, call)
     return await runtime.single_flight.run(payment, order, work)
+
+
+def _require_single_payment(call: PaidCall) -> None:
+    """Raise InvalidRequest if the call carries a payment in each of the two headers.
+
+    Not 402, at which clients sign once more: neither of the two payments is used.
+    """
+    if call.signature is not None and call.credential is not None:
+        message = "PAYMENT-SIGNATURE and Authorization: Payment were both sent: send only one payment"
+        raise InvalidRequest([Issue("", message)])
+
+
+async def _verify_payment(runtime: Runtime, service: AnyService, call: PaidCall) -> Payment:
+    """Return the payment of a call, verified without settling it; count a signature that is not the payer's.
+
+    A node may have been asked for a contract at the payer's address, as for a sign-in.
+    """
+    try:
+        return await runtime.gate.verify(
+            service.slug,
+            call.signature,
+            credential=call.credential,
+            idempotency_header=call.idempotency_key,
+        )
+    except PaymentRequired as error:
+        if error.reason == SIGNATURE_REASON:
+            call.admission.count_node_query()
+        raise
+
+
+def _challenge_probe(runtime: Runtime, service: AnyService) -> CentgateError:
+    """Return the 402 error for a probe, with what a real body needs as `details.issues`."""
+    error = runtime.gate.challenge(service.slug)
+    try:
+        parse_request(service, b"{}", "", runtime.validation_context)
+    except InvalidRequest as invalid:
+        error.details["issues"] = invalid.details["issues"]
+    return error
 
 
 async def fulfil(
@@ -85,7 +189,9 @@ async def fulfil(
 ) -> StoredAnswer:
     """Claim the payment, settle it unless it is settled, run the service, and store its answer durably."""
     newest_block = await runtime.gate.find_newest_block(payment)
-    async with runtime.journal.claim(payment, order, claim_block=newest_block) as claim:
+    facilitators = runtime.gate.choose_facilitator()
+    claiming = runtime.journal.claim(payment, order, claim_block=newest_block, facilitators=facilitators)
+    async with claiming as claim:
         if claim.answer:
             return claim.answer
         with _convert_unexpected_errors(service, claim, call.request_id):
@@ -99,7 +205,7 @@ async def fulfil(
             status, body = await produced  # 404, 429, 502, 504
             _crash_for_test(runtime, "produced")
             receipt = encode_receipt_header(payment.terms.settle_response(settlement, body))
-            answer = StoredAnswer(status, body, call.request_id, receipt)
+            answer = StoredAnswer(status, body, call.request_id, receipt, claim.transaction, claim.settled_at)
             await runtime.journal.record_delivered(claim, answer)
             _crash_for_test(runtime, "delivered")
             if is_redeemed:
@@ -137,7 +243,7 @@ async def run_service(
     NoData is an answer too. Every other CentgateError is raised with `error.payment`: settled, can be sent
     again.
     """
-    work = partial(service.run, query, runtime.providers[service.slug])
+    work = partial(_run_measured, runtime, service, query)
     try:
         answered, hit = await _cached_or_run(runtime, service, order.digest, work)
         return 200, envelope.render_success(service.slug, request_id, answered, hit=hit)
@@ -147,6 +253,18 @@ async def run_service(
     except CentgateError as error:
         error.payment = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
         raise
+
+
+async def _run_measured(runtime: Runtime, service: AnyService, query: Request) -> ServiceResult:
+    """Run the service and count the outcome for the public status; cached answers are not counted."""
+    started = time.monotonic()
+    try:
+        answered = await service.run(query, runtime.providers[service.slug])
+    except Exception as error:
+        runtime.status.record_error(service.slug, error, time.monotonic() - started)
+        raise
+    runtime.status.record_answer(service.slug, time.monotonic() - started)
+    return answered
 
 
 async def _cached_or_run(
@@ -196,6 +314,8 @@ async def require_available(
     # no await between here and the start of the work, so that a duplicate of the trial joins it
     if runtime.single_flight.is_in_flight(payment, order) or (outage and outage.reserve_due_trials()):
         return
+    if outage:
+        runtime.status.record_refusal(service.slug)
     raise refusal.to_error(UNCHARGED_RESEND)
 
 

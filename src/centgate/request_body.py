@@ -44,6 +44,11 @@ def parse_request(service: Service[R, Any], body: bytes, content_type: str, cont
     return request
 
 
+def is_probe(body: bytes) -> bool:
+    """Return True for no body and for an empty object, which directories send to read the terms."""
+    return not body or (len(body) <= MAX_BODY_BYTES and body.translate(None, b" \t\r\n") == b"{}")
+
+
 def parse_json_object(body: bytes) -> dict[str, Any]:
     """Parse one JSON object in UTF-8 without repeated keys. Raises InvalidRequest for anything else."""
     if not body:

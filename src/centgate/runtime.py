@@ -8,29 +8,42 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from centgate.cache.redis_responses import SharedResponses
 from centgate.cache.response_cache import MemoryCache, ResponseCache
 from centgate.catalog import all_providers, all_services
+from centgate.environment import PREFIX
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.lookups.phishing_refresh import PhishingListRefresher, open_list_upstream
 from centgate.payments.alerts import Alerts
 from centgate.payments.background import build_background_work
-from centgate.payments.facilitator import FacilitatorClient, build_auth_headers
+from centgate.payments.extension_responses import DirectoryResponses
+from centgate.payments.facilitator import build_auth_headers
+from centgate.payments.facilitators import open_facilitators
 from centgate.payments.gate import PaymentGate
 from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal import Journal
+from centgate.payments.mpp.challenge import create_issuer
+from centgate.payments.payer_policy import PayerPolicy
 from centgate.payments.payment_node import open_node_session
+from centgate.payments.read_model import JournalReader, LimitedReader
 from centgate.payments.settlement import build_settler
+from centgate.payments.sign_in import SignInGate
+from centgate.payments.sign_in_nonces import SignInNonces
 from centgate.payments.singleflight import SingleFlight
 from centgate.payments.store_factory import open_store
+from centgate.payments.terms import build_terms
+from centgate.payments.webhook_events import create_event_builder
+from centgate.payments.webhook_sender import WebhookSender
 from centgate.phishing.store import ListFolder
 from centgate.provider import Provider
 from centgate.providers.phishinglist import PhishingList
 from centgate.resources import Resources, open_resources
 from centgate.service import AnyService
-from centgate.settings import PREFIX, Settings
+from centgate.service_status import StatusRecorder
+from centgate.settings import Settings, price_variable
 
 if TYPE_CHECKING:
     from centgate.cache.redis import SharedRedis
@@ -39,6 +52,10 @@ DRAIN_SECONDS = 4
 """Seconds for payments in progress to finish at shutdown."""
 GC_THRESHOLD = 10_000
 """Threshold of the first garbage collection generation; each collection takes about the time of a call."""
+WALLET_READS = 4
+"""Maximum number of reads of the journal at once for wallets that sign in."""
+LATE_MODULES = ("eth_abi.abi",)
+"""Modules that only some answers need: imported by a thread after the start, which they would delay."""
 CLOSE_SECONDS = 2
 """Seconds to deregister from the journal and close it at shutdown; its database may be unavailable."""
 
@@ -52,10 +69,14 @@ class Runtime:
     providers: Mapping[str, Mapping[str, Provider]]
     """Providers by service slug and provider name."""
     journal: Journal
+    reader: JournalReader
+    """Reads of the journal for wallets that sign in, which anybody can do for nothing."""
     gate: PaymentGate
+    sign_in: SignInGate
     response_cache: ResponseCache
     shared: SharedRedis | None
     """Redis that servers share; None unless configured."""
+    status: StatusRecorder
     meter: Meter = NULL_METER
     single_flight: SingleFlight = field(default_factory=SingleFlight)
 
@@ -73,11 +94,11 @@ def validate_startup(settings: Settings) -> None:
         provider(settings)
     for pin in settings.pinned:
         _check_pin(pin, catalog)
-    build_auth_headers(settings, settings.facilitator)
-    try:
-        FacilitatorClient(settings).close()
-    except ValueError as error:
-        raise ValueError(f"{PREFIX}FACILITATOR_URL: not a valid address") from error
+    _check_prices(settings, catalog)
+    PayerPolicy(settings)
+    for account in settings.facilitators:
+        build_auth_headers(account, account.url)
+    open_facilitators(settings).close()
     if settings.cache_url is not None:
         from centgate.cache.redis import check_url
 
@@ -93,12 +114,33 @@ def _check_pin(pin: str, catalog: tuple[AnyService, ...]) -> None:
         raise ValueError(f"{PREFIX}PINNED: {slug} is answered by {' or '.join(leads[slug])}, not by {name!r}")
 
 
+def _check_prices(settings: Settings, catalog: tuple[AnyService, ...]) -> None:
+    slugs = [service.slug for service in catalog]
+    for unknown in sorted(settings.service_prices.keys() - set(slugs)):
+        raise ValueError(
+            f"{price_variable(unknown)}: there is no such service; prices can be set by "
+            f"{', '.join(map(price_variable, slugs))}"
+        )
+    for service in catalog if settings.pay_to else ():
+        build_terms(service, settings)  # raises for a price that the token cannot pay
+
+
 @asynccontextmanager
 async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGenerator[Runtime]:
     """Open everything a server needs; at the end let payments in progress finish, then close it."""
     catalog = all_services()
-    store = open_store(settings.database_url, connections=settings.database_connections, meter=meter)
-    journal = Journal(store, keep_seconds=settings.redeem_hours * 3600, meter=meter)
+    store = open_store(
+        settings.database_url,
+        connections=settings.database_connections,
+        meter=meter,
+        prepared_statements=settings.database_prepared_statements,
+    )
+    journal = Journal(
+        store,
+        keep_seconds=settings.redeem_hours * 3600,
+        meter=meter,
+        events=create_event_builder(settings),
+    )
     async with (
         open_node_session() as session,
         _open_shared(settings) as shared,
@@ -106,41 +148,69 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
         meter.observe_process(shared),
     ):
         alerts = Alerts(settings, journal.for_component("alerts"), session)
-        facilitator = FacilitatorClient(settings, on_outcome=alerts.record_settlement)
+        directory = DirectoryResponses(meter)
+        facilitators = open_facilitators(settings, observer=alerts, directory=directory, meter=meter)
         providers = {name: kind(settings, resources) for name, kind in all_providers(catalog).items()}
+        by_service = {
+            service.slug: service.select_providers(providers, settings.pinned_provider(service.slug))
+            for service in catalog
+        }
+        payers = PayerPolicy(settings)
+        status = StatusRecorder(catalog, by_service, journal, store)
+        settler = build_settler(settings, catalog, journal, facilitators, session)
         runtime = Runtime(
             settings=settings,
             catalog=catalog,
-            providers={
-                service.slug: service.select_providers(providers, settings.pinned_provider(service.slug))
-                for service in catalog
-            },
+            providers=by_service,
             journal=journal,
-            gate=PaymentGate(build_settler(settings, catalog, journal, facilitator, session)),
+            reader=LimitedReader(store, WALLET_READS),
+            gate=PaymentGate(settler, payers, create_issuer(settings)),
+            sign_in=SignInGate(settings, journal, settler.chains, SignInNonces(store)),
             response_cache=ResponseCache(MemoryCache(), SharedResponses(shared) if shared else None),
             shared=shared,
+            status=status,
             meter=meter,
         )
+        webhooks = WebhookSender(settings, journal.for_component("webhooks"), store, session, meter=meter)
         upkeep = build_background_work(
-            settings, catalog, journal, facilitator, session, store=store, alerts=alerts
+            settings,
+            catalog,
+            journal,
+            facilitators,
+            session,
+            store=store,
+            alerts=alerts,
+            webhooks=webhooks,
         )
         # these objects live as long as the process; scanning them repeatedly doubles the slowest responses
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
         try:
-            async with keep_alive(journal), _refresh_lists(settings, providers, resources):
+            async with (
+                keep_alive(journal),
+                _refresh_lists(settings, providers, resources),
+                status.run_in_background(),
+                payers.run_in_background(),
+            ):
                 upkeep.start()
+                late_imports = asyncio.create_task(asyncio.to_thread(_import_late_modules))
                 try:
                     yield runtime
                 finally:
-                    await asyncio.gather(upkeep.stop(), runtime.single_flight.drain(DRAIN_SECONDS))
+                    drained = runtime.single_flight.drain(DRAIN_SECONDS)
+                    await asyncio.gather(upkeep.stop(), drained, late_imports)
         finally:
-            facilitator.close()
+            facilitators.close()
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await journal.deregister()
                     await store.close()
+
+
+def _import_late_modules() -> None:
+    for name in LATE_MODULES:
+        import_module(name)
 
 
 def _refresh_lists(

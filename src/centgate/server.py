@@ -15,9 +15,10 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
+from centgate.environment import PREFIX
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.metrics.setup import open_meter, publish_worker_metrics
-from centgate.settings import PREFIX, Settings
+from centgate.settings import Settings
 
 FACTORY = "centgate.api.app:app_from_environment"
 KEEP_ALIVE_SECONDS = 75

@@ -21,7 +21,7 @@ from buyer import decode_header
 from centgate.catalog import all_services
 from centgate.client._generated.methods import AsyncServices, Services
 from centgate.devchain.environment import DEFAULT_PAYEE
-from centgate.json_schema import iterate_objects
+from centgate.json_schema import iterate_objects, without_field_rules
 from centgate.schema import to_snake_case
 from centgate.service import AnyService
 from centgate.website.api_snapshot import read_snapshot
@@ -136,7 +136,11 @@ def world(reader: httpx.Client, tmp_path_factory: pytest.TempPathFactory) -> Wor
         well_known={each["slug"]: each for each in reader.get("/.well-known/x402").json()["products"]},
         tools={each["name"]: each for each in _mcp(reader, "tools/list", {})["tools"]},
         calls={service.slug: _called(reader, service) for service in all_services()},
-        site={path: file.content.decode() for path, file in site.items() if "image" not in file.media_type},
+        site={
+            path: file.content.decode()
+            for path, file in site.items()
+            if file.media_type.split("/")[0] not in ("image", "font")
+        },
     )
 
 
@@ -233,11 +237,7 @@ def _by_mcp(world: World, service: AnyService) -> Iterator[Told]:
     yield from (Told("MCP tool", "price", price) for price in _prices(tool["description"]))
     yield Told("MCP call", "address", offer["resource"]["url"])
     yield from _asked("MCP call", offer["accepts"])
-    schema = dict(tool["inputSchema"])
-    if "then" in schema:  # nothing may be combined at the root of a tool's schema: this says the same
-        del schema["if"]
-        schema |= schema.pop("then")
-    yield from _input("MCP tool", schema)
+    yield from _input("MCP tool", tool["inputSchema"])
 
 
 def _by_site(world: World, service: AnyService) -> Iterator[Told]:
@@ -273,12 +273,14 @@ def _of_markdown(face: str, text: str) -> Iterator[Told]:
 
 def _of_html(face: str, text: str) -> Iterator[Told]:
     main = text.partition("<main")[2]
-    yield from (Told(face, "price", _dollars(price)) for price in re.findall(r"<p>(\$[0-9.]+) a call", main))
+    yield from (Told(face, "price", _dollars(price)) for price in re.findall(r">(\$[0-9.]+) a call", main))
     yield from (
         Told("form of the page", "price", Decimal(price))
         for price in re.findall(r"<dt>Amount</dt><dd>([0-9.]+) USDC</dd>", main)
     )
-    yield from (Told(face, "address", url) for url in re.findall(r">POST (http[^\s<]+)\s*</code>", main))
+    called = re.findall(r"<dt>For</dt><dd>one POST to (http[^\s<]+)</dd>", main)
+    called += re.findall(r"curl -s -D - -o /dev/null (http\S+)", main)
+    yield from (Told(face, "address", url) for url in called)
     yield from (
         Told("form of the page", "payee", each)
         for each in re.findall(r"<dt>Paid to</dt><dd>(0x[0-9a-fA-F]{40})</dd>", main)
@@ -290,8 +292,12 @@ def _of_html(face: str, text: str) -> Iterator[Told]:
     yield Told("JSON-LD of the page", "price", Decimal(product["offers"]["price"]))
     yield Told("JSON-LD of the page", "address", product["url"])
     table = main.partition('<h2 id="input">')[2].partition("</section>")[0]
-    rows = re.findall(r'<th scope="row"><code>(\w+)</code></th>\s*<td>[^<]*</td>\s*<td>(yes|no)</td>', table)
-    yield Told(face, "fields", dict(rows))
+    rows = re.findall(
+        r'<li><code class="field-name">(\w+)</code> <span class="field-type">[^<]*</span>'
+        r'( <span class="[^"]*">required</span>)?',
+        table,
+    )
+    yield Told(face, "fields", {name: "yes" if mark else "no" for name, mark in rows})
 
 
 def _by_client(_world: World, service: AnyService) -> Iterator[Told]:
@@ -314,8 +320,8 @@ def _asked(face: str, accepts: list[Json]) -> Iterator[Told]:
 
 
 def _input(face: str, schema: Json) -> Iterator[Told]:
-    """The schema without its prose, and which fields it has."""
-    bare = json.loads(json.dumps(schema))
+    """The schema without its prose and hidden rules of fields, which not every face has; its fields."""
+    bare = without_field_rules(schema)
     for node in iterate_objects(bare):
         if isinstance(node.get("description"), str):
             del node["description"]

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from buyer import decode_header
+from pydantic import SecretStr
 from x402.extensions.bazaar import validate_discovery_extension, validate_discovery_extension_spec
 
 from centgate.catalog import all_services
@@ -66,6 +67,16 @@ def test_every_service_is_found_paid_and_without_a_warning(audit: dict[str, Any]
     assert all(route["valid"] for route in audit["routes"])
 
 
+def test_signed_offers_are_as_complete(house_settings: Settings, npm_tools: Path) -> None:
+    signing = house_settings.model_copy(update={"receipt_key": SecretStr("0x" + "5e" * 32)})
+    with run_in_thread(signing) as origin:
+        routes = audited(origin, npm_tools)["routes"]
+
+    assert len(routes) == len(all_services())
+    assert [route["warnings"] for route in routes if route["warnings"]] == []
+    assert all(route["valid"] for route in routes)
+
+
 def test_what_is_written_of_a_route_is_what_it_asks_for(audit: dict[str, Any]) -> None:
     for route in audit["routes"]:
         (option,) = route["options"]
@@ -89,10 +100,10 @@ def test_an_operator_who_says_nothing_is_told_what_is_missing(reader: httpx.Clie
     assert [warning["code"] for warning in warnings] == ["OPENAPI_CONTACT_MISSING", "LEGACY_WELL_KNOWN_FOUND"]
 
 
-@pytest.mark.parametrize("body", [b"", b"{}"], ids=["empty", "of the example"])
+@pytest.mark.parametrize("body", [b"", b"{}", b"example"], ids=["no body", "empty object", "of the example"])
 @each_service
 def test_a_probe_gets_the_terms(reader: httpx.Client, service: AnyService, body: bytes) -> None:
-    content = json.dumps(service.input_example).encode() if body else b""
+    content = json.dumps(service.input_example).encode() if body == b"example" else body
 
     response = reader.post(service.path, content=content, headers={"Content-Type": "application/json"})
 
@@ -100,6 +111,20 @@ def test_a_probe_gets_the_terms(reader: httpx.Client, service: AnyService, body:
     offer = decode_header(response.headers["PAYMENT-REQUIRED"])
     assert offer["accepts"] == response.json()["error"]["details"]["accepts"]
     assert response.headers["Cache-Control"] == "no-store"
+
+
+def test_probe_is_told_what_a_body_needs(reader: httpx.Client) -> None:
+    response = reader.post("/services/pool-snapshot", json={})
+
+    issues = response.json()["error"]["details"]["issues"]
+    assert response.status_code == 402
+    assert response.headers["PAYMENT-REQUIRED"]
+    assert "exactly one of tokenAddress or pairAddress is required" in {each["message"] for each in issues}
+
+
+@pytest.mark.parametrize("body", [b"{ }", b" {}\n"])
+def test_probe_with_spaces_gets_the_terms(reader: httpx.Client, body: bytes) -> None:
+    assert reader.post("/services/pool-snapshot", content=body).status_code == 402
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])

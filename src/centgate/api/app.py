@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import orjson
@@ -22,27 +22,38 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from centgate import envelope
 from centgate.api import index_page, wellknown_files, x402_discovery
 from centgate.api.content_negotiation import is_preferred
-from centgate.api.http_requests import note_error, read_body
+from centgate.api.documents import StaticDocument
+from centgate.api.http_requests import note_error, read_body, read_header
 from centgate.api.mcp import endpoint as mcp
 from centgate.api.openapi import openapi_document
-from centgate.catalog import all_services, service_details, service_summary
+from centgate.api.wallet_payments import PRIVATE_HEADERS, answer_headers, wallet_payment_routes
+from centgate.catalog import all_services, list_prices, service_details, service_summary
+from centgate.client.catalog import ServiceDetail
+from centgate.client.tools import TOOL_FLAVOURS, build_tool
 from centgate.client_limits import Admission, ClientLimits, PaidRequestHeaders
 from centgate.errors import (
     CentgateError,
     InternalError,
+    InvalidRequest,
+    Issue,
     MethodNotAllowed,
     NotFound,
     PaymentRequired,
+    SignInRequired,
 )
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.log import configure_logging
 from centgate.metrics.setup import create_worker_meter
 from centgate.payments.claims import StoredAnswer
 from centgate.payments.gate import encode_receipt_header
+from centgate.payments.mpp.credential import find_credential
+from centgate.payments.mpp.receipt import encode_payment_receipt
+from centgate.payments.terms import encode_header
 from centgate.pipeline import PaidCall, serve
 from centgate.request_body import MAX_BODY_BYTES
 from centgate.runtime import Runtime, open_runtime
 from centgate.service import AnyService
+from centgate.service_status import REPORT_TTL
 from centgate.settings import Settings
 from centgate.timestamps import format_timestamp
 
@@ -53,13 +64,18 @@ EXPOSED_HEADERS = (
     "Idempotent-Replayed",
     "Retry-After",
 )
+MPP_HEADERS = ("WWW-Authenticate", "Payment-Receipt")
+"""Headers that pages of other origins may read besides, if MPP is accepted."""
 
 UNLIMITED_PATHS = frozenset({"/health", "/livez", "/readyz"})
 """Health-check paths for the operator; they are never rate limited."""
 
-_CACHE_CONTROL = "public, max-age=60"
+HSTS_SECONDS = 31_536_000
+"""Seconds for which browsers use only TLS for this host (RFC 6797): a year."""
+_JSON, _HTML = "application/json", "text/html; charset=utf-8"
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+AddedHeaders = tuple[tuple[bytes, bytes], ...]
 
 
 def create_app(settings: Settings, meter: Meter = NULL_METER) -> ASGIApp:
@@ -82,9 +98,17 @@ def create_app(settings: Settings, meter: Meter = NULL_METER) -> ASGIApp:
         allow_origins=settings.allowed_origins,
         allow_methods=["GET", "HEAD", "POST"],
         allow_headers=["*"],
-        expose_headers=EXPOSED_HEADERS,
+        expose_headers=(*EXPOSED_HEADERS, *(MPP_HEADERS if settings.mpp_enabled else ())),
     )
-    return AccessLogMiddleware(dispatcher, cors, meter)
+    return AccessLogMiddleware(dispatcher, cors, meter, added_headers=_security_headers(settings))
+
+
+def _security_headers(settings: Settings) -> AddedHeaders:
+    """Return the headers of every response; HSTS only where buyers reach the API over TLS."""
+    nosniff = (b"x-content-type-options", b"nosniff")
+    if not settings.base_url.startswith("https://"):
+        return (nosniff,)
+    return nosniff, (b"strict-transport-security", f"max-age={HSTS_SECONDS}".encode())
 
 
 def app_from_environment() -> ASGIApp:
@@ -115,14 +139,12 @@ def create_routes(settings: Settings) -> list[Route]:
             )
             for service in catalog
         ),
-        Route("/", _index_endpoint(settings)),
-        Route(
-            "/services",
-            _json_endpoint({"services": [service_summary(service, settings) for service in catalog]}),
-        ),
+        Route("/", _index_endpoint(catalog, settings)),
+        Route("/services", _catalog_endpoint(catalog, settings)),
         Route("/openapi.json", _json_endpoint(openapi_document(catalog, settings))),
         Route("/.well-known/x402", _json_endpoint(x402_discovery.x402_document(catalog, settings))),
         *_mcp_routes(catalog, settings),
+        *wallet_payment_routes(),
         *(
             Route(file.path, _static_endpoint(file.content, file.media_type))
             for file in wellknown_files.read_wellknown_files(settings.well_known)
@@ -132,6 +154,7 @@ def create_routes(settings: Settings) -> list[Route]:
             for path, media_type in index_page.ICONS.items()
         ),
         Route("/health", _handle_health),
+        Route("/status.json", _handle_status),
         Route("/livez", _handle_livez),
         Route("/readyz", _handle_readyz),
         # only needed where the paid route has a longer path; an unknown slug matches no route
@@ -145,51 +168,62 @@ def create_routes(settings: Settings) -> list[Route]:
 
 def _mcp_routes(catalog: tuple[AnyService, ...], settings: Settings) -> list[Route]:
     """Return the routes of `/mcp` and of its discovery documents."""
-    card = _json_endpoint(mcp.server_card(settings, index_page.TAGLINE), mcp.CARD_TYPE)
+    tagline = index_page.build_tagline(list_prices(catalog, settings))
+    card = _json_endpoint(mcp.server_card(settings, tagline), mcp.CARD_TYPE)
     return [
         Route(mcp.MCP_PATH, mcp.McpEndpoint(catalog, settings), methods=["POST"]),
         Route(mcp.CARD_PATH, card),
-        Route("/.well-known/mcp/server-card.json", card),
+        *(Route(path, card) for path in mcp.WELL_KNOWN_CARD_PATHS),
         Route("/.well-known/ai-catalog.json", _json_endpoint(mcp.ai_catalog(settings), mcp.CATALOG_TYPE)),
     ]
 
 
-def _index_endpoint(settings: Settings) -> Endpoint:
+def _index_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> Endpoint:
     """Return the endpoint of `/`: JSON by default, HTML if the `Accept` header prefers it."""
-    body, page = (
-        orjson.dumps(index_page.index_document(settings)),
-        index_page.render_index_page(settings).encode(),
-    )
-    headers = {
-        "Cache-Control": _CACHE_CONTROL,
-        "Link": index_page.index_link_header(settings),
-        "Vary": "Accept",
-    }
-    policy = {"Content-Security-Policy": index_page.INDEX_CSP, "X-Content-Type-Options": "nosniff"}
+    headers = {"Link": index_page.index_link_header(settings), "Vary": "Accept"}
+    index = StaticDocument(orjson.dumps(index_page.index_document(catalog, settings)), _JSON, headers)
+    policy = {"Content-Security-Policy": index_page.INDEX_CSP}
+    page = StaticDocument(index_page.render_index_page(catalog, settings).encode(), _HTML, headers | policy)
 
     async def endpoint(request: Request) -> Response:
-        if is_preferred(request.headers.get("accept", ""), "text/html", "application/json"):
-            return Response(page, 200, headers | policy, media_type="text/html")
-        return _json_response(200, body, headers)
+        wants_page = is_preferred(request.headers.get("accept", ""), "text/html", _JSON)
+        return (page if wants_page else index).respond(request)
 
     return endpoint
 
 
-def _json_endpoint(content: Any, media_type: str = "application/json") -> Endpoint:
+def _catalog_endpoint(catalog: Sequence[AnyService], settings: Settings) -> Endpoint:
+    """Return the endpoint of the catalogue, and of the services as tools for a model (`?format=`)."""
+    whole = _json_endpoint({"services": [service_summary(service, settings) for service in catalog]})
+    details = [ServiceDetail.model_validate(service_details(service, settings)) for service in catalog]
+    tools: dict[str, Endpoint] = {
+        flavour: _json_endpoint({"tools": [build_tool(each, flavour) for each in details if each.available]})
+        for flavour in TOOL_FLAVOURS
+    }
+
+    async def endpoint(request: Request) -> Response:
+        wanted = request.query_params.getlist("format")
+        if not wanted:
+            return await whole(request)
+        if len(wanted) > 1 or wanted[0] not in TOOL_FLAVOURS:
+            choices = ", ".join(TOOL_FLAVOURS)
+            raise InvalidRequest([Issue("format", f"must be one of {choices}, or be left out")])
+        return await tools[wanted[0]](request)
+
+    return endpoint
+
+
+def _json_endpoint(content: Any, media_type: str = _JSON) -> Endpoint:
     """Return an endpoint for a static JSON document, serialized once."""
     return _static_endpoint(orjson.dumps(content), media_type)
 
 
 def _static_endpoint(content: bytes, media_type: str) -> Endpoint:
     """Return an endpoint for static bytes."""
-    headers = {
-        "Content-Type": media_type,
-        "Cache-Control": _CACHE_CONTROL,
-        "X-Content-Type-Options": "nosniff",
-    }
+    document = StaticDocument(content, media_type)
 
-    async def endpoint(_request: Request) -> Response:
-        return Response(content, 200, headers)
+    async def endpoint(request: Request) -> Response:
+        return document.respond(request)
 
     return endpoint
 
@@ -248,10 +282,12 @@ class PaidEndpoint:
     async def _handle_paid(self, request: Request) -> Response:
         notes = request.state.notes
         notes["service"] = self._service.slug
-        signature = _read_header(request, "payment-signature")
-        idempotency_key = _read_header(request, "idempotency-key")
-        presented = PaidRequestHeaders(self._service.slug, signature, idempotency_key)
+        signature = read_header(request, "payment-signature")
+        idempotency_key = read_header(request, "idempotency-key")
         runtime = _get_runtime(request)
+        authorization = read_header(request, "authorization") if runtime.gate.issuer else None
+        credential = find_credential(authorization)
+        presented = PaidRequestHeaders(self._service.slug, signature, idempotency_key, credential)
         admission: Admission = request.state.admission
 
         async def serve_call() -> StoredAnswer:
@@ -262,17 +298,13 @@ class PaidEndpoint:
                 signature=signature,
                 admission=admission,
                 idempotency_key=idempotency_key,
+                credential=credential,
             )
             return await serve(runtime, self._service, call)
 
         stored = await admission.run_request(presented, runtime.gate, runtime.journal, serve_call)
         notes["replayed"] = stored.replayed
-        return _build_paid_response(stored)
-
-
-def _read_header(request: Request, name: str) -> str | None:
-    """Return a header, or None. Repeated headers are joined (RFC 9110, section 5.3), and so are invalid."""
-    return ", ".join(request.headers.getlist(name)) if name in request.headers else None
+        return _build_paid_response(stored, {} if credential is None else _mpp_receipt(stored))
 
 
 def _get_runtime(request: Request) -> Runtime:
@@ -287,6 +319,18 @@ async def _handle_health(request: Request) -> Response:
         "time": format_timestamp(),
     }
     return _json_response(200 if reachable else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
+
+
+async def _handle_status(request: Request) -> Response:
+    """Return the state of every service, measured from real calls; 503 without the database."""
+    content = await _get_runtime(request).status.render_report()
+    return _status_document(content).respond(request)
+
+
+@lru_cache(maxsize=4)
+def _status_document(content: bytes) -> StaticDocument:
+    """Return the document of a report, which is the same for several seconds."""
+    return StaticDocument(content, _JSON, {"Cache-Control": f"public, max-age={REPORT_TTL:.0f}"})
 
 
 async def _handle_livez(_request: Request) -> Response:
@@ -311,14 +355,14 @@ async def _is_database_writable(runtime: Runtime) -> bool:
     return True
 
 
-def _build_paid_response(answer: StoredAnswer) -> Response:
-    headers = {
-        "PAYMENT-RESPONSE": answer.receipt,
-        "X-Request-Id": answer.request_id,
-        "Cache-Control": "private",
-    }
-    if answer.replayed:
-        headers["Idempotent-Replayed"] = "true"
+def _mpp_receipt(answer: StoredAnswer) -> dict[str, str]:
+    """Return the header of the answer to a request that was paid for by `Authorization: Payment`."""
+    receipt = encode_payment_receipt(answer)
+    return {"Payment-Receipt": receipt} if receipt else {}
+
+
+def _build_paid_response(answer: StoredAnswer, more_headers: Mapping[str, str]) -> Response:
+    headers = {**more_headers, **answer_headers(answer), "Cache-Control": "private"}
     return _json_response(answer.status, answer.body, headers)
 
 
@@ -331,6 +375,8 @@ async def _error_response(request: Request, error: Exception) -> Response:
         headers["Retry-After"] = str(error.retry_after)
     if isinstance(error, MethodNotAllowed):
         headers["Allow"] = ", ".join(error.allowed)
+    if isinstance(error, SignInRequired):
+        headers |= {"PAYMENT-REQUIRED": encode_header(error.offer), **PRIVATE_HEADERS}
     if isinstance(error, PaymentRequired):
         error.details.update(_add_payment_terms(request, error, headers))
     return _json_response(
@@ -342,11 +388,15 @@ async def _error_response(request: Request, error: Exception) -> Response:
 
 def _add_payment_terms(request: Request, error: PaymentRequired, headers: dict[str, str]) -> dict[str, Any]:
     """Add the payment terms to the headers of a 402 and return the same terms for the error's details."""
-    terms = _get_runtime(request).gate.terms[request.state.notes["service"]]
+    runtime = _get_runtime(request)
+    gate = runtime.gate
+    terms = gate.terms[request.state.notes["service"]]
     headers["PAYMENT-REQUIRED"] = terms.header_with_error(error.reason) if error.reason else terms.header
+    if gate.issuer:
+        headers["WWW-Authenticate"] = gate.issuer.issue(terms, runtime.journal.estimate_now())
     if error.settlement:
         headers["PAYMENT-RESPONSE"] = encode_receipt_header(error.settlement)
-    return {"accepts": [terms.requirements]}
+    return {"accepts": terms.accepts}
 
 
 async def _http_error_response(request: Request, error: Exception) -> Response:
@@ -377,8 +427,16 @@ def _json_response(status: int, body: bytes, headers: dict[str, str]) -> Respons
 class AccessLogMiddleware:
     """Middleware that assigns request IDs, writes the access log and catches all exceptions."""
 
-    def __init__(self, inner: ASGIApp, for_browsers: ASGIApp, meter: Meter = NULL_METER) -> None:
+    def __init__(
+        self,
+        inner: ASGIApp,
+        for_browsers: ASGIApp,
+        meter: Meter = NULL_METER,
+        *,
+        added_headers: AddedHeaders = (),
+    ) -> None:
         """`for_browsers` is `inner` with CORS headers, for pages of other origins."""
+        self._added_headers = added_headers
         self._inner = inner
         self._for_browsers = for_browsers
         self._meter = meter
@@ -399,7 +457,7 @@ class AccessLogMiddleware:
         by_browser = any(name == b"origin" for name, _ in scope["headers"])
         inner = self._for_browsers if by_browser or scope["method"] != "POST" else self._inner
         try:
-            await inner(scope, receive, _add_request_id(send, notes))
+            await inner(scope, receive, _add_headers(send, notes, self._added_headers))
         except Exception:  # noqa: BLE001 - outermost middleware; the 500 response has been sent
             self._log.exception("unexpected", request_id=notes["request_id"])
         finally:
@@ -416,15 +474,16 @@ class AccessLogMiddleware:
         self._meter.record_request_end(service, notes.get("status", 500), seconds, replayed=replayed)
 
 
-def _add_request_id(send: Send, notes: dict[str, Any]) -> Send:
-    """Wrap `send` to add the request ID, unless the response has one (a replay keeps its original ID)."""
+def _add_headers(send: Send, notes: dict[str, Any], added: AddedHeaders) -> Send:
+    """Wrap `send` to add the request ID and other headers that a response lacks (a replay has its own ID)."""
 
-    async def send_with_id(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             notes["status"] = message["status"]
             headers = message["headers"] = list(message.get("headers", ()))
-            if not any(name.lower() == b"x-request-id" for name, _ in headers):
-                headers.append((b"x-request-id", notes["request_id"].encode()))
+            present = {name.lower() for name, _ in headers}
+            wanted = ((b"x-request-id", notes["request_id"].encode()), *added)
+            headers.extend(header for header in wanted if header[0] not in present)
         await send(message)
 
-    return send_with_id
+    return send_with_headers

@@ -1,4 +1,4 @@
-"""Content negotiation by the `Accept` header (RFC 9110, section 12.5.1)."""
+"""Content negotiation by `Accept` and `Accept-Encoding` (RFC 9110, sections 12.5.1 and 12.5.3)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,14 @@ def choose_named_type(accept: str, offered: tuple[str, ...], default: str) -> st
     return next((each for each in offered if 0 < qualities.get(each, 0) == best), default)
 
 
+def accepts_encoding(accept_encoding: str, coding: str) -> bool:
+    """Return True if `Accept-Encoding` names a coding, or `*`, with a quality above 0."""
+    qualities = _parse_accept(accept_encoding)
+    return qualities.get(coding, qualities.get("*", 0.0)) > 0
+
+
 def _parse_accept(accept: str) -> dict[str, float]:
-    """Parse `Accept` into the quality of each media range."""
+    """Parse `Accept` or `Accept-Encoding` into the quality of each range or coding."""
     qualities: dict[str, float] = {}
     for part in accept.lower().split(","):
         media_range, *parameters = (piece.strip() for piece in part.split(";"))

@@ -1,4 +1,4 @@
-"""Handling of requests that HTTP routes and MCP share: reading a body, noting an error for the log."""
+"""Handling of requests that HTTP routes and MCP share: reading body and headers, noting an error."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ async def read_body(request: Request, limit: int) -> bytes:
         if len(body) > limit:
             break
     return bytes(body[: limit + 1])
+
+
+def read_header(request: Request, name: str) -> str | None:
+    """Return a header, or None. Repeated headers are joined (RFC 9110, section 5.3), and so are invalid."""
+    return ", ".join(request.headers.getlist(name)) if name in request.headers else None
 
 
 def note_error(request: Request, error: CentgateError) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WELL_KNOWN_PREFIX = "/.well-known/"
-RESERVED_NAMES = frozenset({"agent-skills", "ai-catalog.json", "api-catalog", "mcp", "security.txt", "x402"})
+RESERVED_NAMES = frozenset(
+    {"agent-skills", "ai-catalog.json", "api-catalog", "mcp", "mcp.json", "security.txt", "x402"}
+)
 """Names of files and folders that the API and the website generate themselves."""
 MAX_FILES = 100
 MAX_FILE_BYTES = 64 * 1024

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from centgate.payments.terms import build_terms
+from centgate.payments.delivery_terms import build_delivery_terms
+from centgate.payments.terms import list_requirements
+from centgate.prices import format_price
 from centgate.service import AnyService
 from centgate.settings import Settings
 from centgate.signing.receipts.signer import create_signer
@@ -17,6 +19,7 @@ def x402_document(catalog: tuple[AnyService, ...], settings: Settings) -> dict[s
         "resources": [settings.base_url + service.path for service in catalog],
         "products": [_product_entry(service, settings) for service in catalog],
         "ownershipProofs": list(settings.ownership_proofs),
+        **({"deliveryTerms": build_delivery_terms(settings)} if settings.pay_to else {}),
         **receipt_signer_field(settings),
     }
 
@@ -32,7 +35,7 @@ def _product_entry(service: AnyService, settings: Settings) -> dict[str, Any]:
         "slug": service.slug,
         "endpoint": settings.base_url + service.path,
         "method": "POST",
-        "price": f"${service.price}",
+        "price": format_price(settings.price_of(service.slug)),
         "description": service.summary,
-        "accepts": [build_terms(service, settings).requirements] if settings.pay_to else [],
+        "accepts": list_requirements(service, settings),
     }

@@ -1,8 +1,8 @@
-"""Development network: a chain with the token, and a facilitator that settles on it."""
+"""Development network: chains with the token, and a facilitator that settles on them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -34,6 +34,11 @@ class DevChain:
     token: str = TOKEN_ADDRESS
     chain_id: int = CHAIN_ID
     accounts: tuple[Account, ...] = BUYER_ACCOUNTS
+
+    @property
+    def network(self) -> str:
+        """CAIP-2 identifier of the chain."""
+        return f"eip155:{self.chain_id}"
 
     def token_balance(self, address: str) -> int:
         """Return the token balance of an address, in base units of a millionth. Blocking."""
@@ -74,13 +79,30 @@ def open_devchain(
             kind, rpc_url = "anvil", open_parts.enter_context(run_anvil(anvil, chain_port))
             install_token(rpc_url)
         else:
-            kind, rpc_url = "in-process EVM", open_parts.enter_context(_serve_chain(chain_port, prepare))
-        facilitator_url = open_parts.enter_context(_serve_facilitator(rpc_url, facilitator_port))
+            kind, rpc_url = (
+                "in-process EVM",
+                open_parts.enter_context(_serve_chain(CHAIN_ID, chain_port, prepare)),
+            )
+        rpc_urls = {f"eip155:{CHAIN_ID}": rpc_url}
+        facilitator_url = open_parts.enter_context(_serve_facilitator(rpc_urls, facilitator_port))
         yield DevChain(rpc_url, facilitator_url, kind)
 
 
 @contextmanager
-def _serve_chain(port: int, prepare: Callable[[EvmChain], object] | None) -> Generator[str]:
+def open_devchains(chain_ids: Sequence[int]) -> Generator[tuple[DevChain, ...]]:
+    """Start a chain in this process for each id, and one facilitator that settles on all of them."""
+    with ExitStack() as open_parts:
+        open_parts.enter_context(silence_libraries())
+        rpc_urls = {each: open_parts.enter_context(_serve_chain(each, 0, None)) for each in chain_ids}
+        by_network = {f"eip155:{each}": url for each, url in rpc_urls.items()}
+        facilitator_url = open_parts.enter_context(_serve_facilitator(by_network, 0))
+        yield tuple(
+            DevChain(url, facilitator_url, "in-process EVM", chain_id=each) for each, url in rpc_urls.items()
+        )
+
+
+@contextmanager
+def _serve_chain(chain_id: int, port: int, prepare: Callable[[EvmChain], object] | None) -> Generator[str]:
     from centgate.devchain.chain import EvmChain, GenesisAccount
     from centgate.devchain.rpc import create_rpc_app
 
@@ -89,7 +111,7 @@ def _serve_chain(port: int, prepare: Callable[[EvmChain], object] | None) -> Gen
     }
     code = bytes.fromhex(runtime_code().removeprefix("0x"))
     seeds[TOKEN_ADDRESS] = GenesisAccount(code=code, storage=initial_token_storage())
-    chain = EvmChain(CHAIN_ID, seeds)
+    chain = EvmChain(chain_id, seeds)
     if prepare is not None:
         prepare(chain)
     with serve_app(create_rpc_app(chain), port) as url:
@@ -97,10 +119,10 @@ def _serve_chain(port: int, prepare: Callable[[EvmChain], object] | None) -> Gen
 
 
 @contextmanager
-def _serve_facilitator(rpc_url: str, port: int) -> Generator[str]:
+def _serve_facilitator(rpc_urls: Mapping[str, str], port: int) -> Generator[str]:
     from centgate.devchain.facilitator import DevFacilitator, create_facilitator_app
 
-    facilitator = DevFacilitator(rpc_url, FACILITATOR_ACCOUNT.private_key)
+    facilitator = DevFacilitator(rpc_urls, FACILITATOR_ACCOUNT.private_key)
     try:
         with serve_app(create_facilitator_app(facilitator), port) as url:
             yield url

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
 from collections.abc import Generator
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from centgate.devchain.devnet import DevChain, open_devchain
-from centgate.settings import ProviderSettings, Settings
+from centgate.provider_settings import ProviderSettings
+from centgate.settings import Settings
 
 DEFAULT_PAYEE = "0xcE47ca7E00000000000000000000000000000402"
 """Default payee on the development chain if `CENTGATE_PAY_TO` is not set; its key does not exist."""
@@ -22,6 +24,18 @@ class DevEnvironment:
 
     chain: DevChain
     settings: Settings
+
+    @property
+    def shell_settings(self) -> str:
+        """The command that sets, in another shell, what the operator's commands find this deployment by."""
+        variables = {
+            "CENTGATE_DATABASE_URL": self.settings.database_url,
+            "CENTGATE_FACILITATOR_URL": self.chain.facilitator_url,
+            "CENTGATE_NETWORK": self.settings.network,
+            "CENTGATE_PAY_TO": self.settings.pay_to,
+            f"CENTGATE_RPC_{self.chain.chain_id}_URL": self.chain.rpc_url,
+        }
+        return shlex.join(["export", *(f"{name}={value}" for name, value in variables.items())])
 
 
 @contextmanager
@@ -39,6 +53,7 @@ def devchain_settings(chain: DevChain, settings: Settings, folder: Path) -> Sett
     rpc = {f"rpc_{chain.chain_id}": ProviderSettings(url=chain.rpc_url)}
     return settings.model_copy(
         update={
+            "accepts": (),
             "pay_to": settings.pay_to or DEFAULT_PAYEE,
             "network": f"eip155:{chain.chain_id}",
             "asset": None,
@@ -46,8 +61,13 @@ def devchain_settings(chain: DevChain, settings: Settings, folder: Path) -> Sett
             "facilitator_token": None,
             "cdp_api_key_id": None,
             "cdp_api_key_secret": None,
+            "facilitator_fallback_url": None,
+            "facilitator_fallback_token": None,
+            "facilitator_fallback_cdp_api_key_id": None,
+            "facilitator_fallback_cdp_api_key_secret": None,
             "database_url": f"sqlite:///{folder / 'journal.db'}",
             "packagedocs_folder": folder / "docs",
+            "siteindex_folder": folder / "index",
             "phishing_folder": folder / "phishing",
             "phishing_list_url": ("off",),
             "workers": 1,

@@ -1,4 +1,4 @@
-"""x402 facilitator for the development chain: the official SDK behind three HTTP routes.
+"""x402 facilitator for development chains: the official SDK behind three HTTP routes.
 
 It adds to the SDK: a settled payment gets the same response again and is never broadcast twice; a transaction
 that would revert is not broadcast; a failed broadcast leaves no gap in the facilitator's nonces.
@@ -11,7 +11,7 @@ import asyncio
 import json
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal
 
@@ -31,9 +31,6 @@ from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from centgate.devchain.http_server import THREAD_PREFIX
-from centgate.devchain.token import CHAIN_ID
-
-NETWORK = f"eip155:{CHAIN_ID}"
 
 DecimalString = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,78}$")]
 Address = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{40}$", to_lower=True)]
@@ -106,36 +103,44 @@ class ChainSigner(FacilitatorWeb3Signer):
 class DevFacilitator:
     """Facilitator that verifies and settles. It keeps settled payments in memory."""
 
-    def __init__(self, rpc_url: str, private_key: str) -> None:
-        self._official = x402FacilitatorSync()
+    def __init__(self, rpc_urls: Mapping[str, str], private_key: str) -> None:
+        """Create a facilitator; `rpc_urls` has the node of each network (CAIP-2) that it settles on."""
         # simulate again before sending, because balances change between verify and settle
         config = ExactEvmSchemeConfig(simulate_in_settle=True)
-        self._signer = ChainSigner(private_key, rpc_url)
-        scheme = ExactEvmFacilitatorScheme(self._signer, config)
-        self._official.register([NETWORK], scheme)
+        self.networks = frozenset(rpc_urls)
+        self._signers = {network: ChainSigner(private_key, url) for network, url in rpc_urls.items()}
+        # one for each network: the SDK would use the first signer for every EVM chain
+        self._official = {network: x402FacilitatorSync() for network in rpc_urls}
+        for network, signer in self._signers.items():
+            self._official[network].register([network], ExactEvmFacilitatorScheme(signer, config))
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix=f"{THREAD_PREFIX} facilitator")
         self._settled: dict[FacilitatorRequest, dict[str, Any]] = {}
         # one settlement per payer at a time: the second must see the balance after the first
         self._payers: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def list_supported(self) -> dict[str, Any]:
-        return _to_json(self._official.get_supported())
+        """Return what every chain supports, as one answer of `GET /supported`."""
+        first, *others = [_to_json(each.get_supported()) for each in self._official.values()]
+        return {**first, "kinds": [kind for each in (first, *others) for kind in each["kinds"]]}
 
     async def verify(self, request: FacilitatorRequest, body: dict[str, Any]) -> dict[str, Any]:
-        return await self._call_sdk(self._official.verify, body)
+        official = self._official[request.payment_requirements.network]
+        return await self._call_sdk(official.verify, body)
 
     async def settle(self, request: FacilitatorRequest, body: dict[str, Any]) -> dict[str, Any]:
         async with self._payers[request.payment_payload.payload.authorization.payer]:
             if earlier := self._settled.get(request):
                 return earlier
-            answer = await self._call_sdk(self._official.settle, body)
+            official = self._official[request.payment_requirements.network]
+            answer = await self._call_sdk(official.settle, body)
             if answer["success"]:
                 self._settled[request] = answer
             return answer
 
     def close(self) -> None:
         self._threads.shutdown()
-        self._signer.close()
+        for signer in self._signers.values():
+            signer.close()
 
     async def _call_sdk(self, operation: Callable[..., BaseModel], body: dict[str, Any]) -> dict[str, Any]:
         payload = PaymentPayload.model_validate(body["paymentPayload"])
@@ -155,8 +160,8 @@ def create_facilitator_app(facilitator: DevFacilitator) -> Starlette:
                 body: Any = json.loads(await request.body())
                 parsed = FacilitatorRequest.model_validate(body)
                 terms = parsed.payment_requirements
-                if (terms.scheme, terms.network) != ("exact", NETWORK):
-                    # the SDK would accept it: its one signer covers every EVM chain
+                if terms.scheme != "exact" or terms.network not in facilitator.networks:
+                    # the SDK would accept it: its signers cover every EVM chain
                     return _error_response(400, "unsupported_scheme", f"{terms.scheme} on {terms.network}")
                 return JSONResponse(await handle(parsed, body))
             except ValidationError as error:

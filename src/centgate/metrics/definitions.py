@@ -38,13 +38,13 @@ REVENUE = MetricDefinition(
     "centgate_settled_dollars_total",
     "counter",
     "Settled payments in US dollars, without test networks.",
-    ("service",),
+    ("service", "network"),
 )
 TEST_REVENUE = MetricDefinition(
     "centgate_settled_test_dollars_total",
     "counter",
     "Settled payments on test networks, in test dollars without value.",
-    ("service",),
+    ("service", "network"),
 )
 REDEEMED = MetricDefinition(
     "centgate_redeemed_total",
@@ -61,10 +61,26 @@ REPLAYED = MetricDefinition(
 SETTLEMENTS = MetricDefinition(
     "centgate_settle_duration_seconds",
     "histogram",
-    "Duration of settlements by the facilitator, by outcome: `settled`, `refused` (no money "
-    "moved), `unsent` (the payment was never sent), `unresolved` (the money may have moved).",
-    ("outcome",),
+    "Duration of settlements by a facilitator, by outcome: `settled`, `refused` (no money "
+    "moved), `unsent` (the payment was never sent), `unresolved` (the money may have moved). `facilitator` "
+    "is `first` or `second`.",
+    ("outcome", "facilitator"),
     CALL_BUCKETS,
+)
+FALLBACKS = MetricDefinition(
+    "centgate_facilitator_fallbacks_total",
+    "counter",
+    "Payments that went to the second facilitator, by cause: no `connection` to the first, its `rate_limit` "
+    "(status 429), or its circuit `breaker`, which is open after ten of these in a row. Whether it is open: "
+    "`centgate_provider_breakers_open`, provider `facilitator`.",
+    ("cause",),
+)
+DIRECTORY_RESPONSES = MetricDefinition(
+    "centgate_directory_responses_total",
+    "counter",
+    "Responses of the facilitator's directory to settled payments (`EXTENSION-RESPONSES`), by status: "
+    "`success`, `processing`, `rejected` (the log has the reason), `other`.",
+    ("service", "status"),
 )
 PROVIDER_CALLS = MetricDefinition(
     "centgate_provider_calls_total",
@@ -120,6 +136,13 @@ LIMITED = MetricDefinition(
     "client's `address`, of one `payment` presented with other requests than its own, of a `payer`.",
     ("by",),
 )
+WEBHOOKS = MetricDefinition(
+    "centgate_webhook_attempts_total",
+    "counter",
+    "Attempts to send a webhook, by outcome: `sent` (accepted), `failed` (it is sent again), `abandoned` (it "
+    "was the last attempt).",
+    ("outcome",),
+)
 IN_FLIGHT = MetricDefinition("centgate_requests_in_flight", "gauge", "Requests in progress.")
 COMMITS = MetricDefinition(
     "centgate_journal_commit_duration_seconds",
@@ -150,6 +173,8 @@ COUNTED_METRICS = (
     REDEEMED,
     REPLAYED,
     SETTLEMENTS,
+    FALLBACKS,
+    DIRECTORY_RESPONSES,
     PROVIDER_CALLS,
     PROVIDER_SECONDS,
     BREAKERS,
@@ -158,6 +183,7 @@ COUNTED_METRICS = (
     CACHE_FAILURES,
     REQUESTS,
     LIMITED,
+    WEBHOOKS,
     IN_FLIGHT,
     COMMITS,
     COMMIT_ENTRIES,
@@ -176,6 +202,14 @@ OPEN_PAYMENTS = MetricDefinition(
     "Payments that are not final: `settling` (the outcome is not known yet), `redeemable` "
     "(paid, not delivered, and the answer can still be fetched).",
     ("state",),
+)
+OPEN_BY_CAUSE = MetricDefinition(
+    "centgate_payments_open_after_check",
+    "gauge",
+    "Payments that were still open after the last attempt to reconcile them, by cause: `no_node` (no node of "
+    "the network is configured), `no_answer` (no usable answer of the nodes), `not_final` (nothing final). "
+    "Those of the first two stay open until a node answers.",
+    ("cause",),
 )
 OLDEST_UNRESOLVED = MetricDefinition(
     "centgate_payments_oldest_unresolved_seconds",
@@ -200,13 +234,28 @@ AUDITED_AT = MetricDefinition(
     "gauge",
     "Unix time of the last completed audit, in seconds. Absent before the first.",
 )
+WEBHOOK_EVENTS = MetricDefinition(
+    "centgate_webhook_events",
+    "gauge",
+    "Webhooks in the outbox that were not sent: `pending` (they will be), `failed` (all attempts failed; "
+    "`centgate payments webhooks resend` sends them).",
+    ("state",),
+)
+OLDEST_WEBHOOK = MetricDefinition(
+    "centgate_webhook_oldest_pending_seconds",
+    "gauge",
+    "Age of the oldest webhook that waits to be sent; 0 without one.",
+)
 DATABASE_METRICS = (
     JOURNAL_UP,
     OPEN_PAYMENTS,
+    OPEN_BY_CAUSE,
     OLDEST_UNRESOLVED,
     OLDEST_REDEEMABLE,
     AUDIT_FINDINGS,
     AUDITED_AT,
+    WEBHOOK_EVENTS,
+    OLDEST_WEBHOOK,
 )
 """Read from the database. All replicas on one database report the same: use their maximum, not the sum."""
 

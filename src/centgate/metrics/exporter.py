@@ -32,12 +32,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from centgate.catalog import all_services
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
+from centgate.environment import PREFIX
 from centgate.metrics import definitions
 from centgate.metrics.families import create_gauge
 from centgate.metrics.prometheus import PrometheusMeter
 from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
 from centgate.payments.store_factory import open_store
-from centgate.settings import PREFIX, Settings
+from centgate.settings import Settings
 
 PATH = "/metrics"
 MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -61,8 +62,7 @@ def open_listener(settings: Settings) -> socket.socket:
 def create_meter(registry: CollectorRegistry, settings: Settings) -> PrometheusMeter:
     """Create a meter for this deployment's services."""
     services = [service.slug for service in all_services()]
-    decimals = settings.token.decimals if settings.pay_to else 6
-    return PrometheusMeter(registry, services=services, decimals=decimals)
+    return PrometheusMeter(registry, services=services, networks=settings.payment_networks)
 
 
 @contextmanager

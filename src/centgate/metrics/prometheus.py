@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, Literal, TypeVar, get_args
 
@@ -14,14 +14,19 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 
 from centgate.instrumentation import (
     CacheLevel,
+    FacilitatorRank,
+    FallbackCause,
     LimitScope,
+    ListingStatus,
     PaymentStateLabel,
     ProviderCallOutcome,
     SettlementLabel,
     SharedCacheHealth,
+    WebhookOutcome,
 )
 from centgate.metrics import definitions
 from centgate.metrics.definitions import MetricDefinition
+from centgate.signing.assets import TOKEN_DECIMALS, is_test_network
 
 MEASURE_SECONDS = 0.5
 """Seconds between two measurements of the event loop and the shared cache."""
@@ -44,53 +49,71 @@ class _Children(dict[tuple[str, ...], M], Generic[M]):
 class PrometheusMeter:
     """Meter that counts in a registry, or in the files that several processes share."""
 
-    def __init__(self, registry: CollectorRegistry, *, services: Iterable[str], decimals: int) -> None:
-        """`decimals` of the payment token."""
+    def __init__(
+        self, registry: CollectorRegistry, *, services: Iterable[str], networks: Sequence[str]
+    ) -> None:
+        """Create the metrics; `networks` (CAIP-2) are those that payments are accepted on."""
         disable_created_metrics()  # the multiprocess files have none either
         self._registry = registry
-        self._dollar = 10**decimals
         self._payments = _Children(_counter(definitions.PAYMENTS, registry))
         self._revenue = _Children(_counter(definitions.REVENUE, registry))
         self._test_revenue = _Children(_counter(definitions.TEST_REVENUE, registry))
         self._redeemed = _Children(_counter(definitions.REDEEMED, registry))
         self._replayed = _Children(_counter(definitions.REPLAYED, registry))
+        self._directory = _Children(_counter(definitions.DIRECTORY_RESPONSES, registry))
         self._settlements = _Children(_histogram(definitions.SETTLEMENTS, registry))
+        self._fallbacks = _Children(_counter(definitions.FALLBACKS, registry))
         self._calls = _Children(_counter(definitions.PROVIDER_CALLS, registry))
         self._call_seconds = _Children(_histogram(definitions.PROVIDER_SECONDS, registry))
         self._breakers = _Children(_gauge(definitions.BREAKERS, registry))
         self._lookups = _Children(_counter(definitions.CACHE, registry))
         self._requests = _Children(_histogram(definitions.REQUESTS, registry))
         self._limited = _Children(_counter(definitions.LIMITED, registry))
+        self._webhooks = _Children(_counter(definitions.WEBHOOKS, registry))
         self._in_flight = _gauge(definitions.IN_FLIGHT, registry)
         self._commits = _histogram(definitions.COMMITS, registry)
         self._grouped = _histogram(definitions.COMMIT_ENTRIES, registry)
         self._lag = _histogram(definitions.LAG, registry)
-        self._initialize_series(services)
+        self._initialize_series(services, networks)
 
-    def _initialize_series(self, services: Iterable[str]) -> None:
+    def _initialize_series(self, services: Iterable[str], networks: Sequence[str]) -> None:
         """Create the series that alerts and rates use, so that they exist before the first event."""
         for service in services:
             for state in get_args(PaymentStateLabel):
                 self._payments[state, service].inc(0)
-            for each in (self._revenue, self._test_revenue, self._redeemed, self._replayed):
+            for each in (self._redeemed, self._replayed):
                 each[(service,)].inc(0)
+            for network in networks:
+                self.record_revenue(service, network, 0)
         for outcome in get_args(SettlementLabel):
-            self._settlements[(outcome,)]
+            self._settlements[outcome, "first"]
+        for cause in get_args(FallbackCause):
+            self._fallbacks[(cause,)].inc(0)
         for by in get_args(LimitScope):
             self._limited[(by,)].inc(0)
+        for outcome in get_args(WebhookOutcome):
+            self._webhooks[(outcome,)].inc(0)
 
     def record_payment_state(self, state: PaymentStateLabel, service: str) -> None:
         self._payments[state, service].inc()
 
-    def record_revenue(self, service: str, base_units: int, *, test_network: bool) -> None:
-        counter = self._test_revenue if test_network else self._revenue
-        counter[(service,)].inc(base_units / self._dollar)
+    def record_revenue(self, service: str, network: str, base_units: int) -> None:
+        counter = self._test_revenue if is_test_network(network) else self._revenue
+        counter[service, network].inc(base_units / 10**TOKEN_DECIMALS)
 
     def record_redemption(self, service: str) -> None:
         self._redeemed[(service,)].inc()
 
-    def record_settlement(self, settlement: SettlementLabel, seconds: float) -> None:
-        self._settlements[(settlement,)].observe(seconds)
+    def record_settlement(
+        self, settlement: SettlementLabel, seconds: float, facilitator: FacilitatorRank
+    ) -> None:
+        self._settlements[settlement, facilitator].observe(seconds)
+
+    def record_fallback(self, cause: FallbackCause) -> None:
+        self._fallbacks[(cause,)].inc()
+
+    def record_directory_response(self, service: str, status: ListingStatus) -> None:
+        self._directory[service, status].inc()
 
     def record_provider_call(self, provider: str, outcome: ProviderCallOutcome, seconds: float) -> None:
         self._calls[provider, outcome].inc()
@@ -113,6 +136,9 @@ class PrometheusMeter:
 
     def record_rate_limit(self, by: LimitScope) -> None:
         self._limited[(by,)].inc()
+
+    def record_webhook(self, outcome: WebhookOutcome) -> None:
+        self._webhooks[(outcome,)].inc()
 
     def record_commit(self, seconds: float, units: int) -> None:
         self._commits.observe(seconds)

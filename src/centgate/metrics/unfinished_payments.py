@@ -1,4 +1,4 @@
-"""Collector of unfinished payments and the last audit's findings, read from the database at each scrape."""
+"""Collector of unfinished payments, unsent webhooks and the last audit's findings, read at each scrape."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from centgate.metrics import definitions
 from centgate.metrics.families import create_gauge
 from centgate.payments.audit import FINDING_KINDS
 from centgate.payments.audit_queries import LastAudit, find_last_audit
+from centgate.payments.queries import CheckedPayments, count_checked_payments, read_time
 from centgate.payments.sql import (
     BoundStatement,
     ResultRow,
@@ -27,6 +28,7 @@ from centgate.payments.sql import (
 )
 from centgate.payments.store import Store
 from centgate.payments.tables import UNDELIVERED, is_state, payments
+from centgate.payments.webhook_outbox import OutboxSummary, summarize_outbox
 
 QUERY_TIMEOUT = 3.0
 """Timeout of the database query in seconds, less than Prometheus' scrape timeout."""
@@ -81,13 +83,18 @@ class UnfinishedPaymentsCollector(Collector):
         self._keep = keep_seconds
         self._counts: dict[str, UnfinishedCount] | None = None
         self._audit: LastAudit | None = None
+        self._checked: CheckedPayments | None = None
+        self._outbox = OutboxSummary()
+        self._read_at = 0.0
+        """Time of the last query by the database's clock, in seconds since 1970."""
 
     async def refresh(self) -> None:
         """Query the database; a timeout counts as unavailable."""
         unit = partial(_read_metrics, self._keep)
         try:
             async with asyncio.timeout(QUERY_TIMEOUT):
-                self._counts, self._audit = await self._store.read(unit)
+                found = await self._store.read(unit)
+            self._counts, self._checked, self._audit, self._outbox, self._read_at = found
         except (CentgateError, TimeoutError):
             self._counts = None
 
@@ -100,14 +107,33 @@ class UnfinishedPaymentsCollector(Collector):
         for state, each in found.items():
             number.add_metric([state], each.number)
         yield number
+        by_cause = create_gauge(definitions.OPEN_BY_CAUSE)
+        for cause, still_open in self._checked.by_cause.items() if self._checked else ():
+            by_cause.add_metric([cause], still_open)
+        yield by_cause
         yield create_gauge(definitions.OLDEST_UNRESOLVED, found["settling"].age)
         yield create_gauge(definitions.OLDEST_REDEEMABLE, found["redeemable"].age)
         yield from _audit_metrics(self._audit)
+        yield from _webhook_metrics(self._outbox, self._read_at)
 
 
-def _read_metrics(keep: float) -> UnitOfWork[tuple[dict[str, UnfinishedCount], LastAudit | None]]:
+def _read_metrics(
+    keep: float,
+) -> UnitOfWork[tuple[dict[str, UnfinishedCount], CheckedPayments, LastAudit | None, OutboxSummary, float]]:
     found = yield from count_unfinished(keep)
-    return found, (yield from find_last_audit())
+    checked = yield from count_checked_payments()
+    audit = yield from find_last_audit()
+    outbox = yield from summarize_outbox()
+    return found, checked, audit, outbox, (yield from read_time()) or 0.0
+
+
+def _webhook_metrics(outbox: OutboxSummary, read_at: float) -> Iterable[Metric]:
+    number = create_gauge(definitions.WEBHOOK_EVENTS)
+    number.add_metric(["pending"], outbox.pending)
+    number.add_metric(["failed"], outbox.failed)
+    yield number
+    age = 0.0 if outbox.oldest is None else max(0.0, read_at - outbox.oldest)
+    yield create_gauge(definitions.OLDEST_WEBHOOK, age)
 
 
 def _audit_metrics(audit: LastAudit | None) -> Iterable[Metric]:

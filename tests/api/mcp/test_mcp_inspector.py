@@ -65,6 +65,21 @@ def test_it_lists_the_tools_over_http(
     assert len(result["tools"]) == len(all_services())
 
 
+def test_its_strict_linter_has_no_warning(inspector: list[str], client: httpx.Client, tmp_path: Path) -> None:
+    command = [*inspector, str(client.base_url.join("/mcp")), "--method", "tools/list", "--strict"]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=ANSWER_WITHIN,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_it_is_shown_the_terms_and_pays_over_http(
     inspector: list[str], client: httpx.Client, buyer: Buyer, tmp_path: Path, era: str

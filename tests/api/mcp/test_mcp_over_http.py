@@ -161,7 +161,18 @@ async def test_a_payment_is_good_for_one_tool_only(
     assert facilitator.asked == 1
 
 
-@pytest.mark.parametrize("arguments", [{}, {"url": 1}, {"url": "x" * 70_000}], ids=["empty", "wrong", "long"])
+async def test_call_without_arguments_is_told_what_it_needs(
+    speak: ConnectClient, reader: httpx.Client
+) -> None:
+    async with speak(reader) as mcp:
+        unpaid = await mcp.call_tool(SLUG, {})
+
+    assert structured_content(unpaid)["accepts"]
+    issues = (unpaid.meta or {})["centgate/error"]["details"]["issues"]
+    assert issues == [{"path": "url", "message": "Field required"}]
+
+
+@pytest.mark.parametrize("arguments", [{"url": 1}, {"url": "x" * 70_000}], ids=["wrong", "long"])
 async def test_arguments_are_refused_as_the_body_would_be(
     speak: ConnectClient,
     reader: httpx.Client,

@@ -190,11 +190,19 @@ def test_pages_that_are_allowed_and_its_own_are_let_in(guarded: httpx.Client) ->
     assert post_message(guarded, before("tools/list")).status_code == 200
 
 
-def test_unless_the_operator_says_otherwise_every_page_may_call(reader: httpx.Client) -> None:
+def test_cors_for_all_origins_lets_no_page_call(reader: httpx.Client) -> None:
     response = post_message(reader, before("tools/list"), origin="https://anybody.test")
 
+    assert response.status_code == 403
+    assert response.headers["Access-Control-Allow-Origin"] == "*"  # so that the page can read why
+
+
+def test_pages_of_the_website_may_call(api: ApiFactory, settings: Settings) -> None:
+    client = api(settings.model_copy(update={"site_url": "https://docs.example.org/centgate"}))
+
+    response = post_message(client, before("tools/list"), origin="https://docs.example.org")
+
     assert response.status_code == 200
-    assert response.headers["Access-Control-Allow-Origin"] == "*"
 
 
 def test_a_page_may_ask_first(reader: httpx.Client) -> None:
@@ -218,6 +226,7 @@ def test_the_card_and_the_catalog_lead_to_the_server(api: ApiFactory, settings: 
 
     assert card.headers["content-type"] == "application/mcp-server-card+json"
     assert card.json() == client.get("/.well-known/mcp/server-card.json").json()
+    assert card.json() == client.get("/.well-known/mcp.json").json()
     assert card.json()["name"] == "org.example.api/centgate"
     assert card.json()["remotes"][0]["url"] == "https://api.example.org/mcp"
     (listed,) = catalog.json()["entries"]

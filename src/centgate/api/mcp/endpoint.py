@@ -16,6 +16,8 @@ from centgate.settings import Settings
 
 MCP_PATH = "/mcp"
 CARD_PATH = f"{MCP_PATH}/server-card"
+WELL_KNOWN_CARD_PATHS = ("/.well-known/mcp.json", "/.well-known/mcp/server-card.json")
+"""Where clients look for the card: the paths of SEP-1649 and of its successor SEP-2127, both drafts."""
 CARD_TYPE = "application/mcp-server-card+json"
 CATALOG_TYPE = "application/ai-catalog+json"
 PROTOCOL_VERSIONS = ("2026-07-28", "2025-11-25")
@@ -52,11 +54,14 @@ def _load_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> ASGIA
 
 
 def _is_origin_allowed(settings: Settings, origin: str) -> bool:
-    """Return True if pages of this origin may call the server."""
-    if "*" in settings.allowed_origins:
-        return True
-    address = urlsplit(settings.base_url)
-    return origin in (*settings.allowed_origins, f"{address.scheme}://{address.netloc}")
+    """Return True if pages of this origin may call the server: its own, the website's, or one that is named.
+
+    A `*` for CORS names none: the specification demands the check against DNS rebinding (MCP 2025-11-25,
+    "Streamable HTTP", security warning).
+    """
+    addresses = [urlsplit(url) for url in (settings.base_url, settings.site_url) if url]
+    own = [f"{address.scheme}://{address.netloc}" for address in addresses]
+    return origin != "*" and origin in (*settings.allowed_origins, *own)
 
 
 def server_card(settings: Settings, tagline: str) -> dict[str, Any]:

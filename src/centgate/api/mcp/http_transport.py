@@ -210,7 +210,7 @@ def _error_result(request: Request, error: CentgateError) -> CallToolResult:
     meta: dict[str, Any] = {REQUEST_ID_KEY: notes["request_id"]}
     if not isinstance(error, PaymentRequired):
         return build_result(body, is_error=True, meta=meta)
-    if error.payment:
+    if error.payment or "issues" in error.details:
         meta[ERROR_KEY] = orjson.loads(body)["error"]
     if error.settlement:
         meta[RECEIPT_KEY] = error.settlement

@@ -22,6 +22,7 @@ from mcp_types import (
 
 from centgate.client.catalog import ServiceDetail
 from centgate.envelope import PROVIDER_SCHEMA, success_schema
+from centgate.json_schema import without_field_rules
 
 Context = ServerRequestContext[Any, Any]
 ToolLister = Callable[[Context, PaginatedRequestParams | None], Awaitable[ListToolsResult]]
@@ -62,7 +63,7 @@ def build_tool(entry: ServiceDetail) -> Tool:
         name=entry.slug,
         title=entry.title,
         description=_tool_description(entry),
-        input_schema=_flatten_root(entry.input_schema),
+        input_schema=_flatten_root(without_field_rules(entry.input_schema)),
         output_schema=_result_schema(entry),
         annotations=ToolAnnotations(
             title=entry.title,
@@ -114,14 +115,14 @@ def _describe_freshness(seconds: int) -> str:
 def _flatten_root(schema: dict[str, Any]) -> dict[str, Any]:
     """Return an equivalent schema without `allOf`, `anyOf` and `oneOf` at its root.
 
-    Model providers refuse the whole request if a tool's schema has one of these there; an empty `if` with a
-    `then` means the same.
+    Model providers refuse the whole request if a tool's schema has one of these there; `then` after an
+    `if` that holds for every object means the same.
     """
     combined = {word: schema[word] for word in _COMBINATORS if word in schema}
     if not combined:
         return schema
     rest = {word: rule for word, rule in schema.items() if word not in combined}
-    return {**rest, "if": {}, "then": combined}
+    return {**rest, "if": {"type": "object"}, "then": combined}
 
 
 def _result_schema(entry: ServiceDetail) -> dict[str, Any]:

@@ -1,0 +1,137 @@
+"""The operations of the OpenAPI document on which a wallet signs in to see its payments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from centgate.client.policy import DEFAULT_LIMIT
+from centgate.client.wallet_payments import MAX_LIMIT, PAYMENTS_PATH
+
+SIGN_IN_SCHEMES: dict[str, Any] = {
+    "siwx": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "SIGN-IN-WITH-X",
+        "description": "A signed message, base64 of JSON: x402's extension sign-in-with-x (CAIP-122). "
+        "Without it the answer is 402 with a challenge to sign, good for five minutes and one request. "
+        "Signing is free.",
+        "x-agentcash-auth-kind": "siwx",
+    }
+}
+"""The security scheme of a signed message; directories know it by its name and its mark."""
+
+_REFERENCE = {
+    "name": "transaction",
+    "in": "path",
+    "required": True,
+    "description": "The transaction that settled the payment, or the payment's nonce.",
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.~-]{1,200}$"},
+}
+_PAGE_PARAMETERS: list[dict[str, Any]] = [
+    {
+        "name": "limit",
+        "in": "query",
+        "description": "Payments on the page.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
+    },
+    {
+        "name": "cursor",
+        "in": "query",
+        "description": "The `cursor` of the previous page. Each page takes a sign-in of its own.",
+        "schema": {"type": "string"},
+    },
+]
+
+
+def payment_paths() -> dict[str, Any]:
+    """Return the paths of a wallet's payments."""
+    return {
+        PAYMENTS_PATH: {
+            "get": _build_operation(
+                "list_payments",
+                "The wallet's payments",
+                "Free, for the wallet that signs in: its payments, newest first, with what to do about each.",
+                _json_content("WalletPaymentPage"),
+                _PAGE_PARAMETERS,
+            )
+        },
+        PAYMENTS_PATH + "/{transaction}": {
+            "get": _build_operation(
+                "get_payment",
+                "The wallet's payments in a transaction",
+                "Free, for the wallet that signs in: all its payments in a transaction, with their stored "
+                "answers. A transaction of another wallet is not found, as an unknown one.",
+                _json_content("TransactionPayments"),
+                [_REFERENCE],
+                "NotFound",
+            ),
+            "post": {
+                **_build_operation(
+                    "redeem_payment",
+                    "An answer that was paid for",
+                    "Free, for the wallet that signs in: with the body that was paid for, the answer that "
+                    "the payment bought. A stored answer is repeated, one that is owed is made now. Nothing "
+                    "is charged. For a buyer that lost its payment; one that has it sends it to the service.",
+                    {"application/json": {"schema": {"type": "object"}}},
+                    [_REFERENCE],
+                    "NotFound",
+                    "InternalServerError",
+                    "BadGateway",
+                    "ServiceUnavailable",
+                    "GatewayTimeout",
+                ),
+                "requestBody": {
+                    "required": True,
+                    "description": "The same request as was paid for.",
+                    "content": {"application/json": {"schema": {"type": "object"}}},
+                },
+            },
+        },
+    }
+
+
+_STATUSES = {
+    "NotFound": "404",
+    "InternalServerError": "500",
+    "BadGateway": "502",
+    "ServiceUnavailable": "503",
+    "GatewayTimeout": "504",
+}
+
+
+def _build_operation(
+    operation: str,
+    summary: str,
+    description: str,
+    content: dict[str, Any],
+    parameters: list[dict[str, Any]],
+    *errors: str,
+) -> dict[str, Any]:
+    """Return an operation; `errors` are the names of responses besides those that all of them have."""
+    refused = {
+        "400": "BadRequest",
+        "402": "PaymentRequired",
+        "405": "MethodNotAllowed",
+        "429": "TooManyRequests",
+    }
+    names = refused | {_STATUSES[name]: name for name in errors} | {"502": "BadGateway"}
+    return {
+        "operationId": operation,
+        "summary": summary,
+        "description": description,
+        "tags": ["payments"],
+        "security": [{"siwx": []}],
+        "parameters": parameters,
+        "responses": {
+            "200": {
+                "description": description,
+                "headers": {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}},
+                "content": content,
+            },
+            **{status: {"$ref": f"#/components/responses/{name}"} for status, name in sorted(names.items())},
+        },
+    }
+
+
+def _json_content(schema: str) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
