@@ -5,25 +5,34 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from queue import Queue
+from typing import Any
 
 import httpx
 import pytest
 from buyer import PHISHING, QUESTION, decode_header
 from eth_account import Account
+from typer import Context
+from typer.core import TyperGroup
+from typer.main import get_command
 from x402 import x402Client
 from x402.http.clients.httpx import x402HttpxClient
 from x402.mechanisms.evm.exact import register_exact_evm_client
+
+from centgate.cli.main import LAZY_COMMANDS, app
 
 CENTGATE = [sys.executable, "-m", "centgate"]
 PATIENCE = 60
@@ -126,14 +135,76 @@ def test_help_names_every_command() -> None:
     assert all(command in shown.stdout for command in ("serve", "dev", "demo", "settings", "phishing-list"))
 
 
+def test_help_groups_commands_by_their_users() -> None:
+    shown = run("--help", COLUMNS="80").stdout
+
+    headings = [line for line in shown.splitlines() if line.startswith("For ")]
+    assert headings == ["For buyers:", "For operators:", "For developers:"]
+    assert re.search(
+        r"For buyers:.*  call .*For operators:.*  serve .*For developers:.*  dev ", shown, re.DOTALL
+    )
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", LAZY_COMMANDS)
+def test_summary_of_a_lazy_command_is_that_of_its_module(name: str) -> None:
+    group: Any = get_command(app)
+
+    assert group.get_command(None, name).help.startswith(LAZY_COMMANDS[name].summary.removesuffix("."))
+
+
 def test_version_is_that_of_the_package() -> None:
     shown = run("--version")
 
     assert (shown.returncode, shown.stdout) == (0, f"centgate {version('centgate')}\n")
 
 
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("settings", "name"),
+        ("migrate", "schema"),
+        ("phishing-list show", "blocklist"),
+        ("index status", None),
+    ],
+)
+def test_what_a_command_shows_can_be_json(tmp_path: Path, command: str, name: str | None) -> None:
+    folders = {
+        "CENTGATE_DATABASE_URL": f"sqlite:///{tmp_path / 'journal.db'}",
+        "CENTGATE_SITEINDEX_FOLDER": str(tmp_path / "index"),
+    }
+    if name is None:
+        run("index", "add", "https://example.org", **folders)
+        name = "url"
+
+    shown = run(*command.split(), "--json", **folders)
+
+    content = json.loads(shown.stdout)
+    assert name in (content[0] if isinstance(content, list) else content)
+
+
+def commands_below(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield every command with its words, of all groups."""
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        yield (*words, name), command
+        if isinstance(command, TyperGroup):
+            yield from commands_below(command, (*words, name))
+
+
+@pytest.mark.extended
+def test_values_in_help_are_named_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for words, command in commands_below(get_command(app)):
+        text = command.get_help(Context(command, info_name=" ".join(words)))
+
+        assert not re.search(r"<(str|int|float|bool|path|list)\b", text, re.IGNORECASE), words
+        assert max(map(len, text.splitlines())) <= 80, words
+
+
 def test_nothing_said_shows_the_help() -> None:
-    assert "Usage" in run().stdout
+    assert "Usage" in run().stderr
 
 
 @pytest.mark.extended
@@ -277,6 +348,20 @@ def test_dev_shows_ten_payers_before_it_is_ready(start: Start) -> None:
     assert all(Account.from_key(payer[2]).address == payer[1] for payer in payers)
 
 
+@pytest.mark.extended
+def test_what_dev_prints_for_the_operator_finds_its_journal(start: Start) -> None:
+    running = start("dev", "--port", "0")
+    (line,) = (line for line in running.said if line.strip().startswith("export "))
+    settings = dict(word.split("=", 1) for word in shlex.split(line)[1:])
+
+    listed = run("payments", "list", **settings)
+    checked = run("doctor", "--only", "facilitator", "--only", "token", **settings)
+
+    assert (listed.returncode, listed.stderr) == (0, "centgate: no payment was presented yet\n")
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.extended
 async def test_a_payer_that_dev_shows_can_pay_with_the_official_client(start: Start) -> None:
     running = start("dev", "--port", "0")
     key = next(match[2] for line in running.said if (match := PAYER.match(line)))

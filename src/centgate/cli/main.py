@@ -5,35 +5,74 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Mapping
-from importlib import import_module, metadata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from centgate.cli.buyer import commands as buying
+from centgate.cli.stop_signals import exit_on_stop_signals
 
 if TYPE_CHECKING:
     from centgate.settings import Settings
 
-LAZY_COMMANDS: Mapping[str, str] = {
-    "doctor": "centgate.cli.doctor.commands",
-    "mcp": "centgate.cli.mcp",
-    "migrate": "centgate.cli.migrate",
-    "payments": "centgate.cli.payments.commands",
-    "phishing-list": "centgate.cli.phishing_list",
-    "receipt": "centgate.cli.buyer.receipt",
-    "site": "centgate.cli.website",
+BUYERS, OPERATORS, DEVELOPERS = "For buyers", "For operators", "For developers"
+"""Headings of the help, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class LazyCommand:
+    """Command that is the `app` of another module, which is imported only when the command runs."""
+
+    module: str
+    summary: str
+    """One line for the list of commands."""
+    section: str = OPERATORS
+
+
+LAZY_COMMANDS: Mapping[str, LazyCommand] = {
+    "receipt": LazyCommand(
+        "centgate.cli.buyer.receipt", "Verify the signed receipt of a paid answer.", BUYERS
+    ),
+    "mcp": LazyCommand(
+        "centgate.cli.mcp", "Serve an API's services to an agent as MCP tools over stdio.", BUYERS
+    ),
+    "doctor": LazyCommand(
+        "centgate.cli.doctor.commands", "Check this deployment's settings against its environment."
+    ),
+    "payments": LazyCommand(
+        "centgate.cli.payments.commands", "Manage payments: list, show, export, refund, reconcile and audit."
+    ),
+    "migrate": LazyCommand(
+        "centgate.cli.migrate", "Update the schema of the database of CENTGATE_DATABASE_URL."
+    ),
+    "index": LazyCommand("centgate.cli.index", "Keep a search index of sites of your choosing."),
+    "phishing-list": LazyCommand(
+        "centgate.cli.phishing_list", "Build, update and show the list that phishing-check uses."
+    ),
+    "site": LazyCommand("centgate.cli.website", "Serve or build the website of an API."),
+    "console": LazyCommand(
+        "centgate.cli.console",
+        "Serve the operator's console: revenue, payments, providers, checks and settings.",
+    ),
 }
-"""LazyCommandGroup declared in other modules: the command's name, and the module that defines its `app`."""
+"""Commands declared in other modules."""
+_EXTRAS: Mapping[str, str] = {"dev": "dev", "demo": "dev", "mcp": "mcp"}
+"""Optional dependencies by command; other commands that are not for buyers need `server`."""
+
+
+_VALUE_NAMES: Mapping[object, str] = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
+"""Words for values of these types in the help."""
 
 
 class LazyCommandGroup(TyperGroup):
-    """Lazy command group: imports a command's module only when it runs, so that buyer commands start fast."""
+    """Lazy command group: imports a command's module only when it runs, for fast help and completion."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands, loaded or not."""
@@ -42,27 +81,58 @@ class LazyCommandGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command with this name, or None."""
         if cmd_name in LAZY_COMMANDS and cmd_name not in self.commands:
-            group = typer.Typer()
-            group.add_typer(import_module(LAZY_COMMANDS[cmd_name]).app)
+            group = typer.Typer(rich_markup_mode=None)
+            group.add_typer(import_module(LAZY_COMMANDS[cmd_name].module).app)
             self.commands.update(get_group(group).commands)
-        return _unwrap_help(super().get_command(ctx, cmd_name))
+        return _polish_help(super().get_command(ctx, cmd_name))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands by audience, without loading them."""
+        commands = list(self._iterate_summaries(ctx))
+        for section in dict.fromkeys((BUYERS, OPERATORS, DEVELOPERS, *(each[0] for each in commands))):
+            if rows := [(name, summary) for heading, name, summary in commands if heading == section]:
+                with formatter.section(section):
+                    formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Complete a command's name without loading any."""
+        if incomplete and not incomplete[0].isalnum():
+            return super().shell_complete(ctx, incomplete)
+        names: Any = {
+            name: TyperCommand(name, short_help=text) for _, name, text in self._iterate_summaries(ctx)
+        }
+        group: Any = TyperGroup(name=self.name, commands=names)
+        return group.shell_complete(typer.Context(group), incomplete)
+
+    def _iterate_summaries(self, ctx: Any) -> Iterator[tuple[str, str, str]]:
+        """Yield the section, name and summary of every command."""
+        for name in self.list_commands(ctx):
+            if name in LAZY_COMMANDS:
+                yield LAZY_COMMANDS[name].section, name, LAZY_COMMANDS[name].summary
+            elif not (command := self.commands[name]).hidden:
+                section = getattr(command, "rich_help_panel", None)
+                text = _polish_help(command).get_short_help_str(200)
+                yield section if isinstance(section, str) else BUYERS, name, text
 
 
 app = typer.Typer(
     name="centgate",
     cls=LazyCommandGroup,
-    help="Facts for software agents at one cent a call, paid per request in USDC by x402.",
+    help="Facts for software agents, paid per call in USDC by x402.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its modules take longer to import than all others
 )
 app.add_typer(buying.app)
 
-Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
+Host = Annotated[str | None, typer.Option(metavar="ADDRESS", help="The address to listen on.")]
 Port = Annotated[int | None, typer.Option(help="The port to listen on; 0 takes a free one.")]
 
 
 def _print_version(requested: bool) -> None:  # noqa: FBT001 - click's signature of a callback
     if requested:
+        from importlib import metadata
+
         print(f"centgate {metadata.version('centgate')}")
         raise typer.Exit
 
@@ -78,7 +148,7 @@ def centgate(
     """Options of the command without a subcommand."""
 
 
-@app.command()
+@app.command(rich_help_panel=OPERATORS)
 def serve(
     host: Host = None,
     port: Port = None,
@@ -87,6 +157,7 @@ def serve(
     """Serve the API for real payments, configured by CENTGATE_* and .env."""
     from centgate import server
     from centgate.api import wellknown_files
+    from centgate.cli.console import open_console_beside
     from centgate.cli.migrate import check_database
     from centgate.cli.terminal import exit_with_error, load_settings, print_message
     from centgate.log import configure_logging
@@ -104,15 +175,20 @@ def serve(
         if warning := check_decimals(settings):
             print_message(warning)
         check_database(settings)
-        server.run_server(settings)
+        with exit_on_stop_signals(), open_console_beside(settings) as settings:
+            server.run_server(settings)
     except (ValueError, OSError) as error:
         exit_with_error(str(error))
 
 
-@app.command()
+@app.command(rich_help_panel=DEVELOPERS)
 def dev(host: Host = None, port: Port = None) -> None:
-    """Serve the API on a local development chain: ten payers with test money; needs no key and no account."""
+    """Serve the API on a local development chain: ten payers with test money; needs no key and no account.
+
+    With CENTGATE_CONSOLE_PORT the operator's console is opened beside it.
+    """
     from centgate import server
+    from centgate.cli.console import open_console_beside
     from centgate.cli.terminal import exit_with_error, load_settings
     from centgate.devchain.environment import open_dev_environment
     from centgate.log import configure_logging
@@ -120,7 +196,7 @@ def dev(host: Host = None, port: Port = None) -> None:
     settings = load_settings(host=host, port=port)
     configure_logging(settings.log_level)
     try:
-        with open_dev_environment(settings) as environment:
+        with exit_on_stop_signals(), open_dev_environment(settings) as environment:
             chain = environment.chain
             print(f"chain        {chain.rpc_url}  ({chain.kind}, id {chain.chain_id})")
             print(f"facilitator  {chain.facilitator_url}")
@@ -129,15 +205,18 @@ def dev(host: Host = None, port: Port = None) -> None:
             print("payers, 1,000 test USDC each (address, private key; these keys are public):")
             for account in chain.accounts:
                 print(f"  {account.address}  {account.private_key}")
+            print("for `centgate payments`, `console` and `doctor` in another shell:")
+            print(f"  {environment.shell_settings}")
+            if environment.settings.console_port is None:
+                print("console      none; CENTGATE_CONSOLE_PORT=8404 opens the operator's console")
             sys.stdout.flush()
-            server.run_server(environment.settings)
-    except ModuleNotFoundError as error:
-        exit_with_error(_missing_extra_message(error))
+            with open_console_beside(environment.settings) as served:
+                server.run_server(served)
     except (OSError, RuntimeError) as error:
         exit_with_error(str(error))
 
 
-@app.command()
+@app.command(rich_help_panel=DEVELOPERS)
 def demo(
     *,
     crypto: Annotated[
@@ -154,37 +233,62 @@ def demo(
         from centgate.cli.demo.crypto import run_crypto_demo
         from centgate.cli.demo.scenario import run_demo
 
-        (run_crypto_demo if crypto else run_demo)(settings)
-    except ModuleNotFoundError as error:
-        exit_with_error(_missing_extra_message(error))
+        with exit_on_stop_signals():
+            (run_crypto_demo if crypto else run_demo)(settings)
     except (OSError, RuntimeError) as error:
         exit_with_error(str(error))
 
 
-@app.command()
+@app.command(rich_help_panel=OPERATORS)
 def settings(
     *,
     env: Annotated[bool, typer.Option("--env", help="As a .env file to fill in.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As a JSON list.")] = False,
 ) -> None:
     """Show all settings."""
-    from centgate.cli.settings_docs import render_env_example, render_markdown
+    from centgate.cli.settings_docs import render_env_example, render_json, render_markdown
 
-    print(render_env_example() if env else render_markdown(), end="")
+    render = render_json if as_json else render_env_example if env else render_markdown
+    print(render(), end="")
 
 
-def _unwrap_help(command: Any) -> Any:
-    """Join the lines of each help paragraph, so that it fills the terminal; typer keeps the line breaks."""
+def _polish_help(command: Any) -> Any:
+    """Join the lines of each help paragraph, so that it fills the terminal, and name values in words.
+
+    Typer keeps the line breaks, and shows Python's types.
+    """
     if command is not None and command.help:
         paragraphs = inspect.cleandoc(command.help).split("\n\n")
         joined = (text if text.startswith("\b") else text.replace("\n", " ") for text in paragraphs)
         command.help = "\n\n".join(joined)
+    for parameter in getattr(command, "params", ()):
+        _name_value(parameter)
     for part in getattr(command, "commands", {}).values():
-        _unwrap_help(part)
+        _polish_help(part)
     return command
 
 
-def _missing_extra_message(error: ModuleNotFoundError) -> str:
-    return f"the development chain needs more than the server ({error.name}): pip install 'centgate[dev]'"
+def _show_no_type(**_: object) -> None:
+    """Replace the type of an argument, whose name says more."""
+
+
+def _name_value(parameter: Any) -> None:
+    """Show a word for a parameter's value in the help, unless it has one."""
+    if parameter.param_type_name == "argument":
+        parameter.display_type_rich = _show_no_type
+        return
+    annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    kind = next(iter(get_args(annotation)), None) if get_origin(annotation) is list else annotation
+    if parameter.metavar is None and not parameter.is_flag and kind in _VALUE_NAMES:
+        parameter.metavar = _VALUE_NAMES[kind]
+
+
+def _missing_extra_message(error: ModuleNotFoundError, command: str) -> str:
+    extra = _EXTRAS.get(command, "server")
+    return (
+        f"`centgate {command}` needs packages that are not installed ({error.name}): "
+        f"pip install 'centgate[{extra}]'"
+    )
 
 
 def _print_warnings(settings: Settings) -> None:
@@ -195,8 +299,11 @@ def _print_warnings(settings: Settings) -> None:
 
     if settings.pay_to is None:
         print_message("CENTGATE_PAY_TO is not set: every paid route answers 402 payment_not_configured")
-    if settings.lacks_cdp_key:
-        print_message(f"{settings.facilitator} needs CENTGATE_CDP_API_KEY_ID and _SECRET: payments will fail")
+    for account in settings.facilitators if settings.pay_to else ():
+        if account.lacks_key:
+            print_message(
+                f"{account.url} needs {account.cdp_setting}_API_KEY_ID and _SECRET: payments will fail"
+            )
     providers = all_providers(all_services()).values()
     for name in find_unknown_variables([name for provider in providers for name in provider.info.settings]):
         print_message(f"{name} is not a setting and has no effect; `centgate settings` lists all settings")
@@ -222,19 +329,30 @@ def _log_nodes(settings: Settings) -> None:
 
     from centgate.payments.nodes import select_nodes
 
-    nodes, log = select_nodes(settings, settings.network), structlog.get_logger()
-    if settings.pay_to is None:
-        return
-    if nodes.urls:
-        log.info("unknown outcomes are resolved on the chain", nodes=nodes.description)
-    else:
-        log.warning("unknown outcomes are left to the facilitator alone", nodes=nodes.description)
+    log = structlog.get_logger()
+    for network in dict.fromkeys(each.network for each in settings.accepted_tokens):
+        nodes = select_nodes(settings, network)
+        if nodes.urls:
+            log.info("unknown outcomes are resolved on the chain", nodes=nodes.description)
+        else:
+            log.warning("unknown outcomes are left to the facilitator alone", nodes=nodes.description)
 
 
 def main() -> None:
     """Run the command under one fixed program name, since shell completion depends on it."""
     _make_streams_safe()
-    app(prog_name="centgate")
+    try:
+        app(prog_name="centgate")
+    except ModuleNotFoundError as error:
+        command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+        if not _may_lack_extra(command) or (error.name or "").startswith("centgate"):
+            raise
+        sys.exit(f"centgate: {_missing_extra_message(error, command)}")
+
+
+def _may_lack_extra(command: str) -> bool:
+    """Return True if a command needs more than the dependencies of the buyer's client."""
+    return command in _EXTRAS or command in {"serve", "settings"} | LAZY_COMMANDS.keys() - {"receipt"}
 
 
 def _make_streams_safe() -> None:

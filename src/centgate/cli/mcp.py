@@ -1,8 +1,8 @@
-"""The command `centgate mcp`: an MCP server over stdio for an agent on this machine."""
+"""The command `centgate mcp`: an MCP server over stdio for an agent on this machine, and its installation."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,24 +14,63 @@ from centgate.cli.buyer.exit_codes import (
     read_buyer_settings,
     reports_errors,
 )
+from centgate.cli.mcp_install import Program
+from centgate.cli.stop_signals import exit_on_stop_signals
 
-app = typer.Typer()
+app = typer.Typer(name="mcp", invoke_without_command=True, no_args_is_help=False)
+
+Api = Annotated[
+    str | None, typer.Option(metavar="URL", help="Address of the API (default: CENTGATE_API_URL).")
+]
+Networks = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NETWORK",
+        help="Network on which payments are allowed, such as eip155:8453; repeatable. Default: "
+        "CENTGATE_NETWORKS, or only test networks if that is not set.",
+    ),
+]
+
+
+@app.callback()
+def mcp(context: typer.Context, *, api: Api = None, network: Networks = None) -> None:
+    """Serve an API's services to an agent as MCP tools over stdio, and pay for its calls within your caps."""
+    if context.invoked_subcommand is None:
+        raise typer.Exit(_run_server(api, tuple(network or ()) or None))
+    if api or network:
+        raise typer.BadParameter(f"put options after {context.invoked_subcommand!r}")
 
 
 @app.command()
-def mcp(
-    api: Annotated[str | None, typer.Option(help="Address of the API (default: CENTGATE_API_URL).")] = None,
-    network: Annotated[
-        list[str] | None,
+def install(
+    program: Annotated[Program, typer.Option("--for", help="The program to add the server to.")],
+    *,
+    api: Api = None,
+    network: Networks = None,
+    file: Annotated[
+        Path | None,
         typer.Option(
-            metavar="NETWORK",
-            help="Network on which payments are allowed, such as eip155:8453; repeatable. Default: "
-            "CENTGATE_NETWORKS, or only test networks if that is not set.",
+            metavar="FILE", help="Its configuration, if it is not the user's own at its usual place."
         ),
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, and nothing else on standard output; never asks.")
+    ] = False,
 ) -> None:
-    """Serve an API's services to an agent as MCP tools over stdio, and pay for its calls within your caps."""
-    raise typer.Exit(_run_server(api, tuple(network or ()) or None))
+    """Add the server to the configuration of Claude Code, Claude Desktop, Cursor, VS Code or Codex.
+
+    `claude` is Claude Code; with `--file .mcp.json`, the server is for one of its projects. Shows the change
+    first, and writes it once you confirm. Caps and the path of the wallet are taken from the environment; a
+    key never is.
+    """
+    from centgate.cli import mcp_install
+
+    networks = tuple(network or ())
+    code = mcp_install.install(
+        program, api=api, networks=networks, file=file, yes=yes, json=as_json, confirm=typer.confirm
+    )
+    raise typer.Exit(code)
 
 
 @reports_errors
@@ -50,6 +89,6 @@ def _run_server(api: str | None, networks: tuple[str, ...] | None) -> ExitCode:
         client = AsyncCentgate.from_settings(settings, watch=print_message)
     except ValueError as error:
         raise InvalidSettings([str(error)]) from error
-    with suppress(KeyboardInterrupt):
+    with exit_on_stop_signals():
         anyio.run(serve_stdio, client, settings)
     return 0

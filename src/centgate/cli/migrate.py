@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING
 
 import typer
 
+from centgate.cli.options import Json
 from centgate.cli.terminal import exit_with_error, load_settings, print_message
 
 if TYPE_CHECKING:
@@ -16,7 +18,10 @@ app = typer.Typer()
 
 
 @app.command()
-def migrate() -> None:
+def migrate(
+    *,
+    as_json: Json = False,
+) -> None:
     """Update the schema of the database of CENTGATE_DATABASE_URL; servers may be running."""
     from centgate.payments.migrations import HEAD_REVISION
     from centgate.payments.store import JournalUnavailable
@@ -28,7 +33,9 @@ def migrate() -> None:
         exit_with_error(f"the database is not available: {error.detail}")
     except ValueError as error:
         exit_with_error(str(error))
-    if previous is None:
+    if as_json:
+        print(json.dumps({"previous": previous, "schema": HEAD_REVISION}))
+    elif previous is None:
         print(f"the database was empty: created schema {HEAD_REVISION}")
     elif previous == HEAD_REVISION:
         print(f"the database is up to date: schema {HEAD_REVISION}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from datetime import date as day
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from centgate.cli.options import Json
 from centgate.cli.terminal import load_settings
 from centgate.log import configure_logging
 from centgate.lookups.phishing_refresh import (
@@ -133,14 +135,16 @@ async def fetch_into(folder: ListFolder, upstream: Upstream, key: str, *, url: s
         Console(stderr=True).print(f"{key}: {refusal}", style="red", highlight=False, markup=False)
         return False
     path = folder.snapshot_file(LEAD if key == HOTLIST else key)
-    Console().print(format_snapshot(load_snapshot(path)))
-    Console().print(f"written to {path}", highlight=False)
+    Console(markup=False).print(format_snapshot(load_snapshot(path)))
+    Console(markup=False).print(f"written to {path}", highlight=False)
     return True
 
 
 @app.command()
 def show(
     file: Annotated[Path | None, typer.Argument(help="A snapshot; the shipped one if absent.")] = None,
+    *,
+    as_json: Json = False,
 ) -> None:
     """Show the content of a snapshot and its source."""
     try:
@@ -149,7 +153,10 @@ def show(
         exit_with_error(f"{file} cannot be read: {error.strerror}")
     except InvalidPhishingList as error:
         exit_with_error(str(error))
-    Console().print(format_snapshot(snapshot))
+    if as_json:
+        print(json.dumps({"id": snapshot.id, **snapshot.header.model_dump(mode="json")}))
+    else:
+        Console(markup=False).print(format_snapshot(snapshot))
 
 
 def is_iso_date(text: str) -> bool:
@@ -167,7 +174,7 @@ def write_file(out: Path, content: bytes) -> None:
 
 
 def print_report(imported: ImportedList, out: Path) -> None:
-    console = Console()
+    console = Console(markup=False)
     console.print(format_snapshot(imported.snapshot))
     if imported.dropped:
         console.print(format_dropped(imported.dropped))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import cast
 
@@ -10,8 +11,10 @@ from pydantic_settings import BaseSettings
 
 from centgate.catalog import all_providers, all_services
 from centgate.client.settings import BuyerSettings
+from centgate.environment import PREFIX
 from centgate.provider import Provider, ProviderInfo
-from centgate.settings import PREFIX, PROVIDER_FIELDS, Settings
+from centgate.provider_settings import PROVIDER_FIELDS
+from centgate.settings import GROUPED_FIELDS, Settings
 
 _INTRO = """# Settings
 
@@ -51,9 +54,12 @@ USDC; with `CENTGATE_RPC_<CHAINID>_ENABLED=false` none is queried.
 `blockscout` can also have an address per chain, `CENTGATE_BLOCKSCOUT_<CHAINID>_URL`, and both can be disabled
 per chain by `…_<CHAINID>_ENABLED`.
 
-`packagedocs` has an address for each registry, `CENTGATE_PACKAGEDOCS_PYPI_URL` and
-`CENTGATE_PACKAGEDOCS_NPM_URL`: a mirror or a private registry with the same API. Archives are downloaded
-from the same host, or from the public registry's download host.
+`packagedocs` has an address for each registry, `CENTGATE_PACKAGEDOCS_PYPI_URL`, `…_NPM_URL`, `…_CRATES_URL`
+and `…_GO_URL`: a mirror or a private registry with the same API. Archives are downloaded from the same host,
+or from the public registry's download host; those of Go modules are verified by the checksum database at
+`CENTGATE_PACKAGEDOCS_GOSUMS_URL`. `CENTGATE_PACKAGEDOCS_GITHUB_URL=https://github.com` also reads the README,
+the documentation folder and the examples of a package's repository, from the archive of the release's tag.
+It is empty by default: repositories are not read.
 
 `defillama` has an address for its directory, `CENTGATE_DEFILLAMA_API_URL`, and one for its prices,
 `CENTGATE_DEFILLAMA_COINS_URL`: a paid plan has them at `https://pro-api.llama.fi/<key>/api` and
@@ -92,12 +98,28 @@ def render_env_example() -> str:
     return "\n".join(blocks)
 
 
+def render_json() -> str:
+    """Return every setting of the server and of buyers as a JSON list; `default` is a string."""
+    sides: tuple[tuple[str, type[BaseSettings]], ...] = (("server", Settings), ("buyer", BuyerSettings))
+    content = [
+        {"name": name, "side": side, "default": default, "description": text}
+        for side, kind in sides
+        for name, default, text in _iterate_settings(kind)
+    ]
+    content += [
+        {"name": f"{PREFIX}{name}", "side": "provider", "default": default, "description": about.label}
+        for about in (provider.info for provider in _sorted_providers())
+        for name, default in about.settings.items()
+    ]
+    return json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n"
+
+
 def _format_rate(about: ProviderInfo) -> str:
     return f"{about.rate_limit.calls} in {about.rate_limit.seconds:g} s" if about.rate_limit else ""
 
 
 def _format_address(about: ProviderInfo) -> str:
-    return ", ".join(address for _, address in about.part_urls) or about.url or ""
+    return ", ".join(address for _, address in about.part_urls if address) or about.url or ""
 
 
 def _format_row(name: str, default: str, text: str) -> str:
@@ -106,7 +128,7 @@ def _format_row(name: str, default: str, text: str) -> str:
 
 def _iterate_settings(kind: type[BaseSettings]) -> Iterator[tuple[str, str, str]]:
     for name, field in kind.model_fields.items():
-        if name != "providers":
+        if name not in GROUPED_FIELDS:
             yield PREFIX + name.upper(), _format_default(field), field.description or ""
 
 

@@ -9,7 +9,8 @@ import typer
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from centgate.settings import PREFIX, Settings
+from centgate.environment import PREFIX
+from centgate.settings import Settings
 
 
 def load_settings(**overrides: Any) -> Settings:

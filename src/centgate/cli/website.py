@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from centgate.cli.options import Json
+from centgate.cli.stop_signals import exit_on_stop_signals
 from centgate.cli.terminal import exit_with_error, load_settings, print_message
 from centgate.client.catalog import CatalogUnavailable
 from centgate.log import configure_logging
@@ -39,14 +42,19 @@ def serve(
     settings = load_settings(site_url=url, host=host, port=port)
     configure_logging(settings.log_level)
     try:
-        run_site(address, settings)
+        with exit_on_stop_signals():
+            run_site(address, settings)
     except (CatalogUnavailable, OSError) as error:
         exit_with_error(str(error))
 
 
 @app.command()
 def build(
-    out: Annotated[Path, typer.Option(help="Folder to write to.")], api: Api = LOCAL_API, url: Url = None
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    api: Api = LOCAL_API,
+    url: Url = None,
+    *,
+    as_json: Json = False,
 ) -> None:
     """Write the website as static files."""
     from centgate.api import wellknown_files
@@ -62,7 +70,10 @@ def build(
         exit_with_error(str(error))
     if settings.site_url is None:
         print_message(f"--url is not set: pages use the API's address {deployment.site} as their own")
-    print(f"{len(paths)} files in {out}")
+    if as_json:
+        print(json.dumps({"folder": str(out), "files": [str(path) for path in paths]}))
+    else:
+        print(f"{len(paths)} files in {out}")
 
 
 def parse_api_address(text: str) -> str:

@@ -110,7 +110,10 @@ def healthy_providers(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
         name: ProviderSettings(url=upstreams.url_of(name), resale_permitted=True)
         for name in [*names, "searxng"]
     }
-    parts = {f"packagedocs_{part}": ProviderSettings(url=upstreams.url_of(part)) for part in ("pypi", "npm")}
+    parts = {
+        f"packagedocs_{part}": ProviderSettings(url=upstreams.url_of(part))
+        for part in ("pypi", "npm", "crates", "go", "gosums")
+    }
     gateway = ProviderSettings(url=upstreams.url_of("rpc") + "/{chain_id}")
     disabled = dict.fromkeys(("alchemy", "rpc_84532"), ProviderSettings(enabled=False))
     return {**settings, **parts, "rpc": gateway, **disabled}
@@ -130,11 +133,11 @@ def _chain_id_handler(chain: int) -> ResponseFunction:
     return answer
 
 
-def write_phishing_list(folder: Path, day: str | None) -> Path:
-    """Write a phishing list with a date."""
+def write_phishing_list(folder: Path, day: str | None, **provenance: str) -> Path:
+    """Write a phishing list with a date, and where it was fetched."""
     rules = PhishingRules((), ("phishing.example",), (), tolerance=1, name="test", version="1")
     path = folder / "list.xz"
-    path.write_bytes(pack_snapshot(make_snapshot(rules, source="test", date=day)))
+    path.write_bytes(pack_snapshot(make_snapshot(rules, source="test", date=day, **provenance)))
     return path
 
 

@@ -57,6 +57,8 @@ async def test_a_healthy_deployment_is_told_so(
         database_url=postgres_url,
         cache_url=redis.url,
         receipt_key=SecretStr(KEY),
+        mpp_enabled=True,
+        mpp_secret=SecretStr(KEY),
         metrics_port=metrics_port,
         phishing_list=write_phishing_list(tmp_path, today()),
         providers={**healthy_providers(upstreams), **chain_settings.providers},
@@ -69,7 +71,8 @@ async def test_a_healthy_deployment_is_told_so(
 
     assert {name: each for name, each in checks.items() if each.status not in ("ok", "skipped")} == {}
     asked = {name for name, each in checks.items() if each.status == "ok"}
-    idle = {"alert-webhook", "audit", "browser", "services"}
+    unset = {"alert-webhook", "facilitator-fallback", "mpp", "webhooks"}
+    idle = {*unset, "audit", "browser", "directories", "services"}
     assert asked >= {check.name for check in CHECKS} - idle
 
 

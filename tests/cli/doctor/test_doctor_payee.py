@@ -168,6 +168,35 @@ async def test_a_facilitator_that_settles_is_asked_with_the_key(
     assert keys == ["Bearer the-token", "Bearer the-token"]
 
 
+async def test_second_facilitator_is_checked_with_its_own_key(
+    settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    url = facilitator_supporting(upstreams, KIND)
+    token = {"facilitator_token": SecretStr("first"), "facilitator_fallback_token": SecretStr("second")}
+
+    alone = await run_check(settings, "facilitator-fallback")
+    told = await run_check(
+        with_changes(settings, facilitator_fallback_url=url, **token), "facilitator-fallback"
+    )
+
+    keys = [asked.headers.get("authorization") for asked in upstreams.requests_of("facilitator")]
+    assert (alone.status, told.status) == ("skipped", "ok")
+    assert keys == ["Bearer second", "Bearer second"]
+
+
+async def test_second_facilitator_must_settle_on_the_network(
+    settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    url = facilitator_supporting(upstreams, {**KIND, "network": "eip155:1"})
+
+    told = await run_check(with_changes(settings, facilitator_fallback_url=url), "facilitator-fallback")
+
+    assert (told.status, told.mend) == (
+        "failed",
+        "set another CENTGATE_FACILITATOR_FALLBACK_URL, or set CENTGATE_NETWORK to a network it supports",
+    )
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

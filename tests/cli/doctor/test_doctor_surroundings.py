@@ -371,7 +371,8 @@ async def test_the_phishing_lists_age_is_told(
 async def test_origin_of_each_phishing_list_is_told(settings: Settings, tmp_path: Path) -> None:
     folder = ListFolder(tmp_path / "phishing")
     folder.folder.mkdir()
-    folder.store_packed("polkadot", write_phishing_list(tmp_path, today()).read_bytes())
+    place = {"url": "https://me:pw@lists.example/?key=12", "fetched_at": "2026-11-25T09:00:00Z"}
+    folder.store_packed("polkadot", write_phishing_list(tmp_path, today(), **place).read_bytes())
     folder.store_state(
         "polkadot", FetchState(url="https://x", attempted_at=0, next_at=9e9, failures=3, error="it shrank")
     )
@@ -384,6 +385,7 @@ async def test_origin_of_each_phishing_list_is_told(settings: Settings, tmp_path
         "metamask (npm eth-phishing-detect@1.2.0)",
         "from the package",
         "polkadot (test)",
+        "fetched 2026-11-25T09:00:00Z from https://lists.example;",
         "it shrank",
     ):
         assert part in told.what

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
@@ -19,7 +19,13 @@ from centgate.cli.buyer.arguments import (
     parse_pairs,
     require_keys,
 )
-from centgate.cli.buyer.console import create_console, discard_stdout, format_json, text_line
+from centgate.cli.buyer.console import (
+    create_console,
+    discard_stdout,
+    format_json,
+    render_value,
+    text_line,
+)
 from centgate.cli.buyer.exit_codes import (
     NOT_MOVED_STATES,
     ExitCode,
@@ -29,7 +35,8 @@ from centgate.cli.buyer.exit_codes import (
 )
 from centgate.cli.buyer.render import answer_json, quote_json, render_answer, render_quote
 from centgate.cli.buyer.services import fetch_service_details, render_service, render_services, service_json
-from centgate.client import Answer, Centgate, Ledger
+from centgate.client import Answer, Centgate, Ledger, OptionNames
+from centgate.client.caps import parse_dollars
 from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.errors import Drift, InvalidInput, LedgerUnwritable, NotFound
 from centgate.client.payment import PurchaseOrder, canonical_json
@@ -49,6 +56,15 @@ class CallArguments:
     api: str | None = None
     max_price: str | None = None
     networks: tuple[str, ...] = ()
+    quiet: bool = False
+
+    @property
+    def option_names(self) -> OptionNames:
+        """Names of the options that the command used, for the advice in messages."""
+        return OptionNames(
+            api="--api" if self.api else "--api or CENTGATE_API_URL",
+            per_call="--max-price" if self.max_price else "--max-price or CENTGATE_CAP_PER_CALL",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +81,7 @@ def run_purchase(question: CallArguments, *, json: bool) -> ExitCode:
     started_at, purchases = datetime.now(UTC), list[PendingPurchase]()
     try:
         answer, payee = _buy_answer(question, purchases)
-        return _print_answer(answer, payee, json=json)
+        return _print_answer(answer, payee, json=json, quiet=question.quiet)
     except KeyboardInterrupt:
         if not purchases:
             raise
@@ -74,11 +90,10 @@ def run_purchase(question: CallArguments, *, json: bool) -> ExitCode:
 
 def _buy_answer(question: CallArguments, purchases: list[PendingPurchase]) -> tuple[Answer, str | None]:
     """Buy the answer. Returns it with the payee; appends the purchase to `purchases` before paying."""
-    with _progress(f"asking for {question.slug}") as watch, _open_client(question, watch) as client:
+    with _progress(question, "asking for") as watch, _open_client(question, watch) as client:
         service, body = _prepare_request(client, question)
-        purchases.append(
-            PendingPurchase(client.ledger, PurchaseOrder(client.api, service.path, canonical_json(body)))
-        )
+        order = PurchaseOrder(client.api, service.path, canonical_json(body), service.slug)
+        purchases.append(PendingPurchase(client.ledger, order))
         try:
             answer = client.call(question.slug, body)
         except InvalidInput as error:
@@ -90,7 +105,7 @@ def _buy_answer(question: CallArguments, purchases: list[PendingPurchase]) -> tu
 def show_terms(question: CallArguments, *, json: bool) -> ExitCode:
     """Print the price and the payee of a call; exit code 4 if this client would not pay it."""
     with (
-        _progress(f"asking for the terms of {question.slug}") as watch,
+        _progress(question, "asking for the terms of") as watch,
         _open_client(question, watch) as client,
     ):
         service, body = _prepare_request(client, question)
@@ -132,11 +147,12 @@ def show_service(slug: str, api: str | None, *, json: bool) -> ExitCode:
     return 0
 
 
-def _print_answer(answer: Answer, payee: str | None, *, json: bool) -> ExitCode:
+def _print_answer(answer: Answer, payee: str | None, *, json: bool, quiet: bool) -> ExitCode:
     """Print an answer; on standard error if standard output cannot be written, because it was paid for."""
     out, text = create_console(), format_json(answer_json(answer, payee))
     try:
-        out.print(text_line(text) if json else render_answer(answer, payee, out.width), soft_wrap=json)
+        shown = render_value(answer.data, out.width) if quiet else render_answer(answer, payee, out.width)
+        out.print(text_line(text) if json else shown, soft_wrap=json)
     except KeyboardInterrupt:
         discard_stdout()  # the user interrupted the output
     except OSError as error:
@@ -150,37 +166,35 @@ def _print_answer(answer: Answer, payee: str | None, *, json: bool) -> ExitCode:
 
 
 @contextmanager
-def _progress(what: str) -> Generator[Watch | None]:
+def _progress(question: CallArguments, action: str) -> Generator[Watch | None]:
     """Show a spinner on a terminal; yields a callback for progress messages, or None."""
     err = create_console(stderr=True)
-    if not err.is_terminal:
+    if question.quiet or not err.is_terminal:
         yield None
         return
-    with err.status(text_line(what)) as status:
+    with err.status(text_line(f"{action} {question.slug}")) as status:
         yield lambda sentence: status.update(text_line(sentence))
 
 
 def _open_client(question: CallArguments, watch: Watch | None) -> Centgate:
-    max_price = None if question.max_price is None else _parse_dollars(question.max_price)
+    max_price = None if question.max_price is None else _parse_price(question.max_price)
     networks = question.networks or None
     settings = read_buyer_settings(api_url=question.api, cap_per_call=max_price, networks=networks)
-    return Centgate.from_settings(settings, watch=watch)
+    return Centgate.from_settings(settings, watch=watch, options=question.option_names)
 
 
-def _parse_dollars(text: str) -> Decimal:
+def _parse_price(text: str) -> Decimal:
     try:
-        amount = Decimal(text.removeprefix("$"))
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite() or amount < 0:
-        raise InvalidArguments([f"--max-price is an amount in US dollars, such as 0.02, not {text!r}"])
-    return amount
+        return parse_dollars(text)
+    except ValueError:
+        message = f"--max-price is an amount in US dollars, such as 0.02, not {text!r}"
+        raise InvalidArguments([message]) from None
 
 
 def _prepare_request(client: Centgate, question: CallArguments) -> tuple[ServiceDetail, dict[str, Any]]:
     """Return the service and the request body from the arguments."""
     service = _fetch_service(client, question.slug)
-    body = parse_body(_body_text(question.body)) if question.body is not None else {}
+    body = parse_body(read_body(question.body)) if question.body is not None else {}
     if question.body is None or question.pairs:
         schema = _input_schema(service)
         body |= parse_pairs(question.pairs, schema)
@@ -217,7 +231,7 @@ def _input_schema(service: ServiceDetail) -> Schema:
     )
 
 
-def _body_text(body: str) -> str | bytes:
+def read_body(body: str) -> str | bytes:
     return sys.stdin.buffer.read() if body == "-" else body
 
 

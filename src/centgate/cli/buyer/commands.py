@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from centgate.cli.options import Json
+
 app = typer.Typer()
 wallet = typer.Typer(
     name="wallet", help="The key that pays, its balance, and its payments.", no_args_is_help=True
@@ -45,8 +47,7 @@ def _complete_pairs(context: typer.Context, incomplete: str) -> list[tuple[str, 
     )
 
 
-Api = Annotated[str | None, typer.Option(help="The API's URL; default CENTGATE_API_URL.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else on standard output.")]
+Api = Annotated[str | None, typer.Option(metavar="URL", help="The API's address; default CENTGATE_API_URL.")]
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The service.", autocompletion=_complete_slugs)]
 OneSlug = Annotated[
     str | None,
@@ -60,7 +61,11 @@ Pairs = Annotated[
         autocompletion=_complete_pairs,
     ),
 ]
-Body = Annotated[str | None, typer.Option(help="The input as a JSON object; - reads it from standard input.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and errors, and nothing else.")]
+Body = Annotated[
+    str | None,
+    typer.Option(metavar="JSON", help="The input as a JSON object; - reads it from standard input."),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the terms; sign nothing. Needs no wallet.")]
 MaxPrice = Annotated[
     str | None,
@@ -74,16 +79,34 @@ Networks = Annotated[
         "CENTGATE_NETWORKS, or test networks only.",
     ),
 ]
-KeyFile = Annotated[Path | None, typer.Option(help="The key file; default CENTGATE_WALLET.")]
-Rpc = Annotated[str | None, typer.Option(help="URL of an Ethereum node to read the balance from.")]
+KeyFile = Annotated[Path | None, typer.Option(metavar="FILE", help="The key file; default CENTGATE_WALLET.")]
+Rpc = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="Your own Ethereum node, to read the balance; default CENTGATE_WALLET_RPC."
+    ),
+]
 NodeToAsk = Annotated[
     str | None,
     typer.Option(
         "--rpc",
-        help="URL of your own Ethereum node. Payments whose nonce it shows unused, ten minutes after their "
-        "window, stop counting.",
+        metavar="URL",
+        help="Your own Ethereum node; default CENTGATE_WALLET_RPC. Payments whose nonce it shows unused in a "
+        "safe block, ten minutes after their window, stop counting.",
     ),
 ]
+Transaction = Annotated[
+    str | None,
+    typer.Argument(metavar="TRANSACTION", help="A transaction, or a payment's nonce, to show its answers."),
+]
+RedeemBody = Annotated[
+    str | None,
+    typer.Option(
+        "--body", metavar="JSON", help="The input that was paid for; - reads it from standard input."
+    ),
+]
+Limit = Annotated[int, typer.Option(min=1, max=100, help="Maximum number of payments.")]
+Cursor = Annotated[str | None, typer.Option(help="The cursor of the previous page.")]
 Reset = Annotated[bool, typer.Option("--reset", help="Reset the count: earlier payments stop counting.")]
 
 
@@ -98,6 +121,7 @@ def call(
     network: Networks = None,
     dry_run: DryRun = False,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Buy an answer of a service: pay from the wallet within the caps, and print it.
 
@@ -106,7 +130,13 @@ def call(
     from centgate.cli.buyer.call import CallArguments, run_purchase, show_terms
 
     question = CallArguments(
-        slug, tuple(pairs or ()), body, api=api, max_price=max_price, networks=tuple(network or ())
+        slug,
+        tuple(pairs or ()),
+        body,
+        api=api,
+        max_price=max_price,
+        networks=tuple(network or ()),
+        quiet=quiet,
     )
     raise typer.Exit((show_terms if dry_run else run_purchase)(question, json=as_json))
 
@@ -120,19 +150,19 @@ def services(slug: OneSlug = None, *, api: Api = None, as_json: Json = False) ->
 
 
 @wallet.command("new")
-def new(path: KeyFile = None) -> None:
+def new(path: KeyFile = None, *, as_json: Json = False, quiet: Quiet = False) -> None:
     """Generate a key in a file that only you can read. The key is never printed."""
     from centgate.cli.buyer.wallet import make_wallet
 
-    raise typer.Exit(make_wallet(path))
+    raise typer.Exit(make_wallet(path, json=as_json, quiet=quiet))
 
 
 @wallet.command("show")
-def show(*, path: KeyFile = None, api: Api = None, rpc: Rpc = None) -> None:
+def show(*, path: KeyFile = None, api: Api = None, rpc: Rpc = None, as_json: Json = False) -> None:
     """Show the wallet's address, network and balance, and how to fund it."""
     from centgate.cli.buyer.wallet import show_wallet
 
-    raise typer.Exit(show_wallet(path, api, rpc))
+    raise typer.Exit(show_wallet(path, api, rpc, json=as_json))
 
 
 @wallet.command("receipts")
@@ -141,6 +171,33 @@ def receipts(*, as_json: Json = False) -> None:
     from centgate.cli.buyer.wallet import show_receipts
 
     raise typer.Exit(show_receipts(json=as_json))
+
+
+@wallet.command("payments")
+def payments(
+    transaction: Transaction = None,
+    *,
+    body: RedeemBody = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+    path: KeyFile = None,
+    api: Api = None,
+    as_json: Json = False,
+) -> None:
+    """Show the wallet's payments as the API knows them; a transaction with its answers.
+
+    For a purchase whose payment or answer was lost. The wallet signs in with a message; nothing is paid. With
+    --body, the request as it was paid for, an answer that is still owed is fetched.
+    """
+    from centgate.cli.buyer.payments import redeem_answer, show_payment, show_payments
+
+    if transaction is None:
+        if body is not None:
+            raise typer.BadParameter("--body needs a transaction")
+        raise typer.Exit(show_payments(limit, cursor, path, api, json=as_json))
+    if body is not None:
+        raise typer.Exit(redeem_answer(transaction, body, path, api, json=as_json))
+    raise typer.Exit(show_payment(transaction, path, api, json=as_json))
 
 
 @wallet.command("cap")

@@ -75,6 +75,11 @@ def text_line(text: str) -> Text:
     return Text(escape_controls(text))
 
 
+def print_json(content: Any) -> None:
+    """Print JSON to standard output."""
+    create_console().print(text_line(format_json(content)), soft_wrap=True)
+
+
 def render_status(word: str) -> Text:
     """Return a status value in its colour."""
     return Text(escape_controls(word), style=_STYLES.get(word, ""))

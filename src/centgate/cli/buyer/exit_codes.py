@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Literal, ParamSpec
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from centgate.cli.buyer.arguments import InvalidArguments
 from centgate.cli.buyer.console import discard_stdout, escape_controls
@@ -18,6 +19,7 @@ from centgate.client.errors import (
     InvalidInput,
     LedgerUnwritable,
     NoData,
+    NoNode,
     NotFound,
     NoWallet,
     PaymentRefused,
@@ -31,11 +33,21 @@ from centgate.json_schema import InvalidSchema
 ExitCode = Literal[0, 1, 2, 3, 4, 5, 130]
 P = ParamSpec("P")
 
-WRONG_INPUT = (AddressRefused, InvalidInput, NotFound, UnsupportedOptions)
+WRONG_INPUT = (AddressRefused, InvalidInput, NotFound, NoNode, UnsupportedOptions)
 REFUSED = (CapExceeded, LedgerUnwritable, NoWallet, PaymentRefused, TermsRefused, WalletUnreadable)
 
 NOT_MOVED_STATES = ("not_moved", "reported_not_moved")
 """States of `money` in which no money moved, as verified by this client or reported by the API."""
+
+
+_OPTIONS: Mapping[str, str] = {
+    "api_url": "--api",
+    "cap_per_call": "--max-price",
+    "networks": "--network",
+    "wallet": "--path",
+    "wallet_rpc": "--rpc",
+}
+"""Options of the commands by the setting that they replace."""
 
 
 class InvalidSettings(Exception):
@@ -93,12 +105,15 @@ def print_message(sentence: str) -> None:
 
 def read_buyer_settings(**overrides: Any) -> BuyerSettings:
     """Read the client's settings, overridden by command-line values that are not None."""
+    given = {name: value for name, value in overrides.items() if value is not None}
     try:
-        return BuyerSettings(**{name: value for name, value in overrides.items() if value is not None})
+        return BuyerSettings(**given)
     except ValidationError as error:
-        raise InvalidSettings(
-            [
-                f"CENTGATE_{str(problem['loc'][0]).upper()}: {problem['msg'].removeprefix('Value error, ')}"
-                for problem in error.errors()
-            ]
-        ) from None
+        raise InvalidSettings([_describe_problem(each, given) for each in error.errors()]) from None
+
+
+def _describe_problem(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
+    """Describe an invalid setting by the option that set it, else by its variable."""
+    name = str(problem["loc"][0])
+    source = _OPTIONS[name] if name in given and name in _OPTIONS else f"CENTGATE_{name.upper()}"
+    return f"{source}: {problem['msg'].removeprefix('Value error, ')}"

@@ -14,9 +14,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from centgate.cli.buyer.console import create_console, escape_controls, format_json, text_line
+from centgate.cli.buyer.console import create_console, escape_controls, print_json, text_line
 from centgate.cli.buyer.exit_codes import print_message
 from centgate.cli.buyer.render import render_pairs
+from centgate.cli.options import Json
 from centgate.client.wire_model import decode_base64
 from centgate.signing.receipts.verify import CheckState, ReceiptCheck, ReceiptVerdict, verify_receipt
 
@@ -42,7 +43,6 @@ Expected = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="Expected signer: the API lists it at /.well-known/x402."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else on standard output.")]
 
 _COLOURS: Mapping[CheckState, str] = {"ok": "green", "failed": "red", "not checked": "dim"}
 
@@ -73,7 +73,7 @@ def verify(
     )
     out = create_console()
     if json:
-        out.print(text_line(format_json(_verdict_json(verdict))), soft_wrap=True)
+        print_json(_verdict_json(verdict))
     else:
         _print_verdict(verdict, out)
     raise typer.Exit(0 if verdict.is_valid else 1)

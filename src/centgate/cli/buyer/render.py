@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from centgate.cli.buyer.console import escape_controls, render_status, render_value, text_line
 from centgate.client.ledger import LedgerRecord
+from centgate.client.node import latest_records
 from centgate.client.quote import Quote
 from centgate.client.responses import Answer
 from centgate.signing.assets import TEST_NETWORKS
@@ -46,7 +47,7 @@ def describe_receipt(answer: Answer, payee: str | None) -> str:
     receipt = answer.receipt
     if receipt is None:
         return f"none received; the request ID is {answer.request_id}"
-    amount = _format_usdc(receipt.amount, receipt.network)
+    amount = format_usdc(receipt.amount, receipt.network)
     text = f"paid {amount} to {payee or 'the API'} in {receipt.transaction}"
     return f"{text} (replayed, not charged again)" if receipt.replayed else text
 
@@ -70,7 +71,7 @@ def answer_json(answer: Answer, payee: str | None) -> dict[str, Any]:
 def render_quote(quote: Quote) -> RenderableType:
     """Render the terms of a call; nothing was signed."""
     fields = {
-        "amount": _format_usdc(quote.usd, quote.network),
+        "amount": format_usdc(quote.usd, quote.network),
         "token": f"{quote.token}, {quote.asset}",
         "network": _describe_network(quote.network),
         "payee": quote.payee,
@@ -107,12 +108,12 @@ def render_pairs(pairs: Mapping[str, str]) -> RenderableType:
     return grid
 
 
-def render_receipts(records: Iterable[LedgerRecord]) -> RenderableType:
+def render_receipts(records: Sequence[LedgerRecord]) -> RenderableType:
     """Render payments, the latest last, in three lines each so that nothing is truncated."""
     return Group(*(part for record in latest_records(records) for part in _payment_lines(record)))
 
 
-def receipts_json(records: Iterable[LedgerRecord]) -> list[dict[str, Any]]:
+def receipts_json(records: Sequence[LedgerRecord]) -> list[dict[str, Any]]:
     """Return the payments as JSON, without the signatures."""
     return [
         {
@@ -134,20 +135,12 @@ def receipts_json(records: Iterable[LedgerRecord]) -> list[dict[str, Any]]:
     ]
 
 
-def latest_records(records: Iterable[LedgerRecord]) -> list[LedgerRecord]:
-    """Return the latest record of each payment, in signing order."""
-    latest: dict[str, LedgerRecord] = {}
-    for record in records:
-        latest[record.payment.nonce] = record
-    return list(latest.values())
-
-
 def _payment_lines(record: LedgerRecord) -> Iterator[RenderableType]:
     payment, state = record.payment, _STATE_LABELS[record.event]
     yield Text.assemble(
         f"{record.time.astimezone():%Y-%m-%d %H:%M:%S}  ",
         (f"{escape_controls(_slug_of(record))}  ", "bold"),
-        f"{_format_usdc(payment.usd, payment.network)}  ",
+        f"{format_usdc(payment.usd, payment.network)}  ",
         render_status(state),
     )
     yield text_line(f"  to {payment.payee}")
@@ -185,7 +178,8 @@ def _format_age(fetched: object, now: datetime) -> str:
     return f" ({max(seconds, 0):.0f} s old)"
 
 
-def _format_usdc(amount: Decimal, network: str) -> str:
+def format_usdc(amount: Decimal, network: str) -> str:
+    """Format an amount of USDC; test money is named as such."""
     return f"{amount} {'test ' if network in TEST_NETWORKS else ''}USDC"
 
 

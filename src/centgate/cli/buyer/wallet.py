@@ -2,54 +2,74 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from functools import partial
 from pathlib import Path
+from typing import Any
 
-from centgate.cli.buyer.console import create_console, format_json, text_line
+import anyio
+
+from centgate.cli.buyer.console import create_console, print_json, text_line
 from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors
-from centgate.cli.buyer.node import Node, parse_number, query_node
 from centgate.cli.buyer.render import receipts_json, render_pairs, render_receipts
 from centgate.client import BuyerError, Centgate, Ledger, Wallet
-from centgate.client.errors import Drift, NoWallet
+from centgate.client.errors import NoWallet
+from centgate.client.node import Balance, open_node
 from centgate.client.settings import BuyerSettings
-from centgate.signing.assets import USDC, Asset
-from centgate.signing.evm import encode_word
-
-BALANCE_OF_SELECTOR = "0x70a08231"
-"""Selector of ERC-20's `balanceOf(address)`."""
 
 
 @reports_errors
-def make_wallet(path: Path | None) -> ExitCode:
+def make_wallet(path: Path | None, *, json: bool, quiet: bool) -> ExitCode:
     """Generate a key in a new file."""
     file = read_buyer_settings(wallet=path).wallet.expanduser()
     wallet = Wallet.new(file)
     out = create_console()
+    if json:
+        content = {"address": wallet.address, "keyFile": str(file)}
+        print_json(content)
+        return 0
     out.print(render_pairs({"address": wallet.address, "key file": str(file)}), soft_wrap=True)
-    out.print(
-        text_line(
-            "Back up the file: anyone who has it can spend the money. Send USDC to the address, on the "
-            "network that `centgate wallet show` names; no other coin is needed."
+    if not quiet:
+        out.print(
+            text_line(
+                "Back up the file: anyone who has it can spend the money. Send USDC to the address, on the "
+                "network that `centgate wallet show` names; no other coin is needed."
+            )
         )
-    )
     return 0
 
 
 @reports_errors
-def show_wallet(path: Path | None, api: str | None, rpc: str | None) -> ExitCode:
+def show_wallet(path: Path | None, api: str | None, rpc: str | None, *, json: bool) -> ExitCode:
     """Print the address, the API's payment network, and the balance if a node is given."""
-    settings = read_buyer_settings(wallet=path, api_url=api)
+    settings = read_buyer_settings(wallet=path, api_url=api, wallet_rpc=rpc)
     wallet = settings.open_wallet()
     if wallet is None:
         raise NoWallet(f"there is no wallet: make one with `centgate wallet new` ({settings.wallet})")
-    network, problem = _payment_network(settings)
+    networks, problem = _payment_networks(settings)
+    network = " or ".join(networks)
+    balance = _read_balance(wallet, settings.wallet_rpc)
+    key = "CENTGATE_WALLET_KEY" if settings.wallet_key else str(settings.wallet.expanduser())
+    if json:
+        content: dict[str, Any] = {
+            "address": wallet.address,
+            "key": key,
+            "api": settings.api_url,
+            "network": networks[0] if networks else None,
+            "networks": networks,
+            "problem": None if networks else problem,
+            "mayBePaidOn": list(settings.networks),
+            "balanceUsd": str(balance.usd) if balance else None,
+            "balanceNetwork": balance.network if balance else None,
+        }
+        print_json(content)
+        return 0
     lines = {
         "address": wallet.address,
-        "key": "CENTGATE_WALLET_KEY" if settings.wallet_key else str(settings.wallet.expanduser()),
+        "key": key,
         "network": network or f"unknown: {problem}",
         "may be paid on": ", ".join(settings.networks) or "test networks only (CENTGATE_NETWORKS)",
-        "balance": _format_balance(wallet, rpc) if rpc else "not read: name a node with --rpc",
+        "balance": f"{balance.usd} USDC on {balance.network}"
+        if balance
+        else "not read: name a node with --rpc",
         "to fund it": f"send USDC on {network or 'its network'} to the address; no other coin is needed",
     }
     create_console().print(render_pairs(lines), soft_wrap=True)
@@ -62,40 +82,28 @@ def show_receipts(*, json: bool) -> ExitCode:
     records = Ledger(read_buyer_settings().ledger).records()
     out = create_console()
     if json:
-        out.print(text_line(format_json(receipts_json(records))), soft_wrap=True)
+        print_json(receipts_json(records))
     else:
         out.print(render_receipts(records) if records else text_line("No payments yet."), soft_wrap=True)
     return 0
 
 
-def _payment_network(settings: BuyerSettings) -> tuple[str | None, str]:
-    """Return the API's payment network, or None and the reason why it is unknown."""
+def _payment_networks(settings: BuyerSettings) -> tuple[list[str], str]:
+    """Return the API's payment networks, in its order; if there are none, also the reason."""
     try:
         with Centgate.from_settings(settings) as client:
-            return client.services()[0].payment.network or None, f"{settings.api_url} does not say"
+            payment = client.services()[0].payment
     except BuyerError as error:
-        return None, str(error)
+        return [], str(error)
     except IndexError:
-        return None, f"{settings.api_url} sells nothing"
+        return [], f"{settings.api_url} sells nothing"
+    networks = [each.network for each in payment.accepts] or [payment.network]
+    return list(dict.fromkeys(filter(None, networks))), f"{settings.api_url} does not say"
 
 
-def _format_balance(wallet: Wallet, rpc: str) -> str:
-    network, usd = query_node(rpc, partial(_query_balance, address=wallet.address))
-    return f"{usd} USDC on {network}"
+def _read_balance(wallet: Wallet, rpc: str | None) -> Balance | None:
+    async def ask(url: str) -> Balance:
+        async with open_node(url) as node:
+            return await node.read_balance(wallet.address)
 
-
-async def _query_balance(node: Node, address: str) -> tuple[str, Decimal]:
-    """Return the node's network, and the USDC balance of an address on it."""
-    network = await node.read_network()
-    token = _usdc_of(network)
-    call = {"to": token.address, "data": BALANCE_OF_SELECTOR + encode_word(address)}
-    base_units = parse_number(await node.call("eth_call", [call, "latest"]))
-    return network, Decimal(base_units) / 10**token.decimals
-
-
-def _usdc_of(network: str) -> Asset:
-    if network not in USDC:
-        raise Drift(
-            f"the node is on {network}, for which this client has no USDC; supported: {', '.join(USDC)}"
-        )
-    return USDC[network]
+    return anyio.run(ask, rpc) if rpc else None

@@ -12,6 +12,7 @@ from centgate.cli.demo import money, wallet, web
 from centgate.cli.demo.buyer import DemoBuyer, DemoFailed
 from centgate.cli.demo.site import serve_site
 from centgate.devchain.environment import DevEnvironment, open_dev_environment
+from centgate.prices import DEFAULT_PRICE
 from centgate.settings import Settings
 
 
@@ -21,7 +22,7 @@ def run_demo(settings: Settings) -> None:
     console.rule("[bold]Centgate: facts for agents at one cent a call")
     with ExitStack() as stack:
         site = stack.enter_context(serve_site())
-        development_chain = stack.enter_context(open_dev_environment(_with_fetch_allowed(settings, site)))
+        development_chain = stack.enter_context(open_dev_environment(_with_demo_settings(settings, site)))
         url = stack.enter_context(server.run_in_thread(development_chain.settings))
         http = stack.enter_context(httpx.Client(base_url=url, timeout=30))
         console.print(
@@ -40,10 +41,13 @@ def run_demo(settings: Settings) -> None:
     console.print(f"\n[bold green]Done.[/] {paid_count} answers for {paid_count} cents, and one free replay.")
 
 
-def _with_fetch_allowed(settings: Settings, site: str) -> Settings:
-    """Return settings that allow fetching the demo's own site."""
+def _with_demo_settings(settings: Settings, site: str) -> Settings:
+    """Return settings that allow fetching the demo's own site and the prices that the demo tells."""
     address = site.removeprefix("http://")
-    return settings.model_copy(update={"fetch_allowed": (*settings.fetch_allowed, address)})
+    allowed = (*settings.fetch_allowed, address)
+    return settings.model_copy(
+        update={"fetch_allowed": allowed, "price": DEFAULT_PRICE, "service_prices": {}}
+    )
 
 
 def _run_steps(buyer: DemoBuyer, development_chain: DevEnvironment, *, site: str, api: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Literal
@@ -45,6 +45,26 @@ def fail(what: str, mend: str) -> Finding:
 def skip(what: str, mend: str | None = None) -> Finding:
     """Return a finding for a check that does not apply or cannot run."""
     return Finding("skipped", what, mend)
+
+
+_SEVERITY: tuple[Status, ...] = ("failed", "warning", "ok", "skipped")
+
+
+async def check_each(
+    contexts: Mapping[str, DoctorContext], check: Callable[[DoctorContext], Awaitable[Finding]]
+) -> Finding:
+    """Run a check in each context; the finding has the worst status, and names the context of each part."""
+    findings = await asyncio.gather(*map(check, contexts.values()))
+    if len(findings) == 1:
+        return findings[0]
+    present = {each.status for each in findings}
+    status: Status = next(each for each in _SEVERITY if each in present)
+    mends = [each.mend for each in findings if each.mend and each.status == status]
+    return Finding(
+        status,
+        "; ".join(f"{name}: {each.what}" for name, each in zip(contexts, findings, strict=True)),
+        "; ".join(dict.fromkeys(mends)) or None,
+    )
 
 
 @dataclass(frozen=True)

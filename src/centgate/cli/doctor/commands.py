@@ -27,7 +27,11 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in a stable format.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="List all checks and exit.")] = False,
     send_test_alert: Annotated[
-        bool, typer.Option("--send-test-alert", help="Send an alert to CENTGATE_ALERT_WEBHOOK.")
+        bool,
+        typer.Option(
+            "--send-test-alert",
+            help="Send an alert to CENTGATE_ALERT_WEBHOOK, and a ping to CENTGATE_WEBHOOK_URL.",
+        ),
     ] = False,
 ) -> None:
     """Check this deployment's settings against its environment, and say how to fix each problem.

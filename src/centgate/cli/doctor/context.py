@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
@@ -14,9 +14,10 @@ from urllib.parse import unquote, urlsplit
 import aiohttp
 from pydantic import SecretStr
 
+from centgate.environment import PREFIX
 from centgate.providers.jsonrpc.client import RpcNode
 from centgate.resources import Resources, open_resources
-from centgate.settings import PREFIX, Settings
+from centgate.settings import Settings
 from centgate.upstream import Upstream
 
 MEGABYTE = 1 << 20
@@ -42,6 +43,16 @@ class TimedReply:
     """Estimated time of the response, in seconds since 1970: half-way between request and response."""
 
 
+_LIST_KEYS = {
+    "PAY_TO": "payTo",
+    "NETWORK": "network",
+    "ASSET": "asset",
+    "ASSET_NAME": "name",
+    "ASSET_VERSION": "version",
+}
+"""Keys of an entry of `CENTGATE_ACCEPTS` by the setting of a single token."""
+
+
 @dataclass(frozen=True)
 class DoctorContext:
     """Settings and connections passed to each check."""
@@ -49,6 +60,43 @@ class DoctorContext:
     settings: Settings
     resources: Resources
     send_test_alert: bool = False
+    is_from_list: bool = False
+    """True if the settings are those of one entry of `CENTGATE_ACCEPTS`."""
+
+    @property
+    def by_token(self) -> Mapping[str, DoctorContext]:
+        """A context for each accepted token, with the settings of a deployment that accepts it alone.
+
+        Its name is the network, with the token's address if the network has several. Without a payee there is
+        this context alone.
+        """
+        tokens = self.settings.accepted_tokens
+        networks = [each.network for each in tokens]
+        names = [
+            each.network if networks.count(each.network) == 1 else f"{each.network} {each.asset.address}"
+            for each in tokens
+        ]
+        contexts = [
+            replace(
+                self,
+                settings=self.settings.with_token(each),
+                is_from_list=bool(self.settings.accepts),
+            )
+            for each in tokens
+        ]
+        return dict(zip(names, contexts, strict=True)) or {self.settings.network: self}
+
+    @property
+    def by_network(self) -> Mapping[str, DoctorContext]:
+        """A context for each payment network: that of its first token."""
+        contexts: dict[str, DoctorContext] = {}
+        for each in self.by_token.values():
+            contexts.setdefault(each.settings.network, each)
+        return contexts
+
+    def setting_name(self, name: str) -> str:
+        """Return how operators set a token's `PAY_TO`, `ASSET`, `ASSET_NAME` or `ASSET_VERSION`."""
+        return f"`{_LIST_KEYS[name]}` in {PREFIX}ACCEPTS" if self.is_from_list else PREFIX + name
 
     @cached_property
     def node(self) -> RpcNode | None:
@@ -147,7 +195,8 @@ def _find_secrets(settings: Settings) -> Iterator[str]:
     keys += [provider.key for provider in settings.providers.values() if provider.key]
     for key in keys:
         yield from _split_secret(r":", key.get_secret_value())
-    urls = [settings.database_url, settings.cache_url, settings.alert_webhook]
+    urls = [settings.database_url, settings.cache_url, settings.alert_webhook, settings.webhook_url]
+    urls += [account.url for account in settings.facilitators]
     urls += [url for each in settings.providers.values() if each.url for url in each.url.split(",")]
     for url in urls:
         yield from _find_url_secrets(url or "")

@@ -6,7 +6,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
+from centgate.cli.doctor.check import Finding, check_each, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin, is_unencrypted
 from centgate.errors import ProviderFailure
 from centgate.payments.nodes import NodeSet, select_nodes
@@ -43,6 +43,10 @@ class _NodeProblem:
 async def check_node(deployment: DoctorContext) -> Finding:
     """The nodes that resolve unknown outcomes are on the right chain, are up to date, and return the logs
     needed for payments that a facilitator left open."""
+    return await check_each(deployment.by_network, _check_network)
+
+
+async def _check_network(deployment: DoctorContext) -> Finding:
     return await check_nodes(deployment, select_nodes(deployment.settings, deployment.settings.network))
 
 

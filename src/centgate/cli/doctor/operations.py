@@ -1,4 +1,4 @@
-"""Checks of operations: settings, start-up, clock, receipts, alerts, metrics, audit and files."""
+"""Checks of operations: settings, start-up, clock, receipts, alerts, metrics and files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 
@@ -26,13 +26,9 @@ from centgate.cli.doctor.context import (
 from centgate.cli.doctor.facilitator import request_supported
 from centgate.cli.doctor.storage import read_database_skew
 from centgate.errors import ProviderFailure
-from centgate.payments.audit import FINDING_ADVICE, FINDING_KINDS, describe_counts
-from centgate.payments.audit_queries import LastAudit, find_last_audit
-from centgate.payments.migrations import SchemaMismatch
-from centgate.payments.nodes import select_nodes
-from centgate.payments.readonly import describe_error, open_readonly
-from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
-from centgate.payments.time_format import format_age, format_iso
+from centgate.instrumentation import ListingStatus
+from centgate.metrics.definitions import DIRECTORY_RESPONSES
+from centgate.payments.time_format import format_age
 from centgate.phishing.collection import LoadedList
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.store import ListFolder, ListStore
@@ -43,8 +39,6 @@ from centgate.timestamps import format_timestamp
 
 SKEWED, DRIFTING = 5.0, 2.0
 """Clock difference limits in seconds: a payment's validity window needs synchronized clocks."""
-AUDIT_OVERDUE = 3 * 3600
-"""Seconds after which the last audit is overdue."""
 
 
 async def check_settings(_deployment: DoctorContext) -> Finding:
@@ -93,7 +87,7 @@ async def check_clock(deployment: DoctorContext) -> Finding:
 
 async def _facilitator_skew(deployment: DoctorContext) -> dict[str, float]:
     try:
-        skew = _skew_of_response(await request_supported(deployment))
+        skew = _skew_of_response(await request_supported(deployment, deployment.settings.facilitators[0]))
     except (HostUnreachable, ValueError):
         return {}
     return {} if skew is None else {"the facilitator's": skew}
@@ -142,7 +136,7 @@ async def check_receipt_key(deployment: DoctorContext) -> Finding:
     if key is None:
         return skip("CENTGATE_RECEIPT_KEY is not set: offers and receipts are not signed")
     signer = derive_address(bytes.fromhex(key.get_secret_value().removeprefix("0x")))
-    if signer == (deployment.settings.pay_to or "").lower():
+    if signer in {each.pay_to.lower() for each in deployment.settings.accepted_tokens}:
         return warn(
             "CENTGATE_RECEIPT_KEY is the key of CENTGATE_PAY_TO: anyone who reads it can take the money",
             "use a separate key that holds no money",
@@ -177,10 +171,11 @@ def _test_alert(settings: Settings) -> dict[str, Any]:
         "kind": "test",
         "state": "raised",
         "message": sentence,
-        "text": f"Centgate on {settings.network}: {sentence}",
+        "text": f"Centgate on {', '.join(settings.payment_networks)}: {sentence}",
         "count": 0,
         "oldestSeconds": None,
         "network": settings.network,
+        "networks": settings.payment_networks,
         "server": settings.base_url,
         "time": format_timestamp(),
     }
@@ -188,20 +183,50 @@ def _test_alert(settings: Settings) -> dict[str, Any]:
 
 async def check_metrics(deployment: DoctorContext) -> Finding:
     """CENTGATE_METRICS_PORT is free, or serves this deployment's metrics."""
-    port, address = deployment.settings.metrics_port, deployment.settings.metrics_host
+    port, address, url = (
+        deployment.settings.metrics_port,
+        deployment.settings.metrics_host,
+        deployment.settings.metrics_url,
+    )
     if port is None:
         return skip("CENTGATE_METRICS_PORT is not set: metrics are off")
-    if port == 0:
+    if url is None:
         return ok("a free port is chosen at start")
-    reachable = "127.0.0.1" if address in ("0.0.0.0", "::") else address
     try:
-        url_host = f"[{reachable}]" if ":" in reachable else reachable
-        reply = await deployment.request(f"http://{url_host}:{port}/metrics")
+        reply = await deployment.request(url)
     except HostUnreachable:
         return _check_bindable(address, port)
     if reply.status == 200 and re.search(rb"^# TYPE centgate_", reply.body, re.MULTILINE):
         return ok(f"metrics are served on {address}:{port}")
     return _port_in_use(address, port)
+
+
+async def check_directories(deployment: DoctorContext) -> Finding:
+    """The facilitator's directory accepts the services that were paid for since the server started."""
+    url = deployment.settings.metrics_url
+    if url is None:
+        return skip("needs CENTGATE_METRICS_PORT; the log has `directory response`, with the reason")
+    try:
+        reply = await deployment.request(url)
+    except HostUnreachable:
+        return skip("no server publishes its metrics here")
+    found = {status: sorted(_services_with_status(reply.body, status)) for status in get_args(ListingStatus)}
+    if found["rejected"]:
+        return warn(
+            f"the facilitator's directory rejected {', '.join(found['rejected'])}",
+            "the log has the reason: search for `directory response`",
+        )
+    if not any(found.values()):
+        return skip("the facilitator has sent no word of its directory since the server started")
+    counts = ", ".join(f"{status}: {len(slugs)}" for status, slugs in found.items() if slugs)
+    return ok(f"the facilitator's directory rejected no service ({counts})")
+
+
+def _services_with_status(metrics: bytes, status: str) -> set[str]:
+    """Return the services for which the directory sent a status, as counted by the server."""
+    line = rb'^%s{service="([a-z0-9-]+)",status="%s"} [0-9.]*[1-9]'
+    name = DIRECTORY_RESPONSES.name.encode()
+    return {slug.decode() for slug in re.findall(line % (name, status.encode()), metrics, re.MULTILINE)}
 
 
 def _check_bindable(address: str, port: int) -> Finding:
@@ -218,36 +243,6 @@ def _port_in_use(address: str, port: int, why: str = "") -> Finding:
     return fail(
         f"{address}:{port} is in use by another program{why}", "set CENTGATE_METRICS_PORT to a free port"
     )
-
-
-async def check_audit(deployment: DoctorContext) -> Finding:
-    """The last audit is recent, and the journal matched the chain."""
-    settings = deployment.settings
-    try:
-        async with open_readonly(settings.database_url) as books:
-            last = None if books.missing_message else await books.reader.read(find_last_audit)
-    except (JournalUnavailable, SchemaMismatch, InvalidDatabaseUrl) as error:
-        return skip(f"the journal cannot be read: {describe_error(error)}")
-    if last is None:
-        nodes = select_nodes(settings, settings.network)
-        why = "a server runs one minutes after its start" if nodes.urls else nodes.description
-        return skip(f"no audit yet: {why}", "or run `centgate payments audit`")
-    return _evaluate_audit(last)
-
-
-def _evaluate_audit(last: LastAudit) -> Finding:
-    when = f"the audit of {format_iso(last.completed_at)[:19]}Z"
-    if last.findings:
-        advice = [FINDING_ADVICE[kind] for kind in FINDING_KINDS if last.findings.get(kind)]
-        what = f"{when} found differences between journal and chain: {describe_counts(last.findings)}"
-        return warn(what, f"see `centgate payments audit`; {'; '.join(advice)}")
-    since = time.time() - last.completed_at
-    if since > AUDIT_OVERDUE:
-        return warn(
-            f"the last audit was {format_age(since)} ago",
-            "check the servers' logs: the nodes may not respond",
-        )
-    return ok(f"{when} found no difference between journal and chain")
 
 
 async def check_phishing_list(deployment: DoctorContext) -> Finding:
@@ -277,7 +272,7 @@ def _describe_list(loaded: LoadedList) -> str:
     header, age = loaded.header, loaded.age_days()
     old = f"of {header.date}, {age:,} days old" if age is not None else "without a date"
     if header.fetched_at:
-        origin = f"fetched {header.fetched_at} from {header.url}"
+        origin = f"fetched {header.fetched_at} from {display_origin(header.url or '')}"
     else:
         origin = "from the package" if loaded.is_shipped else "from CENTGATE_PHISHING_LIST"
     return f"{loaded.name} ({header.source}): {header.blocklist:,} sites, {old}, {origin}"

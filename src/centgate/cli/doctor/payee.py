@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import cast
 
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
 
-from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
+from centgate.cli.doctor.check import Finding, check_each, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext
 from centgate.cli.doctor.node import missing_node
 from centgate.errors import ProviderFailure
 from centgate.providers.jsonrpc.client import CallFailure, RpcNode
 from centgate.settings import Settings, get_raw_value
-from centgate.signing.assets import USDC, Asset
+from centgate.signing.assets import USDC
 from centgate.signing.eip3009 import domain_separator
 from centgate.signing.evm import keccak
 
@@ -34,21 +35,36 @@ DELEGATION = b"\xef\x01\x00"
 
 async def check_pay_to(deployment: DoctorContext) -> Finding:
     """CENTGATE_PAY_TO is set, has its checksum, and is a usable address."""
+    return await check_each(deployment.by_token, _check_address)
+
+
+async def _check_address(deployment: DoctorContext) -> Finding:
     address = deployment.settings.pay_to
     if address is None:
         return fail(
             "CENTGATE_PAY_TO is not set: no payments are accepted, and nothing is served",
             "set it to the address that receives payments",
         )
+    setting = deployment.setting_name("PAY_TO")
     if why := _unusable_reason(address, deployment.settings):
-        return fail(f"{address} {why}", "set CENTGATE_PAY_TO to an address whose key you hold")
-    configured = get_raw_value("PAY_TO") or address
+        return fail(f"{address} {why}", f"set {setting} to an address whose key you hold")
+    configured = _find_configured_address(deployment, address)
     if configured != address:
         return warn(
             f"{configured} has no checksum, so a wrong digit would go unnoticed",
-            f"compare it with your wallet and set CENTGATE_PAY_TO={address}",
+            f"compare it with your wallet and set {setting} to {address}"
+            if deployment.is_from_list
+            else f"compare it with your wallet and set CENTGATE_PAY_TO={address}",
         )
     return ok(f"{address}, with its checksum")
+
+
+def _find_configured_address(deployment: DoctorContext, address: str) -> str:
+    """Return the payee's address as the operator wrote it."""
+    if not deployment.is_from_list:
+        return get_raw_value("PAY_TO") or address
+    found = re.search(address, get_raw_value("ACCEPTS") or "", re.IGNORECASE)
+    return found[0] if found else address
 
 
 def _unusable_reason(address: str, settings: Settings) -> str | None:
@@ -72,6 +88,10 @@ def _unusable_reason(address: str, settings: Settings) -> str | None:
 async def check_pay_to_account(deployment: DoctorContext) -> Finding:
     """The account at CENTGATE_PAY_TO on the chain: a contract must be able to transfer tokens, and the token
     must not block the address."""
+    return await check_each(deployment.by_token, _check_account)
+
+
+async def _check_account(deployment: DoctorContext) -> Finding:
     address, node = deployment.settings.pay_to, deployment.node
     if address is None:
         return skip("CENTGATE_PAY_TO is not set")
@@ -84,7 +104,10 @@ async def check_pay_to_account(deployment: DoctorContext) -> Finding:
     except ProviderFailure as failure:
         return skip(failure.message)
     if blocked and int.from_bytes(blocked) == 1:
-        return fail(f"the token blocks {address}: payments fail", "set CENTGATE_PAY_TO to another address")
+        return fail(
+            f"the token blocks {address}: payments fail",
+            f"set {deployment.setting_name('PAY_TO')} to another address",
+        )
     code_bytes = bytes.fromhex(str(code).removeprefix("0x"))
     if code_bytes.startswith(DELEGATION):
         return warn(f"{address} has delegated to a contract (EIP-7702)", "check that you chose this contract")
@@ -97,6 +120,10 @@ async def check_pay_to_account(deployment: DoctorContext) -> Finding:
 
 async def check_token(deployment: DoctorContext) -> Finding:
     """The token's EIP-712 domain (name, version) and decimals match the contract on the chain."""
+    return await check_each(deployment.by_token, _check_contract)
+
+
+async def _check_contract(deployment: DoctorContext) -> Finding:
     settings, node = deployment.settings, deployment.node
     if settings.pay_to is None and settings.network not in USDC and not settings.asset:
         return skip("no token is set")
@@ -115,20 +142,21 @@ async def check_token(deployment: DoctorContext) -> Finding:
     if decimals is None:
         return fail(
             f"there is no token at {asset.address} on {settings.network}",
-            "set CENTGATE_ASSET to the token's address on that network",
+            f"set {deployment.setting_name('ASSET')} to the token's address on that network",
         )
     if int.from_bytes(decimals) != asset.decimals:
         return fail(
             f"the token has {int.from_bytes(decimals)} decimals, but prices use {asset.decimals}",
-            "set CENTGATE_ASSET to a dollar token with 6 decimals",
+            f"set {deployment.setting_name('ASSET')} to a dollar token with 6 decimals",
         )
-    return _check_domain(asset, settings.chain_id, separator, (name, version))
+    return _check_domain(deployment, separator, (name, version))
 
 
 def _check_domain(
-    asset: Asset, chain_id: int, separator: bytes | None, contract_domain: tuple[str | None, str | None]
+    deployment: DoctorContext, separator: bytes | None, contract_domain: tuple[str | None, str | None]
 ) -> Finding:
     """Check that buyers sign under the domain that the contract verifies."""
+    asset, chain_id = deployment.settings.token, deployment.settings.chain_id
     expected = f"name {asset.name!r}, version {asset.version!r}"
     actual = f"name {contract_domain[0]!r}, version {contract_domain[1]!r}"
     if separator is None:
@@ -142,7 +170,8 @@ def _check_domain(
         return ok(f"{expected}, 6 decimals, the domain on the chain")
     return fail(
         f"signatures will be invalid: the settings say {expected}, the contract says {actual}",
-        "set CENTGATE_ASSET_NAME and CENTGATE_ASSET_VERSION to the contract's values",
+        f"set {deployment.setting_name('ASSET_NAME')} and {deployment.setting_name('ASSET_VERSION')} to the "
+        "contract's values",
     )
 
 

@@ -9,12 +9,12 @@ from centgate.catalog import all_providers, all_services, sources_by_resale
 from centgate.chains import CHAIN_BY_ID
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin
+from centgate.environment import PREFIX
 from centgate.errors import CentgateError, ProviderFailure, ProviderRefused
 from centgate.provider import Provider, RequestTrace, Resale
 from centgate.providers.jsonrpc.client import CallFeatures, run_concurrently
 from centgate.providers.rpc import Rpc
 from centgate.service import AnyService
-from centgate.settings import PREFIX
 
 _RESALE_MEANINGS: dict[Resale, str] = {
     "permitted": "resale permitted",
@@ -159,6 +159,7 @@ def _provider_urls(instance: Provider, deployment: DoctorContext) -> list[str]:
             part: deployment.settings.provider_settings(f"{about.name}_{part}").url
             for part, _ in about.part_urls
         }
-        return [overrides[part] or instance.settings.url or address for part, address in about.part_urls]
+        urls = (overrides[part] or instance.settings.url or address for part, address in about.part_urls)
+        return [url for url in urls if url]
     address = instance.settings.url or about.url
     return [address] if address else []

@@ -92,7 +92,7 @@ def _compare_terms(terms: RouteTerms, reply: TimedReply) -> Finding | None:
     offer = _decode_offer(header)
     if offer is None:
         return fail("PAYMENT-REQUIRED arrives truncated or changed", "allow headers of 8 KB at the proxy")
-    expected: dict[str, Any] = {"accepts": [terms.requirements], "url": terms.url}
+    expected: dict[str, Any] = {"accepts": terms.accepts, "url": terms.url}
     actual: dict[str, Any] = {"accepts": offer.get("accepts"), "url": _resource_url(offer)}
     if actual != expected:
         return fail(
@@ -118,14 +118,19 @@ def _resource_url(offer: dict[str, Any]) -> Any:
 def _differences(expected: dict[str, Any], actual: dict[str, Any]) -> list[str]:
     """Return the names of the fields that differ."""
     try:
-        first: dict[str, Any] = dict(actual["accepts"][0])
-    except (LookupError, TypeError, ValueError):
+        entries: list[dict[str, Any]] = [dict(each) for each in actual["accepts"]]
+    except (TypeError, ValueError):
         return ["accepts"]
-    expected_terms: dict[str, Any] = expected["accepts"][0]
-    names = [name for name, value in expected_terms.items() if first.get(name) != value]
-    return [*names, *(["resource.url"] if actual["url"] != expected["url"] else [])] or [
-        "more than one entry"
-    ]
+    wanted: list[dict[str, Any]] = expected["accepts"]
+    if not entries:
+        return ["accepts"]
+    pairs = zip(wanted, entries, strict=False)
+    names = [name for terms, found in pairs for name, value in terms.items() if found.get(name) != value]
+    if len(entries) != len(wanted):
+        names.append(f"{len(entries)} entries, not {len(wanted)}")
+    if actual["url"] != expected["url"]:
+        names.append("resource.url")
+    return list(dict.fromkeys(names)) or ["other fields"]
 
 
 async def check_proxy(deployment: DoctorContext) -> Finding:

@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin
 from centgate.payments.migrations import HEAD_REVISION
 from centgate.payments.store import InvalidDatabaseUrl
+from centgate.settings import Settings
 
 CONNECT_SECONDS = 5
 OLDEST_POSTGRESQL = 14
@@ -32,6 +34,8 @@ NETWORK_FILESYSTEMS = re.compile(
 """Network filesystems: SQLite's WAL index in shared memory works on one machine only."""
 EPHEMERAL_FILESYSTEMS = frozenset({"tmpfs", "ramfs", "overlay"})
 """Filesystems that are lost with the machine or the container."""
+MAX_POOLER_CONNECTIONS = 20
+"""Connections of a pooler that are tried, to occupy the one that has prepared a statement."""
 OLDEST_REDIS = (6, 2)
 TEST_INSERT = "INSERT INTO duties (name, worker, until) VALUES ('doctor', 'doctor', 0)"
 """Test write, which is rolled back."""
@@ -77,7 +81,11 @@ async def _check_postgresql(deployment: DoctorContext) -> Finding:
             "check CENTGATE_DATABASE_URL: host, port, user, password and database",
         )
     try:
-        return await _check_connection(connection, deployment)
+        finding = await _check_connection(connection, deployment)
+        process = await connection.fetchval("SELECT pg_backend_pid()")
+        if finding.status == "failed" or connection.get_server_pid() == process:
+            return finding
+        return await _check_pooler(deployment.settings, finding)
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         return fail(
             f"PostgreSQL is not writable: {_describe_error(error)}",
@@ -105,6 +113,46 @@ async def _check_connection(connection: Any, deployment: DoctorContext) -> Findi
             "set both to on, for the server or for this user",
         )
     return await _check_server(connection, deployment, str(version))
+
+
+async def _check_pooler(settings: Settings, finding: Finding) -> Finding:
+    """Check that a pooler in front of PostgreSQL keeps prepared statements if they are used behind it."""
+    if not settings.database_prepared_statements:
+        return replace(finding, what=f"{finding.what}, behind a pooler: statements are not prepared")
+    if not await _is_statement_lost(settings.database_url):
+        return replace(finding, what=f"{finding.what}, behind a pooler that keeps prepared statements")
+    return fail(
+        "the pooler in front of PostgreSQL loses prepared statements: writes fail after money has moved",
+        "remove CENTGATE_DATABASE_PREPARED_STATEMENTS, or set max_prepared_statements of PgBouncer",
+    )
+
+
+async def _is_statement_lost(url: str) -> bool:
+    """Return True if a statement is unknown after the server process that prepared it is in other use."""
+    import asyncpg
+
+    from centgate.payments.postgresql import connect
+
+    first, other = [await connect(url) for _ in range(2)]
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            query = "SELECT pg_backend_pid()"
+            statement = await first.prepare(query, name=f"doctor_{secrets.token_hex(8)}")
+            process = await statement.fetchval()
+            for _ in range(MAX_POOLER_CONNECTIONS):
+                await other.execute("BEGIN")
+                if await other.fetchval(query) == process:
+                    break
+                await other.execute("ROLLBACK")
+            await statement.fetchval()
+    except asyncpg.InvalidSQLStatementNameError:
+        return True
+    except TimeoutError:  # the pooler has no other connection to give
+        return False
+    finally:
+        first.terminate()
+        other.terminate()
+    return False
 
 
 async def _write_and_rollback(connection: Any) -> None:

@@ -10,17 +10,16 @@ from typing import Any
 
 from rich.table import Table
 
-from centgate.cli.buyer.console import create_console, text_line
+from centgate.cli.buyer.console import create_console, print_json, text_line
 from centgate.cli.payments.context import (
     CommandContext,
     ExitCode,
     InvalidArgument,
     OutputFormat,
-    print_json,
     print_renderable,
 )
 from centgate.cli.payments.render import shorten_name
-from centgate.cli.payments.serializers import format_dollars, format_dollars_cell
+from centgate.cli.payments.serializers import format_dollars_cell
 from centgate.cli.terminal import print_message
 from centgate.payments import audit_queries
 from centgate.payments.audit import (
@@ -31,18 +30,20 @@ from centgate.payments.audit import (
     Auditor,
     AuditResult,
     BlockRange,
-    configured_recipient,
+    configured_recipients,
     find_range_by_blocks,
     find_range_by_time,
     save_audit_position,
 )
 from centgate.payments.audit_queries import AuditPosition, Recipient
 from centgate.payments.chain_client import ChainClient, ChainClients
+from centgate.payments.descriptions import format_dollars
 from centgate.payments.nodes import select_nodes
 from centgate.payments.payment_node import ChainUnreachable, open_node_session
 from centgate.payments.read_model import FOREVER
 from centgate.payments.store import Store
 from centgate.payments.time_format import format_iso, parse_time
+from centgate.settings import Settings
 
 DAY_SECONDS = 86_400
 _MIN_WIDTHS = {"finding": 0, "dollars": 60, "payer": 80, "nonce": 0, "transaction": 48}
@@ -58,6 +59,8 @@ class AuditPeriod:
     from_block: int | None = None
     to_block: int | None = None
     resume: bool = False
+    network: str | None = None
+    """The only network to audit (CAIP-2); None for all."""
 
     @property
     def has_blocks(self) -> bool:
@@ -123,18 +126,28 @@ async def _find_recipients(
     since: float,
     until: float,
 ) -> list[Recipient]:
-    """Return the payee of the current settings, and those of payments in the period."""
-    own = configured_recipient(context.settings)
+    """Return the payees of the current settings, and those of payments in the period."""
+    own = configured_recipients(context.settings)
     if period.resume:
         since = min([since, *(each.block_time for each in positions.values() if each.block_time is not None)])
     if period.has_blocks:
         since, until = 0.0, FOREVER
     recipients = {
-        own,
+        *own,
         *await context.journal.reader.read(partial(audit_queries.list_recipients, since, until)),
     }
-    network = context.settings.network if period.has_blocks else None
-    return sorted(each for each in recipients if each and network in (None, each.network))
+    network = period.network or _find_blocks_network(context.settings, period)
+    return sorted(each for each in recipients if network in (None, each.network))
+
+
+def _find_blocks_network(settings: Settings, period: AuditPeriod) -> str | None:
+    """Return the network of the period's block numbers, None without them. Raises InvalidArgument."""
+    if not period.has_blocks:
+        return None
+    network, *others = settings.payment_networks
+    if others:
+        raise InvalidArgument(f"block numbers are those of one network: add --network {network}, for example")
+    return network
 
 
 @dataclass(slots=True)

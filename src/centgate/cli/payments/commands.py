@@ -1,4 +1,4 @@
-"""The `centgate payments` commands: list, show, export, refund, reconcile and audit payments.
+"""The `centgate payments` commands: list, show, export, total, refund, reconcile and audit payments.
 
 Their implementations are in other modules, imported when a command runs, so that help is fast.
 """
@@ -7,24 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Literal
 
 import typer
 
-from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS
+from centgate.cli.options import Json
+from centgate.cli.payments import webhook_commands
+from centgate.cli.payments.export_columns import (
+    DAILY_COLUMNS,
+    PAYMENT_COLUMNS,
+    REFUND_COLUMNS,
+    totals_columns,
+)
+from centgate.payments.totals_group import TotalsGroup
 
 app = typer.Typer(
     name="payments",
-    help="Manage payments: list, show, export, refund, reconcile and audit. Reads the journal of "
-    "CENTGATE_DATABASE_URL, also while servers run.",
+    help="Manage payments: list, show, export, refund, reconcile and audit them, and send their webhooks. "
+    "Reads the journal of CENTGATE_DATABASE_URL, also while servers run.",
     no_args_is_help=True,
 )
 
+app.add_typer(webhook_commands.app)
+
+HELP_WIDTH = 78
+"""Characters of a line of help, which a terminal of 80 shows indented."""
 _TIMES_HELP = "Times are a date (2026-11-21), a UTC time (2026-11-21T09:00:00Z) or an age (30m, 24h, 7d, 2w)."
 _EXIT_CODES = """\b
 Exit codes:
 0  done, also if there is nothing to show
-1  the journal cannot be read or has another version, or no payment has that name
+1  the journal cannot be read or has another version, or no payment has that
+   name
 2  wrong input or settings
 """
 _RECONCILE_EXIT_CODES = """\b
@@ -44,14 +59,19 @@ Exit codes:
 
 
 def _format_block(title: str, columns: Mapping[str, str]) -> str:
-    width = max(map(len, columns))
-    return "\n".join(["\b", title, *(f"{name:<{width}}  {meaning}" for name, meaning in columns.items())])
+    width = max(map(len, columns)) + 2
+    lines = (
+        fill(meaning, HELP_WIDTH, initial_indent=f"{name:<{width}}", subsequent_indent=" " * width)
+        for name, meaning in columns.items()
+    )
+    return "\n".join(["\b", title, *lines])
 
 
 _MEMBERS_TITLE = "Members of each payment, null if empty:"
 _LIST_HELP = _format_block(_MEMBERS_TITLE, PAYMENT_COLUMNS)
 _EXPORT_HELP = _format_block("Columns of CSV, and members of lines of JSON:", PAYMENT_COLUMNS)
 _SUMMARY_HELP = _format_block("Columns, and members:", DAILY_COLUMNS)
+_TOTALS_HELP = _format_block("Columns, and members, by payer:", totals_columns("payer"))
 _REFUND_LIST_HELP = _format_block("Columns of CSV, and members of JSON:", REFUND_COLUMNS)
 _DETAILS_HELP = _format_block(
     _MEMBERS_TITLE,
@@ -101,7 +121,6 @@ _AUDITED_HELP = _format_block(
     },
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
 State = Annotated[
     str | None,
     typer.Option(
@@ -218,6 +237,34 @@ def summary(
     raise typer.Exit(context.run_command(work))
 
 
+@app.command(epilog=f"{_TIMES_HELP}\n\n{_TOTALS_HELP}\n\n{_EXIT_CODES}")
+def totals(
+    *,
+    by: Annotated[TotalsGroup, typer.Option(help="What the figures are grouped by.")] = "service",
+    service: Service = None,
+    payer: Payer = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Groups to show at most; default: 50 in a table, else all.")
+    ] = None,
+    form: AsRows = "table",
+    as_json: Json = False,
+) -> None:
+    """Show figures for each payer, service, UTC day or network, and token.
+
+    Payers and services with the largest charged amount come first. --json prints {"groups": [...],
+    "totals": [...]}; the totals are of all groups, also of those beyond --limit. Refused and unused payments
+    are counted until they are pruned; charged ones are never pruned.
+    """
+    from centgate.cli.payments import context, queries
+
+    question = queries.PaymentFilterOptions(service=service, payer=payer, since=since, until=until)
+    shape = "json" if as_json else form
+    work = partial(queries.show_totals, options=question, by=by, limit=limit, output_format=shape)
+    raise typer.Exit(context.run_command(work))
+
+
 @app.command("refund-list", epilog=f"{_REFUND_LIST_HELP}\n\n{_EXIT_CODES}")
 def refund_list(
     *,
@@ -269,7 +316,12 @@ def reconcile(
         bool, typer.Option("--dry-run", help="Only show the payments that would be looked up.")
     ] = False,
     rpc: Annotated[
-        str | None, typer.Option(metavar="URL", help="A node of the payment network to use for this run.")
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A node of the payment network to use for this run; with several networks NETWORK=URL, such "
+            "as eip155:8453=https://….",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -298,6 +350,9 @@ def audit(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue where the last audit without a gap ended.")
     ] = False,
+    network: Annotated[
+        str | None, typer.Option(metavar="NETWORK", help="Only this network, such as eip155:8453.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare the journal with the EIP-3009 transfers to your addresses on the chain.
@@ -309,6 +364,20 @@ def audit(
     """
     from centgate.cli.payments import audit, context
 
-    period = audit.AuditPeriod(since, until, from_block, to_block, resume)
+    period = audit.AuditPeriod(since, until, from_block, to_block, resume, network)
     shape = "json" if as_json else "table"
     raise typer.Exit(context.run_command(partial(audit.audit_now, period=period, output_format=shape)))
+
+
+@app.command(epilog=_EXIT_CODES)
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file to write the copy to.")],
+) -> None:
+    """Copy a SQLite journal to a new file, also while servers write to it.
+
+    The copy is one moment of the journal, checked and on the disk when the command ends. For PostgreSQL
+    use pg_dump.
+    """
+    from centgate.cli.payments import backup
+
+    raise typer.Exit(backup.write_backup(file))

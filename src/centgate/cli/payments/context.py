@@ -7,21 +7,20 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from rich.console import RenderableType
 from rich.table import Table
 
-from centgate.cli.buyer.console import create_console, discard_stdout, format_json, text_line
-from centgate.cli.payments.serializers import ViewSettings
+from centgate.cli.buyer.console import create_console, discard_stdout
 from centgate.cli.terminal import load_settings, print_message
 from centgate.log import configure_logging
+from centgate.payments.descriptions import ViewSettings, create_view
 from centgate.payments.migrations import SchemaMismatch
 from centgate.payments.queries import read_time
 from centgate.payments.readonly import ReadOnlyJournal, describe_error, open_readonly
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
 from centgate.settings import Settings
-from centgate.signing.assets import is_test_network
 
 ExitCode = Literal[0, 1, 2, 130]
 OutputFormat = Literal["table", "json", "csv", "jsonl"]
@@ -76,16 +75,11 @@ def print_renderable(content: RenderableType) -> None:
     create_console().print(content, soft_wrap=not isinstance(content, Table))
 
 
-def print_json(content: Any) -> None:
-    """Print JSON to standard output."""
-    create_console().print(text_line(format_json(content)), soft_wrap=True)
-
-
 async def _run_in_context(
     settings: Settings, work: Callable[[CommandContext], Awaitable[ExitCode]]
 ) -> ExitCode:
-    async with _open_context(settings) as desk:
-        return await work(desk)
+    async with _open_context(settings) as context:
+        return await work(context)
 
 
 @asynccontextmanager
@@ -95,7 +89,4 @@ async def _open_context(settings: Settings) -> AsyncGenerator[CommandContext]:
     routes = {service.slug: service.path for service in all_services()}
     async with open_readonly(settings.database_url) as books:
         now = await books.reader.read(read_time) or time.time()  # without a journal there are no rows
-        test_money = is_test_network(settings.network)
-        yield CommandContext(
-            settings, books, ViewSettings(now, settings.redeem_hours * 3600, routes, test_money)
-        )
+        yield CommandContext(settings, books, create_view(settings, now, routes))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from centgate.payments.totals_group import TotalsGroup
+
 PAYMENT_COLUMNS: Mapping[str, str] = {
     "time": "when the payment was presented",
     "service": "the service it was presented for",
@@ -21,6 +23,8 @@ PAYMENT_COLUMNS: Mapping[str, str] = {
     "transaction": "the settlement's transaction; a possible one while the payment is settling",
     "status": "HTTP status of the delivered answer",
     "requestId": "request id of the delivered answer",
+    "facilitator": "the facilitator that has it, or may have it: its origin, and a digest of its path",
+    "openCause": "why it is still open: no_node, no_answer (of the nodes) or not_final; or empty",
     "settledAt": "when the settlement was confirmed",
     "deliveredAt": "when the answer was delivered",
     "redeemableUntil": "until when an undelivered answer can be fetched",
@@ -32,6 +36,11 @@ PAYMENT_COLUMNS: Mapping[str, str] = {
     "testNetwork": "true for a test network, whose dollars have no value",
 }
 """Columns of a payment."""
+_GROUP_MEANINGS: Mapping[TotalsGroup, str] = {
+    "payer": "address of the payer, in lower case; null in totals",
+    "service": "the service; null in totals",
+    "day": "the UTC day on which the payments were presented; null in totals",
+}
 REFUND_COLUMNS: Mapping[str, str] = {**PAYMENT_COLUMNS, "ageSeconds": "seconds since the settlement"}
 """Columns of a payment that is to be refunded."""
 DAILY_COLUMNS: Mapping[str, str] = {
@@ -53,3 +62,9 @@ DAILY_COLUMNS: Mapping[str, str] = {
     "testNetwork": "true for a test network, whose dollars have no value",
 }
 """Columns of a day, network and token."""
+
+
+def totals_columns(by: TotalsGroup) -> Mapping[str, str]:
+    """Return the columns of `payments totals` with their meanings."""
+    figures = {name: meaning for name, meaning in DAILY_COLUMNS.items() if name != "day"}
+    return {**({by: _GROUP_MEANINGS[by]} if by in _GROUP_MEANINGS else {}), **figures}

@@ -1,28 +1,24 @@
-"""The commands `centgate payments list`, `show`, `export` and `summary`."""
+"""The commands `centgate payments list`, `show`, `export`, `summary` and `totals`."""
 
 from __future__ import annotations
 
 import sys
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from centgate.cli.buyer.console import create_console, text_line
+from centgate.cli.buyer.console import create_console, print_json, text_line
 from centgate.cli.payments import render
 from centgate.cli.payments.context import (
     CommandContext,
     ExitCode,
     InvalidArgument,
     OutputFormat,
-    print_json,
     print_renderable,
 )
-from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS
+from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS, totals_columns
 from centgate.cli.payments.serializers import (
     EntryWriter,
     ExportEntry,
@@ -31,9 +27,13 @@ from centgate.cli.payments.serializers import (
     format_from_suffix,
     open_output,
     payment_entry,
+    sum_entry,
+    totals_entry,
 )
 from centgate.cli.terminal import print_message
 from centgate.payments.daily_totals import read_daily_totals, sum_totals
+from centgate.payments.descriptions import describe_next_step, describe_owed, list_events
+from centgate.payments.grouped_totals import read_grouped_totals, sum_groups
 from centgate.payments.queries import find_answer, find_events
 from centgate.payments.read_model import (
     FILTER_STATES,
@@ -41,6 +41,8 @@ from centgate.payments.read_model import (
     PaymentFilter,
     PaymentRecord,
     SortKey,
+    decode_cursor,
+    encode_cursor,
     find_by_reference,
     iterate_payments,
     list_newest,
@@ -48,7 +50,11 @@ from centgate.payments.read_model import (
 from centgate.payments.readonly import sqlite_path
 from centgate.payments.sql import ResultRow
 from centgate.payments.time_format import format_iso, parse_time
+from centgate.payments.totals_group import TotalsGroup
 from centgate.settings import Settings
+
+TABLE_GROUPS = 50
+"""Groups in a table, unless --limit says otherwise; other formats have all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +90,11 @@ async def list_payments(
     output_format: OutputFormat,
 ) -> ExitCode:
     """Show a page of the newest payments that match."""
-    wanted, place = options.to_filter(context.view.now), _decode_cursor(after)
+    wanted, place = options.to_filter(context.view.now), _parse_after(after)
     unit = partial(list_newest, wanted, context.view.redemption_cutoff, limit=limit + 1, after=place)
     rows = await context.journal.reader.read(unit)
     records, has_more = rows[:limit], len(rows) > limit
-    next_cursor = _encode_cursor(records[-1].sort_key) if has_more else None
+    next_cursor = encode_cursor(records[-1].sort_key) if has_more else None
     if output_format == "json":
         print_json({"payments": [payment_entry(each, context.view) for each in records], "next": next_cursor})
     elif records:
@@ -181,6 +187,37 @@ async def show_summary(
     return 0
 
 
+async def show_totals(
+    context: CommandContext,
+    options: PaymentFilterOptions,
+    *,
+    by: TotalsGroup,
+    limit: int | None,
+    output_format: OutputFormat,
+) -> ExitCode:
+    """Show the figures of each payer, service, day or network, and their sums."""
+    wanted = options.to_filter(context.view.now)
+    unit = partial(read_grouped_totals, by, wanted, context.view.redemption_cutoff)
+    groups = await context.journal.reader.read(unit)
+    if limit is None and output_format == "table":
+        limit = TABLE_GROUPS
+    lines, sums = groups[:limit], sum_groups(groups)
+    entries = [totals_entry(by, each) for each in lines]
+    if output_format == "json":
+        print_json({"groups": entries, "totals": [sum_entry(by, each) for each in sums]})
+    elif output_format in ("csv", "jsonl"):
+        EntryWriter(sys.stdout, output_format, tuple(totals_columns(by))).write_entries(entries)
+    elif lines:
+        print_renderable(render.totals_table(by, lines, sums, create_console().width))
+        if len(groups) > len(lines):
+            print_renderable(
+                text_line(f"\nThe first {len(lines)} of {len(groups)}: add --limit {len(groups)}")
+            )
+    else:
+        context.print_empty("no payment matches")
+    return 0
+
+
 async def _iterate_entries(context: CommandContext, wanted: PaymentFilter) -> AsyncGenerator[ExportEntry]:
     async for record in iterate_payments(context.journal.reader, wanted, context.view.redemption_cutoff):
         yield payment_entry(record, context.view)
@@ -207,9 +244,9 @@ def _payment_details(
         "paymentIdentifier": record.identifier,
         "attempts": record.attempts,
         "retryAt": None if record.retry_at is None else format_iso(record.retry_at),
-        "events": [{"at": format_iso(at), "what": what} for at, what in render.list_events(record, history)],
-        "owed": render.describe_owed(record, context.view),
-        "toDo": render.describe_next_step(record, context.view),
+        "events": [{"at": format_iso(at), "what": what} for at, what in list_events(record, history)],
+        "owed": describe_owed(record, context.view),
+        "toDo": describe_next_step(record, context.view),
         "answer": _answer_entry(answer, body=body) if answer else None,
     }
 
@@ -227,26 +264,12 @@ def _decode_body(answer: ResultRow) -> str:
     return bytes(answer["body"]).decode("utf-8", "backslashreplace")
 
 
-def _encode_cursor(place: SortKey) -> str:
-    return urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
-
-
-def _decode_cursor(cursor: str | None) -> SortKey | None:
+def _parse_after(cursor: str | None) -> SortKey | None:
     """Parse the cursor of the previous page. Raises InvalidArgument."""
-    if cursor is None:
-        return None
     try:
-        at, *key = orjson.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        network, asset, payer, nonce = map(_require_string, key)
-        return float(at), network, asset, payer, nonce
-    except (ValueError, TypeError) as error:
+        return None if cursor is None else decode_cursor(cursor)
+    except ValueError as error:
         raise InvalidArgument("--after must be the value of `next` from the previous page") from error
-
-
-def _require_string(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
 
 
 def _check_not_journal(settings: Settings, out: str) -> None:

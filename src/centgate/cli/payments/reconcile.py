@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from centgate.cli.buyer.console import create_console, text_line
+from centgate.cli.buyer.console import create_console, print_json, text_line
 from centgate.cli.payments import render
 from centgate.cli.payments.context import (
     CommandContext,
     ExitCode,
     InvalidArgument,
     OutputFormat,
-    print_json,
     print_renderable,
 )
 from centgate.cli.payments.serializers import payment_entry
 from centgate.cli.terminal import print_message
 from centgate.payments.read_model import PaymentFilter, PaymentRecord, iterate_payments
-from centgate.settings import ProviderSettings, Settings
+from centgate.provider_settings import ProviderSettings
+from centgate.settings import Settings
 
 if TYPE_CHECKING:
     from centgate.payments.reconciler import ReconcileResult
@@ -77,12 +77,15 @@ def _show_open_payments(
 
 
 def _with_node(settings: Settings, rpc: str | None) -> Settings:
-    """Return the settings with the node of --rpc. Raises InvalidArgument."""
+    """Return the settings with the node of --rpc: a URL, or network and URL. Raises InvalidArgument."""
     if rpc is None:
         return settings
-    if not re.match(r"https?://[^\s]+$", rpc):
+    found = re.fullmatch(r"(?:eip155:([1-9][0-9]{0,18})=)?(https?://[^\s]+)", rpc)
+    if found is None:
         raise InvalidArgument(f"--rpc must be a node's URL, http://… or https://…, not {rpc!r}")
-    node = {f"rpc_{settings.chain_id}": ProviderSettings(url=rpc)}
+    if found[1] is None and len(settings.payment_networks) > 1:
+        raise InvalidArgument(f"--rpc needs the node's network: --rpc {settings.network}={found[2]}")
+    node = {f"rpc_{found[1] or settings.chain_id}": ProviderSettings(url=found[2])}
     return settings.model_copy(update={"providers": {**settings.providers, **node}})
 
 

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Any
 
-from centgate.cli.buyer.console import create_console, text_line
+from centgate.cli.buyer.console import create_console, print_json, text_line
 from centgate.cli.payments import render
 from centgate.cli.payments.context import (
     CommandContext,
     ExitCode,
     InvalidArgument,
     OutputFormat,
-    print_json,
     print_renderable,
 )
 from centgate.cli.payments.export_columns import REFUND_COLUMNS
-from centgate.cli.payments.refund_check import find_refund_problem, was_received
-from centgate.cli.payments.serializers import (
-    EntryWriter,
-    ViewSettings,
+from centgate.cli.payments.serializers import EntryWriter, refund_entry
+from centgate.cli.terminal import print_message
+from centgate.payments.descriptions import (
+    describe_matches,
+    describe_refund,
     format_dollars,
     format_money,
-    refund_entry,
+    payment_reference,
 )
-from centgate.cli.terminal import print_message
 from centgate.payments.read_model import PaymentFilter, PaymentRecord, find_by_reference, iterate_payments
-from centgate.payments.refunds import Refund, record_refund
-from centgate.payments.store import Store
-from centgate.payments.time_format import format_iso
+from centgate.payments.refund_check import RefundRecorder, find_hash_problem
 from centgate.signing.assets import is_test_network
+
+UNCHECKED = "to record it without this check, add --unchecked"
 
 
 async def show_refund_list(
@@ -54,7 +52,7 @@ async def show_refund_list(
             count, asset, network = (each[name] for name in ("payments", "asset", "network"))
             total = format_money(int(each["amount"]), network)
             print_renderable(text_line(f"\nPayments: {count}, {total} in all ({asset} on {network})"))
-        print_renderable(text_line(f"\n{render.describe_refund()}"))
+        print_renderable(text_line(f"\n{describe_refund()}"))
     else:
         context.print_empty("no payment is to be refunded")
     return 0
@@ -62,46 +60,19 @@ async def show_refund_list(
 
 async def mark_refunded(context: CommandContext, name: str, transaction: str, *, unchecked: bool) -> ExitCode:
     """Record the refund of a payment, which removes it from the list; `unchecked` skips the chain lookup."""
-    if not re.fullmatch(r"0x[0-9a-fA-F]{64}", transaction):
-        raise InvalidArgument(
-            f"--in must be the refund's transaction, 0x and 64 hexadecimal characters, not {transaction!r}"
-        )
-    if not int(transaction, 16):
-        raise InvalidArgument("--in must be the refund's transaction; a hash of zeros is not one")
+    if problem := find_hash_problem(transaction):
+        raise InvalidArgument(f"--in {problem}")
     record = await _find_single(context, name)
     store = context.journal.store
     if record is None or store is None:
         return 1
-    refund = Refund(transaction.lower(), context.view.now, "unchecked" if unchecked else None)
-    was_settled = (
-        record.state in ("refused", "unused") and not record.refund and await was_received(context, record)
-    )
-    objection = None if was_settled else _refund_objection(record, context.view, refund.transaction)
-    if not objection and not record.refund and not unchecked:
-        objection = await find_refund_problem(context, record, refund.transaction)
-    if objection:
-        print_message(objection)
-        return 1
-    if not record.refund and not await _record_refund(
-        store, context.view, record, refund, was_settled=was_settled
-    ):
-        print_message(
-            "the payment changed in the meantime, and nothing was recorded: check it with `payments show`"
-        )
+    recorder = RefundRecorder(context.settings, store, context.view)
+    if problem := await recorder.enter_refund(record, transaction, unchecked=unchecked):
+        print_message(problem.message + ("; " + UNCHECKED if problem.can_be_unchecked else ""))
         return 1
     amount = format_money(record.amount, record.key.network)
-    print_renderable(
-        text_line(f"{render.payment_reference(record)}: {amount} refunded in {transaction.lower()}")
-    )
+    print_renderable(text_line(f"{payment_reference(record)}: {amount} refunded in {transaction.lower()}"))
     return 0
-
-
-async def _record_refund(
-    store: Store, view: ViewSettings, record: PaymentRecord, refund: Refund, *, was_settled: bool
-) -> bool:
-    return await record_refund(
-        store, record.key, refund, redeem_cutoff=view.redemption_cutoff, was_received=was_settled
-    )
 
 
 async def _iterate_owed(
@@ -138,26 +109,7 @@ async def _find_single(context: CommandContext, name: str) -> PaymentRecord | No
     if len(records) == 1:
         return records[0]
     if records:
-        references = ", ".join(map(render.payment_reference, records))
-        print_message(f"{name!r} matches several payments; use payer:nonce: {references}")
+        print_message(describe_matches(name, records))
     else:
         context.print_empty(f"no payment found for {name!r}: give its transaction or payer:nonce")
     return None
-
-
-def _refund_objection(record: PaymentRecord, view: ViewSettings, transaction: str) -> str | None:
-    """Return the reason why a transaction cannot be recorded as a payment's refund; None if it can."""
-    match "refunded" if record.refund else render.status_label(record, view):
-        case "refundable":
-            return None
-        case "refunded":
-            return (
-                None if record.refund == transaction else f"its refund in {record.refund} is already recorded"
-            )
-        case "redeemable":
-            until = format_iso(record.updated_at + view.redeem_seconds)
-            return (
-                f"its answer can be redeemed until {until}: after an earlier refund the buyer could get both"
-            )
-        case word:
-            return f"no refund is due: the payment is {word}. {render.describe_owed(record, view)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import itemgetter
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +10,22 @@ from rich.table import Table
 from rich.text import Text
 
 from centgate.cli.buyer.console import escape_controls, render_status
-from centgate.cli.payments.serializers import ViewSettings, daily_entry, format_dollars_cell, format_money
+from centgate.cli.payments.serializers import daily_entry, format_dollars_cell, sum_entry, totals_entry
 from centgate.payments.daily_totals import TOTAL_NAMES, DailyTotals
+from centgate.payments.descriptions import (
+    ViewSettings,
+    describe_next_step,
+    describe_owed,
+    list_events,
+    payment_reference,
+    status_label,
+)
+from centgate.payments.grouped_totals import GroupTotals
 from centgate.payments.read_model import PaymentRecord
 from centgate.payments.sql import ResultRow
 from centgate.payments.time_format import format_age, format_iso
+from centgate.payments.totals_group import TotalsGroup
+from centgate.payments.webhook_outbox import OutboxEntry
 
 if TYPE_CHECKING:
     from centgate.payments.reconciler import ReconcileResult
@@ -26,7 +36,7 @@ _PAYER_MIN_WIDTH = 96
 _MIN_WIDTHS = {"payer": _PAYER_MIN_WIDTH, "service": 64, "dollars": 60, "time": 48}
 """Minimum terminal widths for these columns."""
 _FULL_PAYER_MIN_WIDTH = 80
-_NO_WRAP = ("time", "day", "dollars", "state", "payer", "id", "transaction")
+_NO_WRAP = ("time", "day", "attempts", "dollars", "state", "payer", "id", "transaction")
 """Columns that are never wrapped."""
 _ALL_FIGURES_MIN_WIDTH = 120
 """Minimum terminal width for columns that are usually 0."""
@@ -35,14 +45,16 @@ _LABEL_WIDTH = 26
 
 def payments_table(records: Iterable[PaymentRecord], view: ViewSettings, width: int) -> Table:
     """Render a line for each payment, with the columns that fit the terminal's width."""
-    names = ["time", "service", "state", "dollars", "payer", "id"]
+    shown = list(records)
+    names = ["time", "service", "state", "dollars", *_network_column(shown), "payer", "id"]
     table = _create_table([name for name in names if width >= _MIN_WIDTHS.get(name, 0)])
-    for record in records:
+    for record in shown:
         cells = {
             "time": _format_second(record.created_at),
             "service": escape_controls(record.service),
             "state": render_status(status_label(record, view)),
             "dollars": format_dollars_cell(record.amount, record.key.network),
+            "network": record.key.network,
             "payer": shorten_name(record.key.payer, width),
             "id": shorten_name(record.transaction or record.key.nonce, width),
         }
@@ -53,21 +65,28 @@ def payments_table(records: Iterable[PaymentRecord], view: ViewSettings, width: 
 def refunds_table(records: Iterable[PaymentRecord], view: ViewSettings, width: int) -> Table:
     """Render a line for each payment to refund; the payer's address is complete."""
     room = {"transaction": _FULL_PAYER_MIN_WIDTH, "state": _PAYER_MIN_WIDTH}
-    names = ["payer", "dollars", "age", "state", "transaction"]
+    shown = list(records)
+    names = ["payer", "dollars", *_network_column(shown), "age", "state", "transaction"]
     names = [name for name in names if width >= room.get(name, 0)]
     table = _create_table(names)
-    for record in records:
+    for record in shown:
         cells = {
             "payer": escape_controls(record.key.payer)
             if width >= _FULL_PAYER_MIN_WIDTH
             else shorten_name(record.key.payer, width),
             "dollars": format_dollars_cell(record.amount, record.key.network),
+            "network": record.key.network,
             "age": format_age(view.now - (record.settled_at or record.updated_at)),
             "state": render_status(status_label(record, view)),
             "transaction": shorten_name(record.transaction or "", width),
         }
         table.add_row(*(cells[name] for name in names))
     return table
+
+
+def _network_column(records: Sequence[PaymentRecord]) -> list[str]:
+    """Return the column of the network if the payments are on several, else no column."""
+    return ["network"] if len({each.key.network for each in records}) > 1 else []
 
 
 def summary_table(lines: Sequence[DailyTotals], sums: Sequence[DailyTotals], width: int) -> Table:
@@ -89,6 +108,28 @@ def summary_table(lines: Sequence[DailyTotals], sums: Sequence[DailyTotals], wid
     return table
 
 
+def totals_table(
+    by: TotalsGroup, lines: Sequence[GroupTotals], sums: Sequence[DailyTotals], width: int
+) -> Table:
+    """Render a line for each group and token; on a narrow terminal without columns that are all 0."""
+    entries = [*(totals_entry(by, line) for line in lines), *(sum_entry(by, line) for line in sums)]
+    tokens = [(line.network, line.asset) for line in sums]
+    names = ["network", *(name for name in TOTAL_NAMES if name != "amount"), "dollars"]
+    if by != "network":
+        names = [by, *(names if len({network for network, _ in tokens}) > 1 else names[1:])]
+    if len(tokens) > len({network for network, _ in tokens}):
+        names.insert(1, "asset")
+    if width < _ALL_FIGURES_MIN_WIDTH:
+        names = [name for name in names if name in (by, "dollars") or any(each[name] for each in entries)]
+    table = _create_table(names)
+    for each in entries:
+        shown = {by: "all", **{name: value for name, value in each.items() if value is not None}}
+        shown |= {name: shorten_name(str(shown[name]), width) for name in ("asset", by)}
+        shown["dollars"] = format_dollars_cell(int(str(each["amount"])), str(each["network"]))
+        table.add_row(*(escape_controls(str(shown[name])) for name in names))
+    return table
+
+
 def resolutions_table(rows: Iterable[ReconcileResult], width: int) -> Table:
     """Render the new state of each open payment, and the reason."""
     table = _create_table(["payment", "is now", "why"])
@@ -103,130 +144,19 @@ def resolutions_table(rows: Iterable[ReconcileResult], width: int) -> Table:
     return table
 
 
-def status_label(record: PaymentRecord, view: ViewSettings) -> str:
-    """Return the status of a payment as one word."""
-    return record.follow_up_status(view.redemption_cutoff) or record.state
+def webhooks_table(entries: Iterable[OutboxEntry]) -> Table:
+    """Render a line for each event of the outbox; ids are complete, so that they can be copied."""
+    table = _create_table(["id", "time", "type", "state", "attempts", "error"])
+    for each in entries:
+        cells = (each.type, each.state, str(each.attempts), escape_controls(each.error or ""))
+        table.add_row(each.event, _format_second(each.occurred_at), *cells)
+    return table
 
 
 def shorten_name(name: str, width: int) -> str:
     """Shorten a long name for narrow terminals; `payments show` accepts the short form."""
     name = escape_controls(name)
     return name if width >= FULL_NAME_WIDTH or len(name) <= 16 else f"{name[:8]}…{name[-4:]}"
-
-
-def payment_reference(record: PaymentRecord) -> str:
-    """Return the unique reference of a payment."""
-    return f"{record.key.payer}:{record.key.nonce}"
-
-
-def list_events(record: PaymentRecord, history: Sequence[ResultRow] = ()) -> list[tuple[float, str]]:
-    """Return the events of a payment in order: a time in seconds since 1970, and a sentence.
-
-    `history` are rows of `payment_events`, which hold what the payment's own row does not.
-    """
-    money = format_money(record.amount, record.key.network)
-    price = f"{money} ({record.amount} base units of {record.key.asset})"
-    result = [
-        (
-            record.created_at,
-            f"{record.key.payer} presented it for {record.service}: {price} on {record.key.network} "
-            f"to {record.pay_to}",
-        )
-    ]
-    if record.settled_at is not None:
-        result.append((record.settled_at, f"It settled in {record.transaction}: the buyer was charged."))
-    in_history = {(row["event"], row["at"]) for row in history}
-    if record.state == "refused" and ("refused", record.updated_at) not in in_history:
-        result.append((record.updated_at, f"It was refused ({record.reason}): no money moved."))
-    if record.state == "unused":
-        result.append((record.updated_at, f"It was not sent to the facilitator ({record.reason})."))
-    if record.state == "delivered":
-        result.append(
-            (
-                record.updated_at,
-                f"Its answer was delivered: HTTP {record.status}, request {record.request_id}.",
-            )
-        )
-    if record.refunded_at is not None and ("refunded", record.refunded_at) not in in_history:
-        result.append((record.refunded_at, f"Its refund in {record.refund} was recorded."))
-    return sorted([*result, *((row["at"], _describe_event(row)) for row in history)], key=itemgetter(0))
-
-
-def _describe_event(row: ResultRow) -> str:
-    """Describe an event of a payment."""
-    reason, transaction = row["reason"], row["transaction"]
-    because = f" ({reason})" if reason else ""
-    match row["event"]:
-        case "refused":
-            named = (
-                f", and {transaction}, which the facilitator had reported, did not pay" if transaction else ""
-            )
-            return f"It was refused{because}: no money moved{named}."
-        case "in_doubt":
-            named = f": the facilitator reported {transaction}" if transaction else ""
-            return f"Its outcome was unknown{because}{named}."
-        case "refunded":
-            unchecked = " It was not checked on the chain." if reason == "unchecked" else ""
-            return f"Its refund in {transaction} was recorded.{unchecked}"
-        case event:
-            named = f" in {transaction}" if transaction else ""
-            return f"It was {event.replace('_', ' ')}{named}{because}."
-
-
-def describe_owed(record: PaymentRecord, view: ViewSettings) -> str:
-    """Describe what is owed to the buyer."""
-    match status_label(record, view):
-        case "settling":
-            return "Not known yet: a server is settling it now."
-        case "open":
-            return f"Not known: the settlement's outcome is unknown. {_describe_attempts(record, view)}"
-        case "redeemable":
-            until = format_iso(record.updated_at + view.redeem_seconds)
-            if not view.accepts_network(record.key.network):
-                return (
-                    f"An answer, until {until}, from a deployment with payments on {record.key.network}: "
-                    "test money is not accepted for real money, nor the reverse."
-                )
-            return f"An answer, until {until}: the buyer gets it with the same payment and the same request."
-        case "refundable":
-            return f"{format_money(record.amount, record.key.network)}: the answer can no longer be fetched."
-        case _:
-            return "Nothing."
-
-
-def describe_next_step(record: PaymentRecord, view: ViewSettings) -> str:
-    """Describe what the operator can do."""
-    match status_label(record, view):
-        case "settling":
-            return "Check again in a minute."
-        case "open":
-            return (
-                "Servers keep checking; `centgate payments reconcile` checks now. A node of the "
-                f"network ({_rpc_setting(record)}, or --rpc) has what a facilitator does not report."
-            )
-        case "redeemable":
-            return "Nothing: the buyer can fetch the answer. Check the log if the service fails for all."
-        case "refundable":
-            return describe_refund(record)
-        case "unused":
-            return f"Nothing: the buyer can send it again until {_format_end(record)}; then it is removed."
-        case _:
-            return "Nothing."
-
-
-def describe_refund(record: PaymentRecord | None = None) -> str:
-    """Describe how to refund a payment; this program cannot do it, since it holds no key."""
-    name = payment_reference(record) if record else "PAYER:NONCE"
-    amount = (
-        f"{format_money(record.amount, record.key.network)} of {record.key.asset}"
-        if record
-        else "the amount in the same token"
-    )
-    recipient = f"{record.key.payer} on {record.key.network}" if record else "the payer on the same network"
-    return (
-        f"Centgate moves no money. To refund, send {amount} to {recipient} by a plain transfer from your own "
-        f"wallet, then record it: centgate payments refunded {name} --in TRANSACTION"
-    )
 
 
 def render_payment(
@@ -242,6 +172,7 @@ def render_payment(
         ("payment", payment_reference(record)),
         ("state", name if name == record.state else f"{name} ({record.state})"),
         *((format_iso(at), sentence) for at, sentence in list_events(record, history)),
+        *([("facilitator", record.facilitator)] if record.facilitator else []),
         *([("idempotency key", record.identifier)] if record.identifier else []),
         *([("answer", _describe_answer(answer))] if record.state == "delivered" else []),
         ("owed", describe_owed(record, view)),
@@ -262,31 +193,13 @@ def _render_paragraph(label: str, sentence: str, width: int) -> Text:
     return Text.assemble((f"{label:<{_LABEL_WIDTH}}", "cyan"), f"\n{' ' * _LABEL_WIDTH}".join(lines))
 
 
-def _describe_attempts(record: PaymentRecord, view: ViewSettings) -> str:
-    verb = "expired" if record.valid_before < view.now else "expires"
-    ends = f"its authorization {verb} {_format_end(record)}"
-    if not record.attempts:
-        return f"Not checked since; {ends}."
-    next_check = f", next {format_iso(record.retry_at)}" if record.retry_at else ""
-    return f"Checked {record.attempts} times{next_check}; {ends}."
-
-
-def _format_end(record: PaymentRecord) -> str:
-    """Format the end of the authorization; a buyer can set any number there."""
-    return format_iso(record.valid_before) if record.valid_before < 253_402_300_800 else "never"
-
-
-def _rpc_setting(record: PaymentRecord) -> str:
-    return f"CENTGATE_RPC_{record.key.network.removeprefix('eip155:')}_URL"
-
-
 def _format_second(seconds: float) -> str:
     return format_iso(seconds)[:19] + "Z"
 
 
 def _create_table(names: Sequence[str]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
-    numbers = {"dollars", *TOTAL_NAMES}
+    numbers = {"dollars", "attempts", *TOTAL_NAMES}
     for name in names:
         table.add_column(
             name,

@@ -5,61 +5,28 @@ from __future__ import annotations
 import csv
 import os
 import sys
-import tempfile
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from decimal import Decimal
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
 import orjson
 
+from centgate.files import replace_file
 from centgate.payments.daily_totals import DAY_SECONDS, DailyTotals
+from centgate.payments.descriptions import ViewSettings, format_dollars
+from centgate.payments.grouped_totals import GroupTotals
 from centgate.payments.read_model import PaymentRecord
 from centgate.payments.time_format import format_iso
+from centgate.payments.totals_group import TotalsGroup
 from centgate.signing.assets import is_test_network
 
 ExportEntry = dict[str, str | int | bool | None]
 ExportFormat = Literal["csv", "jsonl"]
 
-TOKEN_DECIMALS = 6
-"""Decimals of every payment token."""
-
 # first characters that make a spreadsheet treat a text as a formula
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-
-
-@dataclass(frozen=True, slots=True)
-class ViewSettings:
-    """Current settings and time that decide how payments are displayed."""
-
-    now: float
-    redeem_seconds: float
-    """Seconds after the settlement in which a payment can be redeemed."""
-    routes: Mapping[str, str]
-    """Paths by service slug."""
-    uses_test_network: bool | None = None
-    """True if the deployment's payments are on a test network; None if that is not known."""
-
-    @property
-    def redemption_cutoff(self) -> float:
-        """Time before which settled payments can no longer be redeemed."""
-        return self.now - self.redeem_seconds
-
-    def accepts_network(self, network: str) -> bool:
-        """True if payments of a network can be redeemed here: test money does not pay for real services."""
-        return self.uses_test_network in (None, is_test_network(network))
-
-
-def format_dollars(amount: int) -> str:
-    """Format base units as dollars, with all decimals."""
-    return f"{Decimal(amount).scaleb(-TOKEN_DECIMALS):.{TOKEN_DECIMALS}f}"
-
-
-def format_money(amount: int, network: str) -> str:
-    """Format base units with their unit: dollars, or test dollars, which have no value."""
-    return f"{format_dollars(amount)} {'test dollars' if is_test_network(network) else 'dollars'}"
 
 
 def format_dollars_cell(amount: int, network: str) -> str:
@@ -84,6 +51,8 @@ def payment_entry(record: PaymentRecord, view: ViewSettings) -> ExportEntry:
         "transaction": record.transaction,
         "status": record.status,
         "requestId": record.request_id,
+        "facilitator": record.facilitator,
+        "openCause": record.open_cause if record.state == "settling" else None,
         "settledAt": _iso_or_none(record.settled_at),
         "deliveredAt": _iso_or_none(record.delivered_at),
         "redeemableUntil": format_iso(record.updated_at + view.redeem_seconds) if is_owed else None,
@@ -114,6 +83,18 @@ def daily_entry(line: DailyTotals) -> ExportEntry:
         "dollars": format_dollars(line.figures.amount),
         "testNetwork": is_test_network(line.network),
     }
+
+
+def totals_entry(by: TotalsGroup, line: GroupTotals) -> ExportEntry:
+    """Return the figures of a group with all columns of `totals_columns`."""
+    total = DailyTotals(None, line.network, line.asset, line.figures)
+    return {**sum_entry(by, total), by: line.name}
+
+
+def sum_entry(by: TotalsGroup, total: DailyTotals) -> ExportEntry:
+    """Return the sum of all groups in one token; the name of the group is None."""
+    figures = {name: value for name, value in daily_entry(total).items() if name != "day"}
+    return figures if by == "network" else {by: None, **figures}
 
 
 def format_from_suffix(out: str) -> ExportFormat | None:
@@ -152,22 +133,11 @@ def open_output(out: str) -> Generator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
         return
-    path = Path(out)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:  # the error names the temporary file
-        raise OSError(error.errno, error.strerror, out) from error
-    part = Path(name)
-    try:
-        with open(handle, "w", encoding="utf-8", newline="") as stream:  # noqa: PTH123 - it is a descriptor
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.chmod(0o600)  # payments are private data
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    # payments are private data
+    with replace_file(Path(out), mode=0o600) as part, part.open("w", encoding="utf-8", newline="") as stream:
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def _iso_or_none(seconds: float | None) -> str | None:

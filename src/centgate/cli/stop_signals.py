@@ -1,0 +1,36 @@
+"""SIGTERM and SIGINT: a command that runs until it is stopped ends with its cleanup, and with exit code 0."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def exit_on_stop_signals() -> Generator[None]:
+    """Raise SystemExit(0) in the block at SIGTERM or SIGINT, so that all `with` blocks inside it end.
+
+    By default, SIGTERM ends a process at once, and temporary folders stay. uvicorn handles the signals while
+    it serves, and raises them again when all requests are answered. A second signal has its default effect:
+    it stops a cleanup that hangs. A signal that is ignored, as in a shell's background, remains so.
+    """
+    replaced = {each: signal.getsignal(each) for each in STOP_SIGNALS}
+    ours = [each for each, handler in replaced.items() if handler is not signal.SIG_IGN]
+    for each in ours:
+        signal.signal(each, _exit)
+    try:
+        yield
+    finally:
+        for each in ours:
+            signal.signal(each, replaced[each])
+
+
+def _exit(_signal: int, _frame: FrameType | None) -> NoReturn:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise SystemExit(0)

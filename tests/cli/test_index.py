@@ -1,0 +1,128 @@
+"""`centgate index`: sites are added, crawled, shown and removed, and mistakes are told in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+from embeddings import serve_embeddings
+from small_site import SmallSite, serve_small_site
+from typer.testing import CliRunner, Result
+
+from centgate.cli.index import app
+from centgate.web.index.page_index import PageIndex
+from centgate.web.index.seeds import load_seeds
+from centgate.web.index.vectors import PageVectors
+
+Command = Callable[..., Result]
+PAGE = (
+    "<html lang=en><head><title>About {0}</title></head><body><main><h1>{0}</h1><p>This page is about {0}, "
+    "and says at some length what a reader may want to know of {0} before the season of it ends.</p>"
+    '<p>The <a href="{1}">next page</a> is about another fruit.</p></main></body></html>'
+)
+
+
+@pytest.fixture
+def site() -> Generator[SmallSite]:
+    """Site of two pages."""
+    with serve_small_site() as standing:
+        standing.respond("/", PAGE.format("kumquat", "/pomelo"))
+        standing.respond("/pomelo", PAGE.format("pomelo", "/"))
+        yield standing
+
+
+@pytest.fixture
+def run(tmp_path: Path, site: SmallSite) -> Command:
+    """Run a command with an index of its own, which may fetch the site."""
+    env = {
+        "CENTGATE_SITEINDEX_FOLDER": str(tmp_path / "index"),
+        "CENTGATE_FETCH_ALLOWED": site.address,
+        "CENTGATE_FETCH_PORTS": site.address.rpartition(":")[2],
+    }
+    return lambda *arguments: CliRunner().invoke(app, list(arguments), env=env)
+
+
+def test_a_site_is_added_crawled_shown_and_removed(run: Command, site: SmallSite, tmp_path: Path) -> None:
+    assert "new sites: 1 of 1" in run("add", site.url).output
+    assert "never" in run("status").output
+    crawled = run("crawl", "--pause", "0")
+    assert "2 indexed" in crawled.output, crawled.output
+    shown = run("status").output
+    assert "2 pages can be found" in shown
+    assert "today" in shown
+    index = PageIndex(tmp_path / "index")
+    assert [match.page.title for match in index.search("pomelo", 1)] == ["About pomelo"]
+    assert "sites removed: 1" in run("remove", site.url).output
+    assert index.search("pomelo", 1) == []
+    assert run("crawl").exit_code == 1
+
+
+@pytest.mark.extended
+def test_pages_get_vectors_of_the_operators_endpoint(
+    run: Command, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve_embeddings() as (url, asked):
+        monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
+        monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
+        run("add", site.url)
+        assert "vectors: 2 added, 2 in all" in run("crawl", "--pause", "0").output
+        assert "vectors: 0 added, 2 in all" in run("crawl", "--pause", "0", "--again").output
+        assert len(asked) == 1
+        site.respond("/pomelo", PAGE.format("pomelo or shaddock", "/"))
+        assert "vectors: 1 added, 2 in all" in run("crawl", "--pause", "0", "--again").output
+    without_endpoint = run("crawl", "--pause", "0")
+    assert "vectors: 0 added, 2 in all" in without_endpoint.output
+    vectors = PageVectors(tmp_path / "index", "fruit-1")
+    assert vectors.search([0.0, 1.0], 1)[0][1] > 0.9
+
+
+def test_what_a_site_says_is_no_markup(run: Command, site: SmallSite) -> None:
+    site.respond("/", "ripe", "text/[/b]")
+    run("add", site.url)
+    assert "text/[/b]" in run("crawl", "--pause", "0").output
+    assert run("status").exit_code == 0
+
+
+def test_nothing_is_fetched_before_a_crawl(run: Command, site: SmallSite) -> None:
+    assert run("add", site.url).exit_code == 0
+    assert site.requested_paths == []
+
+
+def test_the_list_in_the_package_is_added_whole_or_by_group(run: Command) -> None:
+    seeds = load_seeds()
+    group = seeds.groups[0]
+    members = [seed for seed in seeds.seeds if seed.group == group]
+    assert f"new sites: {len(members)} of {len(members)};" in run("add", f"seeds:{group}").output
+    assert (
+        f"new sites: {len(seeds.seeds) - len(members)} of {len(seeds.seeds)};" in run("add", "seeds").output
+    )
+
+
+def test_a_file_of_addresses_is_added(run: Command, tmp_path: Path) -> None:
+    file = tmp_path / "sites.txt"
+    file.write_text(
+        "# documentation\nhttps://docs.example/\n\nhttps://docs.example/\nhttps://other.example/a/\n"
+    )
+    assert "new sites: 2 of 2" in run("add", str(file)).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("add", "ftp://docs.example/"), "is neither an address nor a file"),
+        (("add", "seeds:unknown"), "is no group of the list"),
+        (("crawl",), "there are no sites yet"),
+        (("remove", "https://docs.example/"), "there are no sites yet"),
+    ],
+)
+def test_a_mistake_is_told_in_a_sentence(run: Command, arguments: tuple[str, ...], message: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert message in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+
+
+def test_a_site_that_is_not_in_the_index_is_named(run: Command, site: SmallSite) -> None:
+    run("add", site.url)
+    assert "nowhere.example" in run("remove", "https://nowhere.example/").output

@@ -1,0 +1,148 @@
+"""Commands that run until they are stopped end with their cleanup and exit code 0, at SIGTERM and SIGINT."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from databases import create_sqlite
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+CENTGATE = "-m", "centgate"
+HOLDER = """
+import sys, tempfile, time
+from centgate.cli.stop_signals import exit_on_stop_signals
+with exit_on_stop_signals(), tempfile.TemporaryDirectory():
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+READY = ("ready ", "console http", "ready\n")
+PATIENCE = 60
+
+
+@contextmanager
+def run_python(folder: Path, *arguments: str, **environment: str) -> Generator[subprocess.Popen[str]]:
+    """Run Python with arguments and an empty folder for temporary files, with signals as at a terminal."""
+    folder.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        env={**os.environ, **environment, "TMPDIR": str(folder)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=restore_signals,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def restore_signals() -> None:
+    for each in STOP_SIGNALS:
+        signal.signal(each, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def wait_for_line(process: subprocess.Popen[str], starts: tuple[str, ...] = READY) -> str:
+    assert process.stdout
+    for line in process.stdout:
+        if line.startswith(starts):
+            return line
+    _, errors = process.communicate()
+    raise AssertionError(f"it ended: {errors}")
+
+
+def stop(process: subprocess.Popen[str], signal_number: int) -> tuple[int, str]:
+    """Send a signal; return exit code and standard error."""
+    process.send_signal(signal_number)
+    _, errors = process.communicate(timeout=PATIENCE)
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize("signal_number", STOP_SIGNALS)
+def test_a_stopped_block_cleans_up(tmp_path: Path, signal_number: int) -> None:
+    folder = tmp_path / "temporary"
+    with run_python(folder, "-c", HOLDER) as process:
+        wait_for_line(process)
+
+        assert stop(process, signal_number) == (0, "")
+
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("signal_number", STOP_SIGNALS)
+@pytest.mark.parametrize(
+    ("command", "settings"),
+    [
+        (["dev", "--port", "0"], {}),
+        (["serve", "--port", "0"], {"CENTGATE_PAY_TO": "0x" + "ce" * 20}),
+        (["serve", "--port", "0", "--workers", "2"], {"CENTGATE_METRICS_PORT": "0"}),
+        (["serve", "--port", "0"], {"CENTGATE_CONSOLE_PORT": "0"}),
+        (["console", "--port", "0"], {}),
+    ],
+    ids=["dev", "serve", "workers", "console beside", "console"],
+)
+def test_servers_leave_nothing(
+    tmp_path: Path, command: list[str], settings: Mapping[str, str], signal_number: int
+) -> None:
+    folder = tmp_path / "temporary"
+    offline = {"CENTGATE_RPC_8453_ENABLED": "false", "CENTGATE_PHISHING_LIST_URL": "off"}
+    journal = {"CENTGATE_DATABASE_URL": create_sqlite(tmp_path)}
+    with run_python(folder, *CENTGATE, *command, **offline, **journal, **settings) as process:
+        wait_for_line(process, ("console ",) if command[0] == "console" else ("ready ",))
+        code, errors = stop(process, signal_number)
+
+    assert (code, list(folder.iterdir())) == (0, []), errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("signal_number", STOP_SIGNALS)
+def test_demo_leaves_nothing(tmp_path: Path, signal_number: int) -> None:
+    folder = tmp_path / "temporary"
+    with run_python(folder, *CENTGATE, "demo") as process:
+        wait_for_line(process, ("chain ",))
+        code, errors = stop(process, signal_number)
+
+    assert (code, list(folder.iterdir())) == (0, []), errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("signal_number", STOP_SIGNALS)
+def test_website_and_tools_of_an_api_leave_nothing(tmp_path: Path, signal_number: int) -> None:
+    with run_python(tmp_path / "api", *CENTGATE, "dev", "--port", "0") as api:
+        url = wait_for_line(api).removeprefix("ready ").strip()
+        site = ["site", "--api", url, "--port", "0"]
+        with run_python(tmp_path / "site", *CENTGATE, *site) as process:
+            wait_for_line(process)
+            site_end = stop(process, signal_number)
+        with run_python(tmp_path / "mcp", *CENTGATE, "mcp", "--api", url) as process:
+            wait_for_tools(process)
+            mcp_code, mcp_errors = stop(process, signal_number)
+
+    assert site_end[0] == 0, site_end
+    assert mcp_code == 0, mcp_errors
+    assert "Traceback" not in site_end[1] + mcp_errors
+    assert not [*(tmp_path / "site").iterdir(), *(tmp_path / "mcp").iterdir()]
+
+
+def wait_for_tools(process: subprocess.Popen[str]) -> None:
+    """Initialize a session and wait for its answer; standard input stays open."""
+    assert process.stdin
+    process.stdin.write(
+        '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",'
+        ' "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}\n'
+    )
+    process.stdin.flush()
+    wait_for_line(process, ("{",))
