@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 
 from centgate.catalog import all_services
 from centgate.json_schema import Schema, SchemaDocument, parse_schema
+from centgate.prices import format_price
 from centgate.schema import to_snake_case
 from centgate.service import AnyService
 
@@ -39,7 +40,7 @@ def _models_module(catalog: tuple[AnyService, ...]) -> str:
         "from __future__ import annotations",
         "from typing import Literal",
         *(["from pydantic import Field"] if "Field(" in content else []),
-        "from centgate.client.typed import AnswerData",
+        "from centgate.client.answer_data import AnswerData",
         content,
     ]
     return "\n\n".join(parts) + "\n"
@@ -164,17 +165,21 @@ class _Parameter:
 
 
 def _services_module(catalog: tuple[AnyService, ...]) -> str:
-    """Return the module of methods."""
-    models = ", ".join(sorted(f"{_pascal_case(service)}Data" for service in catalog))
-    answers = [f"{_pascal_case(each)}Answer = TypedAnswer[{_pascal_case(each)}Data]" for each in catalog]
+    """Return the module of methods. It imports no model: importing them all takes longer than a call."""
+    names = [_pascal_case(service) for service in catalog]
+    models = ", ".join(sorted(f"{name}Data" for name in names))
+    aliases = [f"{name}Answer = TypedAnswer[{name}Data]" for name in names]
     parts = [
         '"""A method for each service, sync and async."""',
         _HEADER,
         "from __future__ import annotations",
-        "from typing import Literal",
-        f"from centgate.client._generated.models import {models}\n"
+        "from typing import TYPE_CHECKING, Literal",
         "from centgate.client.typed import AsyncCalls, Calls, TypedAnswer, given",
-        "\n".join(answers),
+        "if TYPE_CHECKING:\n"
+        + indent("\n".join((f"from centgate.client._generated.models import {models}", "", *aliases)), "    ")
+        # for those who read annotations at run time, such as agent frameworks
+        + "\nelse:\n"
+        + indent("\n".join(f"{name}Answer = TypedAnswer" for name in names), "    "),
         _methods_class("Services", "Calls", catalog),
         _methods_class("AsyncServices", "AsyncCalls", catalog),
     ]
@@ -199,7 +204,7 @@ def _method_source(definition: str, service: AnyService) -> str:
         [
             f"{definition} {name}(self, *, {keywords}) -> {answer}Answer:",
             indent(_format_docstring(*_method_paragraphs(service, parameters)), "    "),
-            f"    return TypedAnswer({call}, {answer}Data)",
+            f'    return TypedAnswer({call}, "{answer}Data")',
         ]
     )
 
@@ -220,7 +225,8 @@ def _method_paragraphs(service: AnyService, parameters: list[_Parameter]) -> lis
     bounds = "\n".join(_bullet(line) for line in service.guardrails)
     more = service.description if service.description != service.summary else ""
     choices = _describe_choices(parse_schema(service.input_schema(None)))
-    paragraphs = [service.summary, f"${service.price} a call.", more, choices, keywords, f"Bounds:\n{bounds}"]
+    price = f"{format_price(service.price)} a call, unless the API sets another price."
+    paragraphs = [service.summary, price, more, choices, keywords, f"Bounds:\n{bounds}"]
     return [paragraph for paragraph in paragraphs if paragraph]
 
 

@@ -126,6 +126,29 @@ def answer_body() -> dict[str, Any]:
     }
 
 
+def shown_payment(nonce: str, **changes: Any) -> PlannedResponse:
+    """Build a payment as `GET /payments/<nonce>` shows it, whose answer is owed."""
+    shown: dict[str, Any] = {
+        "transaction": "0x" + "aa" * 32,
+        "network": NETWORK,
+        "asset": USDC[NETWORK].address,
+        "nonce": nonce,
+        "amount": "10000",
+        "payTo": PAYEE,
+        "service": SLUG,
+        "state": "settled",
+        "charged": True,
+        "retry": "same_payment",
+        "next": "redeem",
+        "createdAt": "2026-11-24T10:00:00Z",
+        "hasAnswer": False,
+        "url": f"/payments/{nonce}",
+        "answer": None,
+        **dict.fromkeys(("reason", "settledAt", "deliveredAt", "redeemableUntil", "refund")),
+    }
+    return PlannedResponse(200, {"payments": [shown | changes]})
+
+
 def payment_response(asked: ReceivedRequest, **changes: Any) -> str:
     """Build PAYMENT-RESPONSE for the payment in the request."""
     authorization = decode_header(asked.payment or "")["payload"]["authorization"]
@@ -147,8 +170,12 @@ class HostileApi:
     def __init__(self) -> None:
         self.url = ""
         self.service_response = PlannedResponse(200, service_entry())
+        self.catalogue = error_response(404, "not_found")
+        self.shown_payment = error_response(404, "not_found")
         self.unpaid: list[Reply] = []
         self.paid: list[Reply] = []
+        self.refused_bodies: dict[bytes, PlannedResponse] = {}
+        """Responses to unpaid requests with these bodies."""
         self.requests: list[ReceivedRequest] = []
         self.accepted_nonces: set[str] = set()
         """Nonces of the accepted payments."""
@@ -180,9 +207,15 @@ class HostileApi:
         return response
 
     def _default_response(self, asked: ReceivedRequest) -> PlannedResponse:
+        if asked.body in self.refused_bodies and not asked.payment:
+            return self.refused_bodies[asked.body]
         return self.deliver(asked) if asked.payment else payment_required(build_offer(self.url))
 
     def _describe_service(self, asked: ReceivedRequest) -> PlannedResponse:
+        if asked.path == "/services":
+            return self.catalogue
+        if asked.path.startswith("/payments/"):
+            return self.shown_payment
         if asked.path != f"/services/{SLUG}":
             return error_response(404, "not_found")
         return self.service_response

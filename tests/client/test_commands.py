@@ -782,10 +782,14 @@ def test_help_tells_the_exit_codes(shell: Shell) -> None:
     assert [code for code in "012345" if re.search(rf"^ *{code}  \w", shown, re.MULTILINE)] == list("012345")
 
 
-def test_help_loads_neither_the_server_nor_the_client(shell: Shell) -> None:
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("call", "--help"), ()], ids=["help", "call", "completion"]
+)
+def test_help_loads_neither_the_server_nor_the_client(shell: Shell, arguments: tuple[str, ...]) -> None:
+    completion = {"COMP_WORDS": "centgate\nre", "COMP_CWORD": "1", "_CENTGATE_COMPLETE": "complete_bash"}
     done = subprocess.run(
-        [COMMAND[0], "-X", "importtime", "-m", "centgate", "call", "--help"],
-        env=shell.environment(),
+        [COMMAND[0], "-X", "importtime", "-m", "centgate", *arguments],
+        env=shell.environment(**({} if arguments else completion)),
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
@@ -800,5 +804,6 @@ def test_help_loads_neither_the_server_nor_the_client(shell: Shell) -> None:
         "centgate.cli.main",
         "centgate.cli.buyer",
         "centgate.cli.buyer.commands",
+        "centgate.cli.stop_signals",
     }
-    assert not {"httpx2", "structlog", "starlette", "sqlalchemy"} & loaded
+    assert not {"httpx2", "rich", "structlog", "starlette", "sqlalchemy"} & loaded

@@ -82,10 +82,12 @@ def test_without_the_api_an_older_copy_is_offered(tmp_path: Path) -> None:
     assert known == offered(shell, "call", "token-r") == ["token-risk"]
 
 
+@pytest.mark.extended
 def test_without_api_and_copy_nothing_is_offered(shell: Shell) -> None:
     assert offered(shell, "call", "t", times=1, CENTGATE_API_URL=NOBODY) == []
 
 
+@pytest.mark.extended
 def test_a_copy_that_is_damaged_offers_nothing(tmp_path: Path) -> None:
     copy = tmp_path / "cache" / "centgate" / "catalog" / "http%3A%2F%2F127.0.0.1%3A1" / "services.json"
     copy.parent.mkdir(parents=True)
@@ -101,6 +103,7 @@ def test_completion_can_be_shown_for_each_shell(shell: Shell, name: str) -> None
     assert "_CENTGATE_COMPLETE" in done.stdout
 
 
+@pytest.mark.extended
 def test_bash_itself_completes_a_command(shell: Shell, tmp_path: Path) -> None:
     bash = shutil.which("bash")
     if bash is None:

@@ -21,6 +21,7 @@ from hostile import (
 from pydantic import ValidationError
 from shopping import OpenClient
 
+from centgate.client.answer_data import AnswerData
 from centgate.client.errors import (
     AddressRefused,
     BuyerError,
@@ -34,7 +35,6 @@ from centgate.client.errors import (
     UnsupportedOptions,
 )
 from centgate.client.sync_client import Centgate
-from centgate.client.typed import AnswerData
 from centgate.client.wire_model import UntrustedModel
 
 

@@ -24,6 +24,7 @@ from hostile import (
     error_response,
     payment_required,
     payment_response,
+    service_entry,
 )
 from shopping import OpenClient
 
@@ -37,8 +38,8 @@ from centgate.client.errors import (
     Unavailable,
     Unresolved,
 )
-from centgate.client.free_requests import Patience
 from centgate.client.ledger import Ledger
+from centgate.client.policy import Patience
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 
@@ -139,6 +140,19 @@ async def test_when_patience_ends_the_next_call_goes_on_with_the_same_payment(
     assert len([asked for asked in hostile.requests if asked.method == "POST"]) == 6
     assert error.value.money != "not_moved"
     assert [record.event for record in ledger.records()] == ["signed", "unresolved", "delivered"]
+
+
+async def test_a_service_that_moved_gets_no_second_payment(shop: OpenClient, hostile: HostileApi) -> None:
+    ledger = Ledger()
+    hostile.paid = [broken("no_response")] * 4
+    with pytest.raises(Unresolved):
+        await shop(hostile.url, ledger=ledger).call(SLUG, {})
+    hostile.service_response = PlannedResponse(200, service_entry(path="/moved"))
+
+    await shop(hostile.url, ledger=ledger).call(SLUG, {})
+
+    assert len(set(hostile.payments)) == len(hostile.accepted_nonces) == 1
+    assert hostile.requests[-1].path == PATH
 
 
 async def test_a_facilitator_that_was_not_reached_is_waited_for(

@@ -22,7 +22,7 @@ from hostile import (
 from shopping import OpenClient
 
 from centgate.client.errors import TermsRefused
-from centgate.client.quote import Allowed
+from centgate.client.policy import Allowed
 from centgate.client.settings import BuyerSettings
 from centgate.client.sync_client import Centgate
 from centgate.signing.assets import TEST_NETWORKS, USDC
@@ -142,7 +142,8 @@ def test_the_command_names_a_network_that_is_not_known(
     done = shell("call", SLUG, "--body", "{}", *arguments, **settings)
 
     assert done.returncode == 2
-    assert "CENTGATE_NETWORKS: this client cannot pay on network 'base'" in done.stderr
+    source = "--network" if arguments else "CENTGATE_NETWORKS"
+    assert f"centgate: {source}: this client cannot pay on network 'base'" in done.stderr
 
 
 def test_the_example_of_a_service_names_its_network(shell: Shell) -> None:

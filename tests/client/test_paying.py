@@ -126,6 +126,21 @@ async def test_input_that_is_wrong_is_told_whole(shop: OpenClient, client: httpx
     assert error.value.request_id
 
 
+async def test_an_empty_object_is_not_paid_for(shop: OpenClient, client: httpx.Client) -> None:
+    ledger = Ledger()
+    buyer = shop(url_of(client), ledger=ledger)
+
+    with pytest.raises(InvalidInput) as error:
+        await buyer.call("token-risk", {})
+    with pytest.raises(InvalidInput):
+        await buyer.terms("token-risk", {})
+
+    assert "tokenAddress" in {issue.path for issue in error.value.issues}
+    assert "tokenAddress: " in str(error.value)
+    assert (error.value.money, ledger.records()) == ("not_moved", [])
+    assert error.value.request_id
+
+
 @pytest.mark.parametrize(
     "body", [{"a": {1, 2}}, {"a": float("nan")}, {"a": "\ud800"}, ["a"], "a", None], ids=str
 )
@@ -220,10 +235,10 @@ async def test_an_api_without_payments_is_unavailable(
 async def test_a_service_without_its_source_is_unavailable_and_free(
     shop: OpenClient, client: httpx.Client, facilitator: StubFacilitator
 ) -> None:
-    with pytest.raises(Unavailable, match="Another deployment may serve it") as error:
+    with pytest.raises(Unavailable, match="another deployment may serve it") as error:
         await shop(url_of(client)).call("crawler-search", {"query": "x402"})
 
-    assert (error.value.money, facilitator.asked) == ("reported_not_moved", 0)
+    assert (error.value.money, facilitator.asked) == ("not_moved", 0)
 
 
 async def test_a_refused_payment_moved_nothing_and_is_not_sent_again(

@@ -26,7 +26,7 @@ from shopping import OpenClient
 from centgate.client.caps import Caps
 from centgate.client.errors import CapExceeded, Drift, NoWallet, TermsRefused, Unavailable
 from centgate.client.ledger import Ledger
-from centgate.client.quote import Allowed
+from centgate.client.policy import Allowed
 from centgate.signing.assets import USDC, Asset
 
 OTHER = "0x2222222222222222222222222222222222222222"

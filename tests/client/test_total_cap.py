@@ -7,17 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 from buyers_shell import Shell, private_key_of
-from hostile import NETWORK, SLUG, HostileApi, PlannedResponse, error_response
+from fake_node import Rpc, node, node_at
+from hostile import SLUG, HostileApi, PlannedResponse, error_response
 from shopping import NO_AUTHORITIES, SHORT_TIMEOUTS, OpenClient
 
 from centgate.client.caps import Caps
@@ -224,50 +221,6 @@ def test_the_command_begins_a_new_count(shell: Shell) -> None:
     assert after.returncode == 0, after.stderr
 
 
-Rpc = Callable[[str, list[Any]], Any]
-
-
-@contextmanager
-def node(answer: Rpc) -> Generator[str]:
-    """An Ethereum node that answers as a test says."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            result = answer(asked["method"], asked["params"])
-            body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-def node_at(seconds: float, *, used: bool, chain: str = NETWORK) -> Rpc:
-    """Answers of a node whose latest block is `seconds` from now, about any nonce."""
-
-    def answer(method: str, _params: list[Any]) -> Any:
-        return {
-            "eth_chainId": hex(int(chain.removeprefix("eip155:"))),
-            "eth_getBlockByNumber": {"number": "0x10", "timestamp": hex(int(time.time() + seconds))},
-            "eth_call": "0x" + f"{int(used):064x}",
-        }[method]
-
-    return answer
-
-
 @pytest.fixture
 def expired(hostile: HostileApi, path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The nonce of a payment that was refused, and whose window ended an hour ago."""
@@ -303,6 +256,8 @@ def test_the_node_is_asked_for_the_nonce_at_its_block(shell: Shell, expired: str
     with node(answer) as url:
         read_cap(shell, "--rpc", url)
 
+    blocks = [params for method, params in asked if method == "eth_getBlockByNumber"]
+    assert blocks == [["safe", False]]
     (call,) = (params for method, params in asked if method == "eth_call")
     assert call[0]["data"] == encode_authorization_state_call(BUYER_ACCOUNTS[0].address, expired)
     assert call[1] == "0x10"

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Generator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from buyers_shell import private_key_of
@@ -21,7 +21,8 @@ from centgate.client import Answer, AsyncCentgate, Centgate, Receipt, Wallet
 from centgate.client._generated import methods, models
 from centgate.client._generated.methods import AsyncServices, Services
 from centgate.client._generated.models import TokenRiskData
-from centgate.client.typed import AnswerData, AnswerDrift, TypedAnswer
+from centgate.client.answer_data import AnswerData
+from centgate.client.typed import AnswerDrift, TypedAnswer
 from centgate.schema import to_camel_case, to_snake_case
 from centgate.server import run_in_thread
 from centgate.service import AnyService
@@ -239,8 +240,24 @@ def test_wrong_use_is_found_by_the_type_checker(tmp_path: Path) -> None:
 
 
 def test_every_public_name_of_the_client_can_be_had() -> None:
-    assert all(
-        getattr(centgate.client, name).__name__ for name in centgate.client.__all__ if name != "Proxies"
-    )
+    names = set(centgate.client.__all__) - {"Proxies", "__version__"}
+
+    assert all(getattr(centgate.client, name).__name__ for name in names)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = centgate.client.Nothing  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+
+
+def test_importing_a_client_loads_only_what_every_client_needs() -> None:
+    code = "import sys; from centgate.client import AsyncCentgate, Centgate, Wallet; print(*sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    loaded = set(shown.stdout.split())
+    assert "centgate.client.sync_client" in loaded
+    late = {"anyio", "asyncio", "httpx2", "orjson", "pydantic", "rich", "sqlalchemy", "typer"}
+    assert not late & loaded
+
+
+def test_annotations_of_methods_can_be_read() -> None:
+    hints = get_type_hints(Services.phishing_check)
+
+    assert hints == {"url": str, "return": TypedAnswer}

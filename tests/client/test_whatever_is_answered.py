@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Generator
 from decimal import Decimal
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import anyio
 import pytest
-from buyer import encode_header
-from hostile import (
-    SLUG,
-    Fault,
-    HostileApi,
-    PlannedResponse,
-    ReceivedRequest,
-    answer_body,
-    build_offer,
-    hostile_api,
-    payment_response,
-)
+from hostile import SLUG, HostileApi, hostile_api
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reply_plans import BODIES, CODES, HEADERS, REASONS, RECEIPTS, RETRIES, TERMS, VOCABULARY, said
 from shopping import NO_AUTHORITIES, SHORT_TIMEOUTS
 
 from centgate.client.async_client import AsyncCentgate
@@ -37,41 +26,8 @@ from centgate.devchain.accounts import BUYER_ACCOUNTS
 
 pytestmark = pytest.mark.extended
 
-STATUSES = (200, 201, 204, 206, 301, 304, 307, 400, 401, 402, 403, 404, 405, 408, 409, 418, 425, 429)
-FAILURES = (500, 502, 503, 504, 511, 599)
-CODES = (
-    "validation_error",
-    "unsupported_options",
-    "payment_required",
-    "payment_not_configured",
-    "not_found",
-    "no_data",
-    "payment_conflict",
-    "provider_rate_limited",
-    "internal_error",
-    "provider_error",
-    "provider_unconfigured",
-    "provider_timeout",
-    "rate_limited",
-    "something_else",
-)
-REASONS = (
-    None,
-    "insufficient_funds",
-    "invalid_exact_evm_payload_authorization_valid_before",
-    "invalid_payment_requirements",
-    7,
-)
-TAKEN: tuple[tuple[str, bool], ...] = (("in_flight", False), ("settled", True), ("delivered", True))
-UNTAKEN: tuple[tuple[str, bool], ...] = (("unused", False), ("refused", False), ("in_flight", False))
-HEADERS = st.fixed_dictionaries(
-    {},
-    optional={
-        "Retry-After": st.sampled_from(["0", "-1", "soon", "99999999999", "Wed, 21 Oct 2015 07:28:00 GMT"]),
-        "Content-Encoding": st.sampled_from(["gzip", "identity"]),
-        "Location": st.sampled_from(["/", "http://127.0.0.1:9/", "javascript:1"]),
-        "Set-Cookie": st.just("a=b"),
-    },
+TEXT_HEADERS = st.fixed_dictionaries(
+    {}, optional={name: st.sampled_from(values) for name, values in HEADERS.items()}
 )
 
 
@@ -79,60 +35,19 @@ HEADERS = st.fixed_dictionaries(
 def replies(draw: st.DrawFn) -> dict[str, Any]:
     """A reply in plain words, of which `said` makes one."""
     return {
-        "status": draw(st.sampled_from(STATUSES + FAILURES)),
+        "status": draw(st.sampled_from(VOCABULARY["status"])),
         "takes": draw(st.booleans()),
-        "fault": draw(st.sampled_from(["none", "none", "none", *get_args(Fault)])),
-        "body": draw(
-            st.sampled_from(["answer", "error", "noted", "noted", "junk", "list", "empty", "shape"])
-        ),
+        "fault": draw(st.sampled_from(VOCABULARY["fault"])),
+        "body": draw(st.sampled_from(BODIES)),
         "junk": draw(st.binary(max_size=20)),
         "code": draw(st.sampled_from(CODES)),
         "reason": draw(st.sampled_from(REASONS)),
         "note": draw(st.integers(0, 2)),
-        "retry": draw(st.sampled_from(["same_payment", "new_payment", "none", "perhaps"])),
-        "receipt": draw(st.sampled_from(["true", "none", "junk", "failed"])),
-        "terms": draw(st.sampled_from(["none", "good", "junk", "bad"])),
-        "headers": draw(HEADERS),
+        "retry": draw(st.sampled_from(RETRIES)),
+        "receipt": draw(st.sampled_from(RECEIPTS)),
+        "terms": draw(st.sampled_from(TERMS)),
+        "headers": draw(TEXT_HEADERS),
     }
-
-
-def said(
-    api: HostileApi, plan: dict[str, Any], asked: ReceivedRequest, *, lies: bool = False
-) -> PlannedResponse:
-    """The reply that was drawn, to this request; what it says of the money is true unless it `lies`."""
-    taken = bool(asked.payment) and (plan["takes"] or asked.nonce in api.accepted_nonces)
-    headers = dict(plan["headers"])
-    if plan["terms"] != "none":
-        bad = {"amount": "99999999"} if plan["terms"] == "bad" else {}
-        terms = encode_header(build_offer(api.url, **bad))
-        headers["PAYMENT-REQUIRED"] = (
-            base64.b64encode(plan["junk"]).decode() if plan["terms"] == "junk" else terms
-        )
-    if asked.payment and plan["receipt"] != "none":
-        true = payment_response(asked, success=taken and plan["receipt"] == "true")
-        headers["PAYMENT-RESPONSE"] = "=" if plan["receipt"] == "junk" else true
-    body = content(plan, taken=taken != lies, message="nothing was charged" if lies else "so")
-    return PlannedResponse(plan["status"], body, headers, plan["fault"], accepts_payment=plan["takes"])
-
-
-def content(plan: dict[str, Any], *, taken: bool, message: str) -> Any:
-    """A body; its `details.payment` says what was `taken`."""
-    which: int = plan["note"]
-    state, charged = (TAKEN if taken else UNTAKEN)[which]
-    note: dict[str, Any] = {"state": state, "charged": charged, "retry": plan["retry"]}
-    details: dict[str, Any] = {"payment": note} if plan["body"] == "noted" else {}
-    if plan["reason"]:
-        details["reason"] = plan["reason"]
-    told: dict[str, Any] = {"code": plan["code"], "message": message, "details": details}
-    error: dict[str, Any] = {"error": told, "requestId": "req_1"}
-    bodies: dict[str, Any] = {
-        "answer": answer_body(),
-        "junk": plan["junk"],
-        "list": [],
-        "empty": b"",
-        "shape": {"data": {}},
-    }
-    return bodies.get(plan["body"], error)
 
 
 @pytest.fixture(scope="module")

@@ -6,53 +6,146 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from centgate.client.async_client import AsyncCentgate
-    from centgate.client.caps import Caps
-    from centgate.client.errors import BuyerError
-    from centgate.client.free_requests import Patience
+    from centgate.client.caps import Caps, Spent
+    from centgate.client.errors import (
+        AddressRefused,
+        BuyerError,
+        CapExceeded,
+        Drift,
+        InputIssue,
+        InsufficientBalance,
+        InvalidInput,
+        LedgerUnwritable,
+        Money,
+        NoData,
+        NoNode,
+        NotFound,
+        NoWallet,
+        PaymentRefused,
+        ServiceFailed,
+        TermsRefused,
+        Unavailable,
+        Unreachable,
+        Unresolved,
+        UnsupportedOptions,
+        WalletUnreadable,
+    )
     from centgate.client.ledger import Ledger
-    from centgate.client.quote import Allowed, Quote
+    from centgate.client.node import Balance, NonceStates
+    from centgate.client.payment import Payment
+    from centgate.client.policy import Allowed, OptionNames, Patience
+    from centgate.client.quote import Quote
     from centgate.client.responses import Answer, Receipt
     from centgate.client.settings import BuyerSettings
     from centgate.client.sync_client import Centgate
+    from centgate.client.tools import ToolFlavour
     from centgate.client.transport import Proxies
+    from centgate.client.typed import AnswerDrift, TypedAnswer
     from centgate.client.wallet import Wallet
+    from centgate.client.wallet_payments import AnsweredPayment, WalletPayment, WalletPaymentPage
 
 __all__ = [
+    "AddressRefused",
     "Allowed",
     "Answer",
+    "AnswerDrift",
+    "AnsweredPayment",
     "AsyncCentgate",
+    "Balance",
     "BuyerError",
     "BuyerSettings",
+    "CapExceeded",
     "Caps",
     "Centgate",
+    "Drift",
+    "InputIssue",
+    "InsufficientBalance",
+    "InvalidInput",
     "Ledger",
+    "LedgerUnwritable",
+    "Money",
+    "NoData",
+    "NoNode",
+    "NoWallet",
+    "NonceStates",
+    "NotFound",
+    "OptionNames",
     "Patience",
+    "Payment",
+    "PaymentRefused",
     "Proxies",
     "Quote",
     "Receipt",
+    "ServiceFailed",
+    "Spent",
+    "TermsRefused",
+    "ToolFlavour",
+    "TypedAnswer",
+    "Unavailable",
+    "Unreachable",
+    "Unresolved",
+    "UnsupportedOptions",
     "Wallet",
+    "WalletPayment",
+    "WalletPaymentPage",
+    "WalletUnreadable",
+    "__version__",
 ]
 
 _MODULE_OF = {
+    "AddressRefused": "errors",
+    "Allowed": "policy",
     "Answer": "responses",
-    "Receipt": "responses",
+    "AnswerDrift": "typed",
+    "AnsweredPayment": "wallet_payments",
     "AsyncCentgate": "async_client",
-    "Caps": "caps",
+    "Balance": "node",
     "BuyerError": "errors",
-    "Proxies": "transport",
-    "Ledger": "ledger",
-    "Patience": "free_requests",
     "BuyerSettings": "settings",
+    "CapExceeded": "errors",
+    "Caps": "caps",
     "Centgate": "sync_client",
-    "Allowed": "quote",
+    "Drift": "errors",
+    "InputIssue": "errors",
+    "InsufficientBalance": "errors",
+    "InvalidInput": "errors",
+    "Ledger": "ledger",
+    "LedgerUnwritable": "errors",
+    "Money": "errors",
+    "NoData": "errors",
+    "NoNode": "errors",
+    "NoWallet": "errors",
+    "NonceStates": "node",
+    "NotFound": "errors",
+    "OptionNames": "policy",
+    "Patience": "policy",
+    "Payment": "payment",
+    "PaymentRefused": "errors",
+    "Proxies": "transport",
     "Quote": "quote",
+    "Receipt": "responses",
+    "ServiceFailed": "errors",
+    "Spent": "caps",
+    "TermsRefused": "errors",
+    "ToolFlavour": "tools",
+    "TypedAnswer": "typed",
+    "Unavailable": "errors",
+    "Unreachable": "errors",
+    "Unresolved": "errors",
+    "UnsupportedOptions": "errors",
     "Wallet": "wallet",
+    "WalletPayment": "wallet_payments",
+    "WalletPaymentPage": "wallet_payments",
+    "WalletUnreadable": "errors",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first access, so that `centgate call --help` starts without these modules."""
+    """Import a public name on first access, so that a client and its commands start fast."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("centgate")
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

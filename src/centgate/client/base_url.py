@@ -36,7 +36,7 @@ def require_private_or_tls(origin: str, allowed: frozenset[str]) -> None:
     """Raise AddressRefused for a public host without TLS, unless the host is in `allowed`."""
     parts = urlsplit(origin)
     host = parts.hostname or ""
-    if parts.scheme == "https" or host in allowed or _is_private(host):
+    if parts.scheme == "https" or host in allowed or is_private_host(host):
         return
     raise AddressRefused(
         f"{origin} is a public host without TLS, where anyone on the network path can change the payee: use "
@@ -44,7 +44,7 @@ def require_private_or_tls(origin: str, allowed: frozenset[str]) -> None:
     )
 
 
-def _is_private(host: str) -> bool:
+def is_private_host(host: str) -> bool:
     """Return True if the host name belongs to this machine or its local network."""
     try:
         address = ipaddress.ip_address(host)

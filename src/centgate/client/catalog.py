@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx2
 import orjson
-from pydantic import ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field, ValidationError
 
-from centgate.client.wire_model import UntrustedModel
+from centgate.client.wire_model import ApiModel
+
+if TYPE_CHECKING:
+    import httpx2
 
 REQUEST_TIMEOUT = 15.0
 """Timeout of one unpaid request."""
@@ -22,11 +23,7 @@ class CatalogUnavailable(Exception):
     """The API is unreachable or returned unexpected content; the message says which."""
 
 
-class _ApiModel(UntrustedModel):
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, frozen=True, extra="ignore")
-
-
-class ServiceProvider(_ApiModel):
+class ServiceProvider(ApiModel):
     """Provider of a service."""
 
     name: str
@@ -36,16 +33,29 @@ class ServiceProvider(_ApiModel):
     docs_url: str = ""
 
 
-class PaymentPosture(_ApiModel):
+class AcceptedPayment(ApiModel):
+    """Token that a service is paid in: its network, address, payee, and EIP-712 name and version."""
+
+    network: str
+    asset: str = ""
+    pay_to: str = ""
+    name: str = ""
+    version: str = ""
+
+
+class PaymentPosture(ApiModel):
     """Payment settings of a service."""
 
     protocol: str = "x402"
     network: str = ""
+    """The first network of `accepts`."""
+    accepts: tuple[AcceptedPayment, ...] = ()
+    """The tokens that are accepted, in the operator's order."""
     enforced: bool = True
     dev_mode: bool = False
 
 
-class ProviderState(_ApiModel):
+class ProviderState(ApiModel):
     """Configuration state of a provider on this deployment, and its terms of use."""
 
     name: str
@@ -53,7 +63,7 @@ class ProviderState(_ApiModel):
     terms: str = ""
 
 
-class ServiceSummary(_ApiModel):
+class ServiceSummary(ApiModel):
     """Service as listed by `GET /services`. Fields that are not needed to call it may be absent."""
 
     slug: str
@@ -92,12 +102,15 @@ class ServiceDetail(ServiceSummary):
 
     @property
     def available(self) -> bool:
-        """True if a provider that can answer alone is configured; a missing state counts as configured."""
+        """True if a provider that can answer alone is configured; a missing state counts as configured.
+
+        A service that lists no providers needs none.
+        """
         configured = {source.name: source.configured for source in self.sources}
-        return any(configured.get(each.name, True) for each in self.leads)
+        return not self.leads or any(configured.get(each.name, True) for each in self.leads)
 
 
-class ListedRequirements(_ApiModel):
+class ListedRequirements(ApiModel):
     """x402's PaymentRequirements: payee, amount and asset."""
 
     scheme: str
@@ -109,7 +122,7 @@ class ListedRequirements(_ApiModel):
     extra: dict[str, Any]
 
 
-class PaidRoute(_ApiModel):
+class PaidRoute(ApiModel):
     """Entry of `/.well-known/x402`: a route and its payment requirements."""
 
     slug: str
@@ -118,7 +131,7 @@ class PaidRoute(_ApiModel):
     accepts: tuple[ListedRequirements, ...]
 
 
-class Health(_ApiModel):
+class Health(ApiModel):
     """Response of `GET /health`."""
 
     status: str
@@ -128,6 +141,8 @@ class Health(_ApiModel):
 
 def fetch_json(http: httpx2.Client, path: str, *, expect: tuple[int, ...] = (200,)) -> Any:
     """Fetch the JSON at an unpaid path. Raises CatalogUnavailable."""
+    import httpx2  # imported late: a client that buys does not need it here
+
     try:
         with http.stream("GET", path, timeout=REQUEST_TIMEOUT) as response:
             if response.status_code not in expect:

@@ -6,6 +6,7 @@ BuyerError
 ├── UnsupportedOptions     an option that the price does not cover; `options` names each
 ├── NotFound               the API has no such service
 ├── NoWallet               there is no key to sign with
+├── NoNode                 there is no node to ask about the wallet
 ├── WalletUnreadable       the key file is missing, malformed, or readable by others
 ├── LedgerUnwritable       a payment could not be recorded, so nothing was signed
 ├── CapExceeded            the price is above a cap of this client
@@ -88,6 +89,10 @@ class NotFound(BuyerError):
 
 class NoWallet(BuyerError):
     """The call requires a payment and there is no key: pass a `Wallet` to the client."""
+
+
+class NoNode(BuyerError):
+    """The question is for an Ethereum node of the wallet's owner, and none is set."""
 
 
 class WalletUnreadable(BuyerError):

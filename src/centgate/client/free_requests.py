@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,7 @@ from centgate.client.errors import (
 )
 from centgate.client.outcome import TRANSIENT_STATUSES, parse_retry_after
 from centgate.client.payment import PurchaseOrder
+from centgate.client.policy import Patience
 from centgate.client.quote import PaymentOffer, parse_offer
 from centgate.client.responses import (
     Answer,
@@ -42,27 +44,24 @@ from centgate.client.responses import (
 )
 from centgate.client.transport import HttpResponse, Transport, TransportError
 
+CATALOG_TIMEOUT = 30.0
+"""Total timeout of one request for the catalogue, in seconds."""
 _PATH = re.compile(r"/[A-Za-z0-9/_.~-]+")
 _SLUG = re.compile(r"[A-Za-z0-9_.~-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """Timeouts in seconds, and the retry limit for one payment."""
+class ServiceOffer:
+    """Path of a service, and whether the catalogue called it available at a time (monotonic seconds)."""
 
-    deadline: float = 90
-    """For the whole paid call, from the first time the payment is sent."""
-    attempts: int = 8
-    answer: float = 60
-    """For one HTTP response."""
-    connect: float = 10
-    pause: float = 0.5
-    """Delay before the second attempt; doubled before each further one."""
-    longest_pause: float = 10
+    path: str
+    is_available: bool
+    fetched_at: float
 
-
-DEFAULT_PATIENCE = Patience()
-"""Default timeouts and retry limit."""
+    @property
+    def age(self) -> float:
+        """Seconds since it was fetched."""
+        return time.monotonic() - self.fetched_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +71,8 @@ class FreeRequests:
     api: str
     patience: Patience
     transport: Transport
+    api_option: str = "CENTGATE_API_URL"
+    """Name of the option that set the API's URL."""
 
     async def fetch_services(self) -> tuple[ServiceSummary, ...]:
         """Return every service of the API, in catalogue order."""
@@ -91,11 +92,15 @@ class FreeRequests:
         _require_path(entry.path, self.api, slug)
         return entry
 
-    async def fetch_path(self, slug: str) -> str:
-        """Return the path of a service. Parses nothing else, since a purchase needs nothing else."""
+    async def fetch_offer(self, slug: str) -> ServiceOffer:
+        """Return what a purchase needs to know of a service; it depends on nothing else in the entry."""
         content = await self._fetch_entry(slug)
         path = cast(dict[str, Any], content).get("path") if isinstance(content, dict) else None
-        return _require_path(path, self.api, slug)
+        try:
+            is_available = parse_service(content, self.api, slug).available
+        except CatalogUnavailable:
+            is_available = True  # an entry in another format says nothing about it
+        return ServiceOffer(_require_path(path, self.api, slug), is_available, time.monotonic())
 
     async def _fetch_entry(self, slug: str) -> Any:
         if not _SLUG.fullmatch(slug):
@@ -104,35 +109,41 @@ class FreeRequests:
         return await self._get_json(f"/services/{slug}", missing)
 
     async def fetch_terms(self, order: PurchaseOrder) -> PaymentOffer | Answer:
-        """Send a request without a payment. Returns its terms, or the answer if no payment is required."""
+        """Send a request without a payment. Returns its terms, or the answer if no payment is required.
+
+        Raises InvalidInput for terms with `details.issues`: an API gives directories the terms for an empty
+        object too, but would refuse it with a payment.
+        """
         response = await self._send(order.path, order.body, timeout=self.patience.answer)
         if response.status == 200:
             return self._parse_free_answer(response)
         failure = parse_error(response)
         if response.status != 402 or failure.code == "payment_not_configured":
-            raise _error_from(self.api, response, failure)
+            raise error_from_response(self.api, response, failure)
+        if issues := _parse_issues(failure):
+            raise InvalidInput(_describe_issues(issues), issues, request_id=failure.request_id)
         return parse_offer(response.headers.get("payment-required"))
 
     async def _get_json(self, path: str, missing: str) -> Any:
         """Fetch the JSON at an unpaid path."""
-        response = await self._send(path)
+        response = await self._send(path, timeout=min(CATALOG_TIMEOUT, self.patience.answer))
         if response.status == 404:
             raise NotFound(missing)
         if response.status != 200:
-            raise _error_from(self.api, response, parse_error(response))
+            raise error_from_response(self.api, response, parse_error(response))
         try:
             return orjson.loads(response.body)
         except ValueError:
             raise Drift(f"{self.api}{path} did not return JSON. Is this a Centgate API URL?") from None
 
-    async def _send(self, path: str, body: bytes | None = None, *, timeout: float = 30) -> HttpResponse:
+    async def _send(self, path: str, body: bytes | None = None, *, timeout: float) -> HttpResponse:
         """Send an unpaid request, with one retry. Raises Unreachable if there is no complete response."""
         try:
             return await self._send_with_retry(partial(self.transport.send, path, body, timeout=timeout))
         except TransportError as error:
             if error.reason == "too_large":
                 raise Drift(f"{self.api} {error}. Is this a Centgate API URL? Nothing was signed") from None
-            raise Unreachable(f"{self.api} {error}. Nothing was signed; check CENTGATE_API_URL") from None
+            raise Unreachable(f"{self.api} {error}. Nothing was signed; check {self.api_option}") from None
 
     async def _send_with_retry(self, send: Callable[[], Awaitable[HttpResponse]]) -> HttpResponse:
         delay = self.patience.pause
@@ -162,7 +173,7 @@ def _require_path(path: object, api: str, slug: str) -> str:
     return path
 
 
-def _error_from(api: str, response: HttpResponse, failure: ErrorResponse) -> BuyerError:
+def error_from_response(api: str, response: HttpResponse, failure: ErrorResponse) -> BuyerError:
     """Map the error response of an unpaid request to an exception."""
     if 300 <= response.status < 400:
         location = response.headers.get("location", "elsewhere")[:200]
@@ -192,6 +203,13 @@ def _parse_issues(failure: ErrorResponse) -> list[InputIssue]:
         cast(dict[str, Any], each) for each in _detail_list(failure, "issues") if isinstance(each, dict)
     ]
     return [InputIssue(str(each.get("path", "")), str(each.get("message", ""))) for each in issues]
+
+
+def _describe_issues(issues: list[InputIssue]) -> str:
+    """Return the issues as one message, in the form of the API's `validation_error`."""
+    listed = (f"{each.path}: {each.message}" if each.path else each.message for each in issues)
+    text = "".join(char if char.isprintable() else " " for char in "; ".join(listed)[:500])
+    return f"{text}. Nothing was signed"
 
 
 def _detail_list(failure: ErrorResponse, name: str) -> list[Any]:

@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -26,7 +26,7 @@ from typing import Any, Literal, Self
 import anyio
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from centgate.client.caps import SignedAmounts
+from centgate.client.caps import SignedAmounts, Spent
 from centgate.client.errors import LedgerUnwritable, Money
 from centgate.client.payment import Payment, PurchaseOrder
 
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 class LedgerRecord(BaseModel):
     """Line of the ledger about one payment."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     time: datetime
     event: LedgerEvent
@@ -63,7 +63,7 @@ class LedgerRecord(BaseModel):
 class CapReset(BaseModel):
     """Line that resets the count of a payer's total cap."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     time: datetime
     event: Literal["cap_reset"]
@@ -179,13 +179,22 @@ class LockedLedger:
                 return payment
         return None
 
-    def last_payee(self, api: str) -> str | None:
-        """Return the address last paid at an API, or None."""
-        return self._state.payees.get(api)
+    def find_signed(self, nonce: str) -> Payment | None:
+        """Find a payment as it was signed, by its nonce; reads the whole file."""
+        signed = (each.payment for each in self.records() if each.event == "signed")
+        return next((payment for payment in signed if payment.nonce == nonce), None)
+
+    def last_payees(self, api: str) -> Mapping[str, str]:
+        """Return the addresses last paid at an API, by network (CAIP-2)."""
+        return self._state.payees.get(api, {})
 
     def total_signed_usd(self, payer: str | None) -> Decimal:
         """Return the US dollars that count towards a payer's total cap; for None the largest of any payer."""
         return self._state.signed.total(payer)
+
+    def spent(self, payer: str | None) -> Spent:
+        """Return what counts towards a payer's caps; for None the largest sums of any payer."""
+        return self._state.signed.spent(payer, datetime.now(UTC))
 
     def counted_nonces(self, payer: str) -> frozenset[str]:
         """Return the nonces of the payments that count towards a payer's total cap."""
@@ -236,7 +245,8 @@ class _LedgerState:
         self.records: list[LedgerRecord] = []
         """Every record, if `keep` is set."""
         self.pending: dict[str, Payment] = {}
-        self.payees: dict[str, str] = {}
+        self.payees: dict[str, dict[str, str]] = {}
+        """Address last paid at each API, by network."""
         self.signed = SignedAmounts()
         """Amounts that count towards total caps; kept if the file is removed, so that the cap still holds."""
         self._keep = keep
@@ -269,8 +279,8 @@ class _LedgerState:
         match record.event:
             case "signed":
                 self.pending[payment.nonce] = payment
-                self.payees[payment.api] = payment.payee
-                self.signed.add(payment.payer, payment.nonce, payment.usd)
+                self.payees.setdefault(payment.api, {})[payment.network] = payment.payee
+                self.signed.add(payment.payer, payment.nonce, payment.usd, time=record.time)
             case "delivered" | "refused":
                 self.pending.pop(payment.nonce, None)
             case "unused":
@@ -290,7 +300,9 @@ class _LedgerState:
                 _log.warning("line %d of the ledger %s is not a record; skipped", self._line_count, path)
 
 
-_LINE: TypeAdapter[LedgerRecord | CapReset] = TypeAdapter(LedgerRecord | CapReset)
+_LINE: TypeAdapter[LedgerRecord | CapReset] = TypeAdapter(
+    LedgerRecord | CapReset, config=ConfigDict(defer_build=True)
+)
 
 
 def _line(record: LedgerRecord | CapReset) -> bytes:

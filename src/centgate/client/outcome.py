@@ -30,6 +30,10 @@ from centgate.client.transport import HttpResponse, TransportError
 
 EXPIRED_REASON = "invalid_exact_evm_payload_authorization_valid_before"
 """x402's reason for a payment whose validity window has ended."""
+PAYER_REFUSED_REASON = "invalid_exact_evm_payload_authorization_from_address_kyt"
+"""x402's reason for a payer that the API refuses by policy."""
+CHECKED_REASONS = frozenset({EXPIRED_REASON, PAYER_REFUSED_REASON})
+"""Reasons for which an API looks the payment up before it reports that it is unused."""
 LOW_BALANCE_REASONS = frozenset({"insufficient_funds", "invalid_exact_evm_insufficient_balance"})
 TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses after which the same request may succeed."""
@@ -155,13 +159,14 @@ def _is_certainly_unused(failure: ErrorResponse, *, doubtful: bool) -> bool:
     """Return True if the reported state `unused` is reliable.
 
     For a payment that does not match its terms, an API reports `unused` without checking whether it accepted
-    the payment earlier, under other terms. For an expired payment, and for a service it cannot serve, it
-    checks first.
+    the payment earlier, under other terms. For an expired payment, for a payer that it refuses, and for a
+    service it cannot serve, it checks first.
     """
     note = failure.note
     if note is None or note.state != "unused":
         return False
-    return not doubtful or failure.reason == EXPIRED_REASON or failure.code == "provider_unconfigured"
+    is_checked = failure.reason in CHECKED_REASONS or failure.code == "provider_unconfigured"
+    return not doubtful or is_checked
 
 
 def _classify_retryable(

@@ -28,6 +28,8 @@ class PurchaseOrder:
     api: str
     path: str
     body: bytes
+    service: str = ""
+    """Slug of the service, whose path the API may change."""
 
     @property
     def digest(self) -> str:
@@ -38,10 +40,12 @@ class PurchaseOrder:
 class Payment(BaseModel):
     """Signed payment, as sent and as stored in the ledger."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     api: str
     path: str
+    service: str = ""
+    """Slug of the service; empty in the records of older clients."""
     body: str
     """SHA-256 of the request's body."""
     network: str
@@ -61,8 +65,9 @@ class Payment(BaseModel):
     __str__ = __repr__
 
     def is_for(self, order: PurchaseOrder) -> bool:
-        """Return True if the payment was signed for this request."""
-        return (self.api, self.path, self.body) == (order.api, order.path, order.digest)
+        """Return True if the payment was signed for this request, at whatever path the service was then."""
+        is_same_service = self.path == order.path or (self.service != "" and self.service == order.service)
+        return is_same_service and (self.api, self.body) == (order.api, order.digest)
 
 
 def canonical_json(body: Mapping[str, Any]) -> bytes:
@@ -132,6 +137,7 @@ def sign_payment(
     return Payment(
         api=order.api,
         path=order.path,
+        service=order.service,
         body=order.digest,
         network=option.network,
         asset=token.address,

@@ -8,42 +8,60 @@ move, whatever the API reports. Every other outcome is raised to the caller.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import partial
 from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
 
-from centgate.client.caps import Caps
+from centgate.client.batch import buy_all
+from centgate.client.caps import Caps, Spent, parse_dollars
 from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.errors import (
     BuyerError,
     CapExceeded,
     Drift,
     LedgerUnwritable,
+    NoNode,
     NoWallet,
     PaymentRefused,
     TermsRefused,
+    Unavailable,
+    Unreachable,
 )
-from centgate.client.free_requests import FreeRequests, Patience
+from centgate.client.free_requests import FreeRequests, ServiceOffer, error_from_response
 from centgate.client.ledger import Ledger, LockedLedger
+from centgate.client.node import Balance, NonceStates, open_node, release_unused_payments
 from centgate.client.outcome import EXPIRED_REASON, PaymentOutcome, classify_failure, classify_outcome
 from centgate.client.payment import Payment, PurchaseOrder, canonical_json, generate_nonce, sign_payment
+from centgate.client.policy import DEFAULT_OPTIONS, Allowed, OptionNames, Patience
 from centgate.client.quote import (
-    Allowed,
     PaymentOffer,
     PaymentOption,
     Quote,
     choose_option,
     find_payee_objection,
+    list_options,
 )
-from centgate.client.responses import Answer
+from centgate.client.responses import Answer, parse_error
+from centgate.client.signed_in import SignedInRequests, payment_path, rebuild_payment, require_redeemable
+from centgate.client.tools import ToolFlavour, build_tool
 from centgate.client.transport import Transport, TransportError
 from centgate.client.wallet import Wallet
+from centgate.client.wallet_payments import AnsweredPayment, WalletPaymentPage
 
+CATALOG_CONCURRENCY = 8
+"""Services whose entries are read at once."""
+CATALOG_MAX_AGE = 60.0
+"""Seconds after which a service's entry is read again before a payment is signed."""
 WalletSource = Wallet | Callable[[], Wallet | None] | None
 """Wallet, or a function that returns it when a payment has to be signed."""
 
@@ -64,16 +82,37 @@ class Purchases:
     transport: Transport
     wallet: WalletSource
     caps: Caps
-    payee: str | None
+    payees: Mapping[str, str]
+    """Pinned payees, as `parse_payees` returns them."""
     ledger: Ledger
     allowed: Allowed
     patience: Patience
     watch: Callable[[str], None] | None
-    _paths: dict[str, str] = field(default_factory=dict[str, str])
+    rpc: str | None = None
+    """URL of the wallet owner's Ethereum node."""
+    options: OptionNames = DEFAULT_OPTIONS
+    time_limit: float | None = None
+    """Seconds for a call from its start to its end; None leaves it to `patience`."""
+    _offers: dict[str, ServiceOffer] = field(default_factory=dict[str, ServiceOffer])
 
     @property
     def _free_requests(self) -> FreeRequests:
-        return FreeRequests(self.api, self.patience, self.transport)
+        return FreeRequests(self.api, self.patience, self.transport, self.options.api)
+
+    def with_limits(self, timeout: float | None, max_price: Decimal | str | None) -> Purchases:
+        """Return a copy with the limits of single calls: seconds in total, and US dollars.
+
+        A maximum price above the cap per call does not raise it. Raises ValueError for other values.
+        """
+        limited = copy(self)
+        if timeout is not None:
+            if not 0 < timeout < math.inf:
+                raise ValueError(f"a timeout is a number of seconds above 0, not {timeout}")
+            limited.time_limit = timeout
+        if max_price is not None and (price := parse_dollars(max_price)) < self.caps.per_call:
+            limited.caps = replace(self.caps, per_call=price)
+            limited.options = replace(self.options, per_call="`max_price`")
+        return limited
 
     async def services(self) -> tuple[ServiceSummary, ...]:
         """Return every service of the API, in catalogue order."""
@@ -82,8 +121,30 @@ class Purchases:
     async def service(self, slug: str) -> ServiceDetail:
         """Return one service with its schemas."""
         entry = await self._free_requests.fetch_service(slug)
-        self._paths[slug] = entry.path
+        self._offers[slug] = ServiceOffer(entry.path, entry.available, time.monotonic())
         return entry
+
+    async def available_services(self) -> list[ServiceDetail]:
+        """Return the services that can be bought, with their schemas, in catalogue order."""
+        slugs = [each.slug for each in await self.services()]
+        details: dict[str, ServiceDetail] = {}
+        limiter = anyio.CapacityLimiter(CATALOG_CONCURRENCY)
+
+        async def fetch(slug: str) -> None:
+            async with limiter:
+                details[slug] = await self.service(slug)
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                for slug in slugs:
+                    tasks.start_soon(fetch, slug)
+        except* BuyerError as errors:
+            raise next(_iterate_errors(errors)) from None
+        return [details[slug] for slug in slugs if details[slug].available]
+
+    async def tools(self, flavour: ToolFlavour) -> list[dict[str, Any]]:
+        """Return the services that can be bought as tools of a language model."""
+        return [build_tool(service, flavour) for service in await self.available_services()]
 
     async def terms(self, slug: str, body: Mapping[str, Any]) -> Quote:
         """Return the price and terms of a call, with any objections. Signs nothing."""
@@ -91,23 +152,94 @@ class Purchases:
         offer = await self._free_requests.fetch_terms(order)
         if isinstance(offer, Answer):
             raise Drift(f"{self.api} answers {slug} without requiring a payment")
-        return await self._build_quote(offer)
+        quote = await self._build_quote(offer)
+        try:
+            await self._require_available(slug)
+        except Unavailable as error:
+            return replace(quote, objections=(*quote.objections, str(error)))
+        return quote
+
+    def spent(self) -> Spent:
+        """Return what the wallet has signed for, as its ledger counts it towards the caps."""
+        wallet = self._find_wallet()
+        with self.ledger.entry() as entry:
+            return entry.spent(wallet.address if wallet else None)
+
+    async def balance(self, rpc: str | None) -> Balance:
+        """Return the wallet's USDC, as the wallet owner's node shows it."""
+        async with open_node(self._require_node(rpc)) as node:
+            return await node.read_balance(self._open_wallet().address)
+
+    async def payments(self, limit: int, cursor: str | None) -> WalletPaymentPage:
+        """Return a page of the wallet's payments, as the API knows them."""
+        return await self._signed_in().fetch_payments(limit, cursor)
+
+    async def payment(self, transaction: str) -> tuple[AnsweredPayment, ...]:
+        """Return the wallet's payments in a transaction with their answers, as the API knows them."""
+        return await self._signed_in().fetch_payment(transaction)
+
+    async def redeem(self, transaction: str, body: Mapping[str, Any]) -> Answer:
+        """Return the answer that a payment in a transaction bought, and record it in the ledger."""
+        signed_in, content = self._signed_in(), canonical_json(body)
+        shown = require_redeemable(await signed_in.fetch_payment(transaction))
+        offer = await self._free_requests.fetch_offer(shown.service)
+        order = PurchaseOrder(self.api, offer.path, content, shown.service)
+        payment = await self._find_signed(shown.nonce) or rebuild_payment(shown, order, signed_in.wallet)
+        response = await signed_in.send(payment_path(transaction), content)
+        if response.status == 400:
+            raise error_from_response(self.api, response, parse_error(response))
+        return await self._finish(classify_outcome(response, payment, maybe_accepted=True), payment)
+
+    async def _find_signed(self, nonce: str) -> Payment | None:
+        """Find a payment in the ledger; None if it has none. Raises Drift if it was made to another API."""
+        with await self.ledger.async_entry() as entry:
+            payment = entry.find_signed(nonce)
+        if payment is not None and payment.api != self.api:
+            raise Drift(
+                f"{self.api} shows a payment that was made to {payment.api}. Nothing was recorded; if both "
+                "are one API, redeem it with another ledger"
+            )
+        return payment
+
+    def _signed_in(self) -> SignedInRequests:
+        return SignedInRequests(self.api, self.patience, self.transport, self._open_wallet())
+
+    async def release_unused(self, rpc: str | None) -> NonceStates:
+        """Ask the wallet owner's node about expired payments; those it shows unused stop counting."""
+        payer = self._open_wallet().address
+        return await release_unused_payments(self.ledger, payer, self._require_node(rpc))
+
+    def _require_node(self, rpc: str | None) -> str:
+        if not (url := rpc or self.rpc):
+            raise NoNode(
+                "there is no node to ask: pass `rpc`, the URL of your own Ethereum node, or set "
+                "CENTGATE_WALLET_RPC"
+            )
+        return url
+
+    async def map(
+        self, slug: str, bodies: Iterable[Mapping[str, Any]], concurrency: int
+    ) -> list[Answer | BuyerError]:
+        """Buy the answers to many requests, at most `concurrency` at once."""
+        return await buy_all(partial(self.call, slug), bodies, concurrency=concurrency)
 
     async def call(self, slug: str, body: Mapping[str, Any], payment: Payment | None = None) -> Answer:
         """Buy the answer to a request; `payment` is an earlier payment for it, which is sent again."""
         started_at = time.time()
-        order = await self._build_order(slug, body)
+        end = time.monotonic() + (self.time_limit or math.inf)
+        async with self._reports_timeout(end):
+            order = await self._build_order(slug, body)
         if payment is not None and not payment.is_for(order):
             raise ValueError("this payment was signed for another request")
         open_payment = (
             _PaymentToSend(payment, doubtful=True) if payment else await self._find_open_payment(order)
         )
         for is_last in (False, True):
-            to_send = open_payment or await self._sign_payment_or_answer(order)
+            to_send = open_payment or await self._sign_payment_or_answer(slug, order, end)
             if isinstance(to_send, Answer):
                 return to_send
             try:
-                return await self._send_until_answered(order, to_send)
+                return await self._send_until_answered(order, to_send, end)
             except PaymentRefused as refused:
                 if is_last or not _is_expired_unused(refused, to_send.payment, started_at):
                     raise
@@ -117,21 +249,41 @@ class Purchases:
 
     async def _build_order(self, slug: str, body: Mapping[str, Any]) -> PurchaseOrder:
         content = canonical_json(body)
-        if slug not in self._paths:
-            self._paths[slug] = await self._free_requests.fetch_path(slug)
-        return PurchaseOrder(self.api, self._paths[slug], content)
+        if slug not in self._offers:
+            self._offers[slug] = await self._free_requests.fetch_offer(slug)
+        return PurchaseOrder(self.api, self._offers[slug].path, content, slug)
+
+    async def _require_available(self, slug: str) -> None:
+        """Raise Unavailable if the catalogue says that the service cannot answer."""
+        max_age = CATALOG_MAX_AGE if self._offers[slug].is_available else 1.0
+        if self._offers[slug].age > max_age:
+            with suppress(BuyerError):  # the terms are still asked for: only what the catalogue says counts
+                self._offers[slug] = await self._free_requests.fetch_offer(slug)
+        if not self._offers[slug].is_available:
+            raise Unavailable(
+                f"{self.api} lists {slug} as not available: none of its sources is set up there. Nothing was "
+                "signed; another deployment may serve it"
+            )
+
+    @asynccontextmanager
+    async def _reports_timeout(self, end: float) -> AsyncGenerator[None]:
+        """Raise Unreachable if unpaid requests are not done at `end` (monotonic seconds)."""
+        try:
+            with anyio.fail_after(None if end == math.inf else max(end - time.monotonic(), 0)):
+                yield
+        except TimeoutError:
+            raise Unreachable(
+                f"{self.api} did not give its terms within the {self.time_limit} seconds of this call. "
+                "Nothing was signed; allow more with `timeout`"
+            ) from None
 
     async def _build_quote(self, offer: PaymentOffer) -> Quote:
-        host = urlsplit(self.api).hostname or ""
-        option = choose_option(offer, host=host, allowed=self.allowed)
+        options = self._list_options(offer)
         with await self.ledger.async_entry() as entry:
-            last_payee = entry.last_payee(self.api)
+            option, payee_objection = self._choose_option(options, entry)
             payer = self.wallet.address if isinstance(self.wallet, Wallet) else None
             cap_objection = self._cap_objection(option, entry, payer)
-        objections = (
-            find_payee_objection(option, pinned_payee=self.payee, last_payee=last_payee, api=self.api),
-            cap_objection,
-        )
+        objections = (payee_objection, cap_objection)
         return Quote(
             usd=option.usd,
             network=option.network,
@@ -154,16 +306,35 @@ class Purchases:
         self._notify("an earlier payment for the same request is open; sending it again")
         return _PaymentToSend(payment, doubtful=True)
 
-    async def _sign_payment_or_answer(self, order: PurchaseOrder) -> _PaymentToSend | Answer:
+    async def _sign_payment_or_answer(
+        self, slug: str, order: PurchaseOrder, end: float
+    ) -> _PaymentToSend | Answer:
         """Sign a payment under the API's terms; or return the answer if no payment is required."""
-        offer = await self._free_requests.fetch_terms(order)
+        async with self._reports_timeout(end):
+            await self._require_available(slug)
+            offer = await self._free_requests.fetch_terms(order)
         if isinstance(offer, Answer):
             return offer
-        option = choose_option(offer, host=urlsplit(self.api).hostname or "", allowed=self.allowed)
-        return await self._sign_and_record(option, order, self._open_wallet())
+        return await self._sign_and_record(self._list_options(offer), order, self._open_wallet())
+
+    def _list_options(self, offer: PaymentOffer) -> list[PaymentOption]:
+        """Return the entries that can be signed, best first. Raises TermsRefused."""
+        return list_options(offer, host=urlsplit(self.api).hostname or "", allowed=self.allowed)
+
+    def _choose_option(
+        self, options: list[PaymentOption], entry: LockedLedger
+    ) -> tuple[PaymentOption, str | None]:
+        """Return the best option whose payee may be paid, else the best one with the objection."""
+        last = entry.last_payees(self.api)
+        return choose_option(
+            options, partial(find_payee_objection, pinned=self.payees, last=last, api=self.api)
+        )
+
+    def _find_wallet(self) -> Wallet | None:
+        return self.wallet if isinstance(self.wallet, Wallet) or self.wallet is None else self.wallet()
 
     def _open_wallet(self) -> Wallet:
-        wallet = self.wallet if isinstance(self.wallet, Wallet) or self.wallet is None else self.wallet()
+        wallet = self._find_wallet()
         if wallet is None:
             raise NoWallet(
                 "the call requires a payment and there is no wallet: make one with `centgate wallet new`, or "
@@ -173,7 +344,7 @@ class Purchases:
         return wallet
 
     async def _sign_and_record(
-        self, option: PaymentOption, order: PurchaseOrder, wallet: Wallet
+        self, options: list[PaymentOption], order: PurchaseOrder, wallet: Wallet
     ) -> _PaymentToSend:
         """Check the caps, sign, and record the payment before it is sent.
 
@@ -185,11 +356,9 @@ class Purchases:
             now = time.time()
             if pending := entry.find_pending(order, payer=wallet.address, now=now):
                 return _PaymentToSend(pending, doubtful=True)
-            last_payee = entry.last_payee(self.api)
-            if objection := find_payee_objection(
-                option, pinned_payee=self.payee, last_payee=last_payee, api=self.api
-            ):
-                raise TermsRefused(objection)
+            option, payee_objection = self._choose_option(options, entry)
+            if payee_objection:
+                raise TermsRefused(payee_objection)
             if objection := self._cap_objection(option, entry, wallet.address):
                 raise CapExceeded(objection)
             payment = sign_payment(option, order, wallet, nonce=generate_nonce(), now=now)
@@ -199,20 +368,20 @@ class Purchases:
 
     def _cap_objection(self, option: PaymentOption, entry: LockedLedger, payer: str | None) -> str | None:
         """Return why the caps forbid a price; None if they allow it."""
-        objection = self.caps.objection(option.usd, signed=entry.total_signed_usd(payer))
+        objection = self.caps.objection(option.usd, spent=entry.spent(payer), option=self.options.per_call)
         if objection and self.ledger.path and option.usd <= self.caps.per_call:
             return f"{objection}; `centgate wallet cap` shows the count and can reset it"
         return objection
 
-    async def _send_until_answered(self, order: PurchaseOrder, ready: _PaymentToSend) -> Answer:
-        """Send a payment until it is answered or refused, or the deadline or retry limit is reached."""
+    async def _send_until_answered(self, order: PurchaseOrder, ready: _PaymentToSend, end: float) -> Answer:
+        """Send a payment until it is answered or refused, or `end` or another limit is reached."""
         payment, doubtful, policy = ready.payment, ready.doubtful, self.patience
-        started = time.monotonic()
+        end = min(end, time.monotonic() + policy.deadline)
         for attempt in count(1):
-            remaining = max(started + policy.deadline - time.monotonic(), 1.0)
+            remaining = max(end - time.monotonic(), 1.0)
             try:
                 response = await self.transport.send(
-                    order.path,
+                    payment.path,
                     order.body,
                     payment=payment.header,
                     timeout=min(remaining, policy.answer),
@@ -224,7 +393,7 @@ class Purchases:
             pause = max(
                 outcome.retry_delay, min(policy.pause * 2 ** min(attempt - 1, 30), policy.longest_pause)
             )
-            past_deadline = time.monotonic() + pause > started + policy.deadline
+            past_deadline = time.monotonic() + pause > end
             if not outcome.should_retry or attempt >= policy.attempts or past_deadline:
                 return await self._finish(outcome, payment)
             doubtful = doubtful or outcome.maybe_accepted
@@ -276,6 +445,14 @@ def _is_expired_unused(refused: PaymentRefused, payment: Payment, started_at: fl
     """
     expired = started_at > payment.valid_before
     return refused.money == "reported_not_moved" and refused.reason == EXPIRED_REASON and expired
+
+
+def _iterate_errors(group: BaseExceptionGroup[BuyerError]) -> Iterator[BuyerError]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _iterate_errors(error)
+        else:
+            yield error
 
 
 def _with_note(answer: Answer, note: str) -> Answer:

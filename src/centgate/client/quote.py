@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from centgate.client.errors import Drift, TermsRefused
-from centgate.client.wire_model import decode_base64
+from centgate.client.policy import ANY_NETWORK, Allowed, parse_payee
+from centgate.client.wire_model import StrictModel, decode_base64
 from centgate.signing.assets import TEST_NETWORKS, USDC, Asset
-from centgate.signing.evm import to_checksum_address
 
 PAYMENT_FLOWS = ("authorization", "upfront", None)
 """Settlement after the work (`authorization`) or before it (`upfront`); None means after."""
@@ -27,42 +27,7 @@ MAX_DEPTH = 64
 """Maximum nesting of objects and lists: with a thousand levels, no JSON library could serialize them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """Payment policy: exceptions from the default rules."""
-
-    networks: frozenset[str] = TEST_NETWORKS
-    """Networks (CAIP-2) to pay on, in addition to those of `assets`. The default is test networks only."""
-    assets: Mapping[str, Asset] = field(default_factory=dict[str, Asset])
-    """Dollar tokens by network, instead of Circle's USDC."""
-    hosts: frozenset[str] = frozenset()
-    """Hosts that the terms may name although another host was called."""
-    plain_http: frozenset[str] = frozenset()
-    """Public hosts that may be called without TLS."""
-
-    def asset(self, network: str) -> Asset | None:
-        """Return the token to pay with on a network; None if the network is not allowed."""
-        if network in self.assets:
-            return self.assets[network]
-        return USDC.get(network) if network in self.networks else None
-
-    def with_networks(self, networks: Iterable[str]) -> Allowed:
-        """Return a copy with these networks instead. Raises ValueError for an unknown network."""
-        names = frozenset((networks,) if isinstance(networks, str) else networks)
-        for name in sorted(names - USDC.keys() - TEST_NETWORKS - self.assets.keys()):
-            raise ValueError(f"this client cannot pay on network {name[:40]!r}; supported: {', '.join(USDC)}")
-        return replace(self, networks=names)
-
-
-DEFAULT_POLICY = Allowed()
-"""Default payment policy."""
-
-
-class _TermsModel(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
-
-
-class OfferedRequirements(_TermsModel):
+class OfferedRequirements(StrictModel):
     """Entry of `accepts`."""
 
     scheme: str
@@ -74,7 +39,7 @@ class OfferedRequirements(_TermsModel):
     extra: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class PaymentOffer(_TermsModel):
+class PaymentOffer(StrictModel):
     """x402's PaymentRequired; its parts stay unparsed, since they are echoed unchanged."""
 
     version: int = Field(alias="x402Version")
@@ -173,10 +138,11 @@ def _children(content: Any) -> list[Any]:
     return cast(list[Any], content) if isinstance(content, list) else []
 
 
-def choose_option(offer: PaymentOffer, *, host: str, allowed: Allowed) -> PaymentOption:
-    """Choose the entry to sign. Raises TermsRefused if none can be signed.
+def list_options(offer: PaymentOffer, *, host: str, allowed: Allowed) -> list[PaymentOption]:
+    """Return the entries that can be signed, best first. Raises TermsRefused if there are none.
 
-    Prefers settlement after the work, then the lowest price.
+    The preferred network comes first, then settlement after the work, then the lowest price, then the order
+    of the API.
     """
     if objection := _offer_objection(offer, host, allowed):
         raise TermsRefused(objection)
@@ -190,25 +156,53 @@ def choose_option(offer: PaymentOffer, *, host: str, allowed: Allowed) -> Paymen
             objections.append(parsed)
     if not options:
         raise TermsRefused("; or ".join(dict.fromkeys(objections)), tuple(objections))
-    return min(options, key=lambda option: (option.flow == "upfront", option.usd))
+    return sorted(
+        options,
+        key=lambda option: (
+            option.network != allowed.preferred_network,
+            option.flow == "upfront",
+            option.usd,
+        ),
+    )
+
+
+def choose_option(
+    options: Iterable[PaymentOption], find_objection: Callable[[PaymentOption], str | None]
+) -> tuple[PaymentOption, str | None]:
+    """Return the first option without an objection, else the first option with its objection."""
+    found = [(option, find_objection(option)) for option in options]
+    return next((each for each in found if each[1] is None), found[0])
 
 
 def find_payee_objection(
-    option: PaymentOption, *, pinned_payee: str | None, last_payee: str | None, api: str
+    option: PaymentOption, *, pinned: Mapping[str, str], last: Mapping[str, str], api: str
 ) -> str | None:
-    """Return why this payee may not be paid (another is pinned, or was paid at this API before), or None."""
-    payee = option.payee.lower()
-    if pinned_payee is not None:
-        if payee == pinned_payee.lower():
+    """Return why this payee may not be paid, None if it may.
+
+    `pinned` are the only payees, by network or for `ANY_NETWORK`; a network without one is not paid on.
+    Without pins, `last` has the payees paid last at this API, by network: another on the same network is
+    refused, and one that no network had.
+    """
+    payee, network = option.payee.lower(), option.network
+    if pinned:
+        expected = pinned.get(network) or pinned.get(ANY_NETWORK)
+        if expected is None:
+            return f"no payee is pinned on {network}, only on {', '.join(pinned)}: nothing was signed"
+        if payee == expected.lower():
             return None
-        return (
-            f"the terms name the payee {option.payee}, but it is pinned to {pinned_payee}: nothing was signed"
-        )
-    if last_payee is None or payee == last_payee.lower():
+        return f"the terms name the payee {option.payee}, but it is pinned to {expected}: nothing was signed"
+    known = {last[network].lower()} if network in last else {each.lower() for each in last.values()}
+    if not known or payee in known:
         return None
+    if network in last:
+        return (
+            f"{api} now names the payee {option.payee}; before it was {last[network]}. If its operator "
+            f"confirms the change, accept it once with CENTGATE_PAYEE={option.payee}"
+        )
     return (
-        f"{api} now names the payee {option.payee}; before it was {last_payee}. If its operator confirms the "
-        f"change, accept it once with CENTGATE_PAYEE={option.payee}"
+        f"{api} names the payee {option.payee} on {network}, where nothing was paid yet; on "
+        f"{', '.join(last)} it was {', '.join(dict.fromkeys(last.values()))}. If its operator confirms it, "
+        f"accept it once with CENTGATE_PAYEE={network}={option.payee}"
     )
 
 
@@ -315,10 +309,3 @@ def _window_objection(entry: OfferedRequirements) -> str | None:
     if not minimum <= entry.window <= maximum:
         return f"the terms require a payment valid for {entry.window} seconds, not {minimum} to {maximum}"
     return None
-
-
-def parse_payee(address: str) -> str:
-    """Parse a payee's address and return it with its EIP-55 checksum. Raises ValueError."""
-    if not re.fullmatch(r"0x[0-9a-fA-F]{40}", address) or not int(address, 16):
-        raise ValueError(f"{address[:60]!r} is not an address")
-    return to_checksum_address(address)

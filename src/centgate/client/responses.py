@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Literal, cast
 
 import orjson
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from centgate.client.errors import Money
 from centgate.client.payment import Payment
 from centgate.client.transport import HttpResponse
-from centgate.client.wire_model import UntrustedModel, decode_base64
+from centgate.client.wire_model import StrictModel, decode_base64
 from centgate.signing.receipts.verify import has_receipt, verify_receipt
 
 Retry = Literal["same_payment", "new_payment", "none"]
@@ -54,20 +54,21 @@ class Answer:
     body: bytes = field(default=b"", repr=False)
     """The body, byte for byte: a signed receipt covers its hash."""
 
-
-class _ResponseModel(UntrustedModel):
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole body as JSON values, with the `receipt`, the state of the `money` and `notes`."""
+        receipt = asdict(self.receipt) | {"amount": str(self.receipt.amount)} if self.receipt else None
+        return {**self.envelope, "receipt": receipt, "money": self.money, "notes": list(self.notes)}
 
 
 _ShortText = Annotated[str, Field(max_length=200)]
 """Text that is copied into messages and into the ledger."""
 
 
-class _CacheState(_ResponseModel):
+class _CacheState(StrictModel):
     hit: bool
 
 
-class _Envelope(_ResponseModel):
+class _Envelope(StrictModel):
     request_id: _ShortText = Field(alias="requestId")
     cache: _CacheState
     providers: list[dict[str, Any]]
@@ -75,7 +76,7 @@ class _Envelope(_ResponseModel):
     data: dict[str, Any]
 
 
-class PaymentNote(_ResponseModel):
+class PaymentNote(StrictModel):
     """`details.payment` of an error: the payment's state."""
 
     state: Literal["unused", "in_flight", "settled", "delivered", "refused"]
@@ -84,14 +85,14 @@ class PaymentNote(_ResponseModel):
     transaction: str | None = None
 
 
-class _ErrorBody(_ResponseModel):
+class _ErrorBody(StrictModel):
     code: _ShortText
     message: str
     provider: _ShortText | None = None
     details: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class _ErrorEnvelope(_ResponseModel):
+class _ErrorEnvelope(StrictModel):
     error: _ErrorBody
     request_id: _ShortText | None = Field(default=None, alias="requestId")
 
@@ -188,7 +189,7 @@ def _verify_signed_receipt(
     )
 
 
-class _SettlementHeader(_ResponseModel):
+class _SettlementHeader(StrictModel):
     success: bool
     transaction: _ShortText = ""
     network: str = ""

@@ -12,9 +12,8 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from centgate.client.caps import DEFAULT_CAPS, Caps
-from centgate.client.quote import DEFAULT_POLICY
+from centgate.client.policy import ANY_NETWORK, DEFAULT_POLICY, parse_payees
 from centgate.client.wallet import Wallet
-from centgate.signing.evm import to_checksum_address
 
 APP_NAME = "centgate"
 
@@ -53,15 +52,38 @@ class BuyerSettings(BaseSettings):
         description="US dollars that the wallet may sign for in all, as the ledger counts over all processes "
         "and runs. `centgate wallet cap` shows the count, and begins a new one with `--reset`.",
     )
+    cap_per_hour: Decimal | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="US dollars that the wallet may sign for within any hour, counted as for the total cap.",
+    )
+    cap_per_day: Decimal | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="US dollars that the wallet may sign for within any 24 hours.",
+    )
+    wallet_rpc: str | None = Field(
+        default=None,
+        repr=False,  # it may hold a key
+        description="Your own Ethereum node, which shows the wallet's balance, and whether a payment whose "
+        "window has ended was used.",
+    )
     networks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_commas)] = Field(
         default=(),
         description="Networks that may be paid on (CAIP-2), separated by commas, such as `eip155:8453` for "
         "Base. Unless set, test networks alone.",
     )
+    preferred_network: str | None = Field(
+        default=None,
+        description="Network (CAIP-2) to pay on if an API accepts several and it may be paid on. Unless "
+        "set, the API's first that may be paid on.",
+    )
     payee: str | None = Field(
         default=None,
-        pattern=r"^0x[0-9a-fA-F]{40}$",
-        description="The only address that is paid. Unless set, whoever an API asks to pay first is "
+        description="The only address that is paid, or the only ones by network: "
+        "`eip155:8453=0x…,eip155:137=0x…`. Unless set, whoever an API asks to pay first is "
         "remembered, and another refused.",
     )
     ledger: Path = Field(
@@ -96,15 +118,21 @@ class BuyerSettings(BaseSettings):
         DEFAULT_POLICY.with_networks(value)
         return value
 
+    @field_validator("preferred_network")
+    @classmethod
+    def _validate_preferred(cls, value: str | None) -> str | None:
+        return DEFAULT_POLICY.with_preferred(value).preferred_network if value else value
+
     @field_validator("payee")
     @classmethod
     def _to_checksum(cls, value: str | None) -> str | None:
-        return to_checksum_address(value) if value else value
+        payees = parse_payees(value)
+        return payees.get(ANY_NETWORK) or ",".join(map("=".join, payees.items())) or None
 
     @property
     def caps(self) -> Caps:
         """Spending caps."""
-        return Caps(self.cap_per_call, self.cap_total)
+        return Caps(self.cap_per_call, self.cap_total, self.cap_per_hour, self.cap_per_day)
 
     def open_wallet(self) -> Wallet | None:
         """Open the wallet; None if no key is set and there is no key file at the default path.

@@ -5,52 +5,69 @@ It runs an event loop in its own thread; `watch` callbacks and wallet signatures
 
 from __future__ import annotations
 
-import asyncio
-import os
-import threading
-import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from concurrent.futures import CancelledError, Future, wait
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, TypeVarTuple
-
-import anyio
+from typing import TYPE_CHECKING, Any, Self
 
 from centgate.client._generated.methods import Services
-from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.client import BaseClient
-from centgate.client.payment import Payment
-from centgate.client.quote import Quote
-from centgate.client.responses import Answer
-from centgate.client.transport import Transport
+from centgate.client.policy import DEFAULT_CONCURRENCY, DEFAULT_LIMIT
 
-T = TypeVar("T")
-Arguments = TypeVarTuple("Arguments")
-_Task = Callable[[], Coroutine[Any, Any, None]]
-_Started = Future[tuple[asyncio.AbstractEventLoop, asyncio.Queue[_Task], anyio.CancelScope]]
-
-GRACE_SECONDS = 10.0
-"""Seconds to wait for an interrupted or closed call to finish."""
-_POLL_INTERVAL = 1.0
-"""Polling interval in seconds: Windows delivers Ctrl-C only between waits."""
+if TYPE_CHECKING:
+    from centgate.client.catalog import ServiceDetail, ServiceSummary
+    from centgate.client.errors import BuyerError
+    from centgate.client.node import Balance, NonceStates
+    from centgate.client.payment import Payment
+    from centgate.client.quote import Quote
+    from centgate.client.responses import Answer
+    from centgate.client.tools import ToolFlavour
+    from centgate.client.transport import Transport
+    from centgate.client.wallet_payments import AnsweredPayment, WalletPaymentPage
 
 
 class Centgate(BaseClient, Services):
     """Sync client of one API, which pays automatically within its caps."""
 
     def _connect(self, transport: Transport) -> None:
-        self._loop = _EventLoopThread(transport)
+        from centgate.client.event_loop_thread import EventLoopThread  # as `BaseClient.__init__`
 
-    def call(self, slug: str, body: Mapping[str, Any], *, payment: Payment | None = None) -> Answer:
+        self._loop = EventLoopThread(transport)
+
+    def call(
+        self,
+        slug: str,
+        body: Mapping[str, Any],
+        *,
+        payment: Payment | None = None,
+        timeout: float | None = None,
+        max_price: Decimal | str | None = None,
+    ) -> Answer:
         """Buy one answer of a service. Raises BuyerError; its `money` is the state of the payment.
 
         If an earlier call for the same request left a payment open, that payment is sent again and nothing
-        is signed. `payment` is such an open payment that is not in the ledger.
+        is signed. `payment` is such an open payment that is not in the ledger. `timeout` and `max_price` are
+        those of `with_limits`.
         """
-        return self._loop.run(self._purchases.call, slug, body, payment)
+        limited = self._purchases.with_limits(timeout, max_price)
+        return self._loop.run(limited.call, slug, body, payment)
+
+    def map(
+        self,
+        slug: str,
+        bodies: Iterable[Mapping[str, Any]],
+        *,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        timeout: float | None = None,
+        max_price: Decimal | str | None = None,
+    ) -> list[Answer | BuyerError]:
+        """Buy the answers to many requests, at most `concurrency` at once, within the caps.
+
+        Returns the outcomes in the order of the bodies. An error is an outcome, because the other answers
+        are paid for: test for it with `isinstance(outcome, Answer)`.
+        """
+        limited = self._purchases.with_limits(timeout, max_price)
+        return self._loop.run(limited.map, slug, bodies, concurrency)
 
     def terms(self, slug: str, body: Mapping[str, Any]) -> Quote:
         """Return the price and the payee of a call. Signs nothing."""
@@ -64,6 +81,51 @@ class Centgate(BaseClient, Services):
         """Return one service, with the schemas of its input and output."""
         return self._loop.run(self._purchases.service, slug)
 
+    def balance(self, rpc: str | None = None) -> Balance:
+        """Return the wallet's USDC, as your own Ethereum node shows it; `rpc` replaces the client's.
+
+        Raises NoNode, NoWallet, Unreachable or Drift.
+        """
+        return self._loop.run(self._purchases.balance, rpc)
+
+    def payments(self, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> WalletPaymentPage:
+        """Return a page of the wallet's payments as the API knows them, newest first.
+
+        `cursor` is the previous page's. The wallet signs in with a message for this API only; nothing is
+        paid. Each payment says in `next` what to do about it.
+        """
+        return self._loop.run(self._purchases.payments, limit, cursor)
+
+    def payment(self, transaction: str) -> tuple[AnsweredPayment, ...]:
+        """Return the wallet's payments in a transaction, or the one with this nonce, with stored answers.
+
+        Raises NotFound if the wallet has none there.
+        """
+        return self._loop.run(self._purchases.payment, transaction)
+
+    def redeem(self, transaction: str, body: Mapping[str, Any]) -> Answer:
+        """Return the answer that a payment in a transaction bought, without the payment itself.
+
+        `body` is the request as it was paid for. Nothing is signed but the sign-in, and nothing is charged.
+        Raises BuyerError as `call`, NotFound if the wallet has no payment there.
+        """
+        return self._loop.run(self._purchases.redeem, transaction, body)
+
+    def release_unused(self, rpc: str | None = None) -> NonceStates:
+        """Ask your own Ethereum node about expired payments; those it shows unused stop counting.
+
+        It is asked at its safe block, ten minutes after the end of a payment's window. What the API says of
+        a payment never returns its amount to the caps.
+        """
+        return self._loop.run(self._purchases.release_unused, rpc)
+
+    def tools(self, flavour: ToolFlavour) -> list[dict[str, Any]]:
+        """Return the API's services as tools for the models of OpenAI, Anthropic or Gemini.
+
+        A tool's name is a service's slug: pass the name and the arguments that a model chose to `call`.
+        """
+        return self._loop.run(self._purchases.tools, flavour)
+
     def close(self) -> None:
         """Close the connections and stop the client's thread."""
         self._loop.close()
@@ -75,146 +137,3 @@ class Centgate(BaseClient, Services):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _RunningLoop:
-    """Event loop of a process in its own thread."""
-
-    loop: asyncio.AbstractEventLoop
-    tasks: asyncio.Queue[_Task]
-    """Tasks to start."""
-    stop: anyio.CancelScope
-    thread: threading.Thread
-
-
-class _EventLoopThread:
-    """Runs operations for any number of threads at a time. The thread starts with the first call.
-
-    A forked process gets its own thread and connections with its first call. Do not fork during a call:
-    locks that the call holds, such as the ledger's, stay held in the child.
-    """
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-        self._lock = threading.Lock()
-        # by process: the loop of a parent is kept in a fork, since its end would close what they share
-        self._running: dict[int, _RunningLoop] = {}
-        self._stop: Callable[[], object] | None = None
-        self._closed = False
-
-    def run(self, operation: Callable[[*Arguments], Awaitable[T]], *arguments: *Arguments) -> T:
-        """Run an operation and return its result. KeyboardInterrupt cancels it and its request first.
-
-        Raises RuntimeError if the client is closed before or during the call, or if it is called from
-        within an operation.
-        """
-        running = self._ensure_started()
-        if threading.current_thread() is running.thread:
-            raise RuntimeError("a client's wallet or `watch` cannot call the client itself")
-        task = _LoopTask(partial(operation, *arguments))
-        try:
-            # not anyio's blocking portal: it waits without limit for a loop that is busy or has just ended
-            running.loop.call_soon_threadsafe(running.tasks.put_nowait, task.run)
-            while not task.outcome.done() and running.thread.is_alive():
-                wait([task.outcome], _POLL_INTERVAL)
-        except BaseException:
-            task.stop(running.loop)
-            raise
-        try:
-            return task.outcome.result(0)
-        except (CancelledError, asyncio.CancelledError, TimeoutError):
-            raise RuntimeError(
-                "the client was closed during a call; a payment it signed stays open"
-            ) from None
-        finally:
-            del task  # breaks the reference cycle through the error's traceback
-
-    def close(self) -> None:
-        """Stop the thread and close the connections."""
-        with self._lock:
-            self._closed = True
-            stop, self._stop = self._stop, None
-        if stop is not None:
-            stop()
-
-    def _ensure_started(self) -> _RunningLoop:
-        process = os.getpid()
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("the client is closed")
-            if process not in self._running:
-                self._running[process] = _start_thread(self._transport)
-                # also runs when the client is garbage collected, and at process exit
-                self._stop = weakref.finalize(self, _stop_thread, self._running[process], process)
-            return self._running[process]
-
-
-class _LoopTask(Generic[T]):
-    """Operation on the loop, controlled from another thread."""
-
-    def __init__(self, operation: Callable[[], Awaitable[T]]) -> None:
-        self.outcome: Future[T] = Future()
-        self._operation = operation
-        self._scope: anyio.CancelScope | None = None
-
-    def stop(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Cancel the operation and wait for its end. Called from another thread."""
-        if self.outcome.cancel():
-            return  # it has not started, and will not
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(self._cancel)
-        wait([self.outcome], GRACE_SECONDS)
-
-    def _cancel(self) -> None:
-        if self._scope is not None:
-            self._scope.cancel()
-
-    async def run(self) -> None:
-        """Run the operation, unless it was stopped. Must run on the loop."""
-        if not self.outcome.set_running_or_notify_cancel():
-            return
-        with anyio.CancelScope() as self._scope:
-            try:
-                self.outcome.set_result(await self._operation())
-            except BaseException as error:  # noqa: BLE001 - re-raised in the calling thread
-                self.outcome.set_exception(error)
-
-
-def _start_thread(transport: Transport) -> _RunningLoop:
-    """Start a thread with a loop. Raises the error if the loop cannot start."""
-    started: _Started = Future()
-    thread = threading.Thread(
-        target=_run_loop, args=(transport, started), name="centgate-client", daemon=True
-    )
-    thread.start()
-    return _RunningLoop(*started.result(), thread)
-
-
-def _run_loop(transport: Transport, started: _Started) -> None:
-    try:
-        loop = asyncio.new_event_loop()
-    except BaseException as error:  # noqa: BLE001 - re-raised in the calling thread
-        started.set_exception(error)
-        return
-    with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        runner.run(_serve_until_stopped(transport, started))
-
-
-async def _serve_until_stopped(transport: Transport, started: _Started) -> None:
-    queue: asyncio.Queue[_Task] = asyncio.Queue()
-    async with anyio.create_task_group() as tasks:
-        started.set_result((asyncio.get_running_loop(), queue, tasks.cancel_scope))
-        while True:  # not started in callbacks of the loop: with sniffio, anyio needs a current task
-            tasks.start_soon(await queue.get())
-    await transport.aclose()
-
-
-def _stop_thread(running: _RunningLoop, process: int) -> None:
-    """Stop a thread. Does nothing for a thread of the parent process."""
-    if process != os.getpid():
-        return
-    with suppress(RuntimeError):  # the loop has ended
-        running.loop.call_soon_threadsafe(running.stop.cancel)
-    if threading.current_thread() is not running.thread:
-        running.thread.join(GRACE_SECONDS)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from http.cookiejar import DefaultCookiePolicy
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import anyio
-import httpx2
+
+if TYPE_CHECKING:
+    import ssl
+
+    # as slow to import as everything else together: functions import it
+    import httpx2
 
 MAX_RESPONSE_BYTES = 8 * 1024 * 1024
 """Maximum bytes of a response."""
 
-Proxies = Literal["none", "environment"] | httpx2.Proxy
+Proxies: TypeAlias = 'Literal["none", "environment"] | httpx2.Proxy'
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +56,27 @@ class Transport:
         self._closed = False
 
     async def send(
-        self, path: str, body: bytes | None = None, *, payment: str | None = None, timeout: float = 30
+        self,
+        path: str,
+        body: bytes | None = None,
+        *,
+        payment: str | None = None,
+        sign_in: str | None = None,
+        timeout: float = 30,
     ) -> HttpResponse:
         """Send a GET request, or a POST request if there is a JSON body, and read the response.
 
-        `payment` is the header PAYMENT-SIGNATURE; `timeout` is in total. Raises TransportError.
+        `payment` is the header PAYMENT-SIGNATURE, `sign_in` is SIGN-IN-WITH-X; `timeout` is in total.
+        Raises TransportError.
         """
+        import httpx2
+
         method = "GET" if body is None else "POST"
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if payment is not None:
             headers["PAYMENT-SIGNATURE"] = payment
+        if sign_in is not None:
+            headers["SIGN-IN-WITH-X"] = sign_in
         try:
             with anyio.fail_after(timeout):
                 async with self._http().stream(method, path, content=body, headers=headers) as response:
@@ -91,17 +105,20 @@ class Transport:
 
 def parse_proxy(setting: str | None) -> Proxies:
     """Parse CENTGATE_PROXY."""
+    import httpx2
+
     if setting is None:
         return "none"
     return "environment" if setting == "environment" else httpx2.Proxy(setting)
 
 
-_NO_COOKIES = DefaultCookiePolicy(allowed_domains=[])
-
-
 def _open_http_client(
     api: str, connect_timeout: float, proxies: Proxies, tls: ssl.SSLContext | None
 ) -> httpx2.AsyncClient:
+    from http.cookiejar import DefaultCookiePolicy
+
+    import httpx2
+
     http = httpx2.AsyncClient(
         base_url=api,
         timeout=httpx2.Timeout(None, connect=connect_timeout),  # `Transport.send` limits the total time
@@ -117,7 +134,7 @@ def _open_http_client(
             "User-Agent": "centgate-client",
         },
     )
-    http.cookies.jar.set_policy(_NO_COOKIES)
+    http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     return http
 
 
@@ -134,6 +151,8 @@ async def _read_response(response: httpx2.Response) -> HttpResponse:
 
 
 def _classify_error(error: httpx2.HTTPError) -> TransportError:
+    import httpx2
+
     description = str(error)[:200] or type(error).__name__  # it may quote a whole header
     unreachable = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.ProxyError)
     if isinstance(error, unreachable):

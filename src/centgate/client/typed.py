@@ -5,24 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Generic, TypeVar
-
-from pydantic import ConfigDict, ValidationError
-from pydantic.alias_generators import to_camel
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from centgate.client.errors import Drift
-from centgate.client.responses import Answer, Receipt
-from centgate.client.wire_model import UntrustedModel
 
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from centgate.client.answer_data import AnswerData
+    from centgate.client.responses import Answer, Receipt
+
+MAX_REPR = 200
+"""Characters of an answer's data in its repr."""
 D = TypeVar("D", bound="AnswerData")
-
-
-class AnswerData(UntrustedModel):
-    """Part of an answer. Fields added by newer servers are dropped here, but are in `answer.data`."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel, validate_by_name=True, frozen=True, extra="ignore", defer_build=True
-    )
 
 
 class AnswerDrift(Drift):
@@ -47,7 +43,8 @@ class TypedAnswer(Generic[D]):
     `data` raises AnswerDrift if the answer does not match the model. Everything else still works.
     """
 
-    def __init__(self, answer: Answer, model: type[D]) -> None:
+    def __init__(self, answer: Answer, model: type[D] | str) -> None:
+        """Wrap an answer; `model` may be the name of a generated model, which is then imported on access."""
         self.answer = answer
         """The raw answer."""
         self._model = model
@@ -55,10 +52,28 @@ class TypedAnswer(Generic[D]):
     @cached_property
     def data(self) -> D:
         """The parsed data of the answer."""
+        from pydantic import ValidationError  # imported with the model
+
         try:
-            return self._model.model_validate(self.answer.data)
+            return self._load_model().model_validate(self.answer.data)
         except ValidationError as error:
             raise AnswerDrift(self.answer, error) from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as JSON values: its whole body, with the receipt, the money and notes."""
+        return self.answer.to_dict()
+
+    def __repr__(self) -> str:
+        paid = f"paid {self.receipt.amount} USD" if self.receipt else f"money {self.answer.money}"
+        data = repr(self.answer.data)
+        shown = data if len(data) <= MAX_REPR else f"{data[:MAX_REPR]}…"
+        name = f"{self.answer.envelope.get('service')} {self.request_id}"[:MAX_REPR]
+        return f"<TypedAnswer {name!r}, {paid}, {len(self.warnings)} warnings, data={shown}>"
+
+    def _load_model(self) -> type[D]:
+        if isinstance(self._model, str):
+            return getattr(import_module("centgate.client._generated.models"), self._model)
+        return self._model
 
     @property
     def request_id(self) -> str:

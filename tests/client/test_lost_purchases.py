@@ -1,0 +1,224 @@
+"""A buyer that lost its ledger finds its payments, reads their answers, and gets what it is owed."""
+
+# eth-account is typed in parts
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Generator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from buyer import QUESTION, ApiFactory
+from buyers_shell import Shell
+from eth_account import Account
+from eth_account.messages import encode_defunct
+from failing_service import FAILING_QUERY, ServiceFailures, install_failing_service
+from hostile import PAYEE, SLUG, HostileApi, PlannedResponse, answer_body, hostile_api, shown_payment
+from shopping import OpenClient
+from x402.extensions.sign_in_with_x import create_siwx_message, parse_siwx_header
+
+from centgate.client.errors import Drift, InvalidInput, NotFound, NoWallet, ServiceFailed, Unresolved
+from centgate.client.ledger import Ledger
+from centgate.client.sign_in import answer_challenge
+from centgate.client.wallet import Wallet
+from centgate.devchain.accounts import BUYER_ACCOUNTS
+from centgate.errors import ProviderError
+from centgate.settings import Settings
+
+API, PATH = "https://seller.example", "/payments"
+INFO = {
+    "domain": "seller.example",
+    "uri": API + PATH,
+    "version": "1",
+    "statement": "Show my payments.",
+    "nonce": "0123456789abcdef",
+    "issuedAt": "2026-11-24T10:00:00Z",
+    "expirationTime": "2026-11-24T10:05:00Z",
+    "resources": [API + PATH],
+}
+CHAINS = [{"chainId": "eip155:8453", "type": "eip191"}]
+down = partial(ProviderError, "oracle", "the oracle is down")
+
+
+@pytest.fixture
+def failures() -> Generator[ServiceFailures]:
+    """A service that fails as a test says."""
+    with install_failing_service() as failures:
+        yield failures
+
+
+async def test_a_lost_purchase_is_found_and_read(
+    api: ApiFactory, settings: Settings, shop: OpenClient
+) -> None:
+    url = str(api(settings).base_url)
+    bought = await shop(url).call("phishing-check", QUESTION)
+    another = shop(url)
+
+    page = await another.payments(limit=5)
+    (payment,) = await another.payment(page.payments[0].transaction or "")
+
+    assert [each.next for each in page.payments] == ["read_answer"]
+    assert payment.answer
+    assert payment.answer.body == bought.envelope
+    assert (page.cursor, payment.service) == (None, "phishing-check")
+
+
+async def test_an_owed_answer_is_redeemed_and_recorded(
+    api: ApiFactory, settings: Settings, shop: OpenClient, failures: ServiceFailures
+) -> None:
+    url = str(api(settings).base_url)
+    failures.raise_next(*[down] * 10)
+    with pytest.raises(ServiceFailed):
+        await shop(url).call("moody", FAILING_QUERY)
+    failures.reset()
+    ledger = Ledger()
+    another = shop(url, ledger=ledger)
+    (owed,) = (await another.payments()).payments
+
+    answer = await another.redeem(owed.transaction or "", FAILING_QUERY)
+
+    (record,) = ledger.records()
+    assert (owed.next, answer.money, record.event) == ("redeem", "moved", "delivered")
+    assert answer.receipt
+    assert answer.receipt.transaction == owed.transaction == record.transaction
+    assert record.payment.nonce == owed.nonce
+
+
+async def test_another_request_redeems_nothing(api: ApiFactory, settings: Settings, shop: OpenClient) -> None:
+    client = shop(str(api(settings).base_url))
+    await client.call("phishing-check", QUESTION)
+    (payment,) = (await client.payments()).payments
+
+    with pytest.raises(InvalidInput, match="was made for this request"):
+        await client.redeem(payment.transaction or "", {"url": "https://example.com"})
+
+
+async def test_an_api_closes_no_payment_to_another_one(shop: OpenClient, hostile: HostileApi) -> None:
+    ledger = Ledger()
+    with hostile_api() as honest:
+        honest.paid = [PlannedResponse(fault="no_response", accepts_payment=True)] * 4
+        with pytest.raises(Unresolved):
+            await shop(honest.url, ledger=ledger).call(SLUG, {})
+        (nonce,) = honest.accepted_nonces
+        hostile.shown_payment = shown_payment(nonce)
+        hostile.unpaid = [PlannedResponse(200, answer_body())]
+
+        with pytest.raises(Drift, match="made to"):
+            await shop(hostile.url, ledger=ledger).redeem("0x" + "bb" * 32, {})
+        await shop(honest.url, ledger=ledger).call(SLUG, {})
+
+        assert honest.accepted_nonces == {nonce}
+
+
+async def test_the_ledger_keeps_what_was_signed(shop: OpenClient, hostile: HostileApi) -> None:
+    ledger = Ledger()
+    client = shop(hostile.url, ledger=ledger)
+    await client.call(SLUG, {})
+    hostile.shown_payment = shown_payment(ledger.records()[0].payment.nonce, asset=PAYEE, amount="1")
+    hostile.unpaid = [PlannedResponse(200, answer_body())]
+
+    await client.redeem("0x" + "bb" * 32, {})
+
+    signed, *_, redeemed = (each.payment.model_copy(update={"header": ""}) for each in ledger.records())
+    assert redeemed == signed
+
+
+@pytest.mark.parametrize("reference", ["0x" + "12" * 32, "", "../services", "a b"])
+async def test_an_unknown_transaction_is_not_found(
+    api: ApiFactory, settings: Settings, shop: OpenClient, reference: str
+) -> None:
+    client = shop(str(api(settings).base_url))
+
+    with pytest.raises(NotFound):
+        await client.payment(reference)
+
+
+async def test_without_a_wallet_nothing_is_signed(
+    api: ApiFactory, settings: Settings, shop: OpenClient
+) -> None:
+    with pytest.raises(NoWallet):
+        await shop(str(api(settings).base_url), wallet=None).payments()
+
+
+async def test_an_api_at_another_address_gets_no_signature(
+    api: ApiFactory, settings: Settings, shop: OpenClient
+) -> None:
+    client = api(settings.model_copy(update={"public_url": "https://another.example"}))
+
+    with pytest.raises(Drift, match=r"at another\.example for https://another\.example/payments"):
+        await shop(str(client.base_url)).payments()
+
+
+def challenge(**changes: Any) -> str:
+    extension = {"info": {**INFO, **changes}, "supportedChains": CHAINS, "schema": {}}
+    return b64encode(json.dumps({"extensions": {"sign-in-with-x": extension}}).encode()).decode()
+
+
+def test_what_the_client_signs_is_what_it_sends() -> None:
+    wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
+
+    header = answer_challenge(challenge(), wallet, api=API, path=PATH)
+
+    payload = parse_siwx_header(header)
+    text = create_siwx_message(payload, payload.address)
+    signer = Account.recover_message(encode_defunct(text=text), signature=payload.signature)
+    assert (signer, payload.domain, payload.uri) == (wallet.address, "seller.example", API + PATH)
+
+
+HOSTILE = {
+    "another domain": {"domain": "bank.example"},
+    "another address": {"uri": "https://bank.example/payments"},
+    "another path": {"uri": API + "/payments/0x12"},
+    "another resource": {"resources": ["https://bank.example/"]},
+    "more resources": {"resources": [API + PATH, API + PATH]},
+    "a line break in the statement": {"statement": "a\n\nURI: https://bank.example/"},
+    "a line break in a time": {"issuedAt": "2026-11-24T10:00:00Z\nResources:"},
+    "a line break in the nonce": {"nonce": "0123456789\nabcdef"},
+    "a text that reads backwards": {"statement": "\u202eabc"},
+    "another version": {"version": "2"},
+    "no statement": {"statement": None},
+    "a long statement": {"statement": "a" * 10_000},
+}
+
+
+@pytest.mark.parametrize("changes", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_challenge_for_anything_else_is_not_signed(changes: dict[str, Any]) -> None:
+    wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
+
+    with pytest.raises(Drift, match="Nothing was signed"):
+        answer_challenge(challenge(**changes), wallet, api=API, path=PATH)
+
+
+@pytest.mark.parametrize("header", [None, "", "%", "e30=", b64encode(b"[]").decode()])
+def test_a_402_without_a_challenge_is_not_signed(header: str | None) -> None:
+    wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
+
+    with pytest.raises(Drift, match="Nothing was signed"):
+        answer_challenge(header, wallet, api=API, path=PATH)
+
+
+def test_the_command_lists_shows_and_redeems(api: ApiFactory, settings: Settings, tmp_path: Path) -> None:
+    url = str(api(settings).base_url)
+    shell = Shell(
+        tmp_path,
+        {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": BUYER_ACCOUNTS[0].private_key},
+    )
+    shell("call", "phishing-check", f"url={QUESTION['url']}")
+
+    listed = json.loads(shell("wallet", "payments", "--json").stdout)
+    (payment,) = listed["payments"]
+    shown = shell("wallet", "payments", payment["transaction"])
+    redeemed = shell("wallet", "payments", payment["transaction"], "--body", json.dumps(QUESTION), "--json")
+    text = shell("wallet", "payments").stdout
+
+    assert payment["next"] == "read_answer"
+    assert '"wallet-ethereum.net"' in shown.stdout, shown.stderr
+    assert json.loads(redeemed.stdout)["receipt"]["transaction"] == payment["transaction"]
+    assert "the answer is stored until" in text
+    assert "phishing-check" in text
+    assert shell("wallet", "payments", "0x" + "12" * 32).returncode == 2

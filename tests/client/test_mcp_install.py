@@ -1,0 +1,147 @@
+"""`centgate mcp install`: what it shows, and what is in the file after it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from buyers_shell import Shell
+
+pytestmark = pytest.mark.extended
+PLACES = {
+    "claude": ".claude.json",
+    "claude-code": ".claude.json",
+    "claude-desktop": "config/Claude/claude_desktop_config.json",
+    "cursor": ".cursor/mcp.json",
+    "vscode": "config/Code/User/mcp.json",
+    "codex": ".codex/config.toml",
+}
+LABELS = {
+    "claude": "Claude Code",
+    "claude-code": "Claude Code",
+    "claude-desktop": "Claude Desktop",
+    "cursor": "Cursor",
+    "vscode": "VS Code",
+    "codex": "Codex",
+}
+NETWORK = ("--network", "eip155:84532")
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(
+        tmp_path, {"CENTGATE_API_URL": "https://api.example", "CODEX_HOME": str(tmp_path / ".codex")}
+    )
+
+
+def entry_in(file: Path) -> dict[str, Any]:
+    text = file.read_text()
+    if file.suffix == ".toml":
+        return tomllib.loads(text)["mcp_servers"]["centgate"]
+    content = json.loads(text)
+    return (content.get("mcpServers") or content["servers"])["centgate"]
+
+
+@pytest.mark.parametrize("program", PLACES)
+def test_the_server_is_added_where_the_program_reads_it(shell: Shell, tmp_path: Path, program: str) -> None:
+    done = shell("mcp", "install", "--for", program, *NETWORK, "--yes", CENTGATE_CAP_PER_DAY="0.5")
+
+    file = tmp_path / PLACES[program]
+    assert done.returncode == 0, done.stderr
+    assert f"{LABELS[program]}: {file}" in done.stdout
+    entry = entry_in(file)
+    assert entry["args"][-5:] == ["mcp", "--api", "https://api.example", *NETWORK]
+    assert Path(entry["command"]).is_absolute()
+    assert entry["env"] == {"CENTGATE_CAP_PER_DAY": "0.5"}
+    assert (entry.get("type") == "stdio") is (program in ("claude", "claude-code", "vscode"))
+
+
+@pytest.mark.parametrize("program", PLACES)
+def test_nothing_is_written_before_it_is_confirmed(shell: Shell, tmp_path: Path, program: str) -> None:
+    done = shell("mcp", "install", "--for", program)
+
+    assert (done.returncode, (tmp_path / PLACES[program]).exists()) == (1, False)
+    assert "https://api.example" in done.stdout
+    assert "nothing was written" in done.stderr
+
+
+@pytest.mark.parametrize("program", PLACES)
+def test_a_second_time_changes_nothing(shell: Shell, tmp_path: Path, program: str) -> None:
+    shell("mcp", "install", "--for", program, "--yes")
+    before = (tmp_path / PLACES[program]).read_bytes()
+
+    again = shell("mcp", "install", "--for", program, "--yes", "--json")
+
+    assert json.loads(again.stdout) == {
+        "program": LABELS[program],
+        "file": str(tmp_path / PLACES[program]),
+        "change": "",
+        "written": False,
+    }
+    assert (again.returncode, (tmp_path / PLACES[program]).read_bytes()) == (0, before)
+
+
+def test_other_servers_stay_and_are_not_shown(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / PLACES["cursor"]
+    file.parent.mkdir()
+    other = {"command": "other", "env": {"TOKEN": "secret-of-another"}}
+    file.write_text(json.dumps({"mcpServers": {"other": other}, "theme": "ü"}, indent=4, ensure_ascii=False))
+    file.chmod(0o640)
+
+    done = shell("mcp", "install", "--for", "cursor", "--yes")
+
+    content = json.loads(file.read_text())
+    assert (content["mcpServers"]["other"], content["theme"]) == (other, "ü")
+    assert '\n    "mcpServers"' in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert "secret-of-another" not in done.stdout + done.stderr
+
+
+def test_other_tables_and_comments_stay(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / PLACES["codex"]
+    file.parent.mkdir()
+    old = '[mcp_servers.centgate]\ncommand = "old"\n\n'
+    file.write_text(f'model = "o" # mine\n\n{old}[mcp_servers.other]\ncommand = "other"\n')
+
+    shell("mcp", "install", "--for", "codex", "--yes")
+
+    text = file.read_text()
+    assert text.startswith('model = "o" # mine\n')
+    assert tomllib.loads(text)["mcp_servers"]["other"] == {"command": "other"}
+    assert "old" not in text
+
+
+@pytest.mark.parametrize(
+    ("program", "content"),
+    [
+        ("vscode", '{"servers": {}, // mine\n}'),
+        ("cursor", "[]"),
+        ("cursor", '{"mcpServers": []}'),
+        ("codex", "model = "),
+        ("codex", 'mcp_servers = { centgate = { command = "x" } }'),
+    ],
+)
+def test_a_file_in_another_form_is_left_alone(
+    shell: Shell, tmp_path: Path, program: str, content: str
+) -> None:
+    file = tmp_path / PLACES[program]
+    file.parent.mkdir(parents=True)
+    file.write_text(content)
+
+    done = shell("mcp", "install", "--for", program, "--yes")
+
+    assert (done.returncode, file.read_text()) == (1, content)
+    assert "yourself" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_key_is_never_written(shell: Shell, tmp_path: Path) -> None:
+    key = "0x" + "12" * 32
+
+    done = shell("mcp", "install", "--for", "cursor", "--yes", CENTGATE_WALLET_KEY=key)
+
+    assert key not in (tmp_path / PLACES["cursor"]).read_text() + done.stdout + done.stderr
+    assert "CENTGATE_WALLET_KEY is not written" in done.stderr
