@@ -16,6 +16,7 @@ def test_the_packages_are_pinned() -> None:
         "@x402/evm": "2.27.0",
         "@x402/extensions": "2.27.0",
         "@x402/fetch": "2.27.0",
+        "mppx": "0.11.0",
         "viem": "2.57.0",
     }
 
