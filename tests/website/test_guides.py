@@ -19,6 +19,7 @@ import pytest
 from buyer import decode_header
 from eth_account import Account
 from eth_account.messages import encode_defunct
+from markdown_it import MarkdownIt
 from site_fixtures import (
     API,
     SITE,
@@ -38,8 +39,9 @@ from centgate.cli.main import app
 from centgate.client.settings import BuyerSettings
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.envelope import ERROR_SPECS
+from centgate.environment import PREFIX
 from centgate.errors import PaymentState, Retry
-from centgate.settings import PREFIX, Settings
+from centgate.settings import Settings
 from centgate.website.files import build_files
 from centgate.website.payment_states import PAYMENT_STATES, RETRY_MEANINGS
 
@@ -47,8 +49,10 @@ pytestmark = pytest.mark.extended
 
 CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
 GUIDES = [
+    "examples",
     "start",
     "paying",
+    "pricing",
     "reference",
     "errors",
     "agents",
@@ -57,6 +61,7 @@ GUIDES = [
     "receipt",
     "operate",
     "changelog",
+    "search",
 ]
 KILOBYTE = 1024
 
@@ -123,7 +128,9 @@ def led_astray(told: SiteFixture, target: str, page: str) -> bool:
 def commands(text: str) -> Iterator[list[str]]:
     """Every call of our command in the code of a text, as words without the program's name."""
     joined = "\n".join(iterate_code(text)).replace("\\\n", " ")
-    for words in re.findall(r"(?<![\w./-])centgate ([a-z][a-z-]*(?![\w./:-])[^\n|;`]*)", joined):
+    for words in re.findall(
+        r"(?<![\w./-])(?<!npm install )centgate ([a-z][a-z-]*(?![\w./:-])[^\n|;`]*)", joined
+    ):
         yield shlex.split(words)
     for found in re.findall(r'"command": "centgate",\s*"args": (\[[^\]]*\])', joined):
         yield json.loads(found)
@@ -137,7 +144,7 @@ def objection(words: list[str]) -> str | None:
         if (found := group.get_command(None, words[0])) is None:
             break
         command, words = found, words[1:]
-    if isinstance(command, TyperGroup) and not command.invoke_without_command:
+    if words and isinstance(command, TyperGroup) and not command.invoke_without_command:
         return f"no command {words[:1]}"
     known = {option for each in command.params for option in each.opts} | {"--help"}
     return next((word for word in words if word.startswith("--") and word not in known), None)
@@ -158,6 +165,24 @@ def test_every_page_leads_to_its_text_before_its_title(told: SiteFixture) -> Non
         before = xpath(told.text(told.files[twin].alternate), "//main//a[following::h1]/@href")
 
         assert before == [twin, "/llms.txt"]
+
+
+def letters(text: str) -> str:
+    """The letters and digits of a text."""
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
+def test_every_page_says_nothing_that_its_markdown_does_not(told: SiteFixture) -> None:
+    blocks = "self::h1 or self::h2 or self::h3 or self::p or self::td or self::pre"
+    own = "ancestor-or-self::*[@data-markdown-ignore or @class='label' or self::form or self::noscript]"
+    for twin in told.markdown_paths:
+        rendered = MarkdownIt("commonmark").enable("table").render(told.text(twin))
+        said = letters("".join(xpath(rendered, "//text()")))
+
+        shown = xpath(told.text(told.files[twin].alternate), f"//main//*[{blocks}][not({own})]")
+
+        texts = [each.text_content() for each in shown]
+        assert [each for each in texts if letters(each) not in said] == [], twin
 
 
 def test_the_guides_are_those_that_are_named_here(told: SiteFixture) -> None:
@@ -368,13 +393,16 @@ def test_the_status_of_each_service_is_told(paid: SiteFixture) -> None:
     rows = [f"/{each.slug}.md) | **{deployment.state(each)}** |" for each in deployment.services]
 
     assert all(row in text for row in rows)
-    assert f"{sum(map(deployment.is_up, deployment.services))} of {len(deployment.services)} up" in text
+    assert (
+        f"{sum(map(deployment.is_up, deployment.services))} of {len(deployment.services)} can be bought"
+        in text
+    )
 
 
 def test_nothing_is_up_where_nothing_is_sold(unpaid: SiteFixture) -> None:
     text = unpaid.text("/status.md")
 
-    assert f"| services | 0 of {len(unpaid.deployment.services)} up |" in text
+    assert f"| services | 0 of {len(unpaid.deployment.services)} can be bought |" in text
     assert "Payments are disabled" in unpaid.text("/paying.md")
 
 

@@ -168,7 +168,9 @@ def test_words_that_attack_change_no_page_of_markdown_but_in_its_words(
             assert not any("Owned" in each and "#" in each for each in headings(file.content.decode())), path
 
 
-@pytest.mark.parametrize("path", ["/llms.txt", "/services/token-risk.md", "/index.md", "/trust.md"])
+@pytest.mark.parametrize(
+    "path", ["/llms.txt", "/services/token-risk.md", "/index.md", "/trust.md", "/search.md"]
+)
 def test_words_that_attack_make_no_link_of_markdown(hostile: dict[str, SiteFile], path: str) -> None:
     tokens = MarkdownIt("commonmark").enable("table").parse(hostile[path].content.decode())
     links = [

@@ -102,11 +102,15 @@ def test_llms_txt_leads_to_markdown_that_is_there(either: SiteFixture) -> None:
     sections = either.text("/llms.txt").split("\n## Optional\n")
 
     pages = re.findall(r"^- \[[^]]+\]\(([^)]+)\): ", sections[0], re.MULTILINE)
-    machine = re.findall(r"^- \[[^]]+\]\(([^)]+)\): ", sections[1], re.MULTILINE)
+    optional = re.findall(r"^- (?:\[[^]]+\]\(([^)]+)\)|`([^`]+)`): ", sections[1], re.MULTILINE)
 
-    assert len(pages) == len(build_pages(either.deployment)) - 1
+    indexes = ("/", "/search")
+    assert len(pages) == len([page for page in build_pages(either.deployment) if page.path not in indexes])
     assert all(page.startswith(f"{SITE}/") and page.endswith(".md") for page in pages)
-    assert [address for address in [*pages, *machine] if not found(either, address)] == []
+    links, named = ([each for each in column if each] for column in zip(*optional, strict=True))
+    assert [address for address in [*pages, *links, *named] if not found(either, address)] == []
+    # its readers take every link to the website for a page
+    assert all(each.endswith((".md", ".txt")) for each in links if each.startswith(f"{SITE}/"))
 
 
 def test_the_prices_of_llms_txt_are_those_of_the_catalogue_and_of_the_402(told: SiteFixture) -> None:
@@ -125,7 +129,9 @@ def test_llms_full_has_every_page_under_headings_that_differ(either: SiteFixture
     found = headings(text)
 
     assert [each for each in found if each.startswith("h1")] == [
-        f"h1 {title}" for title in (either.text(path).splitlines()[0][2:] for path in either.markdown_paths)
+        f"h1 {either.text(path).splitlines()[0][2:]}"
+        for path in either.markdown_paths
+        if path != "/search.md"
     ]
     assert sorted(set(found)) == sorted(found)
     assert len(found) > 100
@@ -139,20 +145,43 @@ def test_every_agent_may_read_every_page(told: SiteFixture, agent: str) -> None:
     assert rules.can_fetch(f"{SITE}/llms.txt", agent)
 
 
-def test_robots_txt_names_the_sitemap_and_what_texts_are_for(told: SiteFixture) -> None:
+def test_robots_txt_names_the_sitemap_in_words_that_every_reader_knows(told: SiteFixture) -> None:
     text = told.text("/robots.txt")
 
-    groups = text.strip().split("\n\n")
     assert list(Protego.parse(text).sitemaps) == [f"{SITE}/sitemap.xml"]
-    assert all("\nContent-Signal: search=yes, ai-input=yes\n" in group for group in groups[:2])
+    assert {line.partition(":")[0] for line in text.splitlines()} == {"User-agent", "Allow", "", "Sitemap"}
 
 
-def test_the_sitemap_has_every_page_and_no_invented_date(told: SiteFixture) -> None:
-    tree = etree.fromstring(told.files["/sitemap.xml"].content)
+def read_sitemap(content: bytes) -> dict[str, str]:
+    """Return the last change of each page of a sitemap by its path."""
+    tree = etree.fromstring(content)
+    addresses, times = ([str(each.text) for each in tree.iter(SITEMAP + name)] for name in ("loc", "lastmod"))
+    return dict(zip((each.removeprefix(SITE) for each in addresses), times, strict=True))
 
-    pages = [f"{SITE}{page.path}" for page in build_pages(told.deployment)]
-    assert [each.text for each in tree.iter(f"{SITEMAP}loc")] == pages
-    assert [*tree.iter(f"{SITEMAP}lastmod")] == []
+
+def test_the_sitemap_has_every_page_and_when_it_was_made(told: SiteFixture) -> None:
+    changes = read_sitemap(told.files["/sitemap.xml"].content)
+
+    assert [*changes] == [page.path for page in build_pages(told.deployment)]
+    assert {datetime.fromisoformat(each) for each in changes.values()} == {
+        told.deployment.read_at.replace(microsecond=0)
+    }
+
+
+def test_the_sitemap_keeps_the_time_of_pages_that_say_the_same(told: SiteFixture, tmp_path: Path) -> None:
+    later = replace(told.deployment, read_at=told.deployment.read_at + timedelta(minutes=5))
+    down = replace(later, health=None)
+    write_site(told.deployment, tmp_path)
+    before = read_sitemap(told.files["/sitemap.xml"].content)
+
+    write_site(later, tmp_path)
+    same = read_sitemap((tmp_path / "sitemap.xml").read_bytes())
+    write_site(down, tmp_path)
+    changed = read_sitemap((tmp_path / "sitemap.xml").read_bytes())
+
+    assert same == before
+    assert {path for path, time in changed.items() if time != before[path]} >= {"/", "/status"}
+    assert changed["/paying"] == before["/paying"]
 
 
 def test_the_api_catalog_is_a_linkset_whose_targets_are_there(either: SiteFixture) -> None:
@@ -258,6 +287,13 @@ def test_the_social_image_has_the_size_that_is_told(told: SiteFixture) -> None:
     size = struct.unpack(">2I", told.files["/social.png"].content[16:24])
 
     assert said == [[str(side)] for side in size]
+
+
+def test_the_mcp_card_is_that_of_the_api(told: SiteFixture) -> None:
+    card = json.loads(told.text("/.well-known/mcp.json"))
+
+    assert card == told.api.get("/.well-known/mcp.json").json()
+    assert card["remotes"][0]["url"] == f"{API}/mcp"
 
 
 def test_the_icon_is_there_in_both_forms(told: SiteFixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 
 import pytest
@@ -9,7 +10,7 @@ from browser_session import ServedSite
 from playwright.sync_api import Browser, Page, expect
 
 SERVICE = "/services/pool-snapshot"
-DARK, LIGHT = "rgb(22, 24, 27)", "rgb(253, 252, 250)"
+DARK, LIGHT = "rgb(19, 21, 24)", "rgb(250, 248, 244)"
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def test_code_can_be_copied_and_the_button_says_so(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto("/")
 
-    page.get_by_role("button", name="Copy").first.click()
+    page.get_by_role("button", name="Copy", exact=True).first.click()
 
     expect(page.get_by_role("status").last).to_have_text("Copied")
     copied = str(page.evaluate("navigator.clipboard.readText()"))
@@ -82,13 +83,74 @@ def test_code_can_be_copied_and_the_button_says_so(page: Page) -> None:
 
 def test_what_does_not_scroll_is_no_stop_of_the_tab_key(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.goto(SERVICE)
-    wide = page.get_by_role("region", name="Table: Errors")
-    expect(wide).not_to_have_attribute("tabindex", "0")
+    page.goto("/start")
+    code = page.get_by_role("region", name="Code: Get a wallet and money", exact=True)
+    expect(code).not_to_have_attribute("tabindex", "0")
 
+    page.set_viewport_size({"width": 320, "height": 700})
+
+    expect(code).to_have_attribute("tabindex", "0")
+
+
+def test_a_table_in_a_narrow_window_is_stacked_with_the_names_of_its_columns(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 700})
+    page.goto(SERVICE)
 
-    expect(wide).to_have_attribute("tabindex", "0")
+    cell = page.get_by_role("region", name="Table: Errors").locator("td").first
+
+    expect(cell).to_have_css("display", "block")
+    assert cell.evaluate("each => getComputedStyle(each, '::before').content") == '"Status: "'
+
+
+def test_the_language_that_is_chosen_lasts(page: Page) -> None:
+    page.goto(SERVICE)
+    page.get_by_role("tab", name="TypeScript").click()
+
+    page.goto("/services/phishing-check")
+
+    expect(page.get_by_role("tab", name="TypeScript")).to_have_attribute("aria-selected", "true")
+
+
+def test_a_key_opens_a_search_that_leads_to_a_section(page: Page) -> None:
+    page.goto(SERVICE)
+
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.type("spending caps")
+    page.get_by_role("dialog").get_by_role("link").first.click()
+
+    expect(page).to_have_url(re.compile("/agents#spending-caps$"))
+
+
+def test_the_search_page_finds_without_scripts(scriptless: Page) -> None:
+    scriptless.goto("/search")
+    scriptless.get_by_role("searchbox").fill("honeypot")
+    scriptless.get_by_role("main").get_by_role("button", name="Search").click()
+
+    expect(scriptless.locator("#found a").first).to_have_attribute(
+        "href", re.compile("^/services/token-risk")
+    )
+
+
+def test_both_searches_find_the_same(page: Page, scriptless: Page) -> None:
+    for query in ("redeem", "mcp wallet", "max tim", "zzzz"):
+        scriptless.goto(f"/search?q={query}")
+        page.goto("/search")
+        page.get_by_role("main").get_by_role("searchbox").fill(query)
+        expected = [each.get_attribute("href") for each in scriptless.locator("#found a").all()]
+
+        expect(page.locator("#found-count")).to_have_text(f"{len(expected)} results")
+        assert [each.get_attribute("href") for each in page.locator("#found a").all()] == expected
+
+
+def test_the_menu_of_a_narrow_window_opens_without_scripts(scriptless: Page) -> None:
+    scriptless.goto(SERVICE)
+    link = scriptless.locator("#menu").get_by_role("link", name="Get started")
+    expect(link).to_be_hidden()
+
+    scriptless.get_by_role("button", name="Menu").click()
+
+    expect(link).to_be_visible()
 
 
 def test_the_content_can_be_skipped_to(page: Page) -> None:
@@ -117,3 +179,63 @@ def test_no_page_is_wider_than_a_narrow_window(scriptless: Page, path: str) -> N
     box = scriptless.locator("html").evaluate("each => [each.scrollWidth, each.clientWidth]")
 
     assert box[0] <= box[1]
+
+
+def test_a_page_can_be_copied_as_a_prompt(page: Page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto("/pricing")
+
+    page.get_by_role("button", name="Copy page as a prompt").click()
+
+    expect(page.get_by_role("button", name="Page copied")).to_be_visible()
+    copied = str(page.evaluate("navigator.clipboard.readText()"))
+    assert copied.startswith("Read this page of http://")
+    assert "# Pricing" in copied
+
+
+def test_a_page_that_may_not_connect_offers_nothing_that_does(page: Page) -> None:
+    page.goto("/receipt")
+
+    expect(page.get_by_role("button", name="Copy page as a prompt")).to_have_count(0)
+    page.get_by_role("link", name="Search", exact=True).first.click()
+
+    expect(page).to_have_url(re.compile("/search$"))
+
+
+def test_the_reference_can_be_filtered(page: Page) -> None:
+    page.goto("/reference")
+    heads = page.locator("main section > h3")
+    everything = heads.count()
+
+    page.get_by_label("Filter this page").fill("post crawler")
+
+    expect(page.get_by_role("heading", name="POST /services/crawler/map")).to_be_visible()
+    expect(page.get_by_role("heading", name="POST /services/token-risk")).to_be_hidden()
+    page.get_by_label("Filter this page").fill("")
+    assert heads.filter(visible=True).count() == everything
+
+
+def test_the_calculator_multiplies_calls_by_the_price(page: Page) -> None:
+    page.goto("/pricing")
+
+    page.get_by_label("Calls a day").fill("4")
+
+    expect(page.locator("#cost")).to_have_text("10,000 calls a day: $100.00 a day, $3,000.00 a month.")
+
+
+def test_fields_inside_a_field_are_unfolded_without_scripts(scriptless: Page) -> None:
+    scriptless.goto("/services/token-risk")
+    inside = scriptless.locator(".fields .fields").get_by_text("isHoneypot", exact=True)
+    expect(inside).to_be_hidden()
+
+    scriptless.get_by_text(re.compile("fields in honeypot")).click()
+
+    expect(inside).to_be_visible()
+
+
+def test_an_example_answer_is_drawn_without_scripts_and_without_a_payment(scriptless: Page) -> None:
+    scriptless.goto("/services/phishing-check")
+    example = scriptless.locator("#try-example")
+
+    expect(example.locator(".verdict")).to_have_text("Level medium")
+    expect(example).to_contain_text("myetherwallet.com")

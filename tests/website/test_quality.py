@@ -88,6 +88,23 @@ def test_no_page_scrolls_sideways_on_the_smallest_phone(narrow: Page, paths: lis
     assert {path: width for path, width in widths.items() if width > NARROW} == {}
 
 
+@pytest.mark.parametrize("width", [1024, 1280])
+def test_no_table_is_wider_than_its_column(
+    chromium: Browser, shop: ServedSite, paths: list[str], width: int
+) -> None:
+    context = chromium.new_context(base_url=shop.url, viewport={"width": width, "height": 800})
+    page = context.new_page()
+    cut: dict[str, list[str]] = {}
+    for path in select_templates(paths):
+        page.goto(path)
+        cut[path] = page.locator(".table").evaluate_all(
+            "tables => tables.filter(each => each.scrollWidth > each.clientWidth).map(each => each.ariaLabel)"
+        )
+    context.close()
+
+    assert {path: names for path, names in cut.items() if names} == {}
+
+
 def test_pages_load_without_complaint_and_from_nowhere_else(
     context: BrowserContext, shop: ServedSite, paths: list[str]
 ) -> None:
@@ -124,7 +141,7 @@ def test_the_scripts_of_a_page_are_small(shop: ServedSite, sources: dict[str, st
             scripts = re.findall(r'<script[^>]* src="([^"]+)"', html)
             sizes[path] = sum(len(http.get(script).raise_for_status().content) for script in scripts)
 
-    assert {path: size for path, size in sizes.items() if size > 15 * KIB} == {}
+    assert {path: size for path, size in sizes.items() if size > 18 * KIB} == {}
 
 
 def test_no_page_has_style_or_script_in_its_html(sources: dict[str, str]) -> None:

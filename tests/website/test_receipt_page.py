@@ -183,7 +183,7 @@ def test_all_scripts_of_the_page_are_small(site: ServedSite, chromium: Browser) 
 
     scripts = {url for url in loaded if url.endswith(".js")}
     assert len(scripts) == 3
-    assert sum(len(httpx.get(url).content) for url in scripts) <= 15 * 1024
+    assert sum(len(httpx.get(url).content) for url in scripts) <= 18 * 1024
 
 
 @pytest.fixture(scope="module", params=[SecretStr(KEY), None], ids=["signing", "not signing"])

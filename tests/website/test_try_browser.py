@@ -62,8 +62,8 @@ def test_a_visitor_finds_a_service_reads_it_and_buys_an_answer(page: Page, devch
     page.get_by_role("button", name="Sign and pay 0.01 USDC").click()
 
     paid = receipt(page)
-    expect(page.locator("#try-data")).to_contain_text("myetherwallet.cx")
-    expect(page.locator("#try-sources")).to_contain_text("ok")
+    expect(page.locator("#try-drawn")).to_contain_text("myetherwallet.cx")
+    expect(page.locator("#try-drawn")).to_contain_text("ok")
     assert re.fullmatch("0x[0-9a-f]{64}", paid["transaction"])
     assert paid["payer"].lower() == wallet.address.lower()
     assert paid["request"].startswith("req_")
@@ -106,7 +106,7 @@ def test_an_option_beyond_one_cent_is_told(page: Page) -> None:
 
     page.get_by_role("button", name="See the price").click()
 
-    expect(page.locator("#try-issues")).to_contain_text("scrapeOptions: not offered at one cent a call")
+    expect(page.locator("#try-issues")).to_contain_text("scrapeOptions: not included in the price of a call")
 
 
 def test_corrected_input_leaves_no_complaint(page: Page) -> None:

@@ -207,5 +207,17 @@ def test_a_wallet_is_only_told_of_networks_that_are_known() -> None:
     assert promise["addChain"]["blockExplorerUrls"] == ["https://basescan.org"]
 
 
+def test_a_development_chain_links_to_no_explorer() -> None:
+    payment = ENTRIES[0].payment.model_copy(update={"dev_mode": True})
+    development = ENTRIES[0].model_copy(update={"payment": payment})
+    there = replace(deployment(), services=(development,), api="http://127.0.0.1:8402")
+
+    local, public = (promise_terms(development, each) for each in (there, replace(there, api=API)))
+
+    assert local is not None
+    assert public is not None
+    assert (local["explorer"], public["explorer"]) == (None, "https://basescan.org/tx/")
+
+
 def test_where_no_payments_are_taken_there_is_no_promise() -> None:
     assert promise_terms(ENTRIES[0], replace(deployment(), terms=None)) is None

@@ -314,18 +314,18 @@ def test_pages_stay_when_the_api_goes_and_say_since_when(
 ) -> None:
     with run_in_thread(build_settings(tmp_path, facilitator.url)) as api:
         deployment = read_snapshot(api, "https://site.example")
-        assert "**up**" in page(api, deployment)
+        assert "**no recent calls**" in page(api, deployment)
 
     with served(api, deployment, every=0.05) as client:
         text = until(client, "**not reachable** since")
         guide = client.get("/paying")
 
-    assert "**up**" not in text
+    assert "**no recent calls**" not in text
     assert guide.status_code == 200
 
 
 @pytest.mark.extended
-def test_an_api_that_comes_back_is_up_again(tmp_path: Path, facilitator: StubFacilitator) -> None:
+def test_an_api_that_comes_back_is_reachable_again(tmp_path: Path, facilitator: StubFacilitator) -> None:
     with reserve_port() as port:
         api_settings = build_settings(tmp_path, facilitator.url, port=port)
         with run_in_thread(api_settings) as api:
@@ -334,7 +334,7 @@ def test_an_api_that_comes_back_is_up_again(tmp_path: Path, facilitator: StubFac
         with served(api, deployment, every=0.05) as client:
             until(client, "**not reachable** since")
             with run_in_thread(api_settings):
-                text = until(client, "**up**")
+                text = until(client, "**no recent calls**")
 
     assert "not reachable" not in text
 
@@ -377,6 +377,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("command", [[], ["build", "--out", "out"]], ids=["serve", "build"])
 def test_without_the_api_there_is_a_sentence(command: list[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -443,3 +444,20 @@ def test_another_server_than_ours_is_said_to_be_another(tmp_path: Path, content:
     other.terminate()
     other.wait(WAIT)
     other.stdout.close()
+
+
+def test_a_query_is_shown_as_text_with_what_it_finds(visitor: httpx.Client) -> None:
+    response = visitor.get("/search", params={"q": '"><script>alert(1)</script>'})
+
+    assert response.status_code == 200
+    assert "<script>alert" not in response.text
+    assert "&#34;&gt;&lt;script" in response.text
+    found = visitor.get("/search", params={"q": "honeypot"}, headers={"Accept": "text/html"}).text
+    assert 'href="/services/token-risk"' in found.partition('id="found"')[2]
+
+
+def test_a_page_that_is_missing_offers_the_search(visitor: httpx.Client) -> None:
+    response = visitor.get("/nothing", headers={"Accept": "text/html"})
+
+    assert response.status_code == 404
+    assert 'action="/search"' in response.text

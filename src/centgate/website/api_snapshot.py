@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from time import monotonic
-from typing import Any, Literal
-from urllib.parse import quote
+from typing import Any, Literal, cast
+from urllib.parse import quote, urlsplit
 
 import httpx2
 
+from centgate.api.mpp_discovery import SECURITY_SCHEME
 from centgate.client import catalog
+from centgate.client.base_url import is_private_host
 from centgate.client.catalog import (
     CatalogUnavailable,
     Health,
@@ -19,10 +22,22 @@ from centgate.client.catalog import (
     ServiceDetail,
     ServiceProvider,
 )
+from centgate.client.status_report import (
+    ServiceStatus,
+    StatusReport,
+    StatusWord,
+    fetch_status,
+)
+from centgate.prices import format_price_range
+from centgate.settings import Settings
 from centgate.signing.assets import TEST_NETWORKS
+from centgate.website.networks import PaymentNetwork, find_network
 from centgate.website.validation import (
+    has_security_scheme,
     is_site_url,
     parse_contact,
+    parse_link,
+    parse_redeem_hours,
     sanitize_health,
     validate_openapi,
     validate_service,
@@ -31,9 +46,21 @@ from centgate.website.validation import (
 
 MAX_SERVICES = 100
 """Maximum number of services shown."""
+MAX_TERMS = 20
+"""Maximum number of accepted tokens shown."""
+MCP_CARD = "/.well-known/mcp.json"
+"""Path of the card of the API's MCP server; clients that know only the website look for it there as well."""
 READ_TIMEOUT = 60.0
 """Seconds allowed for reading all services."""
-ServiceState = Literal["up", "down", "not reachable"]
+ServiceState = Literal["up", "degraded", "outage", "down", "no recent calls", "not known", "not reachable"]
+
+_STATES: dict[StatusWord, ServiceState] = {
+    "operational": "up",
+    "degraded": "degraded",
+    "outage": "outage",
+    "unconfigured": "down",
+    "unknown": "no recent calls",
+}
 
 
 @dataclass(frozen=True)
@@ -47,13 +74,19 @@ class ApiSnapshot:
     services: tuple[ServiceDetail, ...]
     """In catalogue order."""
     terms: ListedRequirements | None
-    """Payment terms of every route; None if payments are disabled."""
+    """Payment terms of every route in the first accepted token; None if payments are disabled."""
     health: Health | None
     """None if the health endpoint was unreachable."""
     openapi: dict[str, Any]
     x402: dict[str, Any]
     """The API's document `/.well-known/x402`."""
     read_at: datetime
+    other_terms: tuple[ListedRequirements, ...] = ()
+    """Payment terms of every route in the other accepted tokens, in the API's order."""
+    measured: StatusReport | None = None
+    """What the API measured from real calls; None if it does not publish it."""
+    mcp_card: dict[str, Any] | None = None
+    """The API's document `/.well-known/mcp.json`; None if it has none."""
     unreachable_since: datetime | None = None
     """Time when the API first failed to respond (all other fields are older); None while it responds."""
 
@@ -63,9 +96,45 @@ class ApiSnapshot:
         return str(self.openapi["info"]["version"])
 
     @property
+    def prices(self) -> list[Decimal]:
+        """Price of each service in US dollars per call, in catalogue order."""
+        return [Decimal(service.price.removeprefix("$")) for service in self.services]
+
+    @property
+    def price_range(self) -> str:
+        """The price of a call, such as `$0.01`, or `$0.01 to $0.03` if services differ."""
+        return format_price_range(self.prices)
+
+    @property
+    def redeem_period(self) -> str:
+        """The time for which a payment can be redeemed, such as `24 hours`."""
+        hours = parse_redeem_hours(self.openapi)
+        if hours is None:
+            hours = Settings.model_fields["redeem_hours"].default
+            return f"{hours:g} hours unless the operator has set another period"
+        return f"{hours:g} hour{'' if hours == 1 else 's'}"
+
+    @property
     def contact(self) -> str | None:
         """The operator's contact as a URL or `mailto:` address; None if not published."""
         return parse_contact(self.openapi["info"].get("contact"))
+
+    @property
+    def repository(self) -> str | None:
+        """URL of the source code that the API runs; None if not published."""
+        return parse_link(self.openapi["info"].get("x-repository"))
+
+    @property
+    def typical_milliseconds(self) -> int | None:
+        """Median over the services, by their calls, of the median time of an answer in the last day."""
+        figures = [each.last_day for each in self.measured.services] if self.measured else []
+        medians = sorted((each.p50_ms, each.calls) for each in figures if each.p50_ms is not None)
+        remaining = sum(calls for _, calls in medians) / 2
+        for milliseconds, calls in medians:
+            remaining -= calls
+            if remaining <= 0:
+                return milliseconds
+        return None
 
     @property
     def categories(self) -> dict[str, list[ServiceDetail]]:
@@ -90,9 +159,40 @@ class ApiSnapshot:
         return any(service.payment.enforced for service in self.services)
 
     @property
+    def accepts_mpp(self) -> bool:
+        """True if payments by MPP are accepted beside x402."""
+        return self.takes_payments and has_security_scheme(self.openapi, SECURITY_SCHEME)
+
+    @property
     def uses_test_network(self) -> bool:
         """True if payments are made on a test network, whose tokens have no value."""
         return any(each.payment.dev_mode or each.payment.network in TEST_NETWORKS for each in self.services)
+
+    @property
+    def payment_network(self) -> PaymentNetwork | None:
+        """The first network of payments; None if payments are disabled."""
+        return None if self.terms is None else self._find_network(self.terms)
+
+    @property
+    def payment_options(self) -> list[tuple[ListedRequirements, PaymentNetwork]]:
+        """Terms and network of each accepted token, in the API's order; empty if payments are disabled."""
+        accepted = () if self.terms is None else (self.terms, *self.other_terms)
+        return [(each, self._find_network(each)) for each in accepted]
+
+    @property
+    def payment_networks(self) -> list[PaymentNetwork]:
+        """The networks of payments, each once."""
+        return list({each.identifier: each for _, each in self.payment_options}.values())
+
+    def _find_network(self, terms: ListedRequirements) -> PaymentNetwork:
+        """Return the network of terms.
+
+        It has no explorer if the API is a local one of a test network: a development chain has the identifier
+        of a public network, whose explorer knows none of its transactions.
+        """
+        network = find_network(terms.network)
+        is_local = is_private_host(urlsplit(self.api).hostname or "")
+        return replace(network, explorer=None) if is_local and self.uses_test_network else network
 
     @property
     def is_healthy(self) -> bool:
@@ -100,14 +200,24 @@ class ApiSnapshot:
         return self.health is not None and self.health.status == "ok"
 
     def is_up(self, service: ServiceDetail) -> bool:
-        """Return True if a service can be bought now: API healthy, payments enabled, a source configured."""
-        return self.is_healthy and service.payment.enforced and service.available
+        """Return True if a service can be bought: healthy API, payments on, a source set up, no outage."""
+        measured = self.status_of(service)
+        is_offered = self.is_healthy and service.payment.enforced and service.available
+        return is_offered and (measured is None or measured.available)
 
     def state(self, service: ServiceDetail) -> ServiceState:
         """Return the service's state as shown to people."""
         if self.unreachable_since:
             return "not reachable"
-        return "up" if self.is_up(service) else "down"
+        if not (self.is_healthy and service.payment.enforced and service.available):
+            return "down"
+        measured = self.status_of(service)
+        return _STATES[measured.state] if measured else "not known"
+
+    def status_of(self, service: ServiceDetail) -> ServiceStatus | None:
+        """Return what was measured of a service; None if nothing is published."""
+        reports = self.measured.services if self.measured else ()
+        return next((each for each in reports if each.slug == service.slug), None)
 
     def unavailable_reason(self, service: ServiceDetail) -> str:
         """Return a sentence on why a service cannot be bought now, or "" if it can."""
@@ -119,11 +229,13 @@ class ApiSnapshot:
             return "Payments are disabled on this deployment."
         if not service.available:
             return f"It needs {join_labels(service.leads, 'or')}, which is not configured on this deployment."
+        if not self.is_up(service):
+            return "None of its sources answers at the moment; new payments are refused and not charged."
         return ""
 
     def as_unreachable(self, now: datetime) -> ApiSnapshot:
         """Return a copy that marks the API as unreachable, since `now` unless it was unreachable before."""
-        return replace(self, health=None, unreachable_since=self.unreachable_since or now)
+        return replace(self, health=None, measured=None, unreachable_since=self.unreachable_since or now)
 
 
 def _public_address(openapi: Any, api: str) -> str:
@@ -162,16 +274,20 @@ def read_snapshot(api: str, site: str | None) -> ApiSnapshot:
         address = _public_address(openapi, api)
         services = _read_services(http, api)
         x402 = catalog.fetch_json(http, "/.well-known/x402")
-        offers = [each.accepts[0] for each in catalog.parse_paid_routes(x402, api) if each.accepts]
+        offers = [each.accepts for each in catalog.parse_paid_routes(x402, api) if each.accepts]
+        terms = [validate_terms(each, api) for each in offers[0][:MAX_TERMS]] if offers else []
         return ApiSnapshot(
             api=address,
             site=(site or address).rstrip("/"),
             services=services,
-            terms=validate_terms(offers[0], api) if offers else None,
+            terms=terms[0] if terms else None,
+            other_terms=tuple(terms[1:]),
             health=_read_health(http),
             openapi=validate_openapi(openapi, api),
             x402=x402,
             read_at=datetime.now(UTC),
+            measured=_read_status(http),
+            mcp_card=_read_mcp_card(http),
         )
 
 
@@ -191,6 +307,21 @@ def _read_services(http: httpx2.Client, api: str) -> tuple[ServiceDetail, ...]:
             )
         services.append(validate_service(catalog.fetch_service(http, quote(slug, safe="")), api))
     return tuple(services)
+
+
+def _read_status(http: httpx2.Client) -> StatusReport | None:
+    try:
+        return fetch_status(http)
+    except CatalogUnavailable:
+        return None
+
+
+def _read_mcp_card(http: httpx2.Client) -> dict[str, Any] | None:
+    try:
+        card = catalog.fetch_json(http, MCP_CARD)
+    except CatalogUnavailable:
+        return None
+    return cast(dict[str, Any], card) if isinstance(card, dict) else None
 
 
 def _read_health(http: httpx2.Client) -> Health | None:

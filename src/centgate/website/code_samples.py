@@ -12,12 +12,12 @@ from typing import Any, cast
 
 from centgate.client.catalog import ServiceDetail
 from centgate.client.shell_command import format_command
-from centgate.schema import to_snake_case
+from centgate.schema import to_camel_case, to_snake_case
+from centgate.signing.assets import NETWORK_ID
 from centgate.website.api_snapshot import ApiSnapshot
 
 WALLET_PLACEHOLDER = "/path/to/wallet"
 """Placeholder for the path of the reader's wallet file."""
-_NETWORK_PATTERN = re.compile(r"eip155:[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,30 +77,25 @@ if answer.receipt:
 
 
 def _typescript_sample(service: ServiceDetail, api: str) -> CodeSample:
-    """Return a paid call as in the documentation of `@x402/fetch`; plain JavaScript, so Node runs it too."""
-    body = json.dumps(service.input_example, indent=2).replace("\n", "\n  ")
+    """Return a paid call with the package `centgate`; plain JavaScript, so Node runs it too."""
+    method, request = to_camel_case(_method_name(service)), json.dumps(service.input_example, indent=2)
+    network = _payment_network(service)
+    networks = f"\n  networks: {json.dumps([network])}," if network else ""
     code = f"""\
-// npm install @x402/fetch @x402/evm viem
-import {{ wrapFetchWithPayment, x402Client, x402HTTPClient }} from "@x402/fetch";
-import {{ ExactEvmScheme }} from "@x402/evm/exact/client";
+// npm install centgate viem
+import {{ readFileSync }} from "node:fs";
+import {{ Centgate }} from "centgate";
 import {{ privateKeyToAccount }} from "viem/accounts";
 
-const key = (process.env.CENTGATE_WALLET_KEY ?? "").replace("0x", "");
-const client = new x402Client();
-client.register({json.dumps(service.payment.network)}, new ExactEvmScheme(privateKeyToAccount(`0x${{key}}`)));
-const pay = wrapFetchWithPayment(fetch, client);
-
-const response = await pay({json.dumps(api + service.path)}, {{
-  method: "POST",
-  headers: {{ "Content-Type": "application/json" }},
-  body: JSON.stringify({body}),
+const key = readFileSync(process.env.CENTGATE_WALLET ?? "wallet", "utf8").trim().replace("0x", "");
+const client = new Centgate({json.dumps(api)}, {{
+  wallet: privateKeyToAccount(`0x${{key}}`),{networks}
 }});
-const answer = await response.json();
-if (!response.ok) throw new Error(JSON.stringify(answer.error));
-const receipt = new x402HTTPClient(client).getPaymentSettleResponse((name) => response.headers.get(name));
+
+const answer = await client.{method}({request});
 
 console.log(answer.data.{_informative_field(service)});
-console.log("paid in", receipt.transaction);
+console.log("paid in", answer.transaction);
 """
     return CodeSample("TypeScript", "typescript", code)
 
@@ -135,7 +130,7 @@ def _network_argument(service: ServiceDetail) -> str:
 
 def _payment_network(service: ServiceDetail) -> str | None:
     """Return the service's payment network; None if it is not a valid identifier."""
-    return service.payment.network if _NETWORK_PATTERN.fullmatch(service.payment.network) else None
+    return service.payment.network if re.fullmatch(NETWORK_ID, service.payment.network) else None
 
 
 def _mcp_configuration(server: dict[str, Any]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -11,7 +13,7 @@ import orjson
 from centgate.api.wellknown_files import WellKnownFile
 from centgate.client.catalog import CatalogUnavailable
 from centgate.website import skill
-from centgate.website.api_snapshot import ApiSnapshot
+from centgate.website.api_snapshot import MCP_CARD, ApiSnapshot
 from centgate.website.discovery import (
     API_CATALOG,
     LINKSET_TYPE,
@@ -23,16 +25,39 @@ from centgate.website.discovery import (
 from centgate.website.file import HTML, MARKDOWN, PLAIN_TEXT, SiteFile, make_text_file
 from centgate.website.llms_txt import render_llms_full, render_llms_txt, render_robots_txt, render_sitemap
 from centgate.website.page import SitePage
+from centgate.website.page_changes import PageVersion, date_pages
 from centgate.website.pages import build_pages, error_pages
 from centgate.website.rendering import render_html, render_markdown
+from centgate.website.search_index import MAX_QUERY_CHARACTERS, SearchEntry, search
 
+SEARCH_PATH = "/search"
 Maker = Callable[[ApiSnapshot, tuple[SitePage, ...]], Iterator[SiteFile]]
 
 
-def build_files(deployment: ApiSnapshot, operator_files: Sequence[WellKnownFile] = ()) -> dict[str, SiteFile]:
-    """Return all files of the website by path; `operator_files` never hide generated ones.
+@dataclass(frozen=True, slots=True)
+class BuiltSite:
+    """The pages of a website and all its files by path."""
 
-    Raises CatalogUnavailable if no pages can be made of the API's schemas and documents.
+    pages: tuple[SitePage, ...]
+    files: dict[str, SiteFile]
+    versions: dict[str, PageVersion]
+    """Version of each page by its path."""
+
+
+def build_files(deployment: ApiSnapshot, operator_files: Sequence[WellKnownFile] = ()) -> dict[str, SiteFile]:
+    """Return all files of the website by path. Raises as `build_site`."""
+    return build_site(deployment, operator_files).files
+
+
+def build_site(
+    deployment: ApiSnapshot,
+    operator_files: Sequence[WellKnownFile] = (),
+    earlier: Mapping[str, PageVersion] = MappingProxyType({}),
+) -> BuiltSite:
+    """Return the pages and files of the website; `operator_files` never hide generated ones.
+
+    `earlier` are the versions of pages that were published before, by path. Raises CatalogUnavailable if no
+    pages can be made of the API's schemas and documents.
     """
     makers: tuple[Maker, ...] = (_pages, _error_page_files, _asset_files, _machine_files)
     operator_entries = {
@@ -41,12 +66,24 @@ def build_files(deployment: ApiSnapshot, operator_files: Sequence[WellKnownFile]
     }
     try:
         pages = build_pages(deployment)
-        return operator_entries | {file.path: file for make in makers for file in make(deployment, pages)}
+        files = operator_entries | {file.path: file for make in makers for file in make(deployment, pages)}
+        versions = date_pages(pages, files, deployment.unreachable_since or deployment.read_at, earlier)
+        sitemap = make_text_file("/sitemap.xml", "application/xml", render_sitemap(deployment, versions))
+        return BuiltSite(pages, files | {sitemap.path: sitemap}, versions)
     except Exception as error:  # schemas have no fixed form, so reading one can fail anywhere
         reason = f"{type(error).__name__}: {str(error)[:200]!r}"
         raise CatalogUnavailable(
             f"no website can be generated from the documents of {deployment.api}: {reason}"
         ) from error
+
+
+def render_search(site: BuiltSite, deployment: ApiSnapshot, query: str) -> SiteFile:
+    """Return the search page with the results for a query, for visitors without scripts."""
+    page = next(each for each in site.pages if each.path == SEARCH_PATH)
+    results = search(page.context["entries"], query)
+    context = {**page.context, "query": query[:MAX_QUERY_CHARACTERS], "results": results, "groups": []}
+    content = render_html(replace(page, context=context), deployment, site.pages).encode()
+    return replace(site.files[SEARCH_PATH], content=content)
 
 
 def _pages(deployment: ApiSnapshot, pages: tuple[SitePage, ...]) -> Iterator[SiteFile]:
@@ -70,6 +107,8 @@ _ASSET_TYPES = {
     ".js": "text/javascript",
     ".png": "image/png",
     ".svg": "image/svg+xml",
+    ".txt": PLAIN_TEXT,
+    ".woff2": "font/woff2",
 }
 
 
@@ -84,9 +123,15 @@ def _machine_files(deployment: ApiSnapshot, pages: tuple[SitePage, ...]) -> Iter
     yield make_text_file("/llms.txt", PLAIN_TEXT, render_llms_txt(deployment, pages))
     yield make_text_file("/llms-full.txt", PLAIN_TEXT, render_llms_full(deployment, pages))
     yield make_text_file("/robots.txt", PLAIN_TEXT, render_robots_txt(deployment))
-    yield make_text_file("/sitemap.xml", "application/xml", render_sitemap(deployment, pages))
+    entries: list[SearchEntry] = next(page for page in pages if page.path == SEARCH_PATH).context["entries"]
+    fields = [
+        [each.page, each.title, each.path, each.excerpt, " ".join(sorted(each.words))] for each in entries
+    ]
+    yield _json_file("/search.json", fields)
     yield _json_file(API_CATALOG, api_catalog(deployment), LINKSET_TYPE)
     yield _json_file("/.well-known/x402", deployment.x402)
+    if deployment.mcp_card is not None:
+        yield _json_file(MCP_CARD, deployment.mcp_card)
     if has_security_contact(deployment):
         yield make_text_file(SECURITY_TXT, PLAIN_TEXT, security_txt(deployment))
     content = skill.render_skill(deployment)

@@ -8,7 +8,8 @@ from typing import cast
 from pydantic_settings import BaseSettings
 
 from centgate.client.settings import BuyerSettings
-from centgate.settings import PREFIX, Settings
+from centgate.environment import PREFIX
+from centgate.settings import Settings
 from centgate.website.api_snapshot import ApiSnapshot
 
 OPERATOR_SETTINGS = (
@@ -17,6 +18,7 @@ OPERATOR_SETTINGS = (
     "facilitator_url",
     "cdp_api_key_id",
     "cdp_api_key_secret",
+    "facilitator_fallback_url",
     "public_url",
     "site_url",
     "operator",

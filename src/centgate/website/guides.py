@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 from typing import Any
+from urllib.parse import quote as quote_url
 
 from centgate.api.error_examples import build_error_examples
 from centgate.client.caps import DEFAULT_CAPS
 from centgate.client.catalog import ServiceDetail
 from centgate.envelope import ERROR_SPECS
+from centgate.prices import format_price
 from centgate.request_body import MAX_BODY_BYTES
-from centgate.settings import Settings
 from centgate.signing.receipts.typed_data import ANSWER, OFFER, RECEIPT
 from centgate.website import discovery
 from centgate.website.api_snapshot import ApiSnapshot, ServiceState
 from centgate.website.code_samples import WALLET_PLACEHOLDER, build_samples, network_option
 from centgate.website.guide_tables import buyer_settings, list_sources, operator_settings
-from centgate.website.markdown import heading_id
-from centgate.website.networks import FAUCET, PaymentNetwork, find_network
+from centgate.website.markdown import STATE_CLASSES, heading_id
+from centgate.website.networks import FAUCET, PaymentNetwork
 from centgate.website.openapi_reference import ApiReference
 from centgate.website.page import SitePage
 from centgate.website.payment_states import PAYMENT_STATES, RETRY_MEANINGS
+from centgate.website.status_chart import describe_days, draw_days, draw_latency
 from centgate.website.validation import parse_proofs, parse_signer
 
 FIRST_SERVICE = "phishing-check"
 """Slug of the service used in the first steps: it needs no upstream, so it works on every deployment."""
+
+_CALLS_A_DAY = (10, 100, 1_000, 10_000, 100_000)
 
 
 def build_guides(deployment: ApiSnapshot) -> tuple[SitePage, ...]:
@@ -40,7 +45,7 @@ def build_guides(deployment: ApiSnapshot) -> tuple[SitePage, ...]:
             "Get started",
             "From the price to a paid answer, from a shell, Python, TypeScript or an agent.",
             "start",
-            menu="Start",
+            menu="Quickstart",
             context=_start_context(deployment),
         ),
         SitePage(
@@ -52,10 +57,20 @@ def build_guides(deployment: ApiSnapshot) -> tuple[SitePage, ...]:
             context=_paying_context(deployment),
         ),
         SitePage(
+            "/pricing",
+            "Pricing",
+            "What calls cost, what is free, and what a failure costs.",
+            "pricing",
+            layout="pricing.html.j2",
+            menu="Pricing",
+            context=_pricing_context(deployment),
+        ),
+        SitePage(
             "/reference",
             "API reference",
             "Every operation of the API, with its fields, statuses and headers.",
             "reference",
+            layout="filtered.html.j2",
             menu="Reference",
             context=_reference_context(deployment),
         ),
@@ -64,6 +79,7 @@ def build_guides(deployment: ApiSnapshot) -> tuple[SitePage, ...]:
             "Errors",
             "Every error code: when it occurs, whether it costs anything, and what to do.",
             "errors",
+            layout="filtered.html.j2",
             context=_errors_context(deployment),
         ),
         SitePage(
@@ -77,8 +93,9 @@ def build_guides(deployment: ApiSnapshot) -> tuple[SitePage, ...]:
         SitePage(
             "/status",
             "Status",
-            "The health of the API, its payments, and the sources of each service.",
+            "The measured state, latency and last 90 days of each service, and the health of the API.",
             "status",
+            layout="status.html.j2",
             menu="Status",
             context=_status_context(deployment),
         ),
@@ -115,11 +132,6 @@ def build_guides(deployment: ApiSnapshot) -> tuple[SitePage, ...]:
     )
 
 
-def default_redeem_hours() -> str:
-    """Return the default redemption period in hours; the API does not publish the actual setting."""
-    return f"{Settings.model_fields['redeem_hours'].default:g}"
-
-
 def first_service(deployment: ApiSnapshot) -> ServiceDetail:
     """Return the service of the first steps: `FIRST_SERVICE`, or the first of the catalogue."""
     return next((each for each in deployment.services if each.slug == FIRST_SERVICE), deployment.services[0])
@@ -127,12 +139,12 @@ def first_service(deployment: ApiSnapshot) -> ServiceDetail:
 
 def _payment_network(deployment: ApiSnapshot) -> PaymentNetwork | None:
     """Return the payment network; None if payments are disabled."""
-    return find_network(deployment.terms.network) if deployment.terms else None
+    return deployment.payment_network
 
 
 def _accepts_entries(deployment: ApiSnapshot) -> list[dict[str, Any]]:
     """Return the terms in the form of a 402's `accepts`."""
-    return [deployment.terms.model_dump(by_alias=True)] if deployment.terms else []
+    return [terms.model_dump(by_alias=True) for terms, _ in deployment.payment_options]
 
 
 def _start_context(deployment: ApiSnapshot) -> dict[str, Any]:
@@ -147,15 +159,37 @@ def _start_context(deployment: ApiSnapshot) -> dict[str, Any]:
 
 def _paying_context(deployment: ApiSnapshot) -> dict[str, Any]:
     return {
-        "price": deployment.services[0].price,
+        "price": deployment.price_range,
+        "first": deployment.services[0],
         "accepts": _accepts_entries(deployment),
         "network": _payment_network(deployment),
         "errors": ERROR_SPECS,
         "states": PAYMENT_STATES,
         "retries": RETRY_MEANINGS,
-        "redeem_hours": default_redeem_hours(),
+        "redeem_period": deployment.redeem_period,
         "signer": parse_signer(deployment.x402),
         "buying": buyer_settings(),
+    }
+
+
+def _pricing_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    by_charge: dict[str, list[str]] = {"no": [], "yes": [], "redeemable": []}
+    for code, meaning in ERROR_SPECS.items():
+        by_charge.setdefault(meaning.charged, []).append(code)
+    return {
+        "price": deployment.price_range,
+        "prices": dict(sorted({price: format_price(price) for price in deployment.prices}.items())),
+        "caps": DEFAULT_CAPS,
+        "is_over_cap": max(deployment.prices) > DEFAULT_CAPS.per_call,
+        "costs": [
+            (f"{calls:,}", price, format_price(calls * price), format_price(calls * price * 30))
+            for price in sorted(set(deployment.prices))
+            for calls in _CALLS_A_DAY
+        ],
+        "redeem_period": deployment.redeem_period,
+        "free": by_charge["no"],
+        "charged": by_charge["yes"],
+        "redeemable": by_charge["redeemable"],
     }
 
 
@@ -187,13 +221,15 @@ def _agents_context(deployment: ApiSnapshot) -> dict[str, Any]:
     code = {snippet.label: snippet.code for snippet in build_samples(first_service(deployment), deployment)}
     stdio, http = code["MCP, paid from a wallet"], code["MCP over HTTP"]
     return {
-        "price": deployment.services[0].price,
+        "price": deployment.price_range,
         "discovery": discovery.list_discovery_files(deployment),
         "caps": DEFAULT_CAPS,
         "wallet": WALLET_PLACEHOLDER,
         "network_option": "".join(f" {word}" for word in network_option(first_service(deployment))),
         "mcp_stdio": stdio,
         "mcp_http": http,
+        "cursor_link": _cursor_link(_server_entry(stdio)),
+        "vscode_link": _vscode_link(_server_entry(stdio)),
         "mcp_vscode": {
             "servers": {
                 "centgate": {"type": "stdio", **_server_entry(stdio)},
@@ -207,11 +243,33 @@ def _server_entry(configuration: str) -> dict[str, Any]:
     return json.loads(configuration)["mcpServers"]["centgate"]
 
 
+def _cursor_link(server: dict[str, Any]) -> str:
+    """Return the link that installs an MCP server in Cursor (cursor.com/docs/mcp/install-links)."""
+    config = b64encode(json.dumps(server).encode()).decode()
+    return f"cursor://anysphere.cursor-deeplink/mcp/install?name=centgate&config={quote_url(config, safe='')}"
+
+
+def _vscode_link(server: dict[str, Any]) -> str:
+    """Return the link that installs an MCP server in VS Code."""
+    config = json.dumps({"name": "centgate", "type": "stdio", **server})
+    return f"vscode:mcp/install?{quote_url(config, safe='')}"
+
+
 def _status_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    found = {service.slug: deployment.status_of(service) for service in deployment.services}
+    measured = {slug: status for slug, status in found.items() if status}
     return {
         "network": _payment_network(deployment),
         "up": sum(deployment.is_up(service) for service in deployment.services),
         "api_state": _api_state(deployment),
+        "classes": STATE_CLASSES,
+        "days": {each.slug: describe_days(each.days) for each in measured.values()},
+        "measured": measured,
+        "charts": [
+            (service, draw_days(measured[service.slug]), draw_latency(measured[service.slug]))
+            for service in deployment.services
+            if service.slug in measured
+        ],
         "set_up": {service.slug: _source_labels(service, configured=True) for service in deployment.services},
         "missing": {
             service.slug: _source_labels(service, configured=False) for service in deployment.services
@@ -233,13 +291,14 @@ def _source_labels(service: ServiceDetail, *, configured: bool) -> str:
 
 def _trust_context(deployment: ApiSnapshot) -> dict[str, Any]:
     return {
-        "price": deployment.services[0].price,
+        "price": deployment.price_range,
+        "first": deployment.services[0],
         "network": _payment_network(deployment),
         "service": (service := first_service(deployment)),
         "body": quote(json.dumps(service.input_example)),
         "proofs": parse_proofs(deployment.x402),
         "signer": parse_signer(deployment.x402),
-        "redeem_hours": default_redeem_hours(),
+        "redeem_period": deployment.redeem_period,
         "cache_minutes": max(service.cache_seconds for service in deployment.services) // 60,
         "sources": list_sources(deployment),
         "security_txt": discovery.has_security_contact(deployment),
@@ -259,7 +318,7 @@ def _receipt_context(deployment: ApiSnapshot) -> dict[str, Any]:
 
 def _operate_context(deployment: ApiSnapshot) -> dict[str, Any]:
     return {
-        "price": deployment.services[0].price,
+        "price": deployment.price_range,
         "service": first_service(deployment),
         "settings": operator_settings(),
         "sources": list_sources(deployment),

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from centgate.api.index_page import PRODUCT_NAME, TAGLINE
+from centgate.api.index_page import PRODUCT_NAME, build_tagline
 from centgate.client.catalog import ServiceDetail
 from centgate.website.api_snapshot import ApiSnapshot
 from centgate.website.page import SitePage
@@ -24,7 +24,12 @@ def build_json_ld(page: SitePage, deployment: ApiSnapshot) -> Markup:
 
 
 def _website_entry(deployment: ApiSnapshot) -> dict[str, Any]:
-    return {"@type": "WebSite", "name": PRODUCT_NAME, "url": f"{deployment.site}/", "description": TAGLINE}
+    return {
+        "@type": "WebSite",
+        "name": PRODUCT_NAME,
+        "url": f"{deployment.site}/",
+        "description": build_tagline(deployment.prices),
+    }
 
 
 def _breadcrumbs(page: SitePage, deployment: ApiSnapshot) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -19,12 +19,19 @@ from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVa
 from pygments.token import Comment, Keyword, Name, Number, String
 from pygments.util import ClassNotFound
 
-STATE_CLASSES = {"up": "up", "down": "down", "not reachable": "lost"}
+STATE_CLASSES = {
+    "up": "up",
+    "degraded": "degraded",
+    "outage": "down",
+    "down": "down",
+    "no recent calls": "lost",
+    "not known": "lost",
+    "not reachable": "lost",
+}
 """CSS class of each state; applied to these words if they are **bold and alone**."""
 _TOKEN_CLASSES = (
     (Comment, "c"),
     (Keyword, "k"),
-    (Name.Tag, "p"),
     (Name.Builtin, "k"),
     (String, "s"),
     (Number, "n"),
@@ -76,6 +83,17 @@ def render_document(markdown: str, href: Callable[[str], str]) -> RenderedDocume
     return RenderedDocument(html(lead), tuple(sections))
 
 
+@lru_cache(maxsize=4096)
+def render_inline(markdown: str) -> Markup:
+    """Render one line of Markdown; HTML in it stays text, and it has no links."""
+    return Markup(_inline_reader().renderInline(markdown))
+
+
+@cache
+def _inline_reader() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).disable(["link", "autolink", "image"])
+
+
 def heading_id(title: str) -> str:
     """Return the id of a heading."""
     return re.sub(r"[^a-z0-9_]+", "-", title.lower()).strip("-") or "part"
@@ -103,21 +121,33 @@ class _TokenAnnotator:
     heading: str = ""
     ids: Counter[str] = field(default_factory=Counter[str])
     labels: Counter[str] = field(default_factory=Counter[str])
+    columns: list[str] = field(default_factory=list[str])
+    """Headings of the current table."""
+    column: int = 0
 
     def annotate(self, tokens: list[Token]) -> None:
-        first = False
         for at, token in enumerate(tokens):
             if token.type == "heading_open":
                 self._open_heading(token, tokens[at + 1])
             elif token.type in ("table_open", "fence"):
                 self._name_block(token)
-            elif token.type == "tr_open":
-                first = True
+            elif token.type in ("tr_open", "thead_open"):
+                self.column = 0
+                self.columns = [] if token.type == "thead_open" else self.columns
             elif token.type in ("td_open", "th_open"):
-                _convert_cell(token, tokens[at + 2], first=first)
-                first = False
+                self._annotate_cell(tokens[at : at + 3])
             elif token.type == "inline":
                 self._annotate_inline(token)
+
+    def _annotate_cell(self, cell: Sequence[Token]) -> None:
+        """Convert a cell; name its column, which narrow windows show beside it."""
+        opening, inline, closing = cell
+        if opening.type == "th_open":
+            self.columns.append(_inline_text(inline))
+        elif 0 < self.column < len(self.columns):
+            opening.attrs["data-label"] = self.columns[self.column]
+        _convert_cell(opening, closing, first=self.column == 0)
+        self.column += 1
 
     def _open_heading(self, token: Token, inline: Token) -> None:
         self.heading = _inline_text(inline)

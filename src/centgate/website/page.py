@@ -22,6 +22,8 @@ class SitePage:
     """Label in the menu of every page; "" for pages that are linked only in the footer."""
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Template variables besides `page` and `deployment`."""
+    is_index: bool = False
+    """True if it only leads to other pages; llms.txt, which does the same for agents, leaves it out."""
     offline: bool = False
     """True if its scripts may not connect to anything; enforced by the page's Content-Security-Policy."""
 

@@ -25,10 +25,10 @@ def promise_terms(service: ServiceDetail, deployment: ApiSnapshot) -> dict[str, 
     The token is the one this software knows for the network; the API's own data is used only for unknown
     networks. Returns None if payments are disabled.
     """
-    terms = deployment.terms
-    if terms is None:
+    terms, network = deployment.terms, deployment.payment_network
+    if terms is None or network is None:
         return None
-    network, chain = find_network(terms.network), int(terms.network.removeprefix("eip155:"))
+    chain = int(terms.network.removeprefix("eip155:"))
     token = USDC.get(terms.network) or _asset_from_terms(terms)
     dollars = Decimal(service.price.removeprefix("$"))
     url = deployment.api + service.path
@@ -39,7 +39,7 @@ def promise_terms(service: ServiceDetail, deployment: ApiSnapshot) -> dict[str, 
         "networkName": network.name,
         "chainId": chain,
         "explorer": network.explorer,
-        "addChain": _chain_parameters(network, chain),
+        "addChain": _chain_parameters(find_network(terms.network), chain),
         "typedData": _build_typed_data(token, chain),
         "states": {state: meaning for state, (meaning, _) in PAYMENT_STATES.items()},
         "terms": {

@@ -10,10 +10,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from centgate.api.index_page import shows_price
 from centgate.website.api_snapshot import ApiSnapshot, format_time
 from centgate.website.json_ld import build_json_ld
-from centgate.website.markdown import render_document
-from centgate.website.markdown_escape import code_block, escape_cell, external_link, inline_code
+from centgate.website.markdown import render_document, render_inline
+from centgate.website.markdown_escape import code_block, escape_cell, escape_name, external_link, inline_code
 from centgate.website.page import SitePage
 from centgate.website.security_headers import meta_policy, offline_meta_policy
 
@@ -46,6 +47,7 @@ def render_html(page: SitePage, deployment: ApiSnapshot, pages: tuple[SitePage, 
         pages=pages,
         policy=offline_meta_policy() if page.offline else meta_policy(deployment),
         structured=build_json_ld,
+        has_preview=shows_price(deployment.prices),
         **page.context,
     )
 
@@ -78,13 +80,21 @@ def _create_environment(*, escaped: bool) -> Environment:
     filters: dict[str, Any] = {
         "cell": escape_cell,
         "code": inline_code,
+        "duration": format_duration,
         "fenced": code_block,
+        "inline": render_inline,
         "json": format_json,
+        "name": escape_name,
         "moment": format_time,
         "outside": external_link,
     }
     environment.filters.update(filters)
     return environment
+
+
+def format_duration(milliseconds: int) -> str:
+    """Format a time: `420 ms`, `1.2 s`."""
+    return f"{milliseconds} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
 
 
 def format_json(value: Any) -> str:

@@ -15,7 +15,7 @@ def content_security_policy(deployment: ApiSnapshot) -> str:
 def meta_policy(deployment: ApiSnapshot) -> str:
     """Return the policy for a `<meta>` element (no `frame-ancestors`), for hosts that set no headers."""
     return (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; font-src 'self'; "
         f"connect-src 'self' {url_origin(deployment.api)}; form-action 'self'; base-uri 'none'"
     )
 
@@ -23,7 +23,7 @@ def meta_policy(deployment: ApiSnapshot) -> str:
 def offline_meta_policy() -> str:
     """Return the `<meta>` policy of a page that may not connect; it applies in addition to the header."""
     return (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; font-src 'self'; "
         "connect-src 'none'; form-action 'none'; base-uri 'none'"
     )
 

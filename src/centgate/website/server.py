@@ -19,15 +19,16 @@ from starlette.routing import Route
 
 from centgate.api import wellknown_files
 from centgate.api.content_negotiation import choose_named_type
+from centgate.api.documents import has_tag
 from centgate.api.wellknown_files import WellKnownFile
 from centgate.client.catalog import CatalogUnavailable
 from centgate.connection_limits import LimitedConfig
-from centgate.server import ReadyServer, connection_limits, open_listener
+from centgate.server import KEEP_ALIVE_SECONDS, ReadyServer, connection_limits, open_listener
 from centgate.settings import Settings
 from centgate.website.api_snapshot import ApiSnapshot, read_snapshot
 from centgate.website.discovery import site_link_header
 from centgate.website.file import PLAIN_TEXT, SiteFile
-from centgate.website.files import build_files
+from centgate.website.files import SEARCH_PATH, build_site, render_search
 from centgate.website.security_headers import security_headers
 
 REFRESH_INTERVAL = 30.0
@@ -45,7 +46,12 @@ class SiteState:
         self._api = api
         self._own = operator_files
         self.deployment = deployment
-        self.files = build_files(deployment, operator_files)
+        self.site = build_site(deployment, operator_files)
+
+    @property
+    def files(self) -> Mapping[str, SiteFile]:
+        """All files by path."""
+        return self.site.files
 
     async def refresh_forever(self, interval: float) -> None:
         """Read the API repeatedly, in a thread; log failures and continue."""
@@ -60,12 +66,12 @@ class SiteState:
         """Update the files from the API; on failure keep the old content and mark the API as unreachable."""
         try:
             deployment = read_snapshot(self._api, self.deployment.site)
-            files = build_files(deployment, self._own)
+            site = build_site(deployment, self._own, self.site.versions)
         except CatalogUnavailable as error:
             structlog.get_logger().warning("could not read the API", error=str(error))
             deployment = self.deployment.as_unreachable(datetime.now(UTC))
-            files = build_files(deployment, self._own)
-        self.files, self.deployment = files, deployment
+            site = build_site(deployment, self._own, self.site.versions)
+        self.site, self.deployment = site, deployment
 
 
 def create_site_app(
@@ -114,8 +120,10 @@ def _file_response(request: Request, window: SiteState) -> Response:
     if file.alternate and file.media_type.startswith(_HTML):
         accept = request.headers.get("accept", "")
         file = files[file.alternate] if choose_named_type(accept, (_MARKDOWN,), _HTML) == _MARKDOWN else file
+        if path == SEARCH_PATH and file.path == path and (query := request.query_params.get("q", "").strip()):
+            file = render_search(window.site, window.deployment, query)
     headers = response_headers(file, window.deployment)
-    if _has_tag(request, headers["ETag"]):
+    if has_tag(request.headers.get("if-none-match", ""), headers["ETag"]):
         return Response(status_code=304, headers=headers)
     return Response(file.content, headers=headers)
 
@@ -137,12 +145,6 @@ def _error_page(request: Request, window: SiteState, status: int) -> Response:
     media_type = file.media_type if kind != _PLAIN else PLAIN_TEXT
     headers = {"Content-Type": media_type, "Cache-Control": "no-store", "Vary": "Accept"}
     return Response(file.content, status, headers | security_headers(window.deployment))
-
-
-def _has_tag(request: Request, tag: str) -> bool:
-    """Return True if `If-None-Match` contains the tag (RFC 9110 section 13.1.2)."""
-    tags = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
-    return "*" in tags or tag in tags or tag.removeprefix("W/") in tags
 
 
 def response_headers(file: SiteFile, deployment: ApiSnapshot) -> dict[str, str]:
@@ -181,6 +183,7 @@ def run_site(api: str, settings: Settings) -> None:
             access_log=False,
             server_header=False,
             ws="none",
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
         )
         ReadyServer(config, settings).run(sockets=[listener])

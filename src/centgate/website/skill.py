@@ -34,8 +34,7 @@ def skill_index(deployment: ApiSnapshot, content: str) -> dict[str, Any]:
 
 def _skill_description(deployment: ApiSnapshot) -> str:
     titles = ", ".join(service.title.lower() for service in deployment.services)
-    price = deployment.services[0].price
-    return f"Buy facts for {price} a call, paid per request in USDC by x402: {titles}."
+    return f"Buy facts for {deployment.price_range} a call, paid per request in USDC by x402: {titles}."
 
 
 def _skill_lines(deployment: ApiSnapshot) -> Iterator[str]:
@@ -60,14 +59,22 @@ def _skill_lines(deployment: ApiSnapshot) -> Iterator[str]:
     yield f"1. Read the schema and an example: `GET {api}/services/<slug>`, free of charge."
     network = "".join(f" {word}" for word in network_option(deployment.services[0]))
     yield f"2. Call with the command: `centgate call <slug> --api {api}{network} field=value`."
+    if len(deployment.payment_networks) > 1:
+        names = ", ".join(f"`{each.identifier}`" for each in deployment.payment_networks)
+        yield f"   It is paid on one of {names}, as you choose with `--network`."
     yield "   It pays from a wallet, within caps; `--dry-run` shows the terms without paying."
     yield f"   Or start an MCP server: `centgate mcp --api {api}{network}`."
     yield "3. Or call with any x402 client: `POST` the JSON, read `PAYMENT-REQUIRED` of the 402, sign"
     yield "   the terms, and send the same request with `PAYMENT-SIGNATURE`."
+    if deployment.accepts_mpp:
+        yield "4. Or with any client of the Machine Payments Protocol (method evm, intent charge): answer the"
+        yield "   challenge in `WWW-Authenticate: Payment` of the 402 with `Authorization: Payment`."
     yield from ("", "## Errors", "")
     yield "- 400: fix the input as described in `error.details.issues`. No payment was used."
     yield "- 429, 500, 502, 504, a timeout, a lost connection: send the same payment again. Never sign twice"
     yield "  for one request."
+    yield "- The payment or its answer is lost: `centgate wallet payments`, or `GET /payments` with x402's"
+    yield "  sign-in-with-x, finds both; `POST /payments/<transaction>` with the same body gets what is owed."
     yield f"- Other errors: follow `error.details.payment.retry`. All codes: {site}/errors.md"
     yield from ("", "## Safety", "")
     yield "- Read `warnings`. `unknown` does not mean safe."

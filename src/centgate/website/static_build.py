@@ -8,10 +8,11 @@ from pathlib import Path
 from centgate.api.wellknown_files import WellKnownFile
 from centgate.website.api_snapshot import ApiSnapshot
 from centgate.website.file import HTML, SiteFile
-from centgate.website.files import build_files
+from centgate.website.files import build_site
+from centgate.website.page_changes import read_versions
 from centgate.website.security_headers import security_headers
 
-_KNOWN_SUFFIXES = (".css", ".html", ".ico", ".js", ".png", ".svg", ".xml")
+_KNOWN_SUFFIXES = (".css", ".html", ".ico", ".js", ".png", ".svg", ".woff2", ".xml")
 """Suffixes whose media type hosts know."""
 
 
@@ -24,9 +25,11 @@ def write_site(
 ) -> list[Path]:
     """Write all files of the website below `out` and return their paths. Other files there stay unchanged.
 
+    The sitemap keeps the time of the last change of pages that say the same as in an earlier build there.
+
     Raises UnwritableFile if a file cannot be written, or would be outside `out`.
     """
-    files = build_files(deployment, operator_files).values()
+    files = build_site(deployment, operator_files, read_versions(out, deployment.site)).files.values()
     contents = {file.static_path: file.content for file in files}
     contents["_headers"] = "".join(_header_lines(deployment, files)).encode()
     contents[".nojekyll"] = (

@@ -8,6 +8,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from centgate.client.catalog import CatalogUnavailable, Health, ListedRequirements, ServiceDetail
+from centgate.signing.assets import NETWORK_ID
 from centgate.website.markdown_escape import escape_line, escape_name
 
 _SERVICE_PATTERNS = {
@@ -19,7 +20,7 @@ _SERVICE_PATTERNS = {
 }
 """Patterns of the fields that become URLs, files or amounts; all other fields are text."""
 _TERMS_PATTERNS = {
-    "network": r"eip155:[1-9]\d{0,17}",
+    "network": NETWORK_ID,
     "asset": r"0x[0-9a-fA-F]{40}",
     "pay_to": r"0x[0-9a-fA-F]{40}",
     "amount": r"\d{1,30}",
@@ -32,6 +33,7 @@ _SIGNATURE_PATTERN = r"0x[0-9a-fA-F]{2,2000}"
 _CODE_KEYWORDS = ("default", "enum", "const", "example", "examples", "pattern")
 """Schema keywords whose values are shown unchanged, as code."""
 
+_MAX_REDEEM_HOURS = 1_000_000
 _MAX_DEPTH = 64
 """Maximum nesting of objects and lists."""
 
@@ -103,6 +105,14 @@ def validate_openapi(openapi: Mapping[str, Any], api: str) -> dict[str, Any]:
     return document
 
 
+def has_security_scheme(openapi: Mapping[str, Any], name: str) -> bool:
+    """Return True if an OpenAPI document declares a security scheme of this name."""
+    value = openapi.get("components")
+    components = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    schemes = components.get("securitySchemes")
+    return isinstance(schemes, dict) and name in schemes
+
+
 def parse_contact(contact: Any) -> str | None:
     """Return the operator's contact as a URL, or None if it is missing or unsafe to link to."""
     fields: Mapping[str, Any] = cast(Mapping[str, Any], contact) if isinstance(contact, Mapping) else {}
@@ -110,6 +120,22 @@ def parse_contact(contact: Any) -> str | None:
     return next(
         (each for each in addresses if isinstance(each, str) and re.fullmatch(_CONTACT_PATTERN, each)), None
     )
+
+
+def parse_redeem_hours(openapi: Any) -> float | None:
+    """Return the hours for which a payment can be redeemed, or None if the API does not publish them."""
+    fields = cast(dict[str, Any], openapi) if isinstance(openapi, dict) else {}
+    terms = fields.get("x-delivery-terms")
+    hours = cast(dict[str, Any], terms).get("redeemableHours") if isinstance(terms, dict) else None
+    if isinstance(hours, bool) or not isinstance(hours, int | float):
+        return None
+    return float(hours) if 0 < hours <= _MAX_REDEEM_HOURS else None
+
+
+def parse_link(address: Any) -> str | None:
+    """Return an http or https URL, or None if it is missing or unsafe to link to."""
+    is_safe = isinstance(address, str) and address.startswith(("https://", "http://"))
+    return address if is_safe and re.fullmatch(_CONTACT_PATTERN, address) else None
 
 
 def parse_proofs(x402: Any) -> list[str]:

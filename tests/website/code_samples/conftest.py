@@ -19,7 +19,7 @@ from centgate.server import run_in_thread
 from centgate.settings import Settings
 from centgate.website.api_snapshot import ApiSnapshot, read_snapshot
 
-CLIENTS = Path(__file__).parents[1] / "clients"
+CLIENTS = Path(__file__).parents[2] / "clients"
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +51,6 @@ def environment(tmp_path: Path) -> Mapping[str, str]:
         "HOME": str(tmp_path),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "CENTGATE_WALLET": str(wallet),
-        "CENTGATE_WALLET_KEY": PAYER.private_key,
     }
 
 

@@ -124,17 +124,17 @@ def test_python_passes_the_example(query: str) -> None:
 def test_typescript_sends_the_example(query: str) -> None:
     code = codes(query)["TypeScript"]
 
-    before, _, rest = code.partition("body: JSON.stringify(")
+    before, _, rest = code.partition("client.crawlerSearch(")
     body, end = json.JSONDecoder().raw_decode(rest)
     assert body == {"query": query, "limit": 3}
     assert "query" not in before + rest[end:]
-    assert rest[end:].startswith("),\n});")
+    assert rest[end:].startswith(");\n")
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not on this machine")
 def test_node_reads_what_is_nasty_as_it_is_meant() -> None:
     bodies = [
-        codes(text)["TypeScript"].partition("JSON.stringify(")[2].partition("\n  }),")[0] + "}"
+        codes(text)["TypeScript"].partition("client.crawlerSearch(")[2].partition("\n});")[0] + "}"
         for text in NASTY
     ]
     program = f"console.log(JSON.stringify([{', '.join(bodies)}].map((each) => each.query)))"
@@ -157,7 +157,7 @@ def test_an_address_is_no_code(api: str) -> None:
     assert api in [
         node.value for node in ast.walk(ast.parse(found["Python"])) if isinstance(node, ast.Constant)
     ]
-    assert json.dumps(api + SEARCH.path) in found["TypeScript"]
+    assert f"new Centgate({json.dumps(api)}, " in found["TypeScript"]
     assert json.loads(found["MCP, paid from a wallet"])["mcpServers"]["centgate"]["args"] == [
         "mcp",
         "--api",

@@ -92,12 +92,16 @@ def test_python_buys_the_answer(
 
 @each_slug
 def test_typescript_buys_the_answer(
-    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], node_folder: Path, slug: str
+    deployment: ApiSnapshot,
+    devchain: DevChain,
+    environment: Mapping[str, str],
+    typescript_client: Path,
+    slug: str,
 ) -> None:
     before = devchain.token_balance(PAYER.address)
-    (node_folder / "snippet.mjs").write_text(snippet(deployment, slug, "TypeScript").code)
+    (typescript_client / "snippet.mjs").write_text(snippet(deployment, slug, "TypeScript").code)
 
-    printed = run(["node", "snippet.mjs"], environment, node_folder).splitlines()
+    printed = run(["node", "snippet.mjs"], environment, typescript_client).splitlines()
 
     assert printed[0] != "undefined"
     assert printed[-1].startswith("paid in 0x")

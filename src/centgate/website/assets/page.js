@@ -3,25 +3,31 @@
 
 const root = document.documentElement;
 const THEMES = ["system", "light", "dark"];
-let theme = "system";
+let stored = {};
 try {
-  theme = localStorage.theme ?? theme;
-} catch {} // storage can be disabled: the theme then lasts as long as the page
-root.dataset.theme = theme; // before the first paint
+  stored = localStorage;
+} catch {} // storage can be disabled: choices then last as long as the page
+let theme = THEMES.includes(stored.theme) ? stored.theme : "system";
+root.dataset.theme = theme; // before the first paint, as is what needs this script
+root.dataset.scripts = "";
+
+function remember(name, value) {
+  try {
+    stored[name] = value;
+  } catch {} // storage can be full
+}
 
 function themeSwitch() {
   const button = document.getElementById("theme");
-  const say = () => (button.textContent = `Theme: ${theme}`);
+  const label = button.querySelector("span");
+  const say = () => button.replaceChildren(label, theme);
   button.addEventListener("click", () => {
     theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
     root.dataset.theme = theme;
     say();
-    try {
-      localStorage.theme = theme;
-    } catch {}
+    remember("theme", theme);
   });
   say();
-  button.hidden = false;
 }
 
 function make(tag, attributes) {
@@ -48,13 +54,13 @@ function copyButton(block, said) {
   block.append(button);
 }
 
-// Keeps only scrollable blocks in the Tab order.
-function updateTabStops() {
-  for (const block of document.querySelectorAll(".table, .code pre")) {
+// Keeps only scrollable blocks in the Tab order; an observer knows sizes without forcing a layout.
+const tabStops = new ResizeObserver((entries) => {
+  for (const { target: block } of entries) {
     if (block.scrollWidth > block.clientWidth || block.scrollHeight > block.clientHeight) block.tabIndex = 0;
     else block.removeAttribute("tabindex");
   }
-}
+});
 
 // Converts a section with code samples in several languages to tabs, one for each h3.
 function tabs(section) {
@@ -69,19 +75,22 @@ function tabs(section) {
       tab.tabIndex = tab === chosen ? 0 : -1;
       panel.hidden = tab !== chosen;
     }
-    updateTabStops();
+  };
+  const pick = (tab) => {
+    choose(tab);
+    remember("language", tab.textContent);
   };
   pairs.forEach(({ tab }, at) => {
     list.append(tab);
-    tab.addEventListener("click", () => choose(tab));
+    tab.addEventListener("click", () => pick(tab));
     tab.addEventListener("keydown", ({ key }) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
       const next = step && pairs.at((at + step) % pairs.length).tab;
       next?.focus();
-      if (next) choose(next);
+      if (next) pick(next);
     });
   });
-  choose(pairs[0].tab);
+  choose((pairs.find(({ tab }) => tab.textContent === stored.language) ?? pairs[0]).tab);
 }
 
 function pair(head) {
@@ -93,12 +102,45 @@ function pair(head) {
   return { tab, panel };
 }
 
+// Copies the page's Markdown as the beginning of a prompt.
+function copyPage(said) {
+  const button = document.getElementById("copy-page");
+  const label = button.textContent;
+  button.addEventListener("click", async () => {
+    try {
+      const source = document.querySelector("#forms a").href;
+      const text = await (await fetch(source, { headers: { Accept: "text/markdown" } })).text();
+      await navigator.clipboard.writeText(`Read this page of ${location.origin}, then help me use it.\n\n${text}`);
+      said.textContent = "Page copied";
+    } catch {
+      said.textContent = "The page cannot be copied here";
+    }
+    button.textContent = said.textContent;
+    setTimeout(() => (button.textContent = label), 2000);
+  });
+}
+
+// Opens the search in a dialog; without it, the link leads to the search page.
+function searchDialog() {
+  const link = document.getElementById("find");
+  const open = (event) => {
+    event.preventDefault();
+    import("/search.js").then((search) => search.open(), () => (location.href = link.href));
+  };
+  link.addEventListener("click", (event) => event.ctrlKey || event.metaKey || event.shiftKey || open(event));
+  addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) open(event);
+  });
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   const said = make("p", { class: "unseen", role: "status" });
   document.body.append(said);
   themeSwitch();
+  const online = !("offline" in document.body.dataset); // other pages may load nothing later
+  if (online) searchDialog();
   for (const block of document.querySelectorAll(".code")) copyButton(block, said);
   document.querySelectorAll("section[data-tabs]").forEach(tabs);
-  updateTabStops();
-  addEventListener("resize", updateTabStops);
+  if (online) copyPage(said);
+  for (const block of document.querySelectorAll(".table, .code pre")) tabStops.observe(block);
 });

@@ -1,8 +1,11 @@
 // Try it: gets the price, lets the visitor's wallet sign, sends the payment, shows the answer.
 // Untrusted data (from the API, its sources, wallets) is put on the page as text, never as HTML.
 
+import { drawAnswer, el } from "./answer.js";
+
 const part = (name) => document.getElementById(`try-${name}`);
 const promise = JSON.parse(part("promise").textContent);
+const plan = JSON.parse(part("plan").textContent);
 const form = part("form");
 const controls = [...form.querySelectorAll("[data-type]")];
 const UNREAD = { message: "The API did not return a readable response" };
@@ -10,12 +13,6 @@ const UNREAD = { message: "The API did not return a readable response" };
 const fill = (name, ...content) => part(name).replaceChildren(...content);
 const show = (name, shown = true) => (part(name).hidden = !shown);
 const say = (text) => fill("said", text);
-
-function el(tag, ...content) {
-  const node = document.createElement(tag);
-  node.append(...content);
-  return node;
-}
 
 const list = (name, texts) => fill(name, ...texts.map((text) => el("li", text)));
 
@@ -269,23 +266,15 @@ function pause(text, after) {
 function answer({ header, ...content }, message) {
   const { data, warnings = [message], providers = [], requestId } = content;
   const receipt = decoded(header("PAYMENT-RESPONSE")) ?? {};
-  list("warnings", warnings);
-  fill("data", ...Object.entries(data ?? {}).flatMap(([name, value]) => [el("dt", name), el("dd", brief(value))]));
+  fill("drawn", ...drawAnswer(plan, { data, warnings, providers }));
   fill("whole", JSON.stringify(content, null, 2));
-  list("sources", providers.map(source));
   fill("transaction", transaction(receipt.transaction));
   fill("payer", receipt.payer);
   fill("receipt", header("PAYMENT-RESPONSE"));
   fill("request", requestId);
   say(data ? "Paid and answered." : "Paid. The answer is that the sources have no data.");
+  part("example").open = false;
   reveal("answer");
-}
-
-const brief = (value) => (typeof value === "string" ? value : value === null ? "not known" : JSON.stringify(value));
-
-function source({ name, role, status, fetchedAt }) {
-  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(fetchedAt)) / 1000));
-  return `${name} (${role}): ${status}${fetchedAt ? `, ${seconds} seconds old` : ""}`;
 }
 
 function transaction(hash) {
