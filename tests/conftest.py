@@ -18,7 +18,7 @@ from compile_contracts import PACKAGE_FILES
 from databases import Postgres, Redis, create_sqlite, postgres_server, redis_server
 from facilitators import StubFacilitator, build_settings, open_stub_facilitators
 from fake_upstreams import RECORDINGS, FakeUpstreams, fake_upstreams, recordings
-from node_packages import install_packages
+from node_packages import build_typescript_client, install_packages
 from small_site import OpenReader, open_reader
 
 from centgate.devchain.devnet import DevChain, open_devchain
@@ -32,12 +32,15 @@ from centgate.settings import Settings
 # a deadline measures the machine, not the code
 hypothesis.settings.register_profile("centgate", deadline=None)
 hypothesis.settings.load_profile("centgate")
+# for the fast tests; `make test-all` tries more
+hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("centgate"), max_examples=30)
 
 MARKS_BY_FIXTURE = {
     "postgres": "postgresql",
     "redis": "redis",
     "npm_tools": "npm",
     "solidity_compiler": "npm",
+    "typescript_client": "npm",
     "typescript_sdk": "npm",
     "chromium": "browser",
     "browser": "browser",
@@ -246,6 +249,12 @@ def npm_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def solidity_compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the Solidity compiler of `tools/solidity`; skips where there is no npm."""
     return install_packages(tmp_path_factory, "solidity", PACKAGE_FILES, "ci")
+
+
+@pytest.fixture(scope="session")
+def typescript_client(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the TypeScript client and its tests, both built; skips where there is no npm."""
+    return build_typescript_client(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

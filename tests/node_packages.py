@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+TYPESCRIPT_CLIENT = Path(__file__).parents[1] / "clients" / "typescript"
+"""The TypeScript client's package."""
 INSTALL_TIMEOUT = 240
+BUILD_TIMEOUT = 120
 ORIGINAL_ENVIRONMENT = dict(os.environ)
 """The environment before any test: packages come from the Internet, with its certificate authorities."""
 QUIET_OPTIONS = ("--no-audit", "--no-fund", "--ignore-scripts")
@@ -41,6 +44,21 @@ def install_packages(
     if message := failure.read_text():
         pytest.skip(f"npm cannot install the packages here: {message}")
     (folder / "node_modules").symlink_to(shared / "node_modules")
+    return folder
+
+
+def build_typescript_client(factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the TypeScript client and its tests, both built. Skips without npm."""
+    files = [file for file in TYPESCRIPT_CLIENT.iterdir() if file.is_file()]
+    folder = install_packages(factory, "typescript", files, "ci")
+    for name in ("src", "test"):
+        shutil.copytree(TYPESCRIPT_CLIENT / name, folder / name)
+    for project in ("tsconfig.json", "tsconfig.test.json"):
+        command = [str(folder / "node_modules" / ".bin" / "tsc"), "-p", project]
+        result = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=BUILD_TIMEOUT, check=False
+        )
+        assert result.returncode == 0, result.stdout
     return folder
 
 

@@ -1,4 +1,4 @@
-"""A registry of Python and JavaScript packages on loopback, with realistic response bodies and archives."""
+"""A registry of packages of all languages on loopback, with realistic response bodies and archives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Files = Mapping[str, str | bytes]
 
 @dataclass
 class PackageRegistry:
-    """Responds like PyPI and npm, with the packages that were published to it."""
+    """Responds like PyPI, npm, crates.io, a Go proxy and its checksum database, with what was published."""
 
     url: str = ""
     requested_paths: list[str] = field(default_factory=list[str])
@@ -106,9 +106,60 @@ class PackageRegistry:
         self.bodies[f"/{name}"] = json.dumps(listing).encode()
         return body
 
+    def publish_rust(self, name: str, version: str, files: Files, **more: Any) -> dict[str, Any]:
+        """Publish a crate; `more` are members of `crate`. Earlier releases of the same name stay."""
+        root = f"{name}-{version}"
+        content = make_tar({f"{root}/{path}": each for path, each in files.items()})
+        self.bodies[f"/crates/{name}/{root}.crate"] = content
+        path = f"/api/v1/crates/{name}"
+        earlier: list[Any] = json.loads(self.bodies[path])["versions"] if path in self.bodies else []
+        release = {
+            "num": version,
+            "checksum": hashlib.sha256(content).hexdigest(),
+            "crate_size": len(content),
+            "created_at": "2026-09-01T10:00:00.123456Z",
+            "yanked": False,
+        }
+        crate = {"id": name, "name": name, "description": f"What {name} is for.", **more}
+        body: dict[str, Any] = {"crate": crate, "versions": [release, *earlier]}
+        self.bodies[path] = json.dumps(body).encode()
+        return body
+
+    def publish_go(self, module: str, version: str, files: Files, **origin: Any) -> bytes:
+        """Publish a release of a module; earlier ones of the same module stay. `origin` is in its info."""
+        content = make_zip({f"{module}@{version}/{path}": each for path, each in files.items()})
+        escaped = "".join(f"!{each.lower()}" if each.isupper() else each for each in module)
+        module_file = files.get("go.mod", f"module {module}\n")
+        info: dict[str, Any] = {"Version": version, "Time": "2026-09-01T10:00:00Z"}
+        info |= {"Origin": origin} if origin else {}
+        path = f"/{escaped}/@v"
+        listed = self.bodies.get(f"{path}/list", b"")
+        self.bodies |= {
+            f"{path}/list": listed + f"{version}\n".encode(),
+            f"{path}/{version}.info": json.dumps(info).encode(),
+            f"{path}/{version}.mod": module_file.encode() if isinstance(module_file, str) else module_file,
+            f"{path}/{version}.zip": content,
+            f"/lookup/{escaped}@{version}": (
+                f"31353\n{module} {version} {hash_go_module(content)}\n"
+                f"{module} {version}/go.mod h1:NqM8EUOU14njkJ3fqMW+pc6Ldnwhi/IjpwHt7yyuwOQ=\n\n"
+                "go.sum database tree\n"
+            ).encode(),
+        }
+        return content
+
     def count_requests(self, ending: str) -> int:
         """Return the number of requests for paths with this ending."""
         return sum(path.endswith(ending) for path in self.requested_paths)
+
+
+def hash_go_module(content: bytes) -> str:
+    """Return the hash of a module's zip as go.sum writes it (golang.org/x/mod/sumdb/dirhash, `Hash1`)."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        lines = [
+            f"{hashlib.sha256(archive.read(name)).hexdigest()}  {name}\n"
+            for name in sorted(archive.namelist())
+        ]
+    return "h1:" + base64.b64encode(hashlib.sha256("".join(lines).encode()).digest()).decode()
 
 
 def make_tar(files: Files) -> bytes:
@@ -164,7 +215,7 @@ def _handler(registry: PackageRegistry) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             path = unquote(self.path)
             registry.requested_paths.append(path)
-            if path.endswith((".tgz", ".tar.gz", ".whl")):
+            if path.endswith((".tgz", ".tar.gz", ".whl", ".zip")):
                 registry.archives_released.wait(30)
             if path == registry.hanging:
                 registry.ended.wait(30)

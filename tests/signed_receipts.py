@@ -43,7 +43,7 @@ def signed_payment_required(signer: ReceiptSigner = SIGNER, url: str = URL) -> d
     return {
         "x402Version": 2,
         "accepts": [dict(TERMS)],
-        "extensions": signer.sign_offer(TERMS, url, until=1_790_000_150),
+        "extensions": signer.sign_offers([TERMS], url, until=1_790_000_150),
     }
 
 

@@ -163,6 +163,23 @@ def test_targets_of_make_exist() -> None:
     assert named - targets == set()
 
 
+def test_architecture_names_every_module_and_package_of_the_first_level() -> None:
+    tree = read(ROOT / "docs" / "architecture.md").split("## Tree", 1)[1].split("```")[1]
+    package = ROOT / "src" / "centgate"
+    modules = {each.name for each in package.glob("*.py") if not each.name.startswith("__")}
+    packages = {f"{each.name}/" for each in package.iterdir() if (each / "__init__.py").exists()}
+    assert modules | packages <= set(tree.split())
+
+
+def test_architecture_names_every_module_of_payments_once() -> None:
+    text = read(ROOT / "docs" / "architecture.md").split("## Modules of payments", 1)[1].split("\n## ")[0]
+    package = ROOT / "src" / "centgate" / "payments"
+    modules = [each.stem for each in package.glob("*.py") if each.stem != "__init__"]
+    packages = [f"{each.parent.name}/" for each in package.glob("*/__init__.py")]
+    named = re.findall(r"`([a-z_]+/?)`", text.split("| --- | --- |")[1])
+    assert sorted(named) == sorted([*modules, *packages])
+
+
 def test_architecture_shows_the_layers_of_the_import_contract() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["id"] == "layers")

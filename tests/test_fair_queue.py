@@ -181,3 +181,19 @@ async def test_no_slot_is_lost(slots: int, work: list[tuple[int, bool]]):
         await hall.begin(f"last {number}", (f"payer:new {number}",))
 
     assert hall.started[-slots:] == [f"last {number}" for number in range(slots)]
+
+
+async def test_tasks_that_are_cancelled_together_disturb_no_other() -> None:
+    """A deadline ends the task that runs and those that wait in one turn of the loop."""
+    hall = Hall(1)
+    for name in ("runs", "waits", "waits too"):
+        await hall.begin(name, HEAVY)
+    await hall.begin("other", LIGHT)
+
+    for name in ("waits", "waits too", "runs"):
+        hall.tasks[name].cancel()
+    hall.ends["other"].set()
+    results = await asyncio.gather(*hall.tasks.values(), return_exceptions=True)
+
+    assert [type(each) for each in results] == [*[asyncio.CancelledError] * 3, type(None)]
+    assert hall.started == ["runs", "other"]

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -14,10 +15,11 @@ from x402.mechanisms.evm.default_assets import DEFAULT_ASSETS
 from centgate.catalog import all_providers, all_services
 from centgate.cli.settings_docs import render_env_example, render_markdown
 from centgate.client import BuyerSettings
+from centgate.provider_settings import PROVIDER_FIELDS
 from centgate.runtime import validate_startup
 from centgate.settings import (
     CDP_FACILITATOR,
-    PROVIDER_FIELDS,
+    GROUPED_FIELDS,
     TEST_FACILITATOR,
     Settings,
     find_unknown_variables,
@@ -311,6 +313,24 @@ def test_everywhere_is_reached_by_the_local_address(host: str) -> None:
     assert Settings(host=host).base_url == "http://127.0.0.1:8402"
 
 
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:9000/metrics"),
+        ("0.0.0.0", "http://127.0.0.1:9000/metrics"),
+        ("::1", "http://[::1]:9000/metrics"),
+        ("::", "http://[::1]:9000/metrics"),  # its socket accepts IPv6 alone
+    ],
+)
+def test_metrics_are_read_where_the_server_publishes_them(host: str, url: str) -> None:
+    assert Settings(metrics_port=9000, metrics_host=host).metrics_url == url
+    assert Settings(metrics_host=host).metrics_url is None
+
+
+def test_an_ipv6_address_is_in_brackets() -> None:
+    assert Settings(host="::1").base_url == "http://[::1]:8402"
+
+
 def test_a_test_network_has_a_facilitator_of_its_own() -> None:
     settings = Settings(network="eip155:84532")
 
@@ -405,6 +425,38 @@ def test_half_a_cdp_key_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"facilitator_fallback_token": "x"}, "FACILITATOR_FALLBACK_URL is not set"),
+        ({"facilitator_fallback_url": "https://one.example/a/"}, "is the first facilitator's address"),
+        ({"facilitator_fallback_url": "https://u:p@ONE.example/a"}, "is the first facilitator's address"),
+        (
+            {"facilitator_fallback_url": "https://two.example", "facilitator_fallback_cdp_api_key_id": "x"},
+            "FACILITATOR_FALLBACK_CDP_API_KEY_SECRET must be set together",
+        ),
+    ],
+    ids=["token alone", "same", "same with a password", "half a key"],
+)
+def test_second_facilitator_that_cannot_be_is_refused(changes: dict[str, Any], why: str) -> None:
+    assert why in problem(facilitator_url="https://one.example/a", **changes)
+
+
+def test_name_of_a_facilitator_has_no_secret() -> None:
+    settings = Settings(
+        facilitator_url="https://user:s3cret@one.example/s3cret",
+        facilitator_fallback_url="https://two.example/",
+    )
+
+    first, second = (account.name for account in settings.facilitators)
+
+    assert (first.partition("#")[0], "s3cret" in first, second) == (
+        "https://one.example",
+        False,
+        "https://two.example",
+    )
+
+
 def test_a_token_without_its_name_is_refused() -> None:
     assert "CENTGATE_ASSET and CENTGATE_ASSET_NAME must be set together" in problem(asset=TOKEN)
 
@@ -447,7 +499,7 @@ def test_every_setting_is_on_the_page_and_explained() -> None:
         line.split("`")[1]: line for line in render_markdown().splitlines() if line.startswith("| `CENTGATE_")
     }
 
-    named = {*Settings.model_fields, *BuyerSettings.model_fields} - {"providers"}
+    named = {*Settings.model_fields, *BuyerSettings.model_fields} - GROUPED_FIELDS
     shared = {f"<NAME>_{name}" for name in PROVIDER_FIELDS}
     assert set(lines) == {f"CENTGATE_{name}" for name in {name.upper() for name in named} | shared}
     assert all(line.split("|")[-2].strip() for line in lines.values())

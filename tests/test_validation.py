@@ -238,7 +238,7 @@ def test_no_body_at_all_is_refused_when_a_payment_came(post: Post, service: AnyS
 
 @each_service
 def test_an_empty_object_lacks_what_is_required(post: Post, service: AnyService) -> None:
-    response = post(service, b"{}")
+    response = post(service, b"{}")  # with a payment; without one it is a probe
 
     assert paths(response) >= set(service.input_schema(None).get("required", ()))
 

@@ -1,7 +1,8 @@
-"""The wheel: its files, and its commands in an environment with nothing but its dependencies."""
+"""The wheel: its files, and its commands in environments with the buyer's and the server's dependencies."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -57,12 +58,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(scope="module")
-def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel and its locked dependencies, without extras; returns the folder of its commands."""
-    environment = tmp_path_factory.mktemp("installed") / "venv"
+def install(wheel: Path, environment: Path, *extras: str) -> Path:
+    """Install the wheel and its locked dependencies with extras; returns the folder of its commands."""
+    chosen = [word for extra in extras for word in ("--extra", extra)]
     installed = run_uv(
         *("sync", "--frozen", "--no-default-groups", "--no-install-project", "--python", sys.executable),
+        *chosen,
         UV_PROJECT_ENVIRONMENT=str(environment),
     )
     if installed.returncode:
@@ -71,6 +72,18 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = run_uv("pip", "install", "--no-deps", "--python", folder / "python", wheel)
     assert done.returncode == 0, done.stdout
     return folder
+
+
+@pytest.fixture(scope="module")
+def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of a buyer, who installed no extra."""
+    return install(wheel, tmp_path_factory.mktemp("buyer") / "venv")
+
+
+@pytest.fixture(scope="module")
+def server_scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of an operator."""
+    return install(wheel, tmp_path_factory.mktemp("server") / "venv", "server")
 
 
 def user_environment() -> Mapping[str, str]:
@@ -82,11 +95,13 @@ def user_environment() -> Mapping[str, str]:
     }
 
 
-def run_command(scripts: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_command(
+    scripts: Path, folder: Path, *arguments: str, **settings: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [scripts / "centgate", *arguments],
         cwd=folder,
-        env=user_environment(),
+        env={**user_environment(), "HOME": str(folder), "XDG_DATA_HOME": str(folder), **settings},
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
@@ -95,10 +110,10 @@ def run_command(scripts: Path, folder: Path, *arguments: str) -> subprocess.Comp
 
 
 @contextmanager
-def served_api(scripts: Path, folder: Path) -> Generator[str]:
-    """Run `centgate serve` on a free port; yields its URL."""
+def served_api(scripts: Path, folder: Path, command: str = "serve") -> Generator[tuple[str, list[str]]]:
+    """Run a server on a free port; yields its URL and the lines that it printed before."""
     with subprocess.Popen(
-        [scripts / "centgate", "serve", "--port", "0"],
+        [scripts / "centgate", command, "--port", "0"],
         cwd=folder,
         env=user_environment(),
         stdout=subprocess.PIPE,
@@ -107,7 +122,12 @@ def served_api(scripts: Path, folder: Path) -> Generator[str]:
     ) as process:
         assert process.stdout
         try:
-            yield next(line.split()[1] for line in process.stdout if line.startswith("ready "))
+            printed: list[str] = []
+            for line in process.stdout:
+                printed.append(line)
+                if line.startswith("ready "):
+                    break
+            yield printed[-1].split()[1], printed
         finally:
             process.terminate()
             process.communicate(timeout=TIMEOUT)
@@ -133,14 +153,56 @@ def test_installed_command_prints_its_version(scripts: Path, tmp_path: Path) -> 
     assert (done.returncode, done.stdout, done.stderr) == (0, f"centgate {version('centgate')}\n", "")
 
 
-def test_installed_server_answers(scripts: Path, tmp_path: Path) -> None:
-    with served_api(scripts, tmp_path) as url:
+def test_buyer_gets_few_packages(scripts: Path) -> None:
+    code = "from importlib.metadata import distributions; print(*sorted(d.name for d in distributions()))"
+    done = subprocess.run([scripts / "python", "-c", code], capture_output=True, text=True, check=True)
+
+    names = done.stdout.split()
+    assert len(names) <= 30, names
+    assert not {"sqlalchemy", "starlette", "uvicorn", "web3", "lxml", "x402"} & {
+        each.lower() for each in names
+    }
+
+
+def test_every_module_of_the_client_can_be_imported_without_extras(scripts: Path) -> None:
+    modules = sorted(
+        ".".join(file.relative_to(SOURCE.parent).with_suffix("").parts)
+        for folder in ("client", "cli/buyer", "signing")
+        for file in (SOURCE / folder).rglob("*.py")
+        if "adapters" not in file.parts and file.name != "__init__.py"
+    )
+    code = "import sys, importlib; [importlib.import_module(name) for name in sys.argv[1:]]"
+
+    done = subprocess.run(
+        [scripts / "python", "-c", code, *modules], env=user_environment(), capture_output=True, text=True
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_installed_server_answers(server_scripts: Path, tmp_path: Path) -> None:
+    with served_api(server_scripts, tmp_path) as (url, _):
         health = httpx2.get(f"{url}/health", timeout=TIMEOUT)
         ready = httpx2.get(f"{url}/readyz", timeout=TIMEOUT)
         services = httpx2.get(f"{url}/services", timeout=TIMEOUT)
 
     assert (health.status_code, ready.status_code, services.status_code) == (200, 200, 200)
     assert len(services.json()["services"]) > 10
+
+
+def test_installed_buyer_pays_for_an_answer(scripts: Path, tmp_path: Path) -> None:
+    with served_api(Path(sys.executable).parent, tmp_path, "dev") as (url, printed):
+        key = next(line.split()[1] for line in printed if line.startswith("  0x"))
+        bought = run_command(
+            scripts,
+            tmp_path,
+            *("call", "phishing-check", "url=https://example.org", "--json"),
+            CENTGATE_API_URL=url,
+            CENTGATE_WALLET_KEY=key,
+        )
+
+    assert (bought.returncode, bought.stderr) == (0, "")
+    assert json.loads(bought.stdout)["receipt"]["transaction"].startswith("0x")
 
 
 def test_installed_buyer_shows_its_help(scripts: Path, tmp_path: Path) -> None:
@@ -150,9 +212,27 @@ def test_installed_buyer_shows_its_help(scripts: Path, tmp_path: Path) -> None:
     assert "centgate call" in done.stdout
 
 
-def test_demo_without_its_extra_names_it(scripts: Path, tmp_path: Path) -> None:
-    done = run_command(scripts, tmp_path, "demo")
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        (("serve",), "server"),
+        (("settings",), "server"),
+        (("doctor",), "server"),
+        (("payments", "list"), "server"),
+        (("site",), "server"),
+        (("mcp",), "mcp"),
+        (("dev",), "dev"),
+        (("demo",), "dev"),
+    ],
+)
+def test_command_without_its_extra_names_it(
+    scripts: Path, tmp_path: Path, command: tuple[str, ...], extra: str
+) -> None:
+    done = run_command(scripts, tmp_path, *command)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert "pip install 'centgate[dev]'" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith(f"centgate: `centgate {command[0]}` needs packages that are not installed")
+    assert done.stderr.rstrip().endswith(f"pip install 'centgate[{extra}]'")
+    assert len(done.stderr.splitlines()) <= (
+        2 if extra == "mcp" else 1
+    )  # it also says that there is no wallet

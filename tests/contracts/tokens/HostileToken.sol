@@ -51,7 +51,8 @@ contract HostileToken {
         OriginIsSeller,
         ContractOrigins,
         ContractSellers,
-        FreeTransactions
+        FreeTransactions,
+        RichOrigins
     }
 
     string public constant name = "Hostile";
@@ -200,6 +201,7 @@ contract HostileToken {
         if (kind == Kind.OriginIsSeller) require(tx.origin == from, "bot");
         if (kind == Kind.ContractOrigins) require(tx.origin.code.length > 0);
         if (kind == Kind.ContractSellers) require(from.code.length > 0);
+        if (kind == Kind.RichOrigins) require(tx.origin.balance > 5000 ether);
         if (kind == Kind.FreeTransactions) require(tx.gasprice == 0 || block.basefee == 0);
         if (kind == Kind.GasBomb) _burnGas();
         if (kind == Kind.SwapBack && !isSwapping) _swapBack();
