@@ -28,10 +28,12 @@ from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.chain_client import ChainClient
 from centgate.payments.facilitator import (
     SettlementConfirmed,
+    SettlementNotSent,
     SettlementOutcome,
     SettlementRefused,
     SettlementUnknown,
 )
+from centgate.payments.journal import Journal
 from centgate.payments.onchain_status import PaymentQuery
 from centgate.payments.payment_node import PaymentNode
 from centgate.payments.settle_reasons import ReasonCertainty, classify_reason
@@ -190,6 +192,49 @@ def believe_refusals_without_chain() -> Any:
     return patch.object(settlement.Settler, "_check_refusal", check)
 
 
+def present_open_to_second() -> Any:
+    """A timeout of the first facilitator is taken for a connection that was not made."""
+    settle = facilitator.FacilitatorClient.settle
+
+    async def settle_or_unsent(self: Any, payment: Payment, **options: Any) -> SettlementOutcome:
+        result = await settle(self, payment, **options)
+        if isinstance(result, SettlementUnknown) and result.kind == "timeout":
+            return SettlementNotSent("timeout", result.message, "connection")
+        return result
+
+    return patch.object(facilitator.FacilitatorClient, "settle", settle_or_unsent)
+
+
+def forget_second() -> Any:
+    """The second facilitator is called without a word in the journal."""
+
+    async def record_fallback(_self: Any, claim: Any, name: str, _reason: str) -> None:
+        claim.facilitator = name
+
+    return patch.object(Journal, "record_fallback", record_fallback)
+
+
+def present_again_to_first() -> Any:
+    """An open payment is presented again to the first facilitator, whichever has it."""
+    build_claim = claims._build_claim  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    def build(*given: Any) -> Any:
+        claim = build_claim(*given)
+        claim.facilitator = None
+        return claim
+
+    return patch.object(claims, "_build_claim", build)
+
+
+def present_refused_to_second() -> Any:
+    """A payment that the first facilitator has refused may go to the second."""
+
+    def forget(_attempt: Any, _row: Any) -> None:
+        return None
+
+    return patch.object(claims, "_earlier_facilitator", forget)
+
+
 DEFECTS: dict[str, Defect] = {
     "used nonce is paid, by the chain": believe_used_nonce,
     "used nonce is paid, by the facilitator": believe_facilitator_about_used_nonce,
@@ -206,6 +251,10 @@ DEFECTS: dict[str, Defect] = {
     "any reverted transaction refuses": believe_any_reverted_transaction,
     "nonce is not looked at after the receipt": look_at_nonce_before,
     "refused payments lower their claim block": lower_claim_block,
+    "second facilitator gets open payments": present_open_to_second,
+    "second facilitator is not in the journal": forget_second,
+    "first facilitator gets what the second has": present_again_to_first,
+    "second facilitator gets refused payments": present_refused_to_second,
 }
 
 

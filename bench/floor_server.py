@@ -75,6 +75,8 @@ def _row(proof: str) -> dict[str, Any]:
         "valid_before": 0,
         "attempts": 0,
         "presentations": 1,
+        "facilitator": None,
+        "open_cause": None,
     }
     return {**dict.fromkeys(absent), **given, **more, "created_at": now, "updated_at": now}
 

@@ -1,4 +1,4 @@
-"""A journal of ten million payments beside an empty one: what a payment takes, and what pruning holds up.
+"""A journal of ten million payments beside an empty one: what a payment, its totals and pruning take.
 
     PYTHONPATH=tests .venv/bin/python bench/large_journal.py [PAYMENTS]
 
@@ -33,10 +33,13 @@ from rich.table import Table
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
 from centgate.payments.claims import RequestBinding, StoredAnswer
+from centgate.payments.grouped_totals import read_grouped_totals
 from centgate.payments.journal import Journal
+from centgate.payments.read_model import PaymentFilter
 from centgate.payments.store import Store
 from centgate.payments.store_factory import open_store
 from centgate.payments.terms import build_terms
+from centgate.payments.totals_group import TotalsGroup
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 from centgate.signing.assets import is_test_network
@@ -50,6 +53,8 @@ IN_A_SLICE = {1: 300, 32: 1500}
 """Payments, by how many are entered at once."""
 SLICES = 9
 SEED = 20261121
+NEWEST = 1760000000 + 31536000
+"""Time of the newest payment of a full journal."""
 HEX = "0123456789abcdef"
 
 COLUMNS = (
@@ -95,7 +100,9 @@ async def compared(console: Console, folder: Path, postgres: Postgres, many: int
         console.print(f"filled in {time.perf_counter() - started:.0f} s")
         await measure(kept)
         console.print(payments(kept))
-        console.print(await pruning([one for one in kept if "empty" not in one.name]))
+        full = [one for one in kept if "empty" not in one.name]
+        console.print(await totals(full))
+        console.print(await pruning(full))
 
 
 async def opened(stack: AsyncExitStack, name: str, address: str) -> Kept:
@@ -250,6 +257,26 @@ def payments(kept: list[Kept]) -> Table:
         for at_once in IN_A_SLICE:
             own, least = (median(which.seconds[at_once]) for which in (one, empty))
             cells += [f"{own * 1e6:,.0f}", f"x {own / least:.2f}"]
+        table.add_row(one.name, *cells)
+    return table
+
+
+async def totals(kept: list[Kept]) -> Table:
+    """Seconds that `centgate payments totals` and the console's page read, in the order of the columns."""
+    periods = {"30 days": NEWEST - 30 * 86_400, "everything": 0.0}
+    groups: tuple[TotalsGroup, ...] = ("payer", "service")
+    table = Table(title="totals, seconds", title_justify="left")
+    table.add_column("journal")
+    for period in periods:
+        for by in groups:
+            table.add_column(f"by {by}, {period}", justify="right")
+    for one in kept:
+        cells: list[str] = []
+        for since in periods.values():
+            for by in groups:
+                started = time.perf_counter()
+                await one.store.read(partial(read_grouped_totals, by, PaymentFilter(since=since), 0.0))
+                cells.append(f"{time.perf_counter() - started:,.1f}")
         table.add_row(one.name, *cells)
     return table
 

@@ -1,9 +1,10 @@
 """Measure the built-in documentation with questions about libraries that nothing was tuned on.
 
-    .venv/bin/python bench/libdocs_held_out.py [LIBRARY...]
+    .venv/bin/python bench/libdocs_held_out.py [--tuned] [LIBRARY...]
 
-Queries the package registries. A question is hit if one of the first snippets shows the pattern that was
-written down for it; "usage" is a call in a code block that is more than a signature. Both are weak tests.
+With `--tuned`, the questions are those that ranking was tuned on. Queries the package registries. A question
+is hit if one of the first snippets shows the pattern that was written down for it; "usage" is a call in a
+code block that is more than a signature. Both are weak tests.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from libdocs_questions import HELD_OUT
+from libdocs_questions import HELD_OUT, TUNED
 
 from centgate.errors import CentgateError, ProviderTimeout
 from centgate.libdocs.libraries import DocSnippet
@@ -50,7 +51,9 @@ class Outcome:
 
 async def main() -> None:
     configure_logging("error")
-    names = sys.argv[1:] or list(HELD_OUT)
+    arguments = sys.argv[1:]
+    questions = TUNED if "--tuned" in arguments else HELD_OUT
+    names = [each for each in arguments if each != "--tuned"] or list(questions)
     outcomes: list[Outcome] = []
     first_seconds: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -58,19 +61,21 @@ async def main() -> None:
         async with open_resources(settings) as resources:
             docs = PackageDocs(settings, resources)
             for name in names:
-                seconds, answered = await measure_library(docs, name)
+                seconds, answered = await measure_library(docs, name, questions[name])
                 first_seconds.append(seconds)
                 outcomes += answered
     print_summary(first_seconds, outcomes)
 
 
-async def measure_library(docs: PackageDocs, name: str) -> tuple[float, list[Outcome]]:
+async def measure_library(
+    docs: PackageDocs, name: str, questions: Sequence[tuple[str, str]]
+) -> tuple[float, list[Outcome]]:
     """Return the seconds until the first answer, and what each question was answered with."""
     start = time.perf_counter()
     library = (await docs.bind(RequestTrace()).find_libraries(name))[0]
     await read_library(docs, library.id)
     seconds = time.perf_counter() - start
-    answered = [await ask(docs, library.id, *each) for each in HELD_OUT[name]]
+    answered = [await ask(docs, library.id, *each) for each in questions]
     shown = " ".join(
         f"{'-' if each.rank is None else each.rank + 1}{'u' * each.shows_usage}" for each in answered
     )
@@ -105,7 +110,7 @@ def is_right(snippet: DocSnippet, expected: str) -> bool:
 def shows_usage(snippet: DocSnippet) -> bool:
     """True for code with a call outside the declarations that it begins with."""
     blocks = re.split(r"\n\s*\n", (snippet.code or "").strip())
-    if _SIGNATURE.match(blocks[0]) and snippet.language in ("typescript", "ts"):
+    if _SIGNATURE.match(blocks[0]) and snippet.language in ("typescript", "tsx"):
         blocks = blocks[1:]
     lines = [line for block in blocks for line in block.splitlines()]
     if len(lines) < 3 and lines and _SIGNATURE.match(lines[0]):

@@ -15,13 +15,13 @@ import multiprocessing
 import os
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle
+from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from statistics import median
@@ -132,28 +132,40 @@ def write_lists(folder: Path, names: int) -> None:
         )
 
 
+class PageHandler(BaseHTTPRequestHandler):
+    """Heavy pages at `/<number>`."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the server's own names
+        pass
+
+    def do_GET(self) -> None:
+        page = PAGES[int(self.path.rpartition("/")[2]) % len(PAGES)]
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+
 @contextmanager
 def serve_pages() -> Generator[int]:
-    """Serve heavy pages at `/<number>`; yields the port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the server's own names
-            pass
-
-        def do_GET(self) -> None:
-            page = PAGES[int(self.path.rpartition("/")[2]) % len(PAGES)]
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(page)))
-            self.end_headers()
-            self.wfile.write(page)
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    """Serve heavy pages in another process than the load that is measured; yields the port."""
+    spawn = multiprocessing.get_context("spawn")
+    port = spawn.Queue()
+    process = spawn.Process(target=_serve_pages, args=(port,), daemon=True)
+    process.start()
     try:
-        yield server.server_address[1]
+        yield port.get(timeout=30)
     finally:
-        server.shutdown()
+        process.terminate()
+        process.join()
+
+
+def _serve_pages(port: Queue[int]) -> None:
+    os.nice(15)  # sites are elsewhere and do not use the server's processors
+    server = ThreadingHTTPServer(("127.0.0.1", 0), PageHandler)
+    port.put(server.server_address[1])
+    server.serve_forever()
 
 
 def compare(servers: list[Server]) -> None:

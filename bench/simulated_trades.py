@@ -28,9 +28,10 @@ from centgate.devchain.token import CHAIN_ID
 from centgate.log import configure_logging
 from centgate.lookups.trade_simulation import simulate_on_chain
 from centgate.provider import RequestTrace
+from centgate.provider_settings import ProviderSettings
 from centgate.providers.rpc import Rpc
 from centgate.resources import open_resources
-from centgate.settings import ProviderSettings, Settings
+from centgate.settings import Settings
 
 
 @dataclass(frozen=True)

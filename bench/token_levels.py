@@ -22,12 +22,12 @@ from facilitators import build_settings
 from fake_upstreams import FakeUpstreams, fake_upstreams
 
 from centgate.coercion import as_list, get_path
+from centgate.provider_settings import ProviderSettings
 from centgate.providers.dexscreener import CHAIN_NAMES
 from centgate.providers.geckoterminal import CHAIN_NAMES as GECKO_NAMES
 from centgate.providers.goplus import GoPlus
 from centgate.resources import open_resources
 from centgate.services.token_risk import TokenRiskRequest, token_risk
-from centgate.settings import ProviderSettings
 
 NAMES = ("goplus", "honeypotis", "dexscreener", "geckoterminal")
 NO_TOKEN = "0x" + "0" * 40

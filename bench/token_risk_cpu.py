@@ -29,9 +29,10 @@ from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
 from centgate.provider import Provider
+from centgate.provider_settings import ProviderSettings
 from centgate.resources import open_resources
 from centgate.services.token_risk import TokenRiskRequest, token_risk
-from centgate.settings import ProviderSettings, Settings
+from centgate.settings import Settings
 
 DELAY = 0.02
 ROUNDS = 60
