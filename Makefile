@@ -8,7 +8,7 @@ RUN := .venv/bin/
 WORKERS := $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 PYTEST := $(RUN)python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup demo demo-crypto test test-all test-browser test-npm test-crash check format docs client contracts screenshots token clean \
+.PHONY: help setup demo demo-crypto test test-all test-browser test-npm test-crash check check-ecosystem format docs client contracts screenshots token clean \
   bench bench-journal bench-extraction bench-phishing bench-libdocs
 
 help: ## List the targets
@@ -17,7 +17,7 @@ help: ## List the targets
 setup: .venv/ready ## Install the environment from the lock
 
 .venv/ready: pyproject.toml uv.lock $(if $(findstring .uv,$(UV)),.uv/bin/uv)
-	$(UV) sync --quiet --frozen --all-extras
+	$(UV) sync --quiet --frozen --extra dev --extra render --extra vectors
 	@touch $@
 
 .uv/bin/uv:
@@ -31,7 +31,7 @@ demo-crypto: setup ## Buy crypto verdicts on a development chain, without any th
 	@$(RUN)centgate demo --crypto
 
 test: setup ## Run the fast tests: everything that matters once
-	$(PYTEST) -p no:schemathesis -m "not extended"
+	$(PYTEST) -p no:schemathesis -m "not extended" --hypothesis-profile quick
 
 test-all: setup ## Run every test but the crash tests, and print the 40 slowest
 	$(PYTEST) --durations=40
@@ -53,6 +53,9 @@ check: setup ## Check format, lint, types, import layers, language and generated
 	$(RUN)lint-imports
 	$(RUN)python tools/check_language.py
 
+check-ecosystem: setup ## Run some forty tools of npm and PyPI on a development deployment (a quarter of an hour)
+	$(RUN)python tests/ecosystem/check_ecosystem.py $(if $(ONLY),--only '$(ONLY)')
+
 format: setup ## Format the code, and fix what the linter can fix
 	$(RUN)ruff format
 	$(RUN)ruff check --fix
@@ -67,15 +70,16 @@ docs: setup ## Generate the pages of docs/ and the table of README.md
 	$(RUN)python tools/operating_docs.py
 	$(RUN)python tools/demo_docs.py
 
-client: setup ## Generate the client's models and typed methods from the services
+client: setup ## Generate the Python and TypeScript clients from the services
 	$(RUN)python tools/generate_client.py src/centgate/client/_generated
 	$(RUN)ruff format --quiet src/centgate/client/_generated
+	$(RUN)python tools/generate_typescript.py clients/typescript/src/generated
 
 contracts: setup ## Compile the Solidity sources
 	$(RUN)python tools/compile_contracts.py
 
 screenshots: setup ## Take the pictures of docs/screenshots
-	PYTHONPATH=tests/website $(RUN)python bench/screenshots.py docs/screenshots
+	PYTHONPATH=tests $(RUN)python bench/screenshots.py docs/screenshots
 
 bench: setup ## Compare a paid call with other implementations, side by side
 	PYTHONPATH=tests $(RUN)python bench/paid_call.py
@@ -94,6 +98,7 @@ bench-phishing: setup ## Measure the phishing check
 
 bench-libdocs: setup ## Measure library documentation search
 	$(RUN)python bench/libdocs.py
+	$(RUN)python bench/libdocs_held_out.py
 
 clean: ## Remove the environment
 	rm -rf .venv .uv

@@ -17,9 +17,9 @@ from typing import Any
 
 from centgate.api.openapi import openapi_document
 from centgate.catalog import all_services, service_details
+from centgate.crypto.token.citations import list_evidence_fields
 from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.crypto.token.token_rules import SEVERITY_LIMITS, TOKEN_RULES
-from centgate.crypto.token.token_verdict import list_evidence_fields
 from centgate.envelope import ERROR_SPECS
 from centgate.json_schema import parse_schema
 from centgate.settings import Settings

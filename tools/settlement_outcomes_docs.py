@@ -18,15 +18,16 @@ from centgate.payments.authorization import Payment, PaymentKey, ResubmissionDat
 from centgate.payments.chain_client import ChainClients
 from centgate.payments.claims import RequestBinding
 from centgate.payments.facilitator import (
-    FacilitatorClient,
     SettlementNotSent,
     SettlementOutcome,
     SettlementUnknown,
     interpret_response,
 )
+from centgate.payments.facilitators import Facilitators
 from centgate.payments.gate import PaymentGate
 from centgate.payments.journal import Journal
 from centgate.payments.onchain_status import OnchainPayment, OnchainStatus, TransactionStatus
+from centgate.payments.payer_policy import PayerPolicy
 from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.settlement import Settler
 from centgate.payments.store_factory import open_store
@@ -138,11 +139,17 @@ class _DocumentedOutcome:
 
 
 class _ScriptedFacilitator:
+    name = "scripted"
+
     def __init__(self, reply: _FacilitatorReply) -> None:
         self.reply = reply
 
-    async def settle(self, payment: Payment) -> SettlementOutcome:
+    async def settle(self, payment: Payment, *, connect_timeout: float | None = None) -> SettlementOutcome:
+        assert connect_timeout is None
         return self.reply.interpret(payment)
+
+    def close(self) -> None:
+        pass
 
 
 class _ScriptedChains:
@@ -213,12 +220,12 @@ class _OutcomeRunner:
         settler = Settler(
             {self._terms.service.slug: self._terms},
             self._journal,
-            cast(FacilitatorClient, facilitator),
+            Facilitators([facilitator]),
             cast(ChainClients, chains),
         )
         try:
             async with self._journal.claim(payment, order) as claim:
-                await PaymentGate(settler).settle(payment, claim)
+                await PaymentGate(settler, PayerPolicy(Settings())).settle(payment, claim)
         except CentgateError as error:
             return error
         return None
