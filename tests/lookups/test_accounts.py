@@ -96,7 +96,7 @@ async def test_safe_and_delegation_are_told_by_their_code(chain_settings: Settin
             "delegated_wallet", delegate_address="0x" + "7e" * 20, transaction_count=9, is_sanctioned=False
         ),
     ]
-    assert len(requests) == 2 * len(found)
+    assert len(requests) == len(found)
     (warning,) = rpc.trace.warnings
     assert warning.startswith("the ENS name of the address is left out")
 

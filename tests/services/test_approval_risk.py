@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Barrier
 from typing import Any, cast
 
 import httpx
@@ -758,15 +757,7 @@ def test_a_time_of_a_block_that_cannot_be_costs_only_the_times(
     assert data["coverage"]["days"] is None
 
 
-def test_after_the_logs_all_is_asked_of_the_chain_at_the_same_time(shop: Shop):
-    meeting = Barrier(4, timeout=5)  # times, codes, nonces, and allowances with the facts of tokens
-
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
-        if shop.node.methods.count("eth_getLogs") == 2:
-            meeting.wait()
-        return shop.node(asked)
-
-    shop.upstreams.set_response_function("rpc", "/", answer, method="POST")
+def test_after_the_logs_all_is_asked_of_the_chain_in_one_request(shop: Shop):
     shop.upstreams.faults["goplus"] = "500"
     shop.node.multicall, shop.node.head = True, 40_000
     shop.node.logs = [event(39_990, 9), event(39_991, 9, spender=VAULT)]
@@ -776,8 +767,8 @@ def test_after_the_logs_all_is_asked_of_the_chain_at_the_same_time(shop: Shop):
 
     assert len(response.json()["data"]["approvals"]) == 2
     assert sources(response)["rpc"] == "ok"
-    assert not meeting.broken
-    assert len(shop.upstreams.requests_of("rpc")) == 8
+    assert shop.node.methods.count("eth_getLogs") == 2
+    assert len(shop.upstreams.requests_of("rpc")) == 5  # two heads, two ranges of logs, and all the rest
 
 
 @pytest.mark.parametrize("known", [True, False])

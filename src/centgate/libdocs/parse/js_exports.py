@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections import deque
@@ -10,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias, cast
+
+import orjson
 
 from centgate.libdocs.parse.chunk import Chunk
 from centgate.libdocs.parse.documents import PackageDocument
@@ -74,8 +75,8 @@ class PackageExports:
 def find_entries(manifest: str) -> list[str]:
     """Return the files that a package.json names as entry points, which may be patterns."""
     try:
-        loaded = json.loads(manifest)
-    except (ValueError, RecursionError):
+        loaded = orjson.loads(manifest)
+    except ValueError:
         return []
     if not isinstance(loaded, dict):
         return []
