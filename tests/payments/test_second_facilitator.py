@@ -43,6 +43,7 @@ ANSWERED = {
     "429 with a refusal": reply_with(429, {"success": False, "errorReason": "insufficient_funds"}),
     "429 with a pending settlement": reply_with(429, {"success": False, "errorReason": "settlement_pending"}),
     "429 with a transaction": reply_with(429, {"transaction": "0x" + "1" * 64}),
+    "429 with a transaction inside": reply_with(429, {"error": {"transaction": "0x" + "1" * 64}}),
     "429 of another form": reply_with(429, {"success": "true"}),
     "success of another payment": reply_with(
         200, {"success": True, "transaction": "0x" + "1" * 64, "network": "eip155:1"}
@@ -237,6 +238,27 @@ async def test_refused_payment_stays_with_the_facilitator_that_refused_it(
     assert row["facilitator"] == both.facilitators[0].name
 
 
+@pytest.mark.parametrize(
+    ("first_url", "state"), [(None, "in_flight"), (NOWHERE, "refused")], ids=["rate-limit", "no-connection"]
+)
+def test_refusal_by_the_second_counts_without_a_node_only_if_the_first_had_no_connection(
+    api: ApiFactory,
+    settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
+    first_url: str | None,
+    state: str,
+) -> None:
+    facilitator.next = [RATE_LIMIT]
+    second.next = [refuse_with("invalid_exact_evm_payload_signature")]
+    client = api(with_second(settings, second.url, first=first_url or facilitator.url))
+
+    response = pay(client, sign_payment(client, buyer))
+
+    assert (payment_note(response)["state"], second.asked) == (state, 1)
+
+
 # -- crashes -----------------------------------------------------------------------------------------------
 
 
@@ -322,7 +344,8 @@ async def test_payment_of_a_removed_facilitator_is_not_presented(
 
     error = response.json()["error"]
     assert (payment_note(response)["state"], asked) == ("in_flight", (0, 0))
-    assert f"at {both.facilitators[1].name}, which is not a facilitator here" in error["message"]
+    assert "at a facilitator that this server does not use any more" in error["message"]
+    assert both.facilitators[1].name not in response.text
     assert (settled.status_code, facilitator.asked, second.moved.total()) == (200, 0, 1)
 
 

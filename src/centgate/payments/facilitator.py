@@ -41,10 +41,10 @@ REVERTED = "transaction_failed"
 """The facilitator's own transaction failed; the same authorization may have landed in another."""
 
 _HASH = re.compile(r"0x(?!0{64})[0-9a-fA-F]{64}")
-_SETTLEMENT_MEMBERS = frozenset(
-    {"success", "isValid", "transaction", "txHash", "payer", "errorReason", "invalidReason"}
+_SETTLEMENT_MEMBER = re.compile(
+    rb'"(?:success|isValid|transaction|txHash|payer|errorReason|invalidReason)"\s*:'
 )
-"""Members of a body that says anything about a settlement, in whatever form."""
+"""Member of a body that says anything about a settlement, in whatever form and depth."""
 _TRANSACTION_ID = re.compile(r"[!-~]{1,200}")
 """Transaction id in a success: some facilitators use their own ids instead of hashes."""
 
@@ -62,8 +62,12 @@ class SettlementRefused:
 
     reason: str
     """In x402's vocabulary."""
-    certainty: Literal["payload", "chain_state"] = "payload"
-    """`chain_state`: an earlier transaction may be the cause of the refusal, so the chain must be checked."""
+    certainty: Literal["payload", "chain_state", "other_facilitator"] = "payload"
+    """`chain_state`: an earlier transaction may be the cause of the refusal, so the chain must be checked.
+
+    `other_facilitator`: a proxy of the first may have sent the payment before it was rate-limited, so that
+    the refusal by the second is not evidence without the chain.
+    """
 
 
 NotSentCause = Literal["connection", "rate_limit", "breaker", "rejected"]
@@ -188,7 +192,7 @@ def interpret_response(payment: Payment, status: int, content: bytes) -> Settlem
     if response is None:
         if status in NOT_SENT_STATUSES:
             message = f"the facilitator rejected the request with status {status}"
-            is_limit = status == RATE_LIMITED and not _mentions_settlement(content)
+            is_limit = status == RATE_LIMITED and not _SETTLEMENT_MEMBER.search(content)
             return SettlementNotSent("error", message, "rate_limit" if is_limit else "rejected")
         if status == 200:
             return SettlementUnknown("error", "the facilitator's response is not an x402 settlement")
@@ -224,15 +228,6 @@ def _parse_response(content: bytes) -> _SettleResponse | None:
     if not isinstance(success, bool):
         return None
     return _SettleResponse(success, reason, transaction, network, payer, amount)
-
-
-def _mentions_settlement(content: bytes) -> bool:
-    """Return True for JSON with a member of a settlement, such as a transaction, that has no known form."""
-    try:
-        parsed = orjson.loads(content)
-    except ValueError:
-        return False
-    return isinstance(parsed, dict) and not _SETTLEMENT_MEMBERS.isdisjoint(cast(dict[str, Any], parsed))
 
 
 def _interpret_success(payment: Payment, response: _SettleResponse) -> SettlementOutcome:

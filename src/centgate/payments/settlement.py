@@ -140,7 +140,7 @@ class Settler:
             return _unknown_outcome("the payment was signed for terms that cannot be submitted again")
         client = self.facilitators.find(claim.facilitator)
         if client is None:
-            return _missing_facilitator(claim)
+            return _missing_facilitator()
         await self.journal.record_presentation(claim)
         result = await self._present(client, rebuild_payment(claim.key, terms, claim.resubmission_json))
         self.facilitators.report(result)
@@ -161,7 +161,7 @@ class Settler:
         """
         result = await self._present_new(payment, claim)
         match result:
-            case SettlementRefused(_, "chain_state"):
+            case SettlementRefused(_, "chain_state" | "other_facilitator"):
                 return await self._check_refusal(claim, result)
             case SettlementUnknown(transaction=transaction, reason=reason) if transaction or reason:
                 await self._record_transaction(claim, result)
@@ -170,15 +170,22 @@ class Settler:
                 return result
 
     async def _check_refusal(self, claim: Claim, refused: SettlementRefused) -> SettlementOutcome:
-        """Return the refusal if the nodes show the nonce unused, or if none responds."""
+        """Return the refusal if the nodes show the nonce unused, or if none responds.
+
+        If another facilitator may have sent the payment, a node must have responded.
+        """
         try:
             status = await self._payment_status(claim, TIMEOUT)
+            answers = () if status is None else (status,)
         except ChainUnreachable as error:
-            unused = all(answer in _UNUSED_STATUSES for answer in error.answers)
-            return (
-                refused if unused else _unknown_outcome(f"nodes disagree about a refusal: {refused.reason}")
-            )
-        return refused if status in (None, *_UNUSED_STATUSES) else _outcome_from_chain(status, claim)
+            status, answers = None, error.answers
+        if not answers and refused.certainty == "other_facilitator":
+            return _unknown_outcome(f"no node responds about a refusal: {refused.reason}")
+        if all(answer in _UNUSED_STATUSES for answer in answers):
+            return refused
+        if status is None:
+            return _unknown_outcome(f"nodes disagree about a refusal: {refused.reason}")
+        return _outcome_from_chain(status, claim)
 
     async def _check_unresolved(self, claim: Claim, unresolved: SettlementUnknown) -> SettlementOutcome:
         """Return the on-chain outcome of a first submission that was refused but may have been sent."""
@@ -214,7 +221,7 @@ class Settler:
         """
         client = self.facilitators.find(claim.facilitator)
         if client is None:
-            return _missing_facilitator(claim)
+            return _missing_facilitator()
         if not claim.may_change_facilitator:
             result = await self._present(client, payment)
         else:
@@ -236,7 +243,10 @@ class Settler:
         await self.journal.record_fallback(claim, second.name, result.message)
         self.journal.meter.record_fallback(result.cause)
         structlog.get_logger().info("second facilitator used", service=claim.service, cause=result.cause)
-        return second, await self._present(second, payment)
+        outcome = await self._present(second, payment)
+        if isinstance(outcome, SettlementRefused) and result.cause == "rate_limit":
+            outcome = replace(outcome, certainty="other_facilitator")
+        return second, outcome
 
     async def _present(
         self, client: SettlementClient, payment: Payment, *, is_new: bool = False
@@ -302,10 +312,8 @@ def _metric_label(result: SettlementOutcome) -> SettlementLabel:
             return "unresolved"
 
 
-def _missing_facilitator(claim: Claim) -> SettlementUnknown:
-    return _unknown_outcome(
-        f"the payment is at {claim.facilitator}, which is not a facilitator here any more"
-    )
+def _missing_facilitator() -> SettlementUnknown:
+    return _unknown_outcome("the payment is at a facilitator that this server does not use any more")
 
 
 def _unknown_outcome(message: str) -> SettlementUnknown:
