@@ -38,6 +38,10 @@ MAX_KEYS = 100_000
 """Maximum number of buckets of each kind: about 20 MB."""
 WRONG_REQUESTS = 10
 """Requests per minute from one address that may present a payment made for a different request."""
+RERUNS_PER_MINUTE, RERUNS_BURST = 6, 30
+"""Runs of a service for one settled payment that was not answered: otherwise a cent would buy any number of
+calls to providers.
+"""
 REFUSED_COST = 10
 """Tokens for a request whose payment the facilitator refused, or whose signature made nodes look for a
 contract: strangers cause such calls for nothing.
@@ -137,6 +141,8 @@ class ClientLimits:
         self.payers = TokenBuckets[str](refused, refused, clock=clock)
         self.wrong_requests = TokenBuckets[ClientPaymentKey](wrong, wrong, clock=clock)
         """By address and payment, so that another client cannot block the buyer of a paid request."""
+        reruns = RERUNS_PER_MINUTE if per_minute else 0
+        self.reruns = TokenBuckets[PaymentKey](reruns, RERUNS_BURST, clock=clock)
         self.requests_in_progress: dict[ClientPaymentKey, dict[str, int]] = {}
         """Requests in progress by address and payment: their number for each request binding."""
 
@@ -220,6 +226,17 @@ class Admission:
             raise self._rate_limited(
                 "payer", message, self._limits.payers.seconds_until(payer), UNCHARGED_RESEND
             )
+
+    def count_rerun(self, claim: Claim) -> None:
+        """Count a run of the service for a payment that is settled already.
+
+        Raises RateLimited if it has failed too often in a short time; the answer is still owed.
+        """
+        if claim.state == "settled" and not self._limits.reruns.take_token(claim.key):
+            wait = self._limits.reruns.seconds_until(claim.key)
+            message = "the service failed too often for this payment: wait before you send it again"
+            note = PaymentNote("settled", charged=True, retry="same_payment", transaction=claim.transaction)
+            raise self._rate_limited("payment", message, wait, note)
 
     async def count_settlement(self, settlement: Awaitable[T], payment: Payment, claim: Claim) -> T:
         """Await a settlement, count its outcome, and return its result.

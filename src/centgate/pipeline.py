@@ -197,6 +197,7 @@ async def fulfil(
         with _convert_unexpected_errors(service, claim, call.request_id):
             _crash_for_test(runtime, "claimed")
             is_redeemed = claim.state == "settled"
+            call.admission.count_rerun(claim)  # 429
             settled = runtime.gate.settle(payment, claim)  # 402, 502, 504
             settlement = await call.admission.count_settlement(settled, payment, claim)
             _crash_for_test(runtime, "settled")

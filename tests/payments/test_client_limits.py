@@ -270,6 +270,23 @@ def test_a_payment_frees_its_token_when_it_is_settled(
     assert (read, waiting.result().status_code) == ([200, 200, 429], 404)
 
 
+def test_runs_for_a_settled_payment_are_bounded(
+    limited: Start, upstreams: FakeUpstreams, buyer: Buyer
+) -> None:
+    path = f"/token-pairs/v1/base/{TOKEN['tokenAddress']}"
+    upstreams.set_response("dexscreener", path, {}, status=500)
+    providers = upstreams.provider_settings("dexscreener")
+    client = limited(providers=providers, pinned=("pool-snapshot=dexscreener",))
+    payment = sign_payment(client, buyer, POOL, TOKEN)
+
+    responses = [pay(client, payment, POOL, TOKEN) for _ in range(33)]
+
+    assert [response.status_code for response in responses] == [502] * 31 + [429] * 2
+    note = payment_note(responses[-1])
+    assert (note["state"], note["charged"], note["retry"]) == ("settled", True, "same_payment")
+    assert int(responses[-1].headers["Retry-After"]) <= 10
+
+
 def guesses(client: httpx.Client, payment: str, count: int) -> list[Callable[[], httpx.Response]]:
     bodies = [{"url": f"https://guess-{number}.example/"} for number in range(count)]
     return [partial(pay, client, payment, body=body) for body in bodies]
