@@ -802,6 +802,7 @@ def test_help_loads_neither_the_server_nor_the_client(shell: Shell, arguments: t
         "centgate",
         "centgate.cli",
         "centgate.cli.main",
+        "centgate.cli.options",
         "centgate.cli.buyer",
         "centgate.cli.buyer.commands",
         "centgate.cli.stop_signals",

@@ -133,7 +133,8 @@ LIMITED = MetricDefinition(
     "centgate_rate_limited_total",
     "counter",
     "Requests refused with `rate_limited`, by the limit: too many unpaid or refused requests of a "
-    "client's `address`, of one `payment` presented with other requests than its own, of a `payer`.",
+    "client's `address`, of one `payment` presented with other requests than its own "
+    "or for a service that keeps failing, of a `payer`.",
     ("by",),
 )
 WEBHOOKS = MetricDefinition(
