@@ -226,7 +226,7 @@ FOCUSED = """
 @pytest.mark.parametrize("path", ["/", "/services/token-risk", "/paying"])
 def test_the_tab_key_reaches_everything_and_the_focus_is_seen(context: BrowserContext, path: str) -> None:
     page = context.new_page()
-    page.goto(path)
+    page.goto(path, wait_until="networkidle")  # the form for wallets hides what does not apply
     wanted = page.evaluate(REACHABLE)
 
     seen: dict[str, dict[str, Any]] = {}
