@@ -110,11 +110,11 @@ def cpu_seconds(pid: int) -> float:
 
 
 def resident_mb(pid: int) -> float:
-    """VmRSS of a process and its family, in millions of bytes."""
+    """Memory of a process and its family, in millions of bytes; pages that they share count once."""
     return sum(_resident_mb(member) for member in family(pid))
 
 
 def _resident_mb(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    line = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
     return int(line.split()[1]) * 1024 / 1e6

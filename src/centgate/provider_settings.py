@@ -80,7 +80,10 @@ _PROVIDER_VARIABLE = re.compile(rf"^(?P<name>[A-Z][A-Z0-9_]*?)_(?P<what>{'|'.joi
 
 
 def parse_providers(variables: Mapping[str, str]) -> dict[str, ProviderSettings]:
-    """Parse the variables `<NAME>_<FIELD>`, by provider; others are ignored. Raises ValueError."""
+    """Parse the variables `<NAME>_<FIELD>`, by provider; others are ignored. Raises ValueError.
+
+    `variables` has none of the server's own settings, whose names may look alike.
+    """
     settings: dict[str, dict[str, Any]] = {}
     for name, value in variables.items():
         if match := _PROVIDER_VARIABLE.match(name):

@@ -10,9 +10,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 
 import uvicorn
-from uvicorn.supervisors import Multiprocess
 
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
 from centgate.environment import PREFIX
@@ -141,21 +141,18 @@ def _run_several(settings: Settings, listener: socket.socket) -> None:
     os.environ[f"{PREFIX}HOST"], os.environ[f"{PREFIX}PORT"] = settings.host, str(settings.port)
     if settings.phishing_list_url is not None:
         os.environ[f"{PREFIX}PHISHING_LIST_URL"] = ",".join(settings.phishing_list_url)
-    uvicorn_config = create_config(settings)
-    threading.Thread(target=_announce_when_ready, args=(settings,), daemon=True).start()
-    supervisor = _WorkerSupervisor(uvicorn_config, sockets=[listener])
-    with publish_worker_metrics(settings, lambda: [process.pid or 0 for process in supervisor.processes]):
-        supervisor.run()
+    from centgate.runtime import LATE_MODULES
+    from centgate.worker_processes import WorkerSupervisor
 
-
-class _WorkerSupervisor(Multiprocess):
-    """Several processes behind one port; the port is closed when they are stopped."""
-
-    def terminate_all(self) -> None:
-        """Close this process's sockets, or new connections would wait forever; then stop the processes."""
-        for listener in self.sockets:
-            listener.close()
-        super().terminate_all()
+    supervisor = WorkerSupervisor(create_config(settings), sockets=[listener])
+    start = partial(supervisor.start_processes, LATE_MODULES)
+    try:
+        with publish_worker_metrics(settings, start, supervisor.process_ids):
+            threading.Thread(target=_announce_when_ready, args=(settings,), daemon=True).start()
+            supervisor.run()
+    except BaseException:
+        supervisor.stop()
+        raise
 
 
 def _announce_when_ready(settings: Settings) -> None:

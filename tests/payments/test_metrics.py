@@ -503,7 +503,8 @@ def _workers(process: ApiProcess) -> list[int]:
     """The server processes of a server that has several."""
     pid = process.popen.pid
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    lines = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    return [child for child, line in lines.items() if b"resource_tracker" not in line]
 
 
 def _served(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:

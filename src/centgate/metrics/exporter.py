@@ -75,10 +75,13 @@ def publish_process(settings: Settings, listener: socket.socket) -> Generator[Pr
 
 
 @contextmanager
-def publish_workers(settings: Settings, listener: socket.socket, pids: ProcessIds) -> Generator[None]:
-    """Publish the metrics of all processes that are started within the context."""
+def publish_workers(
+    settings: Settings, listener: socket.socket, start: Callable[[], None], pids: ProcessIds
+) -> Generator[None]:
+    """Call `start`, and publish the metrics of all processes that are started by it or within the context."""
     with tempfile.TemporaryDirectory(prefix="centgate-metrics-") as folder:
         os.environ[MULTIPROCESS_VARIABLE] = folder
+        start()
         registry = CollectorRegistry()
         registry.register(_MultiProcessMetrics(folder, pids))
         with _serve_registry(registry, settings, listener, pids):

@@ -31,17 +31,24 @@ def open_meter(settings: Settings) -> Generator[Meter]:
 
 
 @contextmanager
-def publish_worker_metrics(settings: Settings, pids: Callable[[], Sequence[int]]) -> Generator[None]:
-    """Publish the metrics of several processes that are started within the context; `pids` returns their ids.
+def publish_worker_metrics(
+    settings: Settings, start: Callable[[], None], pids: Callable[[], Sequence[int]]
+) -> Generator[None]:
+    """Start several processes and publish their metrics; `pids` returns their ids.
 
-    Raises OSError with a message if the port is not available.
+    `start` is called before this process has threads. Raises OSError with a message if the port is not
+    available.
     """
     if settings.metrics_port is None:
+        start()
         yield
         return
     from centgate.metrics import exporter
 
-    with exporter.open_listener(settings) as listener, exporter.publish_workers(settings, listener, pids):
+    with (
+        exporter.open_listener(settings) as listener,
+        exporter.publish_workers(settings, listener, start, pids),
+    ):
         yield
 
 
@@ -49,8 +56,9 @@ def create_worker_meter(settings: Settings) -> Meter:
     """Return the meter of one of several processes."""
     if settings.metrics_port is None:
         return NULL_METER
-    from prometheus_client import CollectorRegistry
+    from prometheus_client import CollectorRegistry, values
 
     from centgate.metrics.exporter import create_meter
 
+    values.ValueClass = values.get_value_class()  # of this process; a fork would have its parent's
     return create_meter(CollectorRegistry(), settings)

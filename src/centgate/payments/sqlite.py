@@ -47,7 +47,7 @@ BUSY_SECONDS = 10.0
 """Maximum seconds to wait for another process's write."""
 CHECKPOINT_EVERY = 500
 """Units between two checkpoints of the write-ahead log."""
-CACHE_KIB = 16 * 1024
+CACHE_KIB = 6 * 1024
 """Page cache in KiB. A larger one saves nothing that can be measured: the system caches the file too."""
 MAX_LOG_PAGES = 8000
 """Size of the log in pages at which a commit does a checkpoint itself, so that the log stays bounded."""
