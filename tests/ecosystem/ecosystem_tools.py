@@ -72,8 +72,8 @@ OPENAPI = (
     _pypi(
         "schemathesis",
         "answers of every route to generated requests",
-        "schemathesis --config-file {programs}/schemathesis.toml run {api}/openapi.json"
-        " --phases examples,coverage,fuzzing --max-examples 10 --seed 1 --no-color",
+        "env PYTHONPATH={programs} schemathesis --config-file {programs}/schemathesis.toml"
+        " run {api}/openapi.json --phases examples,coverage,fuzzing --max-examples 10 --seed 1 --no-color",
     ),
 )
 CLIENTS = (
