@@ -16,9 +16,12 @@ from small_site import open_page_resources
 
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured
 from centgate.provider import RequestTrace
+from centgate.providers import pagereader as pagereader_module
 from centgate.providers.pagereader import PageReader
 from centgate.sandbox import Sandbox
 from centgate.settings import ProviderSettings
+from centgate.web.extract import parts as extract_parts
+from centgate.web.extract.parts import take_part
 from centgate.web.results import UnreadPage, WebPage
 
 STORY = (
@@ -334,3 +337,31 @@ async def test_a_reader_that_is_switched_off_is_not_asked(site: Site, reader: Re
             await pagereader.read_page(site.url, only_main_content=True)
 
     assert not site.asked
+
+
+@pytest.mark.extended
+async def test_a_long_page_is_divided_in_another_process(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    markdown = "\n".join(f"[page {number}](https://a.example/{number})" for number in range(2_000))
+    page = WebPage("https://a.example/", markdown, len(markdown))
+
+    async with reader() as pagereader:
+        expected = take_part(page, 100, 5_000)
+        monkeypatch.setattr(extract_parts, "_number_line", None)  # in this process only
+        part = await pagereader.take_part(page, 100, 5_000)
+
+    assert part == expected
+    assert part.next_offset
+
+
+@pytest.mark.extended
+async def test_a_page_that_takes_too_long_to_divide_is_unread(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pagereader_module, "CUT_SECONDS", 0.001)
+    page = WebPage("https://a.example/", "[a](b " * 150_000, 900_000)
+
+    async with reader() as pagereader:
+        with pytest.raises(PageUnread, match="could not be divided: it took more than"):
+            await pagereader.take_part(page, 0, 5_000)

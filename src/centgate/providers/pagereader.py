@@ -20,6 +20,7 @@ from centgate.web.extract.content_type import MEDIA_TYPES, Unreadable, Unsupport
 from centgate.web.extract.extract import ExtractedPage, extract_page
 from centgate.web.extract.interstitials import MAX_SHELL_TEXT, is_challenge, parse_refresh
 from centgate.web.extract.metadata import permits_index
+from centgate.web.extract.parts import PagePart, take_part
 from centgate.web.fetch.fetcher import FetchFailed, FetchResult
 from centgate.web.fetch.site import find_site
 from centgate.web.results import UnreadPage, WebPage
@@ -28,6 +29,8 @@ READ_SECONDS = 5
 """Seconds for parsing one page."""
 REQUEST_SECONDS = 12
 """Seconds for parsing all pages of one request."""
+CUT_SECONDS = 5
+"""Seconds for taking a part of one page."""
 FETCH_SHARE = 0.65
 """Share of the time for fetching; the rest is for extraction."""
 RENDER_SHARE = 0.7
@@ -77,6 +80,20 @@ class PageReader(Provider):
         """Read the main content of several pages concurrently, in the order of `urls`."""
         parse_seconds = min(READ_SECONDS, REQUEST_SECONDS / max(1, len(urls)))
         return list(await asyncio.gather(*(self._read_or_reason(url, parse_seconds) for url in urls)))
+
+    async def take_part(self, page: WebPage, offset: int, max_length: int) -> PagePart:
+        """Return at most `max_length` characters of a page that any provider has read, from an offset.
+
+        Long pages are cut in a parser's process. Raises PageUnread if that takes too long.
+        """
+        if len(page.markdown) <= max_length:
+            return take_part(page, offset, max_length)
+        run = self._server_resources.page_parsers.run_task
+        try:
+            return await run(CUT_SECONDS, take_part, page, offset, max_length)
+        except TaskFailed as failure:
+            message = f"the text of the page at {_host_of(page.url)} could not be divided: {failure}"
+            raise self._page_error("failed", message) from None
 
     def estimate_wait(self, options: Mapping[str, Any]) -> float:
         """Return the seconds that a page of this buyer would wait to be parsed."""

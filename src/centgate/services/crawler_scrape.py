@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 
 from pydantic import Field
@@ -14,7 +13,7 @@ from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions
 from centgate.service import service
 from centgate.web import page_fields
-from centgate.web.extract.parts import PagePart, take_part
+from centgate.web.extract.parts import PagePart
 from centgate.web.fields import (
     NOT_INSTRUCTIONS,
     SCRAPING_OPTIONS,
@@ -139,7 +138,7 @@ async def crawler_scrape(
     page = await first_of(firecrawl.scrape, pagereader.read_page)(request.url, request.only_main_content)
     for warning in page.warnings:
         pagereader.trace.add_warning(warning)
-    part = await asyncio.to_thread(take_part, page, request.offset, MAX_CHARACTERS)
+    part = await pagereader.take_part(page, request.offset, MAX_CHARACTERS)
     return ScrapedPage(markdown=part.text, metadata=_build_metadata(page, part))
 
 

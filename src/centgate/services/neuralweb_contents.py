@@ -15,7 +15,7 @@ from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions
 from centgate.service import service
 from centgate.web import page_fields
-from centgate.web.extract.parts import take_part
+from centgate.web.extract.parts import EMPTY_PART, PagePart
 from centgate.web.fields import (
     NOT_INSTRUCTIONS,
     READING_OPTIONS,
@@ -150,10 +150,11 @@ async def neuralweb_contents(
     pages = await first_of(exa.page_contents, pagereader.page_contents)(urls, READ_CHARACTERS)
     if _has_answered(exa):
         pages = await _retry_unread(pages, pagereader)
-    unread = [page for page in pages if isinstance(page, UnreadPage)]
+    parts = await asyncio.gather(*(_take_part(page, pagereader, request.offset) for page in pages))
+    unread = [each for each in parts if isinstance(each, UnreadPage)]
     if len(unread) == len(pages):
         raise _no_page_read(unread, exa if _has_answered(exa) else pagereader)
-    contents = {page.url: await asyncio.to_thread(_build_contents, page, request.offset) for page in pages}
+    contents = {page.url: _build_contents(page, part) for page, part in zip(pages, parts, strict=True)}
     for page in pages:
         for warning in page.warnings if isinstance(page, WebPage) else ():
             exa.trace.add_warning(f"{page.url}: {warning}")
@@ -188,22 +189,33 @@ def _no_page_read(unread: list[UnreadPage], provider: Provider) -> PageUnread:
     return PageUnread(provider.info.name, unread[0].reason, f"none of the pages could be read: {details}")
 
 
-def _build_contents(page: WebPage | UnreadPage, offset: int) -> PageContents:
-    read, error = page, None
+async def _take_part(
+    page: WebPage | UnreadPage, pagereader: PageReader, offset: int
+) -> PagePart | UnreadPage:
+    """Return the part of a page that the response has, or the reason why there is none."""
     if isinstance(page, UnreadPage):
-        error = PageError(reason=page.reason, message=page.message)
-        read = WebPage(page.url, markdown="", length=0)
-    assert isinstance(read, WebPage)
-    part = take_part(read, offset, MAX_CHARACTERS)
+        return page
+    try:
+        return await pagereader.take_part(page, offset, MAX_CHARACTERS)
+    except PageUnread as failure:
+        return UnreadPage(page.url, failure.reason, failure.message)
+
+
+def _build_contents(page: WebPage | UnreadPage, part: PagePart | UnreadPage) -> PageContents:
+    read = page if isinstance(page, WebPage) else WebPage(page.url, markdown="", length=0)
+    error = None
+    if isinstance(part, UnreadPage):
+        error = PageError(reason=part.reason, message=part.message)
+        part = EMPTY_PART
     return PageContents(
         url=read.url,
         title=read.title,
         text=None if error else part.text,
-        length=None if error else part.length,
+        length=part.length,
         truncated=part.truncated,
         error=error,
         next_offset=part.next_offset,
-        content_hash=None if error else part.content_hash,
+        content_hash=part.content_hash,
         status=read.status,
         final_url=read.final_url,
         language=read.language,

@@ -128,6 +128,12 @@ def test_links_are_limited():
     assert len(take_part(page(markdown), 0, len(markdown)).links) == MAX_LINKS
 
 
+def test_the_text_of_a_link_is_made_of_its_beginning():
+    part = take_part(page("[" + "a" * 500 + " " * 5_000 + "b](https://a.example/)"), 0, 20_000)
+
+    assert part.links == (PageLink("a" * 200, "https://a.example/", is_image=False, label=None),)
+
+
 def test_no_address_of_an_index_is_lost():
     lines = [f"- [page {number}](https://a.example/{number})" for number in range(2500)]
 

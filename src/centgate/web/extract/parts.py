@@ -17,6 +17,8 @@ from centgate.web.results import WebPage
 MAX_LINKS = 1000
 """Links of one part; it ends before the next one."""
 MAX_LINK_TEXT = 200
+MAX_RAW_TEXT = 1000
+"""Characters of which a link's text is made: brackets can be nested, so that each text has all others."""
 MAX_FENCE_INDENT = 3
 """Spaces before a fence above which it would be a line of an indented code block (CommonMark 4.5)."""
 _TOKEN = re.compile(r"\\.|`[^`\n]+`|!?\[|\]\((https?://[^()\s]+)\)|\]\[(\d+)\]|\]")
@@ -50,6 +52,9 @@ class PagePart:
     links: tuple[PageLink, ...]
     content_hash: str | None
     """SHA-256 of the page's whole Markdown, hexadecimal; None if only its beginning was read."""
+
+
+EMPTY_PART = PagePart("", None, truncated=False, length=None, links=(), content_hash=None)
 
 
 def take_part(page: WebPage, offset: int, max_length: int) -> PagePart:
@@ -165,7 +170,8 @@ def _iter_line_links(line: str, urls: Mapping[int, str]) -> Iterator[tuple[PageL
             start = starts.pop()
             url = token[1] or urls.get(int(token[2] or 0))
             if url:
-                text = " ".join(line[start.end() : token.start()].split())[:MAX_LINK_TEXT]
+                end = min(token.start(), start.end() + MAX_RAW_TEXT)
+                text = " ".join(line[start.end() : end].split())[:MAX_LINK_TEXT]
                 yield PageLink(text, url, start[0] == "![", token[2]), start.start()
 
 
