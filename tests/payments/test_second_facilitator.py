@@ -259,6 +259,34 @@ def test_refusal_by_the_second_counts_without_a_node_only_if_the_first_had_no_co
     assert (payment_note(response)["state"], second.asked) == (state, 1)
 
 
+def test_refusal_by_the_second_is_not_told_while_a_transaction_of_the_first_may_be_mined(
+    api: ApiFactory,
+    chain_settings: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
+) -> None:
+    sent: list[dict[str, Any]] = []
+
+    async def send_and_limit(body: dict[str, Any]) -> Response:
+        sent.append(body)
+        return await RATE_LIMIT(body)
+
+    facilitator.next = [send_and_limit]
+    second.usually = refuse_with("insufficient_funds")
+    client = api(with_second(chain_settings, second.url, first=facilitator.url))
+    payment = sign_payment(client, buyer)
+
+    first = pay(client, payment)
+    mined = httpx.post(devchain.facilitator_url + "/settle", json=sent[0], timeout=30)
+    later = pay(client, payment)
+
+    assert mined.json()["success"]
+    assert payment_note(first)["state"] == "in_flight"
+    assert later.status_code == 200
+
+
 # -- crashes -----------------------------------------------------------------------------------------------
 
 

@@ -66,7 +66,7 @@ class SettlementRefused:
     """`chain_state`: an earlier transaction may be the cause of the refusal, so the chain must be checked.
 
     `other_facilitator`: a proxy of the first may have sent the payment before it was rate-limited, so that
-    the refusal by the second is not evidence without the chain.
+    the refusal by the second is not evidence until the authorization has expired unused.
     """
 
 

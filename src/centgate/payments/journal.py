@@ -239,14 +239,19 @@ class Journal:
         await self._update(claim, "unused", {**values, "facilitator": facilitator})
         self.meter.record_payment_state("unused", claim.service)
 
-    async def record_fallback(self, claim: Claim, facilitator: str, reason: str) -> None:
+    async def record_fallback(
+        self, claim: Claim, facilitator: str, reason: str, *, may_be_sent: bool
+    ) -> None:
         """Record that another facilitator gets a payment, before it is called.
 
-        `reason`: why the earlier one certainly has not got it.
+        `reason`: why the earlier one has not got it. `may_be_sent`: that is not certain, so that the one to
+        come is not the only presentation, and the end of its transaction is not that of the payment.
         """
         event = {"event": "fallback", "reason": reason, "transaction": None}
-        await self._update(claim, "settling", {"facilitator": facilitator}, event)
-        claim.facilitator = facilitator
+        presentations = claim.presentations + may_be_sent
+        values = {"facilitator": facilitator, "presentations": presentations}
+        await self._update(claim, "settling", values, event)
+        claim.facilitator, claim.presentations = facilitator, presentations
 
     async def record_presentation(self, claim: Claim) -> None:
         """Record a repeated submission, before it is made."""

@@ -172,7 +172,8 @@ class Settler:
     async def _check_refusal(self, claim: Claim, refused: SettlementRefused) -> SettlementOutcome:
         """Return the refusal if the nodes show the nonce unused, or if none responds.
 
-        If another facilitator may have sent the payment, a node must have responded.
+        If another facilitator may have sent the payment, its transaction may be mined later: then only an
+        authorization that expired unused proves the refusal.
         """
         try:
             status = await self._payment_status(claim, TIMEOUT)
@@ -181,7 +182,8 @@ class Settler:
             status, answers = None, error.answers
         if not answers and refused.certainty == "other_facilitator":
             return _unknown_outcome(f"no node responds about a refusal: {refused.reason}")
-        if all(answer in _UNUSED_STATUSES for answer in answers):
+        proofs = ("expired",) if refused.certainty == "other_facilitator" else _UNUSED_STATUSES
+        if all(answer in proofs for answer in answers):
             return refused
         if status is None:
             return _unknown_outcome(f"nodes disagree about a refusal: {refused.reason}")
@@ -240,11 +242,12 @@ class Settler:
         second = self.facilitators.find_fallback(client, result)
         if second is None or not isinstance(result, SettlementNotSent) or result.cause == "rejected":
             return client, result
-        await self.journal.record_fallback(claim, second.name, result.message)
+        may_be_sent = result.cause == "rate_limit"
+        await self.journal.record_fallback(claim, second.name, result.message, may_be_sent=may_be_sent)
         self.journal.meter.record_fallback(result.cause)
         structlog.get_logger().info("second facilitator used", service=claim.service, cause=result.cause)
         outcome = await self._present(second, payment)
-        if isinstance(outcome, SettlementRefused) and result.cause == "rate_limit":
+        if isinstance(outcome, SettlementRefused) and may_be_sent:
             outcome = replace(outcome, certainty="other_facilitator")
         return second, outcome
 
