@@ -319,6 +319,19 @@ def test_what_two_processes_count_is_added_up(pair: Metered) -> None:
 
 
 @pytest.mark.extended
+def test_gauges_of_processes_that_replace_others_are_kept(tmp_path: Path) -> None:
+    with metered(tmp_path, WORKERS="2") as both:
+        old = set(_workers(both.process))
+        both.process.popen.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 30
+        while old & set(_workers(both.process)) and time.monotonic() < deadline:
+            both.read()
+            time.sleep(0.05)
+
+        assert both.value("centgate_requests_in_flight") is not None
+
+
+@pytest.mark.extended
 def test_a_process_that_is_killed_leaves_its_counts_and_not_its_gauges(pair: Metered) -> None:
     arrived, release = threading.Event(), threading.Event()
     payment = sign_payment(pair.client, Buyer())

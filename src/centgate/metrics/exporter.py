@@ -100,9 +100,18 @@ class _MultiProcessMetrics(Collector):
         living = {str(pid) for pid in self._pids()}
         for file in Path(self._folder).glob("gauge_live*.db"):
             pid = file.stem.rpartition("_")[2]
-            if pid not in living:
+            if pid not in living and not _is_running(int(pid)):
                 mark_process_dead(pid, self._folder)
         return self._files.collect()
+
+
+def _is_running(pid: int) -> bool:
+    """Return True for a process of this user: at SIGHUP a new one serves before the supervisor lists it."""
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager
