@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
 from centgate.environment import PREFIX
@@ -38,7 +39,7 @@ class PortUnavailable(OSError):
 
 
 def run_server(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT. Raises SystemExit if the API cannot start."""
     listener, settings = open_listener(settings)
     with listener:
         if settings.workers == 1:
@@ -153,6 +154,8 @@ def _run_several(settings: Settings, listener: socket.socket) -> None:
     except BaseException:
         supervisor.stop()
         raise
+    if supervisor.has_failed:
+        raise SystemExit(STARTUP_FAILURE)
 
 
 def _announce_when_ready(settings: Settings) -> None:

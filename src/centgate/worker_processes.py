@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import signal
 import sys
 import threading
 from importlib import import_module
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
 from uvicorn import _subprocess  # its `spawn` is the only place where the way of starting can be chosen
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 from uvicorn.supervisors.multiprocess import SIGNALS
 
@@ -56,6 +59,11 @@ class WorkerSupervisor(Multiprocess):
         """Return the ids of the processes."""
         return [each.pid or 0 for each in self.processes]
 
+    @property
+    def has_failed(self) -> bool:
+        """True if a process could not start, which ends all of them."""
+        return any(each.exitcode == STARTUP_FAILURE for each in self.processes)
+
     def stop(self) -> None:
         """Stop the processes and wait for them."""
         self.terminate_all()
@@ -71,6 +79,23 @@ class WorkerSupervisor(Multiprocess):
         for listener in self.sockets:
             listener.close()
         super().terminate_all()
+
+
+def stop_with_supervisor() -> None:
+    """Stop this process when its supervisor has ended, however that ends; without one, do nothing.
+
+    Otherwise it would keep the ports, where nothing could be started any more. A fork has copies of what
+    was open before it, so that the other processes and the console notice the end one after the other.
+    """
+    if multiprocessing.parent_process() is not None:
+        threading.Thread(target=_wait_for_supervisor, daemon=True).start()
+
+
+def _wait_for_supervisor() -> None:
+    supervisor = multiprocessing.parent_process()
+    if supervisor is not None:
+        wait([supervisor.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 class _ForkedWorker(ForkProcess):

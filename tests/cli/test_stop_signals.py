@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,6 +105,46 @@ def test_servers_leave_nothing(
 
     assert (code, list(folder.iterdir())) == (0, []), errors
     assert "Traceback" not in errors
+
+
+@pytest.mark.extended
+def test_workers_and_console_end_with_a_killed_supervisor(tmp_path: Path) -> None:
+    settings = {"CENTGATE_CONSOLE_PORT": "0", "CENTGATE_DATABASE_URL": create_sqlite(tmp_path)}
+    offline = {"CENTGATE_RPC_8453_ENABLED": "false", "CENTGATE_PHISHING_LIST_URL": "off"}
+    serve = ("serve", "--port", "0", "--workers", "2")
+    with run_python(tmp_path / "temporary", *CENTGATE, *serve, **settings, **offline) as process:
+        wait_for_line(process, ("ready ",))
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.kill()
+        process.wait()
+        deadline = time.monotonic() + PATIENCE
+        while (left := [child for child in children if Path("/proc", child).exists()]) and (
+            time.monotonic() < deadline
+        ):
+            time.sleep(0.1)
+        for child in left:
+            os.kill(int(child), signal.SIGKILL)
+
+    assert len(children) > 2
+    assert left == []
+
+
+@pytest.mark.extended
+def test_workers_that_cannot_start_are_told_by_the_exit_code(tmp_path: Path) -> None:
+    program = """
+import sys
+from centgate.api import app
+from centgate.cli.main import main
+app.open_runtime = None
+sys.argv = ["centgate", "serve", "--port", "0", "--workers", "2"]
+main()
+"""
+    settings = {"CENTGATE_DATABASE_URL": create_sqlite(tmp_path), "CENTGATE_PHISHING_LIST_URL": "off"}
+    offline = {"CENTGATE_RPC_8453_ENABLED": "false"}
+    with run_python(tmp_path / "temporary", "-c", program, **settings, **offline) as process:
+        process.communicate(timeout=PATIENCE)
+
+        assert process.returncode == 3
 
 
 @pytest.mark.extended

@@ -113,6 +113,9 @@ def _security_headers(settings: Settings) -> AddedHeaders:
 
 def app_from_environment() -> ASGIApp:
     """Return the API configured by the environment. Each server process runs this factory."""
+    from centgate.worker_processes import stop_with_supervisor
+
+    stop_with_supervisor()
     settings = Settings()
     configure_logging(settings.log_level)
     return create_app(settings, create_worker_meter(settings))
