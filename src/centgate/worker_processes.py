@@ -38,6 +38,7 @@ class WorkerSupervisor(Multiprocess):
         """Start the processes, once, before this one has threads; `modules` are imported before."""
         if sys.platform != "linux" or threading.active_count() > 1:
             super().init_processes()
+            gc.enable()
             return
         for name in modules:
             import_module(name)

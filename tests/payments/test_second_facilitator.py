@@ -44,6 +44,7 @@ ANSWERED = {
     "429 with a pending settlement": reply_with(429, {"success": False, "errorReason": "settlement_pending"}),
     "429 with a transaction": reply_with(429, {"transaction": "0x" + "1" * 64}),
     "429 with a transaction inside": reply_with(429, {"error": {"transaction": "0x" + "1" * 64}}),
+    "429 with a hash in its text": reply_with(429, {"error": "limit; sent as 0x" + "1" * 64}),
     "429 of another form": reply_with(429, {"success": "true"}),
     "success of another payment": reply_with(
         200, {"success": True, "transaction": "0x" + "1" * 64, "network": "eip155:1"}
@@ -381,13 +382,14 @@ async def test_payment_from_before_the_column_is_at_the_first(
     api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(both, buyer)
-    facilitator.next = [RATE_LIMIT]
+    facilitator.usually = RATE_LIMIT  # for the buyer, and for the reconciler of the server
 
     open_still = pay(api(both), encode_header(payload))
+    facilitator.usually = facilitator.settle
     settled = pay(api(both), encode_header(payload))
 
     assert (payment_note(open_still)["state"], settled.status_code) == ("in_flight", 200)
-    assert (facilitator.asked, second.asked) == (2, 0)
+    assert (facilitator.asked > 1, second.asked) == (True, 0)
 
 
 def test_replicas_with_one_and_two_facilitators_settle_once(

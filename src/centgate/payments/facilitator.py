@@ -42,9 +42,9 @@ REVERTED = "transaction_failed"
 
 _HASH = re.compile(r"0x(?!0{64})[0-9a-fA-F]{64}")
 _SETTLEMENT_MEMBER = re.compile(
-    rb'"(?:success|isValid|transaction|txHash|payer|errorReason|invalidReason)"\s*:'
+    rb'"(?:success|isValid|transaction|txHash|payer|errorReason|invalidReason)"\s*:|0x[0-9a-fA-F]{64}'
 )
-"""Member of a body that says anything about a settlement, in whatever form and depth."""
+"""Member of a body that says anything about a settlement, in whatever form and depth, or a transaction."""
 _TRANSACTION_ID = re.compile(r"[!-~]{1,200}")
 """Transaction id in a success: some facilitators use their own ids instead of hashes."""
 
