@@ -186,7 +186,6 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
-        gc.enable()
         try:
             async with (
                 keep_alive(journal),

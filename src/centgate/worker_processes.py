@@ -38,7 +38,6 @@ class WorkerSupervisor(Multiprocess):
         """Start the processes, once, before this one has threads; `modules` are imported before."""
         if sys.platform != "linux" or threading.active_count() > 1:
             super().init_processes()
-            gc.enable()
             return
         for name in modules:
             import_module(name)
@@ -53,7 +52,6 @@ class WorkerSupervisor(Multiprocess):
             super().init_processes()
         finally:
             _subprocess.spawn = spawn
-            gc.enable()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, stop_signals)
 
     def process_ids(self) -> list[int]:

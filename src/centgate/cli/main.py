@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 import os
 import sys
@@ -156,7 +155,6 @@ def serve(
     workers: Annotated[int | None, typer.Option(help="Server processes.")] = None,
 ) -> None:
     """Serve the API for real payments, configured by CENTGATE_* and .env."""
-    gc.disable()  # imports make no garbage worth a tenth of the start; `open_runtime` enables it
     from centgate import server
     from centgate.api import wellknown_files
     from centgate.cli.console import open_console_beside
