@@ -260,6 +260,40 @@ def test_refusal_by_the_second_counts_without_a_node_only_if_the_first_had_no_co
     assert (payment_note(response)["state"], second.asked) == (state, 1)
 
 
+def test_refusal_is_no_evidence_after_both_answered_429_at_an_earlier_attempt(
+    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.next, second.next = [RATE_LIMIT, refuse_with("insufficient_funds")], [RATE_LIMIT]
+    client = api(both)
+    payment = sign_payment(client, buyer)
+
+    states = [payment_note(pay(client, payment))["state"] for _ in range(2)]
+
+    assert (states, facilitator.asked, second.asked) == (["unused", "in_flight"], 2, 1)
+
+
+def test_refusal_by_the_second_is_no_evidence_after_it_answered_429_at_an_earlier_attempt(
+    api: ApiFactory, settings: Settings, second: StubFacilitator, buyer: Buyer
+) -> None:
+    second.next = [RATE_LIMIT, refuse_with("insufficient_funds")]
+    client = api(with_second(settings, second.url, first=NOWHERE))
+    payment = sign_payment(client, buyer)
+
+    states = [payment_note(pay(client, payment))["state"] for _ in range(2)]
+
+    assert (states, second.asked) == (["unused", "in_flight"], 2)
+
+
+def test_refusal_by_the_only_facilitator_counts_after_it_answered_429(
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.next = [RATE_LIMIT, refuse_with("insufficient_funds")]
+    client = api(settings)
+    payment = sign_payment(client, buyer)
+
+    assert [payment_note(pay(client, payment))["state"] for _ in range(2)] == ["unused", "refused"]
+
+
 def test_refusal_by_the_second_is_not_told_while_a_transaction_of_the_first_may_be_mined(
     api: ApiFactory,
     chain_settings: Settings,

@@ -5,6 +5,7 @@ A retried unit recognises what it wrote before the database failed: each claim h
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,10 @@ class Claim:
     claim_block: int | None = None
     """Newest block number known at the payment's first submission."""
     presentations: int = 1
-    """Number of submissions to the facilitator, including one that may have been interrupted."""
+    """Number of submissions after which a transaction may have been sent, including the present one.
+
+    Those that were interrupted count, as do those that a facilitator of two answered with status 429.
+    """
     facilitator: str | None = None
     """Name of the facilitator that may have it; None for the first."""
     may_change_facilitator: bool = False
@@ -141,16 +145,13 @@ def claim_payment(attempt: ClaimAttempt) -> UnitOfWork[Claim | ClaimedElsewhere]
     payment = attempt.payment
     attempt.possibly_claimed.add(payment.key)
     if not payment.rejection and (yield from queries.insert_payment(payment.key, _new_row_values(attempt))):
-        facilitator = _preferred_facilitator(attempt)
-        new = _build_new_claim(attempt, attempt.now, attempt.claim_block, facilitator=facilitator)
+        new = _build_new_claim(attempt, _new_row_values(attempt))
         new.may_change_facilitator = True
         return new
     row = yield from queries.find_payment(payment.key)
     if row and (row["owner"], row["updated_at"]) == (attempt.worker.name, attempt.now):
         # inserted by an earlier try of this unit whose confirmation was lost
-        return _build_new_claim(
-            attempt, row["created_at"], row["claim_block"], facilitator=row["facilitator"]
-        )
+        return _build_new_claim(attempt, row)
     if (
         row is None or row["state"] in _PRESENTABLE
     ):  # its idempotency key may have been used for another payment since
@@ -277,9 +278,7 @@ def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim 
     values["facilitator"] = earlier or _preferred_facilitator(attempt)
     if not (yield from queries.update_if_unchanged(row, values)):
         return ClaimedElsewhere()
-    new = _build_new_claim(
-        attempt, values["created_at"], values["claim_block"], facilitator=values["facilitator"]
-    )
+    new = _build_new_claim(attempt, values)
     new.may_change_facilitator = earlier is None
     return new
 
@@ -324,7 +323,7 @@ def _first_submission_values(attempt: ClaimAttempt, row: ResultRow) -> dict[str,
     if row["state"] == "refused":
         blocks = [block for block in (row["claim_block"], attempt.claim_block) if block is not None]
         return {"claim_block": max(blocks, default=None)}
-    return {"created_at": row["created_at"], "claim_block": row["claim_block"]}
+    return {name: row[name] for name in ("created_at", "claim_block", "presentations")}
 
 
 def _replay_answer(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim]:
@@ -343,23 +342,23 @@ def _replay_answer(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim]:
     return _build_claim(row, attempt.worker, answer)
 
 
-def _build_new_claim(
-    attempt: ClaimAttempt, since: float, claim_block: int | None, *, facilitator: str | None
-) -> Claim:
+def _build_new_claim(attempt: ClaimAttempt, row: Mapping[str, Any] | ResultRow) -> Claim:
+    """Build the claim of a payment that is submitted as if for the first time, from the row it just got."""
     payment = attempt.payment
     return Claim(
         payment.key,
         attempt.worker,
         "settling",
         outcome_unknown=False,
-        presented_at=since,
+        presented_at=row["created_at"],
         valid_before=payment.valid_before,
-        claim_block=claim_block,
+        claim_block=row["claim_block"],
         service=attempt.request.service,
         amount=payment.terms.amount,
         pay_to=payment.terms.pay_to.lower(),
         resubmission_json=payment.resubmission_json,
-        facilitator=facilitator,
+        presentations=row["presentations"],
+        facilitator=row["facilitator"],
     )
 
 

@@ -93,6 +93,11 @@ class SettlementNotSent:
         """
         return self.cause == "rejected"
 
+    @property
+    def may_be_sent(self) -> bool:
+        """True if a proxy may have passed it on, so that another facilitator's refusal is no evidence."""
+        return self.cause == "rate_limit"
+
 
 @dataclass(frozen=True, slots=True)
 class SettlementUnknown:

@@ -77,9 +77,14 @@ class Facilitators:
         """Their names, the first facilitator's first."""
         return tuple(client.name for client in self._clients)
 
+    @property
+    def has_second(self) -> bool:
+        """True if there are two."""
+        return len(self._clients) > 1
+
     def choose(self) -> FacilitatorChoice:
         """Return the facilitator for a new payment: the second while the circuit breaker is open."""
-        skip_first = self._has_second and self._breaker.seconds_until_trial > 0
+        skip_first = self.has_second and self._breaker.seconds_until_trial > 0
         return FacilitatorChoice(self.names, self.names[1 if skip_first else 0])
 
     def find(self, name: str | None) -> SettlementClient | None:
@@ -97,7 +102,7 @@ class Facilitators:
 
     async def settle_new(self, client: SettlementClient, payment: Payment) -> SettlementOutcome:
         """Submit a payment that no facilitator has seen; SettlementNotSent if the circuit breaker is open."""
-        if not (self._has_second and client is self._clients[0]):
+        if not (self.has_second and client is self._clients[0]):
             return await client.settle(payment)
         if not self._breaker.allow_call():
             return SettlementNotSent("error", "the facilitator is not called (circuit open)", "breaker")
@@ -108,7 +113,7 @@ class Facilitators:
 
     def find_fallback(self, client: SettlementClient, result: SettlementOutcome) -> SettlementClient | None:
         """Return the second facilitator if it may get a new payment that went to `client`, else None."""
-        if not (self._has_second and client is self._clients[0]):
+        if not (self.has_second and client is self._clients[0]):
             return None
         is_unseen = isinstance(result, SettlementNotSent) and not result.was_answered
         return self._clients[1] if is_unseen else None
@@ -118,17 +123,13 @@ class Facilitators:
         if self._observer is None:
             return
         self._observer.record_settlement(outcome)
-        if new_at is not None and self._has_second:
+        if new_at is not None and self.has_second:
             self._observer.record_rank(self.rank(new_at))
 
     def close(self) -> None:
         """Close all connections."""
         for client in self._clients:
             client.close()
-
-    @property
-    def _has_second(self) -> bool:
-        return len(self._clients) > 1
 
 
 def open_facilitators(

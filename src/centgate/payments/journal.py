@@ -229,14 +229,19 @@ class Journal:
         await self._update(claim, "refused", values, event)
         self.meter.record_payment_state("refused", claim.service)
 
-    async def record_unsent(self, claim: Claim, reason: str, *, was_answered: bool) -> None:
+    async def record_unsent(
+        self, claim: Claim, reason: str, *, was_answered: bool, may_be_sent: bool
+    ) -> None:
         """Record that the payment was not sent by the facilitator and is still valid.
 
         `was_answered`: True if a facilitator has answered for it, now or earlier, which then keeps it.
+        `may_be_sent`: as for `record_fallback`.
         """
         values = {"reason": reason, "owner": None, "signed": None}
         facilitator = claim.facilitator if was_answered else None
-        await self._update(claim, "unused", {**values, "facilitator": facilitator})
+        claim.presentations += may_be_sent
+        values |= {"facilitator": facilitator, "presentations": claim.presentations}
+        await self._update(claim, "unused", values)
         self.meter.record_payment_state("unused", claim.service)
 
     async def record_fallback(

@@ -228,6 +228,8 @@ class Settler:
             result = await self._present(client, payment)
         else:
             client, result = await self._present_to_either(client, payment, claim)
+        if isinstance(result, SettlementRefused) and claim.presentations > 1:
+            result = replace(result, certainty="other_facilitator")
         self.facilitators.report(result, new_at=client)
         return result
 
@@ -242,14 +244,10 @@ class Settler:
         second = self.facilitators.find_fallback(client, result)
         if second is None or not isinstance(result, SettlementNotSent) or result.cause == "rejected":
             return client, result
-        may_be_sent = result.cause == "rate_limit"
-        await self.journal.record_fallback(claim, second.name, result.message, may_be_sent=may_be_sent)
+        await self.journal.record_fallback(claim, second.name, result.message, may_be_sent=result.may_be_sent)
         self.journal.meter.record_fallback(result.cause)
         structlog.get_logger().info("second facilitator used", service=claim.service, cause=result.cause)
-        outcome = await self._present(second, payment)
-        if isinstance(outcome, SettlementRefused) and may_be_sent:
-            outcome = replace(outcome, certainty="other_facilitator")
-        return second, outcome
+        return second, await self._present(second, payment)
 
     async def _present(
         self, client: SettlementClient, payment: Payment, *, is_new: bool = False
@@ -281,7 +279,10 @@ class Settler:
                 await self.journal.record_refused(claim, reason)
             case SettlementNotSent(_, message):
                 was_answered = result.was_answered or not claim.may_change_facilitator
-                await self.journal.record_unsent(claim, message, was_answered=was_answered)
+                may_be_sent = result.may_be_sent and self.facilitators.has_second and not was_answered
+                await self.journal.record_unsent(
+                    claim, message, was_answered=was_answered, may_be_sent=may_be_sent
+                )
             case SettlementUnknown():
                 await self._record_transaction(claim, result)
 
