@@ -56,6 +56,8 @@ WALLET_READS = 4
 """Maximum number of reads of the journal at once for wallets that sign in."""
 LATE_MODULES = ("eth_abi.abi",)
 """Modules that only some answers need: imported by a thread after the start, which they would delay."""
+LATE_IMPORT_DELAY = 0.5
+"""Seconds after the start; a request that needs them earlier waits for the import."""
 CLOSE_SECONDS = 2
 """Seconds to deregister from the journal and close it at shutdown; its database may be unavailable."""
 
@@ -194,12 +196,13 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
                 payers.run_in_background(),
             ):
                 upkeep.start()
-                late_imports = asyncio.create_task(asyncio.to_thread(_import_late_modules))
+                late_imports = asyncio.create_task(_import_late_modules())
                 try:
                     yield runtime
                 finally:
                     drained = runtime.single_flight.drain(DRAIN_SECONDS)
-                    await asyncio.gather(upkeep.stop(), drained, late_imports)
+                    late_imports.cancel()
+                    await asyncio.gather(upkeep.stop(), drained)
         finally:
             facilitators.close()
             with suppress(TimeoutError):
@@ -208,9 +211,10 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
                     await store.close()
 
 
-def _import_late_modules() -> None:
+async def _import_late_modules() -> None:
+    await asyncio.sleep(LATE_IMPORT_DELAY)
     for name in LATE_MODULES:
-        import_module(name)
+        await asyncio.to_thread(import_module, name)
 
 
 def _refresh_lists(

@@ -20,6 +20,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from typer.testing import CliRunner
 
@@ -117,6 +118,28 @@ def primary_keys(connection: Connection) -> dict[str, list[str]]:
         }
 
 
+def describe_schema(connection: Connection) -> dict[str, Any]:
+    """Return everything that the database tells of each table, regardless of the order of columns."""
+    with connection.begin():
+        inspector = inspect(connection)
+        return {
+            name: {
+                "columns": sorted(map(repr, inspector.get_columns(name))),
+                "key": inspector.get_pk_constraint(name),
+                "unique": inspector.get_unique_constraints(name),
+                "indexes": sorted(map(_describe_index, inspector.get_indexes(name))),
+                "foreign keys": inspector.get_foreign_keys(name),
+                "checks": inspector.get_check_constraints(name),
+            }
+            for name in inspector.get_table_names()
+        }
+
+
+def _describe_index(index: Any) -> str:
+    options = {option: str(value) for option, value in index.get("dialect_options", {}).items()}
+    return repr({**index, "dialect_options": options})
+
+
 def tables(connection: Connection) -> list[str]:
     with connection.begin():
         return inspect(connection).get_table_names()
@@ -129,6 +152,25 @@ def test_the_migrated_schema_is_that_of_the_tables(run: Run) -> None:
     assert run(primary_keys) == {
         table.name: [column.name for column in table.primary_key.columns] for table in metadata.sorted_tables
     }
+
+
+def test_created_schema_is_that_of_all_migrations(run: Run) -> None:
+    run(upgrade_schema)
+    created = run(describe_schema)
+
+    run(at("base"))
+    run(at(HEAD_REVISION))
+
+    assert run(describe_schema) == created
+
+
+def test_tables_of_another_program_are_left_alone(run: Run) -> None:
+    run(executed("CREATE TABLE payments (invoice INTEGER)"))
+
+    with pytest.raises(DBAPIError, match="already exists"):
+        run(upgrade_schema)
+
+    assert run(tables) == ["payments"]
 
 
 def test_head_is_the_newest_migration() -> None:

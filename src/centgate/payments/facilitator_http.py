@@ -13,6 +13,7 @@ from base64 import b64encode
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import cast
 
@@ -29,6 +30,12 @@ MAX_FRAMING_BYTES = 64 * 1024
 """Maximum bytes of a response besides its body: interim responses, headers, chunk sizes."""
 HAPPY_EYEBALLS_DELAY = 0.25
 """Seconds after which the next IP address of a host is tried in parallel (happy eyeballs)."""
+
+
+@cache
+def _default_tls() -> ssl.SSLContext:
+    """Return the TLS context with the machine's certificates, which take 20 ms to load."""
+    return ssl.create_default_context()
 
 
 class NoResponse(OSError):
@@ -63,7 +70,7 @@ class FacilitatorPool:
         address = URL(url)
         self._host, self._port = address.raw_host or "", address.port or 0
         self._host.encode("idna")  # name resolution does it too, but too late for a clear error
-        self._tls = ssl.create_default_context() if address.scheme == "https" else None
+        self._tls = _default_tls() if address.scheme == "https" else None
         self._max_bytes = max_bytes
         self._start = (
             f"POST {address.raw_path_qs} HTTP/1.1\r\nHost: {address.raw_authority.rpartition('@')[2]}\r\n"

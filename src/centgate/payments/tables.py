@@ -73,7 +73,7 @@ payments = Table(
     Column("request_id", String),  # of the answer that was delivered
     Column("status", Integer),  # HTTP status of that answer
     Column("claim_block", _Long),  # newest block number known at its first submission
-    Column("presentations", Integer, nullable=False, server_default="1"),  # to the facilitator
+    Column("presentations", Integer, nullable=False, server_default=text("1")),  # to the facilitator
     Column("facilitator", String),  # name of the one that may have it; null: none, or the first
     Column("open_cause", String),  # `OpenCause` of the last attempt to reconcile it
     UniqueConstraint("network", "asset", "payer", "nonce", name="payments_key"),

@@ -9,11 +9,17 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
+from centgate.payments.tables import metadata
+
 HEAD_REVISION = "0011"
 """Schema version that this version of Centgate needs."""
 
 _LOCK = 0x43656E74
 """Advisory lock that serialises concurrent migrations of one PostgreSQL database."""
+
+_VERSION_TABLE = """CREATE TABLE IF NOT EXISTS alembic_version (
+    version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"""
+"""Alembic's table, as `alembic.ddl.impl.DefaultImpl.version_table_impl` creates it."""
 
 _ALEMBIC = threading.Lock()
 """Alembic keeps the running migration in process globals, so only one may run at a time."""
@@ -34,12 +40,26 @@ def upgrade_schema(connection: Connection) -> str | None:
         found = read_revision(connection)
         if found == HEAD_REVISION:
             return found
+        if found is None:
+            _create_schema(connection)
+            return None
         require_known_revision(found)
         from alembic import command
 
         with _ALEMBIC:
             command.upgrade(build_alembic_config(connection), HEAD_REVISION)
         return found
+
+
+def _create_schema(connection: Connection) -> None:
+    """Create the tables in an empty database as they are after all migrations, and write the version down.
+
+    Alembic and the migrations need not be loaded for it, which takes a seventh of a second. Fails if there is
+    a table of one of the names.
+    """
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(text(_VERSION_TABLE))
+    connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD_REVISION})
 
 
 def read_revision(connection: Connection) -> str | None:
