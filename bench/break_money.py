@@ -99,7 +99,7 @@ def believe_hashed_refusals() -> Any:
 
 
 def believe_one_node() -> Any:
-    """One of three public nodes is believed."""
+    """Make one of three public nodes enough to be believed."""
     init = ChainClient.__init__
 
     def with_quorum_of_one(self: ChainClient, session: Any, nodes: Any) -> None:

@@ -1,4 +1,4 @@
-"""What an open console costs payments: entering them beside no page, open tabs, and pages in a hurry.
+"""Time of recording payments without a console page, beside open tabs, and beside pages loaded in a row.
 
     PYTHONPATH=tests .venv/bin/python bench/console.py [PAYMENTS]
 

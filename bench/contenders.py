@@ -1,4 +1,4 @@
-"""Who is compared: the API in its settings, the official middleware, and the floor."""
+"""Servers that are compared: the API in its settings, the official middleware, and the floor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one call to a facilitator costs its caller: aiohttp, httpx2, and the connections that the API has.
+"""Processor time of one call to a facilitator: by aiohttp, by httpx2, and by the connection pool of the API.
 
     .venv/bin/python bench/facilitator_clients.py
 

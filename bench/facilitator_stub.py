@@ -61,7 +61,7 @@ def content_length(head: bytes) -> int:
 
 
 def answer(path: bytes, body: bytes) -> dict[str, Any]:
-    """What x402's facilitator interface says of a payment that is good."""
+    """Return the response of x402's facilitator interface to a valid payment."""
     if path.endswith(b"/supported"):
         return SUPPORTED
     authorization = orjson.loads(body)["paymentPayload"]["payload"]["authorization"]

@@ -30,7 +30,7 @@ ANSWER = {"service": "phishing-check", "data": {"domain": "wallet-ethereum.net",
 
 
 class Floor:
-    """One route, whatever the path."""
+    """Application with one route for all paths."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self._terms = build_terms(phishing_check, settings)

@@ -206,7 +206,7 @@ async def sliced(journal: Journal, at_once: int) -> float:
 
 
 async def entered(journal: Journal, payment: Payment) -> None:
-    """What the pipeline enters of a payment."""
+    """Record a payment as the pipeline does."""
     async with journal.claim(payment, RequestBinding("phishing-check", "0" * 64)) as claim:
         await journal.record_settled(claim, payment.key.nonce)
         await journal.record_delivered(claim, StoredAnswer(200, ANSWER, "req_0", "receipt"))
@@ -225,7 +225,7 @@ TERMS = build_terms(phishing_check, Settings(pay_to=PAY_TO, network=NETWORK))
 
 
 def payment() -> Payment:
-    """One nobody has seen."""
+    """Return a new payment."""
     key = PaymentKey(NETWORK, PAY_TO, f"0x{random.randrange(PAYERS):040x}", "0x" + secrets.token_hex(32))
     return Payment(
         key,
@@ -243,7 +243,7 @@ def payment() -> Payment:
 
 
 def payments(kept: list[Kept]) -> Table:
-    """What a payment takes, and how the full journal compares with the empty one of its kind."""
+    """Measure the time of a payment in the full journal, and its ratio to the empty one of its kind."""
     table = Table(
         title=f"three entries of a payment, microseconds, median of {SLICES} slices", title_justify="left"
     )
@@ -282,7 +282,7 @@ async def totals(kept: list[Kept]) -> Table:
 
 
 async def pruning(kept: list[Kept]) -> Table:
-    """How long payments take while old answers are removed."""
+    """Measure the time of payments while old answers are pruned."""
     table = Table(title=f"while {OLD_ANSWERS:,} old answers are pruned", title_justify="left")
     for column in ("journal", "p50 ms", "p99 ms", "slowest ms", "without pruning p99", "pruned in s"):
         table.add_column(column, justify="right" if column != "journal" else "left")
@@ -300,7 +300,7 @@ async def pruning(kept: list[Kept]) -> Table:
 
 
 async def pruned(store: Store) -> None:
-    """Remove whatever is old, batch after batch."""
+    """Prune all old rows, batch after batch."""
     while await store.run(partial(queries.prune_answers, 1770000000.0)):  # noqa: ASYNC110 - lets others in
         await asyncio.sleep(0)
 

@@ -40,7 +40,7 @@ _CALL: Final = re.compile(r"[\w$\])]\s*\(|^\s*(?:\$|>>>)|<[A-Z]\w*|\{%|@\w+", re
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one question was answered with."""
+    """Answer to one question."""
 
     question: str
     rank: int | None

@@ -32,7 +32,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Slice:
-    """What a run of paid requests came to."""
+    """Result of a run of paid requests."""
 
     seconds: float
     latencies: list[float]

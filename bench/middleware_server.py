@@ -23,7 +23,10 @@ PAY_TO = "0x" + "22" * 20
 
 
 def app(flow: str, facilitator: str) -> FastAPI:
-    """One route at one cent; `flow` is `upfront` (settle, work) or `authorization` (verify, work, settle)."""
+    """Create an application with one route at one cent.
+
+    `flow` is `upfront` (settle, work) or `authorization` (verify, work, settle).
+    """
     server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=facilitator)))
     register_exact_evm_server(server, NETWORK)
     price = PaymentOption(

@@ -117,7 +117,7 @@ def at_once(stack: ExitStack, folder: Path, facilitator: Running, postgres: Post
 
 
 def waiting(stack: ExitStack, folder: Path, slow: Running, postgres: Postgres) -> list[Contender]:
-    """Those whose facilitator takes its time."""
+    """Return the contenders with a slow facilitator."""
     return [
         Contender(SQLITE, stack.enter_context(ours(folder, slow, file_in(folder / "slow")))),
         Contender(POSTGRES, stack.enter_context(ours(folder, slow, postgres.new_database()))),
@@ -167,7 +167,7 @@ def measure_waiting(contenders: list[Contender], load: ProcessPoolExecutor) -> N
 
 
 def throughput(contenders: list[Contender], kind: str) -> Table:
-    """What each contender does under one load, and how ours compares."""
+    """Measure the rate of each contender under one load, and its ratio to ours."""
     table = captioned(f"paid call, {kind}, median of {SLICES} slices")
     table.add_column("server", no_wrap=True)
     for column in ("calls/s", "p50 ms", "p99 ms", "CPU us/call", "CPU used", "ours, calls/s", "ours, CPU"):
@@ -189,7 +189,7 @@ def throughput(contenders: list[Contender], kind: str) -> Table:
 
 
 def latencies(contenders: list[Contender]) -> Table:
-    """How long a call takes when requests come steadily."""
+    """Measure the latency of calls at a steady rate."""
     table = captioned("paid calls that come steadily, median of slices; the facilitator answers at once")
     table.add_column("server", no_wrap=True)
     table.add_column("of its rate above")
@@ -219,7 +219,7 @@ def rate_and_cpu(one: Contender, kind: str) -> tuple[float, float]:
 
 
 def starts(folder: Path, facilitator: Running) -> Table:
-    """How long a start takes, with a journal to be made and with one that is there."""
+    """Measure the time of a start, with a new journal and with an existing one."""
     fresh = [started(folder / f"start-{number}", facilitator) for number in range(STARTS)]
     existing = [started(folder / "start-0", facilitator) for _ in range(STARTS)]
     table = captioned(f"start of `centgate serve`, median of {STARTS}")
@@ -240,7 +240,7 @@ def starts(folder: Path, facilitator: Running) -> Table:
 
 
 def started(folder: Path, facilitator: Running) -> Start:
-    """One start, up to its first paid answer."""
+    """Start a server once, up to its first paid answer."""
     with ours(folder, facilitator, file_in(folder)) as server:
         with urllib.request.urlopen(f"{server.url}/livez", timeout=30):
             answer = time.perf_counter() - server.started

@@ -74,7 +74,7 @@ TYPES: Final = {"allowed": "whitelist", "blocked": "blacklist", "lookalike": "fu
 
 @dataclass(frozen=True)
 class Measurement:
-    """One pass over the addresses: checks per second, and the verdict on each address."""
+    """Result of one pass over the addresses: checks per second, and the verdict on each address."""
 
     rate: float
     verdicts: list[list[str | None]]

@@ -37,42 +37,44 @@ REPLICAS = {"sqlite": 1, "postgresql": 2}
 
 
 def main() -> None:
-    """Lay a siege to each database, and say what it did."""
-    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    reader.add_argument("--payments", type=int, default=500)
-    reader.add_argument("--deaths", type=int, default=20)
-    reader.add_argument("--seed", type=int, default=int(time.time()))
-    asked = reader.parse_args()
+    """Run the crash test on each database and print its report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--payments", type=int, default=500)
+    parser.add_argument("--deaths", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    options = parser.parse_args()
     configure_logging("error")
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="centgate-siege-")))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="centgate-crash-")))
         postgres, chain = stack.enter_context(postgres_server()), stack.enter_context(open_devchain())
         for url in (f"sqlite:///{folder / 'journal.db'}", postgres.new_database()):
             asyncio.run(
-                withstand(chain, url, folder, payments=asked.payments, deaths=asked.deaths, seed=asked.seed)
+                run_on_database(
+                    chain, url, folder, payments=options.payments, deaths=options.deaths, seed=options.seed
+                )
             )
 
 
-async def withstand(
+async def run_on_database(
     chain: DevChain, database_url: str, folder: Path, *, payments: int, deaths: int, seed: int
 ) -> None:
-    """One siege, and the audits after it."""
+    """Run one crash test, then audit the journal."""
     kind = database_url.partition(":")[0]
     shop, since = to_checksum_address("0x" + secrets.token_hex(20)), read_block_number(chain)
     settings = build_settings(folder, chain.facilitator_url, database_url=database_url, pay_to=shop)
     async with open_crash_test(
         settings, folder / f"{kind}.log", replicas=REPLICAS[kind], seed=seed, RPC_84532_URL=chain.rpc_url
-    ) as siege:
-        await siege.run(payments, deaths)
-        left = await audit_journal(siege, chain.is_authorization_used)
+    ) as crash_test:
+        await crash_test.run(payments, deaths)
+        left = await audit_journal(crash_test, chain.is_authorization_used)
         held = chain.token_balance(shop)
-        await siege.recover()
-        found = await audit_journal(siege, chain.is_authorization_used)
-        await siege.replay_all()
+        await crash_test.recover()
+        found = await audit_journal(crash_test, chain.is_authorization_used)
+        await crash_test.replay_all()
     failed = count_failed_transactions(chain, since)
-    say(f"{kind}, seed {seed}: {story(siege)}")
-    say(f"  then: {dict(left.states)}, {left.charged} charged, {left.open} of them not known yet")
-    say(
+    print_line(f"{kind}, seed {seed}: {describe_run(crash_test)}")
+    print_line(f"  then: {dict(left.states)}, {left.charged} charged, {left.open} of them not known yet")
+    print_line(
         f"  at last: {dict(found.states)}, {chain.token_balance(shop) // PRICE} paid on the chain,"
         f" {failed} failed"
     )
@@ -81,17 +83,17 @@ async def withstand(
         raise BrokenPromise("the books do not balance")
 
 
-def story(siege: CrashTest) -> str:
-    """What happened."""
-    tries = sum(purchase.tries for purchase in siege.purchases)
+def describe_run(crash_test: CrashTest) -> str:
+    """Describe the payments, requests and deaths of a run."""
+    tries = sum(purchase.tries for purchase in crash_test.purchases)
     return (
-        f"{len(siege.purchases)} payments, {tries} requests, {siege.broken} broken off, "
-        f"{siege.deaths.total()} deaths {dict(siege.deaths)}, {siege.seconds:.0f} s"
+        f"{len(crash_test.purchases)} payments, {tries} requests, {crash_test.broken} broken off, "
+        f"{crash_test.deaths.total()} deaths {dict(crash_test.deaths)}, {crash_test.seconds:.0f} s"
     )
 
 
-def say(line: str) -> None:
-    """Print a line at once."""
+def print_line(line: str) -> None:
+    """Print a line without wrapping."""
     Console(soft_wrap=True).print(line, highlight=False, markup=False)
 
 

@@ -1,4 +1,4 @@
-"""What webhooks cost a payment: entering it with and without the event of its delivery.
+"""Time of recording a payment with and without the event of its delivery.
 
     PYTHONPATH=tests:tests/payments .venv/bin/python bench/webhooks.py [PAYMENTS]
 

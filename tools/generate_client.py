@@ -118,7 +118,7 @@ def _quote(word: str) -> str:
 
 @dataclass(frozen=True)
 class _Parameter:
-    """One property of a request, as a keyword parameter."""
+    """Property of a request, as a keyword parameter."""
 
     wire: str
     schema: Schema

@@ -232,13 +232,14 @@ async def open_crash_test(
             await server.kill()
 
 
-async def audit_journal(siege: CrashTest, moved: HasMoved) -> JournalAudit:
+async def audit_journal(crash_test: CrashTest, moved: HasMoved) -> JournalAudit:
     """Compare the journal with the money moved, payment by payment. Raises an error for a difference."""
     states = {
-        row["nonce"]: row["state"] for row in await read_payment_rows(siege.replicas[0].settings.database_url)
+        row["nonce"]: row["state"]
+        for row in await read_payment_rows(crash_test.replicas[0].settings.database_url)
     }
     charged = Counter[str]()
-    for purchase in siege.purchases:
+    for purchase in crash_test.purchases:
         state = states.get(purchase.nonce, "nothing")
         if await asyncio.to_thread(moved, purchase.payer, purchase.nonce):
             charged[state] += 1

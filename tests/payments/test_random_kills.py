@@ -37,18 +37,18 @@ async def test_payments_survive_random_deaths(
 
     async with open_crash_test(
         settings, tmp_path / "log", replicas=replicas_on(database_url), seed=6
-    ) as siege:
-        await siege.run(PAYMENTS, deaths=DEATHS)
-        left = await audit_journal(siege, lambda payer, nonce: facilitator.moved[payer, nonce] == 1)
-        await siege.recover()
-        found = await audit_journal(siege, lambda payer, nonce: facilitator.moved[payer, nonce] == 1)
-        await siege.replay_all()
+    ) as crash_test:
+        await crash_test.run(PAYMENTS, deaths=DEATHS)
+        left = await audit_journal(crash_test, lambda payer, nonce: facilitator.moved[payer, nonce] == 1)
+        await crash_test.recover()
+        found = await audit_journal(crash_test, lambda payer, nonce: facilitator.moved[payer, nonce] == 1)
+        await crash_test.replay_all()
 
     assert left.charged == left.states["settled"] + left.states["delivered"] + left.open
     assert found.states == {"delivered": PAYMENTS}
     assert facilitator.moved.total() == PAYMENTS
-    assert siege.deaths.total() == DEATHS
-    assert siege.broken
+    assert crash_test.deaths.total() == DEATHS
+    assert crash_test.broken
 
 
 @pytest.mark.extended
@@ -73,12 +73,12 @@ async def test_payments_survive_random_deaths_with_two_facilitators(
         replicas=replicas_on(database_url),
         seed=8,
         FACILITATOR_FALLBACK_URL=second.url,
-    ) as siege:
-        await siege.run(PAYMENTS, deaths=DEATHS)
-        left = await audit_journal(siege, has_moved)
-        await siege.recover()
-        found = await audit_journal(siege, has_moved)
-        await siege.replay_all()
+    ) as crash_test:
+        await crash_test.run(PAYMENTS, deaths=DEATHS)
+        left = await audit_journal(crash_test, has_moved)
+        await crash_test.recover()
+        found = await audit_journal(crash_test, has_moved)
+        await crash_test.replay_all()
 
     assert left.charged == left.states["settled"] + left.states["delivered"] + left.open
     assert found.states == {"delivered": PAYMENTS}
@@ -96,12 +96,15 @@ async def test_the_chain_and_the_journal_agree_after_random_deaths(
 
     async with open_crash_test(
         settings, tmp_path / "log", replicas=replicas_on(postgres_url), seed=7, RPC_84532_URL=node
-    ) as siege:
-        await siege.run(60, deaths=3)
-        left, held = await audit_journal(siege, devchain.is_authorization_used), devchain.token_balance(shop)
-        await siege.recover()
-        found = await audit_journal(siege, devchain.is_authorization_used)
-        await siege.replay_all()
+    ) as crash_test:
+        await crash_test.run(60, deaths=3)
+        left, held = (
+            await audit_journal(crash_test, devchain.is_authorization_used),
+            devchain.token_balance(shop),
+        )
+        await crash_test.recover()
+        found = await audit_journal(crash_test, devchain.is_authorization_used)
+        await crash_test.replay_all()
 
     assert held == left.charged * PRICE
     assert left.charged == left.states["settled"] + left.states["delivered"] + left.open
