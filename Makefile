@@ -8,7 +8,7 @@ RUN := .venv/bin/
 WORKERS := $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 PYTEST := $(RUN)python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup demo demo-crypto test test-all test-browser test-npm test-crash check check-ecosystem format docs client contracts screenshots token clean \
+.PHONY: help setup demo demo-crypto test test-all test-browser test-npm test-crash check check-ecosystem format docs client contracts screenshots social token clean \
   bench bench-journal bench-extraction bench-phishing bench-libdocs
 
 help: ## List the targets
@@ -80,6 +80,9 @@ contracts: setup ## Compile the Solidity sources
 
 screenshots: setup ## Take the pictures of docs/screenshots
 	PYTHONPATH=tests $(RUN)python bench/screenshots.py docs/screenshots
+
+social: setup ## Take the pictures of the pages for previews in chats
+	$(RUN)python tools/social_pictures.py
 
 bench: setup ## Compare a paid call with other implementations, side by side
 	PYTHONPATH=tests $(RUN)python bench/paid_call.py

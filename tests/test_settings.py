@@ -26,8 +26,6 @@ from centgate.settings import (
 )
 from centgate.signing.assets import USDC, Asset
 
-pytestmark = pytest.mark.extended
-
 ROOT = Path(__file__).parent.parent
 PAY_TO = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"

@@ -14,7 +14,7 @@ class RateLimit:
     """Rate limit: at most `calls` calls in any window of `seconds` seconds.
 
     The calls of a short window may all be made at once. Of a long window, half may; the other half is spread
-    evenly, so that waiting times stay short.
+    evenly, so that waiting times stay short: under constant load, `calls - burst` calls in each window.
     """
 
     SHORT_WINDOW: ClassVar[float] = 10.0

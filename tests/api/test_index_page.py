@@ -142,7 +142,7 @@ def test_where_there_is_a_website_it_is_linked(api: ApiFactory, settings: Settin
     assert response.json()["links"]["website"] == SITE
     page = client.get("/", headers={"Accept": BROWSER}).text
     assert f'href="{SITE}"' in page
-    assert f'<meta property="og:image" content="{SITE}/social.png">' in page
+    assert f'<meta property="og:image" content="{SITE}/social/home.png">' in page
 
 
 def test_an_address_cannot_break_out_of_the_page(api: ApiFactory, settings: Settings) -> None:

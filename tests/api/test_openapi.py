@@ -349,3 +349,10 @@ def test_the_document_passes_the_recommended_ruleset_of_redocly(
 
     assert lint.returncode == 0, lint.stdout + lint.stderr
     assert "warning" not in (lint.stdout + lint.stderr).lower().replace("deprecation warning", "")
+
+
+def test_sample_answers_name_the_sources_they_cite(document: dict[str, Any]) -> None:
+    post = document["paths"]["/services/token-risk"]["post"]
+    sample = post["responses"]["200"]["content"]["application/json"]["example"]
+
+    assert [each["name"] for each in sample["providers"]] == ["goplus", "rpc", "honeypotis", "dexscreener"]

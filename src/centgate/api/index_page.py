@@ -66,7 +66,7 @@ def shows_price(prices: Iterable[Decimal]) -> bool:
 
 def _image_meta(site: str | None) -> str:
     """Return the preview image's `<meta>` element, or "" if no website serves the image."""
-    return f'<meta property="og:image" content="{escape(site)}/social.png">' if site else ""
+    return f'<meta property="og:image" content="{escape(site)}/social/home.png">' if site else ""
 
 
 def index_link_header(settings: Settings) -> str:

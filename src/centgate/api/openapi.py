@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from centgate.api.error_examples import REQUEST_ID, build_error_examples
 from centgate.api.index_page import build_title
@@ -150,6 +151,28 @@ def _receipt_info(settings: Settings) -> dict[str, Any]:
     return {"x-offer-receipt": {"format": "eip712", **signer}} if signer else {}
 
 
+def _example_sources(service: AnyService) -> list[str]:
+    """Return the sources that the example answer cites, the first of the service if it cites none."""
+    cited = set(_iterate_citations(service.output_example))
+    if "onchain" in cited:  # findings of Centgate's own simulation, by calls to a node
+        cited.add("rpc")
+    names = [source.info.name for source in service.sources]
+    return [name for name in names if name in cited] or names[:1]
+
+
+def _iterate_citations(part: object) -> Iterator[object]:
+    """Yield the values of all members named `source` or `sources`."""
+    if isinstance(part, dict):
+        for name, value in cast("dict[str, object]", part).items():
+            if name in ("source", "sources"):
+                yield from value if isinstance(value, list) else [value]
+            else:
+                yield from _iterate_citations(value)
+    elif isinstance(part, list):
+        for each in cast("list[object]", part):
+            yield from _iterate_citations(each)
+
+
 def _build_paid_path(service: AnyService, settings: Settings, schemas: dict[str, Any]) -> dict[str, Any]:
     request, data = _pascal_case(service.slug) + "Request", _pascal_case(service.slug) + "Data"
     schemas[request] = _add_component(published_input_schema(service, settings), request, schemas)
@@ -160,7 +183,7 @@ def _build_paid_path(service: AnyService, settings: Settings, schemas: dict[str,
         "service": service.slug,
         "requestId": REQUEST_ID,
         "cache": {"hit": False},
-        "providers": [{"name": service.sources[0].info.name, "status": "ok"}],
+        "providers": [{"name": name, "status": "ok"} for name in _example_sources(service)],
         "warnings": [],
         "data": service.output_example,
     }

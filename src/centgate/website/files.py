@@ -29,6 +29,7 @@ from centgate.website.page_changes import PageVersion, date_pages
 from centgate.website.pages import build_pages, error_pages
 from centgate.website.rendering import render_html, render_markdown
 from centgate.website.search_index import MAX_QUERY_CHARACTERS, SearchEntry, search
+from centgate.website.social_pictures import make_picture_files
 
 SEARCH_PATH = "/search"
 Maker = Callable[[ApiSnapshot, tuple[SitePage, ...]], Iterator[SiteFile]]
@@ -59,7 +60,7 @@ def build_site(
     `earlier` are the versions of pages that were published before, by path. Raises CatalogUnavailable if no
     pages can be made of the API's schemas and documents.
     """
-    makers: tuple[Maker, ...] = (_pages, _error_page_files, _asset_files, _machine_files)
+    makers: tuple[Maker, ...] = (_pages, _error_page_files, _asset_files, _picture_files, _machine_files)
     operator_entries = {
         file.path: SiteFile(file.path, file.media_type, file.content, file.path[1:])
         for file in operator_files
@@ -116,6 +117,10 @@ def _asset_files(_deployment: ApiSnapshot, _pages: tuple[SitePage, ...]) -> Iter
     for asset in sorted((files("centgate.website") / "assets").iterdir(), key=lambda each: each.name):
         suffix = "." + asset.name.rpartition(".")[2]
         yield SiteFile(f"/{asset.name}", _ASSET_TYPES[suffix], asset.read_bytes(), asset.name)
+
+
+def _picture_files(_deployment: ApiSnapshot, pages: tuple[SitePage, ...]) -> Iterator[SiteFile]:
+    return make_picture_files(pages)
 
 
 def _machine_files(deployment: ApiSnapshot, pages: tuple[SitePage, ...]) -> Iterator[SiteFile]:

@@ -10,13 +10,13 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from centgate.api.index_page import shows_price
 from centgate.website.api_snapshot import ApiSnapshot, format_time
 from centgate.website.json_ld import build_json_ld
 from centgate.website.markdown import render_document, render_inline
 from centgate.website.markdown_escape import code_block, escape_cell, escape_name, external_link, inline_code
 from centgate.website.page import SitePage
 from centgate.website.security_headers import meta_policy, offline_meta_policy
+from centgate.website.social_pictures import find_picture
 
 
 def render_markdown(page: SitePage, deployment: ApiSnapshot) -> str:
@@ -47,7 +47,7 @@ def render_html(page: SitePage, deployment: ApiSnapshot, pages: tuple[SitePage, 
         pages=pages,
         policy=offline_meta_policy() if page.offline else meta_policy(deployment),
         structured=build_json_ld,
-        has_preview=shows_price(deployment.prices),
+        picture=find_picture(page),
         **page.context,
     )
 
