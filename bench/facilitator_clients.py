@@ -1,9 +1,10 @@
-"""Processor time of one call to a facilitator: by aiohttp, by httpx2, and by the connection pool of the API.
+"""Processor time of one call to a facilitator with aiohttp, httpx2 and Centgate's connection pool.
 
     .venv/bin/python bench/facilitator_clients.py
 
-Each client posts the body of a settlement, so many at once, to a stub that answers at once. Slices go round
-the clients in a shuffled order; microseconds of the caller's processor time a call, the median over slices.
+Each client posts the body of a settlement over concurrent connections to a stub without delay. Slices of the
+clients alternate in a shuffled order. The figure is the caller's processor time in microseconds per call, as
+the median over slices.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ import aiohttp
 import httpx2
 import orjson
 import uvloop
-from processes import cpu_seconds, python, running
 from rich.console import Console
 from rich.table import Table
+from server_process import build_script_command, read_cpu_seconds, run_server
 from yarl import URL
 
 from centgate.payments.facilitator_http import FacilitatorPool
 
-AT_ONCE = 16
+CONCURRENCY = 16
 CALLS = 1500
+"""Calls per slice."""
 SLICES = 9
 SEED = 20261121
 HEADERS = {"Content-Type": "application/json"}
@@ -47,66 +49,71 @@ Call = Callable[[], Awaitable[bytes]]
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure all clients and print a table."""
     with (
         tempfile.TemporaryDirectory(dir="/var/tmp", prefix="centgate-bench-") as name,
-        running(python("facilitator_stub.py"), Path(name)) as facilitator,
+        run_server(build_script_command("facilitator_stub.py"), Path(name)) as facilitator,
     ):
-        costs = uvloop.run(measured(facilitator.url + "/settle"))
-    table = Table(title=f"one call to a facilitator, {AT_ONCE} at once, median of {SLICES} slices")
+        costs = uvloop.run(measure_clients(facilitator.url + "/settle"))
+    table = Table(title=f"one call to a facilitator, {CONCURRENCY} concurrent, median of {SLICES} slices")
     table.add_column("client")
     table.add_column("CPU us/call", justify="right")
-    table.add_column("to ours", justify="right")
+    table.add_column("to Centgate", justify="right")
     for client, cost in costs.items():
-        table.add_row(client, f"{cost:,.0f}", f"x {cost / costs['ours']:.2f}")
+        table.add_row(client, f"{cost:,.0f}", f"x {cost / costs['Centgate']:.2f}")
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
-async def measured(url: str) -> dict[str, float]:
-    """Microseconds a call, by client."""
+async def measure_clients(url: str) -> dict[str, float]:
+    """Return the processor time in microseconds per call, by client name."""
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         )
         client = await stack.enter_async_context(httpx2.AsyncClient(timeout=30))
-        wire = stack.enter_context(closing(FacilitatorPool(url, max_bytes=64 * 1024)))
+        pool = stack.enter_context(closing(FacilitatorPool(url, max_bytes=64 * 1024)))
 
-        async def by_aiohttp() -> bytes:
+        async def post_with_aiohttp() -> bytes:
             async with session.post(URL(url), data=BODY, headers=HEADERS) as response:
                 return await response.read()
 
-        async def by_httpx2() -> bytes:
+        async def post_with_httpx2() -> bytes:
             return (await client.post(url, content=BODY, headers=HEADERS)).content
 
-        async def by_wire() -> bytes:
-            return (await wire.post(BODY, {})).content
+        async def post_with_pool() -> bytes:
+            return (await pool.post(BODY, {})).content
 
-        calls: dict[str, Call] = {"aiohttp": by_aiohttp, "httpx2": by_httpx2, "ours": by_wire}
-        return await compared(calls)
+        calls: dict[str, Call] = {
+            "aiohttp": post_with_aiohttp,
+            "httpx2": post_with_httpx2,
+            "Centgate": post_with_pool,
+        }
+        return await measure_calls(calls)
 
 
-async def compared(calls: dict[str, Call]) -> dict[str, float]:
-    slices: dict[str, list[float]] = {name: [] for name in calls}
-    shuffled, order = random.Random(SEED), list(calls)
+async def measure_calls(calls: dict[str, Call]) -> dict[str, float]:
+    """Return the median processor time in microseconds per call, by client name."""
+    costs: dict[str, list[float]] = {name: [] for name in calls}
+    rng, order = random.Random(SEED), list(calls)
     for name in order:
-        await sliced(calls[name])
+        await measure_slice(calls[name])
     for _ in range(SLICES):
-        shuffled.shuffle(order)
+        rng.shuffle(order)
         for name in order:
-            slices[name].append(await sliced(calls[name]))
-    return {name: median(found) for name, found in slices.items()}
+            costs[name].append(await measure_slice(calls[name]))
+    return {name: median(values) for name, values in costs.items()}
 
 
-async def sliced(call: Call) -> float:
-    """Microseconds of processor time a call."""
+async def measure_slice(call: Call) -> float:
+    """Return the processor time of one slice in microseconds per call."""
 
-    async def several() -> None:
-        for _ in range(CALLS // AT_ONCE):
+    async def repeat_call() -> None:
+        for _ in range(CALLS // CONCURRENCY):
             assert b'"success":true' in await call()
 
-    before = cpu_seconds(os.getpid())
-    await asyncio.gather(*(several() for _ in range(AT_ONCE)))
-    return (cpu_seconds(os.getpid()) - before) / (CALLS // AT_ONCE * AT_ONCE) * 1e6
+    before = read_cpu_seconds(os.getpid())
+    await asyncio.gather(*(repeat_call() for _ in range(CONCURRENCY)))
+    return (read_cpu_seconds(os.getpid()) - before) / (CALLS // CONCURRENCY * CONCURRENCY) * 1e6
 
 
 if __name__ == "__main__":

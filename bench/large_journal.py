@@ -1,10 +1,10 @@
-"""A journal of ten million payments beside an empty one: what a payment, its totals and pruning take.
+"""Time of a payment, of totals and of pruning in a journal of ten million payments, beside an empty one.
 
     PYTHONPATH=tests .venv/bin/python bench/large_journal.py [PAYMENTS]
 
-SQLite and PostgreSQL, each with an empty and a full journal. A payment is what the pipeline enters of it:
-claimed, settled, delivered. Slices go round the journals in a shuffled order; medians. Needs about 25 GB
-under /var/tmp and /tmp.
+SQLite and PostgreSQL, each with an empty and a full journal. A payment is three writes, as in the pipeline:
+claimed, settled, delivered. Slices of the journals alternate in a shuffled order; figures are medians. Needs
+about 25 GB under /var/tmp and /tmp.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from statistics import median
 from typing import Any
 
 import uvloop
-from contenders import NETWORK, PAY_TO, file_in
+from benchmark_servers import NETWORK, PAY_TO, create_journal_url
 from databases import Postgres, postgres_server
 from rich.console import Console
 from rich.table import Table
@@ -44,18 +44,18 @@ from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 from centgate.signing.assets import is_test_network
 
-MANY = 10_000_000
+PAYMENTS = 10_000_000
 PAYERS = 10_000
 OLD_ANSWERS = 200_000
-FILL_WITHIN = 1800
+FILL_TIMEOUT = 1800
+"""Seconds for one statement that fills PostgreSQL."""
 ANSWER = b'{"service":"phishing-check","data":{"status":"unknown"}}' + b" " * 900
-IN_A_SLICE = {1: 300, 32: 1500}
-"""Payments, by how many are entered at once."""
+SLICE_PAYMENTS = {1: 300, 32: 1500}
+"""Payments per slice, by concurrency."""
 SLICES = 9
 SEED = 20261121
-NEWEST = 1760000000 + 31536000
-"""Time of the newest payment of a full journal."""
-HEX = "0123456789abcdef"
+NEWEST_TIME = 1760000000 + 31536000
+"""Time of the newest payment of a full journal, in seconds since 1970."""
 
 COLUMNS = (
     "network, asset, payer, nonce, state, binding, service, proof, signer_known, amount, pay_to, "
@@ -65,8 +65,8 @@ INDEXES = ("payments_identifier", "payments_created")
 
 
 @dataclass
-class Kept:
-    """A journal in the comparison, and seconds a payment takes in it by how many are entered at once."""
+class BenchmarkJournal:
+    """Journal in the comparison, and its seconds per payment of each slice, by concurrency."""
 
     name: str
     store: Store
@@ -75,48 +75,54 @@ class Kept:
 
 
 def main() -> None:
-    """Fill, measure, print."""
-    many = int(sys.argv[1]) if sys.argv[1:] else MANY
+    """Fill the journals, measure them and print tables."""
+    payment_count = int(sys.argv[1]) if sys.argv[1:] else PAYMENTS
     console = Console(width=None if sys.stdout.isatty() else 120)
     with (
         tempfile.TemporaryDirectory(dir="/var/tmp", prefix="centgate-bench-") as name,
         postgres_server() as postgres,
     ):
-        uvloop.run(compared(console, Path(name), postgres, many))
+        uvloop.run(compare_journals(console, Path(name), postgres, payment_count))
 
 
-async def compared(console: Console, folder: Path, postgres: Postgres, many: int) -> None:
-    addresses = {
-        "SQLite, empty": file_in(folder / "empty"),
-        f"SQLite, {many:,}": file_in(folder / "full"),
+async def compare_journals(console: Console, folder: Path, postgres: Postgres, payment_count: int) -> None:
+    """Fill half of the journals, measure all, and print a table for payments, totals and pruning."""
+    urls = {
+        "SQLite, empty": create_journal_url(folder / "empty"),
+        f"SQLite, {payment_count:,}": create_journal_url(folder / "full"),
         "PostgreSQL, empty": postgres.new_database(),
-        f"PostgreSQL, {many:,}": postgres.new_database(),
+        f"PostgreSQL, {payment_count:,}": postgres.new_database(),
     }
     async with AsyncExitStack() as stack:
-        kept = [await opened(stack, name, address) for name, address in addresses.items()]
-        started = time.perf_counter()
-        fill_file(folder / "full" / "journal.db", many)
-        fill_server(postgres, addresses[f"PostgreSQL, {many:,}"], many)
-        console.print(f"filled in {time.perf_counter() - started:.0f} s")
-        await measure(kept)
-        console.print(payments(kept))
-        full = [one for one in kept if "empty" not in one.name]
-        console.print(await totals(full))
-        console.print(await pruning(full))
+        journals = [await open_benchmark_journal(stack, name, url) for name, url in urls.items()]
+        start = time.perf_counter()
+        fill_journal_file(folder / "full" / "journal.db", payment_count)
+        fill_postgres_journal(postgres, urls[f"PostgreSQL, {payment_count:,}"], payment_count)
+        console.print(f"filled in {time.perf_counter() - start:.0f} s")
+        await measure_journals(journals)
+        console.print(render_payment_table(journals))
+        full_journals = [each for each in journals if "empty" not in each.name]
+        console.print(await measure_totals(full_journals))
+        console.print(await measure_pruning(full_journals))
 
 
-async def opened(stack: AsyncExitStack, name: str, address: str) -> Kept:
-    store = open_store(address)
+async def open_benchmark_journal(stack: AsyncExitStack, name: str, url: str) -> BenchmarkJournal:
+    """Open a journal until the stack closes, and create its tables."""
+    store = open_store(url)
     stack.push_async_callback(store.close)
     journal = Journal(store, keep_seconds=86400)
-    await journal.heartbeat()  # which makes the tables
-    return Kept(name, store, journal)
+    await journal.heartbeat()  # the first statement creates the tables
+    return BenchmarkJournal(name, store, journal)
 
 
-def fill_file(file: Path, many: int) -> None:
-    """Delivered payments of a year, in the order of their keys, which is how SQLite takes them quickest."""
+def fill_journal_file(file: Path, payment_count: int) -> None:
+    """Insert delivered payments of a year into a SQLite journal.
+
+    They are inserted in the order of their keys without indexes, which is the fastest way for SQLite.
+    """
     connection = sqlite3.connect(file, isolation_level=None)
-    indexes = _indexes(
+    payments_per_payer = max(1, payment_count // PAYERS)
+    index_statements = _read_index_statements(
         lambda name: connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,))
     )
     for pragma in ("synchronous=OFF", "cache_size=-2000000", "temp_store=MEMORY", "wal_autocheckpoint=20000"):
@@ -125,27 +131,28 @@ def fill_file(file: Path, many: int) -> None:
         connection.execute(f"DROP INDEX {name}")
     connection.execute("BEGIN")
     connection.execute(
-        f"""WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {many - 1})
+        f"""WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {payment_count - 1})
         INSERT INTO payments ({COLUMNS}) SELECT '{NETWORK}', '{PAY_TO}',
-        printf('0x%040x', i / {max(1, many // PAYERS)}), printf('0x%016x', i) || lower(hex(randomblob(24))),
+        printf('0x%040x', i / {payments_per_payer}), printf('0x%016x', i) || lower(hex(randomblob(24))),
         'delivered', lower(hex(randomblob(32))), 'phishing-check', lower(hex(randomblob(32))), 1, '10000',
         '{PAY_TO}', 1800000000, '0x' || lower(hex(randomblob(32))), 1760000000 + (i * 7919) % 31536000,
         1760000001 + (i * 7919) % 31536000, 0, 1760000001 + (i * 7919) % 31536000,
         'req_' || lower(hex(randomblob(12))), 200 FROM n"""
     )
     connection.execute("COMMIT")
-    connection.execute(_old_answers("zeroblob(900)"))
-    for text in indexes:
-        connection.execute(text)
+    connection.execute(_build_answers_insert("zeroblob(900)"))
+    for statement in index_statements:
+        connection.execute(statement)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
 
 
-def _indexes(ask: Callable[[str], Any]) -> list[str]:
-    return [ask(name).fetchone()[0] for name in INDEXES]
+def _read_index_statements(select: Callable[[str], Any]) -> list[str]:
+    return [select(name).fetchone()[0] for name in INDEXES]
 
 
-def _old_answers(body: str) -> str:
+def _build_answers_insert(body: str) -> str:
+    """Return the statement that inserts answers past their retention; `body` is an SQL expression."""
     return (
         "INSERT INTO answers (payment, status, request_id, receipt, body, stored_at) "
         f"SELECT id, 200, 'req_0', 'receipt', {body}, 1760000000 "
@@ -153,66 +160,65 @@ def _old_answers(body: str) -> str:
     )
 
 
-def fill_server(postgres: Postgres, address: str, many: int) -> None:
-    """The same for PostgreSQL."""
-    indexes = [
-        postgres.run(f"SELECT indexdef FROM pg_indexes WHERE indexname = '{name}'", address)
-        for name in INDEXES
+def fill_postgres_journal(postgres: Postgres, url: str, payment_count: int) -> None:
+    """Insert delivered payments of a year into a PostgreSQL journal."""
+    index_statements = [
+        postgres.run(f"SELECT indexdef FROM pg_indexes WHERE indexname = '{name}'", url) for name in INDEXES
     ]
     for name in INDEXES:
-        postgres.run(f"DROP INDEX {name}", address)
+        postgres.run(f"DROP INDEX {name}", url)
+    payments_per_payer = max(1, payment_count // PAYERS)
     md5, at = "md5(random()::text)", "1760000000 + (i::bigint * 7919) % 31536000"
     postgres.run(
         f"""INSERT INTO payments ({COLUMNS}) SELECT '{NETWORK}', '{PAY_TO}',
-        '0x' || lpad(to_hex(i / {max(1, many // PAYERS)}), 40, '0'),
+        '0x' || lpad(to_hex(i / {payments_per_payer}), 40, '0'),
         '0x' || lpad(to_hex(i), 16, '0') || {md5} || left({md5}, 16),
         'delivered', {md5} || {md5}, 'phishing-check', {md5} || {md5}, 1, '10000', '{PAY_TO}', 1800000000,
         '0x' || {md5} || {md5}, {at}, {at} + 1, 0, {at} + 1, 'req_' || left({md5}, 24), 200
-        FROM generate_series(0, {many - 1}) AS i""",
-        address,
-        seconds=FILL_WITHIN,
+        FROM generate_series(0, {payment_count - 1}) AS i""",
+        url,
+        seconds=FILL_TIMEOUT,
     )
-    postgres.run(
-        _old_answers("decode(repeat('00', 900), 'hex')"),
-        address,
-    )
-    for text in [*indexes, "VACUUM ANALYZE", "CHECKPOINT"]:
-        postgres.run(text, address, seconds=FILL_WITHIN)
+    postgres.run(_build_answers_insert("decode(repeat('00', 900), 'hex')"), url)
+    for statement in [*index_statements, "VACUUM ANALYZE", "CHECKPOINT"]:
+        postgres.run(statement, url, seconds=FILL_TIMEOUT)
 
 
-async def measure(kept: list[Kept]) -> None:
-    shuffled = random.Random(SEED)
-    turns = [(one, at_once) for one in kept for at_once in IN_A_SLICE]
-    for one, at_once in turns:
-        await sliced(one.journal, at_once)
+async def measure_journals(journals: list[BenchmarkJournal]) -> None:
+    """Measure all journals at each concurrency, and add the results to their `seconds`."""
+    rng = random.Random(SEED)
+    cases = [(each, concurrency) for each in journals for concurrency in SLICE_PAYMENTS]
+    for each, concurrency in cases:
+        await measure_payments(each.journal, concurrency)
     for _ in range(SLICES):
-        shuffled.shuffle(turns)
-        for one, at_once in turns:
-            one.seconds.setdefault(at_once, []).append(await sliced(one.journal, at_once))
+        rng.shuffle(cases)
+        for each, concurrency in cases:
+            seconds = await measure_payments(each.journal, concurrency)
+            each.seconds.setdefault(concurrency, []).append(seconds)
 
 
-async def sliced(journal: Journal, at_once: int) -> float:
-    """Seconds a payment."""
-    count = IN_A_SLICE[at_once]
-    made = iter([payment() for _ in range(count)])
+async def measure_payments(journal: Journal, concurrency: int) -> float:
+    """Record the payments of one slice; return the seconds per payment."""
+    count = SLICE_PAYMENTS[concurrency]
+    payments = iter([create_payment() for _ in range(count)])
 
-    async def enter() -> None:
-        for one in made:
-            await entered(journal, one)
+    async def record_payments() -> None:
+        for payment in payments:
+            await record_payment(journal, payment)
 
-    started = time.perf_counter()
-    await asyncio.gather(*(enter() for _ in range(at_once)))
-    return (time.perf_counter() - started) / count
+    start = time.perf_counter()
+    await asyncio.gather(*(record_payments() for _ in range(concurrency)))
+    return (time.perf_counter() - start) / count
 
 
-async def entered(journal: Journal, payment: Payment) -> None:
-    """Record a payment as the pipeline does."""
+async def record_payment(journal: Journal, payment: Payment) -> None:
+    """Record a payment as the pipeline does: claimed, settled, delivered."""
     async with journal.claim(payment, RequestBinding("phishing-check", "0" * 64)) as claim:
         await journal.record_settled(claim, payment.key.nonce)
         await journal.record_delivered(claim, StoredAnswer(200, ANSWER, "req_0", "receipt"))
 
 
-KEPT: ResubmissionData = {
+RESUBMISSION: ResubmissionData = {
     "signature": "0x",
     "validAfter": "0",
     "validBefore": "0",
@@ -224,13 +230,13 @@ KEPT: ResubmissionData = {
 TERMS = build_terms(phishing_check, Settings(pay_to=PAY_TO, network=NETWORK))
 
 
-def payment() -> Payment:
-    """Return a new payment."""
+def create_payment() -> Payment:
+    """Create a payment with a random nonce and one of `PAYERS` payers."""
     key = PaymentKey(NETWORK, PAY_TO, f"0x{random.randrange(PAYERS):040x}", "0x" + secrets.token_hex(32))
     return Payment(
         key,
         TERMS,
-        resubmission=KEPT,
+        resubmission=RESUBMISSION,
         resubmission_json="{}" + " " * 400,
         valid_before=1900000000,
         rejection=None,
@@ -242,77 +248,89 @@ def payment() -> Payment:
     )
 
 
-def payments(kept: list[Kept]) -> Table:
-    """Measure the time of a payment in the full journal, and its ratio to the empty one of its kind."""
+def render_payment_table(journals: list[BenchmarkJournal]) -> Table:
+    """Return a table of the time per payment, and its ratio to the empty journal of the same database.
+
+    Each empty journal precedes its full one in `journals`.
+    """
     table = Table(
-        title=f"three entries of a payment, microseconds, median of {SLICES} slices", title_justify="left"
+        title=f"three writes of a payment, microseconds, median of {SLICES} slices", title_justify="left"
     )
     table.add_column("journal")
-    for at_once in IN_A_SLICE:
-        table.add_column(f"{at_once} at once", justify="right")
+    for concurrency in SLICE_PAYMENTS:
+        table.add_column(f"{concurrency} concurrent", justify="right")
         table.add_column("to empty", justify="right")
-    for number, one in enumerate(kept):
-        empty = kept[number // 2 * 2]
+    for number, journal in enumerate(journals):
+        empty_journal = journals[number // 2 * 2]
         cells: list[str] = []
-        for at_once in IN_A_SLICE:
-            own, least = (median(which.seconds[at_once]) for which in (one, empty))
-            cells += [f"{own * 1e6:,.0f}", f"x {own / least:.2f}"]
-        table.add_row(one.name, *cells)
+        for concurrency in SLICE_PAYMENTS:
+            seconds = median(journal.seconds[concurrency])
+            baseline = median(empty_journal.seconds[concurrency])
+            cells += [f"{seconds * 1e6:,.0f}", f"x {seconds / baseline:.2f}"]
+        table.add_row(journal.name, *cells)
     return table
 
 
-async def totals(kept: list[Kept]) -> Table:
-    """Seconds that `centgate payments totals` and the console's page read, in the order of the columns."""
-    periods = {"30 days": NEWEST - 30 * 86_400, "everything": 0.0}
+async def measure_totals(journals: list[BenchmarkJournal]) -> Table:
+    """Return a table of the seconds that reading totals takes, by period and group.
+
+    `centgate payments totals` and the console's page read the same totals.
+    """
+    periods = {"30 days": NEWEST_TIME - 30 * 86_400, "everything": 0.0}
     groups: tuple[TotalsGroup, ...] = ("payer", "service")
     table = Table(title="totals, seconds", title_justify="left")
     table.add_column("journal")
     for period in periods:
-        for by in groups:
-            table.add_column(f"by {by}, {period}", justify="right")
-    for one in kept:
+        for group in groups:
+            table.add_column(f"by {group}, {period}", justify="right")
+    for journal in journals:
         cells: list[str] = []
         for since in periods.values():
-            for by in groups:
-                started = time.perf_counter()
-                await one.store.read(partial(read_grouped_totals, by, PaymentFilter(since=since), 0.0))
-                cells.append(f"{time.perf_counter() - started:,.1f}")
-        table.add_row(one.name, *cells)
+            for group in groups:
+                start = time.perf_counter()
+                await journal.store.read(partial(read_grouped_totals, group, PaymentFilter(since=since), 0.0))
+                cells.append(f"{time.perf_counter() - start:,.1f}")
+        table.add_row(journal.name, *cells)
     return table
 
 
-async def pruning(kept: list[Kept]) -> Table:
-    """Measure the time of payments while old answers are pruned."""
+async def measure_pruning(journals: list[BenchmarkJournal]) -> Table:
+    """Return a table of payment latencies while old answers are pruned."""
     table = Table(title=f"while {OLD_ANSWERS:,} old answers are pruned", title_justify="left")
     for column in ("journal", "p50 ms", "p99 ms", "slowest ms", "without pruning p99", "pruned in s"):
         table.add_column(column, justify="right" if column != "journal" else "left")
-    for one in kept:
-        quiet = await latencies(one.journal, asyncio.sleep(5))
-        started = time.perf_counter()
-        busy = await latencies(one.journal, pruned(one.store))
+    for each in journals:
+        baseline = await measure_latencies(each.journal, asyncio.sleep(5))
+        start = time.perf_counter()
+        latencies = await measure_latencies(each.journal, prune_old_answers(each.store))
+        figures = (median(latencies), latencies[int(len(latencies) * 0.99)], latencies[-1])
         table.add_row(
-            one.name,
-            *(f"{value * 1e3:,.2f}" for value in (median(busy), busy[int(len(busy) * 0.99)], busy[-1])),
-            f"{quiet[int(len(quiet) * 0.99)] * 1e3:,.2f}",
-            f"{time.perf_counter() - started:,.1f}",
+            each.name,
+            *(f"{figure * 1e3:,.2f}" for figure in figures),
+            f"{baseline[int(len(baseline) * 0.99)] * 1e3:,.2f}",
+            f"{time.perf_counter() - start:,.1f}",
         )
     return table
 
 
-async def pruned(store: Store) -> None:
-    """Prune all old rows, batch after batch."""
-    while await store.run(partial(queries.prune_answers, 1770000000.0)):  # noqa: ASYNC110 - lets others in
+async def prune_old_answers(store: Store) -> None:
+    """Prune all old answers in batches."""
+    # payments run between the batches
+    while await store.run(partial(queries.prune_answers, 1770000000.0)):  # noqa: ASYNC110
         await asyncio.sleep(0)
 
 
-async def latencies(journal: Journal, meanwhile: Awaitable[None]) -> list[float]:
-    """Seconds that payments take, one after the other, until something is done; in ascending order."""
-    task, found = asyncio.ensure_future(meanwhile), list[float]()
+async def measure_latencies(journal: Journal, other_work: Awaitable[None]) -> list[float]:
+    """Record one payment after another until other work is done.
+
+    Returns the seconds of each payment in ascending order.
+    """
+    task, latencies = asyncio.ensure_future(other_work), list[float]()
     while not task.done():
-        started = time.perf_counter()
-        await entered(journal, payment())
-        found.append(time.perf_counter() - started)
-    return sorted(found)
+        start = time.perf_counter()
+        await record_payment(journal, create_payment())
+        latencies.append(time.perf_counter() - start)
+    return sorted(latencies)
 
 
 if __name__ == "__main__":

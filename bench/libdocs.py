@@ -3,8 +3,8 @@
     .venv/bin/python bench/libdocs.py
 
 Queries the package registries, so it needs the network. Indexes are built in a temporary folder, one library
-after another. "Expected" is a name that an answer should show: a weak test, which says that the right thing
-was found but not that it is the best passage on it.
+after another. "Expected" is a name that an answer should contain: a weak test, which does not show that the
+passage is the best one.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from centgate.settings import Settings
 PAGE: Final = Path(__file__).parents[1] / "docs" / "library-documentation.md"
 BUDGET: Final = 2_500
 REPEATS: Final = 5
-"""Number of times each question is asked, to measure its duration."""
-FOUND: Final = {True: "yes", False: "**no**"}
+"""Number of times that each question is asked, to measure its duration."""
+FOUND_LABELS: Final = {True: "yes", False: "**no**"}
 Questions = Sequence[tuple[str, str]]
 """Questions, each with a name that should be in the answer."""
 
@@ -193,7 +193,7 @@ included.
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionResult:
     """Result of one question."""
 
     question: str
@@ -204,21 +204,24 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Report:
-    """Results of all questions about a library."""
+class LibraryReport:
+    """Results of all questions about a library, and the cost of its index."""
 
     name: str
     id: str
     version: str
     sources: str
-    pieces: int
+    chunks: int
     first_seconds: float
+    """Seconds until the first answer, with the build of the index."""
     cpu_seconds: float
     megabytes: float
-    answers: Sequence[Answer]
+    """Size of the index file in MiB."""
+    answers: Sequence[QuestionResult]
 
 
 async def main() -> None:
+    """Measure all libraries and write the page of docs/."""
     configure_logging("error")
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(packagedocs_folder=Path(folder))
@@ -229,54 +232,57 @@ async def main() -> None:
     sys.stdout.write(f"{PAGE} is written\n")
 
 
-async def measure_library(packagedocs: PackageDocs, name: str, folder: Path) -> Report:
-    """Resolve a name and ask its questions."""
-    found = (await packagedocs.bind(RequestTrace()).find_libraries(name))[0]
-    start, busy = time.perf_counter(), child_cpu_seconds()
-    await build_index(packagedocs, found.id)
-    seconds, worked = time.perf_counter() - start, child_cpu_seconds() - busy
-    answers = [await ask_question(packagedocs, found.id, *each) for each in LIBRARIES[name]]
-    file = newest_index(folder)
+async def measure_library(packagedocs: PackageDocs, name: str, folder: Path) -> LibraryReport:
+    """Resolve the name of a library, build its index, and ask its questions."""
+    library = (await packagedocs.bind(RequestTrace()).find_libraries(name))[0]
+    start, cpu_start = time.perf_counter(), read_child_cpu_seconds()
+    await build_index(packagedocs, library.id)
+    seconds, cpu_seconds = time.perf_counter() - start, read_child_cpu_seconds() - cpu_start
+    answers = [await ask_question(packagedocs, library.id, *each) for each in LIBRARIES[name]]
+    file = find_newest_index(folder)
     sys.stdout.write(f"{name}: {sum(each.found for each in answers)} of {len(answers)}\n")
-    return Report(
+    return LibraryReport(
         name,
-        found.id,
-        found.version or "",
+        library.id,
+        library.version or "",
         *read_contents(file),
         seconds,
-        worked,
+        cpu_seconds,
         file.stat().st_size / (1 << 20),
         answers,
     )
 
 
 async def build_index(packagedocs: PackageDocs, library_id: str) -> None:
-    """Build the index, however long that takes."""
+    """Build the index of a library; a timeout of the provider does not end it."""
     while True:
         with suppress(ProviderTimeout):
             await packagedocs.bind(RequestTrace()).query_docs(library_id, None, BUDGET)
             return
 
 
-async def ask_question(packagedocs: PackageDocs, library_id: str, question: str, expected: str) -> Answer:
+async def ask_question(
+    packagedocs: PackageDocs, library_id: str, question: str, expected: str
+) -> QuestionResult:
+    """Ask a question `REPEATS` times; return its result with the median duration."""
     times: list[float] = []
     snippets: list[DocSnippet] = []
     for _ in range(REPEATS):
         start = time.perf_counter()
         snippets = await packagedocs.bind(RequestTrace()).query_docs(library_id, question, BUDGET)
         times.append((time.perf_counter() - start) * 1000)
-    shown = "\n".join(f"{each.title}\n{each.text}\n{each.code}" for each in snippets)
-    return Answer(
-        question, expected, snippets[0].title or "", contains_name(expected, shown), statistics.median(times)
+    text = "\n".join(f"{each.title}\n{each.text}\n{each.code}" for each in snippets)
+    return QuestionResult(
+        question, expected, snippets[0].title or "", has_name(text, expected), statistics.median(times)
     )
 
 
-def contains_name(expected: str, shown: str) -> bool:
-    """True if a name is in a text as a word of its own."""
-    return re.search(rf"(?<!\w){re.escape(expected)}(?!\w)", shown) is not None
+def has_name(text: str, name: str) -> bool:
+    """Return True if a text contains a name as a whole word."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
-def child_cpu_seconds() -> float:
+def read_child_cpu_seconds() -> float:
     """Return the processor time in seconds that the child processes have used (Linux's /proc)."""
     ticks = 0
     for children in Path("/proc/self/task").glob("*/children"):
@@ -286,34 +292,36 @@ def child_cpu_seconds() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def newest_index(folder: Path) -> Path:
+def find_newest_index(folder: Path) -> Path:
+    """Return the index file of the library that was built last."""
     return max(folder.rglob("*.db"), key=lambda file: file.stat().st_mtime)
 
 
 def read_contents(file: Path) -> tuple[str, int]:
-    """Return the kinds of file that the chunks of an index come from, and the number of chunks."""
+    """Return the number of chunks by file type as text, and the number of all chunks."""
     with closing(sqlite3.connect(file)) as database:
         pages = [page for (page,) in database.execute("select page from piece")]
-    counted = Counter(file_kind(page) for page in pages)
-    return ", ".join(f"{count:,} {kind}" for kind, count in counted.most_common(4)), len(pages)
+    counts = Counter(classify_file(page) for page in pages)
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common(4)), len(pages)
 
 
-def file_kind(path: str) -> str:
+def classify_file(path: str) -> str:
+    """Return the type of a file: README, .d.ts, or its extension."""
     name = path.rpartition("/")[2]
     if name.lower().startswith("readme"):
         return "README"
     return ".d.ts" if re.search(r"\.d\.[cm]?ts$", name) else "." + name.rpartition(".")[2]
 
 
-def render_page(reports: Sequence[Report]) -> str:
+def render_page(reports: Sequence[LibraryReport]) -> str:
     """Return the whole report as Markdown."""
     rows = "".join(
-        f"| {each.name} | `{each.id}` {each.version} | {each.sources} | {each.pieces:,} | "
+        f"| {each.name} | `{each.id}` {each.version} | {each.sources} | {each.chunks:,} | "
         f"{each.first_seconds:.1f} | {each.cpu_seconds:.1f} | {each.megabytes:.1f} | "
-        f"{median_milliseconds(each):.1f} | {count_found(each)} of {len(each.answers)} |\n"
+        f"{calculate_median_milliseconds(each):.1f} | {count_found_answers(each)} of {len(each.answers)} |\n"
         for each in reports
     )
-    hits = sum(map(count_found, reports))
+    found = sum(map(count_found_answers, reports))
     total = sum(len(each.answers) for each in reports)
     head = (
         "| library | resolved to | chunks by file type | chunks | first answer, s | its processor time, s "
@@ -322,20 +330,20 @@ def render_page(reports: Sequence[Report]) -> str:
     )
     introduction = INTRODUCTION.format(budget=BUDGET, cores=os.cpu_count(), load=os.getloadavg()[0])
     tables = "".join(render_table(each) for each in reports)
-    return introduction + head + rows + f"\nIn total {hits} of {total}.\n" + tables
+    return introduction + head + rows + f"\nIn total {found} of {total}.\n" + tables
 
 
-def count_found(report: Report) -> int:
+def count_found_answers(report: LibraryReport) -> int:
     return sum(each.found for each in report.answers)
 
 
-def median_milliseconds(report: Report) -> float:
+def calculate_median_milliseconds(report: LibraryReport) -> float:
     return statistics.median(each.milliseconds for each in report.answers)
 
 
-def render_table(report: Report) -> str:
+def render_table(report: LibraryReport) -> str:
     rows = "".join(
-        f"| {each.question} | `{each.expected}` | {escape_cell(each.title)} | {FOUND[each.found]} |\n"
+        f"| {each.question} | `{each.expected}` | {escape_cell(each.title)} | {FOUND_LABELS[each.found]} |\n"
         for each in report.answers
     )
     head = "| question | expected | first snippet | in the answer |\n| --- | --- | --- | --- |\n"

@@ -1,7 +1,7 @@
-"""Questions about libraries on which nothing was tuned, written down before they were first asked.
+"""Questions about libraries on which nothing was tuned, written before they were first asked, and tuned ones.
 
-Each has a pattern of the name that a right snippet shows. All are how-to questions: a right answer shows a
-call with its context.
+Each has a pattern of the name that a correct snippet contains. All are how-to questions: a correct answer has
+a call with its context.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-HELD_OUT: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
+HELD_OUT_QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "click": (
         ("add an option with a default value", r"option\("),
         ("group several commands", r"group\("),
@@ -193,9 +193,9 @@ HELD_OUT: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("share a subscription among subscribers", r"share(?:Replay)?\("),
     ),
 }
-"""Per library, questions and the pattern of a right snippet."""
+"""Per library, questions and the pattern of a correct snippet."""
 
-TUNED: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
+TUNED_QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "starlette": (
         ("add a route", r"Route\("),
         ("return a streaming response", r"StreamingResponse"),

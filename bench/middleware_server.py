@@ -1,8 +1,8 @@
-"""The reference: the official x402 middleware around a FastAPI handler that does nothing.
+"""Reference server: the official x402 middleware for FastAPI around an empty handler.
 
     python bench/middleware_server.py upfront|authorization FACILITATOR_URL
 
-Says `ready http://...` on a line of its own once it answers.
+Prints `ready http://...` on a line of its own once it is ready.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from announcing import serve
 from fastapi import FastAPI
+from reference_server import serve_application
 from x402 import x402ResourceServer
 from x402.http import FacilitatorConfig, HTTPFacilitatorClient
 from x402.http.middleware.fastapi import PaymentMiddlewareASGI
@@ -22,12 +22,12 @@ NETWORK = "eip155:84532"
 PAY_TO = "0x" + "22" * 20
 
 
-def app(flow: str, facilitator: str) -> FastAPI:
+def create_app(flow: str, facilitator_url: str) -> FastAPI:
     """Create an application with one route at one cent.
 
     `flow` is `upfront` (settle, work) or `authorization` (verify, work, settle).
     """
-    server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=facilitator)))
+    server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=facilitator_url)))
     register_exact_evm_server(server, NETWORK)
     price = PaymentOption(
         scheme="exact",
@@ -42,16 +42,16 @@ def app(flow: str, facilitator: str) -> FastAPI:
     application.add_middleware(PaymentMiddlewareASGI, routes=routes, server=server)
 
     @application.post("/services/phishing-check")
-    async def handler(question: dict[str, Any]) -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
-        return {"data": {"domain": question["url"], "status": "unknown"}}
+    async def check_url(body: dict[str, Any]) -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+        return {"data": {"domain": body["url"], "status": "unknown"}}
 
     return application
 
 
 def main() -> None:
-    """Serve until ended."""
-    flow, facilitator = sys.argv[1:]
-    serve(app(flow, facilitator))
+    """Serve until terminated."""
+    flow, facilitator_url = sys.argv[1:]
+    serve_application(create_app(flow, facilitator_url))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""A paid call: ours on both databases, the official x402 middleware, and the floor, side by side in one run.
+"""Paid calls of Centgate on both databases, of the official x402 middleware, and of the floor, in one run.
 
     PYTHONPATH=tests .venv/bin/python bench/paid_call.py
 
-All servers run at once and sell the same thing at the same price; those that have one use the same
-facilitator, a stub that agrees to everything. Slices of about a second go round them in a shuffled order, so
-that each sees the same machine; medians over slices. What else the machine does changes the numbers and
-hardly the ratios. Then starts, and memory. Linux only: it reads /proc.
+All servers run at the same time and sell the same service at the same price. All but the floor use the same
+facilitator, a stub that accepts every payment. Slices of about a second alternate between the servers in a
+shuffled order, so that other load on the machine affects all of them; figures are medians over slices.
+Compare the ratios. Start time and memory are measured too. Linux only: it reads /proc.
 """
 
 from __future__ import annotations
@@ -23,257 +23,307 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from contenders import BODY, PATH, Contender, express, express_in, file_in, floor, middleware, ours
+from benchmark_servers import (
+    BODY,
+    PATH,
+    BenchmarkServer,
+    create_journal_url,
+    install_express,
+    run_centgate,
+    run_express_middleware,
+    run_fastapi_middleware,
+    run_floor,
+)
 from databases import Postgres, postgres_server
-from load import BadAnswer, run_paced, run_slice
-from payment_signer import offer_of, signed_payments
-from processes import DidNotStart, Running, cpu_seconds, python, resident_mb, running
+from load_generator import BadResponse, run_paced_slice, run_slice
+from payment_signer import fetch_challenge, sign_payments
 from rich.console import Console
 from rich.table import Table
+from server_process import (
+    ServerProcess,
+    StartFailed,
+    build_script_command,
+    read_cpu_seconds,
+    read_resident_mb,
+    run_server,
+)
 
 SEED = 20261121
 SLICES = 9
 SLICE_SECONDS = 1.0
-WARM_UP = 300
-AT_MOST = 4_000
-"""Requests in a slice."""
-CROWD, ALONE, SLOW = "32 connections", "1 connection", "64 connections, facilitator 300 ms"
-CONNECTIONS = {CROWD: 32, ALONE: 1}
-STEADY = {"a quarter": 0.25, "a half": 0.5}
-"""Loads that come steadily, by their part of what 32 connections get done."""
+MIN_SLICE_REQUESTS, MAX_SLICE_REQUESTS = 300, 4_000
+MANY_CONNECTIONS, ONE_CONNECTION = "32 connections", "1 connection"
+CONNECTIONS = {MANY_CONNECTIONS: 32, ONE_CONNECTION: 1}
+SLOW_FACILITATOR = "64 connections, facilitator 300 ms"
+SLOW_CONNECTIONS = 64
+FACILITATOR_DELAY_MS = 300
+RATE_SHARES = {"a quarter": 0.25, "a half": 0.5}
+"""Constant rates, as shares of the rate with 32 connections."""
 STARTS = 5
-DELAY_MS = 300
 
-SQLITE, POSTGRES = "ours, SQLite", "ours, PostgreSQL"
-PYTHON, EXPRESS = "x402 FastAPI, upfront", "x402 Express, upfront"
+SQLITE, POSTGRES = "Centgate, SQLite", "Centgate, PostgreSQL"
+FASTAPI, EXPRESS = "x402 FastAPI, upfront", "x402 Express, upfront"
 FLOOR = "floor, SQLite"
+
+RATE_COLUMNS = ("calls/s", "p50 ms", "p99 ms", "CPU us/call", "CPU used")
 
 
 @dataclass(frozen=True)
-class Start:
-    """Seconds from a process's creation to its first answer and to its first paid answer; CPU seconds; MB."""
+class ServerStart:
+    """Durations of one server start from the creation of the process, its processor time and memory."""
 
-    answer: float
-    paid: float
-    cpu: float
-    memory: float
+    first_response_seconds: float
+    first_paid_response_seconds: float
+    cpu_seconds: float
+    memory_mb: float
 
 
 def main() -> None:
-    """Measure, print, and end what was started."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # unwinds, so that the servers end first
+    """Run all measurements and print their tables; stop all started processes."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # an exception stops the servers first
     console = Console(width=None if sys.stdout.isatty() else 120)
     spawn = multiprocessing.get_context("spawn")
     with (
-        # a journal belongs on a disk, and /tmp is memory on some systems
+        # the journal must be on a disk, and /tmp is in memory on some systems
         tempfile.TemporaryDirectory(dir="/var/tmp", prefix="centgate-bench-") as name,
         postgres_server() as postgres,
-        running(python("facilitator_stub.py"), Path(name)) as facilitator,
-        running(python("facilitator_stub.py", str(DELAY_MS)), Path(name)) as slow,
-        ProcessPoolExecutor(1, mp_context=spawn) as load,
+        run_server(build_script_command("facilitator_stub.py"), Path(name)) as facilitator,
+        run_server(
+            build_script_command("facilitator_stub.py", str(FACILITATOR_DELAY_MS)), Path(name)
+        ) as slow_facilitator,
+        ProcessPoolExecutor(1, mp_context=spawn) as load_pool,
     ):
         folder = Path(name)
         with ExitStack() as stack:
-            contenders = at_once(stack, folder, facilitator, postgres)
-            for contender in contenders:
-                contender.memory.append(resident_mb(contender.server.pid))
-            measure(contenders, load)
-            steadily([one for one in contenders if one.name in (SQLITE, POSTGRES, FLOOR)], load)
-            for contender in contenders:
-                contender.memory.append(resident_mb(contender.server.pid))
-            for kind in CONNECTIONS:
-                console.print(throughput(contenders, kind))
-            console.print(latencies(contenders))
+            servers = start_servers(stack, folder, facilitator, postgres)
+            record_memory(servers)
+            measure_connections(servers, load_pool)
+            measure_constant_rates(
+                [server for server in servers if server.name in (SQLITE, POSTGRES, FLOOR)], load_pool
+            )
+            record_memory(servers)
+            for load in CONNECTIONS:
+                console.print(render_throughput(servers, load))
+            console.print(render_constant_rates(servers))
         with ExitStack() as stack:
-            patient = waiting(stack, folder, slow, postgres)
-            measure_waiting(patient, load)
-            console.print(throughput(patient, SLOW))
-        console.print(starts(folder, facilitator))
-        console.print(memory(contenders))
+            slow_servers = start_slow_servers(stack, folder, slow_facilitator, postgres)
+            measure_slow_facilitator(slow_servers, load_pool)
+            console.print(render_throughput(slow_servers, SLOW_FACILITATOR))
+        console.print(measure_starts(folder, facilitator))
+        console.print(render_memory(servers))
 
 
-def at_once(stack: ExitStack, folder: Path, facilitator: Running, postgres: Postgres) -> list[Contender]:
-    """Everybody, paid through a facilitator that answers at once."""
+def start_servers(
+    stack: ExitStack, folder: Path, facilitator: ServerProcess, postgres: Postgres
+) -> list[BenchmarkServer]:
+    """Start all servers until the stack closes; Centgate on SQLite is the first."""
 
-    def enter(name: str, server: AbstractContextManager[Running]) -> Contender:
-        return Contender(name, stack.enter_context(server))
+    def start_server(name: str, process: AbstractContextManager[ServerProcess]) -> BenchmarkServer:
+        return BenchmarkServer(name, stack.enter_context(process))
 
-    modules = express_in(folder)
-    there = [
-        enter(SQLITE, ours(folder, facilitator, file_in(folder / "one"))),
-        enter(SQLITE + ", 2 workers", ours(folder, facilitator, file_in(folder / "two"), workers=2)),
-        enter(POSTGRES, ours(folder, facilitator, postgres.new_database())),
-        enter(POSTGRES + ", 2 workers", ours(folder, facilitator, postgres.new_database(), workers=2)),
-        enter(FLOOR, floor(folder, file_in(folder / "floor"))),
-        enter(PYTHON, middleware(folder, facilitator, "upfront")),
-        enter("x402 FastAPI, authorization", middleware(folder, facilitator, "authorization")),
+    def start_centgate(name: str, database_url: str, *, workers: int = 1) -> BenchmarkServer:
+        return start_server(name, run_centgate(folder, facilitator, database_url, workers=workers))
+
+    modules = install_express(folder)
+    servers = [
+        start_centgate(SQLITE, create_journal_url(folder / "one")),
+        start_centgate(SQLITE + ", 2 workers", create_journal_url(folder / "two"), workers=2),
+        start_centgate(POSTGRES, postgres.new_database()),
+        start_centgate(POSTGRES + ", 2 workers", postgres.new_database(), workers=2),
+        start_server(FLOOR, run_floor(folder, create_journal_url(folder / "floor"))),
+        start_server(FASTAPI, run_fastapi_middleware(folder, facilitator, "upfront")),
+        start_server(
+            "x402 FastAPI, authorization", run_fastapi_middleware(folder, facilitator, "authorization")
+        ),
     ]
     if modules:
-        there.append(enter(EXPRESS, express(modules, folder, facilitator, "upfront")))
-        there.append(
-            enter("x402 Express, authorization", express(modules, folder, facilitator, "authorization"))
+        for name, flow in ((EXPRESS, "upfront"), ("x402 Express, authorization", "authorization")):
+            servers.append(start_server(name, run_express_middleware(modules, folder, facilitator, flow)))
+    return servers
+
+
+def start_slow_servers(
+    stack: ExitStack, folder: Path, facilitator: ServerProcess, postgres: Postgres
+) -> list[BenchmarkServer]:
+    """Start three servers with a slow facilitator until the stack closes."""
+    processes = {
+        SQLITE: run_centgate(folder, facilitator, create_journal_url(folder / "slow")),
+        POSTGRES: run_centgate(folder, facilitator, postgres.new_database()),
+        FASTAPI: run_fastapi_middleware(folder, facilitator, "upfront"),
+    }
+    return [BenchmarkServer(name, stack.enter_context(process)) for name, process in processes.items()]
+
+
+def record_memory(servers: list[BenchmarkServer]) -> None:
+    """Add the present memory in MB of each server to its readings."""
+    for server in servers:
+        server.memory_mb.append(read_resident_mb(server.process.pid))
+
+
+def measure_connections(servers: list[BenchmarkServer], load_pool: ProcessPoolExecutor) -> None:
+    """Measure all servers at each number of connections in a shuffled order.
+
+    A warm-up determines the number of requests in a slice of `SLICE_SECONDS`.
+    """
+    targets = {server.name: server.fetch_target() for server in servers}
+    counts: dict[tuple[str, str], int] = {}
+    for server in servers:
+        for load, connections in CONNECTIONS.items():
+            warm_up = load_pool.submit(
+                run_slice, targets[server.name], connections, MIN_SLICE_REQUESTS
+            ).result()
+            count = max(MIN_SLICE_REQUESTS, int(warm_up.rate * SLICE_SECONDS))
+            counts[server.name, load] = min(MAX_SLICE_REQUESTS, count)
+    cases = [(server, load) for server in servers for load in CONNECTIONS]
+    rng = random.Random(SEED)
+    for _ in range(SLICES):
+        rng.shuffle(cases)
+        for server, load in cases:
+            count = counts[server.name, load]
+            result = load_pool.submit(run_slice, targets[server.name], CONNECTIONS[load], count).result()
+            server.slices.setdefault(load, []).append(result)
+
+
+def measure_constant_rates(servers: list[BenchmarkServer], load_pool: ProcessPoolExecutor) -> None:
+    """Measure all servers at constant rates, which are shares of each server's rate with 32 connections."""
+    targets = {server.name: server.fetch_target() for server in servers}
+    connections = CONNECTIONS[MANY_CONNECTIONS]
+    for _ in range(SLICES):
+        for server in servers:
+            for load, share in RATE_SHARES.items():
+                rate = server.calculate_median(MANY_CONNECTIONS, lambda each: each.rate) * share
+                count = int(rate * 2 * SLICE_SECONDS)
+                result = load_pool.submit(
+                    run_paced_slice, targets[server.name], connections, count, rate
+                ).result()
+                server.slices.setdefault(load, []).append(result)
+
+
+def measure_slow_facilitator(servers: list[BenchmarkServer], load_pool: ProcessPoolExecutor) -> None:
+    """Measure all servers with a slow facilitator, in slices of two seconds at the highest possible rate."""
+    targets = {server.name: server.fetch_target() for server in servers}
+    for target in targets.values():
+        load_pool.submit(run_slice, target, SLOW_CONNECTIONS, SLOW_CONNECTIONS).result()
+    count = SLOW_CONNECTIONS * 2000 // FACILITATOR_DELAY_MS
+    for _ in range(SLICES):
+        for server in servers:
+            result = load_pool.submit(run_slice, targets[server.name], SLOW_CONNECTIONS, count).result()
+            server.slices.setdefault(SLOW_FACILITATOR, []).append(result)
+
+
+def render_throughput(servers: list[BenchmarkServer], load: str) -> Table:
+    """Return a table of each server's rate, latency and processor time under one load.
+
+    The last two columns are ratios of the first server, Centgate on SQLite, to each server.
+    """
+    table = create_table(f"paid call, {load}, median of {SLICES} slices")
+    table.add_column("server", no_wrap=True)
+    for column in (*RATE_COLUMNS, "Centgate, calls/s", "Centgate, CPU"):
+        table.add_column(column, justify="right")
+    centgate_rate, centgate_cpu = calculate_rate_and_cpu(servers[0], load)
+    for server in servers:
+        rate, cpu = calculate_rate_and_cpu(server, load)
+        table.add_row(
+            server.name,
+            *format_figures(server, load),
+            f"x {centgate_rate / rate:.2f}",
+            f"x {centgate_cpu / cpu:.2f}",
         )
-    return there
+    return table
 
 
-def waiting(stack: ExitStack, folder: Path, slow: Running, postgres: Postgres) -> list[Contender]:
-    """Return the contenders with a slow facilitator."""
+def render_constant_rates(servers: list[BenchmarkServer]) -> Table:
+    """Return a table of each server's latency and processor time at constant rates."""
+    table = create_table("paid calls at a constant rate, median of slices; facilitator without delay")
+    table.add_column("server", no_wrap=True)
+    table.add_column("of its rate above")
+    for column in RATE_COLUMNS:
+        table.add_column(column, justify="right")
+    for server in servers:
+        for load in (load for load in RATE_SHARES if load in server.slices):
+            table.add_row(server.name, load, *format_figures(server, load))
+    return table
+
+
+def format_figures(server: BenchmarkServer, load: str) -> list[str]:
+    """Return the cells of `RATE_COLUMNS` for one server under one load."""
+    rate, cpu = calculate_rate_and_cpu(server, load)
     return [
-        Contender(SQLITE, stack.enter_context(ours(folder, slow, file_in(folder / "slow")))),
-        Contender(POSTGRES, stack.enter_context(ours(folder, slow, postgres.new_database()))),
-        Contender(PYTHON, stack.enter_context(middleware(folder, slow, "upfront"))),
+        f"{rate:,.0f}",
+        f"{server.calculate_median(load, lambda each: each.percentile(50)):,.2f}",
+        f"{server.calculate_median(load, lambda each: each.percentile(99)):,.2f}",
+        f"{cpu:,.0f}",
+        f"{server.calculate_median(load, lambda each: each.server_cpu / each.seconds):.0%}",
     ]
 
 
-def measure(contenders: list[Contender], load: ProcessPoolExecutor) -> None:
-    """Find out how many requests make a slice, then take the slices in a shuffled order."""
-    targets = {contender.name: contender.target() for contender in contenders}
-    counts: dict[tuple[str, str], int] = {}
-    for contender in contenders:
-        for kind, connections in CONNECTIONS.items():
-            warm = load.submit(run_slice, targets[contender.name], connections, WARM_UP).result()
-            counts[contender.name, kind] = min(AT_MOST, max(WARM_UP, int(warm.rate * SLICE_SECONDS)))
-    turns = [(contender, kind) for contender in contenders for kind in CONNECTIONS]
-    shuffled = random.Random(SEED)
-    for _ in range(SLICES):
-        shuffled.shuffle(turns)
-        for contender, kind in turns:
-            count = counts[contender.name, kind]
-            done = load.submit(run_slice, targets[contender.name], CONNECTIONS[kind], count).result()
-            contender.slices.setdefault(kind, []).append(done)
+def calculate_rate_and_cpu(server: BenchmarkServer, load: str) -> tuple[float, float]:
+    """Return the requests per second, and the processor time in microseconds per request."""
+    rate = server.calculate_median(load, lambda each: each.rate)
+    return rate, server.calculate_median(load, lambda each: each.cpu_us)
 
 
-def steadily(contenders: list[Contender], load: ProcessPoolExecutor) -> None:
-    """Requests that come at a steady rate, a part of that at which each answers 32 connections."""
-    targets = {contender.name: contender.target() for contender in contenders}
-    for _ in range(SLICES):
-        for one in contenders:
-            for kind, part in STEADY.items():
-                rate = one.median(CROWD, lambda slice_: slice_.rate) * part
-                count = int(rate * 2 * SLICE_SECONDS)
-                done = load.submit(run_paced, targets[one.name], CONNECTIONS[CROWD], count, rate).result()
-                one.slices.setdefault(kind, []).append(done)
-
-
-def measure_waiting(contenders: list[Contender], load: ProcessPoolExecutor) -> None:
-    """Slices of as many requests as their connections carry in two seconds."""
-    targets = {contender.name: contender.target() for contender in contenders}
-    for target in targets.values():
-        load.submit(run_slice, target, 64, 64).result()
-    for _ in range(SLICES):
-        for one in contenders:
-            done = load.submit(run_slice, targets[one.name], 64, 64 * 2000 // DELAY_MS).result()
-            one.slices.setdefault(SLOW, []).append(done)
-
-
-def throughput(contenders: list[Contender], kind: str) -> Table:
-    """Measure the rate of each contender under one load, and its ratio to ours."""
-    table = captioned(f"paid call, {kind}, median of {SLICES} slices")
-    table.add_column("server", no_wrap=True)
-    for column in ("calls/s", "p50 ms", "p99 ms", "CPU us/call", "CPU used", "ours, calls/s", "ours, CPU"):
-        table.add_column(column, justify="right")
-    own_rate, own_cpu = rate_and_cpu(contenders[0], kind)
-    for one in contenders:
-        rate, cpu = rate_and_cpu(one, kind)
-        table.add_row(
-            one.name,
-            f"{rate:,.0f}",
-            f"{one.median(kind, lambda slice_: slice_.percentile(50)):,.2f}",
-            f"{one.median(kind, lambda slice_: slice_.percentile(99)):,.2f}",
-            f"{cpu:,.0f}",
-            f"{one.median(kind, lambda slice_: slice_.server_cpu / slice_.seconds):.0%}",
-            f"x {own_rate / rate:.2f}",
-            f"x {own_cpu / cpu:.2f}",
-        )
-    return table
-
-
-def latencies(contenders: list[Contender]) -> Table:
-    """Measure the latency of calls at a steady rate."""
-    table = captioned("paid calls that come steadily, median of slices; the facilitator answers at once")
-    table.add_column("server", no_wrap=True)
-    table.add_column("of its rate above")
-    for column in ("calls/s", "p50 ms", "p99 ms", "CPU us/call", "CPU used"):
-        table.add_column(column, justify="right")
-    for one in contenders:
-        for kind in (kind for kind in STEADY if kind in one.slices):
-            rate, cpu = rate_and_cpu(one, kind)
-            table.add_row(
-                one.name,
-                kind,
-                f"{rate:,.0f}",
-                f"{one.median(kind, lambda slice_: slice_.percentile(50)):,.2f}",
-                f"{one.median(kind, lambda slice_: slice_.percentile(99)):,.2f}",
-                f"{cpu:,.0f}",
-                f"{one.median(kind, lambda slice_: slice_.server_cpu / slice_.seconds):.0%}",
-            )
-    return table
-
-
-def rate_and_cpu(one: Contender, kind: str) -> tuple[float, float]:
-    """Requests a second, and microseconds of processor time a request."""
-    return (
-        one.median(kind, lambda slice_: slice_.rate),
-        one.median(kind, lambda slice_: slice_.cpu_us),
-    )
-
-
-def starts(folder: Path, facilitator: Running) -> Table:
-    """Measure the time of a start, with a new journal and with an existing one."""
-    fresh = [started(folder / f"start-{number}", facilitator) for number in range(STARTS)]
-    existing = [started(folder / "start-0", facilitator) for _ in range(STARTS)]
-    table = captioned(f"start of `centgate serve`, median of {STARTS}")
+def measure_starts(folder: Path, facilitator: ServerProcess) -> Table:
+    """Return a table of the start time in seconds, with a new journal and with an existing one."""
+    new_starts = [measure_start(folder / f"start-{number}", facilitator) for number in range(STARTS)]
+    later_starts = [measure_start(folder / "start-0", facilitator) for _ in range(STARTS)]
+    table = create_table(f"start of `centgate serve`, median of {STARTS}")
     table.add_column("journal")
-    for column in ("first answer s", "slowest", "first paid answer s", "slowest", "CPU s", "MB"):
+    for column in ("first response s", "slowest", "first paid response s", "slowest", "CPU s", "MB"):
         table.add_column(column, justify="right")
-    for name, runs in (("fresh", fresh), ("existing", existing)):
+    for name, starts in (("new", new_starts), ("existing", later_starts)):
         table.add_row(
             name,
-            f"{median(run.answer for run in runs):.2f}",
-            f"{max(run.answer for run in runs):.2f}",
-            f"{median(run.paid for run in runs):.2f}",
-            f"{max(run.paid for run in runs):.2f}",
-            f"{median(run.cpu for run in runs):.2f}",
-            f"{median(run.memory for run in runs):.0f}",
+            f"{median(start.first_response_seconds for start in starts):.2f}",
+            f"{max(start.first_response_seconds for start in starts):.2f}",
+            f"{median(start.first_paid_response_seconds for start in starts):.2f}",
+            f"{max(start.first_paid_response_seconds for start in starts):.2f}",
+            f"{median(start.cpu_seconds for start in starts):.2f}",
+            f"{median(start.memory_mb for start in starts):.0f}",
         )
     return table
 
 
-def started(folder: Path, facilitator: Running) -> Start:
-    """Start a server once, up to its first paid answer."""
-    with ours(folder, facilitator, file_in(folder)) as server:
+def measure_start(folder: Path, facilitator: ServerProcess) -> ServerStart:
+    """Start a server and stop it after its first paid response."""
+    with run_centgate(folder, facilitator, create_journal_url(folder)) as server:
         with urllib.request.urlopen(f"{server.url}/livez", timeout=30):
-            answer = time.perf_counter() - server.started
-        [payment] = signed_payments(offer_of(server.url + PATH, BODY), 1)
+            first_response_seconds = time.perf_counter() - server.start_time
+        [payment] = sign_payments(fetch_challenge(server.url + PATH, BODY), 1)
         headers = {"Content-Type": "application/json", "PAYMENT-SIGNATURE": payment.decode()}
         request = urllib.request.Request(server.url + PATH, BODY, headers)
         with urllib.request.urlopen(request, timeout=30) as response:
             response.read()
-            paid = time.perf_counter() - server.started
-        return Start(answer, paid, cpu_seconds(server.pid), resident_mb(server.pid))
+            first_paid_response_seconds = time.perf_counter() - server.start_time
+        return ServerStart(
+            first_response_seconds,
+            first_paid_response_seconds,
+            read_cpu_seconds(server.pid),
+            read_resident_mb(server.pid),
+        )
 
 
-def memory(contenders: list[Contender]) -> Table:
-    """Resident memory before and after the load."""
-    table = captioned("resident memory, MB")
+def render_memory(servers: list[BenchmarkServer]) -> Table:
+    """Return a table of the resident memory in MB before and after the load."""
+    table = create_table("resident memory, MB")
     table.add_column("server")
-    for column in ("after start", "after the load", "paid calls served"):
+    for column in ("after start", "after the load", "paid calls"):
         table.add_column(column, justify="right")
-    for one in contenders:
-        served = len(CONNECTIONS) * WARM_UP
-        served += sum(slice_.count for slices in one.slices.values() for slice_ in slices)
-        before, after = one.memory
-        table.add_row(one.name, f"{before:.0f}", f"{after:.0f}", f"{served:,}")
+    for server in servers:
+        count = len(CONNECTIONS) * MIN_SLICE_REQUESTS  # the warm-up
+        count += sum(each.count for slices in server.slices.values() for each in slices)
+        before, after = server.memory_mb
+        table.add_row(server.name, f"{before:.0f}", f"{after:.0f}", f"{count:,}")
     return table
 
 
-def captioned(title: str) -> Table:
-    """An empty table, its title at its left edge."""
+def create_table(title: str) -> Table:
+    """Return an empty table with its title aligned left."""
     return Table(title=title, title_justify="left")
 
 
 if __name__ == "__main__":
     try:
         main()
-    except (BadAnswer, DidNotStart, OSError, ValueError) as error:
+    except (BadResponse, StartFailed, OSError, ValueError) as error:
         sys.exit(f"{type(error).__name__}: {error}")

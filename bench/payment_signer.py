@@ -1,4 +1,4 @@
-"""A buyer in a hurry: payments for the terms of a 402, signed by the thousand."""
+"""Payment signer: x402 payments for the challenge of a server, signed in batches with development keys."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ VALID_SECONDS = 600
 KEYS = [(buyer.address, PrivateKey.from_hex(buyer.private_key[2:])) for buyer in BUYER_ACCOUNTS]
 
 
-def offer_of(url: str, body: bytes) -> dict[str, Any]:
-    """The PaymentRequired that a server answers to a request without a payment."""
+def fetch_challenge(url: str, body: bytes) -> dict[str, Any]:
+    """Return the challenge (x402's PaymentRequired) that a server sends for an unpaid request.
+
+    Raises ValueError if the response is not a 402 with a challenge.
+    """
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")
     try:
         with urllib.request.urlopen(request, timeout=30) as response:
@@ -30,56 +33,64 @@ def offer_of(url: str, body: bytes) -> dict[str, Any]:
         with error:
             header = error.headers.get("PAYMENT-REQUIRED")
             if error.code != 402 or header is None:
-                raise ValueError(f"{url} answered {error.code} and named no terms") from error
+                raise ValueError(f"{url} answered {error.code} without a challenge") from error
             return json.loads(b64decode(header))
 
 
-def signed_payments(offer: dict[str, Any], count: int) -> list[bytes]:
-    """So many `PAYMENT-SIGNATURE` headers, each good once.
+def sign_payments(challenge: dict[str, Any], count: int) -> list[bytes]:
+    """Return `count` values of the `PAYMENT-SIGNATURE` header, each with its own nonce.
 
-    As the official client does, they echo the offer's resource and extensions.
+    As with the official client, they repeat the challenge's resource and extensions.
     """
-    wanted = offer["accepts"][0]
+    requirements = challenge["accepts"][0]
     domain = domain_separator(
-        wanted["extra"]["name"],
-        wanted["extra"]["version"],
-        int(wanted["network"].removeprefix("eip155:")),
-        wanted["asset"],
+        requirements["extra"]["name"],
+        requirements["extra"]["version"],
+        int(requirements["network"].removeprefix("eip155:")),
+        requirements["asset"],
     )
-    until = int(time.time()) + VALID_SECONDS
-    return [_signed(offer, wanted, domain, until, *KEYS[number % len(KEYS)]) for number in range(count)]
+    valid_before = int(time.time()) + VALID_SECONDS
+    return [
+        _sign_payment(challenge, requirements, domain, valid_before, *KEYS[number % len(KEYS)])
+        for number in range(count)
+    ]
 
 
-def _signed(
-    offer: dict[str, Any], wanted: dict[str, Any], domain: bytes, until: int, payer: str, key: PrivateKey
+def _sign_payment(
+    challenge: dict[str, Any],
+    requirements: dict[str, Any],
+    domain: bytes,
+    valid_before: int,
+    payer: str,
+    key: PrivateKey,
 ) -> bytes:
     nonce = "0x" + secrets.token_hex(32)
     digest = transfer_digest(
         domain,
         payer=payer,
-        to=wanted["payTo"],
-        value=int(wanted["amount"]),
+        to=requirements["payTo"],
+        value=int(requirements["amount"]),
         valid_after=0,
-        valid_before=until,
+        valid_before=valid_before,
         nonce=nonce,
     )
     signature = key.sign_recoverable(digest, hasher=None)  # pyright: ignore[reportUnknownMemberType]
     payload: dict[str, Any] = {
         "x402Version": 2,
-        "resource": offer.get("resource"),
-        "accepted": wanted,
+        "resource": challenge.get("resource"),
+        "accepted": requirements,
         "payload": {
             "signature": "0x" + signature[:64].hex() + f"{signature[64] + 27:02x}",
             "authorization": {
                 "from": payer,
-                "to": wanted["payTo"],
-                "value": wanted["amount"],
+                "to": requirements["payTo"],
+                "value": requirements["amount"],
                 "validAfter": "0",
-                "validBefore": str(until),
+                "validBefore": str(valid_before),
                 "nonce": nonce,
             },
         },
     }
-    if offer.get("extensions"):
-        payload["extensions"] = offer["extensions"]
+    if challenge.get("extensions"):
+        payload["extensions"] = challenge["extensions"]
     return b64encode(orjson.dumps(payload))

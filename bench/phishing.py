@@ -1,11 +1,11 @@
-"""Compare the reference JavaScript detector with ours over the same 100,000 addresses, in one run.
+"""Compare Centgate's phishing detector with the JavaScript reference over the same 100,000 addresses.
 
     .venv/bin/python bench/phishing.py
 
-The reference is the detector of npm eth-phishing-detect 1.2.0 in Node, which does not parse hosts. Ours gets
-the same hosts without parsing, and URLs that it parses first, as a request does. Rates are per second of
-processor time, so other load matters less. On the big list the reference is timed over fewer addresses,
-because it would take minutes.
+The reference is the detector of npm eth-phishing-detect 1.2.0 in Node, which does not parse hosts. Centgate's
+detector checks the same hosts without parsing, and URLs that it parses first, as for a request. Rates are per
+second of processor time, so that other load matters less. On the large list the reference checks fewer
+addresses, because it would take minutes.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from centgate.phishing.snapshot import Snapshot, load_shipped, load_snapshot, ma
 from centgate.phishing.url import InvalidAddress, parse_address
 
 SEED: Final = 20260822
-LINES: Final = 100_000
-ON_THE_BIG_LIST: Final = 1_000
-BIG: Final = 350_000
+ADDRESSES: Final = 100_000
+LARGE_LIST_ADDRESSES: Final = 1_000
+LARGE_LIST_SIZE: Final = 350_000
 REFERENCE: Final = "eth-phishing-detect@1.2.0"
 
 # fmt: off
@@ -66,8 +66,8 @@ const before = process.cpuUsage();
 for (const line of lines) detector.check(line);
 const { user, system } = process.cpuUsage(before);
 const verdicts = lines.map((line) => detector.check(line));
-const told = verdicts.map(({ type, match }) => [type, match ?? null]);
-console.log(JSON.stringify({ seconds: (user + system) / 1e6, verdicts: told }));
+const summaries = verdicts.map(({ type, match }) => [type, match ?? null]);
+console.log(JSON.stringify({ seconds: (user + system) / 1e6, verdicts: summaries }));
 """
 TYPES: Final = {"allowed": "whitelist", "blocked": "blacklist", "lookalike": "fuzzy", "unknown": "all"}
 
@@ -87,32 +87,36 @@ def main() -> None:
         problem = install_reference(folder)
         if problem:
             console.print(f"reference skipped: {problem}")
-        small = load_shipped()
-        for title, snapshot, slice_length in (
-            ("the shipped list", small, LINES),
-            ("the big list", enlarge_list(small, BIG), ON_THE_BIG_LIST),
+        shipped = load_shipped()
+        for title, snapshot, reference_count in (
+            ("the shipped list", shipped, ADDRESSES),
+            ("the large list", enlarge_list(shipped, LARGE_LIST_SIZE), LARGE_LIST_ADDRESSES),
         ):
-            measure_list(console, title, snapshot, folder, reference_count=0 if problem else slice_length)
+            measure_list(console, title, snapshot, folder, reference_count=0 if problem else reference_count)
 
 
 def measure_list(
     console: Console, title: str, snapshot: Snapshot, folder: Path, *, reference_count: int
 ) -> None:
+    """Measure a list with both detectors and print the results.
+
+    `reference_count` is the number of addresses for the reference, 0 to leave it out.
+    """
     hosts = make_addresses(snapshot.rules)
     detector = PhishingDetector(snapshot.rules)
-    by_host = measure(match_hosts, detector, hosts)
-    by_url = measure(read_and_match, detector, [f"https://{host}/path" for host in hosts])
+    by_host = measure_detector(check_hosts, detector, hosts)
+    by_url = measure_detector(check_urls, detector, [f"https://{host}/path" for host in hosts])
     reference = run_reference(folder, snapshot.rules, hosts[:reference_count]) if reference_count else None
 
     rules = snapshot.rules
     entries = len(rules.allowlist) + len(rules.blocklist) + len(rules.fuzzylist)
-    table = Table("detector", "given", "addresses", "checks per CPU-second", "ratio")
+    table = Table("detector", "input", "addresses", "checks per CPU-second", "ratio")
     table.title = f"{title}: {entries:,} entries"
     if reference:
         table.add_row("npm 1.2.0 in Node", "hosts", f"{reference_count:,}", f"{reference.rate:,.0f}", "1")
-    for given, ours in (("hosts", by_host), ("URLs, read first", by_url)):
-        ratio = f"{ours.rate / reference.rate:,.0f}" if reference else ""
-        table.add_row("ours", given, f"{LINES:,}", f"{ours.rate:,.0f}", ratio)
+    for label, measurement in (("hosts", by_host), ("URLs, parsed first", by_url)):
+        ratio = f"{measurement.rate / reference.rate:,.0f}" if reference else ""
+        table.add_row("Centgate", label, f"{ADDRESSES:,}", f"{measurement.rate:,.0f}", ratio)
     console.print(table)
     if reference:
         console.print(compare_verdicts(reference, by_host), compare_verdicts(reference, by_url), sep="\n")
@@ -120,7 +124,7 @@ def measure_list(
 
 
 def install_reference(folder: Path) -> str | None:
-    """Install the reference with npm; return the problem if that fails."""
+    """Install the reference with npm; return the problem, None after success."""
     for tool in ("node", "npm"):
         if shutil.which(tool) is None:
             return f"{tool} is not on the PATH"
@@ -131,6 +135,7 @@ def install_reference(folder: Path) -> str | None:
 
 
 def run_reference(folder: Path, rules: PhishingRules, hosts: Sequence[str]) -> Measurement:
+    """Check hosts with the reference; return its rate and its verdicts."""
     config = {
         "whitelist": rules.allowlist,
         "blacklist": rules.blocklist,
@@ -146,27 +151,27 @@ def run_reference(folder: Path, rules: PhishingRules, hosts: Sequence[str]) -> M
     return Measurement(len(hosts) / output["seconds"], output["verdicts"])
 
 
-def measure(
+def measure_detector(
     check: Callable[[PhishingDetector, Sequence[str]], None], detector: PhishingDetector, texts: Sequence[str]
 ) -> Measurement:
-    """Return the median rate of three passes."""
+    """Return the median rate of three passes, and the verdict on each text."""
     rates: list[float] = []
     for _ in range(3):
         gc.collect()
         start = time.process_time()
         check(detector, texts)
         rates.append(len(texts) / (time.process_time() - start))
-    return Measurement(sorted(rates)[1], [as_reference_verdict(check_text(detector, text)) for text in texts])
+    return Measurement(sorted(rates)[1], [convert_verdict(find_verdict(detector, text)) for text in texts])
 
 
-def match_hosts(detector: PhishingDetector, hosts: Sequence[str]) -> None:
-    """Check hosts as the reference does: without parsing, except for the dot that may end them."""
+def check_hosts(detector: PhishingDetector, hosts: Sequence[str]) -> None:
+    """Check hosts without parsing, as the reference does; only a final dot is removed."""
     for host in hosts:
         detector.check_domain(host.removesuffix("."))
 
 
-def read_and_match(detector: PhishingDetector, texts: Sequence[str]) -> None:
-    """Check texts as a request does: parse each like a browser, then check it."""
+def check_urls(detector: PhishingDetector, texts: Sequence[str]) -> None:
+    """Check texts as for a request: parse each as a browser does, then check it."""
     for text in texts:
         try:
             detector.check(parse_address(text))
@@ -174,29 +179,32 @@ def read_and_match(detector: PhishingDetector, texts: Sequence[str]) -> None:
             continue
 
 
-def check_text(detector: PhishingDetector, text: str) -> PhishingVerdict | None:
+def find_verdict(detector: PhishingDetector, text: str) -> PhishingVerdict | None:
+    """Return the verdict on a text, None if it is not a valid address."""
     try:
         return detector.check(parse_address(text))
     except InvalidAddress:
         return None
 
 
-def as_reference_verdict(verdict: PhishingVerdict | None) -> list[str | None]:
+def convert_verdict(verdict: PhishingVerdict | None) -> list[str | None]:
     """Return a verdict in the reference's format, which names a match only for lookalikes."""
     if verdict is None:
         return ["refused", None]
     return [TYPES[verdict.status], verdict.match if verdict.status == "lookalike" else None]
 
 
-def compare_verdicts(reference: Measurement, ours: Measurement) -> str:
-    pairs = list(zip(reference.verdicts, ours.verdicts, strict=False))
-    refused = sum(our[0] == "refused" for _, our in pairs)
-    same = sum(their == our for their, our in pairs)
-    other = len(pairs) - same - refused
-    return f"{len(pairs):,} verdicts: {same:,} equal, {other:,} different, {refused:,} that no browser opens"
+def compare_verdicts(reference: Measurement, centgate: Measurement) -> str:
+    """Return the numbers of equal, different and invalid addresses as text."""
+    pairs = list(zip(reference.verdicts, centgate.verdicts, strict=False))
+    invalid = sum(verdict[0] == "refused" for _, verdict in pairs)
+    equal = sum(expected == verdict for expected, verdict in pairs)
+    different = len(pairs) - equal - invalid
+    return f"{len(pairs):,} verdicts: {equal:,} equal, {different:,} different, {invalid:,} of invalid URLs"
 
 
 def measure_loading(snapshot: Snapshot, folder: Path) -> str:
+    """Load a list in a new process; return its size, time and memory as text."""
     path = folder / "list.xz"
     path.write_bytes(pack_snapshot(snapshot))
     result = subprocess.run(
@@ -204,31 +212,32 @@ def measure_loading(snapshot: Snapshot, folder: Path) -> str:
     )
     seconds, kilobytes = map(float, result.stdout.split())
     size, megabytes = path.stat().st_size, kilobytes / 1024
-    return f"ours loads {size:,} bytes in {seconds * 1000:,.0f} ms and then takes {megabytes:,.1f} MB\n"
+    return f"Centgate loads {size:,} bytes in {seconds * 1000:,.0f} ms and then takes {megabytes:,.1f} MB\n"
 
 
 def report_loading(path: Path) -> None:
-    before, start = resident_kilobytes(), time.perf_counter()
+    """Load a list, and print the seconds and the kilobytes of memory that it took."""
+    before, start = read_resident_kilobytes(), time.perf_counter()
     detector = PhishingDetector(load_snapshot(path).rules)
     seconds = time.perf_counter() - start
     gc.collect()
-    sys.stdout.write(f"{seconds} {resident_kilobytes() - before}\n")
+    sys.stdout.write(f"{seconds} {read_resident_kilobytes() - before}\n")
     detector.check(parse_address("example.com"))
 
 
-def resident_kilobytes() -> int:
-    """Return the kilobytes of memory in use; 0 where the system does not say."""
+def read_resident_kilobytes() -> int:
+    """Return the resident memory in kilobytes, 0 on systems without /proc."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((int(line.split()[1]) for line in lines if line.startswith("VmRSS")), 0)
 
 
 def enlarge_list(snapshot: Snapshot, size: int) -> Snapshot:
-    """Return the list with generated names added to its blocklist, always the same."""
-    chance = random.Random(SEED)
+    """Return the list with generated blocklist names, up to `size` entries; the same in each run."""
+    rng = random.Random(SEED)
     names = dict.fromkeys(snapshot.rules.blocklist)
     while len(names) < size - len(snapshot.rules.allowlist):
-        names[generate_name(chance)] = None
+        names[generate_name(rng)] = None
     rules = snapshot.rules
     return make_snapshot(
         PhishingRules(
@@ -240,57 +249,58 @@ def enlarge_list(snapshot: Snapshot, size: int) -> Snapshot:
 
 
 def make_addresses(rules: PhishingRules) -> list[str]:
-    """Return addresses: half of them listed names and their subdomains, a third generated, the rest
-    lookalikes.
+    """Return `ADDRESSES` hosts, the same in each run.
+
+    50 % are listed names and their subdomains, 30 % generated names, 20 % lookalikes.
     """
-    chance = random.Random(SEED)
-    return [make_address(chance, rules) for _ in range(LINES)]
+    rng = random.Random(SEED)
+    return [make_address(rng, rules) for _ in range(ADDRESSES)]
 
 
-def make_address(chance: random.Random, rules: PhishingRules) -> str:
-    kind = chance.random()
+def make_address(rng: random.Random, rules: PhishingRules) -> str:
+    kind = rng.random()
     if kind < 0.5:
-        return pick_entry(chance, rules)
+        return pick_entry(rng, rules)
     if kind < 0.8:
-        return (chance.choice(SUBDOMAINS) if chance.random() < 0.3 else "") + generate_name(chance)
-    return make_lookalike(chance, rules)
+        return (rng.choice(SUBDOMAINS) if rng.random() < 0.3 else "") + generate_name(rng)
+    return make_lookalike(rng, rules)
 
 
-def pick_entry(chance: random.Random, rules: PhishingRules) -> str:
-    name = chance.choice(rules.blocklist if chance.random() < 0.9 else rules.allowlist)
-    shape = chance.random()
+def pick_entry(rng: random.Random, rules: PhishingRules) -> str:
+    name = rng.choice(rules.blocklist if rng.random() < 0.9 else rules.allowlist)
+    shape = rng.random()
     if shape < 0.5:
         return name
-    return chance.choice(SUBDOMAINS) + name if shape < 0.95 else f"{name}."
+    return rng.choice(SUBDOMAINS) + name if shape < 0.95 else f"{name}."
 
 
-def generate_name(chance: random.Random) -> str:
-    name = "".join(chance.choices(SYLLABLES, k=chance.randint(2, 5)))
-    shape = chance.random()
+def generate_name(rng: random.Random) -> str:
+    name = "".join(rng.choices(SYLLABLES, k=rng.randint(2, 5)))
+    shape = rng.random()
     if shape < 0.15:
-        name = f"{name}-{chance.choice(SYLLABLES)}"
+        name = f"{name}-{rng.choice(SYLLABLES)}"
     elif shape < 0.3:
-        name = f"{name}{chance.randint(1, 99)}"
-    return f"{name}.{chance.choice(ENDINGS)}"
+        name = f"{name}{rng.randint(1, 99)}"
+    return f"{name}.{rng.choice(ENDINGS)}"
 
 
-def make_lookalike(chance: random.Random, rules: PhishingRules) -> str:
-    protected = rules.fuzzylist if chance.random() < 0.8 else rules.allowlist
-    stem, _, ending = chance.choice(protected).rpartition(".")
-    for _ in range(chance.randint(1, 3)):
-        stem = edit_letter(chance, stem)
-    ending = ending if chance.random() < 0.5 else chance.choice(ENDINGS)
-    return f"{'www.' if chance.random() < 0.15 else ''}{stem or 'a'}.{ending}"
+def make_lookalike(rng: random.Random, rules: PhishingRules) -> str:
+    protected = rules.fuzzylist if rng.random() < 0.8 else rules.allowlist
+    stem, _, ending = rng.choice(protected).rpartition(".")
+    for _ in range(rng.randint(1, 3)):
+        stem = edit_letter(rng, stem)
+    ending = ending if rng.random() < 0.5 else rng.choice(ENDINGS)
+    return f"{'www.' if rng.random() < 0.15 else ''}{stem or 'a'}.{ending}"
 
 
-def edit_letter(chance: random.Random, stem: str) -> str:
-    place = chance.randrange(len(stem)) if stem else 0
-    before, letter, after = stem[:place], stem[place : place + 1], stem[place + 1 :]
-    return chance.choice(
+def edit_letter(rng: random.Random, stem: str) -> str:
+    position = rng.randrange(len(stem)) if stem else 0
+    before, letter, after = stem[:position], stem[position : position + 1], stem[position + 1 :]
+    return rng.choice(
         (
             before + after,
-            before + chance.choice(LETTERS) + letter + after,
-            before + chance.choice(LETTERS) + after,
+            before + rng.choice(LETTERS) + letter + after,
+            before + rng.choice(LETTERS) + after,
             before + after[:1] + letter + after[1:],
         )
     )

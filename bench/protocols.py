@@ -1,4 +1,4 @@
-"""Benchmark of the event loop stalls while a list of protocols is parsed.
+"""Benchmark of event loop stalls while a list of protocols is parsed.
 
     .venv/bin/python bench/protocols.py
 
@@ -26,7 +26,7 @@ from centgate.providers.defillama_directory import parse_directory, parse_protoc
 
 SEED: Final = 20261121
 RUNS: Final = 5
-TICK: Final = 0.005
+TICK_SECONDS: Final = 0.005
 CHAINS: Final = (
     "Ethereum",
     "Base",
@@ -39,10 +39,11 @@ CHAINS: Final = (
     "Sonic",
 )
 
-Reader = Callable[[bytes], Awaitable[Any]]
+Parser = Callable[[bytes], Awaitable[Any]]
 
 
 def main() -> None:
+    """Measure all parsers and print a table."""
     gc.collect()
     gc.freeze()
     table = Table("body", "parser", "worst stall", "total time")
@@ -57,8 +58,9 @@ def main() -> None:
     Console().print(table)
 
 
-def add_row(table: Table, name: str, parser: str, body: bytes, reader: Reader) -> None:
-    stall, total = asyncio.run(measure_stall(body, reader))
+def add_row(table: Table, name: str, parser: str, body: bytes, parse: Parser) -> None:
+    """Measure a parser on a body, and add a row."""
+    stall, total = asyncio.run(measure_stall(body, parse))
     table.add_row(name, parser, f"{stall * 1000:,.0f} ms", f"{total * 1000:,.0f} ms")
 
 
@@ -74,27 +76,28 @@ async def parse_members(body: bytes) -> Any:
     return parse_protocol("invented", body)
 
 
-async def measure_stall(body: bytes, reader: Reader) -> tuple[float, float]:
-    """Return the worst delay of the ticker and the median time to parse the body, in seconds."""
+async def measure_stall(body: bytes, parse: Parser) -> tuple[float, float]:
+    """Return the worst delay of the event loop and the median time to parse the body, in seconds."""
     delays: list[float] = [0.0]
-    ticker = asyncio.create_task(tick(delays))
+    recorder = asyncio.create_task(record_delays(delays))
     durations: list[float] = []
-    await asyncio.sleep(TICK * 4)
+    await asyncio.sleep(TICK_SECONDS * 4)
     delays.clear()
     for _ in range(RUNS):
         start = time.perf_counter()
-        await reader(body)
+        await parse(body)
         durations.append(time.perf_counter() - start)
-        await asyncio.sleep(TICK * 4)
-    ticker.cancel()
+        await asyncio.sleep(TICK_SECONDS * 4)
+    recorder.cancel()
     return max(delays), sorted(durations)[RUNS // 2]
 
 
-async def tick(delays: list[float]) -> None:
+async def record_delays(delays: list[float]) -> None:
+    """Append the delay in seconds of each tick, until cancelled."""
     while True:
         start = time.perf_counter()
-        await asyncio.sleep(TICK)
-        delays.append(time.perf_counter() - start - TICK)
+        await asyncio.sleep(TICK_SECONDS)
+        delays.append(time.perf_counter() - start - TICK_SECONDS)
 
 
 def build_list(size: int) -> bytes:
@@ -108,6 +111,7 @@ def build_list(size: int) -> bytes:
 
 
 def build_protocol(rng: random.Random, number: int) -> dict[str, Any]:
+    """Return one row of the list."""
     chains = rng.sample(CHAINS, rng.choice((1, 1, 1, 2, 3, 9)))
     tvls = {chain: rng.random() * 1e8 for chain in chains}
     return {
@@ -149,8 +153,8 @@ def build_page(size: int) -> bytes:
     """Return a protocol's own page with about `size` bytes of daily figures."""
     rng = random.Random(SEED)
     days = [{"date": 1_741_842_011, "totalLiquidityUSD": rng.random() * 1e9} for _ in range(1000)]
-    one = len(orjson.dumps(days))
-    series = {f"Chain {number}": {"tvl": days} for number in range(size // one)}
+    chain_size = len(orjson.dumps(days))
+    series = {f"Chain {number}": {"tvl": days} for number in range(size // chain_size)}
     return orjson.dumps({"name": "Invented", "chainTvls": series, "currentChainTvls": {"Ethereum": 1.0}})
 
 

@@ -1,8 +1,8 @@
-"""Servers killed at random while many pay on the development chain; afterwards the books are audited.
+"""Crash test: kill servers at random while buyers pay on the development chain, then audit the journal.
 
     PYTHONPATH=tests:tests/payments .venv/bin/python bench/random_kills.py [--payments 500] [--deaths 20]
 
-Once on SQLite with one server, once on PostgreSQL with two. Ends with 1 where the books do not balance.
+Runs on SQLite with one server and on PostgreSQL with two. Exits with 1 if journal and chain disagree.
 """
 
 from __future__ import annotations
@@ -58,37 +58,43 @@ def main() -> None:
 async def run_on_database(
     chain: DevChain, database_url: str, folder: Path, *, payments: int, deaths: int, seed: int
 ) -> None:
-    """Run one crash test, then audit the journal."""
+    """Run one crash test, audit the journal, and print a report.
+
+    Raises BrokenPromise if the journal and the chain disagree.
+    """
     kind = database_url.partition(":")[0]
-    shop, since = to_checksum_address("0x" + secrets.token_hex(20)), read_block_number(chain)
-    settings = build_settings(folder, chain.facilitator_url, database_url=database_url, pay_to=shop)
+    seller, first_block = to_checksum_address("0x" + secrets.token_hex(20)), read_block_number(chain)
+    settings = build_settings(folder, chain.facilitator_url, database_url=database_url, pay_to=seller)
     async with open_crash_test(
         settings, folder / f"{kind}.log", replicas=REPLICAS[kind], seed=seed, RPC_84532_URL=chain.rpc_url
     ) as crash_test:
         await crash_test.run(payments, deaths)
-        left = await audit_journal(crash_test, chain.is_authorization_used)
-        held = chain.token_balance(shop)
+        audit = await audit_journal(crash_test, chain.is_authorization_used)
+        balance = chain.token_balance(seller)
         await crash_test.recover()
-        found = await audit_journal(crash_test, chain.is_authorization_used)
+        final_audit = await audit_journal(crash_test, chain.is_authorization_used)
         await crash_test.replay_all()
-    failed = count_failed_transactions(chain, since)
+    final_balance = chain.token_balance(seller)
+    failed = count_failed_transactions(chain, first_block)
     print_line(f"{kind}, seed {seed}: {describe_run(crash_test)}")
-    print_line(f"  then: {dict(left.states)}, {left.charged} charged, {left.open} of them not known yet")
     print_line(
-        f"  at last: {dict(found.states)}, {chain.token_balance(shop) // PRICE} paid on the chain,"
-        f" {failed} failed"
+        f"  after the crashes: {dict(audit.states)}, {audit.charged} charged, {audit.open} of them unknown"
     )
-    balanced = held == left.charged * PRICE and chain.token_balance(shop) == payments * PRICE and not failed
-    if not balanced or found.states != {"delivered": payments}:
-        raise BrokenPromise("the books do not balance")
+    print_line(
+        f"  after recovery: {dict(final_audit.states)}, {final_balance // PRICE} paid on the chain,"
+        f" {failed} failed transactions"
+    )
+    balanced = balance == audit.charged * PRICE and final_balance == payments * PRICE and not failed
+    if not balanced or final_audit.states != {"delivered": payments}:
+        raise BrokenPromise("the journal and the chain disagree")
 
 
 def describe_run(crash_test: CrashTest) -> str:
-    """Describe the payments, requests and deaths of a run."""
+    """Return the numbers of payments, requests and crashes of a run as text."""
     tries = sum(purchase.tries for purchase in crash_test.purchases)
     return (
-        f"{len(crash_test.purchases)} payments, {tries} requests, {crash_test.broken} broken off, "
-        f"{crash_test.deaths.total()} deaths {dict(crash_test.deaths)}, {crash_test.seconds:.0f} s"
+        f"{len(crash_test.purchases)} payments, {tries} requests, {crash_test.broken} aborted, "
+        f"{crash_test.deaths.total()} crashes {dict(crash_test.deaths)}, {crash_test.seconds:.0f} s"
     )
 
 
@@ -101,4 +107,4 @@ if __name__ == "__main__":
     try:
         main()
     except BrokenPromise as error:
-        sys.exit(f"broken: {error}")
+        sys.exit(f"failed: {error}")

@@ -1,4 +1,4 @@
-"""Pictures of the website for the documentation: a payment on a development chain, seen by day and by night.
+"""Screenshots of the website for the documentation, in light and dark: pages and a paid answer.
 
 PYTHONPATH=tests/website .venv/bin/python bench/screenshots.py docs/screenshots
 """
@@ -27,19 +27,19 @@ SIZES: Final[Mapping[str, ViewportSize]] = {
     "phone": {"width": 390, "height": 844},
 }
 SCHEMES: Final[tuple[Scheme, ...]] = ("light", "dark")
-LIMIT: Final = 280 * 1024
+MAX_BYTES: Final = 280 * 1024
 
 
-def home(page: Page) -> None:
+def open_home(page: Page) -> None:
     page.goto("/")
 
 
-def service(page: Page) -> None:
+def open_service(page: Page) -> None:
     page.goto("/services/token-risk")
 
 
-def paid(page: Page) -> None:
-    """An answer with its receipt, which really was paid; as much of the page as they need."""
+def buy_answer(page: Page) -> None:
+    """Pay for an answer, and limit the viewport to the answer with its receipt."""
     page.goto("/services/phishing-check")
     page.get_by_role("button", name="See the price").click()
     page.get_by_role("button", name="Pay with wallet").click()
@@ -50,46 +50,46 @@ def paid(page: Page) -> None:
     page.locator("#try").evaluate("each => each.scrollIntoView({ behavior: 'instant' })")
 
 
-def status(page: Page) -> None:
+def open_status(page: Page) -> None:
     page.goto("/status")
 
 
 VIEWS: Final[Mapping[str, Callable[[Page], None]]] = {
-    "home": home,
-    "service": service,
-    "paid": paid,
-    "status": status,
+    "home": open_home,
+    "service": open_service,
+    "paid": buy_answer,
+    "status": open_status,
 }
 
 
 def main() -> None:
-    """Take every picture; a picture that is too large ends it."""
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/screenshots")
-    out.mkdir(parents=True, exist_ok=True)
+    """Take all screenshots; exit at the first one that is too large."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
     configure_logging("error")
-    with tempfile.TemporaryDirectory() as folder, open_devchain() as chain:
-        settings = devchain_settings(chain, Settings(), Path(folder))
+    with tempfile.TemporaryDirectory() as data_folder, open_devchain() as chain:
+        settings = devchain_settings(chain, Settings(), Path(data_folder))
         with run_in_thread(settings) as api, serve_site(api) as site, sync_playwright() as playwright:
             path = shutil.which("chromium")
             browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
             for size in SIZES:
                 for scheme in SCHEMES:
-                    take(browser, site.url, size, scheme, out=out)
+                    take_screenshots(browser, site.url, size, scheme, folder=folder)
             browser.close()
 
 
-def take(browser: Browser, site: str, size: str, scheme: Scheme, *, out: Path) -> None:
-    """Every view in one size and scheme."""
+def take_screenshots(browser: Browser, site: str, size: str, scheme: Scheme, *, folder: Path) -> None:
+    """Take a screenshot of each view in one size and color scheme."""
     context = browser.new_context(base_url=site, color_scheme=scheme, reduced_motion="reduce")
     page = context.new_page()
     install_wallet(page, BrowserWallet())
-    for name, show in VIEWS.items():
+    for name, open_view in VIEWS.items():
         page.set_viewport_size(SIZES[size])
-        show(page)
-        place = out / f"{name}-{size}-{scheme}.png"
-        page.screenshot(path=place, animations="disabled", caret="hide")
-        if place.stat().st_size > LIMIT:
-            sys.exit(f"{place} has {place.stat().st_size} bytes, more than {LIMIT}")
+        open_view(page)
+        file = folder / f"{name}-{size}-{scheme}.png"
+        page.screenshot(path=file, animations="disabled", caret="hide")
+        if file.stat().st_size > MAX_BYTES:
+            sys.exit(f"{file} has {file.stat().st_size} bytes, more than {MAX_BYTES}")
     context.close()
 
 

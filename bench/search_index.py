@@ -1,8 +1,8 @@
 """Measure the search index at a number of synthetic pages: build time, disk, memory, latency of queries.
 
-The pages are made up: words of a vocabulary of 200,000, drawn by Zipf's law with the shift of English,
-lengths by a lognormal distribution around 200 words, 50 pages a site. Real pages have more phrases in common.
-Queries are words drawn by the same law without the 100 most frequent ones, and hostile ones apart.
+Pages are generated: words of a vocabulary of 200,000 by Zipf's law with the shift of English, lengths by a
+lognormal distribution around 200 words, 50 pages per site. Real pages have more phrases in common. Queries
+are words by the same law without the 100 most frequent ones. Hostile queries are measured separately.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ CONSOLE = Console(highlight=False, soft_wrap=True)
 QUERIES = 500
 COMMIT_PAGES = 20_000
 WARM_QUERIES = 50
-"""Queries before the measured ones: a server's first queries read the index from the disk."""
+"""Warm-up queries before the measured ones: they read the index from the disk."""
 BATCH_WORDS = 1_000_000
 
 
 class Corpus:
-    """Endless synthetic text, the same for each run."""
+    """Unlimited synthetic text, the same in each run."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        self.words = [_spell(number) for number in range(VOCABULARY)]
+        self.words = [_build_word(number) for number in range(VOCABULARY)]
         self.weights = list(itertools.accumulate(1 / (rank + 2.7) for rank in range(VOCABULARY)))
 
     def iter_words(self) -> Iterator[str]:
-        """Yield words by their frequency."""
+        """Yield random words according to their frequency, without an end."""
         while True:
             yield from self._random.choices(self.words, cum_weights=self.weights, k=BATCH_WORDS)
 
@@ -53,32 +53,32 @@ class Corpus:
         words = self.iter_words()
         for number in range(count):
             length = min(MAX_WORDS, 20 + int(self._random.lognormvariate(MEAN_LOG_LENGTH, LOG_DEVIATION)))
-            taken = list(itertools.islice(words, length))
+            page_words = list(itertools.islice(words, length))
             host = f"s{number // 50}.example"
             yield IndexedPage(
-                url=f"https://{host}/{taken[0]}/{number}",
+                url=f"https://{host}/{page_words[0]}/{number}",
                 site=f"https://{host}/",
-                title=" ".join(taken[:6]),
-                text="\n".join(" ".join(taken[n : n + 60]) for n in range(0, length, 60)),
-                headings=" ".join(taken[6:16]),
+                title=" ".join(page_words[:6]),
+                text="\n".join(" ".join(page_words[n : n + 60]) for n in range(0, length, 60)),
+                headings=" ".join(page_words[6:16]),
                 language="en",
                 fetched="2026-11-01T00:00:00Z",
                 published=f"20{number % 27:02}-{number % 12 + 1:02}-01",
             )
 
-    def queries(self, count: int) -> list[str]:
+    def create_queries(self, count: int) -> list[str]:
         """Return queries of two to six words."""
         words = (word for word in self.iter_words() if word not in frozenset(self.words[:FREQUENT_WORDS]))
         return [" ".join(itertools.islice(words, self._random.randint(2, 6))) for _ in range(count)]
 
-    def hostile_queries(self) -> list[str]:
-        """Return the longest queries that a buyer may send, of frequent words and of syntax."""
+    def create_hostile_queries(self) -> list[str]:
+        """Return queries of the maximum length, of frequent words and of query syntax."""
         frequent = [" ".join(self.words[n : n + 120])[:500] for n in (0, 20, 100, 300)]
         return [*frequent, "a* OR b* " * 55, "[\x00 TO \uffff] *:* ~10 /.*/ " * 18, '"' * 500, "a b " * 125]
 
 
-def _spell(number: int) -> str:
-    """Return a made-up word: syllables, so that stemming leaves it mostly alone."""
+def _build_word(number: int) -> str:
+    """Return an artificial word of syllables, which stemming rarely changes."""
     syllables, number = "", number + 1
     while number:
         syllables += "bcdfghklmnprstvz"[number % 16] + "aeiou"[number // 16 % 5]
@@ -106,7 +106,7 @@ def build_fts5(folder: Path, pages: int) -> None:
         database.executemany("insert into page values (?, ?, ?, ?)", rows)
 
 
-def search_fts5(folder: Path) -> Callable[[str], object]:
+def create_fts5_search(folder: Path) -> Callable[[str], object]:
     """Return a function that searches SQLite's index."""
     database = sqlite3.connect(folder / "fts5.db")
     statement = (
@@ -121,8 +121,8 @@ def search_fts5(folder: Path) -> Callable[[str], object]:
     return search
 
 
-def measure(label: str, search: Callable[[str], object], queries: Sequence[str]) -> None:
-    """Print the latencies of queries, one after another."""
+def measure_latency(label: str, search: Callable[[str], object], queries: Sequence[str]) -> None:
+    """Run queries one after another, and print their latencies in milliseconds."""
     for query in queries[:WARM_QUERIES]:
         search(query)
     times, matched = list[float](), 0
@@ -138,14 +138,14 @@ def measure(label: str, search: Callable[[str], object], queries: Sequence[str])
     )
 
 
-def resident_megabytes() -> tuple[int, int]:
-    """Return the process's own memory, and mapped parts of files that the system may drop, in MB."""
+def read_resident_megabytes() -> tuple[int, int]:
+    """Return the process's own memory and its mapped file pages, which the system may evict, in MB."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     own, files = (int(status[name].split()[0]) // 1024 for name in ("RssAnon", "RssFile"))
     return own, files
 
 
-def disk_megabytes(folder: Path) -> int:
+def measure_disk_megabytes(folder: Path) -> int:
     """Return the size of all files in a folder in MB."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) >> 20
 
@@ -167,14 +167,14 @@ def main() -> None:
             CONSOLE.print(
                 f"built {options.pages:,} pages in {time.perf_counter() - start:.0f} s, {cpu:.0f} s of CPU"
             )
-            CONSOLE.print(f"memory of the build: {resident_megabytes()[0]} MB with the corpus")
-        CONSOLE.print(f"disk: {disk_megabytes(folder):,} MB")
-        before = resident_megabytes()
-        search = search_fts5(folder) if options.fts5 else _open_search(folder)
+            CONSOLE.print(f"memory of the build: {read_resident_megabytes()[0]} MB with the corpus")
+        CONSOLE.print(f"disk: {measure_disk_megabytes(folder):,} MB")
+        before = read_resident_megabytes()
+        search = create_fts5_search(folder) if options.fts5 else create_search(folder)
         corpus = Corpus(7)
-        measure("queries", search, corpus.queries(QUERIES))
-        measure("hostile queries", search, corpus.hostile_queries())
-        after = resident_megabytes()
+        measure_latency("queries", search, corpus.create_queries(QUERIES))
+        measure_latency("hostile queries", search, corpus.create_hostile_queries())
+        after = read_resident_megabytes()
         CONSOLE.print(
             f"memory of searching: {after[0] - before[0]} MB, mapped files {after[1] - before[1]} MB"
         )
@@ -183,7 +183,8 @@ def main() -> None:
             shutil.rmtree(folder)
 
 
-def _open_search(folder: Path) -> Callable[[str], object]:
+def create_search(folder: Path) -> Callable[[str], object]:
+    """Return a function that searches the index."""
     index = PageIndex(folder)
     return lambda query: index.search(query, 10)
 

@@ -1,4 +1,4 @@
-"""Table of truth of simulated trades: what each kind of token is, and what is found; with its cost.
+"""Table of simulated trades: the known properties of each kind of token, the result, and its CPU time.
 
     PYTHONPATH=tests .venv/bin/python bench/simulated_trades.py
 
@@ -35,11 +35,11 @@ from centgate.settings import Settings
 
 
 @dataclass(frozen=True)
-class TruthRow:
-    """Result for one token."""
+class TradeResult:
+    """Simulation of one token, its errors, and its CPU time in milliseconds."""
 
     case: TokenCase
-    found: Simulation
+    simulation: Simulation
     errors: list[str]
     cpu_ms: float
 
@@ -47,78 +47,84 @@ class TruthRow:
 def main() -> None:
     configure_logging("error")
     context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
-    node = context.Process(target=serve_tokens, args=(theirs,), daemon=True)
+    receiver, sender = context.Pipe()
+    node = context.Process(target=serve_tokens, args=(sender,), daemon=True)
     node.start()
     try:
-        url, pools = ours.recv()
-        rows = asyncio.run(simulate_all(url, pools))
+        url, pools = receiver.recv()
+        results = asyncio.run(simulate_all_tokens(url, pools))
     finally:
         node.terminate()
         node.join()
-    print_rows(rows)
-    sys.exit(1 if any(row.errors for row in rows) else 0)
+    print_results(results)
+    sys.exit(1 if any(result.errors for result in results) else 0)
 
 
-def serve_tokens(pipe: Connection) -> None:
-    """Deploy every token, and serve the chain until the process is ended."""
+def serve_tokens(sender: Connection) -> None:
+    """Deploy all tokens, send the node's URL and the pools, and serve the chain until the process ends."""
     world = create_world()
     for case in CASES:
         world.add(case)
     with silence_libraries(), serve_app(create_rpc_app(world.owner.chain), 0) as url:
-        pipe.send((url, world.pools))
-        pipe.recv()
+        sender.send((url, world.pools))
+        sender.recv()
 
 
-async def simulate_all(url: str, pools: dict[str, tuple[str, PoolKey]]) -> list[TruthRow]:
-    """Simulate trades of each token, after one whose figures do not count."""
+async def simulate_all_tokens(url: str, pools: dict[str, tuple[str, PoolKey]]) -> list[TradeResult]:
+    """Simulate trades of each token.
+
+    `pools` are the address and the pool of each token by its name. The first token is simulated twice, and
+    the first of the two results is dropped: a warm-up.
+    """
     node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=url)}
     settings = Settings(port=0, network=f"eip155:{CHAIN_ID}", providers=node)
     async with open_resources(settings) as resources:
         rpc = Rpc(settings, resources)
-        rows = [
-            await _simulate(rpc.bind(RequestTrace()), case, *pools[case.name]) for case in CASES[:1] + CASES
+        results = [
+            await _simulate_token(rpc.bind(RequestTrace()), case, *pools[case.name])
+            for case in CASES[:1] + CASES
         ]
-    return rows[1:]
+    return results[1:]
 
 
-async def _simulate(rpc: Rpc, case: TokenCase, token: str, pool: PoolKey) -> TruthRow:
-    started = time.process_time()
-    found = await simulate_on_chain(rpc, CHAIN_ID, token, [pool], [])
-    cpu_ms = (time.process_time() - started) * 1000
-    return TruthRow(case, found, find_errors(case, found), cpu_ms)
+async def _simulate_token(rpc: Rpc, case: TokenCase, token: str, pool: PoolKey) -> TradeResult:
+    start = time.process_time()
+    simulation = await simulate_on_chain(rpc, CHAIN_ID, token, [pool], [])
+    cpu_ms = (time.process_time() - start) * 1000
+    return TradeResult(case, simulation, find_errors(case, simulation), cpu_ms)
 
 
-def print_rows(rows: list[TruthRow]) -> None:
-    """Print the table, and the sums."""
+def print_results(results: list[TradeResult]) -> None:
+    """Print a table of the results, and a summary."""
     table = Table(
         "token", "honest", "honeypot", "buy %", "sell %", "holders", "explanation", "CPU ms", "errors"
     )
-    for row in rows:
-        sales, found = row.found.holder_sales, row.found
+    for result in results:
+        simulation = result.simulation
+        sales = simulation.holder_sales
         table.add_row(
-            row.case.name,
-            _text(row.case.honest),
-            _text(found.honeypot),
-            _text(found.buy_tax),
-            _text(found.sell_tax),
+            result.case.name,
+            _format_value(result.case.honest),
+            _format_value(simulation.honeypot),
+            _format_value(simulation.buy_tax),
+            _format_value(simulation.sell_tax),
             "-" if sales is None else f"{sales.failed} of {sales.tested} fail",
-            found.explanation or found.reason or "",
-            f"{row.cpu_ms:.1f}",
-            "; ".join(row.errors),
+            simulation.explanation or simulation.reason or "",
+            f"{result.cpu_ms:.1f}",
+            "; ".join(result.errors),
         )
     console = Console(highlight=False, width=200)
     console.print(table)
-    errors = sum(bool(row.errors) for row in rows)
-    false_alarms = sum(row.case.honest and row.found.honeypot is True for row in rows)
-    cost = median(row.cpu_ms for row in rows)
+    errors = sum(bool(result.errors) for result in results)
+    false_alarms = sum(result.case.honest and result.simulation.honeypot is True for result in results)
+    cpu_ms = median(result.cpu_ms for result in results)
     console.print(
-        f"{len(rows)} tokens, {errors} errors, {false_alarms} false alarms, {cost:.1f} ms CPU (median), "
+        f"{len(results)} tokens, {errors} errors, {false_alarms} false alarms, {cpu_ms:.1f} ms CPU (median), "
         "with HTTP and JSON"
     )
 
 
-def _text(value: object) -> str:
+def _format_value(value: object) -> str:
     return "unknown" if value is None else f"{value:g}" if isinstance(value, float) else str(value).lower()
 
 

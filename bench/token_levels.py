@@ -1,8 +1,8 @@
-"""Table of recorded tokens: risk level and flags by token-risk, with all sources and with each one alone.
+"""Table of recorded tokens: risk level and flags of token-risk, with all sources and with each one alone.
 
     PYTHONPATH=src:tests:tests/payments .venv/bin/python bench/token_levels.py FOLDER
 
-FOLDER has recorded answers of the upstreams (`<upstream>/<case>.json` with `request` and `body`). Run it
+FOLDER has recorded responses of the upstreams (`<upstream>/<case>.json` with `request` and `body`). Run it
 before and after a change of the rules: each line that differs needs a reason.
 """
 
@@ -35,7 +35,7 @@ NO_TOKEN = "0x" + "0" * 40
 
 @dataclass
 class RecordedToken:
-    """Recorded answers about one token on one chain, by source."""
+    """Recorded response bodies about one token on one chain, by source."""
 
     chain_id: int
     address: str
@@ -44,18 +44,18 @@ class RecordedToken:
 
 
 def main(folder: Path) -> None:
-    """Print the table."""
+    """Print the table for the recordings of a folder."""
     tokens = collect_tokens(folder)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     GoPlus.RETRY_PAUSE = 0.0
-    with fake_upstreams() as upstreams, tempfile.TemporaryDirectory() as place:
-        asyncio.run(print_levels(tokens, upstreams, Path(place)))
+    with fake_upstreams() as upstreams, tempfile.TemporaryDirectory() as data_folder:
+        asyncio.run(print_levels(tokens, upstreams, Path(data_folder)))
 
 
 def collect_tokens(folder: Path) -> list[RecordedToken]:
-    """Return every token of the recordings that has an answer of some source."""
+    """Return all tokens of the recordings, with the response bodies of each source."""
     tokens: dict[tuple[int, str], RecordedToken] = {}
-    for source, chain_id, address, label, body in _read_answers(folder):
+    for source, chain_id, address, label, body in _iter_bodies(folder):
         token = tokens.setdefault((chain_id, address), RecordedToken(chain_id, address))
         token.label = token.label or label
         if isinstance(token.bodies.get(source), list):
@@ -65,7 +65,8 @@ def collect_tokens(folder: Path) -> list[RecordedToken]:
     return list(tokens.values())
 
 
-def _read_answers(folder: Path) -> Iterator[tuple[str, int, str, str, Any]]:
+def _iter_bodies(folder: Path) -> Iterator[tuple[str, int, str, str, Any]]:
+    """Yield source, chain id, address, label and body of each recorded token."""
     for path in sorted((folder / "goplus_token_security").glob("*.json")):
         recording = json.loads(path.read_text())
         chain_id = int(recording["request"]["url"].rsplit("/", 1)[1])
@@ -82,12 +83,12 @@ def _read_answers(folder: Path) -> Iterator[tuple[str, int, str, str, Any]]:
             address = "0x" + "ab" * 20 if int(address, 16) < 100 else address
             yield "honeypotis", int(params["chainID"]), address, token.get("symbol") or "documented", body
     for path in sorted((folder / "dexscreener").glob("*.json")):
-        yield from _read_dexscreener(json.loads(path.read_text())["body"])
+        yield from _iter_dexscreener_bodies(json.loads(path.read_text())["body"])
     for path in sorted((folder / "geckoterminal").glob("*pool*.json")):
-        yield from _read_geckoterminal(json.loads(path.read_text())["body"])
+        yield from _iter_geckoterminal_bodies(json.loads(path.read_text())["body"])
 
 
-def _read_dexscreener(body: Any) -> Iterator[tuple[str, int, str, str, Any]]:
+def _iter_dexscreener_bodies(body: Any) -> Iterator[tuple[str, int, str, str, Any]]:
     ids = {name: chain_id for chain_id, name in CHAIN_NAMES.items()}
     rows = as_list(body) or as_list(get_path(body, "pairs"))
     for row in rows:
@@ -97,10 +98,10 @@ def _read_dexscreener(body: Any) -> Iterator[tuple[str, int, str, str, Any]]:
                 yield "dexscreener", ids[row["chainId"]], token["address"].lower(), token["symbol"], [row]
 
 
-def _read_geckoterminal(body: Any) -> Iterator[tuple[str, int, str, str, Any]]:
-    found: Any = body.get("data")
+def _iter_geckoterminal_bodies(body: Any) -> Iterator[tuple[str, int, str, str, Any]]:
+    data: Any = body.get("data")
     ids = {name: chain_id for chain_id, name in GECKO_NAMES.items()}
-    rows = as_list(found) or [each for each in [found] if each]
+    rows = as_list(data) or [each for each in [data] if each]
     for row in rows:
         for side in ("base_token", "quote_token"):
             network, _, address = row["relationships"][side]["data"]["id"].rpartition("_")
@@ -108,27 +109,27 @@ def _read_geckoterminal(body: Any) -> Iterator[tuple[str, int, str, str, Any]]:
                 yield "geckoterminal", ids[network], address.lower(), "", [row]
 
 
-async def print_levels(tokens: list[RecordedToken], upstreams: FakeUpstreams, place: Path) -> None:
-    """Print a line for each token with all its sources, and with each source of flags or trades alone."""
+async def print_levels(tokens: list[RecordedToken], upstreams: FakeUpstreams, data_folder: Path) -> None:
+    """Print two lines for each token with all its sources, and with each source of flags or trades alone."""
     sources = {name: ProviderSettings(url=upstreams.url_of(name), per_minute=10**6) for name in NAMES}
     nodes = {f"rpc_{chain_id}": ProviderSettings(enabled=False) for chain_id in CHAIN_NAMES}
-    settings = build_settings(place, "http://127.0.0.1:9", providers={**sources, **nodes})
+    settings = build_settings(data_folder, "http://127.0.0.1:9", providers={**sources, **nodes})
     async with open_resources(settings) as resources:
         providers = {source.info.name: source.provider(settings, resources) for source in token_risk.sources}
         for token in tokens:
-            leading = [name for name in ("goplus", "honeypotis") if name in token.bodies]
+            main_sources = [name for name in ("goplus", "honeypotis") if name in token.bodies]
             cases = [tuple(token.bodies)]
             if len(token.bodies) > 1:
-                cases += [(name,) for name in leading]
+                cases += [(name,) for name in main_sources]
             for case in cases:
-                answer_with(upstreams, token, {name: token.bodies[name] for name in case})
+                set_responses(upstreams, token, {name: token.bodies[name] for name in case})
                 request = TokenRiskRequest(chain_id=token.chain_id, token_address=token.address)
                 name = f"{token.chain_id:<5} {token.address} {token.label:<12} {'+'.join(case)}"
-                sys.stdout.write(f"{name}\n       {await rate(request, providers)}\n")
+                sys.stdout.write(f"{name}\n       {await assess_token(request, providers)}\n")
 
 
-def answer_with(upstreams: FakeUpstreams, token: RecordedToken, bodies: Mapping[str, Any]) -> None:
-    """Make the upstreams answer with these bodies, and with an empty answer where there is none."""
+def set_responses(upstreams: FakeUpstreams, token: RecordedToken, bodies: Mapping[str, Any]) -> None:
+    """Set the responses of the upstreams to these bodies by source, and to empty ones for other sources."""
     chain, address = token.chain_id, token.address
     rows = {address: bodies["goplus"]} if "goplus" in bodies else {}
     goplus = {"code": 1, "message": "OK", "result": rows}
@@ -145,11 +146,11 @@ def answer_with(upstreams: FakeUpstreams, token: RecordedToken, bodies: Mapping[
     upstreams.set_response("geckoterminal", path, pools)
 
 
-async def rate(request: TokenRiskRequest, providers: Mapping[str, Any]) -> str:
-    """Return level, score and flags as text."""
+async def assess_token(request: TokenRiskRequest, providers: Mapping[str, Any]) -> str:
+    """Return level, score and flags of a token as text, or the error."""
     try:
         result = await token_risk.run(request, providers)
-    except Exception as error:  # noqa: BLE001 - a table shows a failure as a line
+    except Exception as error:  # noqa: BLE001 - an error is a line of the table
         return f"{type(error).__name__}: {error}"
     data = json.loads(result.data)
     flags = ", ".join(f"{flag['id']}:{flag['severity']}" for flag in data["riskFlags"])

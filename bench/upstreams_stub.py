@@ -1,9 +1,9 @@
-"""The upstreams of token-risk on loopback: each answers for any token, after the delay it is given.
+"""Stub of the upstreams of token-risk: each responds for any token after a delay.
 
     python bench/upstreams_stub.py MILLISECONDS
 
-Listens on a free loopback port and says `ready http://...` on a line of its own. `/<name>/...` answers as the
-upstream of that name; `/counts` says how often each was asked since it was asked last.
+Listens on a free loopback port and prints `ready http://...` on a line of its own. `/<name>/...` responds as
+the upstream of that name; `/counts` returns the number of requests by upstream, and resets it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 import uvloop
-from facilitator_stub import content_length
+from facilitator_stub import parse_content_length
 
 OWNER = "0x" + "5a" * 20
 POOL = "0x" + "6b" * 20
@@ -60,13 +60,13 @@ FLAGS: dict[str, Any] = {
 }
 
 
-def goplus(path: str, query: dict[str, str]) -> Any:
-    """Token security flags."""
+def build_goplus_body(path: str, query: dict[str, str]) -> Any:
+    """Return the security flags of a token."""
     return {"code": 1, "message": "OK", "result": {query["contract_addresses"].lower(): FLAGS}}
 
 
-def honeypotis(path: str, query: dict[str, str]) -> Any:
-    """A simulated buy and sell."""
+def build_honeypotis_body(path: str, query: dict[str, str]) -> Any:
+    """Return the result of a simulated purchase and sale."""
     return {
         "token": {"name": "Benchmark", "symbol": "BNCH", "decimals": 18, "address": query["address"]},
         "withToken": {"name": "Wrapped Ether", "symbol": "WETH", "decimals": 18, "address": WETH},
@@ -91,8 +91,8 @@ def honeypotis(path: str, query: dict[str, str]) -> Any:
     }
 
 
-def dexscreener(path: str, query: dict[str, str]) -> Any:
-    """The token's pairs."""
+def build_dexscreener_body(path: str, query: dict[str, str]) -> Any:
+    """Return five pairs of a token."""
     *_, chain, token = path.split("/")
     return [
         {
@@ -116,46 +116,53 @@ def dexscreener(path: str, query: dict[str, str]) -> Any:
     ]
 
 
-ANSWERS = {"goplus": goplus, "honeypotis": honeypotis, "dexscreener": dexscreener}
+BODY_BUILDERS = {
+    "goplus": build_goplus_body,
+    "honeypotis": build_honeypotis_body,
+    "dexscreener": build_dexscreener_body,
+}
 
 
-class Stub(asyncio.Protocol):
-    """HTTP/1.1 GET with kept-alive connections, one request at a time on each."""
+class UpstreamConnection(asyncio.Protocol):
+    """HTTP/1.1 connection with keep-alive, for GET requests without pipelining."""
 
-    def __init__(self, delay: float, asked: Counter[str]) -> None:
-        self._received = b""
-        self._delay, self._asked = delay, asked
+    def __init__(self, delay: float, call_counts: Counter[str]) -> None:
+        self._buffer = b""
+        self._delay, self._call_counts = delay, call_counts
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        self._received += data
-        end = self._received.find(b"\r\n\r\n")
-        if end < 0 or len(self._received) < end + 4 + content_length(self._received[:end]):
+        self._buffer += data
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0 or len(self._buffer) < end + 4 + parse_content_length(self._buffer[:end]):
             return
-        url = urlsplit(self._received.split(b" ", 2)[1].decode())
-        self._received = b""
+        url = urlsplit(self._buffer.split(b" ", 2)[1].decode())
+        self._buffer = b""
         if url.path == "/counts":
-            self._say(dict(self._asked))
-            self._asked.clear()
+            self._send_json(dict(self._call_counts))
+            self._call_counts.clear()
             return
         name, _, path = url.path.lstrip("/").partition("/")
-        self._asked[name] += 1
+        self._call_counts[name] += 1
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
-        asyncio.get_running_loop().call_later(self._delay, self._say, ANSWERS[name]("/" + path, query))
+        body = BODY_BUILDERS[name]("/" + path, query)
+        asyncio.get_running_loop().call_later(self._delay, self._send_json, body)
 
-    def _say(self, content: Any) -> None:
+    def _send_json(self, content: Any) -> None:
         body = orjson.dumps(content)
         head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
         self._transport.write(head + body)
 
 
 async def main() -> None:
-    """Listen until ended."""
-    delay, asked = int(sys.argv[1]) / 1e3, Counter[str]()
+    """Serve until terminated."""
+    delay, call_counts = int(sys.argv[1]) / 1e3, Counter[str]()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Stub(delay, asked), "127.0.0.1", 0, backlog=2048)
+    server = await loop.create_server(
+        lambda: UpstreamConnection(delay, call_counts), "127.0.0.1", 0, backlog=2048
+    )
     print(f"ready http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)  # noqa: T201
     await server.serve_forever()
 

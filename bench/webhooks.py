@@ -1,9 +1,9 @@
-"""Time of recording a payment with and without the event of its delivery.
+"""Time of recording a payment with and without the webhook event of its delivery.
 
     PYTHONPATH=tests:tests/payments .venv/bin/python bench/webhooks.py [PAYMENTS]
 
-A payment is what the pipeline enters of it: claimed, then settled and delivered in one write. Slices with and
-without a receiver take turns; medians, on a SQLite file and on PostgreSQL.
+A payment is two writes: claimed, then settled and delivered together. Slices with and without a webhook
+receiver alternate, on a SQLite file and on PostgreSQL; figures are medians.
 """
 
 from __future__ import annotations
@@ -36,34 +36,33 @@ from centgate.payments.webhook_events import EventBuilder
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 
-MANY = 4000
-SLICE = 200
-CONNECTIONS = (1, 32)
-ORDER = RequestBinding(phishing_check.slug, "digest")
+PAYMENTS = 4000
+SLICE_PAYMENTS = 200
+CONCURRENCIES = (1, 32)
+BINDING = RequestBinding(phishing_check.slug, "digest")
 
 
 def main() -> None:
     """Measure both databases, and print a table."""
-    many = int(sys.argv[1]) if sys.argv[1:] else MANY
-    table = Table("journal", "payments at once", "without", "with webhooks", "ratio")
+    payment_count = int(sys.argv[1]) if sys.argv[1:] else PAYMENTS
+    table = Table("journal", "concurrent payments", "without", "with webhooks", "ratio")
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="centgate-bench-") as folder:
         settings = build_settings(Path(folder), "http://127.0.0.1:9")
         with postgres_server() as postgres:
-            on_postgresql = settings.model_copy(update={"database_url": postgres.new_database()})
-            for name, each in (("SQLite", settings), ("PostgreSQL", on_postgresql)):
-                for at_once in CONNECTIONS:
-                    off, on = uvloop.run(compare(each, many, at_once))
-                    table.add_row(
-                        name, str(at_once), f"{off * 1e6:.0f} µs", f"{on * 1e6:.0f} µs", f"{on / off:.2f}"
-                    )
+            postgres_settings = settings.model_copy(update={"database_url": postgres.new_database()})
+            for name, each in (("SQLite", settings), ("PostgreSQL", postgres_settings)):
+                for concurrency in CONCURRENCIES:
+                    off, on = uvloop.run(measure_webhooks(each, payment_count, concurrency))
+                    cells = (f"{off * 1e6:.0f} µs", f"{on * 1e6:.0f} µs", f"{on / off:.2f}")
+                    table.add_row(name, str(concurrency), *cells)
     Console().print(table)
 
 
-async def compare(settings: Settings, many: int, at_once: int) -> tuple[float, float]:
-    """Return the median seconds of a payment without and with a receiver."""
-    at = int(time.time())
-    header = encode_header(Buyer(0).payload(encode_terms(settings), now=at))
-    first = read_payment(header, build_terms(phishing_check, settings), at)
+async def measure_webhooks(settings: Settings, payment_count: int, concurrency: int) -> tuple[float, float]:
+    """Return the median seconds per payment without and with a webhook receiver."""
+    now = int(time.time())
+    header = encode_header(Buyer(0).payload(encode_terms(settings), now=now))
+    template = read_payment(header, build_terms(phishing_check, settings), now)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_journal_store(settings))
         journals = [
@@ -71,31 +70,31 @@ async def compare(settings: Settings, many: int, at_once: int) -> tuple[float, f
             for events in (None, EventBuilder("https://api.example.com"))
         ]
         seconds: tuple[list[float], list[float]] = ([], [])
-        for number in range(2 * (many // SLICE) + 2):
-            payments = [_renew(first) for _ in range(SLICE)]
-            spent = await _measure(journals[number % 2], payments, at_once)
-            if number > 1:
-                seconds[number % 2].append(spent)
+        for number in range(2 * (payment_count // SLICE_PAYMENTS) + 2):
+            payments = [_copy_payment(template) for _ in range(SLICE_PAYMENTS)]
+            slice_seconds = await _measure_payments(journals[number % 2], payments, concurrency)
+            if number > 1:  # the first slice of each journal is a warm-up
+                seconds[number % 2].append(slice_seconds)
     return median(seconds[0]), median(seconds[1])
 
 
-async def _measure(journal: Journal, payments: Sequence[Payment], at_once: int) -> float:
-    """Enter payments, and return the seconds of one."""
+async def _measure_payments(journal: Journal, payments: Sequence[Payment], concurrency: int) -> float:
+    """Record payments; return the seconds per payment."""
     queue = iter(payments)
 
-    async def enter_all() -> None:
+    async def record_payments() -> None:
         for payment in queue:
-            async with journal.claim(payment, ORDER) as claim:
+            async with journal.claim(payment, BINDING) as claim:
                 await journal.begin_settled(claim, TRANSACTION)
                 await journal.record_delivered(claim, ANSWER)
 
-    started = time.perf_counter()
-    await asyncio.gather(*(enter_all() for _ in range(at_once)))
-    return (time.perf_counter() - started) / len(payments)
+    start = time.perf_counter()
+    await asyncio.gather(*(record_payments() for _ in range(concurrency)))
+    return (time.perf_counter() - start) / len(payments)
 
 
-def _renew(payment: Payment) -> Payment:
-    """Return the payment with another nonce."""
+def _copy_payment(payment: Payment) -> Payment:
+    """Return a copy of a payment with a new random nonce."""
     return replace(payment, key=replace(payment.key, nonce="0x" + secrets.token_hex(32)))
 
 

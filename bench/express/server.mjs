@@ -1,8 +1,8 @@
-// The reference: the official x402 middleware for Express around a handler that does nothing.
+// Reference server: the official x402 middleware for Express around an empty handler.
 //
 //     node server.mjs upfront|authorization FACILITATOR_URL
 //
-// Listens on a free loopback port and says `ready http://...` once it answers.
+// Listens on a free loopback port and prints `ready http://...` once it is ready.
 
 import express from "express";
 import { paymentMiddleware, x402ResourceServer } from "@x402/express";

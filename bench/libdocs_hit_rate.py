@@ -1,10 +1,10 @@
-"""Measure the built-in documentation with questions about libraries that nothing was tuned on.
+"""Hit rate of the built-in documentation, with questions about libraries on which nothing was tuned.
 
-    .venv/bin/python bench/libdocs_held_out.py [--tuned] [LIBRARY...]
+    .venv/bin/python bench/libdocs_hit_rate.py [--tuned] [LIBRARY...]
 
-With `--tuned`, the questions are those that ranking was tuned on. Queries the package registries. A question
-is hit if one of the first snippets shows the pattern that was written down for it; "usage" is a call in a
-code block that is more than a signature. Both are weak tests.
+With `--tuned`, the questions are those on which the ranking was tuned. Queries the package registries. A
+question is a hit if one of the first snippets matches the question's pattern; "usage" is a call in a code
+block that is more than a signature. Both are weak tests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from libdocs_questions import HELD_OUT, TUNED
+from libdocs_questions import HELD_OUT_QUESTIONS, TUNED_QUESTIONS
 
 from centgate.errors import CentgateError, ProviderTimeout
 from centgate.libdocs.libraries import DocSnippet
@@ -39,76 +39,79 @@ _CALL: Final = re.compile(r"[\w$\])]\s*\(|^\s*(?:\$|>>>)|<[A-Z]\w*|\{%|@\w+", re
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Answer to one question."""
+class QuestionOutcome:
+    """Result of one question."""
 
     question: str
     rank: int | None
-    """Rank of the first right snippet from 0; None if there is none."""
-    shows_usage: bool
+    """Rank from 0 of the first snippet that matches, None without a match."""
+    has_usage: bool
     milliseconds: float
 
 
 async def main() -> None:
+    """Measure the libraries of the arguments, or all, and print a summary."""
     configure_logging("error")
     arguments = sys.argv[1:]
-    questions = TUNED if "--tuned" in arguments else HELD_OUT
+    questions = TUNED_QUESTIONS if "--tuned" in arguments else HELD_OUT_QUESTIONS
     names = [each for each in arguments if each != "--tuned"] or list(questions)
-    outcomes: list[Outcome] = []
+    outcomes: list[QuestionOutcome] = []
     first_seconds: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(packagedocs_folder=Path(folder))
         async with open_resources(settings) as resources:
             docs = PackageDocs(settings, resources)
             for name in names:
-                seconds, answered = await measure_library(docs, name, questions[name])
+                seconds, library_outcomes = await measure_library(docs, name, questions[name])
                 first_seconds.append(seconds)
-                outcomes += answered
+                outcomes += library_outcomes
     print_summary(first_seconds, outcomes)
 
 
 async def measure_library(
     docs: PackageDocs, name: str, questions: Sequence[tuple[str, str]]
-) -> tuple[float, list[Outcome]]:
-    """Return the seconds until the first answer, and what each question was answered with."""
+) -> tuple[float, list[QuestionOutcome]]:
+    """Return the seconds until the first answer, and the outcome of each question."""
     start = time.perf_counter()
     library = (await docs.bind(RequestTrace()).find_libraries(name))[0]
-    await read_library(docs, library.id)
+    await build_index(docs, library.id)
     seconds = time.perf_counter() - start
-    answered = [await ask(docs, library.id, *each) for each in questions]
-    shown = " ".join(
-        f"{'-' if each.rank is None else each.rank + 1}{'u' * each.shows_usage}" for each in answered
+    library_outcomes = [await ask_question(docs, library.id, *each) for each in questions]
+    marks = " ".join(
+        f"{'-' if each.rank is None else each.rank + 1}{'u' * each.has_usage}" for each in library_outcomes
     )
-    sys.stdout.write(f"{name:12} {library.id} {library.version}: {shown}\n")
+    sys.stdout.write(f"{name:12} {library.id} {library.version}: {marks}\n")
     sys.stdout.flush()
-    return seconds, answered
+    return seconds, library_outcomes
 
 
-async def read_library(docs: PackageDocs, library_id: str) -> None:
-    """Wait for the first answer, however long that takes."""
+async def build_index(docs: PackageDocs, library_id: str) -> None:
+    """Build the index of a library; a timeout of the provider does not end it."""
     while True:
         with suppress(ProviderTimeout):
             await docs.bind(RequestTrace()).query_docs(library_id, None, BUDGET)
             return
 
 
-async def ask(docs: PackageDocs, library_id: str, question: str, expected: str) -> Outcome:
+async def ask_question(docs: PackageDocs, library_id: str, question: str, expected: str) -> QuestionOutcome:
+    """Ask a question; `expected` is a regular expression for its snippets."""
     start = time.perf_counter()
     try:
         snippets = await docs.bind(RequestTrace()).query_docs(library_id, question, BUDGET)
     except CentgateError:
         snippets = list[DocSnippet]()
     milliseconds = (time.perf_counter() - start) * 1000
-    rank = next((rank for rank, each in enumerate(snippets) if is_right(each, expected)), None)
-    return Outcome(question, rank, any(map(shows_usage, snippets[:3])), milliseconds)
+    rank = next((rank for rank, each in enumerate(snippets) if has_match(each, expected)), None)
+    return QuestionOutcome(question, rank, any(map(has_usage, snippets[:3])), milliseconds)
 
 
-def is_right(snippet: DocSnippet, expected: str) -> bool:
+def has_match(snippet: DocSnippet, expected: str) -> bool:
+    """Return True if a snippet matches a regular expression."""
     return re.search(expected, f"{snippet.title}\n{snippet.text}\n{snippet.code}") is not None
 
 
-def shows_usage(snippet: DocSnippet) -> bool:
-    """True for code with a call outside the declarations that it begins with."""
+def has_usage(snippet: DocSnippet) -> bool:
+    """Return True if the code has a call outside the declarations at its beginning."""
     blocks = re.split(r"\n\s*\n", (snippet.code or "").strip())
     if _SIGNATURE.match(blocks[0]) and snippet.language in ("typescript", "tsx"):
         blocks = blocks[1:]
@@ -118,25 +121,25 @@ def shows_usage(snippet: DocSnippet) -> bool:
     return any(_CALL.search(line) for line in lines if not _SIGNATURE.match(line))
 
 
-def print_summary(first_seconds: Sequence[float], outcomes: Sequence[Outcome]) -> None:
+def print_summary(first_seconds: Sequence[float], outcomes: Sequence[QuestionOutcome]) -> None:
     total = len(outcomes)
     rows = {
-        "hit@1": share(each.rank == 0 for each in outcomes),
-        "hit@3": share(each.rank is not None and each.rank < 3 for each in outcomes),
-        "usage in first three": share(each.shows_usage for each in outcomes),
-        "first answer p95, s": f"{percentile_95(first_seconds):.1f}",
-        "later p95, ms": f"{percentile_95([each.milliseconds for each in outcomes]):.0f}",
+        "hit@1": format_share(each.rank == 0 for each in outcomes),
+        "hit@3": format_share(each.rank is not None and each.rank < 3 for each in outcomes),
+        "usage in first three": format_share(each.has_usage for each in outcomes),
+        "first answer p95, s": f"{calculate_percentile_95(first_seconds):.1f}",
+        "later p95, ms": f"{calculate_percentile_95([each.milliseconds for each in outcomes]):.0f}",
     }
     sys.stdout.write(f"{len(first_seconds)} libraries, {total} questions\n")
     sys.stdout.writelines(f"{name}: {value}\n" for name, value in rows.items())
 
 
-def share(facts: Iterable[bool]) -> str:
-    found = list(facts)
-    return f"{sum(found)} of {len(found)}, {sum(found) / len(found):.1%}"
+def format_share(flags: Iterable[bool]) -> str:
+    values = list(flags)
+    return f"{sum(values)} of {len(values)}, {sum(values) / len(values):.1%}"
 
 
-def percentile_95(values: Sequence[float]) -> float:
+def calculate_percentile_95(values: Sequence[float]) -> float:
     return sorted(values)[max(0, -(-len(values) * 95 // 100) - 1)]
 
 

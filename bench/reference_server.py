@@ -1,4 +1,4 @@
-"""A reference server: one uvicorn worker on a free loopback port, which says when it answers."""
+"""Reference server: one uvicorn worker on a free loopback port, which prints its URL once it is ready."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import uvicorn
 
 
-class Announced(uvicorn.Server):
-    """A server that says `ready http://...` on a line of its own once it answers."""
+class ReferenceServer(uvicorn.Server):
+    """Server that prints `ready http://...` on a line of its own once it accepts connections."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -17,8 +17,11 @@ class Announced(uvicorn.Server):
         print(f"ready http://127.0.0.1:{port}", flush=True)  # noqa: T201
 
 
-def serve(application: Any) -> None:
-    """Serve until ended, with what the API runs on: uvloop and httptools."""
+def serve_application(application: Any) -> None:
+    """Serve an ASGI application until terminated.
+
+    The event loop and the HTTP parser are those of the API: uvloop and httptools.
+    """
     config = uvicorn.Config(
         application,
         port=0,
@@ -29,4 +32,4 @@ def serve(application: Any) -> None:
         server_header=False,
         proxy_headers=False,
     )
-    Announced(config).run()
+    ReferenceServer(config).run()
