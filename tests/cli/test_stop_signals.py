@@ -23,6 +23,18 @@ with exit_on_stop_signals(), tempfile.TemporaryDirectory():
     print("ready", flush=True)
     time.sleep(60)
 """
+INTERRUPTED_CALLBACK = """
+import os, signal
+from centgate.cli.stop_signals import end_on_interrupt
+end_on_interrupt()
+class Held:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000): pass
+held = Held()
+del held
+print("not ended")
+"""
 READY = ("ready ", "console http", "ready\n")
 PATIENCE = 60
 
@@ -81,6 +93,13 @@ def test_a_stopped_block_cleans_up(tmp_path: Path, signal_number: int) -> None:
 
 
 @pytest.mark.extended
+def test_interrupt_in_a_callback_of_a_start_is_not_lost(tmp_path: Path) -> None:
+    with run_python(tmp_path / "temporary", "-c", INTERRUPTED_CALLBACK) as process:
+        output, _ = process.communicate(timeout=PATIENCE)
+
+    assert (process.returncode, output) == (-signal.SIGINT, "")
+
+
 @pytest.mark.parametrize("signal_number", STOP_SIGNALS)
 @pytest.mark.parametrize(
     ("command", "settings"),

@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from centgate.cli.buyer import commands as buying
-from centgate.cli.stop_signals import exit_on_stop_signals
+from centgate.cli.stop_signals import end_on_interrupt, exit_on_stop_signals
 
 if TYPE_CHECKING:
     from centgate.settings import Settings
@@ -155,6 +155,7 @@ def serve(
     workers: Annotated[int | None, typer.Option(help="Server processes.")] = None,
 ) -> None:
     """Serve the API for real payments, configured by CENTGATE_* and .env."""
+    end_on_interrupt()
     from centgate import server
     from centgate.api import wellknown_files
     from centgate.cli.console import open_console_beside
@@ -187,6 +188,7 @@ def dev(host: Host = None, port: Port = None) -> None:
 
     With CENTGATE_CONSOLE_PORT the operator's console is opened beside it.
     """
+    end_on_interrupt()
     from centgate import server
     from centgate.cli.console import open_console_beside
     from centgate.cli.terminal import exit_with_error, load_settings

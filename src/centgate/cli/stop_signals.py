@@ -11,6 +11,16 @@ from typing import NoReturn
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+def end_on_interrupt() -> None:
+    """Let SIGINT end the process at once, as SIGTERM does by default, until `exit_on_stop_signals` begins.
+
+    For the imports of a start, when there is nothing to clean up yet: Python ignores a KeyboardInterrupt that
+    is raised in a callback of the garbage collector or of a weak reference, and the server would go on.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def exit_on_stop_signals() -> Generator[None]:
     """Raise SystemExit(0) in the block at SIGTERM or SIGINT, so that all `with` blocks inside it end.
