@@ -75,9 +75,10 @@ def wait_for_line(process: subprocess.Popen[str], starts: tuple[str, ...] = READ
 
 
 def stop(process: subprocess.Popen[str], signal_number: int) -> tuple[int, str]:
-    """Send a signal; return exit code and standard error."""
+    """Send a signal; return exit code and standard error. Standard input stays open until the end."""
     process.send_signal(signal_number)
-    _, errors = process.communicate(timeout=PATIENCE)
+    process.wait(timeout=PATIENCE)
+    _, errors = process.communicate()
     return process.returncode, errors
 
 

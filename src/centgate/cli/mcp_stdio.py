@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import signal
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+import anyio
 import orjson
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -31,9 +33,12 @@ from centgate.api.mcp.tools import (
     build_tool_list,
     create_server,
 )
+from centgate.cli.stop_signals import STOP_SIGNALS, end_process
 from centgate.client import Answer, AsyncCentgate, BuyerError, BuyerSettings
 from centgate.client.errors import NotFound, NoWallet
 
+CLOSE_SECONDS = 1.0
+"""Seconds to close the connections at the end."""
 NOTES_KEY, PAID_KEY = "centgate/notes", "centgate/paid"
 _ERROR_DETAILS = ("code", "provider", "reason", "retry", "options", "objections")
 """Attributes that some client errors have besides their message."""
@@ -44,12 +49,31 @@ _UNEXPECTED_ERROR = (
 
 
 async def serve_stdio(client: AsyncCentgate, settings: BuyerSettings) -> None:
-    """Serve until standard input ends. Raises BuyerError if the API is unreachable at start-up."""
+    """Serve until standard input ends, or a stop signal ends the process.
+
+    Raises BuyerError if the API is unreachable at start-up.
+    """
     async with client as api:
         await api.services()
         server = _create_server(api, settings)
-        async with stdio_server() as (read, write):
+        async with anyio.create_task_group() as tasks, stdio_server() as (read, write):
+            tasks.start_soon(_end_at_signal, client)
             await server.run(read, write, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
+
+
+async def _end_at_signal(client: AsyncCentgate) -> None:
+    """Close the connections and end the process at the first stop signal that is not ignored.
+
+    The server is not cancelled: it would wait for the thread that reads standard input, which ends only when
+    the other side closes it.
+    """
+    handled = [each for each in STOP_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    with anyio.open_signal_receiver(*handled) as received:
+        async for _ in received:
+            with anyio.move_on_after(CLOSE_SECONDS):
+                await client.aclose()
+            end_process(0)
 
 
 def _create_server(api: AsyncCentgate, settings: BuyerSettings) -> Server[Any]:

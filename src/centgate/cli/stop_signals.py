@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
@@ -38,6 +40,13 @@ def exit_on_stop_signals() -> Generator[None]:
     finally:
         for each in ours:
             signal.signal(each, replaced[each])
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process without waiting for its threads, after everything was cleaned up."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _exit(_signal: int, _frame: FrameType | None) -> NoReturn:

@@ -47,7 +47,7 @@ _DOCUMENTATION = re.compile(
     r"|tutorials?|usage)\b"
 )
 _NO_DOCUMENTATION = re.compile(
-    r"/(?:about|authors?|blog|careers?|categor(?:y|ies)|changelog|changes|community|contact|genindex|imprint|jobs|legal"
+    r"/(?:about|authors?|blog|careers?|categories|category|changelog|changes|community|contact|genindex|imprint|jobs|legal"
     r"|login|news|posts?|pricing|privacy|py-modindex|releases?|search|shop|showcase|sponsors?|tags?|team|terms|_modules"
     r"|_sources|versioned[-_]\w+|v?\d+(?:\.(?:\d+|x))+)(?:[/.]|$)"
 )
