@@ -79,7 +79,7 @@ contracts: setup ## Compile the Solidity sources
 	$(RUN)python tools/compile_contracts.py
 
 screenshots: setup ## Take the pictures of docs/screenshots
-	PYTHONPATH=tests $(RUN)python bench/screenshots.py docs/screenshots
+	PYTHONPATH=tests:tests/console $(RUN)python bench/screenshots.py docs/screenshots
 
 social: setup ## Take the pictures of the pages for previews in chats
 	$(RUN)python tools/social_pictures.py
