@@ -12,6 +12,7 @@ from package_registry import PackageRegistry, run_package_registry
 from centgate.libdocs.registry.aliases import find_candidates, normalize_package_name
 from centgate.libdocs.registry.go import BASE_URL, GoRegistry, escape, find_digest, parse_retractions
 from centgate.libdocs.registry.library_id import parse_library_id
+from centgate.libdocs.registry.parsing import download_archive
 from centgate.upstream import Upstream, open_session
 
 MODULE = "github.com/Ink/quill"
@@ -43,7 +44,10 @@ async def test_a_module_has_its_newest_stable_release(registry: PackageRegistry,
     (archive,) = newest.archives
     assert archive.url == f"{registry.url}/github.com/!ink/quill/@v/v1.10.0.zip"
     assert (archive.kind, archive.algorithm, archive.viewer_url) == ("go", "h1", None)
-    assert await proxy.download(archive) == registry.bodies["/github.com/!ink/quill/@v/v1.10.0.zip"]
+    assert (
+        await download_archive(proxy.upstream, archive)
+        == registry.bodies["/github.com/!ink/quill/@v/v1.10.0.zip"]
+    )
 
 
 async def test_withdrawn_releases_are_not_the_newest(registry: PackageRegistry, proxy: GoRegistry) -> None:

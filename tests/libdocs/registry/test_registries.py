@@ -30,6 +30,7 @@ from centgate.libdocs.registry.packages import Package, maintenance_score
 from centgate.libdocs.registry.parsing import (
     MAX_ARCHIVE_BYTES,
     MAX_METADATA_BYTES,
+    download_archive,
     find_version,
     parse_integrity,
     resolve_archive_url,
@@ -543,7 +544,10 @@ async def test_a_crate_has_its_newest_stable_release(registry: PackageRegistry, 
     assert (newest.id, newest.version, newest.releases) == ("/crates/quill", "1.10.0", 3)
     assert (newest.repository, newest.sites) == ("ink/quill", (f"{site}/",))
     assert newest.archives[0].kind == "crate"
-    assert await crates.download(newest.archives[0]) == registry.bodies["/crates/quill/quill-1.10.0.crate"]
+    assert (
+        await download_archive(crates.upstream, newest.archives[0])
+        == registry.bodies["/crates/quill/quill-1.10.0.crate"]
+    )
     assert without_yanked
     assert without_yanked.version == "1.9.0"
     assert requested

@@ -17,6 +17,7 @@ from centgate.libdocs.registry.crates import CratesRegistry
 from centgate.libdocs.registry.go import GoRegistry
 from centgate.libdocs.registry.npm import NpmRegistry, types_package_name
 from centgate.libdocs.registry.packages import MANY_RELEASES, Archive, Package
+from centgate.libdocs.registry.parsing import download_archive
 from centgate.libdocs.registry.pypi import PypiRegistry
 from centgate.upstream import Upstream
 
@@ -91,7 +92,7 @@ class RegistryClient:
 
     async def download(self, package: Package, archive: Archive) -> bytes:
         """Return the bytes of an archive. Raises AnswerTooLong if it is too large."""
-        return await self._registries[package.registry].download(archive)
+        return await download_archive(self._registries[package.registry].upstream, archive)
 
     async def fetch_parts(self, package: Package) -> list[Package]:
         """Return the npm packages that a package lists as its parts, one level deep."""

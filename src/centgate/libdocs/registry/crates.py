@@ -14,7 +14,6 @@ from centgate.libdocs.registry.aliases import RegistryName
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import (
     MAX_SUMMARY,
-    download_archive,
     find_repository,
     find_sites,
     find_version,
@@ -39,12 +38,7 @@ class CratesRegistry:
     label: ClassVar[str] = "crates.io"
 
     def __init__(self, upstream: Upstream, address: str | None = None) -> None:
-        self._upstream, self._base = upstream, address or BASE_URL
-
-    @property
-    def upstream(self) -> Upstream:
-        """The connection to the registry."""
-        return self._upstream
+        self.upstream, self._base = upstream, address or BASE_URL
 
     async def fetch_latest(self, name: str) -> Package | None:
         """Return the newest stable release, or the newest one of a crate with pre-releases alone."""
@@ -54,12 +48,9 @@ class CratesRegistry:
         """Return a release by its version; None if it does not exist."""
         return await self._fetch(name, version)
 
-    async def download(self, archive: Archive) -> bytes:
-        return await download_archive(self._upstream, archive)
-
     async def _fetch(self, name: str, version: str | None) -> Package | None:
         url = join_url(self._base, f"/api/v1/crates/{quote(name)}")
-        reply = await self._upstream.get(url, accept=(404,))
+        reply = await self.upstream.get(url, accept=(404,))
         if reply.status == 404:
             return None
         body = reply.parse_json()

@@ -16,7 +16,6 @@ from centgate.coercion import as_text, get_path, parse_iso_time
 from centgate.libdocs.registry.aliases import RegistryName
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import (
-    download_archive,
     find_repository,
     find_version,
     is_on_github,
@@ -57,12 +56,7 @@ class GoRegistry:
     label: ClassVar[str] = "the Go module proxy"
 
     def __init__(self, upstream: Upstream, address: str | None = None, sums: str | None = None) -> None:
-        self._upstream, self._base, self._sums = upstream, address or BASE_URL, sums or SUMS_URL
-
-    @property
-    def upstream(self) -> Upstream:
-        """The connection to the registry."""
-        return self._upstream
+        self.upstream, self._base, self._sums = upstream, address or BASE_URL, sums or SUMS_URL
 
     async def fetch_latest(self, name: str) -> Package | None:
         """Return the newest stable release that is not retracted, as the go command selects it."""
@@ -85,9 +79,6 @@ class GoRegistry:
         published = find_version(version, dict.fromkeys(versions)) or version
         # a proxy resolves the names of branches too
         return await self._fetch(name, published, versions) if _VERSION.fullmatch(published) else None
-
-    async def download(self, archive: Archive) -> bytes:
-        return await download_archive(self._upstream, archive)
 
     async def _list_versions(self, name: str) -> list[str] | None:
         """Return the tagged versions in the proxy's order, which is none; None for an unknown module."""
@@ -130,7 +121,7 @@ class GoRegistry:
     async def _fetch_digest(self, name: str, version: str) -> bytes | None:
         """Return the hash of a release in the checksum database; None if it has none."""
         path = f"/lookup/{escape(name)}@{escape(version)}"
-        reply = await self._upstream.get(join_url(self._sums, path), accept=MISSING_STATUSES)
+        reply = await self.upstream.get(join_url(self._sums, path), accept=MISSING_STATUSES)
         return None if reply.status in MISSING_STATUSES else find_digest(_decode(reply), name, version)
 
     def _make_archives(self, name: str, version: str, digest: bytes | None) -> Iterator[Archive]:
@@ -141,7 +132,7 @@ class GoRegistry:
         yield Archive("go", self._url(name, f"{version}.zip"), "h1", digest, None, page)
 
     async def _get(self, name: str, file: str) -> UpstreamResponse | None:
-        reply = await self._upstream.get(self._url(name, file), accept=MISSING_STATUSES)
+        reply = await self.upstream.get(self._url(name, file), accept=MISSING_STATUSES)
         return None if reply.status in MISSING_STATUSES else reply
 
     def _url(self, name: str, file: str) -> str:

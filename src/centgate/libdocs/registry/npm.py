@@ -19,7 +19,6 @@ from centgate.libdocs.registry.parsing import (
     MAX_SUMMARY,
     Digest,
     decode_reply,
-    download_archive,
     find_repository,
     find_sites,
     is_on_github,
@@ -59,12 +58,7 @@ class NpmRegistry:
     label: ClassVar[str] = "npm"
 
     def __init__(self, upstream: Upstream, address: str | None = None) -> None:
-        self._upstream, self._base = upstream, address or BASE_URL
-
-    @property
-    def upstream(self) -> Upstream:
-        """The connection to the registry."""
-        return self._upstream
+        self.upstream, self._base = upstream, address or BASE_URL
 
     async def fetch_latest(self, name: str) -> Package | None:
         """Return the release tagged as the latest; the newest stable one if that is a pre-release."""
@@ -77,7 +71,7 @@ class NpmRegistry:
         """Return a release by its version; a leading `v` before a number is ignored."""
         number = version[1:] if re.match(r"v[0-9]", version) else version
         url = self._package_url(name, f"/{quote_version(number)}")
-        reply = await self._upstream.get(url, accept=(404, 405))
+        reply = await self.upstream.get(url, accept=(404, 405))
         if reply.status in (404, 405):
             return None
         body = reply.parse_json()
@@ -94,7 +88,7 @@ class NpmRegistry:
         The response has several megabytes for some packages, so it is requested only where a decision depends
         on it.
         """
-        reply = await self._upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
+        reply = await self.upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
         if reply.status == 404:
             return None, None
         listing = decode_reply(reply, _Versions)
@@ -107,7 +101,7 @@ class NpmRegistry:
 
         Returns None without such a release, or if the list of versions is too large to read.
         """
-        reply = await self._upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
+        reply = await self.upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
         if reply.status == 404:
             return None
         try:
@@ -117,9 +111,6 @@ class NpmRegistry:
         numbers = [each.split(".") for each in versions if _RELEASE_VERSION.fullmatch(each)]
         candidates = [list(map(int, each)) for each in numbers if major in (None, each[0])]
         return await self.fetch_release(name, ".".join(map(str, max(candidates)))) if candidates else None
-
-    async def download(self, archive: Archive) -> bytes:
-        return await download_archive(self._upstream, archive)
 
     def _package_url(self, name: str, suffix: str = "") -> str:
         return join_url(self._base, f"/{quote(name, safe='@')}{suffix}")

@@ -16,7 +16,6 @@ from centgate.libdocs.registry.parsing import (
     MAX_ARCHIVE_BYTES,
     MAX_SUMMARY,
     decode_reply,
-    download_archive,
     find_repository,
     find_sites,
     find_version,
@@ -58,12 +57,7 @@ class PypiRegistry:
     label: ClassVar[str] = "PyPI"
 
     def __init__(self, upstream: Upstream, address: str | None = None) -> None:
-        self._upstream, self._base = upstream, address or BASE_URL
-
-    @property
-    def upstream(self) -> Upstream:
-        """The connection to the registry."""
-        return self._upstream
+        self.upstream, self._base = upstream, address or BASE_URL
 
     async def fetch_latest(self, name: str) -> Package | None:
         """Return the release that PyPI lists first: neither a pre-release nor yanked, unless there is no
@@ -95,9 +89,6 @@ class PypiRegistry:
             reply, name, project, msgspec.json.decode(project.releases[published_version]), published_version
         )
 
-    async def download(self, archive: Archive) -> bytes:
-        return await download_archive(self._upstream, archive)
-
     async def _fetch_release_page(self, name: str, version: str) -> Package | None:
         reply = await self._get_json(f"/pypi/{quote(name)}/{quote_version(version)}/json")
         if reply is None:
@@ -106,7 +97,7 @@ class PypiRegistry:
         return self._parse_package(reply, name, project, msgspec.json.decode(project.urls))
 
     async def _get_json(self, path: str) -> UpstreamResponse | None:
-        reply = await self._upstream.get(join_url(self._base, path), accept=(404,))
+        reply = await self.upstream.get(join_url(self._base, path), accept=(404,))
         return None if reply.status == 404 else reply
 
     def _parse_package(
