@@ -6,6 +6,7 @@ import asyncio
 import socket
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -18,7 +19,7 @@ import pytest
 from buyer import ApiFactory, Buyer, encode_header, pay, payment_note, sign_payload, sign_payment
 from facilitators import Reply, StubFacilitator, build_settings, refuse_with, reply_with
 from sdk_facilitators import open_python_facilitator
-from seeded_journals import read_row, record_open_payment
+from seeded_journals import prune_rows, read_row, record_open_payment
 from starlette.responses import Response
 from test_kill import killing, paid_in_the_end, served
 
@@ -282,6 +283,79 @@ def test_refusal_by_the_second_is_no_evidence_after_it_answered_429_at_an_earlie
     states = [payment_note(pay(client, payment))["state"] for _ in range(2)]
 
     assert (states, second.asked) == (["unused", "in_flight"], 2)
+
+
+@pytest.mark.extended
+def test_expired_payment_that_may_have_been_sent_is_looked_up_on_the_chain(
+    api: ApiFactory,
+    chain_settings: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+) -> None:
+    sent: list[dict[str, Any]] = []
+
+    async def send_and_limit(body: dict[str, Any]) -> Response:
+        sent.append(body)
+        return await RATE_LIMIT(body)
+
+    facilitator.next, second.next = [send_and_limit], [RATE_LIMIT]
+    client = api(with_second(chain_settings, second.url, first=facilitator.url))
+    payment = encode_header(sign_payload(client, Buyer(3), seconds=12))
+
+    unsent = pay(client, payment)
+    mined = httpx.post(devchain.facilitator_url + "/settle", json=sent[0], timeout=30)
+    time.sleep(13)  # until the authorization has expired
+    later = pay(client, payment)
+
+    assert mined.json()["success"]
+    assert payment_note(unsent)["state"] == "unused"
+    assert later.status_code == 200
+
+
+async def test_expired_payment_that_may_have_been_sent_is_kept_for_the_audit(
+    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.next, second.next = [RATE_LIMIT], [RATE_LIMIT]
+    client = api(both)
+    payload = sign_payload(client, buyer)
+
+    pay(client, encode_header(payload))
+    pruned = await prune_rows(both, "unused", ended=True)
+
+    assert (pruned, (await read_row(both, payload))["presentations"]) == (0, 3)
+
+
+async def test_payment_stays_with_the_first_if_the_second_has_no_connection(
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.next = [RATE_LIMIT, refuse_with("kyt_risk_detected")]
+    client = api(with_second(settings, NOWHERE))
+    payload = sign_payload(client, buyer)
+
+    unsent = pay(client, encode_header(payload))
+    row = await read_row(settings, payload)
+    refused = pay(client, encode_header(payload))
+
+    assert payment_note(unsent)["state"] == "unused"
+    assert (row["facilitator"], row["presentations"]) == (settings.facilitators[0].name, 1)
+    assert payment_note(refused)["state"] == "refused"
+
+
+def test_refusal_is_no_evidence_after_a_facilitator_that_was_replaced_had_answered_429(
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.usually = RATE_LIMIT
+    second.usually = refuse_with("insufficient_funds")
+    early = api(settings)
+    payment = sign_payment(early, buyer)
+
+    unsent = pay(early, payment)
+    early.close()
+    replaced = api(settings.model_copy(update={"facilitator_url": second.url}))
+    later = pay(replaced, payment)
+
+    assert [payment_note(each)["state"] for each in (unsent, later)] == ["unused", "in_flight"]
 
 
 def test_refusal_by_the_only_facilitator_counts_after_it_answered_429(

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import signal
+import sys
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -57,7 +58,8 @@ async def serve_stdio(client: AsyncCentgate, settings: BuyerSettings) -> None:
         await api.services()
         server = _create_server(api, settings)
         async with anyio.create_task_group() as tasks, stdio_server() as (read, write):
-            tasks.start_soon(_end_at_signal, client)
+            if sys.platform != "win32":  # there its event loop has no signal handlers
+                tasks.start_soon(_end_at_signal, client)
             await server.run(read, write, server.create_initialization_options())
             tasks.cancel_scope.cancel()
 
@@ -71,9 +73,11 @@ async def _end_at_signal(client: AsyncCentgate) -> None:
     handled = [each for each in STOP_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
     with anyio.open_signal_receiver(*handled) as received:
         async for _ in received:
-            with anyio.move_on_after(CLOSE_SECONDS):
-                await client.aclose()
-            end_process(0)
+            try:
+                with anyio.move_on_after(CLOSE_SECONDS):
+                    await client.aclose()
+            finally:
+                end_process(0)
 
 
 def _create_server(api: AsyncCentgate, settings: BuyerSettings) -> Server[Any]:

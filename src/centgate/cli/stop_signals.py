@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -44,8 +44,9 @@ def exit_on_stop_signals() -> Generator[None]:
 
 def end_process(code: int) -> NoReturn:
     """End the process without waiting for its threads, after everything was cleaned up."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
     os._exit(code)
 
 

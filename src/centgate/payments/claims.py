@@ -264,6 +264,8 @@ def _claim_existing(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim |
 def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
     """Claim a payment that moved no money once more, for any request."""
     payment = attempt.payment
+    if payment.rejection and _may_be_sent(row) and queries.key_of(row) == payment.key:
+        return (yield from _reclaim_doubted(attempt, row))
     if payment.rejection and queries.key_of(row) == payment.key:
         advised = payment.rejection.payment.retry if payment.rejection.payment else "new_payment"
         payment.rejection.payment = replace(_build_note(row), retry=advised)
@@ -276,11 +278,45 @@ def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim 
     earlier = _earlier_facilitator(attempt, row)
     values = _new_row_values(attempt) | _first_submission_values(attempt, row)
     values["facilitator"] = earlier or _preferred_facilitator(attempt)
+    if row["state"] == "unused" and row["facilitator"] and earlier is None and attempt.facilitators:
+        values["presentations"] += 1  # the one that answered for it was removed, and may have sent it
     if not (yield from queries.update_if_unchanged(row, values)):
         return ClaimedElsewhere()
     new = _build_new_claim(attempt, values)
     new.may_change_facilitator = earlier is None
     return new
+
+
+def _may_be_sent(row: ResultRow) -> bool:
+    """Return True for an unused payment that one of two facilitators may have sent all the same."""
+    return row["state"] == "unused" and row["presentations"] > 1
+
+
+def _reclaim_doubted(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
+    """Claim a payment that may have been sent and can no longer be submitted: its outcome is to be found.
+
+    A buyer who is told that it was not used signs another one, and would pay twice.
+    """
+    if not _is_same_buyer(row, attempt.payment):
+        raise signature_rejection()
+    values = {
+        "state": "settling",
+        "owner": attempt.worker.name,
+        "binding": attempt.request.digest,
+        "service": attempt.request.service,
+        "updated_at": attempt.now,
+        "attempts": 0,
+        "retry_at": None,
+    }
+    if not (yield from queries.update_if_unchanged(row, values)):
+        return ClaimedElsewhere()
+    return replace(
+        _build_claim(row, attempt.worker),
+        state="settling",
+        outcome_unknown=True,
+        service=attempt.request.service,
+        attempts=0,
+    )
 
 
 def _preferred_facilitator(attempt: ClaimAttempt) -> str | None:

@@ -261,11 +261,15 @@ _PRUNABLE = (
     .limit(literal_column(str(PRUNE_BATCH)))
     .offset(literal_column("0"))
 )
+_IS_REFUSED = _OLD_PAYMENTS.c.state == literal_column("'refused'")
+_IS_UNUSED = _OLD_PAYMENTS.c.state == literal_column("'unused'")
+_IS_DOUBTED = _OLD_PAYMENTS.c.presentations > literal_column("1")
+"""A facilitator may have sent an unused payment: it is kept as long as a refused one, for the audit."""
 _PRUNE_REFUSED, _PRUNE_UNUSED = (
     compile_statement(delete(payments).where(payments.c.id.in_(prunable)).returning(payments.c.id))
     for prunable in (
-        _PRUNABLE.where(UNDELIVERED, _OLD_PAYMENTS.c.state == literal_column("'refused'"), _MAY_BE_PRUNED),
-        _PRUNABLE.where(UNDELIVERED, _OLD_PAYMENTS.c.state == literal_column("'unused'")),
+        _PRUNABLE.where(UNDELIVERED, or_(_IS_REFUSED, and_(_IS_UNUSED, _IS_DOUBTED)), _MAY_BE_PRUNED),
+        _PRUNABLE.where(UNDELIVERED, _IS_UNUSED, ~_IS_DOUBTED),
     )
 )
 _FORGET_EVENTS = compile_statement(
@@ -419,7 +423,8 @@ def count_settleable(limit: int) -> UnitOfWork[int]:
 def prune_refused(keep: float, unaudited: float, audited_networks: Collection[str]) -> UnitOfWork[int]:
     """Remove some payments that were refused more than `keep` seconds ago; return the number.
 
-    Those of audited networks stay until they were audited, for at most `unaudited` seconds.
+    So are unused ones that a facilitator may have sent. Those of audited networks stay until they were
+    audited, for at most `unaudited` seconds.
     """
     networks = ",".join(["", *audited_networks, ""])
     parameters = {"keep": keep, "unaudited": unaudited, "audited": networks}

@@ -172,18 +172,19 @@ class Settler:
     async def _check_refusal(self, claim: Claim, refused: SettlementRefused) -> SettlementOutcome:
         """Return the refusal if the nodes show the nonce unused, or if none responds.
 
-        If another facilitator may have sent the payment, its transaction may be mined later: then only an
-        authorization that expired unused proves the refusal.
+        If another facilitator may have sent the payment, its transaction may be mined later: then only nodes
+        that agree on an authorization that expired unused prove the refusal.
         """
         try:
             status = await self._payment_status(claim, TIMEOUT)
             answers = () if status is None else (status,)
         except ChainUnreachable as error:
             status, answers = None, error.answers
-        if not answers and refused.certainty == "other_facilitator":
-            return _unknown_outcome(f"no node responds about a refusal: {refused.reason}")
-        proofs = ("expired",) if refused.certainty == "other_facilitator" else _UNUSED_STATUSES
-        if all(answer in proofs for answer in answers):
+        if refused.certainty == "other_facilitator":
+            if status is None:
+                return _unknown_outcome(f"no proof by the chain of a refusal: {refused.reason}")
+            return refused if status == "expired" else _outcome_from_chain(status, claim)
+        if all(answer in _UNUSED_STATUSES for answer in answers):
             return refused
         if status is None:
             return _unknown_outcome(f"nodes disagree about a refusal: {refused.reason}")
@@ -247,7 +248,12 @@ class Settler:
         await self.journal.record_fallback(claim, second.name, result.message, may_be_sent=result.may_be_sent)
         self.journal.meter.record_fallback(result.cause)
         structlog.get_logger().info("second facilitator used", service=claim.service, cause=result.cause)
-        return second, await self._present(second, payment)
+        outcome = await self._present(second, payment)
+        if result.may_be_sent and isinstance(outcome, SettlementNotSent) and outcome.cause == "connection":
+            # the first keeps it, whose own refusal then counts as if there were no second
+            claim.facilitator, claim.may_change_facilitator = client.name, False
+            claim.presentations -= 1
+        return second, outcome
 
     async def _present(
         self, client: SettlementClient, payment: Payment, *, is_new: bool = False
@@ -278,8 +284,9 @@ class Settler:
             case SettlementRefused(reason):
                 await self.journal.record_refused(claim, reason)
             case SettlementNotSent(_, message):
-                was_answered = result.was_answered or not claim.may_change_facilitator
-                may_be_sent = result.may_be_sent and self.facilitators.has_second and not was_answered
+                is_alone = result.may_be_sent and not self.facilitators.has_second
+                was_answered = result.was_answered or is_alone or not claim.may_change_facilitator
+                may_be_sent = result.may_be_sent and not was_answered
                 await self.journal.record_unsent(
                     claim, message, was_answered=was_answered, may_be_sent=may_be_sent
                 )
