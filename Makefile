@@ -31,10 +31,10 @@ demo-crypto: setup ## Buy crypto verdicts on a development chain, without any th
 	@$(RUN)centgate demo --crypto
 
 test: setup ## Run the fast tests: everything that matters once
-	$(PYTEST) -p no:schemathesis -m "not extended" --hypothesis-profile quick
+	$(PYTEST) -p no:schemathesis -m "not extended and not crash" --hypothesis-profile quick
 
 test-all: setup ## Run every test but the crash tests, and print the 40 slowest
-	$(PYTEST) --durations=40
+	$(PYTEST) -m "not crash" --durations=40
 
 test-browser: setup ## Run the tests that need Chromium
 	$(PYTEST) -m browser
@@ -43,6 +43,7 @@ test-npm: setup ## Run the tests that need npm
 	$(PYTEST) -m npm
 
 test-crash: setup ## Kill servers at random moments, and run the payment model for 24,000 steps
+	$(PYTEST) -m crash
 	PYTHONPATH=tests:tests/payments $(RUN)python bench/random_kills.py
 	MONEY_MODEL_STEPS=24000 $(RUN)python -m pytest tests/payments/test_money_model.py
 

@@ -51,7 +51,7 @@ async def test_payments_survive_random_deaths(
     assert crash_test.broken
 
 
-@pytest.mark.extended
+@pytest.mark.crash
 async def test_payments_survive_random_deaths_with_two_facilitators(
     database_url: str, tmp_path: Path, facilitators: Callable[[], StubFacilitator]
 ) -> None:
@@ -86,7 +86,7 @@ async def test_payments_survive_random_deaths_with_two_facilitators(
     assert min(first.moved.total(), second.moved.total()) > PAYMENTS / 10
 
 
-@pytest.mark.extended
+@pytest.mark.crash
 async def test_the_chain_and_the_journal_agree_after_random_deaths(
     postgres_url: str, tmp_path: Path, devchain: DevChain
 ) -> None:
