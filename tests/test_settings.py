@@ -573,3 +573,20 @@ def test_address_of_a_phishing_list_that_is_none_is_refused(
 
     with pytest.raises(ValidationError):
         Settings()
+
+
+@pytest.mark.parametrize("url", ["http://console.example.com", "http://8.8.8.8:8404"])
+def test_console_without_tls_is_refused_in_public(monkeypatch: Environment, url: str) -> None:
+    monkeypatch.setenv("CENTGATE_CONSOLE_URL", url)
+
+    with pytest.raises(ValidationError, match="needs https, except on loopback and private networks"):
+        Settings()
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:8404", "http://10.0.0.7:8404", "https://console.example.com"]
+)
+def test_console_url_is_accepted(monkeypatch: Environment, url: str) -> None:
+    monkeypatch.setenv("CENTGATE_CONSOLE_URL", url)
+
+    assert Settings().console_url == url

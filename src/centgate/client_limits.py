@@ -141,8 +141,7 @@ class ClientLimits:
         self.payers = TokenBuckets[str](refused, refused, clock=clock)
         self.wrong_requests = TokenBuckets[ClientPaymentKey](wrong, wrong, clock=clock)
         """By address and payment, so that another client cannot block the buyer of a paid request."""
-        reruns = RERUNS_PER_MINUTE if per_minute else 0
-        self.reruns = TokenBuckets[PaymentKey](reruns, RERUNS_BURST, clock=clock)
+        self.reruns = TokenBuckets[PaymentKey](RERUNS_PER_MINUTE, RERUNS_BURST, clock=clock)
         self.requests_in_progress: dict[ClientPaymentKey, dict[str, int]] = {}
         """Requests in progress by address and payment: their number for each request binding."""
 

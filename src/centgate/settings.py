@@ -598,6 +598,13 @@ class Settings(BaseSettings):
             raise ValueError("not a hash that `centgate console hash` makes")
         return value
 
+    @field_validator("console_url")
+    @classmethod
+    def _check_console_url(cls, value: str | None) -> str | None:
+        if value and value.startswith("http:") and not _is_private_host(urlsplit(value).hostname or ""):
+            raise ValueError("needs https, except on loopback and private networks: logins would be readable")
+        return value
+
     @field_validator("public_url", "site_url", "console_url", mode="before")
     @classmethod
     def _strip_slash(cls, value: Any) -> Any:

@@ -313,6 +313,23 @@ def test_expired_payment_that_may_have_been_sent_is_looked_up_on_the_chain(
     assert later.status_code == 200
 
 
+@pytest.mark.extended
+def test_expired_payment_that_may_have_been_sent_buys_nothing_else(
+    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator
+) -> None:
+    facilitator.next, second.next = [RATE_LIMIT], [RATE_LIMIT]
+    client = api(both)
+    payment = encode_header(sign_payload(client, Buyer(4), seconds=12))
+
+    pay(client, payment)
+    time.sleep(13)
+    other = pay(client, payment, body={"url": "https://example.com"})
+    same = pay(client, payment)
+
+    assert other.json()["error"]["details"]["reason"] == "payment_already_used"
+    assert (payment_note(same)["state"], facilitator.asked) == ("in_flight", 1)
+
+
 async def test_expired_payment_that_may_have_been_sent_is_kept_for_the_audit(
     api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
 ) -> None:

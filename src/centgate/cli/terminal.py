@@ -37,7 +37,8 @@ def _describe_problem(error: ErrorDetails) -> str:
     field = str(error["loc"][0])
     if error["type"] == "string_pattern_mismatch":
         setting = Settings.model_fields[field]
-        value = repr(error["input"]) if setting.repr else "the value"  # it may contain a password
+        is_shown = setting.repr and "@" not in str(error["input"])  # a URL may contain a password
+        value = repr(error["input"]) if is_shown else "the value"
         message = f"{value} is not valid. {setting.description}"
     return f"{PREFIX}{field.upper()}: {message}"
 

@@ -34,7 +34,7 @@ async def show_webhooks(console: Console, request: Request, session: ConsoleSess
         request,
         session,
         "webhooks.html.j2",
-        refreshes=place is None,
+        refreshes=place is None and state is None,
         origin=receiver.origin if receiver else None,
         delivery=status,
         states=OUTBOX_STATES,

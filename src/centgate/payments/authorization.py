@@ -45,6 +45,8 @@ MAX_EXTRA_WINDOW = 600
 """Maximum seconds of validity beyond the offered window; bounds how long a payment can stay open."""
 
 KEY_SIGNATURE_LENGTH = 65
+EXPIRED_REASON = "invalid_exact_evm_payload_authorization_valid_before"
+"""Reason of the refusal of an expired payment, in x402's vocabulary."""
 SIGNATURE_REASON = "invalid_exact_evm_payload_signature"
 """x402's reason for a signature that is not the payer's."""
 SignatureForm = Literal["key", "contract", "counterfactual"]
@@ -330,7 +332,7 @@ def signature_rejection() -> PaymentRequired:
 
 def _window_problem(presented: PresentedPayment, now: float) -> PaymentRequired | None:
     """Return the error for a payment that ends too early or too late, None if it does neither."""
-    reason = "invalid_exact_evm_payload_authorization_valid_before"
+    reason = EXPIRED_REASON
     end = int(presented.payload.authorization.valid_before)
     if end < now + MIN_REMAINING_SECONDS:
         return build_rejection("the payment has expired", reason)

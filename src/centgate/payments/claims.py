@@ -18,7 +18,13 @@ from centgate.errors import (
     PaymentRequired,
 )
 from centgate.payments import queries
-from centgate.payments.authorization import Payment, PaymentKey, raise_if_rejected, signature_rejection
+from centgate.payments.authorization import (
+    EXPIRED_REASON,
+    Payment,
+    PaymentKey,
+    raise_if_rejected,
+    signature_rejection,
+)
 from centgate.payments.sql import ResultRow, UnitOfWork
 from centgate.payments.tables import RowState
 from centgate.payments.worker_id import LEASE_SECONDS, Worker
@@ -241,7 +247,8 @@ def heartbeat(worker: Worker) -> UnitOfWork[float]:
 
 def _claim_existing(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
     payment, worker = attempt.payment, attempt.worker
-    if row["state"] in _PRESENTABLE:
+    is_reopened = _is_to_be_found_out(payment, row)
+    if row["state"] in _PRESENTABLE and not is_reopened:
         return (yield from _reclaim_refused(attempt, row))
     if not _is_same_buyer(row, payment):
         raise signature_rejection()
@@ -256,16 +263,16 @@ def _claim_existing(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim |
     if not (yield from is_unclaimed(row["owner"], worker)):
         return ClaimedElsewhere()
     attempt.possibly_claimed.add(queries.key_of(row))
-    if not (yield from queries.update_if_unchanged(row, {"owner": worker.name})):
+    values = {"owner": worker.name} | ({"state": "settling", "attempts": 0} if is_reopened else {})
+    if not (yield from queries.update_if_unchanged(row, values)):
         return ClaimedElsewhere()  # another worker was faster
-    return _build_claim(row, worker)
+    claim = _build_claim(row, worker)
+    return replace(claim, state="settling", outcome_unknown=True, attempts=0) if is_reopened else claim
 
 
 def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
     """Claim a payment that moved no money once more, for any request."""
     payment = attempt.payment
-    if payment.rejection and _may_be_sent(row) and queries.key_of(row) == payment.key:
-        return (yield from _reclaim_doubted(attempt, row))
     if payment.rejection and queries.key_of(row) == payment.key:
         advised = payment.rejection.payment.retry if payment.rejection.payment else "new_payment"
         payment.rejection.payment = replace(_build_note(row), retry=advised)
@@ -287,36 +294,14 @@ def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim 
     return new
 
 
-def _may_be_sent(row: ResultRow) -> bool:
-    """Return True for an unused payment that one of two facilitators may have sent all the same."""
-    return row["state"] == "unused" and row["presentations"] > 1
-
-
-def _reclaim_doubted(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
-    """Claim a payment that may have been sent and can no longer be submitted: its outcome is to be found.
+def _is_to_be_found_out(payment: Payment, row: ResultRow) -> bool:
+    """Return True for an expired, unused payment that one of two facilitators may have sent all the same.
 
     A buyer who is told that it was not used signs another one, and would pay twice.
     """
-    if not _is_same_buyer(row, attempt.payment):
-        raise signature_rejection()
-    values = {
-        "state": "settling",
-        "owner": attempt.worker.name,
-        "binding": attempt.request.digest,
-        "service": attempt.request.service,
-        "updated_at": attempt.now,
-        "attempts": 0,
-        "retry_at": None,
-    }
-    if not (yield from queries.update_if_unchanged(row, values)):
-        return ClaimedElsewhere()
-    return replace(
-        _build_claim(row, attempt.worker),
-        state="settling",
-        outcome_unknown=True,
-        service=attempt.request.service,
-        attempts=0,
-    )
+    has_expired = payment.rejection is not None and payment.rejection.reason == EXPIRED_REASON
+    is_doubted = row["state"] == "unused" and row["presentations"] > 1
+    return has_expired and is_doubted and queries.key_of(row) == payment.key
 
 
 def _preferred_facilitator(attempt: ClaimAttempt) -> str | None:

@@ -150,7 +150,8 @@ class PaymentGate:
         """
         if claim.state == "settled":
             return build_settle_response(claim.key, claim.amount, claim.transaction or "")
-        if claim.resubmission_json is None and claim.key == payment.key:  # the row is older than the column
+        is_same = claim.key == payment.key and payment.rejection is None
+        if claim.resubmission_json is None and is_same:  # the row is older than the column
             claim.resubmission_json = payment.resubmission_json
         result = await self._settler.settle(payment, claim)
         match result:

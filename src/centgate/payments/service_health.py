@@ -124,14 +124,14 @@ _STORE = compile_statement(
 _FIND = compile_statement(
     select(service_health).where(
         service_health.c.period == bindparam("period", type_=Integer),
-        service_health.c.start > bindparam("since", type_=Float),
+        service_health.c.start > bindparam("since", type_=BigInteger),
     )
 )
 _PRUNE = compile_statement(
     delete(service_health)
     .where(
         service_health.c.period == bindparam("period", type_=Integer),
-        service_health.c.start < bindparam("before", type_=Float),
+        service_health.c.start < bindparam("before", type_=BigInteger),
     )
     .returning(AFFECTED_ROW)
 )
@@ -144,7 +144,7 @@ def store_counts(
     for key, counts in changed:
         yield BoundStatement(_STORE, _row_parameters(process, key, counts))
     for period, seconds in RETENTION.items():
-        yield BoundStatement(_PRUNE, {"period": period, "before": now - seconds - period})
+        yield BoundStatement(_PRUNE, {"period": period, "before": int(now - seconds - period)})
 
 
 def _row_parameters(process: str, key: HealthKey, counts: HealthCounts) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _row_parameters(process: str, key: HealthKey, counts: HealthCounts) -> dict[
 
 def list_rows(period: int, since: float) -> UnitOfWork[list[ResultRow]]:
     """Return the rows of all processes for the periods of one length that start after a time."""
-    return (yield BoundStatement(_FIND, {"period": period, "since": since}))
+    return (yield BoundStatement(_FIND, {"period": period, "since": int(since)}))
 
 
 def merge_rows(rows: list[ResultRow]) -> dict[HealthKey, HealthCounts]:

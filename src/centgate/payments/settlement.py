@@ -15,7 +15,7 @@ import aiohttp
 import structlog
 
 from centgate.instrumentation import SettlementLabel
-from centgate.payments.authorization import Payment, rebuild_payment, terms_when_signed
+from centgate.payments.authorization import EXPIRED_REASON, Payment, rebuild_payment, terms_when_signed
 from centgate.payments.chain_client import TIMEOUT, ChainClients
 from centgate.payments.claims import Claim
 from centgate.payments.facilitator import (
@@ -306,7 +306,7 @@ def _outcome_from_chain(status: OnchainStatus | None, claim: Claim) -> Settlemen
         case "spent":
             return SettlementRefused("invalid_transaction_state")
         case "expired":
-            return SettlementRefused("invalid_exact_evm_payload_authorization_valid_before")
+            return SettlementRefused(EXPIRED_REASON)
         case "spent_unsafe" | "expired_unsafe" | "unused" | None:
             return _unknown_outcome("no safe block shows the outcome of the payment yet")
 
