@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from centgate.libdocs.parse.code_check import is_complete, mark_fragments, tidy_code
@@ -46,6 +48,13 @@ def test_code_is_checked_by_the_grammar_of_its_language(
 )
 def test_sessions_become_code_that_parses(code: str, expected: str) -> None:
     assert tidy_code(code, "python") == expected
+
+
+@pytest.mark.parametrize("indent", ["", "    "])
+def test_doctest_in_docstring_stays_code(indent: str) -> None:
+    code = 'def dip(pen):\n    """Dip a pen.\n\n    >>> dip(1)\n    True\n    """\n    return bool(pen)\n'
+
+    assert tidy_code(textwrap.indent(code, indent), "python") == code
 
 
 def test_fragments_inside_a_text_are_marked() -> None:

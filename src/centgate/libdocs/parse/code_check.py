@@ -22,6 +22,7 @@ CHECKED_LANGUAGES: Final = ("python", *SCRIPT_LANGUAGES)
 FRAGMENT_WORD: Final = "fragment"
 """Word after the language in the fence of code inside a text that is no complete code."""
 _PROMPT = re.compile(r"(?P<indent>[ \t]*)(?:>>>|In \[\d+\]:)(?: |$)")
+_IPYTHON_PROMPT = re.compile(r"[ \t]*In \[\d+\]:(?: |$)")
 _CONTINUED = re.compile(r"[ \t]*(?:\.\.\.|\.{3,9}:)(?: |$)")
 _FENCE = re.compile(
     r"^(?P<mark>```+)(?P<language>[a-z]+)\n(?P<code>.*?)(?P<end>^(?P=mark)[ \t]*$|\Z)",
@@ -45,12 +46,13 @@ def tidy_code(code: str, language: str | None) -> str:
     """
     if language != "python":
         return code
-    # `In [1]: dip(1)` would parse, as an annotation
-    has_prompts = any(map(_PROMPT.match, code.splitlines()))
-    if not has_prompts and _is_python(code):
-        return code
-    tidied = textwrap.dedent(code)
-    tidied = _strip_prompts(tidied) if has_prompts else tidied
+    dedented = textwrap.dedent(code)
+    # `In [1]: dip(1)` would parse, as an annotation; `>>>` parses only inside a string, as in a docstring
+    if not any(map(_IPYTHON_PROMPT.match, code.splitlines())):
+        for candidate in (code, dedented):
+            if _is_python(candidate):
+                return candidate
+    tidied = _strip_prompts(dedented)
     return tidied if _is_python(tidied) else code
 
 
