@@ -22,6 +22,8 @@ _ITEM = re.compile(
 _OWNER = re.compile(
     r"(?:impl\b(?:<[^{}]{0,200}?>)?\s*|(?:pub\s+)?trait\s+)(?:[\w:<>, ]{1,200}\bfor\s+)?(?P<name>\w+)"
 )
+_HEAD_TOKEN = re.compile(r"//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])'|=>|[\[\]{;]", re.DOTALL)
+"""Marks that end a signature or are brackets of a type; comments and literals are matched to be skipped."""
 _SKIPPED = re.compile(r"[ \t]*(?:#!?\[.*|//.*)?$")
 _HIDDEN = re.compile(r"^[ \t]*#(?: .*)?$\n?", re.MULTILINE)
 _TEST_WORDS = (
@@ -87,9 +89,19 @@ def _make_chunks(
 def _read_signature(lines: list[str]) -> str:
     """Return an item up to its body."""
     text = "\n".join(lines)
-    head = re.split(r"\{|;|=>", text, maxsplit=1)[0].rstrip()
+    head = text[: _find_head_end(text)].rstrip()
     margin = len(head) - len(head.lstrip())
     return "\n".join(line[margin:].rstrip() for line in head.split("\n")).strip()
+
+
+def _find_head_end(text: str) -> int:
+    """Return where the body of an item begins, or the `;` instead of one; array types have a `;` too."""
+    depth = 0
+    for token in _HEAD_TOKEN.finditer(text):
+        if token[0] in ("{", "=>") or (token[0] == ";" and depth == 0):
+            return token.start()
+        depth += (token[0] == "[") - (token[0] == "]")
+    return len(text)
 
 
 def _as_rust(excerpt: Excerpt) -> Excerpt:
