@@ -135,6 +135,44 @@ def test_capitals_are_escaped() -> None:
     assert escape("v2.0.0+incompatible") == "v2.0.0+incompatible"
 
 
+def test_retractions_ignore_comments() -> None:
+    found = parse_retractions(
+        "retract (\n v1.0.0 // Published accidentally (see issue #12).\n v1.1.0 // Leaks keys.\n)\n"
+    )
+
+    assert [low[:3] for low, _ in found] == [(1, 0, 0), (1, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "newest_version"),
+    [
+        ("[v1.2.0-rc.1, v1.2.0]", "v1.1.0"),
+        ("[v1.1.0, v1.2.0-rc.1]", "v1.2.0"),
+        ("v1.2.0-rc.1", "v1.2.0"),
+    ],
+)
+async def test_retracted_range_may_have_a_pre_release(
+    registry: PackageRegistry, proxy: GoRegistry, bounds: str, newest_version: str
+) -> None:
+    registry.publish_go(MODULE, "v1.1.0", FILES)
+    registry.publish_go(MODULE, "v1.2.0", FILES | {"go.mod": f"module {MODULE}\n\nretract {bounds}\n"})
+
+    newest = await proxy.fetch_latest(MODULE)
+
+    assert newest
+    assert newest.version == newest_version
+
+
+async def test_newest_pre_release_is_found_by_number(registry: PackageRegistry, proxy: GoRegistry) -> None:
+    for version in ("v0.10.0-rc.2", "v0.10.0-rc.10", "v0.10.0-rc", "v0.9.0-rc.1"):
+        registry.publish_go(MODULE, version, FILES)
+
+    newest = await proxy.fetch_latest(MODULE)
+
+    assert newest
+    assert newest.version == "v0.10.0-rc.10"
+
+
 def test_retractions_are_versions_and_ranges() -> None:
     found = parse_retractions(
         "retract v1.0.1 // why\nretract [v1.1.0, v1.2.0]\nretract (\n v2.0.0\n)\nrequire x v9.0.0\n"

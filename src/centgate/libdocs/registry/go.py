@@ -46,7 +46,11 @@ _RANGE = re.compile(
     r"\[[ \t]*(?P<low>v[^\s,\]]+)[ \t]*,[ \t]*(?P<high>v[^\s\]]+)[ \t]*\]|(?P<one>v[^\s,\]]+)"
 )
 _VERSION = re.compile(r"v[0-9][0-9A-Za-z.+-]*")
-Key: TypeAlias = tuple[int, ...]
+_COMMENT = re.compile(r"//[^\n]*")
+_SEMVER = re.compile(
+    r"v(?P<numbers>[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9})(?:-(?P<pre_release>[0-9A-Za-z.-]{1,100}))?(?:\+.*)?"
+)
+Key: TypeAlias = tuple[int, int, int, tuple[tuple[int, int, str], ...]]
 
 
 class GoRegistry:
@@ -159,18 +163,35 @@ def find_digest(lines: str, name: str, version: str) -> bytes | None:
 def parse_retractions(module_file: str) -> list[tuple[Key, Key]]:
     """Return the first and the last version of each range that a go.mod withdraws."""
     ranges: list[tuple[Key, Key]] = []
-    for directive in _RETRACT.finditer(module_file):
-        text = re.sub(r"//[^\n]*", "", directive["block"] or directive["one"])
-        for each in _RANGE.finditer(text):
-            low, high = (stable_version_key(each[end] or each["one"]) for end in ("low", "high"))
+    # comments may have brackets
+    for directive in _RETRACT.finditer(_COMMENT.sub("", module_file)):
+        for each in _RANGE.finditer(directive["block"] or directive["one"]):
+            low, high = (_precedence_key(each[end] or each["one"]) for end in ("low", "high"))
             if low and high and len(ranges) < MAX_RETRACTIONS:
                 ranges.append((low, high))
     return ranges
 
 
 def _is_within(version: str, ranges: Sequence[tuple[Key, Key]]) -> bool:
-    key = stable_version_key(version)
+    key = _precedence_key(version)
     return key is not None and any(low <= key <= high for low, high in ranges)
+
+
+def _precedence_key(version: str) -> Key | None:
+    """Return the sort key of a release or a pre-release (semver.org, 11); None for other notations."""
+    found = _SEMVER.fullmatch(version)
+    if found is None:
+        return None
+    major, minor, patch = map(int, found["numbers"].split("."))
+    if found["pre_release"] is None:
+        return (major, minor, patch, ((2, 0, ""),))  # above its pre-releases
+    identifiers = found["pre_release"].split(".")
+    return (
+        major,
+        minor,
+        patch,
+        tuple((0, int(each), "") if each.isdigit() else (1, 0, each) for each in identifiers),
+    )
 
 
 def _deprecation_reason(version: str, module_file: str) -> str | None:
@@ -187,7 +208,8 @@ def _find_newest(versions: Sequence[str]) -> str | None:
         if stable:
             newest = stable[max(stable)]
             return newest if newest in versions else f"{newest}+incompatible"
-    return max(versions, default=None)
+    keys = {version: key for version in versions if (key := _precedence_key(version))}
+    return max(keys, key=keys.__getitem__, default=None)
 
 
 def _decode(reply: UpstreamResponse) -> str:
