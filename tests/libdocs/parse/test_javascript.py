@@ -320,3 +320,18 @@ def test_braces_in_types_of_a_head_are_no_body(text: str, body: str | None) -> N
     head = text.removesuffix(";") if body is None else text[: text.rindex("{")].strip()
     assert (first.head, first.body and first.body.strip()) == (head, body)
     assert second.head == "const after = 1"
+
+
+@pytest.mark.parametrize(
+    ("head", "end"),
+    [("export interface Ink {", "}"), ("export declare function dip(ink: Ink,", "last: string): void;")],
+)
+def test_shortened_declaration_is_incomplete(head: str, end: str) -> None:
+    fields = "\n".join(f"  shade{number}: string," for number in range(300))
+    example = " * The pen is dipped until it is as wet as it can be.\n *\n * ```ts\n * dip(1);\n * ```\n"
+    comment = f"/**\n{example} *\n{example} */"
+
+    first, *others = split_javascript(types(f"{comment}\n{head}\n{fields}\n{end}\n"))
+
+    assert "// ..." in (first.code or "")
+    assert (first.complete, [each.complete for each in others]) == (False, [True])

@@ -75,7 +75,7 @@ def _split_chunk(chunk: Chunk) -> list[Chunk]:
         breadcrumb=tuple(filter(None, map(_clean_heading, chunk.breadcrumb))),
         code=cut_code(code, MAX_CODE, chunk.language) if code.strip() else None,
         language=chunk.language if code.strip() else None,
-        complete=False if len(code) > MAX_CODE else None,
+        complete=False if len(code) > MAX_CODE else chunk.complete,
         text=parts[0] if parts else None,
     )
     if len(code) > MAX_CODE and not chunk.names:

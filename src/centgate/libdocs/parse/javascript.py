@@ -35,6 +35,9 @@ MINIFIED_SHARE = 0.3
 """Share of longer lines above which a file counts as machine-written."""
 MAX_EXAMPLE_LENGTH = 3_000
 """Characters of an example with documented parts above which the parts are shown instead of the whole."""
+CUT_MARK = "// ..."
+"""Last line of a shortened signature, or of the members shown."""
+_CUT = re.compile(rf"^[ \t]*{re.escape(CUT_MARK)}$", re.MULTILINE)
 _KEYWORDS = r"(?:(?:export|declare|default|abstract|async|public|static|readonly|override|protected)\s+)*"
 _DECLARATION = re.compile(
     _KEYWORDS
@@ -196,9 +199,13 @@ def _split_symbol(document: PackageDocument, symbol: _Symbol, language: str) -> 
         # in a form that lets the example below it parse
         is_statement = is_complete(signature, language)
         signature = _end_statement(signature) if is_statement else comment_out(signature)
+    # a shortened signature may parse all the same; it is in the first excerpt
+    complete = False if _CUT.search(symbol.code) else None
     for excerpt in add_signature(signature, examples, language=language, is_joinable=_is_script):
         trail, names = (_module_name(document.path),), name_variants(symbol.name)
-        yield from finalize_chunks(Chunk(symbol.name, trail, *excerpt, url, document.path, names, weight))
+        chunk = Chunk(symbol.name, trail, *excerpt, url, document.path, names, weight, complete)
+        yield from finalize_chunks(chunk)
+        complete = None
 
 
 def _end_statement(code: str) -> str:
@@ -224,7 +231,7 @@ def _format_outline(declaration: Declaration) -> str:
     lines_shown: list[str] = []
     for line in lines:
         if sum(map(len, lines_shown)) + len(line) > MAX_OUTLINE:
-            lines_shown.append("    // ...")
+            lines_shown.append(f"    {CUT_MARK}")
             break
         lines_shown.append(line)
     head = _IMPORT_TYPE.sub("", declaration.head.strip())
@@ -238,7 +245,7 @@ def _shorten_signature(head: str) -> str:
     lines = [line.rstrip() for line in head.strip().removesuffix("=>").rstrip().split("\n")]
     indent = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
     code = "\n".join([lines[0], *(line[indent:] for line in lines[1:])])
-    return code if len(code) <= MAX_SIGNATURE else code[:MAX_SIGNATURE].rsplit("\n", 1)[0] + "\n// ..."
+    return code if len(code) <= MAX_SIGNATURE else code[:MAX_SIGNATURE].rsplit("\n", 1)[0] + f"\n{CUT_MARK}"
 
 
 def _module_name(path: str) -> str:
