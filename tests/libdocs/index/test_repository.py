@@ -12,9 +12,12 @@ from package_registry import PackageRegistry, make_tar, run_package_registry
 from small_site import SmallSite, serve_small_site
 
 from centgate.libdocs.index import repository
+from centgate.libdocs.index.build_job import DownloadedArchive, build_index
 from centgate.libdocs.index.repository import list_tags
+from centgate.libdocs.index.rows import REPOSITORY_FOLDER
+from centgate.libdocs.index.search_index import read_metadata
 from centgate.libdocs.libraries import DocSnippet
-from centgate.libdocs.registry.packages import Package
+from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import find_repository, is_on_github
 from centgate.providers.packagedocs import PackageDocs
 from centgate.resources import open_resources
@@ -98,20 +101,33 @@ async def test_documentation_and_examples_of_the_tag_are_read(
     assert "of the repository" not in shown  # the package's own README is there
 
 
-@pytest.mark.parametrize("case", ["off", "elsewhere", "missing", "broken"])
+@pytest.mark.parametrize("case", ["off", "elsewhere", "missing", "broken", "damaged"])
 async def test_a_package_is_read_without_its_repository(
     case: str, registry: PackageRegistry, github: SmallSite, tmp_path: Path
 ) -> None:
     publish(registry, f"https://{'gitlab' if case == 'elsewhere' else 'github'}.com/ink/quill")
     if case == "broken":
         github.respond("/ink/quill/archive/refs/tags/v1.4.0.tar.gz", "<html>", "text/html")
+    elif case == "damaged":
+        github.respond("/ink/quill/archive/refs/tags/v1.4.0.tar.gz", "no archive", GZIP)
     elif case != "missing":
         github.respond("/ink/quill/archive/refs/tags/v1.4.0.tar.gz", make_tar(FILES), GZIP)
 
     shown = await ask(registry, tmp_path, github, "pens", url="" if case == "off" else None)
 
     assert {each.origin for each in shown} == {"package"}
-    assert bool(github.requested_paths) == (case in ("missing", "broken"))
+    assert bool(github.requested_paths) == (case in ("missing", "broken", "damaged"))
+
+
+def test_unreadable_repository_makes_the_index_incomplete(tmp_path: Path) -> None:
+    (tmp_path / "archive").write_bytes(b"no archive")
+    archive = Archive("repository", "https://github.com/ink/quill", "sha256", None, 10, None)
+    downloaded = DownloadedArchive(archive, tmp_path / "archive", REPOSITORY_FOLDER)
+
+    outcome = build_index(str(tmp_path / "index"), [downloaded], {}, README)
+
+    assert outcome.chunks
+    assert "repository" in read_metadata(tmp_path / "index")["incomplete"]
 
 
 async def test_a_repository_that_hangs_is_left_out(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from centgate.libdocs.archive.archives import read_archive
+from centgate.libdocs.archive.archives import ArchiveContents, BadArchive, read_archive
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.rows import REPOSITORY_FOLDER
 from centgate.libdocs.index.site_pages import load_pages, split_site
@@ -43,7 +43,7 @@ def build_index(
     readme: str | None,
     site_file: Path | None = None,
 ) -> BuildOutcome:
-    """Write the index of the given archives. Raises BadArchive if one of them is invalid.
+    """Write the index of the given archives. Raises BadArchive if one of the package is invalid.
 
     `readme` and the pages of its site are indexed in addition to the archives. If there may be more
     documentation, the reason is stored as `incomplete` in the metadata of the index.
@@ -52,7 +52,7 @@ def build_index(
     if readme:
         documents.append(PackageDocument("README", readme, "markdown", None))
     for downloaded in archives:
-        contents = read_archive(downloaded.file.read_bytes(), downloaded.archive, downloaded.path_prefix)
+        contents = _read_contents(downloaded)
         documents += _drop_known(contents.documents, documents)
         entries += contents.entries
         if contents.incomplete:
@@ -67,6 +67,16 @@ def build_index(
     if not built.chunks:
         Path(file).unlink()
     return BuildOutcome(built.chunks)
+
+
+def _read_contents(downloaded: DownloadedArchive) -> ArchiveContents:
+    """Return the documents of an archive; none of a repository's that is invalid, which is optional."""
+    try:
+        return read_archive(downloaded.file.read_bytes(), downloaded.archive, downloaded.path_prefix)
+    except BadArchive:
+        if downloaded.archive.kind != "repository":
+            raise
+        return ArchiveContents(incomplete="the archive of its repository could not be read")
 
 
 def _drop_known(found: Sequence[PackageDocument], known: Sequence[PackageDocument]) -> list[PackageDocument]:
