@@ -130,16 +130,40 @@ async def test_a_full_text_is_several_pages(
     assert (first.title, first.source_url) == ("Dip a pen", f"{site.url}/guide/dip")
 
 
+@pytest.mark.parametrize("name", ["llms-full.txt", "llms.txt"])
+async def test_root_text_is_not_that_of_a_site_below(
+    name: str, registry: PackageRegistry, site: SmallSite, tmp_path: Path
+) -> None:
+    publish(registry, site)
+    site.respond(f"/{name}", f"{GUIDE}\n[Dip](/dip.md)\n", TEXT)
+    site.respond("/dip.md", GUIDE, TEXT)
+
+    shown = await ask(registry, tmp_path, site.address)
+
+    assert {(each.origin, each.version) for each in shown} == {("package", "1.4.0")}
+
+
+async def test_site_named_by_its_start_page_is_found(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path
+) -> None:
+    registry.publish_python("quill", "1.4.0", README, home_page=f"{site.url}/docs/index.html")
+    site.respond("/docs/llms-full.txt", GUIDE, TEXT)
+
+    first, *_ = await ask(registry, tmp_path, site.address)
+
+    assert (first.title, first.origin) == ("Dip a pen", "website")
+
+
 @pytest.mark.parametrize("case", ["robots", "policy", "switch", "html", "older"])
 async def test_a_site_is_left_out(
     case: str, registry: PackageRegistry, site: SmallSite, tmp_path: Path
 ) -> None:
     publish(registry, site)
-    site.respond("/llms-full.txt", f"<html>{GUIDE}" if case == "html" else GUIDE, TEXT)
+    site.respond("/docs/llms-full.txt", f"<html>{GUIDE}" if case == "html" else GUIDE, TEXT)
     if case == "robots":
         site.set_robots("User-agent: *", "Disallow: /")
     if case == "older":
-        body = registry.publish_python("quill", "1.5.0", README, project_urls={"Docs": site.url})
+        body = registry.publish_python("quill", "1.5.0", README, project_urls={"Docs": f"{site.url}/docs/"})
         body["releases"]["1.4.0"] = body["urls"]
         registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
@@ -152,7 +176,7 @@ async def test_a_site_is_left_out(
     )
 
     assert {each.origin for each in shown} == {"package"}
-    assert {"/llms-full.txt"}.isdisjoint(site.requested_paths) or case == "html"
+    assert {"/docs/llms-full.txt"}.isdisjoint(site.requested_paths) or case == "html"
 
 
 async def test_a_home_page_that_is_no_url_does_no_harm(registry: PackageRegistry, tmp_path: Path) -> None:

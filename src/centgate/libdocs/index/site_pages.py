@@ -104,14 +104,12 @@ class SiteReader:
         return pages
 
     async def _read_site(self, url: str, pages: list[SitePage]) -> None:
-        for base in dict.fromkeys((url.rstrip("/") + "/", urljoin(url, "/"))):
-            if full := await self._fetch_text(f"{base}llms-full.txt", MAX_FULL_BYTES):
-                pages.append(full)
-                return
-        for base in dict.fromkeys((url.rstrip("/") + "/", urljoin(url, "/"))):
-            if contents := await self._fetch_text(f"{base}llms.txt", MAX_PAGE_BYTES):
-                await self._read_linked(find_page_links(contents), pages)
-                return
+        # the root of a host with a site below it may be another site
+        base = _find_folder(url)
+        if full := await self._fetch_text(f"{base}llms-full.txt", MAX_FULL_BYTES):
+            pages.append(full)
+        elif contents := await self._fetch_text(f"{base}llms.txt", MAX_PAGE_BYTES):
+            await self._read_linked(find_page_links(contents), pages)
 
     async def _read_linked(self, urls: Iterable[str], pages: list[SitePage]) -> None:
         for url in urls:
@@ -143,6 +141,11 @@ class SiteReader:
             return None
         text = found.body.decode("utf-8", "replace").strip()
         return None if not text or text.startswith("<") else SitePage(found.url, text)
+
+
+def _find_folder(url: str) -> str:
+    """Return the folder of a site by the URL of its first page."""
+    return urljoin(url, ".") if urlsplit(url).path.endswith((".html", ".htm")) else url.rstrip("/") + "/"
 
 
 def select_documentation(urls: Iterable[str]) -> list[str]:
