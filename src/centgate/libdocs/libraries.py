@@ -45,7 +45,7 @@ class DocSnippet:
     library: str | None = None
     """ID of the library."""
     version: str | None = None
-    """The release that the snippet belongs to."""
+    """The release that the snippet belongs to; None for text of a website, which does not say."""
     origin: SnippetOrigin | None = None
     """Where the text was found."""
     retrieved_at: str | None = None

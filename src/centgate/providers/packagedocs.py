@@ -418,5 +418,14 @@ class PackageDocs(Provider):
         if not snippets:
             raise self.no_data(f"no documentation in {title.name} {title.version} that fits {budget} tokens")
         library = package_id(title.registry, title.name)
-        release, read_at = title.version, about.get("built_at")
-        return [replace(each, library=library, version=release, retrieved_at=read_at) for each in snippets]
+        read_at = about.get("built_at")
+        return [
+            replace(
+                each,
+                library=library,
+                # a website does not say which release it describes
+                version=None if each.origin == "website" else title.version,
+                retrieved_at=read_at,
+            )
+            for each in snippets
+        ]

@@ -52,7 +52,9 @@ class Doc(Data):
         f"first; empty when unknown. {UNTRUSTED}",
     )
     library: str | None = Field(description="Id of the library; null when unknown.")
-    version: str | None = Field(description="The release that the snippet belongs to; null when unknown.")
+    version: str | None = Field(
+        description="The release that the snippet belongs to; null when unknown, as for text of a web site."
+    )
     origin: SnippetOrigin | None = Field(
         description="Where the text was found: in the published package, on the web site that the package "
         "names, or in its repository at the release's tag; null when unknown."
