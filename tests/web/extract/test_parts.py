@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,6 +127,25 @@ def test_links_are_limited():
     markdown = " ".join(f"[a](https://a.example/{number})" for number in range(MAX_LINKS + 5))
 
     assert len(take_part(page(markdown), 0, len(markdown)).links) == MAX_LINKS
+
+
+@pytest.mark.parametrize("before", ["", "x "])
+def test_a_link_around_others_does_not_exceed_the_limit(before: str):
+    inner = " ".join(f"[a](https://a.example/{number})" for number in range(MAX_LINKS))
+    markdown = f"{before}[{inner}](https://a.example/outer)"
+
+    part = take_part(page(markdown), 0, len(markdown))
+
+    assert part.text == f"{before}[{inner}"
+    assert len(part.links) == MAX_LINKS
+    assert part.next_offset == len(part.text)
+
+
+@pytest.mark.parametrize("limit", [LIMIT, 10_000])
+def test_a_label_of_many_digits_is_no_label(limit: int):
+    part = take_part(page(f"[one](https://a.example/1) [x][{'1' * 5_000}]"), 0, limit)
+
+    assert [link.url for link in part.links] == ["https://a.example/1"]
 
 
 def test_the_text_of_a_link_is_made_of_its_beginning():

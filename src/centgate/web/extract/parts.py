@@ -21,8 +21,8 @@ MAX_RAW_TEXT = 1000
 """Characters of which a link's text is made: brackets can be nested, so that each text has all others."""
 MAX_FENCE_INDENT = 3
 """Spaces before a fence above which it would be a line of an indented code block (CommonMark 4.5)."""
-_TOKEN = re.compile(r"\\.|`[^`\n]+`|!?\[|\]\((https?://[^()\s]+)\)|\]\[(\d+)\]|\]")
-"""What begins or ends a link or a code span in a line."""
+_TOKEN = re.compile(r"\\.|`[^`\n]+`|!?\[|\]\((https?://[^()\s]+)\)|\]\[(\d{1,10})\]|\]")
+"""What begins or ends a link or a code span in a line. `int` refuses numbers of more than 4,300 digits."""
 _OWN_LABEL = re.compile(r"\[(\d{1,9})\]")
 """Number in brackets, which may be a label of the page's own."""
 
@@ -68,8 +68,8 @@ def take_part(page: WebPage, offset: int, max_length: int) -> PagePart:
     if len(markdown) > max_length:
         markdown, urls, is_whole = _number_addresses(markdown, offset + max_length)
     text, end = _cut(markdown, offset, max_length)
-    if excess := _find_excess_link(text, urls):
-        text, end = _cut(markdown, offset, excess)
+    if (excess := _find_links_end(text, urls)) is not None:
+        text, end = _cut_links(markdown, offset, excess)
     is_last = is_whole and end >= len(markdown)
     return PagePart(
         text=text,
@@ -83,9 +83,7 @@ def take_part(page: WebPage, offset: int, max_length: int) -> PagePart:
 
 def _cut(markdown: str, offset: int, max_length: int) -> tuple[str, int]:
     """Return the part from an offset, and the offset of what follows it."""
-    fence = find_open_fence(markdown[:offset])
-    is_deep = len(fence) - len(fence.lstrip()) > MAX_FENCE_INDENT
-    opening = f"{fence.strip() if is_deep else fence}\n" if fence else ""
+    opening = _open_block(markdown, offset)
     rest = opening + markdown[offset:]
     text, kept = cut(rest, max_length)
     if kept == len(rest):
@@ -97,6 +95,23 @@ def _cut(markdown: str, offset: int, max_length: int) -> tuple[str, int]:
     while newlines and end < len(markdown) and markdown[end] == "\n":
         end, newlines = end + 1, newlines - 1
     return text, end
+
+
+def _cut_links(markdown: str, offset: int, length: int) -> tuple[str, int]:
+    """Return the part whose last link ends at `length`, and the offset of what follows it."""
+    text, end = _cut(markdown, offset, length)
+    if len(text) >= length / 2:
+        return text, end
+    opening = _open_block(markdown, offset)  # a link around many others does not stay whole
+    end = offset + length - len(opening)
+    return opening + markdown[offset:end], end
+
+
+def _open_block(markdown: str, offset: int) -> str:
+    """Return the line that opens the code block in which an offset is; empty outside of code."""
+    fence = find_open_fence(markdown[:offset])
+    is_deep = len(fence) - len(fence.lstrip()) > MAX_FENCE_INDENT
+    return f"{fence.strip() if is_deep else fence}\n" if fence else ""
 
 
 def _number_addresses(markdown: str, end: int) -> tuple[str, dict[int, str], bool]:
@@ -136,15 +151,16 @@ def _number_line(line: str, numbers: dict[str, int], first: int) -> str:
     return _TOKEN.sub(number_address, line)
 
 
-def _find_excess_link(text: str, urls: Mapping[int, str]) -> int | None:
-    """Return the place of the first link beyond `MAX_LINKS`; None if there is none."""
+def _find_links_end(text: str, urls: Mapping[int, str]) -> int | None:
+    """Return the end of the last link before the one beyond `MAX_LINKS`; None if there is none."""
     seen: set[tuple[str, bool]] = set()
-    place = 0
+    place = last_end = 0
     for line, is_text in _classify_lines(text):
-        for link, start in _iter_line_links(line, urls) if is_text else ():
+        for link, end in _iter_line_links(line, urls) if is_text else ():
             seen.add((link.url, link.is_image))
             if len(seen) > MAX_LINKS:
-                return place + start
+                return last_end
+            last_end = place + end
         place += len(line) + 1
     return None
 
@@ -160,7 +176,7 @@ def _list_links(text: str, urls: Mapping[int, str]) -> Iterator[PageLink]:
 
 
 def _iter_line_links(line: str, urls: Mapping[int, str]) -> Iterator[tuple[PageLink, int]]:
-    """Yield each link of a line, and the place where it begins."""
+    """Yield each link of a line, and the place where it ends."""
     starts: list[re.Match[str]] = []
     for token in _TOKEN.finditer(line):
         symbol = token[0]
@@ -172,7 +188,7 @@ def _iter_line_links(line: str, urls: Mapping[int, str]) -> Iterator[tuple[PageL
             if url:
                 end = min(token.start(), start.end() + MAX_RAW_TEXT)
                 text = " ".join(line[start.end() : end].split())[:MAX_LINK_TEXT]
-                yield PageLink(text, url, start[0] == "![", token[2]), start.start()
+                yield PageLink(text, url, start[0] == "![", token[2]), token.end()
 
 
 def _classify_lines(markdown: str) -> Iterator[tuple[str, bool]]:
