@@ -365,3 +365,16 @@ async def test_a_page_that_takes_too_long_to_divide_is_unread(
     async with reader() as pagereader:
         with pytest.raises(PageUnread, match="could not be divided: it took more than"):
             await pagereader.take_part(page, 0, 5_000)
+
+
+async def test_a_page_that_cannot_be_divided_is_unread(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("a text that nobody expected")
+
+    monkeypatch.setattr(pagereader_module, "take_part", refuse)
+
+    async with reader() as pagereader:
+        with pytest.raises(PageUnread, match=r"the page at a\.example could not be divided"):
+            await pagereader.take_part(WebPage("https://a.example/", "text", 4), 0, 5_000)

@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+import structlog
+
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured, UnreadReason
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
@@ -84,16 +86,19 @@ class PageReader(Provider):
     async def take_part(self, page: WebPage, offset: int, max_length: int) -> PagePart:
         """Return at most `max_length` characters of a page that any provider has read, from an offset.
 
-        Long pages are cut in a parser's process. Raises PageUnread if that takes too long.
+        Long pages are cut in a parser's process. Raises PageUnread if that takes too long or fails.
         """
-        if len(page.markdown) <= max_length:
-            return take_part(page, offset, max_length)
-        run = self._server_resources.page_parsers.run_task
+        message = f"the text of the page at {_host_of(page.url)} could not be divided"
         try:
+            if len(page.markdown) <= max_length:
+                return take_part(page, offset, max_length)
+            run = self._server_resources.page_parsers.run_task
             return await run(CUT_SECONDS, take_part, page, offset, max_length)
         except TaskFailed as failure:
-            message = f"the text of the page at {_host_of(page.url)} could not be divided: {failure}"
-            raise self._page_error("failed", message) from None
+            raise self._page_error("failed", f"{message}: {failure}") from None
+        except _PARSER_ERRORS as error:
+            structlog.get_logger().exception("a page could not be divided", url=page.url)
+            raise self._page_error("failed", message) from error
 
     def estimate_wait(self, options: Mapping[str, Any]) -> float:
         """Return the seconds that a page of this buyer would wait to be parsed."""
