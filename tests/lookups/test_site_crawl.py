@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from small_site import OpenReader, SmallSite, serve_small_site
 
+from centgate.lookups import site_crawl
 from centgate.lookups.site_crawl import CrawlReport, SiteCrawler
 from centgate.providers.pagereader import PageReader
 from centgate.providers.sitemapper import SiteMapper
 from centgate.web.index.crawl_state import MAX_FAILURES, CrawlState, IndexedSite
+from centgate.web.index.duplicates import compute_fingerprint
 from centgate.web.index.index_writer import PageIndexWriter
 from centgate.web.index.page_index import PageIndex
 
@@ -213,6 +215,24 @@ async def test_a_page_that_fails_is_kept_until_it_failed_repeatedly(
         await crawled.crawl_all()
 
         assert crawled.paths("lime") == []
+
+
+async def test_a_page_with_an_unexpected_error_ends_no_crawl(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fingerprint_hostile(text: str) -> int | None:
+        if "lime" in text:
+            raise ValueError("a text that nobody expected")
+        return compute_fingerprint(text)
+
+    monkeypatch.setattr(site_crawl, "compute_fingerprint", fingerprint_hostile)
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        report = await crawled.crawl()
+        again = await crawled.crawl()
+
+        assert report.counts == {"indexed": 3, "failed": 1}
+        assert again.counts == {}
+        assert crawled.paths("yuzu") == ["/docs/deep"]
 
 
 async def test_spam_takes_no_more_than_its_share(

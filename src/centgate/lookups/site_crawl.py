@@ -7,10 +7,13 @@ what a page can do to the index is bounded by `web/index/page.py` and by the num
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+
+import structlog
 
 from centgate.errors import CentgateError, NoData, PageUnread, ProviderFailure
 from centgate.provider import RequestTrace
@@ -127,7 +130,7 @@ class SiteCrawler:
             (page,) = due
             if report.counts:
                 await asyncio.sleep(pause)
-            status = await self._read_page(site, page)
+            status = await self._try_page(site, page)
             report.counts[status] += 1
             failures = failures + 1 if status == "failed" else 0
             if failures >= MAX_CONSECUTIVE_FAILURES:
@@ -140,6 +143,16 @@ class SiteCrawler:
         """Return the seconds between two requests: the operator's, or the site's if they are more."""
         wanted = await self._robots.crawl_delay(site.url) if self._robots else 0.0
         return max(self._pause, min(wanted, MAX_DELAY))
+
+    async def _try_page(self, site: IndexedSite, page: DuePage) -> str:
+        """Read one page and return its new status: "failed" if it causes an unexpected error."""
+        try:
+            return await self._read_page(site, page)
+        except (OSError, sqlite3.Error):  # a fault of the folder, which every page would have
+            raise
+        except Exception as error:  # noqa: BLE001 - no page may end the crawl of all sites
+            structlog.get_logger().exception("a page could not be indexed", url=page.url)
+            return self._keep_failed(page, f"an unexpected error ({type(error).__name__}), see the log")
 
     async def _read_page(self, site: IndexedSite, page: DuePage) -> str:
         """Read one page and put it into the index or remove it from there; return its new status."""
