@@ -107,6 +107,21 @@ async def test_a_site_is_found_by_links_and_sitemap(
         assert (await crawled.crawl()).counts == {}
 
 
+async def test_the_time_of_a_change_is_not_taken_for_the_publication(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    changed = '<meta property="article:modified_time" content="2026-01-05T00:00:00Z">'
+    published = '<meta property="article:published_time" content="2015-03-01T00:00:00Z">'
+    site.respond("/docs/lime", article("lime", head=changed + published))
+    site.respond("/docs/pomelo", article("pomelo", head=changed))
+
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+        (lime,), (pomelo,) = (crawled.index.search(word, 1) for word in ("lime", "pomelo"))
+
+    assert (lime.page.published, pomelo.page.published) == ("2015-03-01T00:00:00Z", None)
+
+
 async def test_only_the_chosen_part_and_number_of_pages_is_read(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:

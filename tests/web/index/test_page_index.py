@@ -97,6 +97,17 @@ def test_of_equal_pages_the_newer_one_comes_first_and_future_dates_do_not_count(
     assert set(paths(index, "relayer")[2:]) == {"undated", "future"}
 
 
+def test_a_change_makes_a_page_newer(tmp_path: Path) -> None:
+    text = f"{FILLER} A relayer."
+    index = write(
+        tmp_path,
+        page("new", text, published="2025-11-01"),
+        page("changed", text, published="2019-01", modified="2026-11-01"),
+    )
+
+    assert paths(index, "relayer") == ["changed", "new"]
+
+
 def test_a_page_needs_most_words_of_a_query(tmp_path: Path) -> None:
     index = write(tmp_path, page("wallets", "How wallets store keys and sign messages."), page("other"))
 

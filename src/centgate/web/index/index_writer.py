@@ -102,7 +102,7 @@ def _build_document(page: IndexedPage, key: str) -> Document:
     document.add_text("language", language if language in STEMMERS else "")
     document.add_text("title", " ".join(title))
     document.add_text("words", " ".join([*body, *weighted]))
-    document.add_unsigned("day", _day_of(page.published))
+    document.add_unsigned("day", _day_of(page.modified or page.published))
     document.add_unsigned("vector", vector_id(key, page.content_hash))
     document.add_bytes("page", pack_page(page))
     return document

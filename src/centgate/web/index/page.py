@@ -42,10 +42,12 @@ class IndexedPage:
     fetched: str
     """ISO 8601."""
     published: str | None = None
-    """ISO 8601, as precise as the page states it; the time of the last change if it states one."""
+    """ISO 8601, as precise as the page states it."""
     description: str | None = None
     site_name: str | None = None
     image: str | None = None
+    modified: str | None = None
+    """Time of the last change, as `published`; it counts for the freshness, and is not kept."""
 
     @property
     def content_hash(self) -> str:
@@ -54,7 +56,7 @@ class IndexedPage:
 
 
 def pack_page(page: IndexedPage) -> bytes:
-    """Pack a page for the index; headings are part of the text, and are left out."""
+    """Pack a page for the index, without what is in its fields: the headings and the time of its change."""
     return msgspec.msgpack.encode(
         (
             *(page.url, page.site, page.title, page.text, page.language, page.fetched),
