@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,6 +43,12 @@ def fill(folder: Path, *pages: IndexedPage) -> None:
     state.add_site(SITE, 100)
     state.finish_site(SITE, None)
     state.close()
+
+
+def fill_vectors(folder: Path, *pages: IndexedPage) -> None:
+    """Write the vectors of pages, as a crawl does."""
+    made = {vector_id(page_key(each.url) or "", each.content_hash): each for each in pages}
+    PageVectors(folder, "fruit-1").change([(key, embed_text(each.text)) for key, each in made.items()], ())
 
 
 def page(**more: Any) -> IndexedPage:
@@ -125,9 +133,7 @@ async def test_pages_are_found_by_meaning_with_an_embeddings_endpoint(
     folder = Settings().siteindex_folder
     pomelo = page(url=f"{SITE}pomelo", title="The pomelo", text="A pomelo is large. Nobody asks about it.")
     fill(folder, page(), pomelo)
-    vectors = PageVectors(folder, "fruit-1")
-    made = {vector_id(page_key(each.url) or "", each.content_hash): each for each in (page(), pomelo)}
-    vectors.change([(key, embed_text(each.text)) for key, each in made.items()], ())
+    fill_vectors(folder, page(), pomelo)
     with serve_embeddings() as (url, asked):
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
@@ -144,6 +150,7 @@ async def test_words_are_compared_alone_if_the_embeddings_endpoint_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(Settings().siteindex_folder, page())
+    fill_vectors(Settings().siteindex_folder, page())
     monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
     async with open_provider(SiteIndex, tmp_path) as provider:
@@ -151,6 +158,34 @@ async def test_words_are_compared_alone_if_the_embeddings_endpoint_fails(
         assert ([hit.title for hit in found.hits], found.by_meaning) == (["The kumquat"], False)
         assert any("compared words alone" in warning for warning in provider.trace.warnings)
         assert provider.trace.providers["siteindex"]["status"] == "ok"
+
+
+async def test_words_are_compared_alone_if_the_embeddings_endpoint_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(Settings().siteindex_folder, page())
+    fill_vectors(Settings().siteindex_folder, page())
+    with closing(socket.create_server(("127.0.0.1", 0))) as hanging:  # it accepts and never answers
+        url = f"http://127.0.0.1:{hanging.getsockname()[1]}/v1"
+        monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
+        monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
+        async with open_provider(SiteIndex, tmp_path, timeout=1) as provider:
+            found = await provider.search("kumquat", 5)
+    assert ([hit.title for hit in found.hits], found.by_meaning) == (["The kumquat"], False)
+    assert any("compared words alone" in warning for warning in provider.trace.warnings)
+
+
+async def test_words_are_compared_alone_while_there_are_no_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(Settings().siteindex_folder, page())
+    with serve_embeddings() as (url, asked):
+        monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
+        monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
+        async with open_provider(SiteIndex, tmp_path) as provider:
+            found = await provider.search("kumquat", 5)
+    assert ([hit.title for hit in found.hits], found.by_meaning, asked) == (["The kumquat"], False, [])
+    assert any("there are no vectors" in warning for warning in provider.trace.warnings)
 
 
 async def test_damaged_vectors_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ from centgate.web.search_results import (
 if TYPE_CHECKING:
     from centgate.resources import Resources
 
+EMBEDDING_SHARE = 0.5
+"""Share of a search's time for the vector of the query; the rest is for comparing words."""
 NAMED_SITES = 5
 """Sites that are named in a message about what the index covers."""
 STALE_DAYS = 90
@@ -99,8 +102,11 @@ class SiteIndex(Provider):
         """Return the vectors near a query, nearest first; None if none can be compared, with a warning."""
         if not self.embeds:
             return None
-        own = self.bind(RequestTrace(until=self.trace.until))  # a failure here is none of the search
+        until = time.monotonic() + self.remaining_seconds * EMBEDDING_SHARE
+        own = self.bind(RequestTrace(until))  # a failure here is none of the search
         try:
+            if await asyncio.to_thread(self.vectors.is_empty):
+                raise VectorsUnreadable("there are no vectors of its pages yet")
             (vector,) = await own.embed([query])
             near = await asyncio.to_thread(self.vectors.search, vector, CANDIDATES)
         except (ProviderFailure, VectorsUnreadable) as failure:

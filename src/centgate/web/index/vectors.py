@@ -40,6 +40,11 @@ class PageVectors:
         self._open: Any = None
         self._fingerprint: Fingerprint = None
 
+    def is_empty(self) -> bool:
+        """True if there are no vectors yet. Raises VectorsUnreadable."""
+        index = self._load()
+        return index is None or len(index) == 0
+
     def search(self, vector: Sequence[float], count: int) -> list[tuple[int, float]]:
         """Return the ids of the nearest vectors with their cosine similarity, nearest first.
 
