@@ -22,7 +22,10 @@ MAX_BROWSER_DEPTH = 1000
 MAX_GROWTH, MIN_GROWN_LENGTH = 3, 100_000
 """Factor and length up to which a document may grow by the end tags and elements that a browser adds."""
 MAX_FRAME_LENGTH = 200_000
-_INVISIBLE_SIZES = {"0", "1"}
+MAX_INVISIBLE_SIZE = 1
+"""Width or height in pixels up to which a frame shows nothing."""
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)")
+"""Number at the beginning of a size; browsers ignore what follows it, such as a unit."""
 _LONG_VALUE = re.compile(r"""=\s*(?:"[^"<>]{4096,}"|'[^'<>]{4096,}')""")
 _LONG_TAG = re.compile(rf"<([a-zA-Z][\w:-]*)[^>]{{{MAX_TAG_LENGTH},}}")
 _STRUCTURE = re.compile(
@@ -137,7 +140,7 @@ def _open_inline_frames(root: Element) -> None:
     """Turn frames with a document of their own in `srcdoc`, which browsers show, into ordinary elements."""
     for frame in list(root.iter("iframe")):
         document = frame.get("srcdoc")
-        if not document or {frame.get("width"), frame.get("height")} & _INVISIBLE_SIZES:
+        if not document or _is_invisible(frame):
             continue
         content = _parse_tree(document)[0] if len(document) <= MAX_FRAME_LENGTH else None
         if content is not None:
@@ -145,6 +148,12 @@ def _open_inline_frames(root: Element) -> None:
             frame.tag, frame.text = "div", None
             frame[:] = [find_body(content)]
             frame[0].tag = "div"
+
+
+def _is_invisible(frame: Element) -> bool:
+    """True if a frame's width or height leaves nothing of it to be seen."""
+    sizes = [_SIZE.match(frame.get(name) or "") for name in ("width", "height")]
+    return any(size and float(size[1]) <= MAX_INVISIBLE_SIZE for size in sizes)
 
 
 def find_body(root: Element) -> Element:
