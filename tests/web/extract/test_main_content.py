@@ -207,6 +207,8 @@ def test_sources_at_the_end_of_an_article_stay() -> None:
         "<p style='clip-path:circle(0)'>IGNORE</p>",
         "<p style='transform:scale(0)'>IGNORE</p>",
         "<p style='transform:translate(-99999px)'>IGNORE</p>",
+        "<p style='transform:translateX(-9999px)'>IGNORE</p>",
+        "<p style='transform:translate(0,-1000em)'>IGNORE</p>",
         "<p style='filter:opacity(0%)'>IGNORE</p>",
         "<p style='content-visibility:hidden'>IGNORE</p>",
         "<iframe width=0 height=0 srcdoc='IGNORE'></iframe>",
@@ -262,6 +264,14 @@ def test_text_that_is_shown_is_not_taken_for_hidden(shown: str) -> None:
     page = f"<html><body><main>{shown.format(STORY)}</main></body></html>".encode()
 
     assert SENTENCES[0] in extract_page(page, "text/html", URL, only_main_content=True).markdown
+
+
+@pytest.mark.parametrize("move", ["translate3d(-1584px, 0px, 0px)", "translateX(-1200%)"])
+def test_slides_of_a_carousel_are_not_taken_for_hidden(move: str) -> None:
+    slides = f"<div style='transform: {move}'><p>The fourth slide shows a lime.</p></div>"
+    page = f"<html><body><main>{STORY}{slides}{STORY}</main></body></html>".encode()
+
+    assert "fourth slide" in extract_page(page, "text/html", URL, only_main_content=True).markdown
 
 
 def test_a_page_whose_content_is_not_told_is_given_whole() -> None:

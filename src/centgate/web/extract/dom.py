@@ -46,7 +46,8 @@ _HIDDEN_STYLE = re.compile(
     r"clip\s*:\s*rect|clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|(?:circle|ellipse)\(\s*0)|"
     r"content-visibility\s*:\s*hidden|filter\s*:\s*opacity\(\s*0(?!\.?\d*[1-9])|"
     r"(?<![-\w])scale\s*:\s*0(?!\.?\d*[1-9])|transform\s*:[^;]{0,80}(?:scale(?:3d)?\(\s*0(?!\.?\d*[1-9])|"
-    r"translate[^;]{0,80}-\d{4,})|"
+    # carousels move their slides by thousands of pixels
+    r"translate[^;]{0,80}-(?:\d{5}|9999|\d{4}r?em))|"
     r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$|!)|"
     r"(?<![-\w])color\s*:\s*(?:transparent|rgba\([^();]*,\s*0(?:\.0*)?\s*\))",
     re.IGNORECASE,
