@@ -1448,7 +1448,7 @@ export interface Doc {
   headingPath: Array<string>;
   /** Id of the library; null when unknown. */
   library: string | null;
-  /** The release that the snippet belongs to; null when unknown. */
+  /** The release that the snippet belongs to; null when unknown, as for text of a web site. */
   version: string | null;
   /**
    * Where the text was found: in the published package, on the web site that the package names, or in

@@ -1585,7 +1585,7 @@ class Doc(AnswerData):
     library: str | None
     """Id of the library; None when unknown."""
     version: str | None
-    """The release that the snippet belongs to; None when unknown."""
+    """The release that the snippet belongs to; None when unknown, as for text of a web site."""
     origin: Literal["package", "website", "repository"] | str | None
     """Where the text was found: in the published package, on the web site that the package names, or
     in its repository at the release's tag; None when unknown.
