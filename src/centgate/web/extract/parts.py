@@ -61,7 +61,8 @@ def take_part(page: WebPage, offset: int, max_length: int) -> PagePart:
     """Return at most `max_length` characters of a page from an offset; empty if it ends before.
 
     Offsets count in the text with numbers for addresses, if the page has more than `max_length` characters.
-    A part ends as `truncate` ends a text, and opens the code block in which it begins.
+    A part ends as `truncate` ends a text, and opens the code block in which it begins. With more than
+    `MAX_LINKS` links it ends before, at the latest after the last link within the limit.
     """
     is_complete = page.length == len(page.markdown)
     markdown, urls, is_whole = page.markdown, dict[int, str](), True
