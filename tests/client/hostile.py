@@ -149,6 +149,11 @@ def shown_payment(nonce: str, **changes: Any) -> PlannedResponse:
     return PlannedResponse(200, {"payments": [shown | changes]})
 
 
+def join_payments(*shown: PlannedResponse) -> PlannedResponse:
+    """Build the payments of one transaction from several payments."""
+    return PlannedResponse(200, {"payments": [each for part in shown for each in part.body["payments"]]})
+
+
 def payment_response(asked: ReceivedRequest, **changes: Any) -> str:
     """Build PAYMENT-RESPONSE for the payment in the request."""
     authorization = decode_header(asked.payment or "")["payload"]["authorization"]

@@ -18,8 +18,17 @@ from buyers_shell import Shell
 from eth_account import Account
 from eth_account.messages import encode_defunct
 from failing_service import FAILING_QUERY, ServiceFailures, install_failing_service
-from hostile import PAYEE, SLUG, HostileApi, PlannedResponse, answer_body, hostile_api, shown_payment
-from shopping import OpenClient
+from hostile import (
+    PAYEE,
+    SLUG,
+    HostileApi,
+    PlannedResponse,
+    answer_body,
+    hostile_api,
+    join_payments,
+    shown_payment,
+)
+from shopping import AwaitableClient, OpenClient
 from x402.extensions.sign_in_with_x import create_siwx_message, parse_siwx_header
 
 from centgate.client.errors import Drift, InvalidInput, NotFound, NoWallet, ServiceFailed, Unresolved
@@ -41,6 +50,7 @@ INFO = {
     "expirationTime": "2026-11-24T10:05:00Z",
     "resources": [API + PATH],
 }
+TRANSACTION = "0x" + "bb" * 32
 CHAINS = [{"chainId": "eip155:8453", "type": "eip191"}]
 down = partial(ProviderError, "oracle", "the oracle is down")
 
@@ -126,6 +136,39 @@ async def test_the_ledger_keeps_what_was_signed(shop: OpenClient, hostile: Hosti
 
     signed, *_, redeemed = (each.payment.model_copy(update={"header": ""}) for each in ledger.records())
     assert redeemed == signed
+
+
+async def leave_owed(client: AwaitableClient, hostile: HostileApi, *bodies: dict[str, Any]) -> list[str]:
+    """Pay for requests that get no answer; return the nonces, which one transaction shows."""
+    for body in bodies:
+        hostile.paid = [PlannedResponse(fault="no_response", accepts_payment=True)] * 4
+        with pytest.raises(Unresolved):
+            await client.call(SLUG, body)
+    nonces = list(dict.fromkeys(each.nonce for each in hostile.requests if each.payment))
+    hostile.shown_payment = join_payments(*(shown_payment(nonce) for nonce in nonces))
+    return nonces
+
+
+async def test_of_several_payments_the_one_for_the_body_is_redeemed(
+    shop: OpenClient, hostile: HostileApi
+) -> None:
+    ledger = Ledger()
+    client = shop(hostile.url, ledger=ledger)
+    _, second = await leave_owed(client, hostile, {"n": 1}, {"n": 2})
+    hostile.unpaid = [PlannedResponse(200, answer_body())]
+
+    await client.redeem(TRANSACTION, {"n": 2})
+
+    delivered = [each.payment.nonce for each in ledger.records() if each.event == "delivered"]
+    assert delivered == [second]
+    assert hostile.requests[-1].path == f"/payments/{second}"
+
+
+async def test_of_several_unknown_payments_none_is_redeemed(shop: OpenClient, hostile: HostileApi) -> None:
+    await leave_owed(shop(hostile.url), hostile, {"n": 1}, {"n": 2})
+
+    with pytest.raises(InvalidInput, match=r"2 payments can be redeemed there.*by its nonce"):
+        await shop(hostile.url, ledger=Ledger()).redeem(TRANSACTION, {"n": 2})
 
 
 @pytest.mark.parametrize("reference", ["0x" + "12" * 32, "", "../services", "a b"])

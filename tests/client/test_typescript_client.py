@@ -69,7 +69,7 @@ def run_node_tests(package: Path, name: str, plan_url: str) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("name", ["money", "signed", "tools", "types", "whatever-is-answered"])
+@pytest.mark.parametrize("name", ["money", "redeem", "signed", "tools", "types", "whatever-is-answered"])
 def test_the_tests_of_the_package_pass(typescript_client: Path, plan_url: str, name: str) -> None:
     assert "fail 0" in run_node_tests(typescript_client, name, plan_url)
 

@@ -13,6 +13,7 @@ import {
   Cancelled,
   CapExceeded,
   Drift,
+  InvalidInput,
   LedgerUnwritable,
   NoWallet,
   PaymentRefused,
@@ -51,7 +52,13 @@ import {
 } from "./terms.js";
 import { Expired, TimeLimit } from "./time-limit.js";
 import { Aborted, Transport, TransportError } from "./transport.js";
-import { SignedInRequests, paymentPath, rebuildPayment, requireRedeemable } from "./wallet-payments.js";
+import {
+  SignedInRequests,
+  paymentPath,
+  rebuildPayment,
+  requireRedeemable,
+  type AnsweredPayment,
+} from "./wallet-payments.js";
 
 /** What purchases of one client have in common. */
 export interface PurchaseSettings {
@@ -121,11 +128,14 @@ export class Purchases {
     const limit = new TimeLimit(options.timeout, options.signal);
     const signedIn = await this.signIn();
     const content = canonicalJson(body);
-    const shown = requireRedeemable(await signedIn.fetchPayment(transaction, limit));
-    const { path } = await this.free.fetchRoute(shown.service, limit);
-    const order = buildOrder({ api: this.#settings.api, path, service: shown.service, body: content });
-    const payment = this.#findSigned(shown.nonce) ?? rebuildPayment(shown, order, signedIn.wallet);
-    const response = await signedIn.send(paymentPath(transaction), limit, { body: content });
+    const [first, ...others] = requireRedeemable(await signedIn.fetchPayment(transaction, limit));
+    const payment =
+      others.length === 0
+        ? (this.#findSigned(first.nonce) ??
+          rebuildPayment(first, await this.#buildShownOrder(first, content, limit), signedIn.wallet))
+        : await this.#findSignedAmong([first, ...others], content, limit);
+    // the nonce names one payment; in a transaction with several the API would choose by the body
+    const response = await signedIn.send(paymentPath(payment.nonce), limit, { body: content });
     if (response.status === 400) {
       throw buildError(this.#settings.api, response, parseError(response));
     }
@@ -135,6 +145,31 @@ export class Purchases {
     }
     const result = await addSigner(outcome.result, response.body, payment.path);
     return this.#finish({ ...outcome, result }, payment);
+  }
+
+  /** Find the payment that was signed for a request. Throws InvalidInput if the ledger has none. */
+  async #findSignedAmong(
+    candidates: readonly AnsweredPayment[],
+    content: string,
+    limit: TimeLimit,
+  ): Promise<Payment> {
+    for (const shown of candidates) {
+      const payment = this.#findSigned(shown.nonce);
+      if (payment !== null && isPaymentFor(payment, await this.#buildShownOrder(shown, content, limit))) {
+        return payment;
+      }
+    }
+    throw new InvalidInput(
+      `${candidates.length} payments can be redeemed there, and the ledger has none of them for this request: ` +
+        "name one by its nonce in place of the transaction",
+      [],
+    );
+  }
+
+  /** Return the order of a payment that the API shows, with its service's path of today. */
+  async #buildShownOrder(shown: AnsweredPayment, content: string, limit: TimeLimit): Promise<PurchaseOrder> {
+    const { path } = await this.free.fetchRoute(shown.service, limit);
+    return buildOrder({ api: this.#settings.api, path, service: shown.service, body: content });
   }
 
   /** Find a payment in the ledger; null if it has none. Throws Drift if it was made to another API. */

@@ -174,15 +174,19 @@ export function paymentPath(reference: string): string {
   return `/payments/${reference}`;
 }
 
-/** Return the payment whose answer is owed, else one whose answer is stored. Throws InvalidInput. */
-export function requireRedeemable(payments: readonly AnsweredPayment[]): AnsweredPayment {
-  const found =
-    payments.find((each) => each.next === "redeem") ?? payments.find((each) => each.next === "read_answer");
-  if (found === undefined) {
+/** Payments of one transaction: at least one. */
+type RedeemablePayments = readonly [AnsweredPayment, ...AnsweredPayment[]];
+
+/** Return the payments whose answer is owed, then those whose answer is stored. Throws InvalidInput if none is. */
+export function requireRedeemable(payments: readonly AnsweredPayment[]): RedeemablePayments {
+  const owed = payments.filter((each) => each.next === "redeem");
+  const stored = payments.filter((each) => each.next === "read_answer");
+  const [first, ...others] = [...owed, ...stored];
+  if (first === undefined) {
     const steps = [...new Set(payments.map((each) => each.next))].join(", ");
     throw new InvalidInput(`nothing can be redeemed there; what can be done about it: ${steps}`, []);
   }
-  return found;
+  return [first, ...others];
 }
 
 /** Return a payment as the ledger records it, from what the API shows of it; it cannot be sent. */

@@ -29,6 +29,7 @@ from centgate.client.errors import (
     BuyerError,
     CapExceeded,
     Drift,
+    InvalidInput,
     LedgerUnwritable,
     NoNode,
     NoWallet,
@@ -181,14 +182,38 @@ class Purchases:
     async def redeem(self, transaction: str, body: Mapping[str, Any]) -> Answer:
         """Return the answer that a payment in a transaction bought, and record it in the ledger."""
         signed_in, content = self._signed_in(), canonical_json(body)
-        shown = require_redeemable(await signed_in.fetch_payment(transaction))
-        offer = await self._free_requests.fetch_offer(shown.service)
-        order = PurchaseOrder(self.api, offer.path, content, shown.service)
-        payment = await self._find_signed(shown.nonce) or rebuild_payment(shown, order, signed_in.wallet)
-        response = await signed_in.send(payment_path(transaction), content)
+        candidates = require_redeemable(await signed_in.fetch_payment(transaction))
+        payment = (
+            await self._find_signed_among(candidates, content)
+            if len(candidates) > 1
+            else await self._find_or_rebuild(candidates[0], content, wallet=signed_in.wallet)
+        )
+        # the nonce names one payment; in a transaction with several the API would choose by the body
+        response = await signed_in.send(payment_path(payment.nonce), content)
         if response.status == 400:
             raise error_from_response(self.api, response, parse_error(response))
         return await self._finish(classify_outcome(response, payment, maybe_accepted=True), payment)
+
+    async def _find_or_rebuild(self, shown: AnsweredPayment, content: bytes, *, wallet: Wallet) -> Payment:
+        """Return a payment as it is in the ledger, else as the API shows it."""
+        order = await self._build_shown_order(shown, content)
+        return await self._find_signed(shown.nonce) or rebuild_payment(shown, order, wallet)
+
+    async def _find_signed_among(self, candidates: list[AnsweredPayment], content: bytes) -> Payment:
+        """Find the payment that was signed for a request. Raises InvalidInput if the ledger has none."""
+        for shown in candidates:
+            payment = await self._find_signed(shown.nonce)
+            if payment and payment.is_for(await self._build_shown_order(shown, content)):
+                return payment
+        raise InvalidInput(
+            f"{len(candidates)} payments can be redeemed there, and the ledger has none of them for this "
+            "request: name one by its nonce in place of the transaction",
+            [],
+        )
+
+    async def _build_shown_order(self, shown: AnsweredPayment, content: bytes) -> PurchaseOrder:
+        offer = await self._free_requests.fetch_offer(shown.service)
+        return PurchaseOrder(self.api, offer.path, content, shown.service)
 
     async def _find_signed(self, nonce: str) -> Payment | None:
         """Find a payment in the ledger; None if it has none. Raises Drift if it was made to another API."""

@@ -105,12 +105,14 @@ def payment_path(reference: str) -> str:
     return f"{PAYMENTS_PATH}/{reference}"
 
 
-def require_redeemable(payments: tuple[AnsweredPayment, ...]) -> AnsweredPayment:
-    """Return the payment whose answer is owed, else one whose answer is stored. Raises InvalidInput."""
-    for step in ("redeem", "read_answer"):
-        for payment in payments:
-            if payment.next == step:
-                return payment
+def require_redeemable(payments: tuple[AnsweredPayment, ...]) -> list[AnsweredPayment]:
+    """Return the payments whose answer is owed, then those whose answer is stored.
+
+    Raises InvalidInput if there are none.
+    """
+    steps = ("redeem", "read_answer")
+    if found := [payment for step in steps for payment in payments if payment.next == step]:
+        return found
     state = ", ".join(sorted({payment.next for payment in payments}))
     raise InvalidInput(f"nothing can be redeemed there; what can be done about it: {state}", [])
 
