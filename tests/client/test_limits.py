@@ -294,6 +294,25 @@ async def test_a_wallet_that_is_opened_late_keeps_to_the_limits_of_a_call(hostil
         assert client.spent.total == limited.spent.total == Decimal("0.01")
 
 
+@EXTENDED
+async def test_a_wallet_function_is_called_once(shop: OpenClient, hostile: HostileApi) -> None:
+    opened: list[Wallet] = []
+
+    def open_wallet() -> Wallet:
+        opened.append(Wallet.from_key(private_key_of()))
+        return opened[-1]
+
+    client = shop(hostile.url, wallet=open_wallet)
+    await client.terms(SLUG, {})
+    assert not opened
+
+    await client.call(SLUG, {})
+    await client.call(SLUG, {"n": 2})
+
+    assert len(opened) == 1
+    assert client.spent.total == Decimal("0.02")
+
+
 # the command
 
 

@@ -91,10 +91,13 @@ interface PurchaseCall {
 export class Purchases {
   readonly #settings: PurchaseSettings;
   readonly #routes = new Map<string, ServiceRoute>();
+  /** The wallet; undefined while its function has returned none. */
+  #wallet: Wallet | undefined;
   readonly free: FreeRequests;
 
   constructor(settings: PurchaseSettings) {
     this.#settings = settings;
+    this.#wallet = typeof settings.wallet === "function" ? undefined : settings.wallet;
     this.free = new FreeRequests(settings.api, settings.patience, settings.transport);
   }
 
@@ -193,15 +196,14 @@ export class Purchases {
 
   /** Return the price and terms of a call, with any objections. Signs nothing. */
   async terms(slug: string, body: object, options: CallOptions): Promise<Quote> {
-    const { api, policy, wallet } = this.#settings;
+    const { api, policy } = this.#settings;
     const call = await this.#prepare(slug, body, options);
     const offer = await this.free.fetchTerms(call.order, call.limit);
     if (!isOffer(offer)) {
       throw new Drift(`${api} answers ${slug} without requiring a payment`);
     }
     const [option, payeeObjection] = this.#chooseOption(listOptions(offer, parseHost(api) ?? "", policy));
-    const payer = wallet === undefined || typeof wallet === "function" ? null : findPayer(wallet);
-    const objections = [payeeObjection, this.#findCapObjection(option, payer, call.maxPrice)];
+    const objections = [payeeObjection, this.#findCapObjection(option, this.#findKnownPayer(), call.maxPrice)];
     return buildQuote(option, objections.filter((each) => each !== null));
   }
 
@@ -219,9 +221,8 @@ export class Purchases {
 
   /** Find the payment that an earlier call for this request left open. */
   #findOpenPayment(order: PurchaseOrder): Payment | null {
-    const { wallet, ledger, watch } = this.#settings;
-    const payer = wallet === undefined || typeof wallet === "function" ? null : findPayer(wallet);
-    const payment = ledger.findPending(order, payer);
+    const { ledger, watch } = this.#settings;
+    const payment = ledger.findPending(order, this.#findKnownPayer());
     if (payment !== null) {
       watch("an earlier payment for the same request is open; sending it again");
     }
@@ -277,16 +278,22 @@ export class Purchases {
     });
   }
 
+  /** Return the wallet; its function is called only until it returns one. Throws NoWallet. */
   async #openWallet(): Promise<Wallet> {
     const { wallet } = this.#settings;
-    const opened = typeof wallet === "function" ? await wallet() : wallet;
-    if (opened === undefined) {
+    this.#wallet ??= typeof wallet === "function" ? await wallet() : wallet;
+    if (this.#wallet === undefined) {
       throw new NoWallet(
         "the call requires a payment and there is no wallet: give the client a viem account as `wallet`. " +
           "Nothing was signed",
       );
     }
-    return opened;
+    return this.#wallet;
+  }
+
+  /** Return the address of the wallet; null while its function has returned none. */
+  #findKnownPayer(): string | null {
+    return this.#wallet === undefined ? null : findPayer(this.#wallet);
   }
 
   /** Return the option to sign. Throws if nothing may be signed. */

@@ -391,6 +391,24 @@ test("a wallet client signs as an account does", async () => {
   assert.equal((await open({ wallet: () => client }).call(SLUG, {})).receipt?.payer, WALLET.address);
 });
 
+test("a wallet function is called once, before the first signature", async () => {
+  await plan();
+  let calls = 0;
+  const client = open({
+    wallet: () => {
+      calls += 1;
+      return WALLET;
+    },
+  });
+  await client.terms(SLUG, {});
+  assert.equal(calls, 0);
+
+  await client.call(SLUG, {});
+  await client.call(SLUG, { n: 2 });
+
+  assert.equal(calls, 1);
+});
+
 test("a call without a wallet signs nothing", async () => {
   await plan();
 

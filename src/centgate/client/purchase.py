@@ -95,6 +95,8 @@ class Purchases:
     time_limit: float | None = None
     """Seconds for a call from its start to its end; None leaves it to `patience`."""
     _offers: dict[str, ServiceOffer] = field(default_factory=dict[str, ServiceOffer])
+    _opened_wallets: list[Wallet] = field(default_factory=list[Wallet])
+    """Wallet that the function returned: at most one, in a list that the copies of `with_limits` share."""
 
     @property
     def _free_requests(self) -> FreeRequests:
@@ -306,8 +308,7 @@ class Purchases:
         options = self._list_options(offer)
         with await self.ledger.async_entry() as entry:
             option, payee_objection = self._choose_option(options, entry)
-            payer = self.wallet.address if isinstance(self.wallet, Wallet) else None
-            cap_objection = self._cap_objection(option, entry, payer)
+            cap_objection = self._cap_objection(option, entry, self._known_payer)
         objections = (payee_objection, cap_objection)
         return Quote(
             usd=option.usd,
@@ -323,9 +324,8 @@ class Purchases:
 
     async def _find_open_payment(self, order: PurchaseOrder) -> _PaymentToSend | None:
         """Find the payment that an earlier call for this request left open."""
-        payer = self.wallet.address if isinstance(self.wallet, Wallet) else None
         with await self.ledger.async_entry() as entry:
-            payment = entry.find_pending(order, payer=payer, now=time.time())
+            payment = entry.find_pending(order, payer=self._known_payer, now=time.time())
         if payment is None:
             return None
         self._notify("an earlier payment for the same request is open; sending it again")
@@ -355,8 +355,19 @@ class Purchases:
             options, partial(find_payee_objection, pinned=self.payees, last=last, api=self.api)
         )
 
+    @property
+    def _known_payer(self) -> str | None:
+        """Address of the wallet; None while its function has returned none."""
+        if isinstance(self.wallet, Wallet):
+            return self.wallet.address
+        return self._opened_wallets[0].address if self._opened_wallets else None
+
     def _find_wallet(self) -> Wallet | None:
-        return self.wallet if isinstance(self.wallet, Wallet) or self.wallet is None else self.wallet()
+        if isinstance(self.wallet, Wallet) or self.wallet is None:
+            return self.wallet
+        if not self._opened_wallets and (wallet := self.wallet()):
+            self._opened_wallets.append(wallet)
+        return self._opened_wallets[0] if self._opened_wallets else None
 
     def _open_wallet(self) -> Wallet:
         wallet = self._find_wallet()
@@ -365,7 +376,6 @@ class Purchases:
                 "the call requires a payment and there is no wallet: make one with `centgate wallet new`, or "
                 "set CENTGATE_WALLET to a key file. Nothing was signed"
             )
-        self.wallet = wallet
         return wallet
 
     async def _sign_and_record(
