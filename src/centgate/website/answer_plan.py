@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -254,4 +255,7 @@ def _format_number(value: float, unit: Unit) -> str:
     for limit, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
         if abs(value) >= limit:
             return f"{sign}{value / limit:,.4g}{letter}"
+    if 0 < abs(value) < 1:
+        # prices of some tokens have more zeros than digits that would be kept
+        return f"{sign}{Decimal(f'{value:.4g}'):f}"
     return f"{sign}{value:,.4f}".rstrip("0").rstrip(".") if value % 1 else f"{sign}{value:,.0f}"

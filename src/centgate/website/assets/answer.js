@@ -33,7 +33,7 @@ function format({ unit }, value) {
   if (unit === "percent") return `${+value.toPrecision(4)} %`;
   const sign = unit === "usd" ? "$" : "";
   const [limit, letter] = UNITS.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
-  const digits = letter ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 4 };
+  const digits = letter || Math.abs(value) < 1 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 4 };
   return `${sign}${(value / limit).toLocaleString("en", digits)}${letter}`;
 }
 
