@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from buyers_shell import Shell
 
+from centgate.cli.mcp_install import install
+
 pytestmark = pytest.mark.extended
 PLACES = {
     "claude": ".claude.json",
@@ -65,7 +67,7 @@ def test_nothing_is_written_before_it_is_confirmed(shell: Shell, tmp_path: Path,
 
     assert (done.returncode, (tmp_path / PLACES[program]).exists()) == (1, False)
     assert "https://api.example" in done.stdout
-    assert "nothing was written" in done.stderr
+    assert "nothing was written: pass --yes to write it" in done.stderr
 
 
 @pytest.mark.parametrize("program", PLACES)
@@ -98,6 +100,33 @@ def test_other_servers_stay_and_are_not_shown(shell: Shell, tmp_path: Path) -> N
     assert '\n    "mcpServers"' in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o640
     assert "secret-of-another" not in done.stdout + done.stderr
+
+
+def test_a_private_file_is_never_readable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text("{}")
+    file.chmod(0o600)
+    modes: list[int] = []
+    write_text = Path.write_text
+
+    def record_mode(path: Path, *args: Any, **options: Any) -> int:
+        written = write_text(path, *args, **options)
+        modes.append(path.stat().st_mode & 0o777)
+        return written
+
+    monkeypatch.setattr(Path, "write_text", record_mode)
+    install(
+        "cursor",
+        api="https://api.example",
+        networks=(),
+        file=file,
+        yes=True,
+        json=False,
+        confirm=lambda _: False,
+    )
+
+    assert "centgate" in file.read_text()
+    assert modes == [0o600]
 
 
 def test_other_tables_and_comments_stay(shell: Shell, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Literal, cast
 
 from centgate.cli.buyer.console import create_console, escape_controls, print_json, text_line
 from centgate.cli.buyer.exit_codes import ExitCode, print_message, read_buyer_settings, reports_errors
+from centgate.files import replace_file
 
 Program = Literal["claude", "claude-code", "claude-desktop", "cursor", "vscode", "codex"]
 """`claude` is Claude Code, whose command has that name."""
@@ -112,7 +113,9 @@ def install(
         }
         print_json(content)
     elif is_new:
-        print_message(f"written; restart {label}" if is_written else "nothing was written: pass --yes to")
+        print_message(
+            f"written; restart {label}" if is_written else "nothing was written: pass --yes to write it"
+        )
     return 0 if is_written or not is_new else 1
 
 
@@ -240,10 +243,6 @@ def _print_change(label: str, change: Change) -> None:
 def _write(change: Change) -> None:
     """Write the file whole or not at all, with the permissions that it has."""
     change.file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = change.file.with_name(f"{change.file.name}.{os.getpid()}.new")
-    try:
-        temporary.write_text(change.after, encoding="utf-8")
-        temporary.chmod(change.file.stat().st_mode & 0o777 if change.before else 0o600)
-        temporary.replace(change.file)
-    finally:
-        temporary.unlink(missing_ok=True)
+    mode = change.file.stat().st_mode & 0o777 if change.before else 0o600
+    with replace_file(change.file, mode=mode) as part:
+        part.write_text(change.after, encoding="utf-8")
