@@ -123,6 +123,11 @@ def test_every_free_route_is_described(document: dict[str, Any]) -> None:
     assert free == {*FREE, "/services/{slug}", "/status.json"}
 
 
+def test_a_free_route_that_needs_the_database_lists_its_failure(document: dict[str, Any]) -> None:
+    for path in ("/status.json", *SIGNED_IN):
+        assert "500" in document["paths"][path]["get"]["responses"], path
+
+
 def test_the_services_that_can_be_described_are_named(document: dict[str, Any]) -> None:
     slug = document["paths"]["/services/{slug}"]["get"]["parameters"][0]["schema"]
 

@@ -325,7 +325,7 @@ async def _handle_health(request: Request) -> Response:
 
 
 async def _handle_status(request: Request) -> Response:
-    """Return the state of every service, measured from real calls; 503 without the database."""
+    """Return the state of every service, measured from real calls; 500 without the database."""
     content = await _get_runtime(request).status.render_report()
     return _status_document(content).respond(request)
 

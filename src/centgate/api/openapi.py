@@ -307,6 +307,7 @@ def _free_paths(catalog: tuple[AnyService, ...]) -> dict[str, Any]:
             "status",
             "Status of the services",
             "The measured state of each service: now, in the last hour and day, and on each of 90 days.",
+            responses={"500": {"$ref": "#/components/responses/InternalServerError"}},
             schema=schema_ref("StatusReport"),
         ),
         "/livez": _build_free_path("livez", "Liveness", "Reports whether the process responds."),

@@ -53,6 +53,7 @@ def payment_paths() -> dict[str, Any]:
                 "Free, for the wallet that signs in: its payments, newest first, with what to do about each.",
                 _json_content("WalletPaymentPage"),
                 _PAGE_PARAMETERS,
+                "InternalServerError",
             )
         },
         PAYMENTS_PATH + "/{transaction}": {
@@ -64,6 +65,7 @@ def payment_paths() -> dict[str, Any]:
                 _json_content("TransactionPayments"),
                 [_REFERENCE],
                 "NotFound",
+                "InternalServerError",
             ),
             "post": {
                 **_build_operation(
