@@ -34,7 +34,10 @@ export interface ClientOptions {
   readonly payee?: string | Readonly<Record<string, string>> | undefined;
   /** Networks to pay on (CAIP-2), such as `eip155:8453` for Base; by default test networks only. */
   readonly networks?: readonly string[] | undefined;
-  /** Network to pay on if an API accepts several and it may be paid on; without it, the API's first. */
+  /**
+   * Network to pay on if an API accepts several and it may be paid on; else the cheapest, and of equal ones the
+   * API's first. An option that is settled after the work comes before one that is paid upfront.
+   */
   readonly preferredNetwork?: string | undefined;
   /** Dollar tokens by network, instead of Circle's USDC. */
   readonly assets?: Readonly<Record<string, Asset>> | undefined;

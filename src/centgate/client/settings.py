@@ -78,7 +78,7 @@ class BuyerSettings(BaseSettings):
     preferred_network: str | None = Field(
         default=None,
         description="Network (CAIP-2) to pay on if an API accepts several and it may be paid on. Unless "
-        "set, the API's first that may be paid on.",
+        "set, the cheapest that may be paid on, and of equal ones the API's first.",
     )
     payee: str | None = Field(
         default=None,
