@@ -208,8 +208,8 @@ def treat_timeout_as_not_sent() -> Any:
 def skip_fallback_record() -> Any:
     """Call the second facilitator without recording it in the journal."""
 
-    async def record_fallback(_self: Any, claim: Any, name: str, _reason: str) -> None:
-        claim.facilitator = name
+    async def record_fallback(_self: Any, claim: Any, name: str, _reason: str, *, may_be_sent: bool) -> None:
+        claim.facilitator, claim.presentations = name, claim.presentations + may_be_sent
 
     return patch.object(Journal, "record_fallback", record_fallback)
 

@@ -14,6 +14,7 @@ from x402.mechanisms.evm.default_assets import DEFAULT_ASSETS
 
 from centgate.catalog import all_providers, all_services
 from centgate.cli.settings_docs import render_env_example, render_markdown
+from centgate.cli.terminal import describe_problem
 from centgate.client import BuyerSettings
 from centgate.provider_settings import PROVIDER_FIELDS
 from centgate.runtime import validate_startup
@@ -590,3 +591,14 @@ def test_console_url_is_accepted(monkeypatch: Environment, url: str) -> None:
     monkeypatch.setenv("CENTGATE_CONSOLE_URL", url)
 
     assert Settings().console_url == url
+
+
+def test_password_in_a_refused_url_is_not_shown(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_FACILITATOR_URL", "https://user:s3cret@facilitator.example/x?y=1")
+
+    with pytest.raises(ValidationError) as refusal:
+        Settings()
+
+    described = [describe_problem(error) for error in refusal.value.errors()]
+    assert "CENTGATE_FACILITATOR_URL: the value is not valid" in described[0]
+    assert "s3cret" not in "".join(described)

@@ -270,13 +270,14 @@ def test_a_payment_frees_its_token_when_it_is_settled(
     assert (read, waiting.result().status_code) == ([200, 200, 429], 404)
 
 
+@pytest.mark.parametrize("free", [3, 0], ids=["limited", "free requests unlimited"])
 def test_runs_for_a_settled_payment_are_bounded(
-    limited: Start, upstreams: FakeUpstreams, buyer: Buyer
+    limited: Start, upstreams: FakeUpstreams, buyer: Buyer, free: int
 ) -> None:
     path = f"/token-pairs/v1/base/{TOKEN['tokenAddress']}"
     upstreams.set_response("dexscreener", path, {}, status=500)
     providers = upstreams.provider_settings("dexscreener")
-    client = limited(providers=providers, pinned=("pool-snapshot=dexscreener",))
+    client = limited(providers=providers, pinned=("pool-snapshot=dexscreener",), free_per_minute=free)
     payment = sign_payment(client, buyer, POOL, TOKEN)
 
     responses = [pay(client, payment, POOL, TOKEN) for _ in range(33)]

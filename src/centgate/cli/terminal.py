@@ -21,7 +21,7 @@ def load_settings(**overrides: Any) -> Settings:
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
-        problems = [_describe_problem(each) for each in error.errors()]
+        problems = [describe_problem(each) for each in error.errors()]
     except ValueError as error:
         problems = [str(error)]
     for problem in problems:
@@ -29,7 +29,7 @@ def load_settings(**overrides: Any) -> Settings:
     raise typer.Exit(2)
 
 
-def _describe_problem(error: ErrorDetails) -> str:
+def describe_problem(error: ErrorDetails) -> str:
     """Describe an invalid setting; for a pattern mismatch, use the setting's description."""
     message = error["msg"].removeprefix("Value error, ")
     if not error["loc"]:
