@@ -145,10 +145,13 @@ class SimulatedFacilitator:
         return self._settle(plan, authorization)
 
     def compare_bytes(self, journal: int, key: Nonce, content: bytes, *, number: int) -> None:
-        """Compare a presentation of a payment with its first; `number` is what the journal counts."""
+        """Compare a presentation of a payment with its first here; `number` is what the journal counts.
+
+        It is above one at the first here if another facilitator may have sent the payment.
+        """
         if number == 1:
             self._presented[journal, key] = content
-        elif self._presented[journal, key] != content:
+        elif self._presented.setdefault((journal, key), content) != content:
             self.different_bytes.append(key)
 
     def broadcast_late(self) -> None:
