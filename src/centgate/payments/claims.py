@@ -336,7 +336,7 @@ def _concurrent_refusal(row: ResultRow) -> PaymentRequired:
 
 
 def _first_submission_values(attempt: ClaimAttempt, row: ResultRow) -> dict[str, Any]:
-    """Return the column values that survive from a first submission that never reached the facilitator.
+    """Return the column values that survive from an earlier submission without an outcome.
 
     After a refusal the next submission counts as the first: a transfer before it does not pay for it. Its
     block is never lower than the earlier one, even if no node returns the newest block at the moment.

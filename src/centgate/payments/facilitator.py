@@ -78,7 +78,7 @@ any other status of a rejected request.
 
 @dataclass(frozen=True, slots=True)
 class SettlementNotSent:
-    """The submission never reached the facilitator: no transaction was sent."""
+    """The facilitator did not take the submission; with status 429 a proxy may have passed it on."""
 
     kind: Literal["timeout", "error"]
     message: str

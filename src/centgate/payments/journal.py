@@ -5,7 +5,7 @@ for its result or get an error. The states of a row:
 
     settling ──> settled ──> delivered
         ├──────> refused ──> settling        no money moved, so it may be submitted again
-        └──────> unused ───> settling        never reached the facilitator, so likewise
+        └──────> unused ───> settling        no facilitator took it, so likewise
 
 `settling` is on the disk before the facilitator receives the payment, so a row in this state without a worker
 is a payment with an unknown outcome; a row in `settled` is money received for an answer that is still owed.

@@ -432,7 +432,7 @@ def prune_refused(keep: float, unaudited: float, audited_networks: Collection[st
 
 
 def prune_unused() -> UnitOfWork[int]:
-    """Remove some payments that never reached the facilitator and have expired; return the number."""
+    """Remove some payments that no facilitator took and that have expired; return the number."""
     return (yield from _prune_payments(_PRUNE_UNUSED, {"keep": 0.0}))
 
 
