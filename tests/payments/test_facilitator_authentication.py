@@ -87,9 +87,19 @@ def test_the_tokens_header_names_the_key_and_a_nonce(make: Callable[[], Pair]) -
     assert headers[0]["nonce"] != headers[1]["nonce"]
 
 
-@pytest.mark.parametrize("secret", ["", "no base64!", base64.b64encode(b"short").decode()])
-def test_what_is_no_key_is_refused(secret: str) -> None:
-    with pytest.raises(ValueError, match="CENTGATE_CDP_API_KEY_SECRET"):
+@pytest.mark.parametrize(
+    ("secret", "says"),
+    [
+        ("\u2026", "is neither base64 nor PEM"),
+        ("", "is neither an Ed25519 key"),
+        ("no base64!", "is neither base64 nor PEM"),
+        ("AAAA", "is neither an Ed25519 key in base64 nor an EC key as PEM"),
+        ("-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----", "is not a readable PEM key"),
+    ],
+    ids=["placeholder", "empty", "no base64", "too short", "PEM"],
+)
+def test_secret_that_is_no_key_is_named_by_its_setting(secret: str, says: str) -> None:
+    with pytest.raises(ValueError, match=f"^CENTGATE_CDP_API_KEY_SECRET {says}"):
         create_cdp_token(KEY_ID, secret, "POST", URL)
 
 

@@ -65,6 +65,7 @@ def test_after_the_redeem_period_a_payment_is_used(
         402,
         "payment_already_used",
     )
+    assert "the operator owes the amount back" in response.json()["error"]["message"]
     assert payment_note(response) | {"transaction": ""} == {
         "state": "settled",
         "charged": True,
@@ -89,6 +90,7 @@ async def test_an_answer_that_is_no_longer_kept_is_not_worked_out_again(
         "payment_already_used",
     )
     assert payment_note(response)["state"] == "delivered"
+    assert "its answer is no longer stored" in response.json()["error"]["message"]
     assert (moods.asked, facilitator.asked) == (["why"], 1)
 
 

@@ -131,7 +131,9 @@ function classifyError(
     return classifyRetryable(response, failure, payment, isUnused);
   }
   if (note.charged) {
-    const message = `the API reports that the payment is already used: ${failure.message}. It buys nothing more`;
+    const message =
+      `the API reports that the payment is already used: ${failure.message}. It buys nothing more; ` +
+      "the next call signs another payment";
     const facts: ErrorFacts = { ...factsOf(failure), money: "moved" };
     return conclude("refused", new PaymentRefused(message, failure.reason, facts));
   }

@@ -131,7 +131,10 @@ def _classify_error(
     if note.retry == "same_payment":
         return _classify_retryable(response, failure, payment, unused=unused)
     if note.charged:
-        message = f"the API reports that the payment is already used: {failure.message}. It buys nothing more"
+        message = (
+            f"the API reports that the payment is already used: {failure.message}. It buys nothing more; the "
+            "next call signs another payment"
+        )
         refusal = PaymentRefused(message, failure.reason, money="moved", request_id=failure.request_id)
         return PaymentOutcome(refusal, "refused")
     if not unused:

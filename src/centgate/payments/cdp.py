@@ -6,7 +6,6 @@ Format: https://docs.cdp.coinbase.com/api-reference/v2/authentication (bearer to
 from __future__ import annotations
 
 import base64
-import binascii
 import secrets
 import time
 from urllib.parse import urlsplit
@@ -41,13 +40,16 @@ def create_cdp_token(key_id: str, secret: str, method: str, url: str) -> str:
 
 def _parse_private_key(secret: str) -> Ed25519PrivateKey | EllipticCurvePrivateKey:
     if "BEGIN" in secret:
-        key = load_pem_private_key(secret.replace("\\n", "\n").encode(), password=None)
+        try:
+            key = load_pem_private_key(secret.replace("\\n", "\n").encode(), password=None)
+        except (ValueError, TypeError) as error:
+            raise ValueError("CENTGATE_CDP_API_KEY_SECRET is not a readable PEM key") from error
         if isinstance(key, EllipticCurvePrivateKey):
             return key
     else:
         try:
             raw = base64.b64decode(secret, validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             raise ValueError("CENTGATE_CDP_API_KEY_SECRET is neither base64 nor PEM") from error
         if len(raw) == 64:  # seed and public key
             return Ed25519PrivateKey.from_private_bytes(raw[:32])

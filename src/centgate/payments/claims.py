@@ -486,6 +486,9 @@ def _expired_redemption_error(payment: Payment, row: ResultRow) -> CentgateError
         )
     if row["refunded"]:
         return _already_used_error("the payment was refunded and cannot be used any more", row)
+    if row["state"] == "settled":
+        message = "the payment was settled, but not answered in time: the operator owes the amount back"
+        return _already_used_error(message, row)
     return _already_used_error("the payment was used, and its answer is no longer stored", row)
 
 

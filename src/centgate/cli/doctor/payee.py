@@ -42,7 +42,7 @@ async def _check_address(deployment: DoctorContext) -> Finding:
     address = deployment.settings.pay_to
     if address is None:
         return fail(
-            "CENTGATE_PAY_TO is not set: no payments are accepted, and nothing is served",
+            "CENTGATE_PAY_TO is not set: every paid route answers 402, and nothing is sold",
             "set it to the address that receives payments",
         )
     setting = deployment.setting_name("PAY_TO")
