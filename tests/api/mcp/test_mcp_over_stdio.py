@@ -263,13 +263,27 @@ def test_standard_output_carries_the_protocol_and_nothing_else(
     ]
     lines = "".join(json.dumps(message) + "\n" for message in messages)
 
-    done = run(home, "--api", str(chained.base_url), stdin=lines + "no json\n")
+    with subprocess.Popen(
+        [*COMMAND, "--api", str(chained.base_url)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(home),
+        cwd=home,
+        text=True,
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write(lines)
+        server.stdin.flush()
+        answered = [server.stdout.readline() for _ in range(2)]  # the end of the input cancels what is open
+        rest, errors = server.communicate("no json\n", timeout=60)
 
-    answered = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {message["jsonrpc"] for message in answered} == {"2.0"}
-    assert answered[0]["result"]["serverInfo"]["name"] == "centgate"
-    assert done.returncode == 0
-    assert "no wallet found" in done.stderr
+    said = [json.loads(line) for line in [*answered, *rest.splitlines()]]
+    assert {message["jsonrpc"] for message in said} == {"2.0"}
+    assert said[0]["result"]["serverInfo"]["name"] == "centgate"
+    assert server.returncode == 0
+    assert "no wallet found" in errors
 
 
 @pytest.mark.parametrize(
