@@ -341,7 +341,7 @@ def test_connections_over_the_limit_are_503_until_one_is_closed(
 
         [refused] = read_responses(stack.enter_context(connect(url)))
         kept[0].close()
-        time.sleep(0.05)
+        time.sleep(0.5)
         [accepted] = ask(stack.enter_context(connect(url)))
 
     assert (refused.status, accepted.status) == (503, 200)

@@ -179,8 +179,8 @@ async def test_servers_that_ask_at_once_do_the_work_once(replicas: tuple[Replica
 
 @pytest.mark.extended
 async def test_work_that_outlasts_its_lease_is_done_once(server: Redis, key: str) -> None:
-    work = Work(seconds=1.5)
-    async with replica(server.url, lease=0.5) as one, replica(server.url, lease=0.5) as other:
+    work = Work(seconds=4)
+    async with replica(server.url, lease=2) as one, replica(server.url, lease=2) as other:
         await asyncio.gather(one.get(key, work), other.get(key, work))
 
     assert work.done == 1

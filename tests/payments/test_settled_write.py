@@ -115,6 +115,13 @@ async def wait_until_settled(store: WatchedStore, payment: Payment) -> None:
             await asyncio.sleep(0.005)
 
 
+async def wait_until_held_back(store: WatchedStore) -> None:
+    """Wait until the write of a settlement, the second write, stands before the store's gate."""
+    async with asyncio.timeout(20):
+        while store.gate is None or store.writes < 2:  # noqa: ASYNC110 - a count tells no one
+            await asyncio.sleep(0.005)
+
+
 async def test_an_answer_that_is_there_at_once_is_written_with_its_settlement(
     journal: Journal, store: WatchedStore, payment: Payment
 ) -> None:
@@ -156,6 +163,7 @@ async def test_no_error_leaves_before_the_settlement_is_written(
             left.set()
 
     task = asyncio.create_task(work())
+    await wait_until_held_back(store)
     await asyncio.sleep(0.05)
     assert not left.is_set()
     assert store.gate
@@ -176,7 +184,7 @@ async def test_a_claim_is_not_released_while_its_settlement_is_being_written(
             await journal.begin_settled(claim, HASH)
 
     task = asyncio.create_task(work())
-    await asyncio.sleep(0.05)
+    await wait_until_held_back(store)
     task.cancel()
     await asyncio.wait([task], timeout=5)
 

@@ -370,20 +370,24 @@ async def test_a_batch_refused_for_the_rate_is_not_asked_again_one_by_one(
 
 
 async def test_a_failure_ends_what_else_is_under_way(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+    release = threading.Event()
+
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
         if len(asked.body) < 50:
             return 500, "no"
-        time.sleep(0.5)
+        release.wait(20)
         return 200, forward_to_node(node, asked.body)
 
     upstreams.set_response_function("node", "/", answer, method="POST")
 
-    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
+    async with open_rpc(tmp_path, upstreams.url_of("node"), seconds=20) as rpc:
         started = time.monotonic()
         with pytest.raises(ProviderError, match="status 500"):
             await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS] * 70)
+        taken = time.monotonic() - started
+        release.set()
 
-    assert time.monotonic() - started < 0.4
+    assert taken < 10
 
 
 async def test_a_batch_may_be_answered_in_any_order_with_ids_as_text(
@@ -474,8 +478,11 @@ async def test_a_failed_batch_fails_each_who_asked_with_an_error_of_its_own(
 
 
 async def test_who_gives_up_leaves_the_others_of_its_batch(upstreams: FakeUpstreams, tmp_path: Path):
+    arrived, release = threading.Event(), threading.Event()
+
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
-        time.sleep(0.3)
+        arrived.set()
+        release.wait(20)
         return 200, [answer_number(each) for each in asked.body]
 
     upstreams.set_response_function("node", "/", answer, method="POST")
@@ -483,8 +490,9 @@ async def test_who_gives_up_leaves_the_others_of_its_batch(upstreams: FakeUpstre
     async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
         impatient = asyncio.create_task(rpc.native_balance(CHAIN_ID, RECEIVER))
         patient = asyncio.create_task(rpc.native_balance(CHAIN_ID, TOKEN_ADDRESS))
-        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(arrived.wait, 20)
         impatient.cancel()
+        release.set()
 
         assert await patient == 7
         assert impatient.cancelled()
