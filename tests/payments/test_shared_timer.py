@@ -39,3 +39,18 @@ async def test_a_function_may_use_the_timer() -> None:
     await wait_for_calls(called, 2)
     await asyncio.sleep(0.1)
     assert called == ["first", "second"]
+
+
+async def test_functions_that_are_late_are_called_in_order_unless_one_of_them_cancels() -> None:
+    """As after a pause of the machine: both deadlines have passed when the timer runs."""
+    timer, called, now = SharedTimer(), list[str](), asyncio.get_running_loop().time()
+
+    def cancel_other() -> None:
+        called.append("first")
+        timer.cancel("other")
+
+    timer.call_at(now - 1, "last", lambda: called.append("last"))
+    timer.call_at(now - 2, "other", lambda: called.append("other"))
+    timer.call_at(now - 3, "first", cancel_other)
+    await wait_for_calls(called, 2)
+    assert called == ["first", "last"]

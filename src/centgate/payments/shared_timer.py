@@ -38,10 +38,12 @@ class SharedTimer:
     def _call_due(self) -> None:
         self._handle, self._next_at = None, inf
         now = asyncio.get_running_loop().time()
-        due = [(key, function) for key, (when, function) in self._pending.items() if when <= now]
-        for key, _ in due:
-            del self._pending[key]
-        if self._pending:
-            self._start(min(when for when, _ in self._pending.values()))
-        for _, function in due:
-            function()
+        due = sorted(
+            (each for each in self._pending.items() if each[1][0] <= now), key=lambda each: each[1][0]
+        )
+        if later := [when for when, _ in self._pending.values() if when > now]:
+            self._start(min(later))
+        for key, call in due:
+            if self._pending.get(key) is call:  # neither cancelled nor set anew by a function before it
+                del self._pending[key]
+                call[1]()
