@@ -294,12 +294,7 @@ def test_expired_payment_that_may_have_been_sent_is_looked_up_on_the_chain(
     second: StubFacilitator,
 ) -> None:
     sent: list[dict[str, Any]] = []
-
-    async def send_and_limit(body: dict[str, Any]) -> Response:
-        sent.append(body)
-        return await RATE_LIMIT(body)
-
-    facilitator.next, second.next = [send_and_limit], [RATE_LIMIT]
+    facilitator.next, second.next = [keep_and_limit(sent)], [RATE_LIMIT]
     client = api(with_second(chain_settings, second.url, first=facilitator.url))
     payment = encode_header(sign_payload(client, Buyer(3), seconds=12))
 
@@ -394,12 +389,7 @@ def test_refusal_by_the_second_is_not_told_while_a_transaction_of_the_first_may_
     buyer: Buyer,
 ) -> None:
     sent: list[dict[str, Any]] = []
-
-    async def send_and_limit(body: dict[str, Any]) -> Response:
-        sent.append(body)
-        return await RATE_LIMIT(body)
-
-    facilitator.next = [send_and_limit]
+    facilitator.next = [keep_and_limit(sent)]
     second.usually = refuse_with("insufficient_funds")
     client = api(with_second(chain_settings, second.url, first=facilitator.url))
     payment = sign_payment(client, buyer)
@@ -638,6 +628,16 @@ def limit_every_second(facilitator: StubFacilitator) -> Reply:
     async def reply(body: dict[str, Any]) -> Response:
         await asyncio.sleep(0.05)
         return await (facilitator.settle(body) if next(turns) else RATE_LIMIT(body))
+
+    return reply
+
+
+def keep_and_limit(sent: list[dict[str, Any]]) -> Reply:
+    """Return a reply that refuses because of a rate limit, and adds the request to `sent`."""
+
+    async def reply(body: dict[str, Any]) -> Response:
+        sent.append(body)
+        return await RATE_LIMIT(body)
 
     return reply
 
