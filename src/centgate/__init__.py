@@ -12,7 +12,8 @@ __all__ = ["__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    """Return the version on access: reading it takes longer than importing the package."""
+    """Read the version on first access: it takes longer than importing the package."""
     if name == "__version__":
-        return import_module("importlib.metadata").version("centgate")
+        globals()[name] = import_module("importlib.metadata").version("centgate")
+        return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import aiohttp
 
+from centgate import __version__
 from centgate.cache.redis_rate_limiter import RedisRateLimiter
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.rate_limiter import RateLimit, RateLimiter
@@ -101,4 +101,4 @@ def _create_renderer(settings: Settings) -> Renderer | None:
 def user_agent(settings: Settings) -> str:
     """Return the User-Agent for fetched sites, with a contact address."""
     contact = settings.operator or settings.public_url
-    return f"Centgate/{version('centgate')}" + (f" (+{contact})" if contact else "")
+    return f"Centgate/{__version__}" + (f" (+{contact})" if contact else "")

@@ -11,7 +11,6 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ import aiohttp
 import orjson
 import structlog
 
+from centgate import __version__
 from centgate.circuit_breaker import CircuitBreaker
 from centgate.errors import (
     AnswerTooLong,
@@ -31,7 +31,7 @@ from centgate.errors import (
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.rate_limiter import RateLimiter
 
-USER_AGENT = f"Mozilla/5.0 (compatible; Centgate/{version('centgate')})"
+USER_AGENT = f"Mozilla/5.0 (compatible; Centgate/{__version__})"
 """Starts like a browser's, since some hosts block other clients."""
 CONNECT_TIMEOUT = 4
 MAX_CONNECTIONS_PER_HOST = 100

@@ -29,7 +29,7 @@ from centgate.api.openapi import openapi_document
 from centgate.api.wallet_payments import PRIVATE_HEADERS, answer_headers, wallet_payment_routes
 from centgate.catalog import all_services, list_prices, service_details, service_summary
 from centgate.client.catalog import ServiceDetail
-from centgate.client.tools import TOOL_FLAVOURS, build_tool
+from centgate.client.tools import TOOL_FLAVOURS, ToolFlavour, build_tool
 from centgate.client_limits import Admission, ClientLimits, PaidRequestHeaders
 from centgate.errors import (
     CentgateError,
@@ -131,7 +131,9 @@ async def _lifespan(settings: Settings, meter: Meter, starlette: Starlette) -> A
 def create_routes(settings: Settings) -> list[Route]:
     """Return all routes, free and paid."""
     catalog = all_services()
-    descriptions = {service.slug: _json_endpoint(service_details(service, settings)) for service in catalog}
+    descriptions = {
+        service.slug: _json_endpoint(partial(service_details, service, settings)) for service in catalog
+    }
     return [
         # first, because Starlette tries routes in order
         *(
@@ -144,16 +146,16 @@ def create_routes(settings: Settings) -> list[Route]:
         ),
         Route("/", _index_endpoint(catalog, settings)),
         Route("/services", _catalog_endpoint(catalog, settings)),
-        Route("/openapi.json", _json_endpoint(openapi_document(catalog, settings))),
-        Route("/.well-known/x402", _json_endpoint(x402_discovery.x402_document(catalog, settings))),
+        Route("/openapi.json", _json_endpoint(partial(openapi_document, catalog, settings))),
+        Route("/.well-known/x402", _json_endpoint(partial(x402_discovery.x402_document, catalog, settings))),
         *_mcp_routes(catalog, settings),
         *wallet_payment_routes(),
         *(
-            Route(file.path, _static_endpoint(file.content, file.media_type))
+            Route(file.path, _static_endpoint(partial(bytes, file.content), file.media_type))
             for file in wellknown_files.read_wellknown_files(settings.well_known)
         ),
         *(
-            Route(path, _static_endpoint(index_page.read_icon(path), media_type))
+            Route(path, _static_endpoint(partial(index_page.read_icon, path), media_type))
             for path, media_type in index_page.ICONS.items()
         ),
         Route("/health", _handle_health),
@@ -171,22 +173,28 @@ def create_routes(settings: Settings) -> list[Route]:
 
 def _mcp_routes(catalog: tuple[AnyService, ...], settings: Settings) -> list[Route]:
     """Return the routes of `/mcp` and of its discovery documents."""
-    tagline = index_page.build_tagline(list_prices(catalog, settings))
-    card = _json_endpoint(mcp.server_card(settings, tagline), mcp.CARD_TYPE)
+
+    def build_card() -> dict[str, Any]:
+        return mcp.server_card(settings, index_page.build_tagline(list_prices(catalog, settings)))
+
+    card = _json_endpoint(build_card, mcp.CARD_TYPE)
+    ai_catalog = _json_endpoint(partial(mcp.ai_catalog, settings), mcp.CATALOG_TYPE)
     return [
         Route(mcp.MCP_PATH, mcp.McpEndpoint(catalog, settings), methods=["POST"]),
         Route(mcp.CARD_PATH, card),
         *(Route(path, card) for path in mcp.WELL_KNOWN_CARD_PATHS),
-        Route("/.well-known/ai-catalog.json", _json_endpoint(mcp.ai_catalog(settings), mcp.CATALOG_TYPE)),
+        Route("/.well-known/ai-catalog.json", ai_catalog),
     ]
 
 
 def _index_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> Endpoint:
     """Return the endpoint of `/`: JSON by default, HTML if the `Accept` header prefers it."""
     headers = {"Link": index_page.index_link_header(settings), "Vary": "Accept"}
-    index = StaticDocument(orjson.dumps(index_page.index_document(catalog, settings)), _JSON, headers)
+    index = StaticDocument(lambda: orjson.dumps(index_page.index_document(catalog, settings)), _JSON, headers)
     policy = {"Content-Security-Policy": index_page.INDEX_CSP}
-    page = StaticDocument(index_page.render_index_page(catalog, settings).encode(), _HTML, headers | policy)
+    page = StaticDocument(
+        lambda: index_page.render_index_page(catalog, settings).encode(), _HTML, headers | policy
+    )
 
     async def endpoint(request: Request) -> Response:
         wants_page = is_preferred(request.headers.get("accept", ""), "text/html", _JSON)
@@ -197,12 +205,16 @@ def _index_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> Endp
 
 def _catalog_endpoint(catalog: Sequence[AnyService], settings: Settings) -> Endpoint:
     """Return the endpoint of the catalogue, and of the services as tools for a model (`?format=`)."""
-    whole = _json_endpoint({"services": [service_summary(service, settings) for service in catalog]})
-    details = [ServiceDetail.model_validate(service_details(service, settings)) for service in catalog]
-    tools: dict[str, Endpoint] = {
-        flavour: _json_endpoint({"tools": [build_tool(each, flavour) for each in details if each.available]})
-        for flavour in TOOL_FLAVOURS
-    }
+
+    def build_summaries() -> dict[str, Any]:
+        return {"services": [service_summary(service, settings) for service in catalog]}
+
+    def build_tools(flavour: ToolFlavour) -> dict[str, Any]:
+        details = [ServiceDetail.model_validate(service_details(service, settings)) for service in catalog]
+        return {"tools": [build_tool(each, flavour) for each in details if each.available]}
+
+    whole = _json_endpoint(build_summaries)
+    tools = {flavour: _json_endpoint(partial(build_tools, flavour)) for flavour in TOOL_FLAVOURS}
 
     async def endpoint(request: Request) -> Response:
         wanted = request.query_params.getlist("format")
@@ -216,14 +228,14 @@ def _catalog_endpoint(catalog: Sequence[AnyService], settings: Settings) -> Endp
     return endpoint
 
 
-def _json_endpoint(content: Any, media_type: str = _JSON) -> Endpoint:
-    """Return an endpoint for a static JSON document, serialized once."""
-    return _static_endpoint(orjson.dumps(content), media_type)
+def _json_endpoint(build: Callable[[], Any], media_type: str = _JSON) -> Endpoint:
+    """Return an endpoint for a static JSON document, built and serialized once."""
+    return _static_endpoint(lambda: orjson.dumps(build()), media_type)
 
 
-def _static_endpoint(content: bytes, media_type: str) -> Endpoint:
+def _static_endpoint(build: Callable[[], bytes], media_type: str) -> Endpoint:
     """Return an endpoint for static bytes."""
-    document = StaticDocument(content, media_type)
+    document = StaticDocument(build, media_type)
 
     async def endpoint(request: Request) -> Response:
         return document.respond(request)
@@ -333,7 +345,7 @@ async def _handle_status(request: Request) -> Response:
 @lru_cache(maxsize=4)
 def _status_document(content: bytes) -> StaticDocument:
     """Return the document of a report, which is the same for several seconds."""
-    return StaticDocument(content, _JSON, {"Cache-Control": f"public, max-age={REPORT_TTL:.0f}"})
+    return StaticDocument(lambda: content, _JSON, {"Cache-Control": f"public, max-age={REPORT_TTL:.0f}"})
 
 
 async def _handle_livez(_request: Request) -> Response:

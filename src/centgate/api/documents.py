@@ -7,7 +7,7 @@ sent. Of the largest document gzip saves 146 KB. Brotli would save 6 KB more, fo
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from hashlib import sha256
 
@@ -25,16 +25,16 @@ _GZIP_LEVEL = 9
 class StaticDocument:
     """A document of fixed bytes. A client that has them already gets 304 (RFC 9110, section 13.1.2)."""
 
-    def __init__(self, content: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> None:
-        """`headers` are sent besides those of the document itself; its own `Vary` is added to theirs."""
-        self._content = content
+    def __init__(
+        self, build: Callable[[], bytes], media_type: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """`build` is called by the first request: all documents together take longer than the start.
+
+        `headers` are sent besides those of the document itself; its own `Vary` is added to theirs.
+        """
+        self._build = build
         self._media_type = media_type
-        self._headers = {"Cache-Control": CACHE_CONTROL, **(headers or {})}
-        self._digest = sha256(content).hexdigest()[:32]
-        self._is_compressible = len(content) >= COMPRESSION_MINIMUM and _is_text(media_type)
-        if self._is_compressible:
-            vary = self._headers.get("Vary")
-            self._headers["Vary"] = f"{vary}, Accept-Encoding" if vary else "Accept-Encoding"
+        self._own_headers = {"Cache-Control": CACHE_CONTROL, **(headers or {})}
 
     def respond(self, request: Request) -> Response:
         """Return the document in the coding that the request accepts, or 304."""
@@ -47,6 +47,25 @@ class StaticDocument:
             return Response(status_code=304, headers=self._headers | {"ETag": tag})
         content = self._compressed if "Content-Encoding" in headers else self._content
         return Response(content, 200, headers | {"Content-Type": self._media_type, "ETag": tag})
+
+    @cached_property
+    def _content(self) -> bytes:
+        return self._build()
+
+    @cached_property
+    def _digest(self) -> str:
+        return sha256(self._content).hexdigest()[:32]
+
+    @cached_property
+    def _is_compressible(self) -> bool:
+        return len(self._content) >= COMPRESSION_MINIMUM and _is_text(self._media_type)
+
+    @cached_property
+    def _headers(self) -> dict[str, str]:
+        if not self._is_compressible:
+            return self._own_headers
+        vary = self._own_headers.get("Vary")
+        return self._own_headers | {"Vary": f"{vary}, Accept-Encoding" if vary else "Accept-Encoding"}
 
     @cached_property
     def _compressed(self) -> bytes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from http import HTTPStatus
-from importlib.metadata import version
 from typing import Any, cast
 
+from centgate import __version__
 from centgate.api.error_examples import REQUEST_ID, build_error_examples
 from centgate.api.index_page import build_title
 from centgate.api.mpp_discovery import (
@@ -81,7 +81,7 @@ def openapi_document(catalog: tuple[AnyService, ...], settings: Settings) -> dic
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "info": {
             "title": "Centgate",
-            "version": version("centgate"),
+            "version": __version__,
             "summary": f"{build_title(list_prices(catalog, settings))}.",
             "description": "Token, pool, contract, protocol, phishing, wallet and approval facts; web"
             " search, pages, "

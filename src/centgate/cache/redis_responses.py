@@ -11,8 +11,9 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING
+
+from centgate import __version__
 
 if TYPE_CHECKING:
     from centgate.cache.redis import SharedRedis
@@ -104,7 +105,7 @@ class SharedResponses:
         self._shared = shared
         self._lease = lease_seconds
         # results of other versions of Centgate may have another format
-        self._prefix = f"answer:{version('centgate')}:"
+        self._prefix = f"answer:{__version__}:"
 
     async def find_response(self, key: str) -> CachedResponse | None:
         """Return the result of a server; does not wait for one that is being computed."""

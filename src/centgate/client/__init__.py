@@ -145,7 +145,7 @@ _MODULE_OF = {
 def __getattr__(name: str) -> Any:
     """Import a public name on first access, so that a client and its commands start fast."""
     if name == "__version__":
-        return import_module("importlib.metadata").version("centgate")
+        return import_module("centgate").__version__
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from importlib.metadata import version
 from pathlib import Path
 
 import structlog
@@ -30,6 +29,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from centgate import __version__
 from centgate.catalog import all_services
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
 from centgate.environment import PREFIX
@@ -171,7 +171,7 @@ class BuildCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         info = create_gauge(definitions.BUILD)
-        info.add_metric([version("centgate"), platform.python_version()], 1)
+        info.add_metric([__version__, platform.python_version()], 1)
         yield info
 
 

@@ -14,16 +14,16 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from typing import cast
 
 from aiohappyeyeballs import start_connection  # pyright: ignore[reportUnknownVariableType]
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from yarl import URL
 
+from centgate import __version__
 from centgate.payments.shared_timer import SharedTimer
 
-AGENT = f"Centgate/{version('centgate')}"
+AGENT = f"Centgate/{__version__}"
 MAX_IDLE_SECONDS = 4.0
 """Maximum idle seconds of a connection before it is closed: servers close theirs after five or more."""
 MAX_FRAMING_BYTES = 64 * 1024

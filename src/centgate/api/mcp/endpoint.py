@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from centgate import __version__
 from centgate.api.mcp.errors import jsonrpc_error
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -69,7 +69,7 @@ def server_card(settings: Settings, tagline: str) -> dict[str, Any]:
     return {
         "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
         "name": f"{_reverse_host(settings)}/centgate",
-        "version": version("centgate"),
+        "version": __version__,
         "title": "Centgate",
         "description": tagline,
         "remotes": [

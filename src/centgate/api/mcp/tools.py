@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from importlib.metadata import version
 from typing import Any
 
 import orjson
@@ -20,6 +19,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 
+from centgate import __version__
 from centgate.client.catalog import ServiceDetail
 from centgate.envelope import PROVIDER_SCHEMA, success_schema
 from centgate.json_schema import without_field_rules
@@ -47,7 +47,7 @@ def create_server(
     """Create an MCP server that offers only tools, in every protocol version the SDK supports."""
     return Server(
         "centgate",
-        version=version("centgate"),
+        version=__version__,
         title="Centgate",
         instructions=instructions,
         cache_hints={"tools/list": TOOL_LIST_CACHE, "server/discover": TOOL_LIST_CACHE},
