@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import uvicorn
@@ -18,6 +19,7 @@ from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.server import local_url, open_listener
 from centgate.settings import Settings
 from centgate.website.api_snapshot import ApiSnapshot, read_snapshot
+from centgate.website.files import SiteFile, build_files
 from centgate.website.server import create_site_app
 
 
@@ -27,6 +29,11 @@ class ServedSite:
 
     url: str
     deployment: ApiSnapshot
+
+    @cached_property
+    def files(self) -> dict[str, SiteFile]:
+        """The files that the deployment's website consists of, by path."""
+        return build_files(self.deployment)
 
 
 @contextmanager

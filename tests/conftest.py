@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -51,6 +52,20 @@ MARKS_BY_FIXTURE = {
 SLOW_MARKS = {"browser", "npm", "postgresql"}
 """Marks of resources that are slow to start: `make test` runs only the tests with the mark `smoke`."""
 EXTENDED_FILE = "pytestmark = pytest.mark.extended"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without the garbage collector: it takes two fifths of the time, and what is there stays.
+
+    The collector leaves out afterwards what was there by then.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

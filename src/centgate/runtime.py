@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from centgate.cache.redis_responses import SharedResponses
 from centgate.cache.response_cache import MemoryCache, ResponseCache
 from centgate.catalog import all_providers, all_services
 from centgate.environment import PREFIX
+from centgate.garbage_collection import resume_garbage_collection
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.lookups.phishing_refresh import PhishingListRefresher, open_list_upstream
 from centgate.payments.alerts import Alerts
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
 DRAIN_SECONDS = 4
 """Seconds for payments in progress to finish at shutdown."""
-GC_THRESHOLD = 10_000
-"""Threshold of the first garbage collection generation; each collection takes about the time of a call."""
 WALLET_READS = 4
 """Maximum number of reads of the journal at once for wallets that sign in."""
 LATE_MODULES = ("eth_abi.abi",)
@@ -184,10 +182,7 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
             alerts=alerts,
             webhooks=webhooks,
         )
-        # these objects live as long as the process; scanning them repeatedly doubles the slowest responses
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(GC_THRESHOLD)
+        resume_garbage_collection()
         try:
             async with (
                 keep_alive(journal),

@@ -50,7 +50,12 @@ class Request(BaseModel):
     """Base model of a paid request's body: camelCase in JSON, strict types, unknown keys ignored."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel_case, validate_by_name=True, strict=True, frozen=True, extra="ignore"
+        alias_generator=to_camel_case,
+        validate_by_name=True,
+        strict=True,
+        frozen=True,
+        extra="ignore",
+        defer_build=True,
     )
 
     @classmethod
@@ -81,7 +86,9 @@ class StrictRequest(Request):
 class Data(BaseModel):
     """Base model of a service's result: camelCase in JSON, `null` if no provider has the value."""
 
-    model_config = ConfigDict(alias_generator=to_camel_case, validate_by_name=True, frozen=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel_case, validate_by_name=True, frozen=True, defer_build=True
+    )
 
 
 def hide_rule(*rules: JsonDict, value_type: Literal["object", "string"] = "object") -> JsonDict:

@@ -17,6 +17,7 @@ from uvicorn.config import STARTUP_FAILURE
 
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
 from centgate.environment import PREFIX
+from centgate.garbage_collection import resume_garbage_collection
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.metrics.setup import open_meter, publish_worker_metrics
 from centgate.settings import Settings
@@ -44,7 +45,9 @@ def run_server(settings: Settings) -> None:
     with listener:
         if settings.workers == 1:
             with open_meter(settings) as meter:
-                ReadyServer(create_config(settings, meter), settings).run(sockets=[listener])
+                config = create_config(settings, meter)
+                resume_garbage_collection()
+                ReadyServer(config, settings).run(sockets=[listener])
         else:
             _run_several(settings, listener)
 
@@ -146,6 +149,7 @@ def _run_several(settings: Settings, listener: socket.socket) -> None:
     from centgate.worker_processes import WorkerSupervisor
 
     supervisor = WorkerSupervisor(create_config(settings), sockets=[listener])
+    resume_garbage_collection()
     start = partial(supervisor.start_processes, LATE_MODULES)
     try:
         with publish_worker_metrics(settings, start, supervisor.process_ids):

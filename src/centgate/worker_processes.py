@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import signal
@@ -17,6 +16,8 @@ from uvicorn import _subprocess  # its `spawn` is the only place where the way o
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 from uvicorn.supervisors.multiprocess import SIGNALS
+
+from centgate.garbage_collection import resume_garbage_collection
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
@@ -41,8 +42,7 @@ class WorkerSupervisor(Multiprocess):
             return
         for name in modules:
             import_module(name)
-        gc.collect()
-        gc.freeze()  # or the collectors of all processes would write to the shared memory
+        resume_garbage_collection()  # or the collectors of all processes would write to the shared memory
         spawn: Any = _subprocess.spawn
         stop_signals = set(SIGNALS)
         # a signal that arrives before a process has its own handlers must not be lost in one of this process

@@ -101,7 +101,9 @@ def test_interrupt_in_a_callback_of_a_start_is_not_lost(tmp_path: Path) -> None:
     assert (process.returncode, output) == (-signal.SIGINT, "")
 
 
-@pytest.mark.parametrize("signal_number", STOP_SIGNALS)
+@pytest.mark.parametrize(
+    "signal_number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.extended)]
+)
 @pytest.mark.parametrize(
     ("command", "settings"),
     [

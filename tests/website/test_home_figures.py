@@ -11,8 +11,8 @@ from browser_session import ServedSite
 
 from centgate.client.status_report import CallFigures, ServiceStatus, StatusReport
 from centgate.website.api_snapshot import ApiSnapshot
-from centgate.website.files import build_files
-from centgate.website.rendering import format_duration
+from centgate.website.pages import build_pages
+from centgate.website.rendering import format_duration, render_html
 
 NO_CALLS = CallFigures(calls=0, success_share=None, p50_ms=None, p95_ms=None)
 
@@ -38,7 +38,8 @@ def with_times(deployment: ApiSnapshot, *times: tuple[int, int]) -> ApiSnapshot:
 
 
 def home_of(deployment: ApiSnapshot) -> str:
-    return build_files(deployment)["/"].content.decode()
+    pages = build_pages(deployment)
+    return render_html(pages[0], deployment, pages)
 
 
 @pytest.mark.parametrize(

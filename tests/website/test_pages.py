@@ -22,7 +22,6 @@ from centgate.client.catalog import CatalogUnavailable
 from centgate.envelope import ERROR_SPECS
 from centgate.json_schema import parse_schema
 from centgate.website.api_snapshot import ApiSnapshot
-from centgate.website.files import build_files
 from centgate.website.markdown import render_document
 from centgate.website.pages import build_pages
 from centgate.website.rendering import render_html, render_markdown
@@ -42,11 +41,11 @@ def deployment(shop: ServedSite) -> ApiSnapshot:
 
 
 @pytest.fixture(scope="session")
-def trees(deployment: ApiSnapshot) -> dict[str, Tree]:
+def trees(shop: ServedSite) -> dict[str, Tree]:
     """Every page's HTML by its path, read as a browser would, with those that apologise."""
     return {
         file.path: READER.document_fromstring(file.content.decode())
-        for file in build_files(deployment).values()
+        for file in shop.files.values()
         if file.media_type.startswith("text/html")
     }
 
@@ -56,22 +55,20 @@ def page_of(deployment: ApiSnapshot, path: str) -> str:
     return next(render_markdown(page, deployment) for page in build_pages(deployment) if page.path == path)
 
 
-def test_every_page_is_light(deployment: ApiSnapshot) -> None:
+def test_every_page_is_light(shop: ServedSite) -> None:
     sizes = {
         file.path: len(file.content)
-        for file in build_files(deployment).values()
+        for file in shop.files.values()
         if file.media_type.startswith("text/html")
     }
 
     assert {path: size for path, size in sizes.items() if size > PAGE_BYTES} == {}
 
 
-def test_the_scripts_of_a_page_are_light(deployment: ApiSnapshot, trees: dict[str, Tree]) -> None:
-    served = build_files(deployment)
-
+def test_the_scripts_of_a_page_are_light(shop: ServedSite, trees: dict[str, Tree]) -> None:
     for path, tree in trees.items():
         sources: list[str] = tree.xpath("//script/@src")
-        assert sum(len(served[source].content) for source in sources) <= SCRIPT_BYTES, path
+        assert sum(len(shop.files[source].content) for source in sources) <= SCRIPT_BYTES, path
 
 
 def test_the_policy_of_a_page_is_not_broken_by_the_page(trees: dict[str, Tree]) -> None:
@@ -118,15 +115,13 @@ def test_what_scrolls_can_be_reached_and_has_a_name_of_its_own(trees: dict[str, 
         assert not tree.xpath("//table[not(parent::*[@role='region'])]"), path
 
 
-def test_links_inside_the_site_lead_somewhere(deployment: ApiSnapshot, trees: dict[str, Tree]) -> None:
-    served = build_files(deployment)
-
+def test_links_inside_the_site_lead_somewhere(shop: ServedSite, trees: dict[str, Tree]) -> None:
     for path, tree in trees.items():
         for link in tree.xpath("//a/@href | //link/@href | //script/@src | //img/@src"):
-            target, _, fragment = link.removeprefix(deployment.site).partition("#")
+            target, _, fragment = link.removeprefix(shop.deployment.site).partition("#")
             if target.startswith(("http:", "https:", "mailto:", "cursor:", "vscode:")):
                 continue
-            assert (target or path) in served, f"{path}: {link}"
+            assert (target or path) in shop.files, f"{path}: {link}"
             if fragment and (target or path) in trees:
                 assert trees[target or path].xpath("//*[@id=$id]", id=fragment), f"{path}: {link}"
 

@@ -15,7 +15,6 @@ from browser_session import ServedSite
 from lxml import html as lxml
 
 from centgate.api.wellknown_files import WellKnownFile
-from centgate.website.files import build_files
 from centgate.website.static_build import UnwritableFile, write_site
 
 READER: Any = lxml
@@ -47,7 +46,7 @@ def host(built: Path) -> Generator[httpx.Client]:
 
 
 def test_everything_that_is_served_is_written(shop: ServedSite, built: Path) -> None:
-    for file in build_files(shop.deployment).values():
+    for file in shop.files.values():
         assert (built / file.static_path).read_bytes() == file.content, file.path
 
 

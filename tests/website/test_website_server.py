@@ -107,9 +107,7 @@ def test_a_file_that_has_one_form_does_not_vary(visitor: httpx.Client) -> None:
 
 
 def test_every_file_is_served_with_its_type(shop: ServedSite, visitor: httpx.Client) -> None:
-    from centgate.website.files import build_files
-
-    for path, file in build_files(shop.deployment).items():
+    for path, file in shop.files.items():
         response = visitor.get(path)
         expected = 404 if path in ("/404.html", "/500.html") else 200
         assert response.status_code == expected, path

@@ -18,6 +18,7 @@ from typer.main import get_group
 
 from centgate.cli.buyer import commands as buying
 from centgate.cli.stop_signals import end_on_interrupt, exit_on_stop_signals
+from centgate.garbage_collection import pause_garbage_collection
 
 if TYPE_CHECKING:
     from centgate.settings import Settings
@@ -156,6 +157,7 @@ def serve(
 ) -> None:
     """Serve the API for real payments, configured by CENTGATE_* and .env."""
     end_on_interrupt()
+    pause_garbage_collection()
     from centgate import server
     from centgate.api import wellknown_files
     from centgate.cli.console import open_console_beside
@@ -189,6 +191,7 @@ def dev(host: Host = None, port: Port = None) -> None:
     With CENTGATE_CONSOLE_PORT the operator's console is opened beside it.
     """
     end_on_interrupt()
+    pause_garbage_collection()
     from centgate import server
     from centgate.cli.console import open_console_beside
     from centgate.cli.terminal import exit_with_error, load_settings

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from centgate.web.fetch.connector import create_tls_context, open_checked_connection
+from centgate.web.fetch.connector import default_tls, open_checked_connection
 from centgate.web.fetch.content_coding import ACCEPT_ENCODING, parse_coding, read_body
 from centgate.web.fetch.dns import DnsResolver, ResolveFunction, resolve_allowed
 from centgate.web.fetch.failure import FetchFailed
@@ -116,7 +116,7 @@ class Fetcher:
         self._policy, self._user_agent = policy, user_agent
         self._resolver = DnsResolver()
         self._resolve = resolve or self._resolver
-        self._tls = tls or create_tls_context()
+        self._tls = tls
         self._host_limiter = HostLimiter()
         self._scheduler = CooperativeScheduler()
 
@@ -179,7 +179,9 @@ class Fetcher:
         """Return the response, or the location of a redirect."""
         await self._scheduler.wait_turn()
         addresses = await resolve_allowed(target, self._policy, self._resolve)
-        async with open_checked_connection(target, addresses, self._policy, self._tls) as connection:
+        async with open_checked_connection(
+            target, addresses, self._policy, self._tls or default_tls()
+        ) as connection:
             exchange = HttpExchange(target, connection, self._scheduler)
             await exchange.send_request(self._request_headers(options))
             if 300 <= exchange.status < 400 and exchange.status not in _BODYLESS_STATUSES:
