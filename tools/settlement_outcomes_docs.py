@@ -35,6 +35,7 @@ from centgate.payments.terms import RouteTerms, build_terms
 from centgate.settings import Settings
 
 _HASH = "0x" + "ab" * 32
+_OTHER_FORM = {"error": {"transaction": _HASH}}
 _RESUBMISSION: ResubmissionData = {
     "signature": "0x" + "11" * 65,
     "validAfter": "0",
@@ -90,7 +91,8 @@ REPLIES: Sequence[_FacilitatorReply] = (
     _FacilitatorReply("a refusal that names a transaction, whatever the reason", 200, _refusal(
         "transaction_failed", _HASH
     )),
-    _FacilitatorReply("401, 403, 404, 405, 411, 413, 414, 415, 429 or 431 without such a body", 429),
+    _FacilitatorReply("401, 403, 404, 405, 411, 413, 414, 415, 429 or 431; no word of a settlement", 429),
+    _FacilitatorReply("one of these, and a word of a settlement in another form", 403, _OTHER_FORM),
     _FacilitatorReply("no connection: DNS, refused, TLS, timeout", instead=SettlementNotSent("error", "")),
     _FacilitatorReply("400 or any other status without such a body", 400),
     _FacilitatorReply("timeout, or an incomplete response", instead=SettlementUnknown("timeout", "")),

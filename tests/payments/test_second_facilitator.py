@@ -20,6 +20,7 @@ from buyer import ApiFactory, Buyer, encode_header, pay, payment_note, sign_payl
 from facilitators import Reply, StubFacilitator, build_settings, refuse_with, reply_with
 from sdk_facilitators import open_python_facilitator
 from seeded_journals import prune_rows, read_row, record_open_payment
+from sign_ins import get_signed
 from starlette.responses import Response
 from test_kill import killing, paid_in_the_end, served
 
@@ -323,6 +324,24 @@ def test_expired_payment_that_may_have_been_sent_buys_nothing_else(
 
     assert other.json()["error"]["details"]["reason"] == "payment_already_used"
     assert (payment_note(same)["state"], facilitator.asked) == ("in_flight", 1)
+
+
+@pytest.mark.parametrize(("replies", "step"), [([RATE_LIMIT], "wait"), ([reply_with(401, {})], "pay_again")])
+def test_wallet_is_not_told_to_pay_again_for_what_may_have_been_sent(
+    api: ApiFactory,
+    both: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    replies: list[Any],
+    step: str,
+) -> None:
+    facilitator.next, second.next = [*replies], [RATE_LIMIT]
+    client = api(both)
+
+    pay(client, sign_payment(client, Buyer(4)))
+    [payment] = get_signed(client, number=4).json()["payments"]
+
+    assert (payment["state"], payment["next"], payment["retry"]) == ("unused", step, "same_payment")
 
 
 async def test_expired_payment_that_may_have_been_sent_is_kept_for_the_audit(

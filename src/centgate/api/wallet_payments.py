@@ -205,7 +205,7 @@ class _View:
             case "settling":
                 return "wait"
             case "refused" | "unused":
-                return "pay_again"
+                return "wait" if own.is_doubted else "pay_again"
             case "delivered":
                 return "read_answer" if own.has_answer else "none"
             case "settled":

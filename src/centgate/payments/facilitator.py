@@ -26,13 +26,13 @@ MAX_ANSWER = 64 * 1024
 """Maximum size of a response body in bytes."""
 
 NOT_SENT_STATUSES = frozenset({401, 403, 404, 405, 411, 413, 414, 415, 429, 431})
-"""Statuses that reject a request without processing it, unless the body says otherwise.
+"""Statuses that reject a request without processing it, unless the body speaks of a settlement.
 
 A bare 400 is not among them: facilitators also return it for payments that they have broadcast.
 """
 
 RATE_LIMITED = 429
-"""The only status after which a payment may go to the second facilitator, unless the body is a settlement."""
+"""The only one of these statuses after which a payment may go to the second facilitator."""
 
 MAX_REASON = 64
 """Maximum length of an unknown reason in messages, in characters."""
@@ -195,10 +195,9 @@ def interpret_response(payment: Payment, status: int, content: bytes) -> Settlem
     """Map a response of `/settle` to the outcome of this submission."""
     response = _parse_response(content)
     if response is None:
-        if status in NOT_SENT_STATUSES:
+        if status in NOT_SENT_STATUSES and not _SETTLEMENT_MEMBER.search(content):
             message = f"the facilitator rejected the request with status {status}"
-            is_limit = status == RATE_LIMITED and not _SETTLEMENT_MEMBER.search(content)
-            return SettlementNotSent("error", message, "rate_limit" if is_limit else "rejected")
+            return SettlementNotSent("error", message, "rate_limit" if status == RATE_LIMITED else "rejected")
         if status == 200:
             return SettlementUnknown("error", "the facilitator's response is not an x402 settlement")
         return SettlementUnknown("error", f"the facilitator returned status {status}")

@@ -39,6 +39,8 @@ class OwnPayment:
     binding: str
     """Digest of the request that it was made for."""
     has_answer: bool
+    is_doubted: bool
+    """True if a facilitator may have sent a payment that is `unused`."""
 
     @property
     def place(self) -> PagePlace:
@@ -106,7 +108,8 @@ def _owner_parameters(wallet: SignedIn) -> dict[str, Any]:
 
 
 def _parse_row(row: ResultRow) -> OwnPayment:
-    return OwnPayment(parse_record(row), row["binding"], bool(row["has_answer"]))
+    is_doubted = row["state"] == "unused" and row["presentations"] > 1
+    return OwnPayment(parse_record(row), row["binding"], bool(row["has_answer"]), is_doubted)
 
 
 _FAR_FUTURE = 2.0**53
@@ -122,7 +125,9 @@ _ORDER: tuple[Column[Any], ...] = (
 _START_TIME = bindparam("past_created_at", type_=Float)
 _OF_NETWORK = bindparam("of_network", type_=String)
 _OWN = (
-    ALL_PAYMENTS.add_columns(payments.c.binding, answers.c.payment.is_not(None).label("has_answer"))
+    ALL_PAYMENTS.add_columns(
+        payments.c.binding, payments.c.presentations, answers.c.payment.is_not(None).label("has_answer")
+    )
     .outerjoin_from(payments, answers, answers.c.payment == payments.c.id)
     .where(
         payments.c.payer == bindparam("of_payer"),
