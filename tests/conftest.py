@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -24,6 +23,7 @@ from small_site import OpenReader, open_reader
 
 from centgate.devchain.devnet import DevChain, open_devchain
 from centgate.devchain.environment import devchain_settings
+from centgate.garbage_collection import pause_garbage_collection, resume_garbage_collection
 from centgate.log import configure_logging
 from centgate.resources import PARSER_MEGABYTES, PARSER_MODULES
 from centgate.sandbox import Sandbox
@@ -56,16 +56,12 @@ EXTENDED_FILE = "pytestmark = pytest.mark.extended"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect tests without the garbage collector: it takes two fifths of the time, and what is there stays.
-
-    The collector leaves out afterwards what was there by then.
-    """
-    gc.disable()
+    """Collect tests without garbage collections, which take two fifths of the time."""
+    pause_garbage_collection()
     try:
         return (yield)
     finally:
-        gc.freeze()
-        gc.enable()
+        resume_garbage_collection()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,7 +14,6 @@ from centgate.cache.redis_responses import SharedResponses
 from centgate.cache.response_cache import MemoryCache, ResponseCache
 from centgate.catalog import all_providers, all_services
 from centgate.environment import PREFIX
-from centgate.garbage_collection import resume_garbage_collection
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.lookups.phishing_refresh import PhishingListRefresher, open_list_upstream
 from centgate.payments.alerts import Alerts
@@ -182,7 +181,6 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
             alerts=alerts,
             webhooks=webhooks,
         )
-        resume_garbage_collection()
         try:
             async with (
                 keep_alive(journal),

@@ -17,7 +17,6 @@ from uvicorn.config import STARTUP_FAILURE
 
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
 from centgate.environment import PREFIX
-from centgate.garbage_collection import resume_garbage_collection
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.metrics.setup import open_meter, publish_worker_metrics
 from centgate.settings import Settings
@@ -45,9 +44,7 @@ def run_server(settings: Settings) -> None:
     with listener:
         if settings.workers == 1:
             with open_meter(settings) as meter:
-                config = create_config(settings, meter)
-                resume_garbage_collection()
-                ReadyServer(config, settings).run(sockets=[listener])
+                ReadyServer(create_config(settings, meter), settings).run(sockets=[listener])
         else:
             _run_several(settings, listener)
 
@@ -109,6 +106,7 @@ class ReadyServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            resume_garbage_collection()
             print_ready(self._settings)
 
 
@@ -149,7 +147,6 @@ def _run_several(settings: Settings, listener: socket.socket) -> None:
     from centgate.worker_processes import WorkerSupervisor
 
     supervisor = WorkerSupervisor(create_config(settings), sockets=[listener])
-    resume_garbage_collection()
     start = partial(supervisor.start_processes, LATE_MODULES)
     try:
         with publish_worker_metrics(settings, start, supervisor.process_ids):

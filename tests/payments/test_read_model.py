@@ -11,7 +11,16 @@ from functools import partial
 from typing import Any
 
 import pytest
-from journal_rows import NOW, REDEEM_CUTOFF, RETENTION, Row, insert_rows, make_random_rows, payment_row
+from journal_rows import (
+    NOW,
+    REDEEM_CUTOFF,
+    RETENTION,
+    Row,
+    insert_rows,
+    make_random_rows,
+    payment_row,
+    refund_row,
+)
 
 from centgate.cli.payments.serializers import daily_entry, payment_entry
 from centgate.payments.daily_totals import DAY_SECONDS, read_daily_totals, sum_totals
@@ -164,6 +173,7 @@ async def test_filters_hold_together(database_url: str, wanted: PaymentFilter, e
         (f"0x{7:064x}", 1),
         (f"0x{7:040x}".replace("7", "2") + f":0x{7:064x}", 1),
         (f"0X{7 + (1 << 200):064X}", 2),
+        (refund_row(payment_row(9))["transaction"], 1),
         (f"req_{7:024x}", 1),
         (f"0x{7 + (1 << 200):064x}"[:8] + "…" + f"{7:04x}", 2),
         ("0x0000…0002:0x0000...0007", 1),
@@ -171,13 +181,23 @@ async def test_filters_hold_together(database_url: str, wanted: PaymentFilter, e
         ("0x_", 0),
         ("", 0),
     ],
-    ids=["nonce", "payer and nonce", "transaction", "request id", "short", "both short", "%", "_", "nothing"],
+    ids=[
+        "nonce",
+        "payer and nonce",
+        "transaction",
+        "refund",
+        "request id",
+        "short",
+        "both short",
+        "%",
+        "_",
+        "nothing",
+    ],
 )
 async def test_a_payment_is_found_by_each_of_its_names(database_url: str, name: str, expected: int) -> None:
     shared = payment_row(7)["transaction"]  # one transaction can settle several payments
-    await insert_rows(
-        database_url, payments=[payment_row(7), payment_row(8, "settled", transaction=shared), payment_row(9)]
-    )
+    rows = [payment_row(7), payment_row(8, "settled", transaction=shared), payment_row(9)]
+    await insert_rows(database_url, payments=rows, refunds=[refund_row(rows[2])])
     async with opened(database_url) as store:
         assert len(await store.read(partial(find_by_reference, name))) == expected
 

@@ -41,6 +41,7 @@ from centgate.errors import (
     PaymentRequired,
     SignInRequired,
 )
+from centgate.garbage_collection import resume_garbage_collection
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.log import configure_logging
 from centgate.metrics.setup import create_worker_meter
@@ -118,7 +119,9 @@ def app_from_environment() -> ASGIApp:
     stop_with_supervisor()
     settings = Settings()
     configure_logging(settings.log_level)
-    return create_app(settings, create_worker_meter(settings))
+    app = create_app(settings, create_worker_meter(settings))
+    resume_garbage_collection()
+    return app
 
 
 @asynccontextmanager

@@ -203,7 +203,7 @@ async def iterate_payments(
 
 
 def find_by_reference(reference: str) -> UnitOfWork[list[PaymentRecord]]:
-    """Return the payments that a transaction, a nonce, a request id or `payer:nonce` refers to.
+    """Return the payments that a transaction, also of a refund, a nonce, a request id or `payer:nonce` names.
 
     Each can be shortened in the middle, as `0x1234…abcd`, and can have a network before it, such as
     `eip155:8453:0x…`: a payer can use a nonce on several networks. Several payments can share a transaction.
@@ -359,7 +359,12 @@ _BY_REFERENCE = _search_statement(
     or_(
         *(
             _matches_pattern(column, "name")
-            for column in (payments.c.transaction, payments.c.nonce, payments.c.request_id)
+            for column in (
+                payments.c.transaction,
+                refunds.c.transaction,
+                payments.c.nonce,
+                payments.c.request_id,
+            )
         )
     )
 )

@@ -136,7 +136,10 @@ Transaction = Annotated[str | None, typer.Option(metavar="HASH", help="Settled i
 Since = Annotated[str | None, typer.Option(metavar="TIME", help="Presented at this time or later.")]
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="Presented before this time.")]
 Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="Its transaction, nonce, request id, or payer:nonce.")
+    str,
+    typer.Argument(
+        metavar="NAME", help="A transaction (its own or its refund's), nonce, request id or payer:nonce."
+    ),
 ]
 AsRows = Annotated[
     Literal["table", "csv", "jsonl"], typer.Option("--format", help="As a table, CSV or lines of JSON.")

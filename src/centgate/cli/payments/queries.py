@@ -115,7 +115,8 @@ async def show_payment(
     records = await context.journal.reader.read(partial(find_by_reference, name))
     if not records:
         context.print_empty(
-            f"no payment found for {name!r}: give a transaction, a nonce, a request id or payer:nonce"
+            f"no payment found for {name!r}: give a transaction (its own or its refund's), a nonce, "
+            "a request id or payer:nonce"
         )
         return 1
     answers = [await context.journal.reader.read(partial(find_answer, each.key)) for each in records]
