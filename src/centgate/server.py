@@ -17,6 +17,7 @@ from uvicorn.config import STARTUP_FAILURE
 
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
 from centgate.environment import PREFIX
+from centgate.garbage_collection import resume_garbage_collection
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.metrics.setup import open_meter, publish_worker_metrics
 from centgate.settings import Settings

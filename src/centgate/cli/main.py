@@ -18,7 +18,6 @@ from typer.main import get_group
 
 from centgate.cli.buyer import commands as buying
 from centgate.cli.stop_signals import end_on_interrupt, exit_on_stop_signals
-from centgate.garbage_collection import pause_garbage_collection
 
 if TYPE_CHECKING:
     from centgate.settings import Settings
@@ -157,6 +156,8 @@ def serve(
 ) -> None:
     """Serve the API for real payments, configured by CENTGATE_* and .env."""
     end_on_interrupt()
+    from centgate.garbage_collection import pause_garbage_collection
+
     pause_garbage_collection()
     from centgate import server
     from centgate.api import wellknown_files
@@ -191,6 +192,8 @@ def dev(host: Host = None, port: Port = None) -> None:
     With CENTGATE_CONSOLE_PORT the operator's console is opened beside it.
     """
     end_on_interrupt()
+    from centgate.garbage_collection import pause_garbage_collection
+
     pause_garbage_collection()
     from centgate import server
     from centgate.cli.console import open_console_beside

@@ -386,6 +386,7 @@ def _require_known_schema(path: Path) -> None:
 
 def _migrate(path: Path) -> str | None:
     """Bring a file's schema up to date; returns the version it had, None for an empty file."""
+    _connect(path).close()  # turns the write-ahead log on, for good
     engine = create_sqlite_engine(path)
     try:
         with engine.connect() as connection:
