@@ -197,7 +197,7 @@ def render_token_rules() -> Iterator[str]:
 
 
 def _render_sources(entry: Entry) -> Iterator[str]:
-    yield from ("## Sources", "", "Roles are those of a deployment without any key.", "")
+    yield from ("## Sources", "", "Roles are those of a deployment on which no key and no URL is set.", "")
     yield from ("| source | role | configured by default | terms of use |", "| --- | --- | --- | --- |")
     states = {source["name"]: source for source in entry["sources"]}
     for provider in entry["providers"]:
