@@ -55,7 +55,6 @@ class Request(BaseModel):
         strict=True,
         frozen=True,
         extra="ignore",
-        defer_build=True,
     )
 
     @classmethod
@@ -86,9 +85,7 @@ class StrictRequest(Request):
 class Data(BaseModel):
     """Base model of a service's result: camelCase in JSON, `null` if no provider has the value."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel_case, validate_by_name=True, frozen=True, defer_build=True
-    )
+    model_config = ConfigDict(alias_generator=to_camel_case, validate_by_name=True, frozen=True)
 
 
 def hide_rule(*rules: JsonDict, value_type: Literal["object", "string"] = "object") -> JsonDict:

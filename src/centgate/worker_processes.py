@@ -37,12 +37,13 @@ class WorkerSupervisor(Multiprocess):
 
     def start_processes(self, modules: tuple[str, ...]) -> None:
         """Start the processes, once, before this one has threads; `modules` are imported before."""
-        if sys.platform != "linux" or threading.active_count() > 1:
-            super().init_processes()
-            return
-        for name in modules:
+        is_forking = sys.platform == "linux" and threading.active_count() == 1
+        for name in modules if is_forking else ():
             import_module(name)
         resume_garbage_collection()  # or the collectors of all processes would write to the shared memory
+        if not is_forking:
+            super().init_processes()
+            return
         spawn: Any = _subprocess.spawn
         stop_signals = set(SIGNALS)
         # a signal that arrives before a process has its own handlers must not be lost in one of this process
