@@ -50,11 +50,7 @@ class Request(BaseModel):
     """Base model of a paid request's body: camelCase in JSON, strict types, unknown keys ignored."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel_case,
-        validate_by_name=True,
-        strict=True,
-        frozen=True,
-        extra="ignore",
+        alias_generator=to_camel_case, validate_by_name=True, strict=True, frozen=True, extra="ignore"
     )
 
     @classmethod
