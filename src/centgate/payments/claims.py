@@ -300,8 +300,7 @@ def _is_to_be_found_out(payment: Payment, row: ResultRow) -> bool:
     A buyer who is told that it was not used signs another one, and would pay twice.
     """
     has_expired = payment.rejection is not None and payment.rejection.reason == EXPIRED_REASON
-    is_doubted = row["state"] == "unused" and row["presentations"] > 1
-    return has_expired and is_doubted and queries.key_of(row) == payment.key
+    return has_expired and queries.is_doubted(row) and queries.key_of(row) == payment.key
 
 
 def _preferred_facilitator(attempt: ClaimAttempt) -> str | None:

@@ -92,6 +92,11 @@ def key_of(row: ResultRow) -> PaymentKey:
     return PaymentKey(row["network"], row["asset"], row["payer"], row["nonce"])
 
 
+def is_doubted(row: ResultRow) -> bool:
+    """Return True for an unused payment that one of two facilitators may have sent all the same."""
+    return row["state"] == "unused" and row["presentations"] > 1
+
+
 _INSERT_PAYMENT = compile_statement(
     insert(payments)
     .values({column.name: bindparam(column.name) for column in payments.c if not column.primary_key})

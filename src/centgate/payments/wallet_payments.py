@@ -16,7 +16,7 @@ from sqlalchemy import Column, Float, Integer, String, and_, bindparam, func, or
 from sqlalchemy.sql.elements import literal_column
 
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.queries import find_answer
+from centgate.payments.queries import find_answer, is_doubted
 from centgate.payments.read_model import ALL_PAYMENTS, PaymentRecord, parse_record, read_cursor
 from centgate.payments.sign_in import SignedIn
 from centgate.payments.sql import BoundStatement, ResultRow, UnitOfWork, compile_statement
@@ -108,8 +108,7 @@ def _owner_parameters(wallet: SignedIn) -> dict[str, Any]:
 
 
 def _parse_row(row: ResultRow) -> OwnPayment:
-    is_doubted = row["state"] == "unused" and row["presentations"] > 1
-    return OwnPayment(parse_record(row), row["binding"], bool(row["has_answer"]), is_doubted)
+    return OwnPayment(parse_record(row), row["binding"], bool(row["has_answer"]), is_doubted(row))
 
 
 _FAR_FUTURE = 2.0**53
