@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ from centgate.payments.migrations import (
 from centgate.payments.sqlite import create_sqlite_engine
 from centgate.payments.store_factory import open_store
 from centgate.payments.tables import metadata
+from centgate.payments.webhook_outbox import summarize_outbox
 
 Run = Callable[[Callable[[Connection], Any]], Any]
 
@@ -310,7 +313,7 @@ def test_a_server_does_not_start_on_an_older_schema_that_others_may_use(database
     assert (code, "run `centgate migrate`" in told) == (1, True)
 
 
-async def test_an_older_file_is_brought_up_to_date_by_its_first_use(tmp_path: Path) -> None:
+async def test_migrate_brings_an_older_file_up_to_date(tmp_path: Path) -> None:
     engine = create_sqlite_engine(tmp_path / "journal.db")
     with engine.connect() as connection:
         at("0001")(connection)
@@ -321,3 +324,17 @@ async def test_an_older_file_is_brought_up_to_date_by_its_first_use(tmp_path: Pa
     await store.close()
 
     assert found == "0001"
+
+
+@pytest.mark.parametrize("use", ["read", "run"])
+async def test_an_older_file_has_this_schema_when_it_is_read_or_written(tmp_path: Path, use: str) -> None:
+    file = tmp_path / "journal.db"
+    with create_sqlite_engine(file).connect() as connection:
+        at("0001")(connection)
+    store = open_store(f"sqlite:///{file}")
+
+    await getattr(store, use)(summarize_outbox)
+    await store.close()
+
+    with closing(sqlite3.connect(file)) as journal:
+        assert journal.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD_REVISION,)]
