@@ -21,6 +21,7 @@ FIRST_BLOCK = datetime(2015, 7, 30, tzinfo=UTC)
 _CLOCK_TOLERANCE = timedelta(days=1)
 _YEAR_9999 = 253_370_764_800
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
+_HASH = re.compile(r"0x[0-9a-f]{64}")
 _POOL = re.compile(r"0x([0-9a-f]{40}|[0-9a-f]{64})")
 
 
@@ -91,6 +92,12 @@ def as_address(value: Any) -> str | None:
     return lower if _ADDRESS.fullmatch(lower) else None
 
 
+def as_hash(value: Any) -> str | None:
+    """Parse 32 bytes in hex, as of a block or a transaction; returned in lower case."""
+    lower = value.lower() if isinstance(value, str) else ""
+    return lower if _HASH.fullmatch(lower) else None
+
+
 def as_pool_id(value: Any) -> str | None:
     """Parse the address of a pool, or its 32-byte id if it has no contract; returned in lower case."""
     lower = value.lower() if isinstance(value, str) else ""
@@ -111,6 +118,12 @@ def as_base_units(value: Any) -> int | None:
     except ValueError:
         return None
     return units if 0 <= units <= MAX_BASE_UNITS else None
+
+
+def as_block_number(value: Any) -> int | None:
+    """Parse a block number, decimal or hex; from 2**53 on, no parser of JSON reads it exactly."""
+    number = as_base_units(value)
+    return number if number is not None and number < 2**53 else None
 
 
 def as_decimals(value: Any) -> int | None:

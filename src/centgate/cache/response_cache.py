@@ -75,9 +75,9 @@ class ResponseCache:
     async def get_or_compute(
         self, key: str, ttl: timedelta, compute: Callable[[], Awaitable[ServiceResult]]
     ) -> tuple[ServiceResult, bool]:
-        """Return the result under `key`, and True if it came from a cache. Raises the errors of `work`.
+        """Return the result under `key`, and True if it came from a cache. Raises the errors of `compute`.
 
-        With a TTL of 0, `work` runs for each call.
+        With a TTL of 0, `compute` runs for each call.
         """
         if not ttl:
             return await compute(), False

@@ -7,13 +7,20 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from centgate import jsonrpc
-from centgate.coercion import as_address, as_base_units, as_decimals, as_object, as_text, parse_chain_time
+from centgate.coercion import (
+    as_address,
+    as_base_units,
+    as_block_number,
+    as_decimals,
+    as_hash,
+    as_object,
+    as_text,
+    parse_chain_time,
+)
 from centgate.crypto.wallet.wallets import (
     Holding,
     Token,
     Transfer,
-    parse_block_number,
-    parse_transaction_hash,
 )
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused, ProviderTimeout
 from centgate.fallback import attempt, open_task_group
@@ -236,7 +243,7 @@ def _parse_transfer(row: JsonObject) -> Transfer | None:
     raw, sender, transaction = (
         as_object(row.get("rawContract")),
         as_address(row.get("from")),
-        parse_transaction_hash(row.get("hash")),
+        as_hash(row.get("hash")),
     )
     token = as_address(raw.get("address"))
     if sender is None or transaction is None or (row.get("category") == "erc20" and token is None):
@@ -249,7 +256,7 @@ def _parse_transfer(row: JsonObject) -> Transfer | None:
         if row.get("category") == "erc20" and token
         else None,
         amount=as_base_units(raw.get("value")),
-        block=parse_block_number(row.get("blockNum")),
+        block=as_block_number(row.get("blockNum")),
         at=parse_chain_time(as_object(row.get("metadata")).get("blockTimestamp")),
         position=_log_index(row),
     )

@@ -7,7 +7,9 @@ from typing import Any, cast
 from centgate.coercion import (
     as_address,
     as_base_units,
+    as_block_number,
     as_decimals,
+    as_hash,
     as_object,
     as_price,
     as_text,
@@ -17,8 +19,6 @@ from centgate.crypto.wallet.wallets import (
     Holding,
     Token,
     Transfer,
-    parse_block_number,
-    parse_transaction_hash,
 )
 
 JsonObject = dict[str, Any]
@@ -56,7 +56,7 @@ def parse_native_transfer(row: JsonObject) -> Transfer | None:
 
 
 def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Transfer | None:
-    transaction = parse_transaction_hash(row.get("transaction_hash") or row.get("tx_hash") or row.get("hash"))
+    transaction = as_hash(row.get("transaction_hash") or row.get("tx_hash") or row.get("hash"))
     sender = _party_address(row.get("from"))
     if transaction is None or sender is None:
         return None
@@ -67,7 +67,7 @@ def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Transf
         recipient=_party_address(row.get("to")),
         token=token,
         amount=as_base_units(amount),
-        block=parse_block_number(block),
+        block=as_block_number(block),
         at=parse_chain_time(row.get("timestamp")),
         position=as_base_units(index) or 0,
     )

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from centgate.coercion import MAX_BASE_UNITS, MAX_USD, as_base_units, as_price, parse_iso_time
+from centgate.coercion import (
+    MAX_BASE_UNITS,
+    MAX_USD,
+    as_base_units,
+    as_block_number,
+    as_hash,
+    as_price,
+    parse_iso_time,
+)
 from centgate.coercion import as_decimals as token_decimals
 from centgate.crypto.wallet.valuation import (
     PriceQuote,
@@ -26,12 +34,11 @@ from centgate.crypto.wallet.wallets import (
     Price,
     Token,
     Transfer,
-    parse_block_number,
-    parse_transaction_hash,
     sort_newest_first,
     to_finite_float,
     to_whole_units,
 )
+from centgate.timestamps import format_timestamp
 
 often = settings(deadline=None, database=None)
 anything = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers())
@@ -192,11 +199,16 @@ def test_the_latest_movement_comes_first_and_blocks_stand_in_for_times() -> None
 @often
 @given(anything)
 def test_a_transaction_and_a_block_are_read_or_unknown(value: object) -> None:
-    number = parse_block_number(value)
+    number = as_block_number(value)
 
     assert number is None or 0 <= number < 2**53
-    assert parse_transaction_hash(value) is None
-    assert parse_transaction_hash("0x" + "AB" * 32) == "0x" + "ab" * 32
+    assert as_hash(value) is None
+    assert as_hash("0x" + "AB" * 32) == "0x" + "ab" * 32
+    assert as_hash("0x" + "ab" * 32 + "\n") is None
+
+
+def test_a_year_before_1000_has_four_digits() -> None:
+    assert format_timestamp(datetime(999, 1, 2, 3, 4, 5, 999_999, UTC)) == "0999-01-02T03:04:05Z"
 
 
 SURE, VAGUE = PriceQuote(2.0, 0.99, "defillama"), PriceQuote(9.0, 0.5, "defillama")

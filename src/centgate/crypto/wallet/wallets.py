@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Context, Decimal
-from typing import Any, Literal
+from typing import Literal
 
-from centgate.coercion import MAX_USD, as_base_units
+from centgate.coercion import MAX_USD
 
 WalletSource = Literal["alchemy", "blockscout", "rpc"]
 
@@ -18,9 +17,6 @@ MIN_CONFIDENCE = 0.9
 """Below this confidence (DefiLlama's own) a price is doubtful."""
 
 _EXACT = Context(prec=400)
-_TRANSACTION = re.compile("0x[0-9a-f]{64}")
-_LAST_BLOCK = 2**53 - 1
-"""Larger numbers are not exact in JSON parsers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +127,6 @@ def sort_newest_first(transfers: list[Transfer]) -> list[Transfer]:
     return sorted(
         transfers, key=lambda each: (effective_time(each), each.block or 0, each.position), reverse=True
     )
-
-
-def parse_transaction_hash(value: Any) -> str | None:
-    """Parse a transaction hash, in lower case; None for anything else."""
-    lower = value.lower() if isinstance(value, str) else ""
-    return lower if _TRANSACTION.fullmatch(lower) else None
-
-
-def parse_block_number(value: Any) -> int | None:
-    """Parse a block number, decimal or hex; None if it is too large for any chain."""
-    number = as_base_units(value)
-    return number if number is not None and number <= _LAST_BLOCK else None
 
 
 def format_base_units(amount: int | None) -> str | None:
