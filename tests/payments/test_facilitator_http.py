@@ -7,7 +7,6 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -79,12 +78,15 @@ async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncGen
 
 @asynccontextmanager
 async def serving(
-    *says: bytes | None, hangs_up: bool = False, tls: ssl.SSLContext | None = None
+    *says: bytes | None,
+    hangs_up: bool = False,
+    tls: ssl.SSLContext | None = None,
+    trusted: ssl.SSLContext | None = None,
 ) -> AsyncGenerator[tuple[Server, FacilitatorPool]]:
     """A server and a wire to it."""
     server = Server(list(says), hangs_up)
     async with listening(server.serve, tls) as server.url:
-        with closing(FacilitatorPool(server.url, MOST)) as there:
+        with closing(FacilitatorPool(server.url, MOST, tls=trusted)) as there:
             yield server, there
 
 
@@ -287,14 +289,10 @@ async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
     [("127.0.0.1", "for"), ("127.0.0.1", "not for"), ("another.example", "for")],
     ids=["good", "nobody's", "another's"],
 )
-async def test_who_answers_over_tls_must_be_who_was_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, vouched: str
-) -> None:
+async def test_who_answers_over_tls_must_be_who_was_asked(name: str, vouched: str) -> None:
     authority, good = Authority(), (name, vouched) == ("127.0.0.1", "for")
-    authority.vouch(tmp_path / "authority.pem")
-    if vouched == "for":
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
-    async with serving(WHOLE, tls=authority.server(name)) as (server, there):
+    trusted = authority.client() if vouched == "for" else None
+    async with serving(WHOLE, tls=authority.server(name), trusted=trusted) as (server, there):
         if good:
             assert [await there.post(b"{}", {}) for _ in range(2)] == [ANSWER] * 2
         else:

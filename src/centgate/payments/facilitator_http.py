@@ -62,15 +62,15 @@ class FacilitatorResponse:
 class FacilitatorPool:
     """Posts JSON to one URL; opens a connection for each concurrent request and reuses idle ones."""
 
-    def __init__(self, url: str, max_bytes: int) -> None:
+    def __init__(self, url: str, max_bytes: int, *, tls: ssl.SSLContext | None = None) -> None:
         """Create a pool that accepts response bodies up to a size limit.
 
-        Raises ValueError for an invalid URL.
+        Without `tls`, the machine's certificates are trusted. Raises ValueError for an invalid URL.
         """
         address = URL(url)
         self._host, self._port = address.raw_host or "", address.port or 0
         self._host.encode("idna")  # name resolution does it too, but too late for a clear error
-        self._tls = _default_tls() if address.scheme == "https" else None
+        self._tls = (tls or _default_tls()) if address.scheme == "https" else None
         self._max_bytes = max_bytes
         self._start = (
             f"POST {address.raw_path_qs} HTTP/1.1\r\nHost: {address.raw_authority.rpartition('@')[2]}\r\n"
