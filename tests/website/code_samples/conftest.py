@@ -1,21 +1,18 @@
-"""Deployment on the development chain whose services all return data, for the whole session."""
+"""Deployment on the development chain whose services all return their examples, for the whole session."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Generator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from fake_upstreams import configure_providers, fake_upstreams
+from example_deployment import PAYER, run_with_examples
 from node_packages import install_packages
-from sample_runner import PAYER, fill_upstreams
 
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.environment import devchain_settings
-from centgate.server import run_in_thread
 from centgate.settings import Settings
 from centgate.website.api_snapshot import ApiSnapshot, read_snapshot
 
@@ -26,15 +23,12 @@ CLIENTS = Path(__file__).parents[2] / "clients"
 def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[ApiSnapshot]:
     """Deployment data that the website reads from the API."""
     folder = tmp_path_factory.mktemp("shop")
-    with ExitStack() as open_parts, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
             patch.delenv(name)
         patch.chdir(folder)
-        upstreams = open_parts.enter_context(fake_upstreams())
-        settings = configure_providers(
-            devchain_settings(devchain, Settings(port=0), folder), fill_upstreams(upstreams)
-        )
-        yield read_snapshot(open_parts.enter_context(run_in_thread(settings)), None)
+        with run_with_examples(devchain_settings(devchain, Settings(port=0), folder)) as url:
+            yield read_snapshot(url, None)
 
 
 @pytest.fixture

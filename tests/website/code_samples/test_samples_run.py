@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from example_deployment import PAYER
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from sample_runner import PAYER
 
 from centgate.catalog import all_services
 from centgate.client.catalog import ServiceDetail

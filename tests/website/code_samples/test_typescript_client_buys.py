@@ -16,9 +16,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from example_deployment import PAYER
 from jsonschema import Draft202012Validator
 from playwright.sync_api import Browser
-from sample_runner import PAYER
 
 from centgate.catalog import all_services
 from centgate.devchain.devnet import DevChain
