@@ -25,6 +25,7 @@ from centgate.cli.settings_docs import render_env_example, render_markdown
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 DECISIONS = ROOT / "docs" / "decisions"
+INLINE_CODE = re.compile(r"`[^`\n]+`")
 LINK = re.compile(r"(?:\]\(|src=\"|srcset=\")([^)\"\s]+)")
 CODE_BLOCK = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE_COMMAND = re.compile(r"`(centgate [^`]+)`")
@@ -52,7 +53,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def broken_links(page: Path) -> Iterator[str]:
-    for link in LINK.findall(read(page)):
+    for link in LINK.findall(INLINE_CODE.sub("", read(page))):
         if re.match(r"[a-z]+:", link):
             continue
         path, _, anchor = link.partition("#")
