@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from console_session import PAGES, Operator, ServedConsole, serve_console
 from databases import create_sqlite
-from journal_rows import insert_rows, payment_row
+from journal_rows import insert_rows, payment_row, refund_row
 from pydantic import SecretStr
 
 from centgate.console.overview import CHART_DAYS, TODAY_TTL
@@ -100,6 +100,21 @@ def test_overview_sums_real_and_test_money_apart(pages: Operator) -> None:
     assert figure(test, "Revenue today") == "$9.00"
     assert figure(test, "Open") == "$0.00"
     assert real.count("<tr><th") >= CHART_DAYS
+
+
+def test_overview_says_what_was_paid_back(settings_here: Settings) -> None:
+    rows = [payment_row(number, "settled", created_at=today(), **REAL) for number in (1, 2, 3)]
+    asyncio.run(insert_rows(settings_here.database_url, payments=rows))
+    with serve_console(settings_here) as served:
+        operator = served.log_in()
+        assert "refunded" not in operator.get("/").text
+    asyncio.run(insert_rows(settings_here.database_url, refunds=[refund_row(rows[0])]))
+
+    with serve_console(settings_here) as served:
+        html = served.log_in().get("/").text
+
+    assert figure(html, "Revenue this month") == "$0.03"
+    assert "$0.01 of it refunded, $0.02 kept" in html
 
 
 def test_figures_are_read_once_for_many_views(seeded: Settings) -> None:

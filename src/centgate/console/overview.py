@@ -43,6 +43,8 @@ class PeriodFigures:
     presented: int = 0
     delivered: int = 0
     refused: int = 0
+    refunded: int = 0
+    """Part of the revenue that was paid back later, in base units."""
 
     def __add__(self, other: PeriodFigures) -> PeriodFigures:
         return PeriodFigures(
@@ -50,6 +52,7 @@ class PeriodFigures:
             self.presented + other.presented,
             self.delivered + other.delivered,
             self.refused + other.refused,
+            self.refunded + other.refunded,
         )
 
 
@@ -197,7 +200,7 @@ def _sum_rows(rows: Iterable[ServiceDay], is_included: Callable[[ServiceDay], bo
     total = PeriodFigures()
     for each in rows:
         if is_included(each):
-            total += PeriodFigures(each.amount, each.presented, each.delivered, each.refused)
+            total += PeriodFigures(each.amount, each.presented, each.delivered, each.refused, each.refunded)
     return total
 
 

@@ -31,6 +31,8 @@ class ServiceDay:
     refused: int
     amount: int
     """Settled amount in base units."""
+    refunded: int
+    """Part of it that was paid back later, in base units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class UnfinalMoney:
 def read_service_days(since: float, until: float) -> UnitOfWork[list[ServiceDay]]:
     """Return the figures of each service for the days from `since` (inclusive) to `until` (exclusive)."""
     rows = yield BoundStatement(_SERVICE_DAYS, {"since": since, "until": until})
-    counts = ("presented", "delivered", "refused", "amount")
+    counts = ("presented", "delivered", "refused", "amount", "refunded")
     return [
         ServiceDay(
             int(row["day"]), row["service"], row["network"], *(int(row[f"n_{each}"] or 0) for each in counts)
@@ -79,7 +81,9 @@ _SERVICE_DAYS = compile_statement(
         func.count().filter(is_state("delivered")).label("n_delivered"),
         func.count().filter(is_state("refused")).label("n_refused"),
         CHARGED_AMOUNT.label("n_amount"),
+        func.sum(cast(payments.c.amount, Numeric)).filter(STATE_CONDITIONS["refunded"]).label("n_refunded"),
     )
+    .select_from(PAYMENTS_WITH_REFUNDS)
     .where(
         payments.c.created_at >= bindparam("since", type_=Float),
         payments.c.created_at < bindparam("until", type_=Float),

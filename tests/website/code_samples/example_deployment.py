@@ -49,7 +49,7 @@ def run_with_examples(settings: Settings) -> Generator[str]:
 async def _store_examples(redis_url: str) -> None:
     """Compute the example of each service as a server that shares its answers does."""
     async with open_redis(redis_url, TIMEOUT) as redis:
-        while not redis.is_up:
+        while not redis.is_up:  # noqa: ASYNC110 - it has no event to wait for
             await asyncio.sleep(0.01)
         responses = ResponseCache(MemoryCache(), SharedResponses(redis))
         for service in all_services():
