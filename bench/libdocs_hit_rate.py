@@ -1,26 +1,28 @@
 """Hit rate of the built-in documentation, with questions about libraries on which nothing was tuned.
 
-    .venv/bin/python bench/libdocs_hit_rate.py [--tuned] [LIBRARY...]
+    .venv/bin/python bench/libdocs_hit_rate.py [--tuned | --development] [--indexes FOLDER] [LIBRARY...]
 
-With `--tuned`, the questions are those on which the ranking was tuned. Queries the package registries. A
-question is a hit if one of the first snippets matches the question's pattern; "usage" is a call in a code
-block that is more than a signature. Both are weak tests.
+With `--tuned` or `--development`, the questions are those on which the ranking was tuned or is developed.
+`--indexes` names a folder that keeps the indexes for the next run; delete it after a change of what is
+indexed. Queries the package registries. A question is a hit if one of the first snippets matches the
+question's pattern; "usage" is a call in a code block that is more than a signature. Both are weak tests.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from libdocs_questions import HELD_OUT_QUESTIONS, TUNED_QUESTIONS
+from libdocs_questions import DEVELOPMENT_QUESTIONS, HELD_OUT_QUESTIONS, TUNED_QUESTIONS
 
 from centgate.errors import CentgateError, ProviderTimeout
 from centgate.libdocs.libraries import DocSnippet
@@ -49,23 +51,44 @@ class QuestionOutcome:
     milliseconds: float
 
 
+@dataclass(frozen=True)
+class BenchOptions:
+    """Options of the command."""
+
+    questions: Mapping[str, Sequence[tuple[str, str]]]
+    names: Sequence[str]
+    """Libraries to measure."""
+    folder: Path | None
+    """Folder that keeps the indexes; None for a temporary one."""
+
+
 async def main() -> None:
     """Measure the libraries of the arguments, or all, and print a summary."""
     configure_logging("error")
-    arguments = sys.argv[1:]
-    questions = TUNED_QUESTIONS if "--tuned" in arguments else HELD_OUT_QUESTIONS
-    names = [each for each in arguments if each != "--tuned"] or list(questions)
+    options = parse_options()
     outcomes: list[QuestionOutcome] = []
     first_seconds: list[float] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with nullcontext(options.folder) if options.folder else tempfile.TemporaryDirectory() as folder:
         settings = Settings(packagedocs_folder=Path(folder))
         async with open_resources(settings) as resources:
             docs = PackageDocs(settings, resources)
-            for name in names:
-                seconds, library_outcomes = await measure_library(docs, name, questions[name])
+            for name in options.names:
+                seconds, library_outcomes = await measure_library(docs, name, options.questions[name])
                 first_seconds.append(seconds)
                 outcomes += library_outcomes
     print_summary(first_seconds, outcomes)
+
+
+def parse_options() -> BenchOptions:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    sets = parser.add_mutually_exclusive_group()
+    sets.add_argument("--tuned", dest="questions", action="store_const", const=TUNED_QUESTIONS)
+    sets.add_argument("--development", dest="questions", action="store_const", const=DEVELOPMENT_QUESTIONS)
+    parser.add_argument("--indexes", type=Path, metavar="FOLDER")
+    parser.add_argument("names", nargs="*", metavar="LIBRARY")
+    arguments = parser.parse_args()
+    questions = arguments.questions or HELD_OUT_QUESTIONS
+    return BenchOptions(questions, arguments.names or list(questions), arguments.indexes)
 
 
 async def measure_library(
