@@ -410,7 +410,7 @@ DEVELOPMENT_QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("difference between two dates", r"\.diff\("),
         ("format a date", r"\.format\("),
     ),
-    "web3.py": (
+    "/pypi/web3": (
         ("connect to a node over http", r"HTTPProvider"),
         ("read the balance of an account", r"get_balance"),
         ("call a function of a contract", r"\.functions\."),
@@ -627,7 +627,7 @@ DEVELOPMENT_QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("change the value before it is returned", r"format:|format\("),
         ("handle a cancelled question", r"onCancel"),
     ),
-    "web3.js": (
+    "/npm/web3": (
         ("connect to a node", r"new Web3\("),
         ("read the balance of an account", r"getBalance"),
         ("call a method of a contract", r"\.methods\."),
@@ -662,7 +662,7 @@ DEVELOPMENT_QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("convert urls to links", r"linkify"),
         ("change how an element is rendered", r"renderer\.rules"),
     ),
-    "bullmq": (
+    "/npm/bullmq": (
         ("add a job to a queue", r"\.add\("),
         ("process jobs", r"new Worker\("),
         ("delay a job", r"delay"),
