@@ -20,7 +20,7 @@ from centgate.devchain.devnet import DevChain
 from centgate.signing.evm import to_checksum_address
 
 REPLICAS = {"sqlite": 1, "postgresql": 2}
-PAYMENTS, DEATHS = 120, 3
+PAYMENTS, DEATHS = 60, 2
 
 
 def replicas_on(database_url: str) -> int:
