@@ -8,7 +8,6 @@ EVM and replayed. The service runs without payment, journal and cache, which tok
 
 from __future__ import annotations
 
-import asyncio
 import json
 import multiprocessing
 import sys
@@ -22,6 +21,7 @@ from statistics import median
 from typing import Any
 
 import structlog
+import uvloop
 from lookups.token_cases import CASES
 from lookups.token_world import create_world
 
@@ -62,7 +62,7 @@ def main() -> None:
             "both": (1, {**third_parties, "rpc_1": ProviderSettings(url=f"{url}/node")}),
         }
         for label, (chain_id, providers) in cases.items():
-            cpu, wall = asyncio.run(measure_service(chain_id, token, providers))
+            cpu, wall = uvloop.run(measure_service(chain_id, token, providers))
             sys.stdout.write(f"{label:15} CPU {cpu * 1e3:5.2f} ms  wall {wall * 1e3:6.1f} ms\n")
 
 
