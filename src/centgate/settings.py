@@ -117,6 +117,13 @@ def _split_list(value: Any) -> Any:
     return value
 
 
+def _split_payers(value: Any) -> Any:
+    """Split a list of payers; raises ValueError for one of separators alone, which would restrict nothing."""
+    if isinstance(value, str) and value and not _split_list(value):
+        raise ValueError("names no address; leave it out to accept every payer")
+    return _split_list(value)
+
+
 class Settings(BaseSettings):
     """Immutable settings, read once at the start."""
 
@@ -194,7 +201,7 @@ class Settings(BaseSettings):
     facilitator_timeout: float = Field(
         default=30, gt=0, le=300, description="Timeout of a facilitator for a settlement, in seconds."
     )
-    payers_allowed: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)] = Field(
+    payers_allowed: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_payers)] = Field(
         default=(),
         description="Addresses whose payments are accepted, separated by commas; all others are refused, "
         "uncharged. Without this setting and the next, every payer is accepted.",
@@ -205,7 +212,7 @@ class Settings(BaseSettings):
         "again when it changes; if it is not valid then, the last valid list stays in force. An empty "
         "file accepts nobody.",
     )
-    payers_denied: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)] = Field(
+    payers_denied: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_payers)] = Field(
         default=(),
         description="Addresses whose payments are refused, uncharged, separated by commas, even if they are "
         "allowed. What they paid before can still be redeemed.",
@@ -617,6 +624,13 @@ class Settings(BaseSettings):
         if self.pay_to and self.network not in USDC and not self.asset:
             raise ValueError(
                 f"no token is known on {self.network}: set CENTGATE_ASSET and CENTGATE_ASSET_NAME as well"
+            )
+        known = USDC.get(self.network)
+        is_known = known is not None and (self.asset or "").lower() == known.address.lower()
+        if known and is_known and (self.asset_name, self.asset_version) != (known.name, known.version):
+            raise ValueError(
+                f"CENTGATE_ASSET is USDC on {self.network}, whose name is {known.name!r} and version"
+                f" {known.version!r} (EIP-712): no payment under another name can be settled"
             )
         if bool(self.webhook_url) != bool(self.webhook_secret):
             raise ValueError("CENTGATE_WEBHOOK_URL and CENTGATE_WEBHOOK_SECRET must be set together")

@@ -21,11 +21,12 @@ from databases import Postgres
 from facilitators import build_settings, open_stub_facilitator
 from seeded_journals import PATIENCE, encode_terms, open_journal_store, read_row, record_payment
 from served_api import ApiProcess
+from webhook_outboxes import ORDER
 
 from centgate.payments import queries
 from centgate.payments.authorization import read_payment
 from centgate.payments.claims import StoredAnswer
-from centgate.payments.journal import DatabaseClock
+from centgate.payments.journal import DatabaseClock, Journal
 from centgate.payments.sql import ResultRow
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
@@ -148,6 +149,29 @@ async def test_a_fast_clock_calls_no_young_payment_refundable(ahead: Ahead, buye
 
     nonces = [each["nonce"] for each in json.loads(shown.stdout)["payments"]]
     assert payload["payload"]["authorization"]["nonce"] in nonces
+
+
+async def test_a_database_clock_set_back_before_a_payments_begin_repeats_its_answer(
+    tmp_path: Path, buyer: Buyer
+) -> None:
+    settings, now = (
+        Settings(database_url=f"sqlite:///{tmp_path / 'journal.db'}", pay_to="0x" + "ce" * 20),
+        2e9,
+    )
+    header = encode_header(buyer.payload(encode_terms(settings), now=int(now), validAfter=str(int(now) - 2)))
+    terms = build_terms(phishing_check, settings)
+    async with open_journal_store(settings) as store:
+        journal = Journal(store, keep_seconds=DAY, clock=lambda: now)
+        async with journal.claim(read_payment(header, terms, now), ORDER) as claim:
+            await journal.begin_settled(claim, HASH)
+            await journal.record_delivered(claim, ANSWER)
+        now -= 30
+
+        async with journal.claim(read_payment(header, terms, now), ORDER) as again:
+            pass
+
+    assert again.answer is not None
+    assert again.answer.body == ANSWER.body
 
 
 def test_a_clock_follows_the_monotonic_clock_from_what_the_database_told() -> None:

@@ -267,6 +267,8 @@ def test_the_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     ("changes", "why"),
     [
         ({"payers_denied": "0x12"}, "is not an address"),
+        ({"payers_allowed": ","}, "names no address"),
+        ({"payers_denied": " "}, "names no address"),
         ({"payers_allowed": FIRST.address[:-1] + "Z"}, "is not an address"),
         ({"payers_denied_file": "absent"}, "CENTGATE_PAYERS_DENIED_FILE: cannot read absent"),
         ({"payers_allowed_file": "wrong"}, "CENTGATE_PAYERS_ALLOWED_FILE: wrong, line 2: '0x34' is not"),

@@ -8,8 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from buyer import ApiFactory, Buyer, decode_header, encode_header, fetch_terms, pay, payment_note
-from facilitators import StubFacilitator, build_settings
+from buyer import (
+    ApiFactory,
+    Buyer,
+    decode_header,
+    encode_header,
+    fetch_terms,
+    pay,
+    payment_note,
+    sign_payload,
+)
+from facilitators import StubFacilitator, build_settings, refuse_with
 from seeded_journals import open_journal_store, read_row, record_payment
 
 from centgate.payments import queries
@@ -60,6 +69,25 @@ async def test_it_buys_nothing_when_payments_are_good_for_longer_again(
     assert "refunded" in response.json()["error"]["message"]
     assert decode_header(response.headers["PAYMENT-REQUIRED"])["error"] == "payment_already_used"
     assert facilitator.asked == 0
+
+
+async def test_a_refusal_that_moved_money_and_was_refunded_buys_nothing(
+    api: ApiFactory, patient: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(patient)
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(facilitator.move_then_reply(refuse_with("insufficient_funds")))
+    assert pay(client, encode_header(payload)).status_code == 402
+    key, now = key_of(await read_row(patient, payload)), time.time()
+    async with open_journal_store(patient) as store:
+        refund = Refund(REFUND, now)
+        assert await record_refund(store, key, refund, redeem_cutoff=now - DAY, was_received=True)
+
+    response = pay(client, encode_header(payload))
+
+    assert response.status_code == 402
+    assert "refunded" in response.json()["error"]["message"]
+    assert facilitator.asked == 1
 
 
 @pytest.mark.extended

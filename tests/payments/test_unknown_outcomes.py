@@ -52,6 +52,8 @@ def cut(_body: dict[str, Any]) -> Any:
     return reply(_body)
 
 
+FUNDS = "insufficient_funds"
+
 # what the facilitator answers that says nothing certain of the money
 REPLIES: dict[str, Reply] = {
     "status 500": reply_with(500, ""),
@@ -79,6 +81,22 @@ REPLIES: dict[str, Reply] = {
     "success on another network": reply_with(200, answer(network="eip155:8453")),
     "success on no network": reply_with(200, answer(network="")),
     "success of another amount": reply_with(200, answer(amount="1")),
+    "success with zeros for a transaction": reply_with(200, answer(transaction="0x" + "00" * 32)),
+    "success with 0x for a transaction": reply_with(200, answer(transaction="0x")),
+    "success and a reason": reply_with(200, answer(errorReason="settlement_pending")),
+    "success that is not valid": reply_with(200, answer(isValid=False)),
+    "a certain reason under status 500": reply_with(
+        500, answer(success=False, errorReason=FUNDS, transaction="")
+    ),
+    "a certain reason under status 504": reply_with(
+        504, answer(success=False, errorReason=FUNDS, transaction="")
+    ),
+    "a certain reason of another payer": open_reason(FUNDS, payer="0x" + "11" * 20),
+    "a certain reason on another network": open_reason(FUNDS, network="eip155:1"),
+    "a certain reason with an id of the facilitator's": open_reason(FUNDS, transaction="settlement_01JABC"),
+    "a certain reason with a hash without 0x": open_reason(FUNDS, transaction="ab" * 32),
+    "a certain reason with a short hash": open_reason(FUNDS, transaction="0xabc123"),
+    "a certain reason with txHash": open_reason(FUNDS, transaction="", txHash=HASH),
     "failure without a reason": reply_with(200, {"success": False}),
     "a refusal without end": open_reason("invalid_" + "x" * 200),
     "failure in other words": open_reason("something went wrong"),

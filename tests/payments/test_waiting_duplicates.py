@@ -52,6 +52,8 @@ async def test_duplicate_at_another_server_is_refused_as_the_first_was(
     assert error.value.reason == "insufficient_funds"
     assert error.value.payment is not None
     assert error.value.payment.state == "refused"
+    assert error.value.settlement is not None
+    assert error.value.settlement["errorReason"] == "insufficient_funds"
 
 
 async def test_refused_payment_that_comes_later_is_claimed(deployment: Settings, buyer: Buyer) -> None:

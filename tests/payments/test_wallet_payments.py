@@ -31,6 +31,7 @@ from fake_upstreams import FakeUpstreams, RecordedRequest
 from seeded_journals import open_journal_store
 from served_api import ServedApi, serve_api
 from sign_ins import fetch_challenge, get_signed, sign_in
+from starlette.responses import JSONResponse, Response
 from x402.extensions.sign_in_with_x import SIWxExtension
 from x402.schemas import PaymentRequired
 
@@ -198,16 +199,19 @@ def test_pages_cover_every_payment_once(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "query", ["limit=0", "limit=101", "limit=x", "limit=²", "cursor=x", "cursor=é", "cursor=WzFlOTk5XQ"]
 )
-def test_wrong_parameters_are_refused_before_the_sign_in(client: httpx.Client, query: str) -> None:
-    response = client.get(f"/payments?{query}")
+def test_wrong_parameters_are_refused_before_the_sign_in_is_used(client: httpx.Client, query: str) -> None:
+    unsigned = client.get(f"/payments?{query}")
+    response = client.get(f"/payments?{query}", headers={"SIGN-IN-WITH-X": "any"})
 
+    assert (unsigned.status_code, unsigned.json()["error"]["code"]) == (402, "payment_required")
     assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error")
 
 
 def test_a_cursor_cannot_carry_anything_else(client: httpx.Client) -> None:
     cursor = encode_header([1.0, "eip155:84532", "0x" + "00" * 20, "\0"])
 
-    assert client.get("/payments", params={"cursor": cursor}).status_code == 400
+    headers = {"SIGN-IN-WITH-X": "any"}
+    assert client.get("/payments", params={"cursor": cursor}, headers=headers).status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -283,6 +287,26 @@ def test_an_owed_answer_is_redeemed_without_the_payment(
     assert transaction_of(response) == transaction
     assert pay(client, payment, FAILING_SERVICE, FAILING_QUERY).content == response.content
     assert (served_api.facilitator.asked, failures.asked) == (asked, ["why", "why"])
+
+
+def test_of_two_payments_in_one_transaction_the_owed_one_is_redeemed(
+    served_api: ServedApi, failures: ServiceFailures
+) -> None:
+    client, batch = served_api.client, "0x" + "77" * 32
+
+    async def settle_in_batch(body: dict[str, Any]) -> Response:
+        return JSONResponse(served_api.facilitator.move(body) | {"transaction": batch})
+
+    served_api.facilitator.next += [settle_in_batch] * 2
+    leave_owed(client, failures, 8)
+    payment = sign_payment(client, Buyer(8), FAILING_SERVICE, FAILING_QUERY)
+    delivered = pay(client, payment, FAILING_SERVICE, FAILING_QUERY)
+
+    response = redeem(client, batch, 8)
+
+    assert (delivered.status_code, response.status_code) == (200, 200)
+    assert response.headers["X-Request-Id"] != delivered.headers["X-Request-Id"]
+    assert [each["next"] for each in payments_of(client, 8)[:2]] == ["read_answer"] * 2
 
 
 def test_a_service_that_fails_again_leaves_the_answer_owed(

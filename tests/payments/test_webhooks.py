@@ -15,7 +15,7 @@ import pytest
 from buyer import ApiFactory, Buyer, encode_header, fetch_terms, pay, sign_payment
 from facilitators import StubFacilitator, build_settings, reply_with
 from seeded_journals import record_open_payment
-from webhook_outboxes import HOUR, TRANSACTION, Outbox, open_outbox
+from webhook_outboxes import HOUR, ORDER, TRANSACTION, Outbox, open_outbox
 from webhook_receiver import (
     OTHER_SECRET,
     SECRET,
@@ -181,6 +181,21 @@ async def test_stuck_payment_is_reported_once(
     (webhook,) = receiver.received
     assert (webhook.body["type"], webhook.data["state"]) == ("payment.stuck", "settling")
     assert (webhook.data["nonce"], webhook.data["requestId"]) == (key.nonce, None)
+
+
+async def test_unused_payment_that_is_presented_again_is_not_stuck(
+    notified_database: Settings, buyer: Buyer
+) -> None:
+    late = 60 * notified_database.alert_minutes + 30
+    async with open_outbox(notified_database) as outbox:
+        payment = outbox.sign(buyer, seconds=int(late) + 60)
+        async with outbox.journal.claim(payment, ORDER) as claim:
+            await outbox.journal.record_unsent(claim, "status 429", was_answered=True, may_be_sent=False)
+        outbox.clock.now += late
+        async with outbox.journal.claim(payment, ORDER):
+            await outbox.senders[0].record_stuck_payments()
+
+        assert await outbox.read() == []
 
 
 async def test_without_a_receiver_nothing_is_written(settings: Settings, buyer: Buyer) -> None:

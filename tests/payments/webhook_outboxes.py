@@ -13,7 +13,7 @@ from buyer import QUESTION, Buyer, encode_header
 from seeded_journals import encode_terms, open_journal_store
 
 from centgate.payments import webhook_outbox
-from centgate.payments.authorization import PaymentKey, read_payment
+from centgate.payments.authorization import Payment, PaymentKey, read_payment
 from centgate.payments.claims import RequestBinding, StoredAnswer
 from centgate.payments.journal import Journal
 from centgate.payments.store import Store
@@ -27,6 +27,7 @@ from centgate.settings import Settings
 
 HOUR = 3600.0
 TRANSACTION = "0x" + "ab" * 32
+ORDER = RequestBinding(phishing_check.slug, request_digest(phishing_check, PhishingCheckRequest(**QUESTION)))
 ANSWER = StoredAnswer(200, b'{"success":true}', "req_5e1f", "receipt")
 
 
@@ -62,6 +63,12 @@ class Outbox:
         """Record a payment that was settled and delivered."""
         return await self._record(buyer, ANSWER, TRANSACTION)
 
+    def sign(self, buyer: Buyer, *, seconds: int = 120) -> Payment:
+        """Sign a payment that is valid for some seconds from now."""
+        at = int(self.clock())
+        header = encode_header(buyer.payload(encode_terms(self.settings), now=at, seconds=seconds))
+        return read_payment(header, build_terms(phishing_check, self.settings), at)
+
     async def send(self) -> None:
         """Send what is due, with the first sender."""
         while await self.senders[0].send_due():
@@ -74,11 +81,8 @@ class Outbox:
     async def _record(
         self, buyer: Buyer, answer: StoredAnswer | None, transaction: str | None = None
     ) -> PaymentKey:
-        at = int(self.clock())
-        header = encode_header(buyer.payload(encode_terms(self.settings), now=at))
-        payment = read_payment(header, build_terms(phishing_check, self.settings), at)
-        digest = request_digest(phishing_check, PhishingCheckRequest(**QUESTION))
-        async with self.journal.claim(payment, RequestBinding(phishing_check.slug, digest)) as claim:
+        payment = self.sign(buyer)
+        async with self.journal.claim(payment, ORDER) as claim:
             if transaction:
                 await self.journal.begin_settled(claim, transaction)
             if answer:

@@ -29,7 +29,7 @@ from centgate.client.wallet_payments import (
     WalletPaymentPage,
 )
 from centgate.client_limits import Admission, PaidRequestHeaders
-from centgate.errors import InvalidRequest, Issue, NotFound
+from centgate.errors import InvalidRequest, Issue, NotFound, SignInRequired
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.claims import StoredAnswer, build_note
 from centgate.payments.read_model import PaymentRecord, encode_cursor
@@ -70,7 +70,9 @@ def wallet_payment_routes() -> list[Route]:
 
 async def _list_payments(request: Request) -> Response:
     """Return a page of the wallet's payments, newest first."""
-    limit, after = _read_limit(request), _read_cursor(request)
+    if SIGN_IN_HEADER not in request.headers:
+        raise await _challenge(request)
+    limit, after = _read_limit(request), _read_cursor(request)  # before the sign-in is used up
     wallet = await _require_sign_in(request)
     runtime: Runtime = request.app.state.runtime
     found = await runtime.reader.read(partial(list_own_payments, wallet, limit=limit + 1, after=after))
@@ -133,7 +135,7 @@ async def _require_sign_in(request: Request) -> SignedIn:
     runtime: Runtime = request.app.state.runtime
     path, header = request.scope["path"], read_header(request, SIGN_IN_HEADER.lower())
     if header is None:
-        raise await runtime.sign_in.challenge(path)
+        raise await _challenge(request)
     admission: Admission = request.state.admission
     try:
         return await runtime.sign_in.verify(
@@ -144,6 +146,11 @@ async def _require_sign_in(request: Request) -> SignedIn:
         )
     except SignInRefused as refused:
         raise await runtime.sign_in.challenge(path, refused) from refused
+
+
+async def _challenge(request: Request) -> SignInRequired:
+    runtime: Runtime = request.app.state.runtime
+    return await runtime.sign_in.challenge(request.scope["path"])
 
 
 @dataclass(frozen=True, slots=True)

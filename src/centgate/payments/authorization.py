@@ -159,7 +159,7 @@ def check_payment(
     Raises PaymentRequired and returns a `rejection` as `read_payment` does.
     """
     authorization, signed_terms = presented.payload.authorization, presented.terms
-    _require_matching_transfer(authorization, signed_terms, now)
+    _require_matching_transfer(authorization, signed_terms)
     signature = bytes.fromhex(presented.payload.signature[2:])
     try:
         unwrap_signature(
@@ -331,9 +331,16 @@ def signature_rejection() -> PaymentRequired:
 
 
 def _window_problem(presented: PresentedPayment, now: float) -> PaymentRequired | None:
-    """Return the error for a payment that ends too early or too late, None if it does neither."""
+    """Return the error for a payment that begins or ends too early or too late, None if it does not.
+
+    It is not raised: a payment that was valid before the database's clock was set back may be settled.
+    """
     reason = EXPIRED_REASON
-    end = int(presented.payload.authorization.valid_before)
+    authorization = presented.payload.authorization
+    if int(authorization.valid_after) > now:
+        not_yet = "invalid_exact_evm_payload_authorization_valid_after"
+        return build_rejection("the payment is not valid yet", not_yet)
+    end = int(authorization.valid_before)
     if end < now + MIN_REMAINING_SECONDS:
         return build_rejection("the payment has expired", reason)
     if presented.expires_at is not None and presented.expires_at <= now:
@@ -432,8 +439,8 @@ def terms_when_signed(terms: RouteTerms, *, network: str, asset: str, pay_to: st
     )
 
 
-def _require_matching_transfer(authorization: TransferAuthorization, terms: RouteTerms, now: float) -> None:
-    """Raise PaymentRequired unless the signed transfer matches the terms and is valid already."""
+def _require_matching_transfer(authorization: TransferAuthorization, terms: RouteTerms) -> None:
+    """Raise PaymentRequired unless the signed transfer matches the terms."""
     if authorization.to.lower() != terms.pay_to.lower():
         raise build_rejection(
             "the payment goes to another address", "invalid_exact_evm_payload_recipient_mismatch"
@@ -442,10 +449,6 @@ def _require_matching_transfer(authorization: TransferAuthorization, terms: Rout
         raise build_rejection(
             f"the payment is over {authorization.value}, the price is {terms.amount}",
             "invalid_exact_evm_payload_authorization_value_mismatch",
-        )
-    if int(authorization.valid_after) > now:
-        raise build_rejection(
-            "the payment is not valid yet", "invalid_exact_evm_payload_authorization_valid_after"
         )
 
 

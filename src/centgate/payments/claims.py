@@ -25,6 +25,7 @@ from centgate.payments.authorization import (
     raise_if_rejected,
     signature_rejection,
 )
+from centgate.payments.facilitator import build_refusal_response
 from centgate.payments.sql import ResultRow, UnitOfWork
 from centgate.payments.tables import RowState
 from centgate.payments.worker_id import LEASE_SECONDS, Worker
@@ -277,8 +278,10 @@ def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim 
         advised = payment.rejection.payment.retry if payment.rejection.payment else "new_payment"
         payment.rejection.payment = replace(_build_note(row), retry=advised)
     raise_if_rejected(payment)
+    if queries.key_of(row) == payment.key and row["refunded"]:  # refused here, received and refunded
+        raise _expired_redemption_error(payment, row)
     if queries.key_of(row) == payment.key and _is_refused_while_waiting(attempt, row):
-        raise _concurrent_refusal(row)
+        raise _concurrent_refusal(payment.key, row)
     if queries.key_of(row) != payment.key:  # another payment with the same idempotency key
         yield from queries.update_if_unchanged(row, {"identifier": None})
         return ClaimedElsewhere()
@@ -325,13 +328,17 @@ def _is_refused_while_waiting(attempt: ClaimAttempt, row: ResultRow) -> bool:
     return since is not None and row["state"] == "refused" and row["updated_at"] >= since
 
 
-def _concurrent_refusal(row: ResultRow) -> PaymentRequired:
+def _concurrent_refusal(key: PaymentKey, row: ResultRow) -> PaymentRequired:
     """Return the refusal that another process has just returned for the same payment.
 
     Submitting it once more could settle it after a buyer was asked for a new signature.
     """
     reason = row["reason"]
-    return PaymentRequired(f"the payment was refused: {reason}", reason=reason, payment=_build_note(row))
+    settlement = build_refusal_response(key, reason)
+    note = _build_note(row)
+    return PaymentRequired(
+        f"the payment was refused: {reason}", reason=reason, payment=note, settlement=settlement
+    )
 
 
 def _first_submission_values(attempt: ClaimAttempt, row: ResultRow) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Client of one facilitator, and the meaning of each of its responses to a submitted payment.
 
 The body is read first, then the status. Only three results are certain: `success: true` about this payment
-with a 2xx status, a refusal whose reason is in the closed table of `settle_reasons`, and a request that never
-reached the facilitator. Everything else leaves the outcome open: the facilitator may have broadcast the
-payment.
+with a 2xx status, a refusal of this payment below status 500 that names no transaction and whose reason is in
+the closed table of `settle_reasons`, and a request that never reached the facilitator. Everything else leaves
+the outcome open: the facilitator may have broadcast the payment.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ _SETTLEMENT_MEMBER = re.compile(
 """Member of a body that says anything about a settlement, in whatever form and depth, or a transaction."""
 _TRANSACTION_ID = re.compile(r"[!-~]{1,200}")
 """Transaction id in a success: some facilitators use their own ids instead of hashes."""
+_NO_TRANSACTION = re.compile(r"\s*(0[xX])?0*\s*")
+"""What facilitators write for no transaction: nothing, or zeros."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +181,18 @@ class _SettleResponse:
     """The relevant fields of a SettleResponse, or of a VerifyResponse that refuses."""
 
     success: bool
+    is_invalid: bool
+    """True for `isValid: false`."""
     reason: str
     transaction: str
     network: str
     payer: str
     amount: str
+
+    @property
+    def names_transaction(self) -> bool:
+        """True if it names a transaction in any form, for example by an id of the facilitator's own."""
+        return not _NO_TRANSACTION.fullmatch(self.transaction)
 
     @property
     def hash(self) -> str | None:
@@ -206,11 +215,21 @@ def interpret_response(payment: Payment, status: int, content: bytes) -> Settlem
             return SettlementUnknown("error", f"the facilitator returned status {status}", response.hash)
         return _interpret_success(payment, response)
     certainty = classify_reason(response.reason)
-    if certainty == "in_doubt" or response.hash:
+    is_certain = status < 500 and _is_about(payment, response) and not response.names_transaction
+    if certainty == "in_doubt" or not is_certain:
         reason = response.reason[:MAX_REASON] or "no reason given"
         message = f"the facilitator left the settlement unresolved: {reason}"
         return SettlementUnknown("error", message, response.hash, reason)
     return SettlementRefused(response.reason, certainty)
+
+
+def _is_about(payment: Payment, response: _SettleResponse) -> bool:
+    """Return True unless the response names another payer, amount or network."""
+    return (
+        (response.network or payment.terms.network) == payment.terms.network
+        and (response.payer or payment.key.payer).lower() == payment.key.payer
+        and (response.amount or str(payment.terms.amount)) == str(payment.terms.amount)
+    )
 
 
 def _parse_response(content: bytes) -> _SettleResponse | None:
@@ -224,28 +243,27 @@ def _parse_response(content: bytes) -> _SettleResponse | None:
     member = cast(dict[str, Any], parsed).get
     success = member("success", False if member("isValid") is False else None)
     reason = member("errorReason") or member("invalidReason") or ""
-    transaction, network = member("transaction") or "", member("network") or ""
+    transaction, network = member("transaction") or member("txHash") or "", member("network") or ""
     payer, amount = member("payer") or "", member("amount") or ""
     for text in (reason, transaction, network, payer, amount):
         if not isinstance(text, str):
             return None
     if not isinstance(success, bool):
         return None
-    return _SettleResponse(success, reason, transaction, network, payer, amount)
+    is_invalid = member("isValid") is False
+    return _SettleResponse(success, is_invalid, reason, transaction, network, payer, amount)
 
 
 def _interpret_success(payment: Payment, response: _SettleResponse) -> SettlementOutcome:
-    """Map a success to an outcome: it must name a transaction and be about this payment."""
-    is_this_payment = (
-        response.network == payment.terms.network
-        and (response.payer or payment.key.payer).lower() == payment.key.payer
-        and (response.amount or str(payment.terms.amount)) == str(payment.terms.amount)
-    )
-    if not is_this_payment:
+    """Map a success to an outcome: it must name a transaction and this network, and contradict nothing."""
+    if not response.network or not _is_about(payment, response):
         return SettlementUnknown(
             "error", "the facilitator's response is about another payment", response.hash
         )
-    if not _TRANSACTION_ID.fullmatch(response.transaction):
+    if response.reason or response.is_invalid:
+        message = f"the facilitator's success contradicts itself: {response.reason[:MAX_REASON]}"
+        return SettlementUnknown("error", message, response.hash)
+    if not response.names_transaction or not _TRANSACTION_ID.fullmatch(response.transaction):
         return SettlementUnknown("error", "the facilitator named no transaction")
     return SettlementConfirmed(build_settle_response(payment.key, payment.terms.amount, response.transaction))
 

@@ -28,8 +28,8 @@ KEY_TTL = 60.0
 """Seconds for which a server keeps the key in memory, in case the database is replaced by a backup."""
 RANDOM_DIGITS = 32
 """Hexadecimal digits of a nonce that are random; as many again are its code."""
-PRUNE_GRACE = 60
-"""Seconds after its expiry in which a used nonce is kept."""
+PRUNE_GRACE = 86_400
+"""Seconds after its expiry in which a used nonce is kept, in case the database's clock is set back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,6 +248,8 @@ _PRUNE = compile_statement(
 _STUCK_PAYMENTS = compile_statement(
     select(payments)
     .where(UNDELIVERED, is_state("settling"), payments.c.created_at < bindparam("before", type_=Float))
+    # presented long ago and unused then, it may have been presented again a moment ago
+    .where(payments.c.updated_at < bindparam("before", type_=Float))
     .where(
         ~exists().where(
             webhook_events.c.payment == payments.c.id,
