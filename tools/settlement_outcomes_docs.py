@@ -80,17 +80,19 @@ REPLIES: Sequence[_FacilitatorReply] = (
     _FacilitatorReply("success under another status", 500, {
         "success": True, "transaction": _HASH, "network": "eip155:8453",
     }),
-    _FacilitatorReply("success about another payment, or without a transaction", 200, {
+    _FacilitatorReply("success about another payment, without a transaction, or with a reason", 200, {
         "success": True, "transaction": "", "network": "eip155:8453",
     }),
-    _FacilitatorReply("a refusal of kind `payload`, at any status", 400, _refusal("invalid_payload")),
-    _FacilitatorReply("a refusal of kind `chain_state`, at any status", 400, _refusal("insufficient_funds")),
+    _FacilitatorReply("a refusal of kind `payload`, below status 500", 400, _refusal("invalid_payload")),
+    _FacilitatorReply("a refusal of kind `chain_state`, below status 500", 400, _refusal("insufficient_funds")),
     _FacilitatorReply("a refusal of kind `in_doubt` (a used nonce, an unknown reason)", 200, _refusal(
         "invalid_exact_evm_nonce_already_used"
     )),
     _FacilitatorReply("a refusal that names a transaction, whatever the reason", 200, _refusal(
         "transaction_failed", _HASH
     )),
+    _FacilitatorReply("a refusal under status 500 or more, about another payment, or with a transaction that is"
+        " no hash", 500, _refusal("insufficient_funds")),
     _FacilitatorReply("401, 403, 404, 405, 411, 413, 414, 415, 429 or 431; no word of a settlement", 429),
     _FacilitatorReply("one of these, and a word of a settlement in another form", 403, _OTHER_FORM),
     _FacilitatorReply("no connection: DNS, refused, TLS, timeout", instead=SettlementNotSent("error", "")),
