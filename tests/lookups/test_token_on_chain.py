@@ -40,6 +40,7 @@ async def test_token_and_owners_are_read(chain_settings: Settings):
     assert (read.owner.kind, read.implementation) == ("wallet", None)
     assert read.flags.mintable is True
     assert [(each.kind, each.caller) for each in read.powers] == [("mint", "owner")]
+    assert read.has_other_controllers is False
     assert owners == {
         timelock: Owner(timelock, "timelock", delay_seconds=86_400),
         governor: Owner(governor, "governor"),

@@ -187,7 +187,7 @@ def test_an_honest_token_is_low_with_nothing_degraded(client: httpx.Client, upst
     assert statuses(envelope) == dict.fromkeys(NAMES, "ok") | dict.fromkeys(
         ("geckoterminal", "rpc", "bytecode"), "skipped"
     )
-    assert flags(envelope) == {"ownership_given_up": "info"}
+    assert flags(envelope) == {}
     assert data["honeypot"]["isHoneypot"] is False
     assert data["honeypot"]["sourcesAgree"] is True
     assert (data["liquidity"]["totalUsd"], data["liquidity"]["source"]) == (500_000, "dexscreener")
@@ -686,7 +686,8 @@ def test_reasons_of_strangers_are_kept_apart(client: httpx.Client, upstreams: Fa
 
 
 def test_powers_of_nobody_read_false_and_stay_in_the_evidence(client: httpx.Client, upstreams: FakeUpstreams):
-    Market(upstreams).goplus(is_mintable="1", transfer_pausable="1", slippage_modifiable="1")
+    powers = dict.fromkeys(("is_mintable", "transfer_pausable", "slippage_modifiable"), "1")
+    Market(upstreams).goplus(**powers, owner_address="0x" + "0" * 40)
 
     data = buy_report(client)["data"]
 

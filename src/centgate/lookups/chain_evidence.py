@@ -46,6 +46,8 @@ class ChainEvidence:
     lp_holders: tuple[Holder, ...] | None = None
     """Burn addresses and known lockers that hold shares of the first pool; None for pools without shares."""
     owner: Owner | None = None
+    has_other_controllers: bool = False
+    """True if the bytecode has roles, or a power that another account than the owner may use."""
     bytecode_flags: TokenFlags | None = None
     liquidity: Liquidity | None = None
 
@@ -89,7 +91,12 @@ async def _read_evidence(
     if isinstance(shown, NoData | ProviderFailure):
         return ChainEvidence(missing_reason="source_unavailable")
     identity = None if shown.identity == TokenIdentity() else shown.identity
-    evidence = ChainEvidence(identity, owner=shown.owner, bytecode_flags=shown.flags)
+    evidence = ChainEvidence(
+        identity,
+        owner=shown.owner,
+        has_other_controllers=shown.has_other_controllers,
+        bytecode_flags=shown.flags,
+    )
     if isinstance(states, ProviderFailure):
         return replace(evidence, missing_reason="source_unavailable")
     if not isinstance(states, NoData):

@@ -15,7 +15,7 @@ from centgate.crypto.contract.bytecode import (
 from centgate.crypto.contract.owners import Owner, parse_owner
 from centgate.crypto.contract.proxies import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
 from centgate.crypto.token.identity import TokenIdentity
-from centgate.crypto.token.powers import ContractPower, infer_flags, infer_powers
+from centgate.crypto.token.powers import ContractPower, has_other_controllers, infer_flags, infer_powers
 from centgate.crypto.token.security import TokenFlags
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
@@ -34,6 +34,8 @@ class OnchainToken:
     owner: Owner
     flags: TokenFlags
     powers: tuple[ContractPower, ...] = ()
+    has_other_controllers: bool = False
+    """True if the code has roles, or a power that another account than the owner may use."""
     implementation: str | None = None
     """Contract whose code a proxy runs, lower case; None if it is no proxy, or one of an unknown kind."""
 
@@ -65,7 +67,9 @@ async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token:
         return OnchainToken(state.identity, owner, flags, implementation=target)
     powers = infer_powers(analysis)
     flags = infer_flags(analysis, is_proxy=target is not None, powers=powers)
-    return OnchainToken(state.identity, owner, flags, powers, target)
+    return OnchainToken(
+        state.identity, owner, flags, powers, has_other_controllers(analysis, powers), implementation=target
+    )
 
 
 async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:

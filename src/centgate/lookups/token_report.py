@@ -162,7 +162,7 @@ class TokenTaxes(Data):
     sell: Tax
     transfer: Tax
     modifiable: bool | None = Field(
-        description="Whether the owner can change a tax; false when no account has an owner's powers."
+        description="Whether the owner can change a tax; false when the ownership was given up."
     )
 
 
@@ -170,8 +170,9 @@ class TokenOwnership(Data):
     """Control over the token: the owner and its powers."""
 
     state: Literal["none", "renounced", "held", "hidden", "unknown"] = Field(
-        description="`none`: the contract has no owner; `renounced`: given to an address that no one "
-        "controls; `hidden`: control remains although no owner is visible."
+        description="`none`: the contract names no owner, though roles may have an owner's powers; "
+        "`renounced`: given to an address that no one controls; `hidden`: control remains although no owner "
+        "is visible."
     )
     owner_address: str | None = Field(description="Lower case; null when there is none.")
     owner_is_contract: bool | None = Field(
@@ -196,7 +197,7 @@ class TokenOwnership(Data):
         description="Whether the contract is a proxy, so that its code can change."
     )
     can_mint: bool | None = Field(
-        description="False when no account has an owner's powers, as for the next one; the source's own "
+        description="False when the ownership was given up, as for the next one; the source's own "
         "reading stays in the evidence of the flag."
     )
     can_pause: bool | None

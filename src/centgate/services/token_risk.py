@@ -388,6 +388,7 @@ class _SourceResults:
             no_own_simulation_reason=self.chain.missing_reason,
             bytecode_flags=self.chain.bytecode_flags,
             owner=self.chain.owner,
+            has_other_controllers=self.chain.has_other_controllers,
             locked_lp_holders=self.chain.lp_holders,
             chain_id=chain_id,
             supply=(identity.supply if identity else None)

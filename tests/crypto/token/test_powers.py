@@ -11,7 +11,7 @@ import pytest
 import centgate
 from centgate.crypto.contract.bytecode import list_opcodes
 from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable, analyze_code
-from centgate.crypto.token.powers import ContractPower, infer_flags, infer_powers
+from centgate.crypto.token.powers import ContractPower, has_other_controllers, infer_flags, infer_powers
 from centgate.crypto.token.security import TokenFlags
 from centgate.solidity import load_contract
 
@@ -80,3 +80,16 @@ def test_proxy_is_told_from_delegatecall_only_with_a_target():
 
     assert flags_of(delegating) == TokenFlags()
     assert json.dumps(analyze_code(delegating).compiler) == "null"
+
+
+def test_roles_and_powers_without_a_check_of_the_owner_are_other_controllers():
+    owned, coin = analyze_code(code_of("Erc20")), analyze_code(code_of("WrappedNative"))
+    (power,) = infer_powers(owned)
+    role = CodeFunction(bytes.fromhex("91d14854"), "bytes32,address", "view")  # hasRole(bytes32,address)
+    with_roles = replace(owned, functions=(*owned.functions, role))
+
+    assert not has_other_controllers(owned, (power,))
+    assert not has_other_controllers(coin, ())
+    assert has_other_controllers(with_roles, (power,))
+    assert has_other_controllers(owned, (replace(power, caller="role"),))
+    assert has_other_controllers(owned, (replace(power, caller=None),))

@@ -438,13 +438,34 @@ POWERS: dict[str, Any] = dict.fromkeys(
 ) | {"self_destructs": True, "anti_whale_modifiable": True}
 
 
-@pytest.mark.parametrize("owner", ["", BURN, "0x" + "0" * 40, "0x" + "0" * 39 + "1"])
-def test_without_an_owner_his_powers_are_a_note(owner: str):
+@pytest.mark.parametrize("owner", [BURN, "0x" + "0" * 40, "0x" + "0" * 39 + "1"])
+def test_an_ownership_given_up_makes_its_powers_a_note(owner: str):
     flags = raised(flagged(owner_address=owner, blacklists=True, **POWERS))
 
     assert set(flags.values()) == {"info", "low"}
     lasting = {name for name, severity in flags.items() if severity == "low"}
     assert lasting == {"owner_can_tax_one", "owner_can_blacklist"}
+
+
+@pytest.mark.parametrize("shown", [None, Owner(None, "none")], ids=str)
+def test_a_contract_that_names_no_owner_keeps_its_powers(shown: Owner | None):
+    facts = replace(flagged(owner_address="", **POWERS), owner=shown)
+
+    assert raised(facts)["owner_changes_balances"] == "critical"
+    assert (facts.owner_state, facts.has_power("mintable")) == ("none", True)
+    assert evaluate_token(flagged(facts, trusted=True)).level == "low"
+    assert "ownership_given_up" not in raised(facts)
+
+
+def test_a_contract_without_owner_and_powers_stays_low():
+    assert raised(flagged(owner_address="")) == {}
+
+
+def test_roles_keep_the_powers_of_an_ownership_given_up():
+    facts = replace(flagged(owner_address=BURN, **POWERS), has_other_controllers=True)
+
+    assert raised(facts)["owner_changes_balances"] == "critical"
+    assert facts.has_power("mintable") is True
 
 
 @pytest.mark.parametrize("doubt", ["hidden_owner", "reclaimable", "proxy"])

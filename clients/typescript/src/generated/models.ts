@@ -208,8 +208,8 @@ export interface TokenLiquidity {
 /** Control over the token: the owner and its powers. */
 export interface TokenOwnership {
   /**
-   * `none`: the contract has no owner; `renounced`: given to an address that no one controls; `hidden`:
-   * control remains although no owner is visible.
+   * `none`: the contract names no owner, though roles may have an owner's powers; `renounced`: given to
+   * an address that no one controls; `hidden`: control remains although no owner is visible.
    */
   state: "none" | "renounced" | "held" | "hidden" | "unknown" | (string & {});
   /** Lower case; null when there is none. */
@@ -239,8 +239,8 @@ export interface TokenOwnership {
   /** Whether the contract is a proxy, so that its code can change. */
   upgradeable: boolean | null;
   /**
-   * False when no account has an owner's powers, as for the next one; the source's own reading stays in
-   * the evidence of the flag.
+   * False when the ownership was given up, as for the next one; the source's own reading stays in the
+   * evidence of the flag.
    */
   canMint: boolean | null;
   canPause: boolean | null;
@@ -267,7 +267,7 @@ export interface TokenTaxes {
   buy: Tax;
   sell: Tax;
   transfer: Tax;
-  /** Whether the owner can change a tax; false when no account has an owner's powers. */
+  /** Whether the owner can change a tax; false when the ownership was given up. */
   modifiable: boolean | null;
 }
 

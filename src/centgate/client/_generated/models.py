@@ -226,8 +226,8 @@ class TokenOwnership(AnswerData):
     """Control over the token: the owner and its powers."""
 
     state: Literal["none", "renounced", "held", "hidden", "unknown"] | str
-    """`none`: the contract has no owner; `renounced`: given to an address that no one controls;
-    `hidden`: control remains although no owner is visible.
+    """`none`: the contract names no owner, though roles may have an owner's powers; `renounced`: given
+    to an address that no one controls; `hidden`: control remains although no owner is visible.
     """
     owner_address: str | None
     """Lower case; None when there is none."""
@@ -256,8 +256,8 @@ class TokenOwnership(AnswerData):
     upgradeable: bool | None
     """Whether the contract is a proxy, so that its code can change."""
     can_mint: bool | None
-    """False when no account has an owner's powers, as for the next one; the source's own reading stays
-    in the evidence of the flag.
+    """False when the ownership was given up, as for the next one; the source's own reading stays in
+    the evidence of the flag.
     """
     can_pause: bool | None
     can_blacklist: bool | None
@@ -284,7 +284,7 @@ class TokenTaxes(AnswerData):
     sell: Tax
     transfer: Tax
     modifiable: bool | None
-    """Whether the owner can change a tax; false when no account has an owner's powers."""
+    """Whether the owner can change a tax; false when the ownership was given up."""
 
 
 class TopPair(AnswerData):

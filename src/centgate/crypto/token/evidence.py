@@ -71,6 +71,8 @@ class TokenEvidence:
     """Reason for a missing simulation of our own; None also if none was tried."""
     owner: Owner | None = None
     """The owner that the chain shows."""
+    has_other_controllers: bool = False
+    """True if the bytecode has roles, or a power that another account than the owner may use."""
     chain_id: int | None = None
     supply: float | None = None
     """Whole tokens that exist."""
@@ -323,13 +325,16 @@ class TokenEvidence:
 
     @cached_property
     def is_ownerless(self) -> bool:
-        """True if it is known that no account can use owner privileges, now or later."""
+        """True if it is known that no account can use owner privileges, now or later.
+
+        A contract without an owner does not prove that: its powers may belong to roles.
+        """
         flags, shown = self.token_flags, self.owner.kind if self.owner else "unknown"
         return (
-            self.owner_state in ("none", "renounced")
+            self.owner_state == "renounced"
             and shown in ("none", "renounced", "unknown")
             and all(answer is False for answer in (flags.hidden_owner, flags.reclaimable, flags.proxy))
-            and not self.is_upgradeable
+            and not (self.is_upgradeable or self.has_other_controllers)
         )
 
     @cached_property

@@ -138,6 +138,12 @@ def find_caller(analysis: CodeAnalysis, selector: bytes) -> PowerCaller | None:
     return "role" if any(_ROLE_GETTERS & each.readers for each in read) else None
 
 
+def has_other_controllers(analysis: CodeAnalysis, powers: tuple[ContractPower, ...]) -> bool:
+    """True if the code has roles, or a power for which no check of the owner was found."""
+    has_roles = not _ROLE_GETTERS.isdisjoint(analysis.selectors)
+    return has_roles or any(power.caller != "owner" for power in powers)
+
+
 def infer_flags(analysis: CodeAnalysis, *, is_proxy: bool, powers: tuple[ContractPower, ...]) -> TokenFlags:
     """Return the flags that code tells, which is the code that runs: behind a proxy the implementation's.
 

@@ -49,7 +49,7 @@ MERIT_RULES: tuple[TokenRule, ...] = (
         "ownership_given_up",
         "info",
         "its owner",
-        "It has no owner, so no account can use an owner's powers.",
+        "Its ownership was given up, so no account can use an owner's powers.",
         lambda evidence: evidence.is_ownerless,
         (
             *("goplus:owner_address", "goplus:hidden_owner", "goplus:can_take_back_ownership"),
@@ -101,13 +101,13 @@ SEVERITY_LIMITS: tuple[SeverityLimit, ...] = (
         frozenset({"power"}),
         "info",
         lambda evidence: evidence.is_ownerless,
-        "It has no owner, so no account can use this power.",
+        "Its ownership was given up, so no account can use this power.",
     ),
     SeverityLimit(
         frozenset({"lasting_power"}),
         "low",
         lambda evidence: evidence.is_ownerless,
-        "It has no owner, so this can no longer be changed; what was set stays in force.",
+        "Its ownership was given up, so this can no longer be changed; what was set stays in force.",
     ),
     SeverityLimit(
         frozenset({"power", "lasting_power"}),
