@@ -175,6 +175,8 @@ async def test_locks_are_read_with_share_and_end(upstreams: FakeUpstreams, tmp_p
         {"amount": "30", "end_time": "2027-01-02T00:00:00+00:00"},
         {"amount": "10", "end_time": 1_700_000_000},
         {"amount": 10, "end_time": "for ever"},
+        {"amount": "0", "end_time": "2040-01-01T00:00:00+00:00"},
+        {"amount": 5},
     ]
     row = {"address": FORGED, "percent": "0.8", "balance": "100", "is_locked": 1, "locked_detail": details}
 
@@ -184,18 +186,71 @@ async def test_locks_are_read_with_share_and_end(upstreams: FakeUpstreams, tmp_p
     assert found.lp_holders[0].locks == (
         TokenLock(24, datetime(2027, 1, 2, tzinfo=UTC)),
         TokenLock(8, datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)),
-        TokenLock(8, None),
+        TokenLock(8, None, end_unreadable=True),
+        TokenLock(4, None),
     )
+    assert found.unreadable == ("lp_holders.locked_detail",)
 
 
-@pytest.mark.parametrize("details", [7, [], [7], [{"amount": "-1"}], [{"end_time": "2027-01-02"}]], ids=str)
-async def test_locks_without_amounts_are_left_out(upstreams: FakeUpstreams, tmp_path: Path, details: Any):
+@pytest.mark.parametrize(
+    "end", ["2020-01-01 00:00:00", "2020-01-01", "1577836800000", 1_577_836_800, "2020-01-01T01:00:00+01:00"]
+)
+async def test_an_end_of_a_lock_is_read_in_each_form(upstreams: FakeUpstreams, tmp_path: Path, end: Any):
+    detail = {"amount": "100", "end_time": end}
+    row = {"address": FORGED, "percent": "1", "balance": "100", "is_locked": 1, "locked_detail": detail}
+
+    found = await fetch_flags_with(upstreams, tmp_path, lp_holders=[row])
+
+    assert found.lp_holders
+    assert found.lp_holders[0].locks == (TokenLock(100, datetime(2020, 1, 1, tzinfo=UTC)),)
+
+
+@pytest.mark.parametrize("amount", [None, "", "1,000", "0", "1e308"], ids=str)
+async def test_locks_without_amounts_end_with_the_last(upstreams: FakeUpstreams, tmp_path: Path, amount: Any):
+    details = [{"amount": amount, "end_time": f"20{year}-01-01T00:00:00+00:00"} for year in (21, 20)]
+    row = {"address": FORGED, "percent": "0.8", "balance": "100", "is_locked": 1, "locked_detail": details}
+
+    found = await fetch_flags_with(upstreams, tmp_path, lp_holders=[row])
+
+    assert found.lp_holders
+    assert found.lp_holders[0].locks == (TokenLock(80, datetime(2021, 1, 1, tzinfo=UTC)),)
+
+
+async def test_an_ended_lock_behind_many_small_ones_is_read(upstreams: FakeUpstreams, tmp_path: Path):
+    live, ended = {"amount": "0", "end_time": "2040-01-01"}, {"amount": "100", "end_time": "2020-01-01"}
+    row = {"address": FORGED, "percent": "0.8", "balance": "100", "is_locked": 1}
+    rows = [row | {"locked_detail": [live] * count + [ended]} for count in (20, 900)]
+
+    found = await fetch_flags_with(upstreams, tmp_path, lp_holders=rows)
+
+    assert found.lp_holders
+    assert found.lp_holders[0].locks == (TokenLock(80, datetime(2020, 1, 1, tzinfo=UTC)),)
+    assert found.lp_holders[1].locks == (TokenLock(80, None, end_unreadable=True),)
+    assert found.unreadable == ("lp_holders.locked_detail",)
+
+
+@pytest.mark.parametrize(
+    ("details", "locks"),
+    [
+        ([], ()),
+        (None, ()),
+        (7, (TokenLock(80, None, end_unreadable=True),)),
+        ([7], (TokenLock(80, None, end_unreadable=True),)),
+        ([{"amount": "-1"}], (TokenLock(80, None),)),
+        ([{"end_time": "2027-01-02"}, {}], (TokenLock(80, datetime(2027, 1, 2, tzinfo=UTC)),)),
+        ([{"end_time": "2027-01-02"}, {"end_time": "soon"}], (TokenLock(80, None, end_unreadable=True),)),
+    ],
+    ids=str,
+)
+async def test_locks_that_cannot_be_read_are_no_proof(
+    upstreams: FakeUpstreams, tmp_path: Path, details: Any, locks: Any
+):
     row = {"address": FORGED, "percent": "0.8", "is_locked": 1, "locked_detail": details}
 
     found = await fetch_flags_with(upstreams, tmp_path, lp_holders=[row])
 
     assert found.lp_holders
-    assert (found.lp_holders[0].locked, found.lp_holders[0].locks) == (True, ())
+    assert (found.lp_holders[0].locked, found.lp_holders[0].locks) == (True, locks)
 
 
 async def test_a_tag_is_text(upstreams: FakeUpstreams, tmp_path: Path):

@@ -267,7 +267,8 @@ class TokenLiquidity(Data):
     )
     unlocked_percent: float | None = Field(
         description="Share of the liquidity that its listed holders can take out at any time, in percent. "
-        "What is neither locked nor unlocked is held by addresses that no source lists."
+        "What is neither locked nor unlocked is held by addresses that no source lists, or in locks whose "
+        "end cannot be read."
     )
     locks: list[LiquidityLockData] = Field(description="Locks in force, and what is burned.")
     unlocked_holders: list[LiquidityHandData] = Field(description="The largest first.")

@@ -5,8 +5,10 @@ https://docs.gopluslabs.io/reference/response-details
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from centgate.coercion import (
@@ -26,7 +28,7 @@ from centgate.sanitize import clean_line
 
 _NESTED_FLAGS = {"fake_token": "value", "is_in_cex": "listed"}
 """Flags that are objects; older answers have the value of this member in place of the object."""
-_MAX_HOLDERS, _MAX_POOLS, _MAX_LOCKS = 10, 100, 20
+_MAX_HOLDERS, _MAX_POOLS, _MAX_LOCKS = 10, 100, 200
 """Rows read of a list of holders, as many as are documented, of a list of pairs, and of a holder's locks."""
 _ROUNDING = 1e-6
 """A share that exceeds the whole by this little is the whole."""
@@ -127,36 +129,83 @@ class _FieldReader:
             self.unreadable.append(f"{field}.address")
             return None
         percent = self._percent(f"{field}.percent", row.get("percent"))
+        is_locked = _parse_flag(row.get("is_locked", row.get("locked")))
+        locks = () if percent is None else _parse_locks(row, percent)
+        if is_locked and any(lock.end_unreadable for lock in locks):
+            self.unreadable.append(f"{field}.locked_detail")
         return Holder(
             address=holder,
             tag=as_clean_name(row.get("tag")),
             contract=_parse_flag(row.get("is_contract")),
-            locked=_parse_flag(row.get("is_locked", row.get("locked"))),
+            locked=is_locked,
             percent=percent,
-            locks=_parse_locks(row, percent),
+            locks=locks,
         )
 
 
-def _parse_locks(row: dict[str, Any], percent: float | None) -> tuple[TokenLock, ...]:
-    """Parse a holder's locks, with `percent` of all tokens; () without any, or if the amounts are unreadable.
+def _parse_locks(row: dict[str, Any], percent: float) -> tuple[TokenLock, ...]:
+    """Parse a holder's locks, with `percent` of all tokens; () if the source lists none.
 
-    The amounts are in whole tokens, as the balance is.
+    If their amounts are unreadable, the latest end holds for the whole.
     """
-    details = _objects(row.get("locked_detail"))[:_MAX_LOCKS]
-    amounts = [as_amount(detail.get("amount")) for detail in details]
-    known = [amount for amount in amounts if amount is not None]
-    total = max(as_amount(row.get("balance")) or 0.0, sum(known))
-    if percent is None or total <= 0 or len(known) < len(details):
-        return ()
+    listed = row.get("locked_detail")
+    details = _objects([listed] if isinstance(listed, dict) else listed)
+    if not details:
+        return (TokenLock(percent, None, end_unreadable=True),) if listed else ()
+    read = details[:_MAX_LOCKS]
+    locks = [_parse_end(detail.get("end_time")) for detail in read]
+    shares = _parse_lock_shares(read, as_amount(row.get("balance")) or 0.0)
+    if len(details) > len(read):
+        locks.append(_UNREADABLE_LOCK)
+        shares = None if shares is None else [*shares, max(1 - sum(shares), 0.0)]
+    if shares is None:
+        return (replace(_find_last(locks), percent=percent),)
     return tuple(
-        TokenLock(round(percent * amount / total, 6), _parse_time(detail.get("end_time")))
-        for amount, detail in zip(known, details, strict=True)
+        replace(lock, percent=round(percent * share, 6))
+        for lock, share in zip(locks, shares, strict=True)
+        if share > 0
     )
 
 
+def _parse_lock_shares(details: Sequence[Mapping[str, Any]], balance: float) -> list[float] | None:
+    """Return each lock's share of a balance, as a fraction of 1; None if the amounts are unreadable.
+
+    The amounts are in whole tokens, as the balance is.
+    """
+    amounts = [as_amount(detail.get("amount")) for detail in details]
+    known = [amount for amount in amounts if amount is not None]
+    total = max(balance, sum(known))
+    if len(known) < len(amounts) or not any(known) or not math.isfinite(total):
+        return None
+    return [amount / total for amount in known]
+
+
+_UNREADABLE_LOCK = TokenLock(0, None, end_unreadable=True)
+
+
+def _parse_end(value: Any) -> TokenLock:
+    """Parse the end of a lock whose amount is not known yet."""
+    if value is None or value == "":
+        return TokenLock(0, None)
+    end = _parse_time(value)
+    return TokenLock(0, end) if end else _UNREADABLE_LOCK
+
+
+def _find_last(locks: Sequence[TokenLock]) -> TokenLock:
+    """Return the lock that ends last of those that name an end; one that is unreadable may be it."""
+    named = [lock for lock in locks if lock.unlocks_at or lock.end_unreadable]
+    long_ago = datetime.min.replace(tzinfo=UTC)
+    return max(named or locks, key=lambda lock: (lock.end_unreadable, lock.unlocks_at or long_ago))
+
+
 def _parse_time(value: Any) -> datetime | None:
-    """Parse the end of a lock: ISO 8601, or seconds since 1970."""
-    return parse_iso_time(value) or from_unix_seconds(value)
+    """Parse the end of a lock: ISO 8601, UTC if it names no zone, or seconds or milliseconds since 1970."""
+    figure = as_number(value)
+    if figure is not None:
+        return from_unix_seconds(figure) or from_unix_seconds(figure / 1000)
+    if not isinstance(value, str):
+        return None
+    return parse_iso_time(value) or parse_iso_time(f"{value}Z") or parse_iso_time(f"{value}T00:00:00Z")
 
 
 def _parse_pools(rows: Any) -> tuple[DexPool, ...] | None:

@@ -597,6 +597,26 @@ def test_locks_of_one_locker_count_apart():
     ]
 
 
+def test_what_a_locker_holds_beyond_ended_locks_is_free():
+    locks = (TokenLock(1, NOW - timedelta(days=9)), TokenLock(2, NOW - timedelta(days=1)))
+    facts = flagged(lp_holders=(wallet(95, contract=True, locked=True, locks=locks),))
+
+    assert (facts.locked_percent, facts.unlocked_percent) == (0, 95)
+    assert raised(facts)["liquidity_in_one_contract"] == "high"
+
+
+def test_a_lock_whose_end_is_unreadable_is_neither_locked_nor_free():
+    locks = (TokenLock(60, None, end_unreadable=True),)
+    facts = flagged(lp_holders=(wallet(100, contract=True, locked=True, locks=locks),))
+
+    assert (facts.locked_percent, facts.unlocked_percent) == (0, 0)
+    assert "liquidity_locked" not in raised(facts)
+    assert any(
+        each == "100 % of the liquidity is in locks whose end is not known"
+        for each in evaluate_token(facts).warnings
+    )
+
+
 def test_a_known_locker_counts_where_the_source_does_not_say():
     verified = next(iter(LOCKERS[1].values()))
     unverified = next(each for each in LOCKERS[1].values() if not each.is_verified)

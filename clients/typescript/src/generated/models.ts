@@ -195,7 +195,7 @@ export interface TokenLiquidity {
   largestWalletPercent: number | null;
   /**
    * Share of the liquidity that its listed holders can take out at any time, in percent. What is neither
-   * locked nor unlocked is held by addresses that no source lists.
+   * locked nor unlocked is held by addresses that no source lists, or in locks whose end cannot be read.
    */
   unlockedPercent: number | null;
   /** Locks in force, and what is burned. */

@@ -213,7 +213,8 @@ class TokenLiquidity(AnswerData):
     """Share of the liquidity that one wallet can take out at any time, in percent."""
     unlocked_percent: float | None
     """Share of the liquidity that its listed holders can take out at any time, in percent. What is
-    neither locked nor unlocked is held by addresses that no source lists.
+    neither locked nor unlocked is held by addresses that no source lists, or in locks whose end
+    cannot be read.
     """
     locks: list[LiquidityLockData]
     """Locks in force, and what is burned."""

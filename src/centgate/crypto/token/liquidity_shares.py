@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
 from centgate.chains import is_burn_address
 from centgate.crypto.token.lockers import Locker
-from centgate.crypto.token.security import Holder
+from centgate.crypto.token.security import Holder, TokenLock
 
 FEW_HANDS = 3
 """Hands that may belong to one person."""
@@ -49,6 +49,8 @@ class LiquidityShares:
     """The largest first."""
     lists_hands: bool = True
     """False if only lockers and burn addresses were looked for."""
+    doubtful_percent: float = 0
+    """Percent in locks whose end cannot be read: neither locked nor free."""
 
     @cached_property
     def locked_percent(self) -> float:
@@ -94,18 +96,25 @@ def split_liquidity(
     return LiquidityShares(
         tuple(part for part in parts if isinstance(part, LiquidityLock)),
         tuple(sorted(hands, key=lambda hand: -hand.percent)),
+        doubtful_percent=_sum_capped(part.percent for part in parts if isinstance(part, _DoubtfulShare)),
     )
 
 
 def is_locked(holder: Holder, now: datetime) -> bool:
     """True if a holder is a locker with a lock in force."""
-    ended = [lock for lock in holder.locks if lock.unlocks_at and lock.unlocks_at <= now]
-    return bool(holder.locked) and not (ended and len(ended) == len(holder.locks))
+    return bool(holder.locked) and not (holder.locks and all(lock.has_ended(now) for lock in holder.locks))
+
+
+@dataclass(frozen=True, slots=True)
+class _DoubtfulShare:
+    """Share of the liquidity in a lock whose end cannot be read."""
+
+    percent: float
 
 
 def _split_holder(
     holder: Holder, now: datetime, locker: Locker | None
-) -> Iterator[LiquidityLock | LiquidityHand]:
+) -> Iterator[LiquidityLock | LiquidityHand | _DoubtfulShare]:
     address, percent = holder.address, holder.percent or 0.0
     if is_burn_address(address):
         yield LiquidityLock(address, None, percent, None, burned=True)
@@ -114,15 +123,24 @@ def _split_holder(
     if not (holder.locked or is_known_locker):
         yield LiquidityHand(address, percent, holder.contract)
         return
-    name = locker.name if locker else holder.tag
-    for lock in holder.locks:
-        if lock.unlocks_at and lock.unlocks_at <= now:
+    rest = round(percent - sum(lock.percent for lock in holder.locks), 6)
+    remaining = (replace(_find_rest_lock(holder, now), percent=rest),) if rest > 0 else ()
+    for lock in (*holder.locks, *remaining):
+        if lock.end_unreadable:
+            yield _DoubtfulShare(lock.percent)
+        elif lock.has_ended(now):
             yield LiquidityHand(address, lock.percent, holder.contract, lock.unlocks_at)
         else:
-            yield LiquidityLock(address, name, lock.percent, lock.unlocks_at)
-    rest = round(percent - sum(lock.percent for lock in holder.locks), 6)
-    if rest > 0:
-        yield LiquidityLock(address, name, rest, None)
+            yield LiquidityLock(address, locker.name if locker else holder.tag, lock.percent, lock.unlocks_at)
+
+
+def _find_rest_lock(holder: Holder, now: datetime) -> TokenLock:
+    """Return the lock of what a locker holds beyond its listed locks: free if all of these have ended."""
+    readable = [lock for lock in holder.locks if not lock.end_unreadable]
+    if holder.locks and not readable:
+        return TokenLock(0, None, end_unreadable=True)
+    ends = [lock.unlocks_at for lock in readable if lock.unlocks_at and lock.has_ended(now)]
+    return TokenLock(0, max(ends) if ends and len(ends) == len(readable) else None)
 
 
 def _sum_capped(shares: Iterable[float]) -> float:

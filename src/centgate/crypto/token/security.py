@@ -55,6 +55,12 @@ class TokenLock:
     """Percent of all tokens, or of all shares of the pair."""
     unlocks_at: datetime | None
     """None if the source names no date."""
+    end_unreadable: bool = False
+    """True if the source names an end that cannot be read, so that the lock may have ended."""
+
+    def has_ended(self, now: datetime) -> bool:
+        """True if these tokens can be moved again."""
+        return self.unlocks_at is not None and self.unlocks_at <= now
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,11 @@ def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
             f"balance forged or unreadable: {LABELS['goplus']} gives impossible figures for "
             f"{', '.join(shares)}"
         )
+    if locks := [name for name in others if name.endswith("locked_detail")]:
+        yield (
+            f"unreadable: {LABELS['goplus']} gives locks in {', '.join(locks)} whose end cannot be read, so "
+            "they may have ended"
+        )
     if addresses := [name for name in others if name.endswith("address")]:
         yield f"unreadable: {LABELS['goplus']} gives no address as {', '.join(addresses)}"
 
@@ -140,11 +145,14 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
         yield f"on the chain itself {what}{reason}; not checked there: {checks}"
     if trade is not None:
         yield from _warn_open_trade(trade)
-    if evidence.liquidity_shares and not evidence.liquidity_shares.lists_hands:
+    shares = evidence.liquidity_shares
+    if shares and not shares.lists_hands:
         yield (
             "of the liquidity's holders only burn addresses and known lockers were looked for; not checked: "
             "who holds the rest, when locks end"
         )
+    if shares and shares.doubtful_percent:
+        yield f"{shares.doubtful_percent:.4g} % of the liquidity is in locks whose end is not known"
     if evidence.is_upgradeable and evidence.is_source_verified is None:
         yield "the source of the code behind the proxy was not checked"
 
