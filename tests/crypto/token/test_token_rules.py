@@ -653,6 +653,25 @@ def test_a_locked_holding_whose_lock_ended_is_a_holding():
     assert flagged(holders=(holder,)).largest_holder_percent == 60
 
 
+@pytest.mark.parametrize(
+    ("locks", "free"),
+    [
+        ((TokenLock(59, NOW - timedelta(days=1)), TokenLock(1, NOW + timedelta(days=900))), 59),
+        ((TokenLock(1, NOW + timedelta(days=900)),), 59),
+        ((TokenLock(60, NOW + timedelta(days=900)),), 0),
+        ((TokenLock(60, None),), 0),
+        ((), 0),
+    ],
+    ids=str,
+)
+def test_what_no_lock_in_force_holds_is_a_holding(locks: tuple[TokenLock, ...], free: float):
+    holder = wallet(60, contract=True, locked=True, locks=locks)
+    facts = flagged(holders=(holder, replace(wallet(2, locked=True), percent=None)))
+
+    assert facts.largest_holder_percent == free
+    assert evaluate_token(facts).level == ("high" if free else "low")
+
+
 # sales at holders
 
 

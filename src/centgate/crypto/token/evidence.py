@@ -11,7 +11,7 @@ from typing import Literal
 
 from centgate.chains import is_burn_address, well_known_chain
 from centgate.crypto.contract.owners import Owner, OwnerKind
-from centgate.crypto.token.liquidity_shares import LiquidityShares, is_locked, split_liquidity
+from centgate.crypto.token.liquidity_shares import LiquidityShares, free_percent, split_liquidity
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.security import (
     BYTECODE_FLAGS,
@@ -411,22 +411,25 @@ class TokenEvidence:
     @cached_property
     def top_holders_percent(self) -> float | None:
         """Share in percent of the largest holders that are wallets and could sell; None if unreadable."""
-        shares = _list_shares(
-            self.token_flags.holders, lambda each: not (each.contract or self._is_passive_holder(each))
-        )
+        shares = self._list_free_shares(lambda each: not each.contract)
         return None if shares is None else _sum_capped(shares)
 
     @cached_property
     def largest_holder_percent(self) -> float | None:
         """Share in percent of the largest holder that could sell, contract or wallet; None if unreadable."""
-        shares = _list_shares(self.token_flags.holders, lambda each: not self._is_passive_holder(each))
+        shares = self._list_free_shares(lambda _: True)
         return None if shares is None else max(shares, default=0)
+
+    def _list_free_shares(self, counts: Callable[[Holder], bool]) -> list[float] | None:
+        """Return what holders that could sell can move now, in percent of the supply; None if unreadable."""
+        rows = [replace(row, percent=free_percent(row, self.now)) for row in self.token_flags.holders or ()]
+        return _list_shares(rows, lambda each: counts(each) and not self._is_passive_holder(each))
 
     def _is_passive_holder(self, holder: Holder) -> bool:
         """True for pools, lockers, burn addresses and exchanges, which do not hold for themselves."""
         pools = {pool.pair for pool in self.token_flags.pools or ()}
         return (
-            is_locked(holder, self.now)
+            (holder.locked is True and not holder.percent)
             or is_burn_address(holder.address)
             or holder.address in self.pool_addresses
             or holder.address in pools

@@ -100,9 +100,17 @@ def split_liquidity(
     )
 
 
-def is_locked(holder: Holder, now: datetime) -> bool:
-    """True if a holder is a locker with a lock in force."""
-    return bool(holder.locked) and not (holder.locks and all(lock.has_ended(now) for lock in holder.locks))
+def free_percent(holder: Holder, now: datetime) -> float | None:
+    """Return the percentage that a holder can move now: what no lock in force holds; None if unreadable.
+
+    A locker without listed locks has locked all.
+    """
+    if not holder.locked or holder.percent is None:
+        return holder.percent
+    if not holder.locks:
+        return 0.0
+    in_force = sum(lock.percent for lock in holder.locks if not lock.has_ended(now))
+    return max(round(holder.percent - in_force, 6), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
