@@ -567,6 +567,25 @@ def test_an_owner_that_only_the_chain_shows_is_an_owner():
     assert any("the owner on the chain is" in each for each in evaluate_token(facts).warnings)
 
 
+@pytest.mark.parametrize("listed", ["", BURN, "0x" + "0" * 40])
+def test_an_owner_that_the_analysis_denies_is_named(listed: str):
+    facts = flagged(owner_address=listed, owner_percent=30.0, mintable=True)
+    facts = replace(facts, owner=Owner(OTHER, "safe", threshold=2, owner_count=3))
+
+    assert (facts.owner_state, facts.owner_address, facts.owner_kind) == ("held", OTHER, "safe")
+    assert (facts.owner_percent, facts.has_power("mintable")) == (None, True)
+    (warning,) = [each for each in evaluate_token(facts).warnings if "owner on the chain" in each]
+    assert OTHER in warning
+    assert "the chain counts" in warning
+
+
+def test_the_chain_shows_that_an_ownership_was_given_up():
+    facts = replace(flagged(owner_address="", mintable=True), owner=Owner("0x" + "0" * 40, "renounced"))
+
+    assert (facts.owner_state, facts.has_power("mintable")) == ("renounced", False)
+    assert not any("owner on the chain" in each for each in evaluate_token(facts).warnings)
+
+
 def test_nobodys_powers_read_false():
     nobody = flagged(owner_address=BURN, mintable=True, pausable=True, whitelists=None)
 

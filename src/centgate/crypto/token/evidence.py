@@ -297,10 +297,23 @@ class TokenEvidence:
 
     @cached_property
     def owner_address(self) -> str | None:
-        """Address of the owner by the contract analysis, else by the chain; empty without an owner."""
-        if self.token_flags.owner_address is not None or self.owner is None:
-            return self.token_flags.owner_address
-        return "" if self.owner.kind == "none" else self.owner.address
+        """Address of the owner by the contract analysis, else by the chain; empty without an owner.
+
+        An owner that the chain shows counts also where the analysis names none.
+        """
+        listed = self.token_flags.owner_address
+        if self.owner is None or (listed and not is_burn_address(listed)):
+            return listed
+        if self.owner.kind == "none":
+            return listed if listed is not None else ""
+        return self.owner.address if self.has_unlisted_owner or not listed else listed
+
+    @cached_property
+    def has_unlisted_owner(self) -> bool:
+        """True if the chain shows an owner where the contract analysis names none, or one that is nobody."""
+        listed, shown = self.token_flags.owner_address, self.owner and self.owner.address
+        is_listed_nobody = listed is not None and (not listed or is_burn_address(listed))
+        return bool(is_listed_nobody and shown and not is_burn_address(shown))
 
     @cached_property
     def owner_state(self) -> OwnerState:
@@ -401,7 +414,9 @@ class TokenEvidence:
     def owner_percent(self) -> float | None:
         """The owner's share of the supply in percent; None without an owner or for a burn address."""
         owner = self.owner_address
-        return None if not owner or is_burn_address(owner) else self.token_flags.owner_percent
+        if not owner or is_burn_address(owner) or self.has_unlisted_owner:
+            return None
+        return self.token_flags.owner_percent
 
     @cached_property
     def creator_percent(self) -> float | None:

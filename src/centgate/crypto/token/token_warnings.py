@@ -316,8 +316,14 @@ def _warn_other_bytecode(evidence: TokenEvidence) -> Iterator[str]:
             f"{', '.join(others)}"
         )
     said_owner, owner = evidence.flags.owner_address, evidence.owner
-    if said_owner and owner and owner.address and owner.address != said_owner:
-        yield f"sources disagree: the owner on the chain is {owner.address}, not {said_owner}"
+    if evidence.has_unlisted_owner and owner and not said_owner:
+        yield (
+            f"sources disagree: the owner on the chain is {owner.address}, {LABELS['goplus']} names none; "
+            "the chain counts"
+        )
+    elif said_owner and owner and owner.address and owner.address != said_owner:
+        counts = "; the chain counts" if evidence.has_unlisted_owner else ""
+        yield f"sources disagree: the owner on the chain is {owner.address}, not {said_owner}{counts}"
 
 
 _CHECKS_BY_SOURCE = {
