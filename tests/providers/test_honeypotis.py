@@ -119,6 +119,16 @@ async def test_the_code_that_runs_decides(upstreams: FakeUpstreams, tmp_path: Pa
     assert (await simulate_against(upstreams, tmp_path, sale(contractCode=code))).open_source is is_open
 
 
+async def test_the_code_of_all_contracts_is_told_beside_the_tokens_own(
+    upstreams: FakeUpstreams, tmp_path: Path
+):
+    found = await simulate_against(
+        upstreams, tmp_path, sale(contractCode={"openSource": False, "rootOpenSource": True})
+    )
+
+    assert (found.open_source, found.all_open_source, found.proxy) == (True, False, None)
+
+
 @pytest.mark.parametrize("naming", [{"pairAddress": TOKEN}, {"pair": {"pair": {"address": TOKEN}}}], ids=str)
 async def test_an_answer_about_the_token_in_a_pair_is_no_data(
     upstreams: FakeUpstreams, tmp_path: Path, naming: Body

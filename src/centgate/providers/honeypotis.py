@@ -101,6 +101,7 @@ def _parse_simulation(body: dict[str, Any], raw: Mapping[str, str]) -> Simulatio
         flags=tuple(sorted(_parse_flags(body), key=lambda flag: -_SEVERITY_RANK.get(flag.severity or "", 0))),
         summarised=isinstance(body.get("summary"), dict),
         open_source=_parse_open_source(raw),
+        all_open_source=_parse_all_open_source(raw),
         proxy=_parse_bool(raw.get("contractCode.isProxy")),
         pair_address=_pair_address(raw),
         pair_created_at=from_chain_seconds(raw.get("pair.createdAtTimestamp")),
@@ -122,10 +123,16 @@ def _parse_open_source(raw: Mapping[str, str]) -> bool | None:
     A proxy's own code may be published while the code behind it is not. Without a proxy, the contracts that
     are called besides do not count.
     """
+    root = _parse_bool(raw.get("contractCode.rootOpenSource"))
+    if root is None or _parse_bool(raw.get("contractCode.isProxy")):
+        return _parse_all_open_source(raw)
+    return root
+
+
+def _parse_all_open_source(raw: Mapping[str, str]) -> bool | None:
+    """Return the state of the code of every contract that a token calls, its own included."""
     whole, root = (_parse_bool(raw.get(f"contractCode.{name}")) for name in ("openSource", "rootOpenSource"))
-    if _parse_bool(raw.get("contractCode.isProxy")):
-        return False if root is False else whole
-    return whole if root is None else root
+    return False if root is False else whole
 
 
 def _parse_holder_sales(raw: Mapping[str, str]) -> HolderSales | None:

@@ -1270,3 +1270,14 @@ def analysed(case: str, token: str) -> TokenEvidence:
 )
 def test_a_saved_token_gets_its_risk_level(case: str, token: str, expected: str):
     assert evaluate_token(analysed(case, token)).level == expected
+
+
+@pytest.mark.parametrize("seen", [False, None])
+def test_a_proxy_that_the_simulation_does_not_see_is_a_proxy(seen: Any):
+    facts = tried(proxy=seen, open_source=True, all_open_source=False)
+    hidden = flagged(facts, proxy=True, open_source=True)
+
+    assert (facts.is_source_verified, raised(facts)) == (True, {})
+    assert hidden.is_source_verified is False
+    assert raised(hidden)["closed_source"] == "high"
+    assert tried(hidden, all_open_source=True).is_source_verified is True

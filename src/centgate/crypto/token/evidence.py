@@ -382,10 +382,18 @@ class TokenEvidence:
         return False if flag and self.is_ownerless else flag
 
     @cached_property
+    def simulated_open_source(self) -> bool | None:
+        """State of the code that runs, by the simulation service, which may not see a proxy as one."""
+        result = self.simulation_result
+        if result.open_source is False or result.proxy or not self.is_upgradeable:
+            return result.open_source
+        return result.all_open_source
+
+    @cached_property
     def is_closed_source(self) -> bool:
         return (
             self.token_flags.open_source is False
-            or self.simulation_result.open_source is False
+            or self.simulated_open_source is False
             or self.simulation_result.has_any_flag("closed_source")
         )
 
@@ -398,8 +406,8 @@ class TokenEvidence:
         if self.is_closed_source:
             return False
         if self.is_upgradeable and not self.is_trusted:
-            return self.simulation_result.open_source
-        return True if self.token_flags.open_source or self.simulation_result.open_source else None
+            return self.simulated_open_source
+        return True if self.token_flags.open_source or self.simulated_open_source else None
 
     @cached_property
     def is_upgradeable(self) -> bool | None:

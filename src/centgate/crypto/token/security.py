@@ -211,6 +211,8 @@ class Simulation:
     open_source: bool | None = None
     """True if the source of the code that runs is published: the token's own, for a proxy also that of the
     code behind it. Contracts that a token without a proxy calls are not considered."""
+    all_open_source: bool | None = None
+    """The same of every contract that a token calls, which decides if another source shows a proxy."""
     proxy: bool | None = None
     pair_address: str | None = None
     """Lower case."""
