@@ -162,8 +162,24 @@ async def test_sales_of_holders_are_counted(upstreams: FakeUpstreams, tmp_path: 
     assert found.holder_sales == HolderSales(1000, 900, 3, 5.5, 97, 12)
 
 
-@pytest.mark.parametrize("said", [None, 7, {}, {"averageTax": 3}, {"holders": "many"}], ids=str)
-async def test_without_counts_no_sales_of_holders_are_known(
+@pytest.mark.parametrize(
+    ("said", "sales"),
+    [
+        ({"holders": 1000, "successful": 100}, HolderSales(tested=1000, failed=900)),
+        ({"holders": 10, "successful": 12}, HolderSales(tested=10, failed=0)),
+        ({"successful": 5, "failed": 2}, HolderSales(tested=7, failed=2)),
+        ({"averageTax": 100, "highestTax": 100}, HolderSales(average_tax=100, highest_tax=100)),
+    ],
+    ids=str,
+)
+async def test_what_the_counts_of_sales_imply_is_read(
+    upstreams: FakeUpstreams, tmp_path: Path, said: Any, sales: HolderSales
+):
+    assert (await simulate_against(upstreams, tmp_path, sale(holderAnalysis=said))).holder_sales == sales
+
+
+@pytest.mark.parametrize("said", [None, 7, {}, {"averageTax": 300}, {"holders": "many"}], ids=str)
+async def test_without_figures_no_sales_of_holders_are_known(
     upstreams: FakeUpstreams, tmp_path: Path, said: Any
 ):
     assert (await simulate_against(upstreams, tmp_path, sale(holderAnalysis=said))).holder_sales is None

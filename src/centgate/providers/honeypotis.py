@@ -136,24 +136,25 @@ def _parse_all_open_source(raw: Mapping[str, str]) -> bool | None:
 
 
 def _parse_holder_sales(raw: Mapping[str, str]) -> HolderSales | None:
-    """Parse the sales that were simulated at holders; None without a readable number of them."""
+    """Parse the sales that were simulated at holders; None without a readable figure of them."""
     counts = {
         name: as_count(raw.get(f"holderAnalysis.{name}"))
         for name in ("holders", "successful", "failed", "siphoned", "highTaxWallets")
     }
-    tested = counts["holders"]
-    if tested is None and counts["successful"] is not None and counts["failed"] is not None:
-        tested = counts["successful"] + counts["failed"]
-    if tested is None and counts["failed"] is None:
-        return None
-    return HolderSales(
+    tested, successful, failed = counts["holders"], counts["successful"], counts["failed"]
+    if successful is not None and tested is None and failed is not None:
+        tested = successful + failed
+    if successful is not None and failed is None and tested is not None:
+        failed = max(tested - successful, 0)
+    sales = HolderSales(
         tested=tested,
-        failed=counts["failed"],
+        failed=failed,
         siphoned=counts["siphoned"],
         average_tax=_parse_tax(raw.get("holderAnalysis.averageTax")),
         highest_tax=_parse_tax(raw.get("holderAnalysis.highestTax")),
         high_tax_count=counts["highTaxWallets"],
     )
+    return None if sales == HolderSales() else sales
 
 
 def _parse_limit(raw: Mapping[str, str], name: str) -> TradeLimit | None:
