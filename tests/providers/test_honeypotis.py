@@ -150,6 +150,28 @@ async def test_an_answer_about_another_chain_is_a_failure(
         await simulate_against(upstreams, tmp_path, sale(**naming))
 
 
+@pytest.mark.parametrize(
+    ("said", "honeypot"),
+    [
+        (1, True),
+        ("1", True),
+        ("True", True),
+        (0, False),
+        ("0", False),
+        (None, None),
+        ("yes", None),
+        ([], None),
+    ],
+    ids=repr,
+)
+async def test_a_verdict_may_be_a_figure(upstreams: FakeUpstreams, tmp_path: Path, said: Any, honeypot: Any):
+    found = await simulate_against(upstreams, tmp_path, sale(honeypotResult={"isHoneypot": said}))
+
+    assert found.honeypot is honeypot
+    is_unreadable = honeypot is None and said is not None
+    assert found.unreadable == (("honeypotResult.isHoneypot",) if is_unreadable else ())
+
+
 async def test_sales_of_holders_are_counted(upstreams: FakeUpstreams, tmp_path: Path):
     analysis = {"holders": "1000", "successful": "100", "failed": "900", "siphoned": "3"} | {
         "averageTax": 5.5,

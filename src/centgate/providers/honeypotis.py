@@ -34,6 +34,7 @@ _MAX_FLAGS = 1000
 _MAX_DEPTH = 3
 """Levels of nested objects that are read."""
 _TAXES = ("buyTax", "sellTax", "transferTax")
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _DUST_USD = 1.0
 """A pair worth less has nothing that the token could be sold for."""
 
@@ -111,10 +112,16 @@ def _parse_simulation(body: dict[str, Any], raw: Mapping[str, str]) -> Simulatio
         max_buy=_parse_limit(raw, "maxBuy"),
         max_sell=_parse_limit(raw, "maxSell"),
         raw=raw,
-        unreadable=tuple(
-            f"simulationResult.{tax}" for tax in raw_taxes if raw_taxes[tax] and taxes[tax] is None
+        unreadable=(
+            *(f"simulationResult.{tax}" for tax in raw_taxes if raw_taxes[tax] and taxes[tax] is None),
+            *(["honeypotResult.isHoneypot"] if _is_verdict_unreadable(body, raw) else []),
         ),
     )
+
+
+def _is_verdict_unreadable(body: dict[str, Any], raw: Mapping[str, str]) -> bool:
+    is_given = get_path(body, "honeypotResult", "isHoneypot") is not None
+    return is_given and _parse_bool(raw.get("honeypotResult.isHoneypot")) is None
 
 
 def _parse_open_source(raw: Mapping[str, str]) -> bool | None:
@@ -224,4 +231,4 @@ def _parse_tax(value: str | None) -> float | None:
 
 
 def _parse_bool(value: str | None) -> bool | None:
-    return {"true": True, "false": False}.get(value or "")
+    return _BOOLEANS.get((value or "").lower())

@@ -1281,3 +1281,9 @@ def test_a_proxy_that_the_simulation_does_not_see_is_a_proxy(seen: Any):
     assert hidden.is_source_verified is False
     assert raised(hidden)["closed_source"] == "high"
     assert tried(hidden, all_open_source=True).is_source_verified is True
+
+
+def test_a_verdict_that_cannot_be_read_is_named():
+    facts = tried(honeypot=None, unreadable=("honeypotResult.isHoneypot",))
+
+    assert any("gives no boolean as isHoneypot" in each for each in evaluate_token(facts).warnings)

@@ -227,7 +227,7 @@ class Simulation:
     raw: Mapping[str, str] = field(default_factory=dict[str, str])
     """Scalar values as the source gave them, by its own names (`simulationResult.sellTax`)."""
     unreadable: tuple[str, ...] = ()
-    """The source's names of fields with impossible taxes."""
+    """The source's names of fields with impossible values."""
 
     @property
     def is_transfer_blocked(self) -> bool:

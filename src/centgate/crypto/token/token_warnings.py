@@ -72,6 +72,9 @@ def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
         if taxes := [_TAX_LABELS[name] for name in names if name in _TAX_LABELS]:
             names_text = ", ".join(taxes)
             yield f"unreadable: {LABELS[source]} gives impossible taxes; not checked by it: {names_text}"
+    if "honeypotResult.isHoneypot" in evidence.simulation_result.unreadable:
+        label = LABELS["honeypotis"]
+        yield f"unreadable: {label} gives no boolean as isHoneypot; not checked by it: {SALE_SUBJECT}"
     others = [name for name in evidence.token_flags.unreadable if name not in _TAX_LABELS]
     if shares := [name for name in others if name.endswith("percent")]:
         yield (
