@@ -113,7 +113,7 @@ class HoneypotCheck(Data):
     """Result of the check that the token can be sold again."""
 
     is_honeypot: bool | None = Field(
-        description="Null when no source could tell, or when a tax takes the whole of every sale."
+        description="Null when no source could tell, or when a tax takes 99 % of a sale or more."
     )
     simulated: bool = Field(description="Whether a buy and a sell were simulated.")
     not_simulated: Literal["chain_not_covered", "no_pair", "failed", "source_unavailable"] | None = Field(

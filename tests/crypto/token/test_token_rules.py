@@ -726,11 +726,25 @@ def test_a_sale_in_a_pair_that_indexes_lack_is_a_sale():
     assert any("a simulated sale went through" in each for each in evaluate_token(facts).warnings)
 
 
-def test_a_tax_that_takes_everything_leaves_the_honeypot_unknown():
-    facts = replace(flagged(sell_tax=100.0), simulation=None)
-
+@pytest.mark.parametrize(
+    "facts",
+    [
+        replace(flagged(sell_tax=100.0), simulation=None),
+        flagged(sell_tax=99.0),
+        sold_at(tested=9, failed=0, average_tax=99.5),
+    ],
+    ids=str,
+)
+def test_a_tax_that_takes_everything_leaves_the_honeypot_unknown(facts: TokenEvidence):
     assert (facts.is_honeypot, facts.can_sell) == (None, False)
     assert evaluate_token(facts).level == "critical"
+
+
+def test_a_tax_just_below_everything_lets_a_sale_be_one():
+    facts = flagged(sell_tax=98.9)
+
+    assert (facts.is_honeypot, facts.can_sell) == (False, True)
+    assert tried(sell_tax=99.0).is_honeypot is True
 
 
 def test_our_own_sale_disputes_the_services_honeypot():

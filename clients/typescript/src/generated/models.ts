@@ -51,7 +51,7 @@ export interface HolderSalesData {
 
 /** Result of the check that the token can be sold again. */
 export interface HoneypotCheck {
-  /** Null when no source could tell, or when a tax takes the whole of every sale. */
+  /** Null when no source could tell, or when a tax takes 99 % of a sale or more. */
   isHoneypot: boolean | null;
   /** Whether a buy and a sell were simulated. */
   simulated: boolean;

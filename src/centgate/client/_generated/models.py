@@ -65,7 +65,7 @@ class HoneypotCheck(AnswerData):
     """Result of the check that the token can be sold again."""
 
     is_honeypot: bool | None
-    """None when no source could tell, or when a tax takes the whole of every sale."""
+    """None when no source could tell, or when a tax takes 99 % of a sale or more."""
     simulated: bool
     """Whether a buy and a sell were simulated."""
     not_simulated: Literal["chain_not_covered", "no_pair", "failed", "source_unavailable"] | str | None

@@ -186,9 +186,15 @@ class TokenEvidence:
         """
         if self.honeypot_claims:
             return True
-        if (self.sell_tax or 0) >= TOTAL_TAX:
+        if self.is_sale_taken:
             return None
         return False if self.token_flags.honeypot is False or self.sale_succeeded else None
+
+    @cached_property
+    def is_sale_taken(self) -> bool:
+        """True if a tax takes the whole sale: by a source's figure, or on average at holders."""
+        averages = (trade.holder_sales.average_tax or 0 for trade in self.trades)
+        return max((self.sell_tax or 0, *averages)) >= TOTAL_TAX
 
     @cached_property
     def sources_agree(self) -> bool | None:
@@ -215,7 +221,7 @@ class TokenEvidence:
     @cached_property
     def can_sell(self) -> bool | None:
         """Result of a simulated sale, else of the contract analysis; False if no pair has liquidity."""
-        if self.is_honeypot or (self.sell_tax or 0) >= TOTAL_TAX:
+        if self.is_honeypot or self.is_sale_taken:
             return False
         if self.is_liquidity_removed or self.has_no_pair:
             return False

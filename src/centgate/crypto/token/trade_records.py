@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from centgate.crypto.token.revert_reasons import FailureReason, parse_failure
+from centgate.crypto.token.trades import TOTAL_TAX
 
 RECORD_BYTES: Final = 512
 FUNDED, BOUGHT, APPROVED, SOLD = 1, 2, 3, 4
 """Stages of a trade."""
 OUT_OF_GAS: Final = 3_500_000
 """Gas of a failed step without a reason that has used up its limit (4 million)."""
-TOTAL_TAX = 99.0
-"""Percent; a sale that leaves the seller less than one percent is none."""
 MAX_DECIMALS = 255
 _ROUNDING_UNITS = 2
 """Base units that a token with shares may lose in a transfer."""

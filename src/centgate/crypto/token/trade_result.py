@@ -16,11 +16,11 @@ from centgate.crypto.token.revert_reasons import FailureReason
 from centgate.crypto.token.security import HolderSales, Simulation, TradeLimit
 from centgate.crypto.token.trade_records import (
     SOLD,
-    TOTAL_TAX,
     HolderProbe,
     PurchaseProbe,
     TradeRecord,
 )
+from centgate.crypto.token.trades import TOTAL_TAX
 
 _TAXLESS_KINDS = ("v3", "algebra")
 """Pools that refuse a payment of which a tax took a part."""

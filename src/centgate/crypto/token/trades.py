@@ -11,7 +11,8 @@ from centgate.crypto.token.security import HolderSales, Simulation, TokenSource
 TaxName = Literal["buy_tax", "sell_tax", "transfer_tax"]
 HONEYPOT_RISK = 90
 """Rating of the risk from which it stands for a honeypot."""
-TOTAL_TAX = 100
+TOTAL_TAX = 99.0
+"""Percent from which a tax takes the whole: the rest is a rounding."""
 MIN_FAILED_HOLDERS = 3
 """Holders that must fail before their share counts as the share of all holders."""
 
