@@ -1301,3 +1301,13 @@ def test_a_verdict_that_cannot_be_read_is_named():
     facts = tried(honeypot=None, unreadable=("honeypotResult.isHoneypot",))
 
     assert any("gives no boolean as isHoneypot" in each for each in evaluate_token(facts).warnings)
+
+
+@pytest.mark.parametrize(("percent", "unlocked"), [(1, "99 %"), (49, "51 %"), (50, None)])
+def test_a_short_list_of_the_liquiditys_holders_is_named(percent: float, unlocked: str | None):
+    burned = Holder(BURN, None, contract=False, locked=True, percent=percent)
+
+    warnings = evaluate_token(flagged(lp_holders=(burned,))).warnings
+
+    named = [each for each in warnings if "not known to be locked" in each]
+    assert [each.endswith(f"locked: {unlocked}") for each in named] == ([True] if unlocked else [])

@@ -61,6 +61,11 @@ class LiquidityShares:
         return _sum_capped(hand.percent for hand in self.hands)
 
     @cached_property
+    def listed_percent(self) -> float:
+        """The share whose holders are listed."""
+        return min(self.locked_percent + self.unlocked_percent + self.doubtful_percent, 100)
+
+    @cached_property
     def few_hands_percent(self) -> float:
         """The largest hands together."""
         return _sum_capped(hand.percent for hand in self.hands[:FEW_HANDS])

@@ -22,6 +22,8 @@ LABELS: dict[TokenSource, str] = {
 }
 ONE_SIDED_SUBJECT = "whether its pairs are one-sided"
 """A check without a flag of its own: one-sided pairs count as low liquidity."""
+MIN_LISTED_PERCENT = 50
+"""Percent of the liquidity below which a list of its holders tells little."""
 DIFFERENT_TAX = 5
 """Percentage points from which two readings of a tax disagree."""
 
@@ -153,6 +155,11 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
         yield (
             "of the liquidity's holders only burn addresses and known lockers were looked for; not checked: "
             "who holds the rest, when locks end"
+        )
+    if shares and shares.lists_hands and shares.listed_percent < MIN_LISTED_PERCENT:
+        yield (
+            f"only the holders of {shares.listed_percent:.4g} % of the liquidity are listed; not known to be "
+            f"locked: {100 - shares.locked_percent:.4g} %"
         )
     if shares and shares.doubtful_percent:
         yield f"{shares.doubtful_percent:.4g} % of the liquidity is in locks whose end is not known"
