@@ -7,10 +7,11 @@ import os
 import pytest
 from lookups.chain_providers import CHAIN_ID, open_providers
 from lookups.chain_world import World
+from lookups.proxycode import minimal_proxy
 
 from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS, classify_owner
 from centgate.crypto.contract.owners import Owner
-from centgate.devchain.chain import EvmChain
+from centgate.devchain.chain import EvmChain, GenesisAccount
 from centgate.devchain.exchanges import install_exchanges
 from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
@@ -99,3 +100,21 @@ async def test_the_code_of_a_beacon_proxy_is_found(world: World, chain_settings:
         found = [await read_token(rpc, bytecode, CHAIN_ID, each.address) for each in (beacon, plain)]
 
     assert [each.implementation for each in found] == [*beacon.implementations, *plain.implementations]
+
+
+async def test_a_clone_is_no_proxy_unless_its_target_delegates(chain_settings: Settings):
+    target, pinned, chained = (f"0x{digit * 40}" for digit in "abc")
+    codes = {
+        target: b"\x60\x00\x60\x00\xf3",
+        pinned: minimal_proxy(target),
+        # its target is a clone too, which delegates
+        chained: minimal_proxy(pinned),
+    }
+    chain = EvmChain(CHAIN_ID, {address: GenesisAccount(code=each) for address, each in codes.items()})
+    with serve_app(create_rpc_app(chain), 0) as url:
+        async with open_providers(chain_settings, url) as (rpc, bytecode):
+            found = [await read_token(rpc, bytecode, CHAIN_ID, each) for each in (pinned, chained)]
+
+    assert [each.implementation for each in found] == [target, pinned]
+    assert [each.is_pinned_clone for each in found] == [True, False]
+    assert [each.flags.proxy for each in found] == [False, True]

@@ -48,6 +48,8 @@ class ChainEvidence:
     owner: Owner | None = None
     has_other_controllers: bool = False
     """True if the bytecode has roles, or a power that another account than the owner may use."""
+    is_pinned_clone: bool = False
+    """True for a clone that always runs the code of one contract."""
     bytecode_flags: TokenFlags | None = None
     liquidity: Liquidity | None = None
 
@@ -95,6 +97,7 @@ async def _read_evidence(
         identity,
         owner=shown.owner,
         has_other_controllers=shown.has_other_controllers,
+        is_pinned_clone=shown.is_pinned_clone,
         bytecode_flags=shown.flags,
     )
     if isinstance(states, ProviderFailure):

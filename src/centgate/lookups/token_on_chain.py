@@ -37,7 +37,9 @@ class OnchainToken:
     has_other_controllers: bool = False
     """True if the code has roles, or a power that another account than the owner may use."""
     implementation: str | None = None
-    """Contract whose code a proxy runs, lower case; None if it is no proxy, or one of an unknown kind."""
+    """Contract whose code a proxy or a clone runs, lower case; None if it is neither, or of another kind."""
+    is_pinned_clone: bool = False
+    """True for a clone that always runs the code of `implementation`, which runs no other code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class _TokenState:
     code: bytes
     owner: str | None
     implementation: str | None
+    is_clone: bool
+    """True if the code itself names the implementation."""
 
 
 async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token: str) -> OnchainToken:
@@ -62,13 +66,21 @@ async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token:
         read_owner(rpc, chain_id, state.owner), _read_running_code(rpc, chain_id, state)
     )
     analysis = await attempt(bytecode.analyze, code) if code else None
+    # a clone can be upgraded only if the code that it runs delegates in turn
+    is_pinned = state.is_clone and bool(code) and not has_delegatecall(code)
+    is_proxy = target is not None and not is_pinned
     if analysis is None or isinstance(analysis, NoData | ProviderFailure):
-        flags = TokenFlags(proxy=True if target else None)
-        return OnchainToken(state.identity, owner, flags, implementation=target)
+        flags = TokenFlags(proxy=False if is_pinned else is_proxy or None)
+        return OnchainToken(state.identity, owner, flags, implementation=target, is_pinned_clone=is_pinned)
     powers = infer_powers(analysis)
-    flags = infer_flags(analysis, is_proxy=target is not None, powers=powers)
     return OnchainToken(
-        state.identity, owner, flags, powers, has_other_controllers(analysis, powers), implementation=target
+        state.identity,
+        owner,
+        infer_flags(analysis, is_proxy=is_proxy, powers=powers),
+        powers,
+        has_other_controllers(analysis, powers),
+        implementation=target,
+        is_pinned_clone=is_pinned,
     )
 
 
@@ -98,7 +110,9 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
         erc20.decode_uint(supply),
     )
     owner = next(filter(None, map(parse_owner, owners)), None)
-    return _TokenState(identity, code, owner, await _find_implementation(rpc, chain_id, code, pointers))
+    clone = match_clone(code)
+    target = clone[0] if clone else await _find_implementation(rpc, chain_id, code, pointers)
+    return _TokenState(identity, code, owner, target, is_clone=clone is not None)
 
 
 async def _find_implementation(
@@ -108,8 +122,6 @@ async def _find_implementation(
 
     A beacon is asked, which takes a further round.
     """
-    if clone := match_clone(code):
-        return clone[0]
     # the pointers first: to tell opcodes from data, the whole code has to be read
     if not any(pointers.values()) or not has_delegatecall(code):
         return None

@@ -194,7 +194,8 @@ class TokenOwnership(Data):
         "behind it. Null when that is not known."
     )
     upgradeable: bool | None = Field(
-        description="Whether the contract is a proxy, so that its code can change."
+        description="Whether the contract is a proxy, so that its code can change; false for a clone that "
+        "always runs the code of one contract."
     )
     can_mint: bool | None = Field(
         description="False when the ownership was given up, as for the next one; the source's own "

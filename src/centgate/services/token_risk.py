@@ -389,6 +389,7 @@ class _SourceResults:
             bytecode_flags=self.chain.bytecode_flags,
             owner=self.chain.owner,
             has_other_controllers=self.chain.has_other_controllers,
+            is_pinned_clone=self.chain.is_pinned_clone,
             locked_lp_holders=self.chain.lp_holders,
             chain_id=chain_id,
             supply=(identity.supply if identity else None)

@@ -1311,3 +1311,17 @@ def test_a_short_list_of_the_liquiditys_holders_is_named(percent: float, unlocke
 
     named = [each for each in warnings if "not known to be locked" in each]
     assert [each.endswith(f"locked: {unlocked}") for each in named] == ([True] if unlocked else [])
+
+
+def test_a_pinned_clone_cannot_be_upgraded_and_needs_the_source_of_its_target():
+    facts = flagged(proxy=True, open_source=True, owner_address=BURN, mintable=True)
+    clone = replace(facts, is_pinned_clone=True, bytecode_flags=replace(BYTECODE, mintable=True))
+
+    assert (facts.is_upgradeable, clone.is_upgradeable) == (True, False)
+    assert ("upgradeable" in raised(facts), "upgradeable" in raised(clone)) == (True, False)
+    assert (facts.has_power("mintable"), clone.has_power("mintable")) == (True, False)
+    assert tried(clone, all_open_source=True).is_source_verified is True
+    assert tried(clone, all_open_source=False).is_source_verified is False
+    unchecked = replace(clone, simulation=None)
+    assert unchecked.is_source_verified is None
+    assert any("behind the clone" in each for each in evaluate_token(unchecked).warnings)

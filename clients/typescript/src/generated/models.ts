@@ -236,7 +236,10 @@ export interface TokenOwnership {
    * when that is not known.
    */
   sourceVerified: boolean | null;
-  /** Whether the contract is a proxy, so that its code can change. */
+  /**
+   * Whether the contract is a proxy, so that its code can change; false for a clone that always runs the
+   * code of one contract.
+   */
   upgradeable: boolean | null;
   /**
    * False when the ownership was given up, as for the next one; the source's own reading stays in the

@@ -255,7 +255,9 @@ class TokenOwnership(AnswerData):
     None when that is not known.
     """
     upgradeable: bool | None
-    """Whether the contract is a proxy, so that its code can change."""
+    """Whether the contract is a proxy, so that its code can change; false for a clone that always runs
+    the code of one contract.
+    """
     can_mint: bool | None
     """False when the ownership was given up, as for the next one; the source's own reading stays in
     the evidence of the flag.

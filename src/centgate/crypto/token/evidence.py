@@ -73,6 +73,8 @@ class TokenEvidence:
     """The owner that the chain shows."""
     has_other_controllers: bool = False
     """True if the bytecode has roles, or a power that another account than the owner may use."""
+    is_pinned_clone: bool = False
+    """True if the chain shows a clone that always runs the code of one contract."""
     chain_id: int | None = None
     supply: float | None = None
     """Whole tokens that exist."""
@@ -352,7 +354,9 @@ class TokenEvidence:
         return (
             self.owner_state == "renounced"
             and shown in ("none", "renounced", "unknown")
-            and all(answer is False for answer in (flags.hidden_owner, flags.reclaimable, flags.proxy))
+            and flags.hidden_owner is False
+            and flags.reclaimable is False
+            and (flags.proxy is False or self.is_pinned_clone)
             and not (self.is_upgradeable or self.has_other_controllers)
         )
 
@@ -391,7 +395,7 @@ class TokenEvidence:
     def simulated_open_source(self) -> bool | None:
         """State of the code that runs, by the simulation service, which may not see a proxy as one."""
         result = self.simulation_result
-        if result.open_source is False or result.proxy or not self.is_upgradeable:
+        if result.open_source is False or result.proxy or not self.runs_other_code:
             return result.open_source
         return result.all_open_source
 
@@ -411,16 +415,26 @@ class TokenEvidence:
         """
         if self.is_closed_source:
             return False
-        if self.is_upgradeable and not self.is_trusted:
+        if self.runs_other_code and not self.is_trusted:
             return self.simulated_open_source
         return True if self.token_flags.open_source or self.simulated_open_source else None
 
     @cached_property
     def is_upgradeable(self) -> bool | None:
-        """True if any source reports a proxy; None if none has a value."""
+        """True if any source reports a proxy; None if none has a value.
+
+        Sources call a clone a proxy too; that it is pinned to the code of one contract is proven by its own.
+        """
+        if self.is_pinned_clone:
+            return False
         inferred = self.bytecode_flags.proxy if self.bytecode_flags else None
         answers = (self.token_flags.proxy, self.simulation_result.proxy, inferred)
         return True if True in answers else False if False in answers else None
+
+    @cached_property
+    def runs_other_code(self) -> bool:
+        """True if it is a proxy or a clone, so that the code of another contract runs."""
+        return bool(self.is_upgradeable or self.is_pinned_clone)
 
     # holders
 

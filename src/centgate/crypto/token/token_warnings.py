@@ -163,8 +163,9 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
         )
     if shares and shares.doubtful_percent:
         yield f"{shares.doubtful_percent:.4g} % of the liquidity is in locks whose end is not known"
-    if evidence.is_upgradeable and evidence.is_source_verified is None:
-        yield "the source of the code behind the proxy was not checked"
+    if evidence.runs_other_code and evidence.is_source_verified is None:
+        kind = "clone" if evidence.is_pinned_clone else "proxy"
+        yield f"the source of the code behind the {kind} was not checked"
 
 
 def _warn_open_trade(trade: SimulatedTrade) -> Iterator[str]:
