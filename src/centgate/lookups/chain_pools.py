@@ -8,13 +8,14 @@ hooks are looked up by the hash of their key.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 from centgate.chains import CHAIN_BY_ID, well_known_chain
-from centgate.coercion import as_clean_name
+from centgate.coercion import MAX_BASE_UNITS, as_clean_name
 from centgate.crypto.token.chain_pools import PoolKey, PoolState, PriceImpact, QuoteToken, build_pair
 from centgate.crypto.token.exchange_tables import (
     EXCHANGES,
@@ -53,6 +54,9 @@ IMPACT_USD = (100, 1_000, 10_000)
 MAX_POOLS = 24
 """Pools whose state is read."""
 MAX_TOKEN_DECIMALS = 77
+_MAX_V4_AMOUNT = 2**128 - 1
+_MAX_POOL_TERM = 2**24 - 1
+"""Largest fee or tick spacing that the exchanges' interfaces can hold (uint24)."""
 _WORD = 32
 _DYNAMIC_FEE = 0x800000
 """Fee in the key of a v4 pool whose hooks decide it."""
@@ -130,7 +134,7 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
         chain_id, [ContractCall(address, _selector(signature)) for signature in reads]
     )
     token0, token1, factory = (_parse_address(answer) for answer in answers[:3])
-    fee, spacing, stable = (decode_uint(answer) for answer in answers[3:])
+    fee, spacing, stable = (_parse_term(answer) for answer in answers[3:])
     table = well_known_chain(chain_id)
     exchange = next(
         (each for each in EXCHANGES[table] if each.factory == factory and each.kind != "v4"), None
@@ -163,21 +167,36 @@ async def quote_impacts(rpc: Rpc, chain_id: int, state: PoolState) -> list[Price
     """Quote sales of the token in a pool, in one round; [] without a price in dollars."""
     if not state.price_usd:
         return []
-    amounts = {usd: int(usd / state.price_usd * 10**state.token_decimals) for usd in IMPACT_USD}
-    if state.key.kind == "v2" and state.key.fee is not None:
-        reserves = (state.token_reserve or 0, state.quote_reserve or 0)
-        received = {usd: quote_v2_sale(amount, *reserves, state.key.fee) for usd, amount in amounts.items()}
-    else:
-        exchange = next(
-            each for each in EXCHANGES[well_known_chain(chain_id)] if each.name == state.key.exchange
-        )
-        calls = [_quote_call(exchange, state, amount) for amount in amounts.values()]
-        answers = await rpc.call_contracts(chain_id, calls)
-        received = {usd: decode_uint(answer) or 0 for usd, answer in zip(amounts, answers, strict=True)}
+    amounts = {usd: _units_for(state, usd) for usd in IMPACT_USD}
+    # nobody can sell more than the contracts' numbers hold, so larger amounts are not asked for
+    possible = {usd: amount for usd, amount in amounts.items() if amount <= _max_amount(state.key)}
+    received = await _quote_sales(rpc, chain_id, state, possible)
     return [
-        PriceImpact(usd, loss_percent(received[usd], amount, state.spot) if received[usd] else None)
+        PriceImpact(usd, loss_percent(received[usd], amount, state.spot) if received.get(usd) else None)
         for usd, amount in amounts.items()
     ]
+
+
+def _units_for(state: PoolState, usd: int) -> int:
+    """Return the base units of the token for US dollars; exactly, as a hostile pool's price may be tiny."""
+    return int(Fraction(usd) / Fraction(state.price_usd or 1) * 10**state.token_decimals)
+
+
+def _max_amount(key: PoolKey) -> int:
+    return _MAX_V4_AMOUNT if key.kind == "v4" else MAX_BASE_UNITS
+
+
+async def _quote_sales(
+    rpc: Rpc, chain_id: int, state: PoolState, amounts: Mapping[int, int]
+) -> dict[int, int]:
+    """Return what the pool pays for each amount, by US dollars; 0 if it cannot take the amount."""
+    if state.key.kind == "v2" and state.key.fee is not None:
+        reserves = (state.token_reserve or 0, state.quote_reserve or 0)
+        return {usd: quote_v2_sale(amount, *reserves, state.key.fee) for usd, amount in amounts.items()}
+    exchange = next(each for each in EXCHANGES[well_known_chain(chain_id)] if each.name == state.key.exchange)
+    calls = [_quote_call(exchange, state, amount) for amount in amounts.values()]
+    answers = await rpc.call_contracts(chain_id, calls)
+    return {usd: decode_uint(answer) or 0 for usd, answer in zip(amounts, answers, strict=True)}
 
 
 def _quotes_for(exchange: Exchange, table: int, chain_id: int) -> list[QuoteToken]:
@@ -379,7 +398,7 @@ def _parse_state(
         return replace(state, spot=price_of_sqrt(root, token_first=token_first))
     held, quote_held, price_answer, *fee_answer = answers
     state = replace(state, token_reserve=decode_uint(held), quote_reserve=decode_uint(quote_held))
-    if fee_answer and key.fee is None and (fee := decode_uint(fee_answer[0])) is not None:
+    if fee_answer and key.fee is None and (fee := _parse_term(fee_answer[0])) is not None:
         # Solidly's factories give hundredths of a percent
         unit = FEE_UNIT // 10_000 if key.kind == "solidly" else 1
         state = replace(state, key=replace(key, fee=fee * unit))
@@ -446,6 +465,12 @@ def _encode(number: int) -> bytes:
 
 def _word(answer: bytes, index: int) -> int:
     return int.from_bytes(answer[index * _WORD : (index + 1) * _WORD], "big")
+
+
+def _parse_term(answer: bytes | None) -> int | None:
+    """Parse a fee, a tick spacing or a flag; None if it is larger than any pool's."""
+    number = decode_uint(answer)
+    return number if number is not None and number <= _MAX_POOL_TERM else None
 
 
 def _parse_address(answer: bytes | None) -> str | None:

@@ -1,0 +1,154 @@
+"""pool-snapshot of pools whose contracts answer what no honest pool does; the node is a stand-in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from buyer import ApiFactory
+from fake_upstreams import FakeUpstreams, RecordedRequest, configure_providers, send_paid
+
+from centgate.chains import CHAINS
+from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.token.exchange_tables import EXCHANGES, PRICE_FEEDS, FactoryKind
+from centgate.lookups.erc20 import balance_of_call, encode_address
+from centgate.settings import ProviderSettings, Settings
+
+PATH = "/services/pool-snapshot"
+POOL, TOKEN = "0x" + "d1" * 20, "0x" + "a1" * 20
+WETH = "0x4200000000000000000000000000000000000006"
+CODE = "0x6000"
+
+
+def words(*numbers: int) -> str:
+    return "0x" + b"".join(number.to_bytes(32, "big") for number in numbers).hex()
+
+
+def address_word(address: str) -> int:
+    return int(address, 16)
+
+
+def factory_of(kind: FactoryKind) -> str:
+    """The first factory of a kind on Base."""
+    return next(each.factory for each in EXCHANGES[8453] if each.kind == kind)
+
+
+@dataclass
+class Node:
+    """A node of Base that knows these answers to calls, with a price of 2,000 dollars for the coin."""
+
+    answers: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    codes: dict[str, str] = field(default_factory=dict[str, str])
+    delay: float = 0
+    """Seconds before each answer."""
+
+    def __post_init__(self) -> None:
+        feeds, now = PRICE_FEEDS[8453], int(time.time())
+        self.answer(feeds.native_usd, "latestRoundData()", 1, 2_000 * 10**8, now, now, 1)
+        self.answer(feeds.sequencer or "", "latestRoundData()", 1, 0, now - 10**6, now, 1)
+
+    def answer(self, to: str, function: str, *numbers: int, arguments: bytes = b"") -> None:
+        self.answers[to, "0x" + (function_selector(function) + arguments).hex()] = words(*numbers)
+
+    def hold(self, *, tokens: int, coins: int) -> None:
+        """Let the pool hold tokens and coins."""
+        self.answer(TOKEN, "decimals()", 18)
+        for token, units in ((TOKEN, tokens), (WETH, coins)):
+            call = balance_of_call(token, POOL)
+            self.answers[token, "0x" + call.data.hex()] = words(units)
+
+    def add_pair(self, kind: FactoryKind, *, tokens: int, coins: int) -> None:
+        """Add a pair with reserves whose contract names the first factory of a kind."""
+        self.add_pool(kind, tokens=tokens, coins=coins)
+        reserves = (tokens, coins) if TOKEN < WETH else (coins, tokens)
+        self.answer(POOL, "getReserves()", *reserves, 0)
+
+    def add_pool(self, kind: FactoryKind, *, tokens: int, coins: int) -> None:
+        token0, token1 = sorted((TOKEN, WETH))
+        self.answer(POOL, "token0()", address_word(token0))
+        self.answer(POOL, "token1()", address_word(token1))
+        self.answer(POOL, "factory()", address_word(factory_of(kind)))
+        self.hold(tokens=tokens, coins=coins)
+
+    def register(self, kind: FactoryKind, function: str, *terms: int) -> None:
+        """Let the factory name the pool for its tokens."""
+        pair = b"".join(map(encode_address, sorted((TOKEN, WETH))))
+        arguments = pair + bytes.fromhex(words(*terms)[2:])
+        self.answer(factory_of(kind), function, address_word(POOL), arguments=arguments)
+
+    def __call__(self, asked: RecordedRequest) -> tuple[int, Any]:
+        time.sleep(self.delay)
+        if isinstance(asked.body, dict):
+            return 200, self.one(cast(dict[str, Any], asked.body))
+        return 200, [self.one(each) for each in cast(list[dict[str, Any]], asked.body)]
+
+    def one(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": request["id"]} | {
+            "result": self.result(request["method"], request["params"])
+        }
+
+    def result(self, method: str, params: list[Any]) -> str:
+        match method:
+            case "eth_chainId":
+                return hex(8453)
+            case "eth_getCode":
+                return self.codes.get(params[0], "0x")
+            case "eth_call":
+                return self.answers.get((params[0]["to"].lower(), params[0]["data"]), "0x")
+            case _:
+                raise AssertionError(method)
+
+
+@pytest.fixture
+def node(upstreams: FakeUpstreams) -> Node:
+    """A node without any pool."""
+    node = Node()
+    upstreams.set_response_function("rpc", "/*", node, method="POST")
+    return node
+
+
+@pytest.fixture
+def buy(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, node: Node
+) -> Callable[..., dict[str, Any]]:
+    """Function that buys a snapshot from the chain alone; returns the envelope."""
+    nodes = {f"rpc_{chain.id}": ProviderSettings(enabled=False) for chain in CHAINS}
+    nodes["rpc_8453"] = ProviderSettings(url=upstreams.url_of("rpc") + "/")
+    indexes = {name: ProviderSettings(enabled=False) for name in ("dexscreener", "geckoterminal")}
+    client = api(configure_providers(settings, nodes | indexes))
+
+    def buy(**body: Any) -> dict[str, Any]:
+        return send_paid(client, PATH, {"chain": "base", **body}).json()
+
+    return buy
+
+
+def test_amounts_that_no_contract_can_hold_are_not_quoted(
+    buy: Callable[..., dict[str, Any]], node: Node
+) -> None:
+    node.add_pair("solidly", tokens=10**72, coins=10**5)
+    node.answer(POOL, "stable()", 0)
+    node.register("solidly", "getPool(address,address,bool)", 0)
+
+    for body in (buy(pairAddress=POOL), buy(tokenAddress=TOKEN)):
+        assert body["data"]["pairAddress"] == POOL
+        assert body["data"]["saleImpacts"] == [
+            {"usd": usd, "lossPercent": None} for usd in (100, 1_000, 10_000)
+        ]
+
+
+def test_terms_that_no_pool_can_have_are_left_out(buy: Callable[..., dict[str, Any]], node: Node) -> None:
+    node.add_pair("solidly", tokens=10**24, coins=10**21)
+    node.answer(POOL, "stable()", 0)
+    node.answer(
+        factory_of("solidly"),
+        "getFee(address,bool)",
+        2**256 - 1,
+        arguments=encode_address(POOL) + bytes(32),
+    )
+    node.register("solidly", "getPool(address,address,bool)", 0)
+
+    assert buy(pairAddress=POOL)["data"]["feePercent"] is None
