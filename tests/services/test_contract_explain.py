@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -818,6 +819,38 @@ def test_a_clone_cannot_be_changed(world: World, ask: Any):
     upgrade = data_of(ask())["proxy"]["upgrade"]
 
     assert upgrade == {"possible": False, "byAddress": None, "byKind": None}
+
+
+@pytest.mark.parametrize("outer", ["slot", "clone"])
+def test_the_code_behind_a_clone_is_looked_at(world: World, ask: Any, outer: str):
+    world.node.codes |= {LOGIC: CLONE.replace(LOGIC[2:], OLD[2:]), OLD: PLAIN}
+    if outer == "slot":
+        world.node.points(IMPLEMENTATION_SLOT)
+        world.node.codes[LOGIC] = CLONE.replace(LOGIC[2:], OLD[2:])
+    else:
+        world.node.codes[CONTRACT] = CLONE
+    world.rows = {CONTRACT: row(), LOGIC: row()}
+
+    data = data_of(ask())
+
+    assert [(each["address"], each["verified"]) for each in data["proxy"]["implementations"]] == [
+        (LOGIC, True),
+        (OLD, False),
+    ]
+    assert data["proxy"]["upgrade"]["possible"] is (None if outer == "slot" else False)
+    assert says(data, f"of {LOGIC}, is a minimal proxy itself, which runs the code of {OLD}")
+    assert says(data, f"no source is published for the implementation {OLD}")
+
+
+def test_a_clone_of_too_many_clones_is_not_called_unchangeable(world: World, ask: Any):
+    chain = [CONTRACT, LOGIC, OLD, ADMIN, OWNED]
+    for each, target in itertools.pairwise(chain):
+        world.node.codes[each] = CLONE.replace(LOGIC[2:], target[2:])
+
+    data = data_of(ask())
+
+    assert data["proxy"]["upgrade"]["possible"] is None
+    assert says(data, f"runs the code of {OWNED}: that code was not looked at")
 
 
 def test_code_that_is_gone_is_not_called_a_wallet(world: World, ask: Any):

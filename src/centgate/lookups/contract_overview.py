@@ -66,7 +66,10 @@ class ContractProxy(Data):
     )
     is_proxy: bool | None
     kind: ProxyKind | None = Field(description="Null when it is not a proxy, or when that is unknown.")
-    implementations: list[Implementation] = Field(description="More than one for a diamond (EIP-2535).")
+    implementations: list[Implementation] = Field(
+        description="More than one for a diamond (EIP-2535); and behind an implementation that is a minimal "
+        "proxy itself, also the contract whose code that one runs."
+    )
     beacon_address: str | None = Field(
         description="The contract where a beacon proxy looks up its implementation, lower case."
     )

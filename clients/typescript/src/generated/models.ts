@@ -450,7 +450,10 @@ export interface ContractProxy {
   isProxy: boolean | null;
   /** Null when it is not a proxy, or when that is unknown. */
   kind: "eip1167" | "eip1822" | "eip1967" | "eip1967_beacon" | "eip2535" | "eip7702" | "clone_with_immutable_args" | "safe" | "zeppelinos" | "other" | (string & {}) | null;
-  /** More than one for a diamond (EIP-2535). */
+  /**
+   * More than one for a diamond (EIP-2535); and behind an implementation that is a minimal proxy itself,
+   * also the contract whose code that one runs.
+   */
   implementations: Array<Implementation>;
   /** The contract where a beacon proxy looks up its implementation, lower case. */
   beaconAddress: string | null;

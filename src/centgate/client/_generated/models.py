@@ -507,7 +507,9 @@ class ContractProxy(AnswerData):
     )
     """None when it is not a proxy, or when that is unknown."""
     implementations: list[Implementation]
-    """More than one for a diamond (EIP-2535)."""
+    """More than one for a diamond (EIP-2535); and behind an implementation that is a minimal proxy
+    itself, also the contract whose code that one runs.
+    """
     beacon_address: str | None
     """The contract where a beacon proxy looks up its implementation, lower case."""
     upgrade: UpgradePower

@@ -64,6 +64,8 @@ _ADMIN_UPGRADE_FUNCTIONS = ("upgrade(address,address)", "upgradeAndCall(address,
 """Functions by which only the owner of a ProxyAdmin upgrades its proxies."""
 _ZERO_ADDRESS = "0x" + "0" * 40
 MAX_FACETS = 60
+MAX_CLONE_LEVELS = 2
+"""Minimal proxies behind one another that are followed from an implementation to the code that runs."""
 
 
 @dataclass(slots=True)
@@ -198,11 +200,13 @@ def next_reads(state: ChainState) -> NextReads:
             target = clone[0]
             calls = [(state.address, each) for each in (OWNER_CALL, GET_OWNER_CALL)]
         if target:
-            codes[target] = None
-            slots += [(target, slot) for slot, kind in POINTER_SLOTS if kind != "safe"]
+            running = _follow_clones(state, target)
+            codes |= dict.fromkeys(running)
+            slots += [(each, slot) for each in running for slot, kind in POINTER_SLOTS if kind != "safe"]
         else:
             calls = list(_list_calls(state))
             codes |= dict.fromkeys(_list_addresses(state))
+            codes |= dict.fromkeys(_list_running(state, _list_implementation_candidates(state)))
     return NextReads(
         tuple(address for address in codes if address not in state.codes),
         tuple(slot for slot in slots if slot not in state.slots),
@@ -238,6 +242,31 @@ def _list_addresses(state: ChainState) -> Iterator[str]:
     yield from list_facets(state)
 
 
+def _list_implementation_candidates(state: ChainState) -> Iterator[str]:
+    """Yield the addresses that slots, getters and a loupe give as implementation."""
+    yield from filter(None, (state.slot_address(slot) for slot, _ in _list_pointer_slots(state)))
+    getters = (call for call in state.call_results if call[1] in IMPLEMENTATION_GETTERS)
+    yield from filter(None, (state.returned_address(*call) for call in getters))
+    yield from list_facets(state)
+
+
+def _follow_clones(state: ChainState, target: str) -> tuple[str, ...]:
+    """Return an implementation and, while it is a minimal proxy itself, the one that its code names."""
+    running = [target]
+    while clone := match_clone(state.codes.get(running[-1], b"")):
+        if clone[0] in running or len(running) > MAX_CLONE_LEVELS:
+            break
+        running.append(clone[0])
+    return tuple(running)
+
+
+def _list_running(state: ChainState, targets: Iterable[str]) -> tuple[str, ...]:
+    """Return implementations, then those behind the ones that are minimal proxies."""
+    targets = tuple(targets)
+    behind = (each for target in targets for each in _follow_clones(state, target)[1:])
+    return tuple(dict.fromkeys((*targets, *behind)))
+
+
 def _list_pointer_slots(state: ChainState) -> Iterator[tuple[str, ProxyKind]]:
     """Return the slots that can hold the implementation; slot 0 counts only for Safe proxies."""
     safe = MASTER_COPY_SELECTOR in (state.code or b"")
@@ -261,16 +290,38 @@ def classify_account(state: ChainState) -> AccountFinding | None:
             has_delegatecall=False,
         )
     if target := delegation_target(state.code):
-        return _classify_delegation(state, target)
+        return _add_clones(state, _classify_delegation(state, target))
     if clone := match_clone(state.code):
-        return _classify_clone(state, *clone)
+        return _add_clones(state, _classify_clone(state, *clone))
     finding = (
         _classify_by_slot(state)
         or _classify_diamond(state)
         or _classify_by_getter(state)
         or _classify_unconfirmed(state)
     )
-    return replace(finding, has_delegatecall=has_delegatecall(state.code))
+    return replace(_add_clones(state, finding), has_delegatecall=has_delegatecall(state.code))
+
+
+def _add_clones(state: ChainState, finding: AccountFinding) -> AccountFinding:
+    """Add the code that runs behind implementations that are minimal proxies themselves."""
+    running = _list_running(state, finding.implementations)
+    clones = {each: clone[0] for each in running if (clone := match_clone(state.codes.get(each, b"")))}
+    if not clones:
+        return finding
+    is_complete = all(target in state.codes and target in running for target in clones.values())
+    return replace(
+        finding,
+        implementations=running,
+        upgradeable=None if finding.upgradeable is False and not is_complete else finding.upgradeable,
+        notes=(*finding.notes, *(_describe_clone(state, running, *each) for each in clones.items())),
+    )
+
+
+def _describe_clone(state: ChainState, running: tuple[str, ...], clone: str, target: str) -> str:
+    note = f"the code it runs, of {clone}, is a minimal proxy itself, which runs the code of {target}"
+    if target not in running or target not in state.codes:
+        return f"{note}: that code was not looked at"
+    return note if state.codes[target] else f"{note}, which has none"
 
 
 def _classify_delegation(state: ChainState, target: str) -> AccountFinding:
@@ -288,14 +339,17 @@ def _classify_delegation(state: ChainState, target: str) -> AccountFinding:
         upgradeable=True,
         upgrader=state.address,
         evidence=(_code_evidence("code EIP-7702", state),),
-        notes=(*notes, *_note_nested_proxy(state, target)),
+        notes=(*notes, *_note_nested_proxies(state, target)),
         has_delegatecall=True,
     )
 
 
 def _classify_clone(state: ChainState, target: str, kind: ProxyKind) -> AccountFinding:
-    nested = _note_nested_proxy(state, target)
-    is_read = target in state.codes and (target, IMPLEMENTATION_SLOT) in state.slots
+    nested = _note_nested_proxies(state, target)
+    is_read = all(
+        each in state.codes and (each, IMPLEMENTATION_SLOT) in state.slots
+        for each in _follow_clones(state, target)
+    )
     empty = (f"it runs the code of {target}, which has none",) if state.codes.get(target) == b"" else ()
     return AccountFinding(
         "contract",
@@ -309,13 +363,14 @@ def _classify_clone(state: ChainState, target: str, kind: ProxyKind) -> AccountF
     )
 
 
-def _note_nested_proxy(state: ChainState, target: str) -> tuple[str, ...]:
-    """Return a note if the implementation may be a proxy itself."""
-    slots = (slot for slot, kind in POINTER_SLOTS if kind != "safe" and state.slot_address(slot, target))
-    further = next(slots, None)
-    if not further:
-        return ()
-    return (f"the code it runs, of {target}, may be a proxy itself: whether it can be changed is not known",)
+def _note_nested_proxies(state: ChainState, target: str) -> tuple[str, ...]:
+    """Return a note for each contract whose code runs and that may be a proxy itself."""
+    slots = [slot for slot, kind in POINTER_SLOTS if kind != "safe"]
+    return tuple(
+        f"the code it runs, of {each}, may be a proxy itself: whether it can be changed is not known"
+        for each in _follow_clones(state, target)
+        if any(state.slot_address(slot, each) for slot in slots)
+    )
 
 
 def _classify_by_slot(state: ChainState) -> AccountFinding | None:
@@ -364,7 +419,7 @@ def _add_upgrade_power(state: ChainState, finding: AccountFinding) -> AccountFin
     if finding.kind == "safe":
         note = "the code of a Safe can be changed by a transaction of the Safe, where its code allows that"
         return replace(finding, notes=(*finding.notes, note))
-    if not any(_can_upgrade(state.codes[each]) for each in (state.address, *finding.implementations)):
+    if not _can_upgrade(state.code or b"") and not _can_implementation_upgrade(state, finding):
         return finding
     return _add_self_upgrade(state, finding)
 
@@ -429,7 +484,7 @@ def _add_ownerless_admin(
 
 def _add_self_upgrade_or_none(state: ChainState, finding: AccountFinding) -> AccountFinding:
     """Finish a proxy that no admin can change; its implementation may still be able to upgrade it."""
-    if any(_can_upgrade(state.codes[each]) for each in finding.implementations):
+    if _can_implementation_upgrade(state, finding):
         return _add_self_upgrade(state, finding)
     return replace(finding, upgradeable=False)
 
@@ -520,6 +575,11 @@ def _list_unconfirmed_slots(state: ChainState) -> Iterator[AccountEvidence]:
         word = state.slots.get((state.address, slot), b"")
         if any(word):
             yield _slot_evidence(state, slot)
+
+
+def _can_implementation_upgrade(state: ChainState, finding: AccountFinding) -> bool:
+    running = _list_running(state, finding.implementations)
+    return any(_can_upgrade(state.codes.get(each, b"")) for each in running)
 
 
 def _can_upgrade(code: bytes) -> bool:
