@@ -36,6 +36,7 @@ from centgate.lookups.erc20 import (
     APPROVAL_TOPIC,
     BALANCE_OF_SELECTOR,
     DECIMALS_SELECTOR,
+    SUPPORTS_INTERFACE_SELECTOR,
     SYMBOL_SELECTOR,
     TOTAL_SUPPLY_SELECTOR,
     encode_topic,
@@ -80,10 +81,13 @@ class Token:
     decimals: int | None = 6
     symbol: str | None = "USDC"
     supply: int | None = 10**15
+    is_nft: bool | None = None
 
     def answer(self, data: bytes) -> bytes | None:
         """What its contract returns for call data."""
         match data[:4]:
+            case selector if selector == SUPPORTS_INTERFACE_SELECTOR:
+                return _word(self.is_nft)
             case selector if selector == ALLOWANCE_SELECTOR:
                 return _word(self.allowances.get("0x" + data[-20:].hex(), 0))
             case selector if selector == BALANCE_OF_SELECTOR:
@@ -824,6 +828,7 @@ def test_nfts_and_what_is_no_approval_of_the_wallet_are_left_out(shop: Shop):
     ]
     other = event(shop.node.head - 1, 7, owner=VAULT)
     shop.upstreams.faults["goplus"] = "500"
+    shop.node.tokens = {USDC: Token({ROUTER: None}, is_nft=True)}
     shop.node.logs = [nft, *broken, other]
 
     data = shop.data()
@@ -842,7 +847,7 @@ def test_a_token_whose_events_index_the_amount_is_asked_like_any_other(shop: Sho
     shop.upstreams.faults["goplus"] = "500"
     shop.node.head = 40_000
     shop.node.logs = [indexed_event(39_990, 9), indexed_event(39_991, 4, token=DAI)]
-    shop.node.tokens = {USDC: Token({ROUTER: 9}), DAI: Token({ROUTER: None})}
+    shop.node.tokens = {USDC: Token({ROUTER: 9}), DAI: Token({ROUTER: None}, is_nft=True)}
 
     data = shop.data()
 
@@ -850,6 +855,31 @@ def test_a_token_whose_events_index_the_amount_is_asked_like_any_other(shop: Sho
     assert (approval["token"]["address"], approval["allowance"]["amountBaseUnits"]) == (USDC, "9")
     assert "Approvals of single NFTs, which are left out: 1" in data["warnings"]
     assert data["coverage"]["complete"] is True
+
+
+def test_a_token_that_says_it_is_an_nft_is_a_token_by_its_allowance(shop: Shop):
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.head = 40_000
+    shop.node.logs = [indexed_event(39_990, MAX)]
+    shop.node.tokens = {USDC: Token({ROUTER: MAX}, is_nft=True)}
+
+    (approval,) = shop.data()["approvals"]
+
+    assert approval["allowance"]["unlimited"] is True
+
+
+@pytest.mark.parametrize(("allowance", "is_nft"), [(0, True), (None, None), (None, False)])
+def test_events_of_contracts_that_tell_both_or_neither_leave_the_list_incomplete(
+    shop: Shop, *, allowance: int | None, is_nft: bool | None
+):
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.head = 40_000
+    shop.node.logs = [indexed_event(39_990, MAX)]
+    shop.node.tokens = {USDC: Token({ROUTER: allowance}, is_nft=is_nft)}
+
+    data = shop.data()
+
+    assert (data["approvals"], data["coverage"]["complete"]) == ([], False)
 
 
 def test_events_of_contracts_that_could_not_be_asked_leave_the_list_incomplete(shop: Shop):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from centgate.crypto.approvals.approval_rules import PERMIT2
 from centgate.crypto.approvals.reported import (
@@ -86,13 +86,17 @@ class _IndexedEvents:
     """Events of tokens, with the amount moved into the data."""
     nft_count: int = 0
     unknown_count: int = 0
-    """Number of events whose contract could not be asked."""
+    """Number of events whose contract could not be asked, or did not tell which of the two it is."""
 
 
 async def _classify_indexed(
     rpc: Rpc, chain_id: int, wallet: str, events: Sequence[EventLog]
 ) -> _IndexedEvents:
-    """Tell the approvals of tokens from those of NFTs: a token answers `allowance`, and is no ERC-721."""
+    """Tell the approvals of tokens from those of NFTs.
+
+    A contract can answer both `allowance` and that it is an ERC-721. What it allows now counts then: an
+    amount is a token's, and without one it stays unknown, as if it answers neither.
+    """
     newest = {log.address: log for log in events}
     asked = list(newest)[-MAX_CLASSIFIED_CONTRACTS:]
     calls = [
@@ -106,16 +110,23 @@ async def _classify_indexed(
     answers = _result_or_none(await attempt(rpc.call_contracts, chain_id, calls)) if calls else []
     if answers is None:
         return _IndexedEvents(unknown_count=len(events))
-    tokens = {
-        token
+    kinds = {
+        token: _indexed_kind(erc20.decode_uint(allowance), erc20.decode_uint(is_nft))
         for token, allowance, is_nft in zip(asked, answers[::2], answers[1::2], strict=True)
-        if erc20.decode_uint(allowance) is not None and not erc20.decode_uint(is_nft)
     }
     fungible = tuple(
-        replace(log, topics=log.topics[:3], data=log.topics[3]) for log in events if log.address in tokens
+        replace(log, topics=log.topics[:3], data=log.topics[3])
+        for log in events
+        if kinds.get(log.address) == "token"
     )
-    unknown = sum(log.address not in asked for log in events)
-    return _IndexedEvents(fungible, len(events) - len(fungible) - unknown, unknown)
+    nft_count = sum(kinds.get(log.address) == "nft" for log in events)
+    return _IndexedEvents(fungible, nft_count, len(events) - len(fungible) - nft_count)
+
+
+def _indexed_kind(allowance: int | None, is_nft: int | None) -> Literal["token", "nft"] | None:
+    if allowance or (allowance is not None and not is_nft):
+        return "token"
+    return "nft" if allowance is None and is_nft else None
 
 
 def _logged_amount(log: EventLog) -> int:
