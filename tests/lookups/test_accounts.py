@@ -67,6 +67,7 @@ async def test_a_slow_node_is_not_waited_for(chain_settings: Settings) -> None:
 
     assert found == Account("unknown")
     assert "did not answer within 0 s" in rpc.trace.warnings[0]
+    assert rpc.trace.providers["rpc"]["status"] == "timeout"
 
 
 class RequestCounter:

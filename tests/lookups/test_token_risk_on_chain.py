@@ -125,6 +125,7 @@ async def test_a_slow_node_ends_in_time(served: Served, upstreams: FakeUpstreams
 
     assert found == ChainEvidence(missing_reason="source_unavailable")
     assert rpc.trace.warnings == ["the chain was not read to the end within 0.4 s"]
+    assert rpc.trace.providers["rpc"]["status"] == "timeout"
 
 
 def pass_on(_request: dict[str, Any]) -> tuple[int, Any] | None:

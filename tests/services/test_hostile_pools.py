@@ -152,3 +152,30 @@ def test_terms_that_no_pool_can_have_are_left_out(buy: Callable[..., dict[str, A
     node.register("solidly", "getPool(address,address,bool)", 0)
 
     assert buy(pairAddress=POOL)["data"]["feePercent"] is None
+
+
+def test_a_node_that_is_too_slow_counts_as_failed(
+    api: ApiFactory,
+    settings: Settings,
+    upstreams: FakeUpstreams,
+    node: Node,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("centgate.services.pool_snapshot.MAX_CHAIN_SECONDS", 0.1)
+    node.delay = 0.5
+    row = {
+        "chainId": "base",
+        "pairAddress": POOL,
+        "baseToken": {"address": TOKEN, "symbol": "TKN"},
+        "quoteToken": {"address": WETH, "symbol": "WETH"},
+        "priceUsd": "1",
+    }
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{TOKEN}", [row])
+    nodes = {"rpc_8453": ProviderSettings(url=upstreams.url_of("rpc") + "/")}
+    client = api(configure_providers(settings, nodes | upstreams.provider_settings("dexscreener")))
+
+    body = send_paid(client, PATH, {"chain": "base", "tokenAddress": TOKEN}).json()
+
+    (source,) = [each for each in body["providers"] if each["name"] == "rpc"]
+    assert source["status"] == "timeout"
+    assert "the chain could not confirm the price in time" in body["warnings"]

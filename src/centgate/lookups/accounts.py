@@ -37,6 +37,7 @@ async def read_account(rpc: Rpc, chain_id: int, address: str, *, max_wait: float
             async with asyncio.timeout(max_wait):
                 return await _read_account(rpc, chain_id, address)
         except TimeoutError:
+            rpc.record_status("timeout")  # its calls were cancelled, which records nothing
             reason = f"the node did not answer within {max_wait:g} s"
     rpc.trace.add_warning(
         f"kind, delegation, transactions, name and sanctions of the account are unknown: {reason}"

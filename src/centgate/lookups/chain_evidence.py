@@ -74,6 +74,7 @@ async def read_chain_evidence(
         async with asyncio.timeout(max_wait):
             return await _read_evidence(rpc, bytecode, chain_id, token, list_pools)
     except TimeoutError:
+        rpc.record_status("timeout")  # its calls were cancelled, which records nothing
         rpc.trace.add_warning(f"the chain was not read to the end within {max_wait:g} s")
         return ChainEvidence(missing_reason="source_unavailable")
 

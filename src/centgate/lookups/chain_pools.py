@@ -487,6 +487,10 @@ class ChainIndex:
         self._rpc = rpc
         self._states: dict[str, PoolState] = {}
 
+    def record_timeout(self) -> None:
+        """Record that the node was too slow: a call that is cancelled records nothing."""
+        self._rpc.record_status("timeout")
+
     def can_read(self, chain_id: int) -> bool:
         """True if a node of the chain is configured."""
         return self._rpc.is_configured and self._rpc.supports_chain(chain_id)

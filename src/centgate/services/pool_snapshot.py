@@ -400,9 +400,12 @@ async def _ask_chain(
             return known, await chain.impacts(chain_id, known) if is_priced else ()
     except NoData:
         return None, ()
-    except (ProviderFailure, TimeoutError):
-        chain.trace.add_warning("the chain could not confirm the price in time")
-        return None, ()
+    except TimeoutError:
+        chain.record_timeout()
+    except ProviderFailure:
+        pass  # recorded by the provider
+    chain.trace.add_warning("the chain could not confirm the price in time")
+    return None, ()
 
 
 def _build_token(token: PairToken, amount: float | None, side_usd: float | None) -> PoolToken:
