@@ -154,6 +154,19 @@ def test_terms_that_no_pool_can_have_are_left_out(buy: Callable[..., dict[str, A
     assert buy(pairAddress=POOL)["data"]["feePercent"] is None
 
 
+def test_a_contract_that_its_factory_does_not_know_is_no_pool(
+    buy: Callable[..., dict[str, Any]], node: Node
+) -> None:
+    node.add_pair("v2", tokens=10**18, coins=10**21)
+
+    error = buy(pairAddress=POOL)["error"]
+    node.register("v2", "getPair(address,address)")
+    known = buy(pairAddress=POOL)
+
+    assert error["code"] == "no_data"
+    assert known["data"]["pairAddress"] == POOL
+
+
 def test_a_node_that_is_too_slow_counts_as_failed(
     api: ApiFactory,
     settings: Settings,

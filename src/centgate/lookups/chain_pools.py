@@ -154,8 +154,17 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
         tick_spacing=spacing,
         stable=bool(stable),
     )
+    known_call = _lookup_call(
+        exchange, _encode_pair(token0, token1), fee=fee, tick_spacing=spacing, stable=bool(stable)
+    )
     facts_calls = _facts_calls(table, token)
-    facts = _parse_facts(rpc, table, await rpc.call_contracts(chain_id, facts_calls))
+    known, *answers = await rpc.call_contracts(chain_id, [known_call, *facts_calls])
+    # anyone can deploy a contract that names this factory, so the factory has to name the pool
+    if _parse_address(known) != address:
+        raise NoData(
+            f"the contract at {address} names the factory of {exchange.name}, which has no such pool"
+        )
+    facts = _parse_facts(rpc, table, answers)
     candidate = _Candidate(exchange, quote, ContractCall(address, b""))
     states = await _read_states(rpc, chain_id, token, facts, [(candidate, key)]) if facts else []
     if not states:
@@ -210,37 +219,57 @@ def _quotes_for(exchange: Exchange, table: int, chain_id: int) -> list[QuoteToke
 
 def _list_candidates(exchange: Exchange, token: str, quote: QuoteToken) -> list[_Candidate]:
     """Return the pools of a token that an exchange may have against one quote token."""
-    factory, pair = exchange.factory, b"".join(map(encode_address, sorted((token, quote.address))))
+    pair = _encode_pair(*sorted((token, quote.address)))
     match exchange.kind:
-        case "v2":
-            call = ContractCall(factory, _selector("getPair(address,address)") + pair)
-            return [_Candidate(exchange, quote, call, exchange.fee)]
-        case "algebra":
-            call = ContractCall(factory, _selector("poolByPair(address,address)") + pair)
-            return [_Candidate(exchange, quote, call, exchange.fee)]
-        case "solidly":
-            start = _selector("getPool(address,address,bool)") + pair
-            calls = {stable: ContractCall(factory, start + _encode(stable)) for stable in (False, True)}
-            return [
-                _Candidate(exchange, quote, call, exchange.fee, stable=stable)
-                for stable, call in calls.items()
-            ]
-        case "v3":
-            start = _selector("getPool(address,address,uint24)") + pair
-            return [
-                _Candidate(exchange, quote, ContractCall(factory, start + _encode(fee or 0)), fee, spacing)
-                for fee, spacing in exchange.tiers
-            ]
-        case "slipstream":
-            start = _selector("getPool(address,address,int24)") + pair
-            return [
-                _Candidate(
-                    exchange, quote, ContractCall(factory, start + _encode(spacing)), exchange.fee, spacing
-                )
-                for _, spacing in exchange.tiers
-            ]
         case "v4":
             return [_v4_candidate(exchange, quote, pair, tier) for tier in exchange.tiers]
+        case "v3" | "slipstream":
+            return [
+                _Candidate(
+                    exchange,
+                    quote,
+                    _lookup_call(exchange, pair, fee=fee, tick_spacing=spacing),
+                    exchange.fee if fee is None else fee,
+                    spacing,
+                )
+                for fee, spacing in exchange.tiers
+            ]
+        case "solidly":
+            return [
+                _Candidate(
+                    exchange, quote, _lookup_call(exchange, pair, stable=stable), exchange.fee, stable=stable
+                )
+                for stable in (False, True)
+            ]
+        case _:
+            return [_Candidate(exchange, quote, _lookup_call(exchange, pair), exchange.fee)]
+
+
+def _lookup_call(
+    exchange: Exchange,
+    pair: bytes,
+    *,
+    fee: int | None = None,
+    tick_spacing: int | None = None,
+    stable: bool = False,
+) -> ContractCall:
+    """Return the call of a factory that gives the address of a pool; v4 has none."""
+    match exchange.kind:
+        case "algebra":
+            data = _selector("poolByPair(address,address)") + pair
+        case "solidly":
+            data = _selector("getPool(address,address,bool)") + pair + _encode(stable)
+        case "v3":
+            data = _selector("getPool(address,address,uint24)") + pair + _encode(fee or 0)
+        case "slipstream":
+            data = _selector("getPool(address,address,int24)") + pair + _encode(tick_spacing or 0)
+        case _:
+            data = _selector("getPair(address,address)") + pair
+    return ContractCall(exchange.factory, data)
+
+
+def _encode_pair(token0: str, token1: str) -> bytes:
+    return encode_address(token0) + encode_address(token1)
 
 
 def _v4_candidate(
