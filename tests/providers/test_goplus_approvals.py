@@ -116,6 +116,8 @@ async def test_rows_that_cannot_be_read_are_left_out_and_counted(upstreams: Fake
         None,
         row(token_address="USDT"),
         row(approved_list="none"),
+        row(approved_list=None),
+        {"token_address": TOKEN},
         row("x", entry(approved_contract=None), entry()),
     ]
     upstreams.set_response("goplus", PATH, {"code": 1, "result": rows})
@@ -124,8 +126,8 @@ async def test_rows_that_cannot_be_read_are_left_out_and_counted(upstreams: Fake
         told = await goplus.approvals(56, WALLET)
 
     assert [approval.pair for approval in told.entries] == [(TOKEN, SPENDER)]
-    assert told.unreadable == 6
-    assert goplus.trace.warnings == ["Entries of GoPlus Security's list that could not be read: 6"]
+    assert told.unreadable == 8
+    assert goplus.trace.warnings == ["Entries of GoPlus Security's list that could not be read: 8"]
 
 
 @pytest.mark.parametrize(

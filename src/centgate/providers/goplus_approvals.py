@@ -33,7 +33,7 @@ def parse_goplus_approvals(rows: list[Any], *, partial: bool) -> ReportedApprova
     unreadable = 0
     for row in rows:
         token = _parse_token(row)
-        entries: Any = (row.get("approved_list") or []) if token else None
+        entries: Any = row.get("approved_list") if token else None
         if not token or not isinstance(entries, list):
             unreadable += 1
             continue
