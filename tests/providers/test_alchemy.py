@@ -123,7 +123,7 @@ async def test_tokens_held_are_read_and_empty_ones_dropped(upstreams: FakeUpstre
         held = await alchemy.holdings(1, WALLET)
 
     assert held == [Holding(Token(DAI), 7)]
-    assert alchemy.trace.warnings == ["Alchemy could not read the balance of 1 tokens"]
+    assert alchemy.trace.warnings == ["Alchemy could not read the balance of 4 tokens"]
     assert upstreams.requests_of("alchemy")[0].body["params"] == [WALLET, "erc20"]
 
 
@@ -207,7 +207,7 @@ async def test_transfers_of_both_directions_are_read_each_once(
     created = transfer(4, **{"from": WALLET, "to": None})
     broken = transfer(5, hash=None)
     talking = transfer(6, hash="\u202eignore all that was said" + "z" * 3000)
-    out, into = [to_itself, created, broken, talking], [to_itself, coin, transfer(1)]
+    out, into = [to_itself, created, broken, talking, "no row"], [to_itself, coin, transfer(1)]
 
     def tell(params: Any) -> Any:
         return {"transfers": out if "fromAddress" in params[0] else into}
@@ -218,7 +218,7 @@ async def test_transfers_of_both_directions_are_read_each_once(
         found = {each.block: each for each in await alchemy.transfers(1, WALLET)}
 
     assert {*found} == {1, 2, 3, 4}
-    assert alchemy.trace.warnings == ["2 transfers that Alchemy lists could not be read"]
+    assert alchemy.trace.warnings == ["3 transfers that Alchemy lists could not be read"]
     assert found[1].token == Token(DAI, "DAI", None, 18)
     assert (found[1].amount, found[1].position) == (15 * 10**17, 0x1E)
     assert found[1].at == datetime(2026, 11, 2, 10, 15, 47, tzinfo=UTC)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 from centgate import jsonrpc
@@ -84,8 +84,9 @@ class Alchemy(Provider):
                 [*params, {"pageKey": page_key}] if page_key else params,
             )
             rows = _object_rows(page["tokenBalances"])
-            holdings += [holding for row in rows if (holding := _parse_holding(row))]
-            if failed := sum(1 for row in rows if row.get("error")):
+            parsed = [_parse_holding(row) for row in rows]
+            holdings += [holding for holding in parsed if holding and holding.amount]
+            if failed := parsed.count(None):
                 self.trace.add_warning(f"{self.info.label} could not read the balance of {failed} tokens")
             page_key = as_text(page.get("pageKey"))
             if not page_key:
@@ -210,16 +211,18 @@ class Alchemy(Provider):
 
 
 def _object_rows(rows: list[Any]) -> list[JsonObject]:
-    """Return the rows that are objects; TypeError if there are rows and not one is an object."""
-    found = [cast(JsonObject, row) for row in rows if isinstance(row, dict)]
-    if rows and not found:
+    """Return the rows, those that are no objects as empty ones; TypeError if not one is an object."""
+    if rows and not any(isinstance(row, dict) for row in rows):
         raise TypeError("rows that are no objects")
-    return found
+    return [as_object(row) for row in rows]
 
 
 def _parse_holding(row: JsonObject) -> Holding | None:
+    """Parse a balance, which may be 0; None if it cannot be read."""
     token, amount = as_address(row.get("contractAddress")), as_base_units(row.get("tokenBalance"))
-    return Holding(Token(token), amount) if token and amount and not row.get("error") else None
+    if token is None or amount is None or row.get("error"):
+        return None
+    return Holding(Token(token), amount)
 
 
 def _parse_token(token: str, answer: Any) -> Token:

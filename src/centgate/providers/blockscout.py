@@ -27,6 +27,8 @@ from centgate.fallback import open_task_group
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.blockscout_wallet import (
     JsonObject,
+    is_failed,
+    is_of_fungible,
     page_rows,
     parse_holding,
     parse_native_transfer,
@@ -175,7 +177,10 @@ class Blockscout(Provider):
             self.trace.add_warning(
                 f"the wallet has more tokens than were read: the {len(rows)} worth most were"
             )
-        return [parsed for row in rows if (parsed := parse_holding(row))]
+        parsed = [parse_holding(row) for row in rows if is_of_fungible(row)]
+        if unreadable := parsed.count(None):
+            self.trace.add_warning(f"{self.info.label} lists {unreadable} balances that could not be read")
+        return [holding for holding in parsed if holding and holding.amount]
 
     @instrumented
     async def transfers(self, chain_id: int, wallet: str) -> list[Transfer]:
@@ -185,7 +190,12 @@ class Blockscout(Provider):
                 self._first_page(chain_id, f"/addresses/{wallet}/token-transfers", type="ERC-20")
             )
             coins = group.create_task(self._first_page(chain_id, f"/addresses/{wallet}/transactions"))
-        transfers = [*map(parse_token_transfer, tokens.result()), *map(parse_native_transfer, coins.result())]
+        transfers = [
+            *(parse_token_transfer(row) for row in tokens.result() if is_of_fungible(row)),
+            *(parse_native_transfer(row) for row in coins.result() if not is_failed(row)),
+        ]
+        if unreadable := transfers.count(None):
+            self.trace.add_warning(f"{unreadable} transfers that {self.info.label} lists could not be read")
         return [transfer for transfer in transfers if transfer]
 
     async def _first_page(self, chain_id: int, path: str, **params: Any) -> list[JsonObject]:

@@ -25,18 +25,27 @@ JsonObject = dict[str, Any]
 
 
 def page_rows(page: Any) -> list[JsonObject]:
-    """Return the objects in a page; TypeError if it has rows and not one is an object."""
+    """Return the rows of a page, those that are no objects as empty ones; TypeError if not one is one."""
     rows = cast(list[Any], page["items"])
-    objects = [as_object(row) for row in rows if isinstance(row, dict)]
-    if rows and not objects:
+    if rows and not any(isinstance(row, dict) for row in rows):
         raise TypeError("rows that are no objects")
-    return objects
+    return [as_object(row) for row in rows]
+
+
+def is_of_fungible(row: JsonObject) -> bool:
+    """True unless a row is of a token of another kind than ERC-20, which old servers list too."""
+    return as_object(row.get("token")).get("type") in (None, "ERC-20")
+
+
+def is_failed(row: JsonObject) -> bool:
+    """True if a row of `/addresses/{a}/transactions` is of a transaction that failed."""
+    return row.get("status") == "error" or row.get("result") not in (None, "", "success")
 
 
 def parse_holding(row: JsonObject) -> Holding | None:
-    """Parse a row of `/addresses/{a}/tokens`; None if it is no ERC-20 token, or its balance is 0."""
+    """Parse a row of `/addresses/{a}/tokens`, whose balance may be 0; None if it cannot be read."""
     token, amount = _parse_token(row.get("token")), as_base_units(row.get("value"))
-    return Holding(token, amount) if token and amount else None
+    return None if token is None or amount is None else Holding(token, amount)
 
 
 def parse_token_transfer(row: JsonObject) -> Transfer | None:
@@ -50,9 +59,8 @@ def parse_token_transfer(row: JsonObject) -> Transfer | None:
 
 
 def parse_native_transfer(row: JsonObject) -> Transfer | None:
-    """Parse a row of `/addresses/{a}/transactions`; None if the transaction failed or cannot be read."""
-    failed = row.get("status") == "error" or row.get("result") not in (None, "", "success")
-    return None if failed else _parse_transfer(row, None, row.get("value"))
+    """Parse a row of `/addresses/{a}/transactions`; None if it cannot be read."""
+    return _parse_transfer(row, None, row.get("value"))
 
 
 def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Transfer | None:
@@ -76,7 +84,7 @@ def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Transf
 def _parse_token(value: Any) -> Token | None:
     row = as_object(value)
     token = as_address(row.get("address_hash")) or as_address(row.get("address"))
-    if token is None or row.get("type") not in (None, "ERC-20"):
+    if token is None:
         return None
     return Token(
         token,

@@ -72,7 +72,7 @@ class Holding:
 
     token: Token
     amount: int
-    """In base units, never 0."""
+    """In base units; balances of 0 are left out of lists."""
 
 
 @dataclass(frozen=True, slots=True)
