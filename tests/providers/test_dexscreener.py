@@ -116,7 +116,14 @@ async def test_no_pair_at_an_address_is_no_data(body: Any, upstreams: FakeUpstre
             await dexscreener.pair(BASE, PAIR)
 
 
-@pytest.mark.parametrize("body", [{"pairs": [row(chainId="bsc")]}, None])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"pairs": [row(chainId="bsc")]},
+        {"pairs": [row(chainId=None, url=f"https://dexscreener.com/bsc/{PAIR}")]},
+        None,
+    ],
+)
 async def test_foreign_chain_and_bare_null_are_failures(
     body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:

@@ -150,6 +150,17 @@ async def test_pools_of_another_chain_are_a_failure(upstreams: FakeUpstreams, tm
             await geckoterminal.pair(BASE, POOL)
 
 
+@pytest.mark.parametrize("named", [None, f"base_{POOL}"])
+async def test_tokens_of_another_chain_are_a_failure(
+    named: str | None, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    serve_pools(upstreams, {"data": [row(network="eth") | {"id": named}]})
+
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
+        with pytest.raises(ProviderError, match="another chain"):
+            await geckoterminal.pairs(BASE, TOKEN)
+
+
 async def test_an_empty_list_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pools(upstreams, {"data": []})
     serve_pool(upstreams, {"data": None})

@@ -94,6 +94,14 @@ async def test_no_match_is_an_answer_under_either_status(
     assert (found.match, found.is_verified, found.source_available) == ("none", False, False)
 
 
+@pytest.mark.parametrize("named", [{"chainId": "10"}, {"address": LOGIC}])
+async def test_another_contract_than_was_asked_for_is_a_failure(
+    upstreams: FakeUpstreams, tmp_path: Path, named: dict[str, str]
+):
+    with pytest.raises(ProviderError, match="another contract"):
+        await fetch_source_from(upstreams, tmp_path, MINIMAL | named)
+
+
 async def test_a_short_answer_does_not_say_whether_there_is_an_abi(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source_from(upstreams, tmp_path, MINIMAL)
 
@@ -203,6 +211,11 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Fake
 # saved bodies
 
 
+def load_saved(case: str) -> Any:
+    """A saved body, as if it were of the contract that is asked for here."""
+    return load_body("sourcify", case) | {"chainId": "1", "address": CONTRACT}
+
+
 async def test_a_saved_match_is_read(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source_from(upstreams, tmp_path, load_body("sourcify", "contract"))
 
@@ -242,7 +255,7 @@ async def test_the_replayed_match_is_read(replayed: str, tmp_path: Path):
 async def test_a_saved_proxy_is_read(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, implementation: NamedAddress
 ):
-    found = await fetch_source_from(upstreams, tmp_path, load_body("sourcify", case))
+    found = await fetch_source_from(upstreams, tmp_path, load_saved(case))
 
     assert found.proxy
     assert found.proxy.kind == "eip1967"
@@ -253,21 +266,21 @@ async def test_a_saved_proxy_is_read(
 async def test_a_saved_failure_to_resolve_a_proxy_keeps_the_match(
     upstreams: FakeUpstreams, tmp_path: Path, case: str
 ):
-    found = await fetch_source_from(upstreams, tmp_path, load_body("sourcify", case))
+    found = await fetch_source_from(upstreams, tmp_path, load_saved(case))
 
     assert (found.match, found.proxy) == ("exact", None)
 
 
 @pytest.mark.recorded
 async def test_a_recorded_full_answer(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await fetch_source_from(upstreams, tmp_path, load_body("sourcify", "documented_full_response"))
+    found = await fetch_source_from(upstreams, tmp_path, load_saved("documented_full_response"))
 
     assert (found.name, found.created) == ("MyContract", ContractCreation(block=21721660))
 
 
 @pytest.mark.parametrize("case", ["not_verified", recorded_case("not_verified_404")])
 async def test_a_saved_contract_without_a_match_is_read(upstreams: FakeUpstreams, tmp_path: Path, case: str):
-    found = await fetch_source_from(upstreams, tmp_path, load_body("sourcify", case), 404)
+    found = await fetch_source_from(upstreams, tmp_path, load_saved(case), 404)
 
     assert found.match == "none"
 

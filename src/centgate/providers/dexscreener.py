@@ -78,7 +78,7 @@ class DexScreener(Provider):
 
     def _parse_rows(self, rows: Sequence[Any], chain: str) -> list[Pair]:
         """Parse the rows of this chain; ProviderError if all are of other chains or not one can be parsed."""
-        chain_rows = [row for row in rows if get_path(row, "chainId") in (chain, None)]
+        chain_rows = [row for row in rows if _named_chain(row) in (chain, None)]
         if rows and not chain_rows:
             raise self.invalid_response(f"returned pairs of another chain than {chain}")
         pairs = [pair for row in chain_rows if (pair := parse_pair(row, chain))]
@@ -164,6 +164,13 @@ def _parse_window(row: Any, name: str) -> PairWindow:
 def _parse_side(row: Any, which: str) -> PairToken:
     token = get_path(row, f"{which}Token")
     return PairToken(as_pool_id(get_path(token, "address")), as_clean_name(get_path(token, "symbol")))
+
+
+def _named_chain(row: Any) -> Any:
+    """Return the chain that a row names, itself or in the address of its page; None if it names none."""
+    named, url = get_path(row, "chainId"), get_path(row, "url")
+    page = _PAIR_PAGE.fullmatch(url) if named is None and isinstance(url, str) else None
+    return page["chain"] if page else named
 
 
 def _pair_page(url: Any, chain: str, pair_address: str) -> str:

@@ -123,9 +123,10 @@ def _is_api_reply(reply: UpstreamResponse) -> bool:
 
 
 def _is_foreign(row: Any, network: str) -> bool:
-    """True if the id of a pool, such as `polygon_pos_0x…`, names another chain."""
-    pool_network, separator, _ = str(get_path(row, "id") or "").rpartition("_")
-    return bool(separator) and pool_network != network
+    """True if the id of a pool or of one of its tokens, such as `polygon_pos_0x…`, names another chain."""
+    tokens = (get_path(row, "relationships", f"{which}_token", "data", "id") for which in ("base", "quote"))
+    parts = [str(named or "").rpartition("_") for named in (get_path(row, "id"), *tokens)]
+    return any(separator and named_network != network for named_network, separator, _ in parts)
 
 
 def _parse_symbols(body: Any) -> Mapping[str, str | None]:

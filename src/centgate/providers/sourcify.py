@@ -57,6 +57,8 @@ class Sourcify(Provider):
         body = reply.parse_json()
         if "match" not in body:  # present with either status, whether verified or not
             raise self._parse_error(reply)
+        if not _is_about(body, chain_id, address):
+            raise self.invalid_response("returned another contract than the one asked for")
         return _parse_contract(body, chain_id, address)
 
     def _parse_error(self, reply: UpstreamResponse) -> ProviderError:
@@ -66,6 +68,12 @@ class Sourcify(Provider):
         return self.invalid_response(
             f"refuses: {reason}" if reason else f"answered with status {reply.status}"
         )
+
+
+def _is_about(body: dict[str, Any], chain_id: int, address: str) -> bool:
+    """True unless a body names another chain or address."""
+    named_chain, named = body.get("chainId"), body.get("address")
+    return str(named_chain or chain_id) == str(chain_id) and str(named or address).lower() == address
 
 
 def _error_code(reply: UpstreamResponse) -> Any:
