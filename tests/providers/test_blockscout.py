@@ -221,13 +221,20 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
         ({"is_fully_verified": False, "is_partially_verified": True}, "bytecode"),
         ({"is_fully_verified": None}, "unspecified"),
         ({"is_verified": False}, "none"),
-        ({"is_verified": None}, "none"),
     ],
 )
 async def test_how_closely_it_matches_is_told(
     upstreams: FakeUpstreams, tmp_path: Path, flags: dict[str, Any], level: str
 ):
     assert (await fetch_source(upstreams, tmp_path, {**VERIFIED, **flags})).match == level
+
+
+@pytest.mark.parametrize("flag", [None, "true", 1])
+async def test_a_flag_that_is_neither_yes_nor_no_is_a_failure(
+    upstreams: FakeUpstreams, tmp_path: Path, flag: Any
+):
+    with pytest.raises(ProviderError):
+        await fetch_source(upstreams, tmp_path, {**VERIFIED, "is_verified": flag})
 
 
 async def test_source_of_a_twin_is_no_verification(upstreams: FakeUpstreams, tmp_path: Path):

@@ -114,13 +114,19 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
 
 @pytest.mark.parametrize(
     "body",
-    [ok(UNVERIFIED), ok(), refusal("Contract source code not verified"), refusal(None, "No data found")],
+    [ok(UNVERIFIED), refusal("Contract source code not verified"), refusal(None, "No data found")],
 )
 async def test_that_nothing_is_published_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     found = await fetch_source(upstreams, tmp_path, body)
 
     assert (found.match, found.is_verified, found.name, found.proxy) == ("none", False, None, None)
     assert (found.source_available, found.abi_available) == (False, False)
+
+
+@pytest.mark.parametrize("body", [ok(), ok({}), ok({"SourceCode": None}), ok({"SourceCode": 7})])
+async def test_a_success_without_an_answer_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
+    with pytest.raises(ProviderError):
+        await fetch_source(upstreams, tmp_path, body)
 
 
 async def test_signatures_of_the_abi_are_read(upstreams: FakeUpstreams, tmp_path: Path):

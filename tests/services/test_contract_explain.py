@@ -853,6 +853,19 @@ def test_a_clone_of_too_many_clones_is_not_called_unchangeable(world: World, ask
     assert says(data, f"runs the code of {OWNED}: that code was not looked at")
 
 
+def test_a_registry_that_fails_for_the_implementation_leaves_the_proxy_s_own_answer(world: World, ask: Any):
+    world.node.points(IMPLEMENTATION_SLOT)
+    world.upstreams.set_response("sourcify", f"/server/v2/contract/8453/{LOGIC}", "x", status=500)
+
+    data = data_of(ask())
+
+    assert data["verified"] is False
+    assert data["proxy"]["implementations"][0]["verified"] is None
+    assert says(
+        data, "whether the source of an implementation is published is not known: Sourcify (no answer)"
+    )
+
+
 def test_code_that_is_gone_is_not_called_a_wallet(world: World, ask: Any):
     world.node.codes = {}
     world.rows[CONTRACT] = row()

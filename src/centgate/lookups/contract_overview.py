@@ -152,9 +152,11 @@ class ContractOverview:
         sources: ContractSources,
         implementations: list[Implementation],
         registries: SourceRegistries,
+        behind: Mapping[str, ContractSources],
     ) -> None:
         self.address, self.state, self.finding = address, state, finding
         self.sources, self.implementations, self._registries = sources, implementations, registries
+        self._behind = behind
         self.is_destroyed = state.code == b"" and sources.is_contract is True
         self.kind: AccountKind = self._account_kind()
         self.is_wallet = self.kind in ("wallet", "delegated_wallet")
@@ -212,7 +214,7 @@ class ContractOverview:
         if self.kind == "contract" and self.sources.records and self.verified is None:
             yield (
                 "no source was found, but not all registries were read, so `verified` is null: "
-                f"{', '.join(self._registries.unread)}"
+                f"{', '.join(self._registries.list_unread(self.sources.records))}"
             )
         elif self.verified is False and not best:
             yield "closed source: no source is published for this contract, so what it does cannot be read"
@@ -221,9 +223,14 @@ class ContractOverview:
         for each in self.implementations:
             if each.verified is False:
                 yield f"no source is published for the implementation {each.address}"
-        if any(each.verified is None for each in self.implementations[:MAX_SOURCE_LOOKUPS]):
-            unread = ", ".join(self._registries.unread) or "none could be reached"
-            yield f"whether the source of an implementation is published is not known: {unread}"
+        looked_up = self.implementations[:MAX_SOURCE_LOOKUPS]
+        if unknown := [each.address for each in looked_up if each.verified is None]:
+            found = (self._behind[each].records for each in unknown if each in self._behind)
+            unread = dict.fromkeys(
+                each for records in found for each in self._registries.list_unread(records)
+            )
+            reason = ", ".join(unread) or "none could be reached"
+            yield f"whether the source of an implementation is published is not known: {reason}"
         if (count := len(self.implementations)) > MAX_SOURCE_LOOKUPS:
             yield f"the source of the first {MAX_SOURCE_LOOKUPS} of {count} implementations was looked up"
 

@@ -96,22 +96,25 @@ class SourceRegistries:
         """True if any registry is available."""
         return bool(self._available)
 
-    @property
-    def unread(self) -> list[str]:
-        """Registries that cover the chain and gave no answer, with the reason: they may have the source."""
+    def list_unread(self, records: Sequence[SourceRecord]) -> list[str]:
+        """Return the registries that gave none of the records of an address, with the reason.
+
+        They cover the chain, so they may have the source. An address with a verified record has some that
+        were not asked.
+        """
         registries = (self._etherscan, self._sourcify, self._blockscout)
-        covering = [each for each in registries if each.supports_chain(self._chain_id)]
+        answered = {each.registry for each in records}
         return [
-            f"{each.info.label} ({'no answer' if each.info.name in self._failed else 'not configured'})"
-            for each in covering
-            if each.info.name in self._failed or each not in self._available
+            f"{each.info.label} ({'no answer' if each in self._available else 'not configured'})"
+            for each in registries
+            if each.supports_chain(self._chain_id) and each.info.name not in answered
         ]
 
     def is_verified(self, records: Sequence[SourceRecord]) -> bool | None:
         """True if a record is of verified source; False only if every registry of the chain has none."""
         if any(each.is_verified for each in records):
             return True
-        return None if self.unread or not records else False
+        return None if self.list_unread(records) or not records else False
 
     async def fetch(self, address: str) -> ContractSources:
         """Fetch the records of an address. Raise the first failure if all fail on a supported chain."""

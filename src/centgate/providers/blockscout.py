@@ -135,6 +135,9 @@ class Blockscout(Provider):
             contract: dict[str, Any] = {"is_verified": False}
         if not {"is_verified", "deployed_bytecode", "creation_bytecode"} & contract.keys():
             raise ValueError("no contract")
+        # it is left out for code that is not verified
+        if not isinstance(contract.get("is_verified", False), bool):
+            raise TypeError("not told whether it is verified")
         return _parse_contract(contract, self._explorer_page(chain_id, address))
 
     @instrumented

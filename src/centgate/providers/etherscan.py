@@ -80,8 +80,9 @@ class Etherscan(Provider):
     @instrumented
     async def source_record(self, chain_id: int, address: str) -> SourceRecord:
         """Return the verified source of an address; match `none` also if there is no contract."""
-        rows = await self._query(chain_id, "contract", "getsourcecode", address=address)
-        return _parse_source(rows[0] if rows else {"SourceCode": ""}, explorer_page(chain_id, address))
+        rows = await self._find_rows(chain_id, "contract", "getsourcecode", address=address)
+        row = {"SourceCode": ""} if rows is None else rows[0]
+        return _parse_source(row, explorer_page(chain_id, address))
 
     @instrumented
     async def contract_creation(self, chain_id: int, address: str) -> ContractCreation:
@@ -162,6 +163,12 @@ class Etherscan(Provider):
 
     async def _query(self, chain_id: int, module: str, action: str, **params: str) -> list[dict[str, Any]]:
         """Return the rows of a result; empty if the API reports no data."""
+        return await self._find_rows(chain_id, module, action, **params) or []
+
+    async def _find_rows(
+        self, chain_id: int, module: str, action: str, **params: str
+    ) -> list[dict[str, Any]] | None:
+        """Return the rows of a result; None if the API reports no data."""
         if refusal := self._active_refusal(chain_id, action):
             raise refusal
         query = {"chainid": str(chain_id), "module": module, "action": action, **params}
@@ -172,7 +179,7 @@ class Etherscan(Provider):
             return [dict(row) for row in _as_list(result)]
         reasons = [each for each in (result, message) if isinstance(each, str) and each]
         if any(words in reason.lower() for reason in reasons for words in _NO_DATA_WORDS):
-            return []
+            return None
         self._store_refusal(chain_id, action, reasons[0])
         raise self._parse_refusal(chain_id, reasons[0])
 
@@ -238,8 +245,8 @@ def _as_list(result: Any) -> list[Any]:
 
 
 def _parse_source(row: dict[str, Any], url: str | None) -> SourceRecord:
-    """Parse a row of getsourcecode."""
-    source, abi = str(row["SourceCode"] or "").strip(), _parse_abi(row.get("ABI"))
+    """Parse a row of getsourcecode, where an empty text, and nothing else, means that there is no source."""
+    source, abi = row["SourceCode"].strip(), _parse_abi(row.get("ABI"))
     if not source:
         return SourceRecord("etherscan", "none", abi_available=abi is not None, proxy=_parse_proxy(row))
     similar = parse_nonzero_address(row.get("SimilarMatch"))

@@ -268,7 +268,7 @@ async def contract_explain(
     functions, sources = functions_task.result(), creation_task.result()
     behind = implementations_task.result()
     implementations = build_implementations(registries, finding, sources, behind, functions)
-    report = ContractOverview(address, state, finding, sources, implementations, registries)
+    report = ContractOverview(address, state, finding, sources, implementations, registries, behind)
     for warning in list_unread_sources(chain_id, registries, state, is_complete=failure is None):
         rpc.trace.add_warning(warning)
     return ContractExplanation(
