@@ -167,6 +167,26 @@ def test_a_contract_that_its_factory_does_not_know_is_no_pool(
     assert known["data"]["pairAddress"] == POOL
 
 
+@pytest.mark.parametrize("code", ["0x", CODE])
+def test_sales_without_a_quoter_are_not_said_to_be_impossible(
+    buy: Callable[..., dict[str, Any]], node: Node, code: str
+) -> None:
+    node.add_pool("v3", tokens=10**21, coins=10**21)
+    node.answer(POOL, "fee()", 3000)
+    node.answer(POOL, "slot0()", 2**96, 0)
+    node.register("v3", "getPool(address,address,uint24)", 3000)
+    quoter = next(each.quoter for each in EXCHANGES[8453] if each.kind == "v3")
+    node.codes[quoter or ""] = code
+
+    body = buy(pairAddress=POOL)
+
+    assert [each["lossPercent"] for each in body["data"]["saleImpacts"]] == (
+        [] if code == "0x" else [None] * 3
+    )
+    warning = "sales could not be quoted: Uniswap v3's quoter is not at this node"
+    assert (warning in body["warnings"]) is (code == "0x")
+
+
 def test_a_node_that_is_too_slow_counts_as_failed(
     api: ApiFactory,
     settings: Settings,

@@ -36,6 +36,7 @@ from centgate.crypto.token.pool_math import (
     quote_v2_sale,
 )
 from centgate.errors import NoData
+from centgate.fallback import attempt
 from centgate.lookups.erc20 import (
     balance_of_call,
     decimals_call,
@@ -173,13 +174,15 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
 
 
 async def quote_impacts(rpc: Rpc, chain_id: int, state: PoolState) -> list[PriceImpact]:
-    """Quote sales of the token in a pool, in one round; [] without a price in dollars."""
+    """Quote sales of the token in a pool, in one round; [] without a price in dollars or a quoter."""
     if not state.price_usd:
         return []
     amounts = {usd: _units_for(state, usd) for usd in IMPACT_USD}
     # nobody can sell more than the contracts' numbers hold, so larger amounts are not asked for
     possible = {usd: amount for usd, amount in amounts.items() if amount <= _max_amount(state.key)}
     received = await _quote_sales(rpc, chain_id, state, possible)
+    if received is None:
+        return []
     return [
         PriceImpact(usd, loss_percent(received[usd], amount, state.spot) if received.get(usd) else None)
         for usd, amount in amounts.items()
@@ -197,15 +200,27 @@ def _max_amount(key: PoolKey) -> int:
 
 async def _quote_sales(
     rpc: Rpc, chain_id: int, state: PoolState, amounts: Mapping[int, int]
-) -> dict[int, int]:
-    """Return what the pool pays for each amount, by US dollars; 0 if it cannot take the amount."""
+) -> dict[int, int] | None:
+    """Return what the pool pays for each amount, by US dollars; 0 if it cannot take the amount.
+
+    None, with a warning, if the exchange's quoter is not there to be asked.
+    """
     if state.key.kind == "v2" and state.key.fee is not None:
         reserves = (state.token_reserve or 0, state.quote_reserve or 0)
         return {usd: quote_v2_sale(amount, *reserves, state.key.fee) for usd, amount in amounts.items()}
     exchange = next(each for each in EXCHANGES[well_known_chain(chain_id)] if each.name == state.key.exchange)
     calls = [_quote_call(exchange, state, amount) for amount in amounts.values()]
     answers = await rpc.call_contracts(chain_id, calls)
+    if exchange.quoter and not any(answers) and await _has_no_code(rpc, chain_id, exchange.quoter):
+        rpc.trace.add_warning(f"sales could not be quoted: {exchange.name}'s quoter is not at this node")
+        return None
     return {usd: decode_uint(answer) or 0 for usd, answer in zip(amounts, answers, strict=True)}
+
+
+async def _has_no_code(rpc: Rpc, chain_id: int, address: str) -> bool:
+    """True if the node has no code at an address; False also if it does not tell."""
+    codes = await attempt(rpc.contract_codes, chain_id, [address])
+    return isinstance(codes, list) and not codes[0]
 
 
 def _quotes_for(exchange: Exchange, table: int, chain_id: int) -> list[QuoteToken]:
