@@ -18,7 +18,7 @@ MAX_BASE_UNITS = 2**256 - 1
 """Maximum amount of a token in base units (uint256)."""
 FIRST_BLOCK = datetime(2015, 7, 30, tzinfo=UTC)
 """Time of Ethereum's first block; nothing on an EVM chain is older."""
-_CLOCK_TOLERANCE = timedelta(days=1)
+_CLOCK_TOLERANCE = timedelta(minutes=10)
 _YEAR_9999 = 253_370_764_800
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _HASH = re.compile(r"0x[0-9a-f]{64}")

@@ -118,6 +118,18 @@ async def test_what_is_no_price_is_absent(upstreams: FakeUpstreams, tmp_path: Pa
     assert prices == {NATIVE: Price(2.5, None, None, None, None)}
 
 
+@pytest.mark.parametrize("ahead", [15 * 60, 4_000_000_000])
+async def test_a_price_of_the_future_has_no_time(
+    upstreams: FakeUpstreams, tmp_path: Path, ahead: float
+) -> None:
+    serve_prices(upstreams, (USDC, {"price": 1, "timestamp": time.time() + ahead}))
+
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
+        prices = await llama.token_prices(8453, [USDC])
+
+    assert prices == {USDC.lower(): Price(1, None, None, None, None)}
+
+
 async def test_no_tokens_are_no_question(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         assert await llama.token_prices(1, []) == {}

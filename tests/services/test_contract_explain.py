@@ -589,7 +589,7 @@ def test_a_registry_that_fails_beside_the_explorer_costs_the_match_alone(
     assert any("Sourcify" in each for each in response.json()["warnings"])
 
 
-@pytest.mark.parametrize("days_ahead", [11_600_000, 2.0**230])
+@pytest.mark.parametrize("days_ahead", [11_600_000, 2.0**230, 0.1, 400, -20_000])
 def test_a_block_with_an_impossible_time_dates_no_contract(world: World, ask: Any, days_ahead: float):
     world.sourcify[CONTRACT] = match(deployment={"blockNumber": "7"})
     world.node.ages[7] = -days_ahead

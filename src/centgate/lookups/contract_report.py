@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from centgate.coercion import from_unix_seconds
+from centgate.coercion import from_chain_seconds
 from centgate.crypto.contract.code_analysis import Mutability
 from centgate.crypto.contract.contracts import ProxyKind
 from centgate.crypto.contract.functions import ControlFunction
@@ -250,7 +250,7 @@ def _build_upgrades(history: UpgradeHistory) -> ContractUpgrades:
 
 
 def _build_upgrade(upgrade: Upgrade) -> ContractUpgrade:
-    at = from_unix_seconds(upgrade.timestamp)
+    at = from_chain_seconds(upgrade.timestamp)
     return ContractUpgrade(
         implementation_address=upgrade.implementation,
         block_number=upgrade.block,
