@@ -42,6 +42,8 @@ MAX_NESTED_TABLES = 3
 MAX_COLUMNS = 60
 """Columns up to which a table is filled to a grid; a row with more cells keeps them all."""
 _LIST_TAGS = frozenset({"ul", "ol", "menu", "dir"})
+_OWN_CONTENT_TAGS = _LIST_TAGS | {"a", "li", "dl", "dt", "dd", "blockquote", "table", "pre"}
+"""Elements that do not merely group the items in them."""
 
 
 def render_markdown(element: Element, base: str) -> str:
@@ -105,50 +107,75 @@ class _MarkdownRenderer(InlineRenderer):
         blocks = self.render_blocks(element, depth)
         address = self.resolve_url(element.get("href"))
         for at, block in enumerate(blocks if address else ()):
-            if "](" in block or "\n" in block:
+            mark = re.match(r"(?:- )?(?:#{1,6} )?", block)
+            line, end, rest = block.partition("\n") if block.startswith("- ") else (block, "", "")
+            if "](" in line or "\n" in line:
                 continue
-            hashes = re.match(r"#{1,6} ", block)
-            start = hashes.end() if hashes else 0
-            blocks[at] = f"{block[:start]}[{escape_brackets(block[start:])}]({address})"
+            start = mark.end() if mark else 0
+            blocks[at] = f"{line[:start]}[{escape_brackets(line[start:])}]({address}){end}{rest}"
             break
         return blocks
 
     def _render_list(self, element: Element, depth: int) -> list[str]:
+        """Render a list; text and blocks beside its items become items and blocks of their own."""
+        rendered: list[str] = []
         items: list[str] = []
+        line: list[str] = []
         number = _parse_integer(element.get("start"), 1)
-        for child in element:
-            tag = child.tag
-            if tag in NON_TEXT_TAGS:
+        for part in _iter_parts(element, "li", depth):
+            if isinstance(part, str) or _is_inline(part):
+                line.append(self._render_part(part, depth + 1))
                 continue
-            if tag != "li" and items and tag in _LIST_TAGS:  # a list inside a list, not inside its item
-                items += [indent_lines(block, "  ") for block in self._render_list(child, depth + 1)]
-                continue
-            if tag != "li":
-                items += self._render_block(child, tag, depth + 1) if tag in BLOCK_TAGS else ()
-                continue
-            mark = f"{number}. " if element.tag == "ol" else "- "
-            item = _format_item(mark + _checkbox_mark(child), self.render_blocks(child, depth + 1), len(mark))
-            number += bool(item)
-            items += item
-        return ["\n".join(items)] if items else []
+            items += _format_item("- ", _to_paragraphs("".join(line)))
+            line = []
+            if part.tag == "li":
+                mark = f"{number}. " if element.tag == "ol" else "- "
+                item = _format_item(
+                    mark + _checkbox_mark(part), self.render_blocks(part, depth + 1), len(mark)
+                )
+                number += bool(item)
+                items += item
+            elif items and part.tag in _LIST_TAGS:  # a list inside a list, not inside its item
+                items += [indent_lines(block, "  ") for block in self._render_list(part, depth + 1)]
+            else:
+                rendered += _join_items(items)
+                items = []
+                rendered += self._render_block(part, part.tag, depth + 1)
+        items += _format_item("- ", _to_paragraphs("".join(line)))
+        return rendered + _join_items(items)
+
+    def _render_part(self, part: Element | str, depth: int) -> str:
+        """Render text or an inline element, before spaces and breaks are normalised."""
+        return escape_text(part) if isinstance(part, str) else self.render_element(part, part.tag, depth)
 
     def _render_definitions(self, element: Element, depth: int) -> list[str]:
         rendered: list[str] = []
-        for child in _definition_parts(element):
-            if child.tag == "dt":
-                text = self.render_inline(child, depth + 1)
-                if "sig" in (child.get("class") or "").split():
-                    text = format_code_span(SPACE.sub(" ", extract_text(child).replace("\xb6", "")).strip())
-                rendered += (
-                    [text if "*" in text or "`" in text else wrap_in_marks(text, "**")] if text else ()
-                )
+        line: list[str] = []
+        for part in _iter_parts(element, "dt", depth):
+            if isinstance(part, str) or _is_inline(part):
+                line.append(self._render_part(part, depth + 1))
                 continue
-            blocks = self.render_blocks(child, depth + 1)
+            rendered += _to_paragraphs("".join(line))
+            line = []
+            if part.tag == "dt":
+                rendered += self._render_term(part, depth + 1)
+                continue
+            blocks = (
+                self.render_blocks(part, depth + 1)
+                if part.tag == "dd"
+                else self._render_block(part, part.tag, depth + 1)
+            )
             if rendered and len(blocks) == 1 and "\n" not in blocks[0] and not blocks[0].startswith("#"):
                 rendered[-1] += f"\n: {blocks[0]}"
             else:
                 rendered += blocks
-        return rendered
+        return rendered + _to_paragraphs("".join(line))
+
+    def _render_term(self, term: Element, depth: int) -> list[str]:
+        text = self.render_inline(term, depth)
+        if "sig" in (term.get("class") or "").split():
+            text = format_code_span(SPACE.sub(" ", extract_text(term).replace("\xb6", "")).strip())
+        return [text if "*" in text or "`" in text else wrap_in_marks(text, "**")] if text else []
 
     def _render_table(self, element: Element, depth: int) -> list[str]:
         rows = list(_iter_rows(element))
@@ -242,13 +269,34 @@ def _checkbox_mark(item: Element) -> str:
     return ""
 
 
-def _definition_parts(element: Element) -> Iterator[Element]:
-    """Yield terms and definitions, which may be grouped in `div`."""
+def _iter_parts(element: Element, item: str, depth: int) -> Iterator[Element | str]:
+    """Yield the texts and children of a list, with those of other elements around its items."""
+    if element.text:
+        yield element.text
     for child in element:
-        if child.tag == "div" and next(child.iterchildren("dt", "dd"), None) is not None:
-            yield from child
-        else:
-            yield child
+        if child.tag not in NON_TEXT_TAGS:
+            if depth < MAX_DEPTH and _is_wrapper(child, item):
+                yield from _iter_parts(child, item, depth + 1)
+            else:
+                yield child
+        if child.tail:
+            yield child.tail
+
+
+def _is_wrapper(element: Element, item: str) -> bool:
+    """True if an element only groups items of the list around it, such as `div` or `turbo-frame`."""
+    if element.tag in _OWN_CONTENT_TAGS:
+        return False
+    tags = ("dt", "dd") if item == "dt" else (item,)
+    return next(element.iterchildren(*tags), None) is not None
+
+
+def _is_inline(element: Element) -> bool:
+    return element.tag not in BLOCK_TAGS and not has_blocks(element)
+
+
+def _join_items(items: list[str]) -> list[str]:
+    return ["\n".join(items)] if items else []
 
 
 def _iter_rows(table: Element) -> Iterator[list[Element]]:
