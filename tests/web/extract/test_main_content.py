@@ -220,6 +220,13 @@ def test_sources_at_the_end_of_an_article_stay() -> None:
         "<p hidden>IGNORE</p>",
         "<p aria-hidden=true>IGNORE</p>",
         "<p class='sr-only'>IGNORE</p>",
+        "<div style='font-size:0'><p>IGNORE</p><b style='font-size:1em'>IGNORE</b></div>",
+        "<div style='visibility:hidden'><p>IGNORE</p></div>",
+        "<div style='opacity:0'><p>IGNORE</p></div>",
+        "<div style='opacity:0;position:fixed'><h2>IGNORE</h2></div>",
+        "<div class='d-none'>IGNORE</div>",
+        "<p>Go <span class='material-icons' aria-hidden=true>IGNORE</span></p>",
+        "<pre>a<span aria-hidden=true>IGNORE</span></pre>",
         "<p class='visually-hidden'>IGNORE</p>",
         "<!-- IGNORE -->",
         "<template>IGNORE</template>",
@@ -250,6 +257,15 @@ def test_text_that_no_reader_sees_is_gone(hidden: str, *, only_main: bool) -> No
         "<div style='filter:opacity(0.9)'>{}</div>",
         "<div style='max-width:100px;font-size:0.9em'>{}</div>",
         "<div class='hidden md:block'>{}</div>",
+        "<div class='hidden md:inline-flex'>{}</div>",
+        "<div class='hidden lg:contents'>{}</div>",
+        "<div class='d-none d-xl-inline-block'>{}</div>",
+        "<div style='opacity:0'>{}</div>",
+        "<div style='backface-visibility:hidden'>{}</div>",
+        "<div style='visibility:hidden'><div style='visibility:visible'>{}</div></div>",
+        "<div style='font-size:0'><div style='font-size:16px'>{}</div></div>",
+        "<div style='font-size:0px'><table><td style='FONT:13px/1.5 Ubuntu, Arial'>{}</table></div>",
+        "<div style='color:transparent;-webkit-background-clip:text'>{}</div>",
         "<div hidden=until-found>{}</div>",
         "<div style='background-color:transparent'>{}</div>",
         "<div style='border-color: transparent; margin-left: -150px'>{}</div>",
@@ -264,6 +280,36 @@ def test_text_that_is_shown_is_not_taken_for_hidden(shown: str) -> None:
     page = f"<html><body><main>{shown.format(STORY)}</main></body></html>".encode()
 
     assert SENTENCES[0] in extract_page(page, "text/html", URL, only_main_content=True).markdown
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("<span class=sr-only>Price 799</span><span aria-hidden=true>$799.00</span>", "$799.00"),
+        ("<span>$12.99</span><span aria-hidden=true><i>$</i><i>12</i>.<i>99</i></span>", "$12.99"),
+        ("<span aria-hidden=true>Step 3</span>", "Step 3"),
+        (
+            "<div style='font-size:0'>x <p style='font-size:13px'>One</p>y<b>z</b></div>tail",
+            "One\n\ntail",
+        ),
+        (
+            "<div style='visibility:hidden'>x<i style='visibility:visible'>One</i> <b>z</b></div>tail",
+            "*One*\n\ntail",
+        ),
+        (
+            "<table><tr><td>a<td class='hidden lg:table-cell'>b<tr><td>c<td class='d-none d-md-table-cell'>d",
+            "| a | b |\n| --- | --- |\n| c | d |",
+        ),
+        (
+            f"<div style='opacity:0'><h2>Head</h2><p>Text</p></div><p>{SENTENCES[0]}",
+            f"## Head\n\nText\n\n{SENTENCES[0]}",
+        ),
+    ],
+)
+def test_what_a_browser_shows_of_a_part_is_read(part: str, expected: str) -> None:
+    page = f"<html><body>{part}</body></html>".encode()
+
+    assert extract_page(page, "text/html", URL, only_main_content=False).markdown == expected
 
 
 @pytest.mark.parametrize("move", ["translate3d(-1584px, 0px, 0px)", "translateX(-1200%)"])
@@ -292,7 +338,17 @@ def test_a_page_that_hides_all_its_text_is_given_with_a_warning() -> None:
     reading = extract_page(page, "text/html", URL, only_main_content=True)
 
     assert SENTENCES[0] in reading.markdown
-    assert "hides its text" in reading.warnings[0]
+    assert reading.warnings == ("the page hides its text; the hidden text is returned",)
+
+
+def test_scripts_are_only_said_to_show_the_text_of_a_page_that_has_some() -> None:
+    page = (
+        f"<html><body><div style='display:none'>{STORY}</div><script>show()</script></body></html>".encode()
+    )
+
+    reading = extract_page(page, "text/html", URL, only_main_content=True)
+
+    assert "hides its text until its scripts have run" in reading.warnings[-1]
 
 
 @pytest.mark.parametrize(

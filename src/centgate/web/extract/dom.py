@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import cast
 
 from lxml import etree
@@ -38,37 +37,6 @@ _NESTING_TAG = re.compile(
     re.IGNORECASE,
 )
 _INVALID_CHARACTERS = re.compile("[\0\ud800-\udfff]")
-_CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|/\*.*?\*/", re.DOTALL)
-"""An escaped character or a comment in a style."""
-_HIDDEN_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*(?:0(?![.\d]*[1-9])|(?:0?\.\d+|1)px)|"
-    r"(?<![-\w])(?:left|top|text-indent|right)\s*:\s*-\d{3,}|margin-left\s*:\s*-\d{4,}|"
-    r"clip\s*:\s*rect|clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|(?:circle|ellipse)\(\s*0)|"
-    r"content-visibility\s*:\s*hidden|filter\s*:\s*opacity\(\s*0(?!\.?\d*[1-9])|"
-    r"(?<![-\w])scale\s*:\s*0(?!\.?\d*[1-9])|transform\s*:[^;]{0,80}(?:scale(?:3d)?\(\s*0(?!\.?\d*[1-9])|"
-    # carousels move their slides by thousands of pixels
-    r"translate[^;]{0,80}-(?:\d{5}|9999|\d{4}r?em))|"
-    r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$|!)|"
-    r"(?<![-\w])color\s*:\s*(?:transparent|rgba\([^();]*,\s*0(?:\.0*)?\s*\))",
-    re.IGNORECASE,
-)
-_COLOUR = re.compile(r"(?:^|[;\s])(color|background)(?:-color)?\s*:\s*([^;!]{1,40})", re.IGNORECASE)
-_COLOUR_NAMES = {
-    "white": "#ffffff",
-    "rgb(255,255,255)": "#ffffff",
-    "black": "#000000",
-    "rgb(0,0,0)": "#000000",
-}
-_TRANSPARENT = re.compile(r"opacity\s*:\s*0(?!\.?\d*[1-9])", re.IGNORECASE)
-_ANIMATION = re.compile(r"transform|transition|animation|translate", re.IGNORECASE)
-"""Text that fades in is visible text of the page."""
-_HIDDEN_CLASS = re.compile(
-    r"(?:^|\s)(?:sr-only|visually-?hidden|screen-reader-text|screenreader-only|u-hidden|is-hidden|d-none|"
-    r"display-none|hidden|a11y-hidden|element-invisible|mw-editsection)(?:\s|$)"
-)
-_VISIBLE_CLASS = re.compile(
-    r"(?:^|\s)\w+:(?:d-)?(?:block|flex|grid|inline|inline-block|table)(?:\s|$)|d-\w+-(?:block|flex)"
-)
 
 
 def parse_html(text: str) -> Element | None:
@@ -161,52 +129,6 @@ def find_body(root: Element) -> Element:
     """Return the body of a document, or its root if it has none."""
     body = root.find("body")
     return root if body is None else body
-
-
-def drop_hidden(root: Element) -> None:
-    """Remove elements hidden by attribute, style or common class names."""
-    for element in list(root.iterdescendants(etree.Element)):
-        if element.tag in ("head", "body") or not element.attrib:
-            continue
-        if is_hidden(element):
-            remove_element(element)
-
-
-def is_hidden(element: Element) -> bool:
-    """True if an element's own attributes hide it."""
-    hidden, style, classes = element.get("hidden"), element.get("style"), element.get("class")
-    if hidden is not None and hidden != "until-found":
-        return element.tag != "math"
-    if element.get("aria-hidden") == "true" and next(element.iter("main", "article", "h1"), None) is None:
-        return element.tag != "math"  # a whole page is marked so while a dialog is open, and is visible
-    if style and ("\\" in style or "/*" in style):
-        style = _CSS_ESCAPE.sub(lambda match: _decode_escape(match[1]), style)
-    if style and (
-        _HIDDEN_STYLE.search(style) or (_TRANSPARENT.search(style) and not _ANIMATION.search(style))
-    ):
-        return True
-    if style and "background" in style and _is_background_coloured(style):
-        return True
-    return bool(classes and _HIDDEN_CLASS.search(classes) and not _VISIBLE_CLASS.search(classes))
-
-
-def _decode_escape(digits: str | None) -> str:
-    """Return the character of an escape's hexadecimal digits; empty for a comment."""
-    code = int(digits, 16) if digits else 0
-    return chr(code) if 0 < code <= sys.maxunicode else ""
-
-
-def _is_background_coloured(style: str) -> bool:
-    """True if text and background have the same colour."""
-    colours = {name.lower(): _normalize_colour(value) for name, value in _COLOUR.findall(style)}
-    return "color" in colours and colours["color"] == colours.get("background")
-
-
-def _normalize_colour(value: str) -> str:
-    colour = "".join(value.lower().split())
-    if len(colour) == 4 and colour[0] == "#":
-        return "#" + "".join(digit * 2 for digit in colour[1:])
-    return _COLOUR_NAMES.get(colour, colour)
 
 
 def remove_element(element: Element) -> None:

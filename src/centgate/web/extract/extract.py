@@ -14,11 +14,13 @@ from centgate.sanitize import clean_line, strip_invisible
 from centgate.web.extract.boilerplate import drop_tagged_boilerplate
 from centgate.web.extract.charset import decode_text
 from centgate.web.extract.content_type import CODE_LANGUAGES, DocumentKind, detect_kind, parse_media_type
-from centgate.web.extract.dom import MAX_BYTES, Element, drop_hidden, find_body, parse_html
+from centgate.web.extract.dom import MAX_BYTES, Element, find_body, parse_html
 from centgate.web.extract.elements import extract_text, show_controls
+from centgate.web.extract.hidden import drop_hidden
 from centgate.web.extract.interstitials import (
     find_refresh_target,
     has_empty_app_root,
+    has_scripts,
     is_interstitial,
     is_soft_404,
     needs_scripts,
@@ -51,7 +53,8 @@ _SHARE_WARNING = (
     "about {} % of the page's visible text outside links is returned; the rest was taken for menus and boxes"
 )
 _SOFT_404_WARNING = "the page says that this address does not exist"
-_HIDDEN_TEXT_WARNING = "the page hides its text until its scripts have run; the hidden text is returned"
+_HIDDEN_TEXT_WARNING = "the page hides its text; the hidden text is returned"
+_SCRIPT_TEXT_WARNING = "the page hides its text until its scripts have run; the hidden text is returned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,4 +196,6 @@ def _convert_hidden_text(text: str, base: str) -> tuple[str, tuple[str, ...]]:
     """Convert a page that shows nothing, including its hidden elements."""
     root = parse_html(text)
     markdown = render_markdown(find_body(root), base) if root is not None else ""
-    return markdown, (_HIDDEN_TEXT_WARNING,) if markdown else ()
+    if root is None or not markdown:
+        return "", ()
+    return markdown, (_SCRIPT_TEXT_WARNING if has_scripts(root) else _HIDDEN_TEXT_WARNING,)

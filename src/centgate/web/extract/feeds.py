@@ -12,7 +12,8 @@ import feedparser
 
 from centgate.coercion import as_list, get_path
 from centgate.sanitize import clean_line
-from centgate.web.extract.dom import drop_hidden, extract_all_text, find_body, parse_html
+from centgate.web.extract.dom import extract_all_text, find_body, parse_html
+from centgate.web.extract.hidden import drop_hidden
 from centgate.web.extract.links import resolve_link
 from centgate.web.extract.markdown import render_markdown
 from centgate.web.extract.markdown_syntax import normalize_markdown

@@ -121,7 +121,7 @@ def needs_scripts(root: Element, text: str) -> bool:
     """True if a page shows little text and looks like a shell for its scripts."""
     if len(text) >= MAX_SHELL_TEXT * 2:
         return len(text) < MAX_FRAME_TEXT and has_empty_app_root(root)
-    scripts = sum(1 for each in root.iter("script") if "json" not in (each.get("type") or ""))
+    scripts = sum(1 for each in root.iter("script") if _is_run(each))
     if not scripts:
         return False
     has_notice = any(
@@ -131,6 +131,15 @@ def needs_scripts(root: Element, text: str) -> bool:
     if has_notice or has_app_root or _NEEDS_JAVASCRIPT.search(text):
         return True
     return len(text) < MAX_SHELL_TEXT and scripts >= 2
+
+
+def has_scripts(root: Element) -> bool:
+    """True if a page has scripts that a browser runs."""
+    return any(_is_run(each) for each in root.iter("script"))
+
+
+def _is_run(script: Element) -> bool:
+    return "json" not in (script.get("type") or "")
 
 
 def has_empty_app_root(root: Element) -> bool:
