@@ -77,6 +77,93 @@ LAYOUTS = {
 }
 
 
+TOPICS = (
+    "Installation",
+    "Cookies",
+    "Pagination",
+    "Login",
+    "Tags",
+    "Feedback",
+    "Comments",
+    "Share",
+    "Set-Cookie options",
+    "Login required decorator",
+    "Social security",
+    "Timeouts",
+)
+
+
+@pytest.mark.parametrize("code", ["<pre>call()</pre>", ""])
+def test_sections_that_are_named_like_boilerplate_stay(code: str) -> None:
+    sections = "".join(
+        f'<section id="{topic.lower().replace(" ", "-")}"><span></span><h2>{topic}'
+        f"<a class=headerlink href=#x>\xb6</a></h2>"
+        f"<p>{SENTENCES[number % 5].replace('town', f'town {number}')}</p>{code}</section>"
+        for number, topic in enumerate(TOPICS)
+    )
+
+    text = main(f"<nav><ul>{LINKS}</ul></nav><div role=main><h1>Guide</h1>{STORY}{sections}</div>{FOOTER}")
+
+    assert [topic for topic in TOPICS if f"## {topic}" not in text] == []
+    assert [number for number in range(len(TOPICS)) if number % 5 < 1 and f"town {number} " not in text] == []
+    assert "Sports" not in text
+
+
+DISHES = "".join(f"<div><h3>Dish {n}</h3><p>with herbs and sauce, {n}.50</p></div>" for n in range(9))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        f"<section id=menu><h2>Our menu</h2>{DISHES}<p>KEPT</p></section>",
+        "<div class=plan><h2>Pro</h2><p>$29</p></div><div class='plan popular'><h2>All</h2><p>KEPT</p>",
+        "<div class='plan promo-plan'><h2>Pro</h2><p>KEPT</p></div><div class=plan><h2>All</h2><p>$9</p>",
+        "<div class='notification notification--warning'><p>The deadline is KEPT.</p></div>",
+        f"<div class=widget-text>{STORY}<p>KEPT</p></div>",
+        f"<div class=cookie-recipes><h2>Baking</h2>{STORY}<p>KEPT</p></div>",
+        "<div><h2>Setting a cookie</h2><p>A server sets a cookie with <a href=/a>Accept</a> and "
+        f"<a href=/b>Access-Control-Allow-Origin</a>. {SENTENCES[0]}</p><p>KEPT</p></div>",
+        f"<div><h2>Consent</h2><p>A cookie banner needs <button>Accept</button>.</p>{STORY}<p>KEPT</p></div>",
+    ],
+)
+def test_content_with_the_name_or_the_words_of_boilerplate_stays(part: str) -> None:
+    page = (
+        f"<nav><ul>{LINKS}</ul></nav><main><h1>The town</h1>{STORY}{STORY}{STORY}{part}{STORY}</main>{FOOTER}"
+    )
+
+    assert "KEPT" in main(page)
+
+
+GONE = {
+    "a login form": "<div id=login><h2>Login</h2><p>GONE for those who read this often enough to have a "
+    "name here and a word that nobody else knows of.</p><form><input name=user></form></div>",
+    "a cookie banner": "<div id=cookies><h2>Cookies</h2><p>GONE, cookies help us to see how many of you read "
+    "this page to its end, and who does not.</p><button>Accept</button></div>",
+    "a notice about cookies": "<div class=cookie-notice>GONE, we use cookies. <a href=/p>More</a></div>",
+    "a banner with a heading": "<div><h2>Your privacy</h2><p>GONE, cookies let us and our many partners see "
+    "what you read here, for how long, and what you buy.</p><a href=#>Accept all</a></div>",
+    "a share bar": "<div class=share><h3>Share</h3><a href=/f>GONE</a> <a href=/g>there</a></div>",
+    "a share bar with an id": "<div id=share><h3>Share</h3><a href=/f>GONE</a> <a href=/g>there</a></div>",
+    "teasers of comments": "<div class=comments><h3>Comments</h3><p>GONE, said Ann.</p></div>",
+    "related texts": "<div id=related><h2>Related</h2>"
+    + "".join(f"<h3><a href=/{n}>GONE {n}</a></h3><p>{SENTENCES[n][:90]}</p>" for n in range(4))
+    + "</div>",
+    "a cloud of tags": "<div id=tags><h3>Tags</h3><a href=/a>GONE</a> <a href=/b>bridge</a></div>",
+    "pagination": "<div id=pagination><h3>Pagination</h3><a href=/1>GONE</a> <a href=/2>2</a></div>",
+    "a promotion": "<div class=promo><h3>GONE</h3><p>Half the price until Sunday</p></div>",
+}
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_boilerplate_with_a_heading_of_its_own_goes(name: str) -> None:
+    text = main(
+        f"<nav><ul>{LINKS}</ul></nav><main><h1>The town</h1>{STORY}{GONE[name]}{STORY}{STORY}</main>{FOOTER}"
+    )
+
+    assert "GONE" not in text
+    assert SENTENCES[4] in text
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_an_article_is_all_that_is_left_of_its_page(layout: str) -> None:
     text = main(LAYOUTS[layout])

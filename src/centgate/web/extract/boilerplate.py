@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from lxml import etree
 
 from centgate.web.extract.dom import Element, extract_beginning, remove_element
-from centgate.web.extract.elements import name_set
+from centgate.web.extract.elements import HEADING_LEVELS, name_set
 from centgate.web.extract.text_density import TextDensity
 
 _BOILERPLATE_TAGS = name_set("nav footer header aside form dialog menu search")
@@ -33,6 +33,9 @@ _LIKELY_WORDS = name_set(
 )
 """Words of parts that are boilerplate unless they are large."""
 _UNCERTAIN_WORDS = (_CERTAIN_WORDS - _CONSENT_WORDS) | _LIKELY_WORDS
+_NOTE_WORDS = name_set("notification")
+_NO_PROSE_WORDS = _CONSENT_WORDS | name_set("comment comments")
+"""Words of parts that are not the page's content even where they are told in sentences."""
 _DESCRIBED_WORDS = re.compile(
     r"\b(?:no|not|has|have|with|without|is|hide|hides|hidden|show|shows|after|before|above|below|beside|main)"
     r"[-_](?:left[-_]|right[-_])?[a-zA-Z]+",
@@ -52,7 +55,12 @@ _CONSENT_BUTTON = re.compile(
     r"ablehnen|einverstanden|accepter|refuser|aceptar|rechazar|accetta|rifiuta|aceitar|accepteren|godk\u00e4nn)\b|\u540c\u610f",
     re.IGNORECASE,
 )
+_BUTTON_CLASS = re.compile(r"btn|button|accept|agree|consent", re.IGNORECASE)
 _CONSENT_TOPIC = re.compile(r"cookie|consent|gdpr|datenschutz|privacy|tracking", re.IGNORECASE)
+_CONSENT_NOTICE = re.compile(
+    r"(?:\buses?|\busing|utili[sz]\w+|verwende\w+|nutz\w+|usa\w*)\W+(?:\w+\W+){0,3}cookies", re.IGNORECASE
+)
+_MAX_NOTICE_LENGTH = 500
 _MAX_BANNER_LENGTH, _MAX_BUTTON_LENGTH, _MAX_BUTTONS = 2000, 60, 200
 _NEVER_BOILERPLATE = name_set("main article pre code tr td th dt dd h1 h2 h3 h4 h5 h6")
 """Elements that are never boilerplate themselves, whatever their class or id."""
@@ -61,22 +69,41 @@ _TEXT_TAGS = name_set("p h1 h2 h3 pre blockquote")
 _BOX_TAGS = name_set("div section aside ul ol td table center tr tbody span font a")
 _DOMINANT_SHARE = 0.6
 """Share of the unlinked text that one part must hold before the parts beside it are examined."""
-_SHORT_TEXT = 160
+_SHORT_TEXT, _MAX_ID_LENGTH = 160, 200
 _PARAGRAPH, _MIN_PARAGRAPHS, _MAX_PROSE_SHARE = 80, 3, 0.2
 """Unlinked characters of a paragraph; paragraphs from which a part is prose, and its share of the page."""
+_MIN_SECTION_TEXT, _MAX_LINKED_HEADINGS, _MAX_WRAPPERS = 80, 1, 4
+"""Unlinked characters of a section, linked headings in it, and elements around its first heading."""
 _MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE, _MAX_TAGGED_SHARE = 0.45, 0.3, 0.5
 """Shares of the page's text above which a part stays, whatever its class or id."""
 
 
 def drop_consent_banners(root: Element) -> None:
     """Remove cookie banners, recognised by their text and not by their class names."""
-    buttons = (
-        each for each in root.iter("button", "a", "input") if _CONSENT_BUTTON.search(_button_label(each))
-    )
+    buttons = (each for each in root.iter("button", "a", "input") if _is_consent_button(each))
     for button in list(islice(buttons, _MAX_BUTTONS)):
         banner = _find_banner(button)
         if banner is not None:
             remove_element(banner)
+
+
+def _has_consent_button(element: Element) -> bool:
+    buttons = islice(element.iter("button", "a", "input"), _MAX_BUTTONS)
+    return any(_is_consent_button(each) for each in buttons)
+
+
+def _is_consent_button(element: Element) -> bool:
+    """True for a button, or a link that looks or acts like one, whose label agrees or declines."""
+    if element.tag == "a" and not _is_button(element):
+        return False
+    return _CONSENT_BUTTON.search(_button_label(element)) is not None
+
+
+def _is_button(link: Element) -> bool:
+    """True if a link leads nowhere, or looks like a button; a page about HTTP has links named "Accept"."""
+    href = (link.get("href") or "").strip().lower()
+    is_styled = _BUTTON_CLASS.search(link.get("class") or "") is not None
+    return is_styled or link.get("role") == "button" or not href or href.startswith(("#", "javascript:"))
 
 
 def _button_label(button: Element) -> str:
@@ -94,9 +121,21 @@ def _find_banner(button: Element) -> Element | None:
         text = extract_beginning(part, _MAX_BANNER_LENGTH + 1)
         if len(text) > _MAX_BANNER_LENGTH or next(part.iter(*_CONTENT_TAGS), None) is not None:
             break
+        if _is_topic_section(part):
+            break
         banner = part if _CONSENT_TOPIC.search(text) else banner
         part = part.getparent()
     return banner
+
+
+def _is_topic_section(part: Element) -> bool:
+    """True if a part is a text about cookies: with headings and code or prose, and not named as a banner."""
+    if next(part.iter("h2", "h3"), None) is None or part.get("role") in ("dialog", "alertdialog", "region"):
+        return False
+    if part.tag == "dialog" or _split_names(_class_and_id(part)) & _CONSENT_WORDS:
+        return False
+    paragraphs = sum(1 for each in part.iter("p") if len(extract_beginning(each, _PARAGRAPH)) >= _PARAGRAPH)
+    return paragraphs >= _MIN_PARAGRAPHS or next(part.iter("pre", "table"), None) is not None
 
 
 def drop_tagged_boilerplate(body: Element) -> None:
@@ -106,6 +145,16 @@ def drop_tagged_boilerplate(body: Element) -> None:
             remove_element(element)
 
 
+def drop_section_names(body: Element, weights: TextDensity) -> None:
+    """Remove the ids that say what the heading of their section says, such as `cookies` or `login`."""
+    for element in body.iterdescendants(etree.Element):
+        own = element.get("id")
+        words = _split_names(own) if own and len(own) <= _MAX_ID_LENGTH else frozenset[str]()
+        marks = words & (_CERTAIN_WORDS | _LIKELY_WORDS)
+        if marks and _is_section(element, marks, weights):
+            del element.attrib["id"]
+
+
 def drop_boilerplate(body: Element, weights: TextDensity) -> None:
     """Remove what tags, roles and names mark as boilerplate; large parts and those with the title stay."""
     page_length = max(1, weights.text_length(body))
@@ -113,11 +162,11 @@ def drop_boilerplate(body: Element, weights: TextDensity) -> None:
     for element in list(body.iterdescendants(etree.Element)):
         if element.tag in _NEVER_BOILERPLATE:
             continue
-        max_share = _max_share(element, frequent)
+        max_share = _max_share(element, frequent, weights)
         share = weights.text_length(element) / page_length
         if not max_share or share > max_share or not _is_removable(element):
             continue
-        if max_share == _MAX_CERTAIN_SHARE and _is_prose(element, weights, page_length):
+        if max_share in (_MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE) and _is_prose(element, weights, page_length):
             continue
         remove_element(element)
 
@@ -129,7 +178,9 @@ def _is_prose(element: Element, weights: TextDensity, page_length: int) -> bool:
     """
     if element.tag in _BOILERPLATE_TAGS or element.get("role") in _BOILERPLATE_ROLES:
         return False
-    if _name_words(element) & _CONSENT_WORDS or weights.link_share(element) > 0.4:
+    if _name_words(element) & _NO_PROSE_WORDS or weights.link_share(element) > 0.4:
+        return False
+    if _name_words(element) & _LIKELY_WORDS and _lists_texts(element, None, weights):
         return False
     paragraphs = sum(1 for each in element.iter("p") if weights.unlinked_length(each) >= _PARAGRAPH)
     is_large = weights.unlinked_length(element) > page_length * _MAX_PROSE_SHARE
@@ -164,7 +215,7 @@ def _is_removable(element: Element) -> bool:
     return element.tag == "nav" or next(element.iter(*_CONTENT_TAGS), None) is None
 
 
-def _max_share(element: Element, frequent: frozenset[str]) -> float:
+def _max_share(element: Element, frequent: frozenset[str], weights: TextDensity) -> float:
     """Return the share of the page up to which an element is boilerplate; 0 for content."""
     tag, parent = element.tag, element.getparent()
     if tag == "aside" and _NOTE_CLASSES.search(_class_and_id(element).lower()):
@@ -176,9 +227,38 @@ def _max_share(element: Element, frequent: frozenset[str]) -> float:
     if tag in _BOILERPLATE_TAGS or element.get("role") in _BOILERPLATE_ROLES:
         return _MAX_TAGGED_SHARE
     words = _name_words(element) - frequent
-    if words & _CERTAIN_WORDS or _WORD_PAIRS.search(_class_and_id(element).lower().replace("_", "-")):
-        return _MAX_CERTAIN_SHARE
-    return _MAX_LIKELY_SHARE if words & _LIKELY_WORDS else 0
+    pairs = _WORD_PAIRS.search(_class_and_id(element).lower().replace("_", "-"))
+    if not pairs and not words & (_CERTAIN_WORDS | _LIKELY_WORDS):
+        return 0
+    if _is_variant(element, weights) or (words & _UNCERTAIN_WORDS == _NOTE_WORDS and _is_note(element)):
+        return 0
+    return _MAX_CERTAIN_SHARE if pairs or words & _CERTAIN_WORDS else _MAX_LIKELY_SHARE
+
+
+def _is_variant(element: Element, weights: TextDensity) -> bool:
+    """True for one of several alike parts with a heading, such as the recommended one of a list of plans."""
+    tag, classes = _first_heading_tag(element), set((element.get("class") or "").split())
+    if not tag or weights.link_share(element) > 0.4:
+        return False
+    neighbours = chain(
+        islice(element.itersiblings(element.tag, preceding=True), _MAX_WRAPPERS),
+        islice(element.itersiblings(element.tag), _MAX_WRAPPERS),
+    )
+    return any(
+        classes & set((each.get("class") or "").split())
+        and _first_heading_tag(each) == tag
+        and not _split_names(_class_and_id(each)) & (_CERTAIN_WORDS | _LIKELY_WORDS)
+        for each in neighbours
+    )
+
+
+def _is_note(element: Element) -> bool:
+    """True if a part is a sentence between the paragraphs of a text, and no message of the site."""
+    parent = element.getparent()
+    if parent is None or next(element.iter("a", "button"), None) is not None:
+        return False
+    text = extract_beginning(element, _MAX_BANNER_LENGTH)
+    return text.endswith((".", "!", "?", ":")) and sum(1 for _ in islice(parent.iterchildren("p"), 2)) == 2
 
 
 def _class_and_id(element: Element) -> str:
@@ -187,9 +267,58 @@ def _class_and_id(element: Element) -> str:
     return class_and_id if 3 <= len(class_and_id) <= 400 else ""
 
 
+def _is_section(element: Element, marks: frozenset[str], weights: TextDensity) -> bool:
+    """True if an element is a section of the page's text whose heading has these words of its id.
+
+    Forms, lists of links and lists of other texts have such headings, too.
+    """
+    heading = _find_first_heading(element)
+    if heading is None or weights.link_share(element) > 0.4:
+        return False
+    if not marks <= _split_names(extract_beginning(heading, _SHORT_TEXT)):
+        return False
+    if weights.unlinked_length(element) - weights.text_length(heading) < _MIN_SECTION_TEXT:
+        return False
+    if next(element.iter("form", "textarea", "input"), None) is not None:
+        return False
+    return not _lists_texts(element, heading, weights) and not _has_consent_button(element)
+
+
+def _lists_texts(element: Element, heading: Element | None, weights: TextDensity) -> bool:
+    """True if an element has several headings that are links, besides its own."""
+    linked = (each for each in element.iter("h2", "h3", "h4") if weights.link_share(each) > 0.5)
+    return sum(1 for each in linked if each is not heading) > _MAX_LINKED_HEADINGS
+
+
+def _first_heading_tag(element: Element) -> str:
+    heading = _find_first_heading(element)
+    return "" if heading is None else heading.tag
+
+
+def _find_first_heading(element: Element) -> Element | None:
+    """Return the heading with which an element begins; None if it begins with other text."""
+    part = element
+    for _ in range(_MAX_WRAPPERS):
+        if part.text and part.text.strip():
+            return None
+        first = next((each for each in part if extract_beginning(each, 1)), None)
+        if first is None or first.tag in HEADING_LEVELS:
+            return first
+        part = first
+    return None
+
+
 def _name_words(element: Element) -> frozenset[str]:
-    """Return the words of an element's class and id."""
-    return _split_names(_class_and_id(element))
+    """Return the words of an element's class and id; those of consent only in a banner."""
+    words = _split_names(_class_and_id(element))
+    return words - _CONSENT_WORDS if words & _CONSENT_WORDS and not _asks_for_consent(element) else words
+
+
+def _asks_for_consent(element: Element) -> bool:
+    """True if an element has a button to agree or to decline, or says that the site uses cookies."""
+    text = extract_beginning(element, _MAX_NOTICE_LENGTH + 1)
+    is_notice = len(text) <= _MAX_NOTICE_LENGTH and _CONSENT_NOTICE.search(text) is not None
+    return is_notice or _has_consent_button(element)
 
 
 @lru_cache(maxsize=4096)

@@ -17,6 +17,7 @@ from centgate.web.extract.boilerplate import (
     drop_boilerplate,
     drop_consent_banners,
     drop_link_lists,
+    drop_section_names,
     drop_side_boxes,
 )
 from centgate.web.extract.code_blocks import drop_language_labels
@@ -77,6 +78,7 @@ def extract_main_content(body: Element) -> MainContent:
     drop_language_labels(body)
     wrap_loose_text(body)
     weights = TextDensity(body)
+    drop_section_names(body, weights)
     original = copy.deepcopy(body) if count < MAX_ELEMENTS else None
     drop_boilerplate(body, weights)
     drop_side_boxes(body, TextDensity(body))
