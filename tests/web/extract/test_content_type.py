@@ -108,6 +108,20 @@ def test_atom_keeps_headings_of_entries_below_them() -> None:
     )
 
 
+@pytest.mark.parametrize("teaser", ["", "<description>A short teaser.</description>"])
+def test_an_entry_has_its_longest_text_in_full(teaser: str) -> None:
+    text = "".join(f"<p>Paragraph {number} of a long entry.</p>" for number in range(900))
+    item = f"<item><title>One</title>{teaser}<content:encoded><![CDATA[{text}]]></content:encoded></item>"
+    space = "xmlns:content='http://purl.org/rss/1.0/modules/content/'"
+    feed = f"<rss version='2.0' {space}><channel><title>t</title>{item}</channel></rss>"
+
+    told = reading(feed.encode(), "application/rss+xml")
+
+    assert told.markdown.endswith("Paragraph 899 of a long entry.")
+    assert "teaser" not in told.markdown
+    assert told.warnings == ()
+
+
 def test_a_feed_is_not_taken_for_the_name_of_a_file() -> None:
     assert reading(b"/etc/passwd", "application/rss+xml").markdown == "```xml\n/etc/passwd\n```"
 

@@ -1,4 +1,4 @@
-"""Convert RSS and Atom to Markdown: the feed's title, and its entries with links, dates and summaries."""
+"""Convert RSS and Atom to Markdown: the feed's title, and its entries with links, dates and texts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,9 @@ from centgate.web.extract.metadata import (
     MAX_TITLE_LENGTH,
     DocumentMetadata,
 )
-from centgate.web.extract.truncate import truncate
 
 MAX_ENTRIES = 200
 _ENTRY_END = re.compile(rb"</(?:\w+:)?(?:item|entry)\s*>", re.IGNORECASE)
-MAX_ENTRY_LENGTH = 4000
-"""Characters of an entry's text."""
 
 
 def convert_feed(
@@ -91,21 +88,20 @@ def _format_entry(entry: dict[str, Any], url: str) -> Iterator[str]:
     if byline:
         yield ", ".join(byline)
     texts = [entry.get("summary"), *(get_path(each, "value") for each in as_list(entry.get("content")))]
-    if text := next((each for each in texts if isinstance(each, str) and each), None):
+    if text := max((each for each in texts if isinstance(each, str)), key=len, default=""):
         yield from filter(None, [_convert_html(text, link or url)])
 
 
 def _convert_html(text: str, base: str) -> str:
-    """Convert an entry's HTML, truncated if it is long; its headings are placed below the entry's."""
-    root = parse_html(text[: MAX_ENTRY_LENGTH * 8])
+    """Convert an entry's HTML; its headings are placed below the entry's."""
+    root = parse_html(text)
     if root is None:
         return ""
     drop_hidden(root)
-    markdown, truncated = truncate(render_markdown(find_body(root), base), MAX_ENTRY_LENGTH)
-    lines = (
+    markdown = render_markdown(find_body(root), base)
+    return "\n".join(
         "##" + line if line.startswith("#") and " " in line[:5] else line for line in markdown.split("\n")
     )
-    return "\n".join(lines) + ("\n\n\u2026" if truncated else "")
 
 
 def _strip_tags(text: Any) -> str | None:
