@@ -247,6 +247,13 @@ async def test_a_page_that_is_not_there_is_nothing_known(site: Site, reader: Rea
             "no text without its scripts",
         ),
         (200, "text/html", "", "failed", "has no text"),
+        (
+            200,
+            "text/html",
+            "<body><div id=app>Loading the shop</div><script src=a.js></script>",
+            "failed",
+            "no text without its scripts",
+        ),
         (200, "image/png", "x", "unsupported", "image/png"),
         (200, "text/plain", "\0\1\2\3" * 100, "unsupported", "not text"),
         (200, "application/pdf", "%PDF-1.4\nbroken", "unsupported", "the PDF is broken"),
@@ -281,12 +288,12 @@ async def test_robots_are_heeded_unless_the_operator_says_otherwise(site: Site, 
 
 
 async def test_a_shell_with_some_text_is_given_with_a_warning(site: Site, reader: Reader) -> None:
-    url = site.says("/app", "<body><div id=app>Loading the shop</div><script src=a.js></script>")
+    url = site.says("/app", "<body><div id=app>Tea of all kinds</div><script src=a.js></script>")
 
     async with reader() as pagereader:
         page = await pagereader.read_page(url, only_main_content=True)
 
-    assert page.markdown == "Loading the shop"
+    assert page.markdown == "Tea of all kinds"
     assert page.warnings == (
         "the page is built by its scripts, and its HTML contains only 16 characters of text",
     )

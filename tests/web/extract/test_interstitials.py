@@ -135,3 +135,34 @@ def test_an_empty_application_between_menus_needs_its_scripts() -> None:
 
     assert needs("")
     assert not needs("<p>There is text in it.</p>")
+    assert needs("<div class=spinner>Loading products\u2026</div>")
+    assert needs("<noscript>You need to enable JavaScript to run this app.</noscript>")
+    assert not needs("<p>Loading of lorries is <a href=/a>here</a>.</p>")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<div id=root><div class=spinner>Loading...</div></div><script src=a.js></script>",
+        "<app-root>Please wait while the application loads</app-root><script src=a.js></script>",
+        "<p>You need to enable JavaScript to run this app.</p><script src=a.js></script>",
+        "<div id=app>Loading\u2026</div><footer><a href=/i>Imprint</a></footer><script src=a.js></script>",
+        "<div id=root>Loading</div><div hidden><p>We use cookies.</p></div><script src=a.js></script>",
+    ],
+)
+def test_a_shell_that_only_says_that_it_is_loading_has_no_text(body: str) -> None:
+    told = page(f"<title>App</title><body>{body}")
+
+    assert told.needs_scripts
+    assert told.markdown == ""
+
+
+def test_text_under_a_message_that_the_page_is_loading_is_preferred() -> None:
+    told = page(
+        f"<body><p>Loading, please wait</p><div style='display:none'><h1>Doc</h1>{WORDS}</div>"
+        "<script src=a.js></script><script src=b.js></script>"
+    )
+
+    assert "There is much to say" in told.markdown
+    assert told.needs_scripts
+    assert "hides its text until its scripts have run" in told.warnings[-1]

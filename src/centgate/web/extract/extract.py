@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from centgate.sanitize import clean_line, strip_invisible
-from centgate.web.extract.boilerplate import drop_tagged_boilerplate
+from centgate.web.extract.boilerplate import drop_consent_banners, drop_tagged_boilerplate
 from centgate.web.extract.charset import decode_text
 from centgate.web.extract.content_type import CODE_LANGUAGES, DocumentKind, detect_kind, parse_media_type
 from centgate.web.extract.dom import MAX_BYTES, Element, find_body, parse_html
@@ -22,6 +22,7 @@ from centgate.web.extract.interstitials import (
     has_empty_app_root,
     has_scripts,
     is_interstitial,
+    is_placeholder,
     is_soft_404,
     needs_scripts,
 )
@@ -39,6 +40,8 @@ MIN_MAIN_CONTENT = 100
 """Characters below which a page's main content is considered wrong."""
 MAX_FRAME_REST = 60
 """Characters outside menus below which a page whose application is empty has no text."""
+MAX_COVER_TEXT, MIN_HIDDEN_TEXT, MIN_HIDDEN_FACTOR = 200, 400, 5
+"""Characters of a message that covers a page; characters that are hidden under it, and per visible one."""
 _TRUNCATED_WARNING = f"the page is longer than {MAX_BYTES >> 20} MB, and only its beginning was read"
 _WHOLE_PAGE_WARNING = (
     "the main content could not be separated from the rest of the page, so its menus are returned as well"
@@ -151,7 +154,10 @@ def _extract_html(
         warnings += (
             f"the page is built by its scripts, and its HTML contains only {len(visible)} characters of text",
         )
-    if is_shell and has_empty_app_root(root) and _has_only_menus(find_body(root)):
+    if is_shell and (hidden := _find_hidden_text(text, base, len(visible))):
+        main, extra = hidden
+        return ExtractedPage("html", main, metadata, warnings + extra, True, refresh_target=redirect)  # noqa: FBT003
+    if is_shell and _is_unfilled(root, visible):
         return ExtractedPage("html", "", metadata, warnings, needs_scripts=True, refresh_target=redirect)
     show_controls(find_body(root), only_main_content=only_main_content)
     if only_main_content and not is_shell:
@@ -165,6 +171,28 @@ def _extract_html(
         main, extra = _convert_hidden_text(text, base)
         warnings += extra
     return ExtractedPage("html", main, metadata, warnings, needs_scripts=is_shell, refresh_target=redirect)
+
+
+def _is_unfilled(root: Element, visible: str) -> bool:
+    """True if a shell has no text of its page: nothing but menus, or a word that it is loading."""
+    if is_placeholder(visible) and next(find_body(root).iter("a"), None) is None:
+        return True
+    return has_empty_app_root(root) and _has_only_menus(find_body(root))
+
+
+def _find_hidden_text(text: str, base: str, visible: int) -> tuple[str, tuple[str, ...]] | None:
+    """Return the text that a shell hides behind a message, if it is many times what the shell shows."""
+    if not 0 < visible < MAX_COVER_TEXT:
+        return None
+    root = parse_html(text)
+    if root is None:
+        return None
+    body = find_body(root)
+    drop_consent_banners(body)
+    drop_tagged_boilerplate(body)
+    if TextDensity(body).unlinked_length(body) < MIN_HIDDEN_TEXT + visible * MIN_HIDDEN_FACTOR:
+        return None
+    return _convert_hidden_text(text, base)
 
 
 def _has_only_menus(body: Element) -> bool:

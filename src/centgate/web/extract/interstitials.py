@@ -6,6 +6,7 @@ import re
 from itertools import islice
 
 from centgate.web.extract.dom import Element, extract_all_text, find_by_xpath
+from centgate.web.extract.elements import extract_text
 from centgate.web.extract.links import resolve_link
 
 MAX_INTERSTITIAL_TEXT = 1500
@@ -62,6 +63,14 @@ _NEEDS_JAVASCRIPT = re.compile(
     r"(?:enable|requires?|need|turn on|without|activate|aktivier\w*|activer|"
     r"habilit\w*)\W+(?:\w+\W+){0,4}?java\s*script|"
     r"java\s*script (?:is|must be|to be|has been)\s+(?:\w+\s+)?(?:required|enabled|disabled|turned)",
+    re.IGNORECASE,
+)
+
+MAX_PLACEHOLDER_LETTERS = 60
+_PLACEHOLDER = re.compile(
+    r"\bloading\b|\bplease wait\b|\bone moment\b|\binitiali[sz]ing\b|\bgeladen\b|\bl\u00e4dt\b|"
+    r"\bchargement\b|\bcargando\b|\bcaricamento\b|\bcarregando\b|\bladen\b|\u52a0\u8f7d\u4e2d|\u8aad\u307f\u8fbc\u307f\u4e2d|"
+    r"\u0437\u0430\u0433\u0440\u0443\u0437\u043a\u0430",
     re.IGNORECASE,
 )
 
@@ -143,7 +152,23 @@ def _is_run(script: Element) -> bool:
 
 
 def has_empty_app_root(root: Element) -> bool:
-    """True if the element that scripts fill is empty, in a page whose menus and footer are not."""
-    has_scripts = any(each.get("src") for each in islice(root.iter("script"), _MAX_METAS))
-    roots = find_by_xpath(root, _SCRIPT_ROOTS) if has_scripts else []
-    return len(roots) == 1 and not extract_all_text(roots[0]).strip()
+    """True if the element that scripts fill is empty, in a page whose menus and footer are not.
+
+    It may say that it is loading, or that it needs scripts.
+    """
+    sources = any(each.get("src") for each in islice(root.iter("script"), _MAX_METAS))
+    roots = find_by_xpath(root, _SCRIPT_ROOTS) if sources else []
+    return len(roots) == 1 and _is_empty(roots[0])
+
+
+def _is_empty(app: Element) -> bool:
+    text = extract_text(app).strip()
+    return not text or (next(app.iter("a"), None) is None and is_placeholder(text))
+
+
+def is_placeholder(text: str) -> bool:
+    """True if a text only says that the page is loading, or that it needs scripts."""
+    letters = sum(each.isalnum() for each in text[:_MAX_NOTE_LENGTH])
+    return letters < MAX_PLACEHOLDER_LETTERS and bool(
+        _PLACEHOLDER.search(text) or _NEEDS_JAVASCRIPT.search(text)
+    )
