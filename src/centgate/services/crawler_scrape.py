@@ -13,7 +13,7 @@ from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions
 from centgate.service import service
 from centgate.web import page_fields
-from centgate.web.extract.parts import PagePart
+from centgate.web.extract.parts import PagePart, describe_missing_part
 from centgate.web.fields import (
     NOT_INSTRUCTIONS,
     SCRAPING_OPTIONS,
@@ -136,9 +136,9 @@ async def crawler_scrape(
     false, with its title, language, dates and final URL.
     """
     page = await first_of(firecrawl.scrape, pagereader.read_page)(request.url, request.only_main_content)
-    for warning in page.warnings:
-        pagereader.trace.add_warning(warning)
     part = await pagereader.take_part(page, request.offset, MAX_CHARACTERS)
+    for warning in filter(None, (*page.warnings, describe_missing_part(page, part, request.offset))):
+        pagereader.trace.add_warning(warning)
     return ScrapedPage(markdown=part.text, metadata=_build_metadata(page, part))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from datetime import timedelta
 
 from pydantic import Field
@@ -15,7 +16,7 @@ from centgate.providers.pagereader import PageReader
 from centgate.schema import Data, RefusedOptions
 from centgate.service import service
 from centgate.web import page_fields
-from centgate.web.extract.parts import EMPTY_PART, PagePart
+from centgate.web.extract.parts import EMPTY_PART, PagePart, describe_missing_part
 from centgate.web.fields import (
     NOT_INSTRUCTIONS,
     READING_OPTIONS,
@@ -155,8 +156,8 @@ async def neuralweb_contents(
     if len(unread) == len(pages):
         raise _no_page_read(unread, exa if _has_answered(exa) else pagereader)
     contents = {page.url: _build_contents(page, part) for page, part in zip(pages, parts, strict=True)}
-    for page in pages:
-        for warning in page.warnings if isinstance(page, WebPage) else ():
+    for page, part in zip(pages, parts, strict=True):
+        for warning in _list_warnings(page, part, request.offset):
             exa.trace.add_warning(f"{page.url}: {warning}")
     return NeuralwebPages(pages=[contents[url] for url in request.urls])
 
@@ -199,6 +200,13 @@ async def _take_part(
         return await pagereader.take_part(page, offset, MAX_CHARACTERS)
     except PageUnread as failure:
         return UnreadPage(page.url, failure.reason, failure.message)
+
+
+def _list_warnings(page: WebPage | UnreadPage, part: PagePart | UnreadPage, offset: int) -> Iterator[str]:
+    if isinstance(page, WebPage):
+        yield from page.warnings
+        if isinstance(part, PagePart) and (missing := describe_missing_part(page, part, offset)):
+            yield missing
 
 
 def _build_contents(page: WebPage | UnreadPage, part: PagePart | UnreadPage) -> PageContents:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.web.extract.parts import MAX_LINKS, PageLink, take_part
+from centgate.web.extract.parts import MAX_LINKS, PageLink, describe_missing_part, take_part
 from centgate.web.results import WebPage
 
 LIMIT = 200
@@ -115,6 +115,28 @@ def test_offset_behind_the_end_gives_nothing():
     part = take_part(page("short"), 10, LIMIT)
 
     assert (part.text, part.next_offset, part.truncated, part.length) == ("", None, False, 5)
+
+
+@pytest.mark.parametrize(
+    ("length", "offset", "said"),
+    [
+        (5, 4, None),
+        (5, 5, "the whole page has 5 characters"),
+        (5, 10_000, "from the offset 10,000 on: the whole page has 5 characters"),
+        (9, 7, "only 5 characters of the page were read"),
+        (None, 7, "only 5 characters of the page were read"),
+    ],
+)
+def test_offset_behind_the_end_is_said(length: int | None, offset: int, said: str | None):
+    read = page("short", length)
+
+    warning = describe_missing_part(read, take_part(read, offset, LIMIT), offset)
+
+    assert warning is None if said is None else said in (warning or "")
+
+
+def test_an_empty_page_has_no_missing_part():
+    assert describe_missing_part(page(""), take_part(page(""), 0, LIMIT), 0) is None
 
 
 def test_a_beginning_has_no_hash_and_goes_on():

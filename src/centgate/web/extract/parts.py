@@ -82,6 +82,17 @@ def take_part(page: WebPage, offset: int, max_length: int) -> PagePart:
     )
 
 
+def describe_missing_part(page: WebPage, part: PagePart, offset: int) -> str | None:
+    """Return a warning if a page that was read ends before an offset; None if the part has text."""
+    if part.text or not offset:
+        return None
+    if page.length is None or page.length > len(page.markdown):
+        end = f"only {len(page.markdown):,} characters of the page were read"
+    else:
+        end = f"the whole page has {page.length:,} characters with its addresses"
+    return f"there is no text from the offset {offset:,} on: {end}, and `nextOffset` is null at their end"
+
+
 def _cut(markdown: str, offset: int, max_length: int) -> tuple[str, int]:
     """Return the part from an offset, and the offset of what follows it."""
     opening = _open_block(markdown, offset)
