@@ -184,6 +184,24 @@ def test_code_keeps_its_lines_and_nothing_else() -> None:
     assert markdown(block) == "```\ndef f():\n\treturn  1\n\n\nf()\n```"
 
 
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("<code>npm install acme<br>npm run build</code>", ["npm install acme", "npm run build"]),
+        ("<code>a\n  b<br>\n&nbsp; c</code>", ["a b", "  c"]),
+        ("<code style='white-space: pre'>def f():\n    return 1</code>", ["def f():", "    return 1"]),
+        ("<p>Run</p><div><code>a<br>b</code></div>", ["a", "b"]),
+        ("<div class=code><code>if a:\n    b\n</code></div>", ["if a:", "    b"]),
+    ],
+)
+def test_code_of_several_lines_becomes_a_block(code: str, lines: list[str]) -> None:
+    assert markdown(code).removeprefix("Run\n\n") == "\n".join(("```", *lines, "```"))
+
+
+def test_code_in_a_sentence_stays_in_it() -> None:
+    assert markdown("<p>Call <code>a\nb</code> now") == "Call `a b` now"
+
+
 def test_lines_that_are_elements_stay_lines() -> None:
     block = "<pre><code><div class=line>a</div><div class=line>b</div></code></pre>"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from centgate.web.extract.dom import Element, extract_all_text, remove_element
-from centgate.web.extract.elements import name_set
+from centgate.web.extract.elements import HEADING_LEVELS, name_set
 
 _LANGUAGE_CLASS = re.compile(
     r"(?:^|[\s;])(?:language|lang|highlight-source|highlight|brush|syntax|code|prism)[-:]\s*([a-z0-9+#.-]{1,20})",
@@ -27,6 +27,8 @@ _NOT_LANGUAGES = name_set(
 _LINE_NUMBER_CLASS = re.compile(
     r"(^|[\s_-])(line-?numbers?(-rows)?|linenos?|gutter|lnt|blob-num|copy-?btn|copy-?button)([\s_]|$)"
 )
+_PRESERVED_SPACE = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
+_SPACES = re.compile(r"[ \t\r\n\f]+")
 _LINE_TAGS = name_set("div p li tr")
 _SKIPPED_TAGS = name_set("button script style template select input svg")
 _MAX_ANCESTORS = 3
@@ -41,6 +43,38 @@ def extract_code(pre: Element) -> str:
     lines = [line.rstrip() for line in text.rstrip().split("\n")]
     first_line = next((number for number, line in enumerate(lines) if line), len(lines))
     return "\n".join(lines[first_line:])
+
+
+def mark_code_lines(root: Element) -> None:
+    """Turn code of several lines that stands outside of `pre` into code blocks, as browsers show it."""
+    for code in list(root.iter("code")):
+        has_breaks = next(code.iter("br"), None) is not None
+        is_preserved = _PRESERVED_SPACE.search(code.get("style") or "") is not None or _fills_box(code)
+        if not has_breaks and not (is_preserved and "\n" in extract_all_text(code).strip()):
+            continue
+        if next(code.iterancestors("pre", "code", "td", "th", *HEADING_LEVELS), None) is None:
+            if not is_preserved:
+                _collapse_spaces(code)
+            code.tag = "pre"
+
+
+def _fills_box(code: Element) -> bool:
+    """True if code without `br` is all that a division holds, which then most likely shows its lines."""
+    parent = code.getparent()
+    if parent is None or parent.tag not in ("div", "figure") or len(parent) > 1:
+        return False
+    beside = (parent.text or "") + (code.tail or "")
+    return not beside.strip() and next(code.iter("br"), None) is None
+
+
+def _collapse_spaces(code: Element) -> None:
+    """Collapse white space as outside of `pre`, where only `br` ends a line; no-break spaces stay."""
+    for each in code.iter():
+        each.text = _SPACES.sub(" ", each.text) if each.text else each.text
+        if each is not code and each.tail:
+            each.tail = _SPACES.sub(" ", each.tail)
+        if each.tag == "br" and each.tail:
+            each.tail = each.tail.lstrip(" ")
 
 
 def _collect_text(element: Element, parts: list[str], depth: int) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from centgate.sanitize import clean_line, strip_invisible
 from centgate.web.extract.boilerplate import drop_consent_banners, drop_tagged_boilerplate
 from centgate.web.extract.charset import decode_text
+from centgate.web.extract.code_blocks import mark_code_lines
 from centgate.web.extract.content_type import CODE_LANGUAGES, DocumentKind, detect_kind, parse_media_type
 from centgate.web.extract.dom import MAX_BYTES, Element, find_body, parse_html
 from centgate.web.extract.elements import extract_text, show_controls
@@ -159,6 +160,7 @@ def _extract_html(
         return ExtractedPage("html", main, metadata, warnings + extra, True, refresh_target=redirect)  # noqa: FBT003
     if is_shell and _is_unfilled(root, visible):
         return ExtractedPage("html", "", metadata, warnings, needs_scripts=True, refresh_target=redirect)
+    mark_code_lines(find_body(root))
     show_controls(find_body(root), only_main_content=only_main_content)
     if only_main_content and not is_shell:
         main, extra = _convert_main_content(find_body(root), base)
@@ -216,6 +218,7 @@ def _convert_whole_page(text: str, base: str) -> tuple[str, tuple[str, ...]]:
     if root is None:
         return "", ()
     drop_hidden(root)
+    mark_code_lines(find_body(root))
     show_controls(find_body(root), only_main_content=False)
     return render_markdown(find_body(root), base), (_WHOLE_PAGE_WARNING,)
 
