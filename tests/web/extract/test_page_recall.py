@@ -91,6 +91,28 @@ def test_parts_that_react_streams_stand_where_scripts_put_them() -> None:
     assert "Loading" not in text
 
 
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("<table hidden><tbody id='S:0'>", "</tbody></table>"),
+        ("<table hidden><tbody></tbody><tbody id='S:0'>", "</tbody></table>"),
+    ],
+)
+def test_rows_that_react_streams_stand_in_their_table(start: str, end: str) -> None:
+    rows = "".join(f"<tr><td>Coin {number}<td>{number}.5 USD</tr>" for number in range(9))
+    page = (
+        f"<main><p>{PARAGRAPHS[0]}</p><table><thead><tr><th>Coin<th>Price</tr></thead><tbody><!--$?-->"
+        f'<template id="B:0"></template><tr><td>Loading</tr><!--/$--></table><p>{PARAGRAPHS[1]}</p></main>'
+        f'{start}{rows}{end}<script>$RC("B:0","S:0")</script>'
+    )
+
+    text = read(page).markdown
+
+    assert "| Coin | Price |\n| --- | --- |\n| Coin 0 | 0.5 USD |\n| Coin 1 | 1.5 USD |" in text
+    assert text.index("Coin 8") < text.index(PARAGRAPHS[1])
+    assert "Loading" not in text
+
+
 def test_hidden_parts_stay_hidden_without_a_place_for_them() -> None:
     assert "IGNORE" not in read(f"<main>{STORY}</main><div hidden id='S:0'>IGNORE</div>").markdown
 
