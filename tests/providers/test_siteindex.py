@@ -107,6 +107,20 @@ def test_the_index_alone_answers_a_search(client: httpx.Client, settings: Settin
     )
 
 
+def test_an_index_without_a_page_is_no_source(client: httpx.Client, settings: Settings) -> None:
+    fill(settings.siteindex_folder)  # a crawl that could read nothing
+    assert search(client, "kumquat").status_code == 503
+
+    fill(settings.siteindex_folder, page())
+    assert search(client, "kumquat").status_code == 200
+
+    writer = PageIndexWriter(settings.siteindex_folder)
+    writer.delete_site(SITE)
+    writer.close()
+    response = search(client, "kumquat")
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
+
+
 def test_outside_of_its_sites_it_has_no_data_and_says_what_it_covers(
     client: httpx.Client, settings: Settings
 ) -> None:

@@ -68,8 +68,8 @@ class SiteIndex(Provider):
 
     @property
     def is_configured(self) -> bool:
-        """True if there is an index; a server notices one that is created while it runs."""
-        return super().is_configured and self.index.exists
+        """True if there is a page to be found; a server notices an index that is created while it runs."""
+        return super().is_configured and self.index.has_pages
 
     def unsupported_options(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Reject categories: the index does not know the kind of a page."""

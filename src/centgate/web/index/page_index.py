@@ -5,13 +5,14 @@ Queries are built term by term; the engine's query language, with its wildcards 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import DecodeError
 from tantivy import DocAddress, Index, Occur, Query, Schema, SchemaBuilder, Searcher
@@ -107,11 +108,20 @@ class PageIndex:
         self._lock = Lock()
         self._open: _OpenIndex | None = None
         self._fingerprint: Fingerprint = None
+        self._parts: tuple[Fingerprint, bool] = (None, False)
 
     @property
     def exists(self) -> bool:
         """True if there is an index, readable or not."""
         return self._meta_file.exists()
+
+    @property
+    def has_pages(self) -> bool:
+        """True if there is an index that has a page, or that is damaged. It is not opened."""
+        fingerprint = find_fingerprint(self._meta_file)
+        if fingerprint != self._parts[0]:
+            self._parts = (fingerprint, _has_parts(self._meta_file))
+        return self._parts[1]
 
     @property
     def summary(self) -> IndexSummary:
@@ -306,6 +316,21 @@ def _open_index(folder: Path) -> _OpenIndex:
     counts: Mapping[str, int] = {name: searcher.doc_freq("language", name) for name in (*STEMMERS, "")}
     ranked = sorted(filter(counts.get, counts), key=lambda name: -counts[name])
     return _OpenIndex(index.schema, searcher, tuple(ranked[:MAX_LANGUAGES]) or ("en",))
+
+
+def _has_parts(meta_file: Path) -> bool:
+    """True if the file of an index names a part of it with pages that are not deleted."""
+    try:
+        return any(map(_count_pages, json.loads(meta_file.read_bytes())["segments"]))
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, LookupError, TypeError):
+        return True  # whoever opens the index learns that it is damaged
+
+
+def _count_pages(part: Any) -> int:
+    deletes = part["deletes"]
+    return part["max_doc"] - (deletes["num_deleted_docs"] if deletes else 0)
 
 
 def _guard(action: Callable[[], T]) -> T:
