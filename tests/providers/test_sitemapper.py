@@ -417,6 +417,41 @@ async def test_a_map_of_a_feed_is_what_it_names(site: SmallSite, mapped: Map) ->
     ]
 
 
+@pytest.mark.parametrize("path", ["/maps/all.xml", "/maps/all"])
+async def test_a_map_of_an_index_is_what_its_sitemaps_name(path: str, site: SmallSite, mapped: Map) -> None:
+    site.set_sitemap_index(path, "/maps/a.xml", "/maps/b.xml")
+    site.set_sitemap("/maps/a.xml", "/one")
+    site.set_sitemap("/maps/b.xml", "/two")
+
+    found = await mapped(site, path)
+
+    assert set(found.paths) == {path, "/one", "/two"}
+    assert found.warnings == []
+
+
+async def test_the_sitemaps_of_an_index_that_is_asked_for_come_before_others(
+    site: SmallSite, mapped: Map
+) -> None:
+    others = [f"/{n}.xml" for n in range(9)]
+    site.set_robots(*(f"Sitemap: {name}" for name in others))
+    site.set_sitemap_index("/all.xml", *(f"/{name}.xml" for name in ("a", "b", "fish")))
+    for name in ("a", "b", "fish"):
+        site.set_sitemap(f"/{name}.xml", f"/page-{name}")
+
+    found = await mapped(site, "/all.xml")
+
+    assert {"/page-a", "/page-b", "/page-fish"} <= set(found.paths)
+    assert len([path for path in site.requested_paths if path in others]) == 1
+
+
+async def test_an_index_in_the_usual_place_is_read_once(site: SmallSite, mapped: Map) -> None:
+    site.set_sitemap_index("/sitemap.xml", "/a.xml")
+    site.set_sitemap("/a.xml", "/one")
+
+    assert (await mapped(site, "/sitemap.xml")).paths == ["/sitemap.xml", "/one"]
+    assert site.requested_paths.count("/sitemap.xml") == site.requested_paths.count("/a.xml") == 1
+
+
 async def test_links_start_from_where_the_page_was_found(site: SmallSite, mapped: Map) -> None:
     site.respond("/old", "", status=301, Location="/new/home.html")
     site.respond("/new/home.html", "<title>New</title><a href=next.html>Next one</a>")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,7 @@ from centgate.web.sitemap.fetch_sitemaps import SITEMAP_TYPES, SitemapFetcher, s
 from centgate.web.sitemap.site_map import (
     PackedEntries,
     RankedPages,
+    SitemapPart,
     build_page_part,
     build_sitemap_part,
     pack_entries,
@@ -32,6 +35,8 @@ FETCH_SHARE = 0.75
 """Share of the time for fetching; the rest is for ranking the pages."""
 PAGE_TYPES = ("text/html", "application/xhtml+xml", *SITEMAP_TYPES)
 """A sitemap or a feed is accepted as the start page too; its entries are returned."""
+_SITEMAP_URL = re.compile(r"sitemap|\.xml(?:\.gz)?(?:[?#]|$)", re.IGNORECASE)
+"""Addresses that are probably of an index of sitemaps, which is read before all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +44,24 @@ class _StartPage:
     """The requested page, fetched and parsed."""
 
     url: str
-    parts: tuple[PackedEntries, ...]
-    links: int
-    """Number of pages that it links to."""
+    part: SitemapPart | None
+    """Pages that it links to or lists, and sitemaps that it names; None if it could not be parsed."""
+
+    @property
+    def parts(self) -> tuple[PackedEntries, ...]:
+        """Return the pages that it names, then itself."""
+        own_entry = pack_entries([PageEntry(self.url)])
+        return (self.part.entries, own_entry) if self.part else (own_entry,)
+
+    @property
+    def is_index(self) -> bool:
+        """True if it is an index of sitemaps."""
+        return bool(self.part and self.part.child_sitemaps)
+
+    @property
+    def has_links(self) -> bool:
+        """True if it names a page or a sitemap."""
+        return bool(self.part and (self.part.count or self.part.child_sitemaps))
 
 
 class SiteMapper(Provider):
@@ -78,10 +98,7 @@ class SiteMapper(Provider):
         sitemaps = SitemapFetcher(
             resources.fetcher, resources.page_parsers, resources.robots, obey_robots=self._respects_robots
         )
-        seconds = self.remaining_seconds * FETCH_SHARE
-        page, _ = await asyncio.gather(
-            self._fetch_page_or_failure(url, seconds), sitemaps.fetch(url, search or url, seconds)
-        )
+        page = await self._fetch_all(url, search or url, sitemaps)
         page_parts, final_url = (page.parts, page.url) if isinstance(page, _StartPage) else ((), url)
         ranked = await self._rank((*page_parts, *sitemaps.entries), url, final_url, search, limit)
         if not ranked.total:
@@ -98,17 +115,37 @@ class SiteMapper(Provider):
             raise ProviderUnconfigured(self.info.name, f"{self.info.label} has no fetcher")
         return self.resources
 
-    async def _fetch_page_or_failure(self, url: str, seconds: float) -> _StartPage | FetchFailed:
+    async def _fetch_all(self, url: str, words: str, sitemaps: SitemapFetcher) -> _StartPage | FetchFailed:
+        """Fetch the page and the sitemaps of its site; those that the page names come before the others."""
+        until = time.monotonic() + self.remaining_seconds * FETCH_SHARE
+
+        async def fetch_page(share: float) -> _StartPage | FetchFailed:
+            page = await self._fetch_page_or_failure(url, words, share * (until - time.monotonic()))
+            if isinstance(page, _StartPage) and page.part and page.is_index:
+                await sitemaps.fetch_children(page.url, page.part, words, until - time.monotonic())
+            return page
+
+        async def fetch_sitemaps() -> None:
+            await sitemaps.fetch(url, words, until - time.monotonic())
+
+        if _SITEMAP_URL.search(url):
+            page = await fetch_page(0.5)
+            await fetch_sitemaps()
+            return page
+        page, _ = await asyncio.gather(fetch_page(1.0), fetch_sitemaps())
+        return page
+
+    async def _fetch_page_or_failure(self, url: str, words: str, seconds: float) -> _StartPage | FetchFailed:
         """Fetch the page; return a failure instead of raising it, since sitemaps may be enough."""
         try:
             async with asyncio.timeout(seconds):
-                return await self._fetch_page(url, seconds)
+                return await self._fetch_page(url, words, seconds)
         except TimeoutError:
             return FetchFailed("timeout", f"it could not be read within {seconds:.3g} s")
         except FetchFailed as failure:
             return failure
 
-    async def _fetch_page(self, url: str, seconds: float) -> _StartPage:
+    async def _fetch_page(self, url: str, words: str, seconds: float) -> _StartPage:
         resources = self._server_resources
         if self._respects_robots and (disallowed := await resources.robots.disallow_reason(url)):
             raise FetchFailed(disallowed.reason, disallowed.message)
@@ -117,24 +154,21 @@ class SiteMapper(Provider):
         )
         if error := status_failure(fetched):
             raise error
-        return await self._parse_page(fetched)
+        return await self._parse_page(fetched, words)
 
-    async def _parse_page(self, fetched: FetchResult) -> _StartPage:
-        """Parse a response: its own URL, and the pages that it links to or lists."""
+    async def _parse_page(self, fetched: FetchResult, words: str) -> _StartPage:
+        """Parse a response: the pages that it links to or lists, and the sitemaps that it names."""
         run = self._server_resources.page_parsers.run_task
-        own_entry = pack_entries([PageEntry(fetched.url)])
         try:
             if "html" in (fetched.content_type or "html").lower():
                 part = await run(
                     PARSE_SECONDS, build_page_part, fetched.body, fetched.content_type, fetched.url
                 )
             else:
-                part = await run(PARSE_SECONDS, build_sitemap_part, fetched.body, fetched.url, "")
+                part = await run(PARSE_SECONDS, build_sitemap_part, fetched.body, fetched.url, words)
         except TaskFailed:
             part = None
-        return _StartPage(
-            fetched.url, (part.entries, own_entry) if part else (own_entry,), part.count if part else 0
-        )
+        return _StartPage(fetched.url, part)
 
     async def _rank(
         self, parts: tuple[PackedEntries, ...], url: str, final_url: str, search: str | None, limit: int
@@ -185,7 +219,7 @@ class SiteMapper(Provider):
             self.trace.add_warning(
                 f"the address leads to {clean_line(page.url, 200)}, whose site is listed as well"
             )
-        elif not page.links and not sitemaps.entries:
+        elif not page.has_links and not sitemaps.entries:
             self.trace.add_warning("the page has no links of its own; links created by scripts are missing")
         if sitemaps.failures:
             first, cause = next(iter(sitemaps.failures.items()))

@@ -70,6 +70,16 @@ class SitemapFetcher:
         except TimeoutError:
             self.timed_out = True
 
+    async def fetch_children(self, url: str, index: SitemapPart, words: str, timeout: float) -> None:
+        """Read the sitemaps that an index names, which was read at `url` already."""
+        self._results.setdefault(url, None)
+        try:
+            async with asyncio.timeout(timeout):
+                parts = await self._read_all(self._index_entries([index]), words, timeout)
+                self.is_incomplete = self.is_incomplete or any(part.child_sitemaps for part in parts)
+        except TimeoutError:
+            self.timed_out = True
+
     async def _read_first(self, url: str, words: str, seconds: float) -> list[str]:
         """Read the named sitemaps, else those at common paths; return the URLs to read next."""
         if named := await self._robots.list_sitemaps(url):
@@ -77,6 +87,8 @@ class SitemapFetcher:
             return [*self._index_entries(parts), *named[MAX_NAMED_FIRST:]]
         for path in GUESSED_PATHS:
             candidate = join_url(url, path) or url
+            if candidate in self._results or len(self._results) >= MAX_SITEMAPS:
+                continue
             if self._heeds_bans and not await self._robots.can_fetch(candidate):
                 continue
             if part := await self._read_one(candidate, words, seconds, guessed=True):
@@ -99,13 +111,15 @@ class SitemapFetcher:
         unread = [url for url in dict.fromkeys(urls) if url not in self._results]
         available = max(0, MAX_SITEMAPS - len(self._results))
         self.is_incomplete = self.is_incomplete or (len(unread) > available and not more)
+        chosen = unread[:available]
+        self._results.update(dict.fromkeys(chosen))  # no reading beside this one may exceed the limit
         slots = asyncio.Semaphore(CONCURRENCY)
 
         async def read_limited(url: str) -> SitemapPart | None:
             async with slots:
                 return await self._read_one(url, words, seconds)
 
-        read = await asyncio.gather(*map(read_limited, unread[:available]))
+        read = await asyncio.gather(*map(read_limited, chosen))
         return [part for part in read if part]
 
     async def _read_one(
