@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
-from small_site import OpenReader, SmallSite, serve_small_site
+from small_site import XML, OpenReader, SmallSite, render_sitemap, serve_small_site
 
 from centgate.lookups import site_crawl
 from centgate.lookups.site_crawl import CrawlReport, SiteCrawler
@@ -248,6 +248,46 @@ async def test_a_page_with_an_unexpected_error_ends_no_crawl(
         assert report.counts == {"indexed": 3, "failed": 1}
         assert again.counts == {}
         assert crawled.paths("yuzu") == ["/docs/deep"]
+
+
+TEXT_LIST = "{0}/docs/lime\n{0}/docs/pomelo\n"
+FEED = "<rss><channel><title>The lime</title><item><link>{0}/docs/lime</link></item></channel></rss>"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (render_sitemap("{0}/docs/lime", "{0}/docs/pomelo"), XML),
+        (render_sitemap("{0}/docs/lime", "{0}/docs/pomelo"), "text/html"),
+        (TEXT_LIST, "text/plain"),
+        (FEED, "application/rss+xml"),
+    ],
+    ids=["XML", "XML called HTML", "text", "feed"],
+)
+async def test_a_sitemap_is_read_and_not_found(
+    body: str, kind: str, site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    site.respond("/maps/list.xml", body.replace("{0}", site.url), kind)
+
+    async with open_crawl(page_reader, tmp_path, site, path="/maps/list.xml") as crawled:
+        report = await crawled.crawl()
+
+        assert report.counts["refused"] == 1
+        assert crawled.paths("lime") == ["/docs/lime"]
+        assert crawled.paths("docs lime") == ["/docs/lime"]
+
+
+async def test_the_sitemaps_of_an_index_are_read(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    site.set_sitemap_index("/maps/all.xml", "/maps/a.xml", "/maps/b.xml")
+    site.set_sitemap("/maps/a.xml", "/docs/lime")
+    site.set_sitemap("/maps/b.xml", "/docs/deep")
+
+    async with open_crawl(page_reader, tmp_path, site, path="/maps/all.xml") as crawled:
+        report = await crawled.crawl()
+
+    assert report.counts == {"indexed": 2, "refused": 1}
 
 
 async def test_spam_takes_no_more_than_its_share(

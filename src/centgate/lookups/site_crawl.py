@@ -178,6 +178,8 @@ class SiteCrawler:
         final_url = read.final_url or page.url
         if not site.contains(final_url):
             return self._remove(page, "gone", "the address leads out of the site")
+        if read.is_list:
+            return self._refuse(page, "it is a sitemap or a feed, which only names pages")
         if not read.is_indexable:
             return self._refuse(page, "the page asks search engines to leave it out")
         self._state.add_pages(site, [(url, None) for url in _find_links(read)])

@@ -257,6 +257,7 @@ def _build_page(url: str, fetched: FetchResult, reading: ExtractedPage) -> WebPa
         site_name=metadata.site_name,
         keywords=metadata.keywords,
         is_indexable=metadata.is_indexable and permits_index(fetched.headers.get("X-Robots-Tag")),
+        is_list=reading.is_list,
         warnings=reading.warnings,
     )
 

@@ -15,6 +15,7 @@ from centgate.resources import Resources
 from centgate.sandbox import TaskFailed
 from centgate.sanitize import clean_line
 from centgate.settings import Settings
+from centgate.web.extract.content_type import is_page_list
 from centgate.web.fetch.fetcher import FetchFailed, FetchResult
 from centgate.web.results import Hit
 from centgate.web.sitemap.fetch_sitemaps import SITEMAP_TYPES, SitemapFetcher, status_failure
@@ -160,7 +161,8 @@ class SiteMapper(Provider):
         """Parse a response: the pages that it links to or lists, and the sitemaps that it names."""
         run = self._server_resources.page_parsers.run_task
         try:
-            if "html" in (fetched.content_type or "html").lower():
+            is_html = "html" in (fetched.content_type or "html").lower()
+            if is_html and not is_page_list(fetched.body, "xml"):
                 part = await run(
                     PARSE_SECONDS, build_page_part, fetched.body, fetched.content_type, fetched.url
                 )

@@ -81,6 +81,8 @@ class WebPage:
     keywords: tuple[str, ...] = ()
     is_indexable: bool = True
     """False if the page or its response asks search engines to leave it out."""
+    is_list: bool = False
+    """True for a sitemap or a feed, which names pages and is none."""
     warnings: tuple[str, ...] = ()
     """Limits of the extraction, as sentences for the reader."""
 

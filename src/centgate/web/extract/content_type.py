@@ -72,6 +72,8 @@ _HTML = re.compile(
 _FEED = re.compile(
     rb"<(?:!doctype\s+rss[^>]*>\s*<)?(?:rss|feed|rdf:rdf|\w+:feed|channel)[\s>]", re.IGNORECASE
 )
+_SITEMAP = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex)[\s>]")
+_ADDRESS_LINE = re.compile(rb"https?://\S+")
 _JSON = re.compile(rb'[\[{]\s*(?:["\[{\]}]|-?\d|true|false|null)')
 _MARKDOWN_PATH = re.compile(r"\.(?:md|markdown|mdx)$", re.IGNORECASE)
 _BINARY = (
@@ -112,6 +114,15 @@ def detect_kind(body: bytes, content_type: str | None, path: str = "") -> Docume
     if _is_binary(narrowed):
         raise Unsupported(f"it is {declared or 'of an unknown type'} and not text")
     return _kind_by_type(declared, narrowed[_SPACE_AND_COMMENTS.match(narrowed).end() :], path)  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def is_page_list(body: bytes, kind: DocumentKind) -> bool:
+    """True for a sitemap in XML, a feed, and a text of nothing but addresses, which name pages."""
+    if kind in ("feed", "text"):
+        lines = [line for each in body.splitlines() if (line := each.strip(b"\xef\xbb\xbf \t"))]
+        return kind == "feed" or (bool(lines) and all(map(_ADDRESS_LINE.fullmatch, lines)))
+    start = _narrow_ascii(body[:_SNIFF_BYTES])
+    return _SITEMAP.match(start, _SPACE_AND_COMMENTS.match(start).end()) is not None  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def _kind_by_type(declared: str, start: bytes, path: str) -> DocumentKind:

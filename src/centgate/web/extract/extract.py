@@ -14,7 +14,13 @@ from centgate.sanitize import clean_line, strip_invisible
 from centgate.web.extract.boilerplate import drop_consent_banners, drop_tagged_boilerplate
 from centgate.web.extract.charset import decode_text
 from centgate.web.extract.code_blocks import mark_code_lines
-from centgate.web.extract.content_type import CODE_LANGUAGES, DocumentKind, detect_kind, parse_media_type
+from centgate.web.extract.content_type import (
+    CODE_LANGUAGES,
+    DocumentKind,
+    detect_kind,
+    is_page_list,
+    parse_media_type,
+)
 from centgate.web.extract.dom import MAX_BYTES, Element, find_body, parse_html
 from centgate.web.extract.elements import extract_text, show_controls
 from centgate.web.extract.hidden import drop_hidden
@@ -79,6 +85,8 @@ class ExtractedPage:
     """Target of an immediate `refresh`."""
     length: int = 0
     """Characters of the Markdown before truncation."""
+    is_list: bool = False
+    """True for a sitemap or a feed, which names pages and is none."""
 
 
 def extract_page(body: bytes, content_type: str | None, url: str, only_main_content: bool) -> ExtractedPage:  # noqa: FBT001
@@ -88,7 +96,8 @@ def extract_page(body: bytes, content_type: str | None, url: str, only_main_cont
     """
     page = _extract_by_kind(body, content_type, url, only_main_content=only_main_content)
     markdown, _ = truncate(page.markdown, MAX_MARKDOWN)
-    return replace(page, markdown=markdown, length=len(page.markdown))
+    is_list = is_page_list(body[:MAX_BYTES], page.kind)
+    return replace(page, markdown=markdown, length=len(page.markdown), is_list=is_list)
 
 
 def _extract_by_kind(
