@@ -107,6 +107,26 @@ def test_a_file_of_addresses_is_added(run: Command, tmp_path: Path) -> None:
     assert "new sites: 2 of 2" in run("add", str(file)).output
 
 
+def test_a_file_of_addresses_may_have_comments_and_a_byte_order_mark(run: Command, tmp_path: Path) -> None:
+    file = tmp_path / "sites.txt"
+    file.write_bytes(
+        b"\xef\xbb\xbfhttps://docs.example/  # manual\r\nhttps://other.example/a/#part\t#\r\n # end\r\n"
+    )
+    assert "new sites: 2 of 2" in run("add", str(file)).output
+    shown = run("status").output
+    assert "https://docs.example/ " in shown
+    assert "https://other.example/a/ " in shown
+    assert "%" not in shown
+
+
+def test_a_note_beside_an_address_is_no_part_of_it(run: Command, tmp_path: Path) -> None:
+    file = tmp_path / "sites.txt"
+    file.write_text("https://docs.example/ the documentation\n")
+    result = run("add", str(file))
+    assert result.exit_code == 1
+    assert "is not an http or https address" in " ".join(result.output.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

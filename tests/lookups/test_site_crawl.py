@@ -134,6 +134,43 @@ async def test_only_the_chosen_part_and_number_of_pages_is_read(
     assert not {"/", "/blog"} & set(site.requested_paths)
 
 
+@pytest.mark.parametrize("path", ["/docs/lime.html", "/docs/lime.htm"])
+async def test_a_file_stands_for_its_folder(
+    path: str, site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    site.respond(path, article("lime", "/docs/deep", "/blog"))
+    site.respond("/blog", article("blog"))
+
+    async with open_crawl(page_reader, tmp_path, site, path=path) as crawled:
+        report = await crawled.crawl()
+
+    assert report.counts == {"indexed": 2}
+    assert "/blog" not in site.requested_paths
+
+
+async def test_pages_that_are_gone_leave_their_places_to_new_ones(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    old, new = ("/lemon", "/citron", "/yuzu"), ("/papeda", "/calamondin", "/sudachi")
+    site.respond("/", article("kumquat"))
+    for path in (*old, *new):
+        site.respond(path, article(path[1:]))
+    site.set_sitemap("/sitemap.xml", *old)
+    async with open_crawl(page_reader, tmp_path, site, pages=4) as crawled:
+        await crawled.crawl()
+    for path in old:
+        site.respond(path, "gone", status=410)
+    site.set_sitemap("/sitemap.xml", *new)
+
+    async with open_crawl(page_reader, tmp_path, site, pages=4) as crawled:
+        assert (await crawled.crawl_all()).counts == {"indexed": 1, "gone": 3}
+        assert (await crawled.crawl()).counts == {"indexed": 3}
+
+        assert crawled.paths("papeda") == ["/papeda"]
+        (status,) = crawled.state.list_statuses()
+        assert status.counts == {"indexed": 4}
+
+
 async def test_robots_rules_that_change_remove_pages_at_the_next_crawl(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:

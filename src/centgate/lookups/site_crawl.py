@@ -117,6 +117,8 @@ class SiteCrawler:
             self._state.add_pages(site, [(site.url, None)])
             return failure.message
         with self._state.transaction():
+            for url in self._state.forget_gone(site.url, [link.url for link in links]):
+                self._writer.delete(url)  # in case that a crawl was killed before it was committed
             self._state.add_pages(site, [(link.url, link.modified) for link in links])
         return None
 

@@ -164,6 +164,14 @@ class CrawlState:
             )
         return added
 
+    def forget_gone(self, site: str, named: Iterable[str]) -> list[str]:
+        """Forget the gone pages that a site does not name any more; return their addresses."""
+        keys = {page_key(url) for url in named}
+        rows = self._database.execute("select key, url from page where site = ? and status = 'gone'", (site,))
+        lost = [(key, url) for key, url in rows if key not in keys]
+        self._database.executemany("delete from page where key = ?", [(key,) for key, _ in lost])
+        return [url for _, url in lost]
+
     def list_due(self, site: str, limit: int, now: float) -> list[DuePage]:
         """Return the pages of a site that are to be read, those never read first.
 
@@ -272,7 +280,15 @@ class CrawlState:
         return is_lost
 
     def _count_pages(self, site: str) -> int:
-        return self._database.execute("select count(*) from page where site = ?", (site,)).fetchone()[0]
+        """Return the number of a site's pages, without those that were of no use already at its last crawl.
+
+        Pages that turn out to be of none during a crawl keep their places: a trap would name ever more.
+        """
+        return self._database.execute(
+            "select count(*) from page join site on site.url = page.site where page.site = ? "
+            "and (status in ('waiting', 'indexed', 'failed') or fetched > coalesce(crawled, 0))",
+            (site,),
+        ).fetchone()[0]
 
     def _insert_page(self, key: str, url: str, site: str, modified: str | None) -> int:
         return self._database.execute(
@@ -307,6 +323,8 @@ class CrawlState:
 
 def normalize_site(text: str) -> str | None:
     """Return the address of a site in its normal form; None for anything but an http or https address."""
+    if len(text.split()) != 1:  # a parser of addresses would encode a note beside one
+        return None
     parsed = parse_page_url(text if "://" in text else f"https://{text}")
     return parsed.url if parsed else None
 
@@ -318,11 +336,11 @@ def _host_prefix(key: str) -> tuple[int, str]:
 
 
 def _folder_of(site: PageUrl) -> str:
-    """Return the folder that a site's pages are in: all of it for a sitemap or another file."""
+    """Return the folder that a site's pages are in: all of it for a sitemap, that of a file in HTML."""
     path, name = site.path.rpartition("/")[::2]
-    if not name:
+    if not name or name.endswith((".html", ".htm")):
         return f"{path}/"
-    return "/" if name.endswith((".xml", ".txt", ".gz", ".html", ".htm")) else f"{path}/{name}/"
+    return "/" if name.endswith((".xml", ".txt", ".gz")) else f"{path}/{name}/"
 
 
 def list_covered_sites(folder: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from centgate.web.index.crawl_state import normalize_site
 SEEDS_NAME = "seeds"
 """Word for the list in the package; `seeds:<group>` is one of its groups."""
 MAX_LIST_BYTES = 4 << 20
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
 
 
 class UnknownSite(ValueError):
@@ -77,11 +79,12 @@ def _select_seeds(group: str) -> list[str]:
 
 
 def _read_list(file: Path) -> list[str]:
-    """Read a file with an address a line; empty lines and those that begin with `#` are left out."""
+    """Read a file with an address a line; a comment begins with `#`, after white space if not the line."""
     if file.stat().st_size > MAX_LIST_BYTES:
         raise UnknownSite(f"{file} is larger than {MAX_LIST_BYTES >> 20} MB")
-    lines = (line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines())
-    return _normalize_all(line for line in lines if line and not line.startswith("#"))
+    text = file.read_text(encoding="utf-8-sig", errors="replace")
+    lines = (_COMMENT.sub("", line).strip() for line in text.splitlines())
+    return _normalize_all(filter(None, lines))
 
 
 def _normalize_all(addresses: Iterable[str]) -> list[str]:
