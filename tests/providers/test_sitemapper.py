@@ -505,6 +505,17 @@ async def test_pages_that_do_not_match_are_told_apart(site: SmallSite, mapped: M
     ]
 
 
+async def test_pages_that_neither_match_nor_are_given_are_told(site: SmallSite, mapped: Map) -> None:
+    site.set_sitemap("/sitemap.xml", *(f"/{n}" for n in range(1000)))
+
+    found = await mapped(site, search="documentation")
+
+    assert found.warnings == [
+        "the site names 1004 pages, of which 1 match the search; the first 100 are given: those that match, "
+        "then others in the order of the site"
+    ]
+
+
 async def test_a_search_finds_anchor_texts(site: SmallSite, mapped: Map) -> None:
     site.respond("/", "<a href=/1>Imprint</a><a href=/2>Terms of delivery</a>")
 

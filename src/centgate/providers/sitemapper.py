@@ -36,6 +36,7 @@ FETCH_SHARE = 0.75
 """Share of the time for fetching; the rest is for ranking the pages."""
 PAGE_TYPES = ("text/html", "application/xhtml+xml", *SITEMAP_TYPES)
 """A sitemap or a feed is accepted as the start page too; its entries are returned."""
+_FILLED = ": those that match, then others in the order of the site"
 _SITEMAP_URL = re.compile(r"sitemap|\.xml(?:\.gz)?(?:[?#]|$)", re.IGNORECASE)
 """Addresses that are probably of an index of sitemaps, which is read before all others."""
 
@@ -191,15 +192,17 @@ class SiteMapper(Provider):
 
     def _warn_of_cut(self, ranked: RankedPages) -> None:
         """Warn of pages that are left out, and of those that do not match."""
-        if ranked.matching is not None and ranked.matching < len(ranked.hits):
+        given, matching = len(ranked.hits), ranked.matching
+        if ranked.total > given:
+            told = f", of which {matching} match the search" if matching is not None else ""
+            order = _FILLED if matching is not None and matching < given else ""
             self.trace.add_warning(
-                f"{ranked.matching} of the {ranked.total} pages that the site names match the search; the "
-                "others follow in the order of the site"
+                f"the site names {ranked.total} pages{told}; the first {given} are given{order}"
             )
-        elif ranked.total > len(ranked.hits):
-            matching = f", of which {ranked.matching} match the search" if ranked.matching is not None else ""
+        elif matching is not None and matching < given:
             self.trace.add_warning(
-                f"the site names {ranked.total} pages{matching}; the first {len(ranked.hits)} are given"
+                f"{matching} of the {ranked.total} pages that the site names match the search; the others "
+                "follow in the order of the site"
             )
 
     def _no_pages_error(self, page: _StartPage | FetchFailed, sitemaps: SitemapFetcher) -> Exception:
