@@ -219,19 +219,56 @@ def test_no_folder_takes_all_places() -> None:
     assert len(parts) >= 5
 
 
+@pytest.mark.parametrize("more", [(), ("/imprint", "/login")])
+@pytest.mark.parametrize(("prefix", "asked"), [("/en", "/"), ("/docs/v2", "/docs/"), ("/docs/v2", "/")])
+def test_sections_are_the_first_folders_that_differ(prefix: str, asked: str, more: tuple[str, ...]) -> None:
+    sizes = {"shop": 500, "blog": 100, "api": 100, "help": 50}
+    paths = [f"{prefix}/{name}/{number}" for name, size in sizes.items() for number in range(size)]
+
+    listed = rank_paths([*paths, *more], asked)
+
+    counts = [sum(path.startswith(f"{prefix}/{name}/") for path in listed) for name in sizes]
+    assert min(counts) >= 20
+
+
+def test_folders_without_end_are_ordered() -> None:
+    deep = [f"/{'a/' * 900}{number}" for number in range(3)]
+
+    assert rank_paths([*deep, "/b"]) == ["/b", *deep]
+
+
 @pytest.mark.parametrize(
     "twin",
-    ["/a?sort=price", "/a?order_by=name&dir=asc", "/a?PHPSESSID=1", "/a;jsessionid=2", "/a?per_page=9"],
+    [
+        *("/a?sort=price", "/a?order_by=name&dir=asc", "/a?PHPSESSID=1", "/a;jsessionid=2", "/a?per_page=9"),
+        *("/a?sid=lit3py55t21z5v55", "/a?session=0123456789abcdef0123", "/a?sessionid=1"),
+        *("/a?session=123e4567-e89b-12d3-a456-426614174000", "/a?ASPSESSIONIDQQABC=1"),
+        *("/(S(lit3py55t21z5v55vlm25s55))/a", "/(X(1)S(lit3py55t21z5v55vlm25s55))/a"),
+        *("/a?order=price", "/a?order=name-desc", "/a?ordering=-p", "/a?sort-by=x", "/a?sort[]=x"),
+        *("/a?sort%5Bprice%5D=asc", "/a?sort_field=x", "/a?product_list_order=price", "/a?direction=desc"),
+    ],
 )
 def test_orders_and_sessions_of_a_page_count_once(twin: str) -> None:
     assert rank_paths(["/a", twin, "/a?id=7"]) == ["/a", "/a?id=7"]
 
 
 @pytest.mark.parametrize(
-    "other", ["/a?view=login", "/a?order=1001", "/a?dir=docs", "/a?display=terms", "/a?layout=edit"]
+    "other",
+    [
+        *("/a?view=login", "/a?order=1001", "/a?dir=docs", "/a?display=terms", "/a?layout=edit"),
+        *("/a?currency=EUR", "/a?direction=north", "/a?sid=7", "/a?session=internationalization"),
+        *("/a?session=intro-to-python-3-basics", "/a?sorted-lists=1"),
+    ],
 )
 def test_pages_told_apart_by_a_parameter_count_each(other: str) -> None:
     assert rank_paths(["/a", other]) == ["/a", other]
+
+
+def test_the_order_of_parameters_does_not_count() -> None:
+    twins = ["/a?a=1&b=2", "/a?b=2&a=1"]
+
+    assert rank_paths([*twins, "/a?a=2&b=1"]) == [twins[0], "/a?a=2&b=1"]
+    assert rank_paths(["/a?a=1&a=2", "/a?a=2&a=1"]) == ["/a?a=1&a=2", "/a?a=2&a=1"]
 
 
 def test_a_search_finds_the_language_that_matches() -> None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from centgate.web.sitemap.urls import PageUrl
@@ -15,6 +16,8 @@ MAX_TOKENS = 40
 """Maximum number of words of one page's URL and title that count."""
 MAX_COMPARISONS = 2_000_000
 """Pairs of a term and a word above which only exact matches count."""
+MAX_LEVELS = 12
+"""Levels of folders, below which all pages are of one."""
 SECTION_SHARE, FOLDER_SHARE = 10, 5
 """Pages of one section of a site, and of one folder, that are listed before those of the others."""
 PREFIX_WEIGHT = 0.6
@@ -77,21 +80,54 @@ def site_position(url: PageUrl, requested: PageUrl) -> tuple[int, int]:
 def spread_over_folders(urls: Sequence[PageUrl], start: PageUrl) -> list[int]:
     """Return the positions of pages in an order in which no folder takes all the first places.
 
-    Pages below the start page come first. Then those from the top downwards, but of each section and each
-    folder only some, before the next ones of all others.
+    Pages below the start page come first. Among them, and then among the others, each section and each folder
+    gives some pages, from the top downwards, before any gives its next ones.
     """
-    places = [site_position(url, start) for url in urls]
-    sections, folders = Counter[tuple[int, str]](), Counter[tuple[str, ...]]()
-    keys: dict[int, tuple[int, int, int]] = {}
-    for number in sorted(range(len(urls)), key=places.__getitem__):
-        (shared, depth), segments = places[number], urls[number].segments
-        section = (shared, segments[-shared] if len(segments) > 1 - shared else "")
-        folder = tuple(segments[:-1])
-        turn = max(sections[section] // SECTION_SHARE, folders[folder] // FOLDER_SHARE)
-        keys[number] = (shared, turn, depth)
-        sections[section] += 1
-        folders[folder] += 1
-    return sorted(keys, key=keys.__getitem__)
+    groups: dict[int, list[_PlacedPage]] = {}
+    for number, url in enumerate(urls):
+        shared, depth = site_position(url, start)
+        groups.setdefault(shared, []).append(_PlacedPage(depth, number, url.segments[-shared:-1]))
+    return [
+        page.number
+        for shared in sorted(groups)
+        for page in _take_turns(sorted(groups[shared], key=_depth_and_number), 0, SECTION_SHARE)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedPage:
+    depth: int
+    number: int
+    folder: Sequence[str]
+    """Segments of its folder's path, below what the start page shares."""
+
+
+def _depth_and_number(page: _PlacedPage) -> tuple[int, int]:
+    return page.depth, page.number
+
+
+def _take_turns(pages: list[_PlacedPage], level: int, share: int) -> list[_PlacedPage]:
+    """Order pages of one folder, which is so many levels deep: at each turn `share` of each folder in it.
+
+    A folder in which all pages are gives no turns: what it contains does.
+    """
+    own: list[_PlacedPage] = []
+    folders: dict[str, list[_PlacedPage]] = {}
+    for page in pages:
+        is_below = level < min(len(page.folder), MAX_LEVELS)
+        (folders.setdefault(page.folder[level], []) if is_below else own).append(page)
+    if not folders:
+        return own
+    if not own and len(folders) == 1:
+        return _take_turns(pages, level + 1, share)
+    ordered = [(own, FOLDER_SHARE)]
+    ordered += [(_take_turns(each, level + 1, FOLDER_SHARE), share) for each in folders.values()]
+    turns = [
+        (position // each_share, *_depth_and_number(page), page)
+        for each, each_share in ordered
+        for position, page in enumerate(each)
+    ]
+    return [page for *_, page in sorted(turns, key=lambda turn: turn[:3])]
 
 
 def _folder_segments(requested: PageUrl) -> list[str]:

@@ -18,15 +18,24 @@ _TRACKING_KEY = re.compile(
     r"|mc_[ce]id|_hs(?:enc|mi)|mkt_tok|vero_id|oly_(?:anon|enc)_id|_ga|_gl|ref_src",
     re.IGNORECASE,
 )
-_SESSION_KEY = re.compile(r"(?:php|asp|j)sess(?:ion)?id|session_?id|cfid|cftoken|zenid|oscsid", re.IGNORECASE)
+_SESSION_PART = re.compile(
+    r"(?:(?:php|asp|j)sess(?:ion)?id|aspsessionid\w*|session_?id|cfid|cftoken|zenid|oscsid)(?:=.*)?"
+    r"|(?:sid|session)=(?:(?=[a-z]*\d)[a-z\d]{16,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})",
+    re.IGNORECASE,
+)
+"""Ids of sessions; `sid` and `session` name other things too, unless the value looks like an id."""
 _VIEW_PART = re.compile(
-    r"(?:sort(?:_?by|_?order|_?dir)?|order_?(?:by|dir)|direction|view_?mode"
-    r"|per_?page|page_?size|limit|print(?:able)?|currency|replytocom)(?:=.*)?"
-    r"|(?:order|dir|view|display|layout)=(?:asc(?:ending)?|desc(?:ending)?|grid|list|table|tiles?|compact|mobile|print)",
+    r"(?:sort(?:[_-]?(?:by|order|dir|direction|field))?(?:\[[^\]]*\]|%5b.*?%5d)?|order[_-]?(?:by|dir)|ordering"
+    r"|product_list_(?:order|dir|mode|limit)|view_?mode"
+    r"|per_?page|page_?size|limit|print(?:able)?|replytocom)(?:=.*)?"
+    r"|(?:order|dir|direction)=(?:asc(?:ending)?|desc(?:ending)?)"
+    r"|order=[-+]?(?:price|name|title|date|newest|oldest|rating|relevance|popularity)(?:[_.:-](?:asc|desc))?"
+    r"|(?:order|view|display|layout)=(?:grid|list|table|tiles?|compact|mobile|print)",
     re.IGNORECASE,
 )
 """Parameters that show the same page in another way: order, layout, length of its list."""
-_PATH_SESSION = re.compile(r";jsessionid=[^/?#]*", re.IGNORECASE)
+_PATH_SESSION = re.compile(r";jsessionid=[^/?#]*|/\((?:[a-z]\([\w-]+\))+\)(?=/)", re.IGNORECASE)
+"""Ids of sessions in a path, the second of ASP.NET."""
 _ASSET_EXTENSION = re.compile(
     r"\.(?:png|jpe?g|gif|svg|webp|avif|ico|bmp|tiff?|css|m?js|map|json|wasm|woff2?|ttf|otf|eot"
     r"|mp[34]|m4[av]|webm|og[gv]|wav|flac|avi|mov|zip|gz|tgz|bz2|xz|7z|rar|exe|dmg|msi|deb|rpm|apk|iso|whl|jar)",
@@ -62,10 +71,10 @@ class PageUrl:
     def key(self) -> tuple[str, str, str]:
         """Key that ignores the differences http or https, with or without `www.` or a final slash.
 
-        Parameters that only order or lay out a page do not count.
+        Parameters that only order or lay out a page do not count, nor does the order of different parameters.
         """
-        query = "&".join(part for part in self.query.split("&") if not _VIEW_PART.fullmatch(part))
-        return self.host, self.path.rstrip("/"), query
+        parts = (part for part in self.query.split("&") if not _VIEW_PART.fullmatch(part))
+        return self.host, self.path.rstrip("/"), "&".join(sorted(parts, key=_key_of))
 
     @property
     def segments(self) -> list[str]:
@@ -104,7 +113,7 @@ def _strip_tracking(query: str) -> str:
     return "&".join(
         part
         for part in query.split("&")
-        if part and not (_TRACKING_KEY.fullmatch(_key_of(part)) or _SESSION_KEY.fullmatch(_key_of(part)))
+        if part and not (_TRACKING_KEY.fullmatch(_key_of(part)) or _SESSION_PART.fullmatch(part))
     )
 
 
