@@ -118,6 +118,34 @@ def test_defective_list_is_refused(body: Any, reason: str) -> None:
         build_update(document(body), ListFolder(Path("/nowhere")).read_packed("metamask"))
 
 
+@pytest.mark.parametrize("removed", [99, 100])
+def test_list_that_shrank_by_a_tenth_is_refused(removed: int) -> None:
+    previous = build_update(document(config(NAMES[:1000])), None)
+    fetched = document(config(NAMES[removed:1000]))
+
+    if removed == 99:
+        assert unpack_snapshot(build_update(fetched, previous)).header.blocklist == 901
+    else:
+        with pytest.raises(InvalidPhishingList, match="it shrank from 1,000 to 900 names"):
+            build_update(fetched, previous)
+
+
+def test_hotlist_that_removes_a_tenth_is_refused() -> None:
+    since = int(NOW.timestamp()) - 3600
+    removals = [
+        {
+            "url": name,
+            "timestamp": since + 60,
+            "targetList": "eth_phishing_detect_config.blocklist",
+            "isRemoval": True,
+        }
+        for name in NAMES[: len(NAMES) // 10]
+    ]
+
+    with pytest.raises(InvalidPhishingList, match="it shrank from 14,000 to 12,600 names"):
+        apply_hotlist(stalelist(since), json.dumps(removals).encode(), fetched_at=NOW)
+
+
 async def test_refused_list_is_not_stored(lists: Lists) -> None:
     lists.publish("<!doctype html><html><title>Just a moment...</title></html>")
 

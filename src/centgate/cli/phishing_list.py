@@ -76,7 +76,7 @@ def update(
     ] = None,
     min_kept: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Accept a fetched list of at least this share of the previous one."),
+        typer.Option(min=0, max=1, help="Accept a fetched list of more than this share of the previous one."),
     ] = MIN_KEPT,
 ) -> None:
     """Build a snapshot of a list from a file, or fetch lists into CENTGATE_PHISHING_FOLDER.

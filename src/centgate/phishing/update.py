@@ -29,7 +29,7 @@ from centgate.phishing.snapshot import (
 MIN_ENTRIES: Final = 100
 """Minimum number of blocked names; every published list has over a thousand."""
 MIN_KEPT: Final = 0.9
-"""Minimum size of a list as a share of the list that it replaces."""
+"""Size of a list, as a share of the list that it replaces, that it has to exceed unless it lost nothing."""
 MAX_DROPPED: Final = 0.1
 """Maximum share of a list's entries that cannot be used; the published lists stay below one percent."""
 MAX_ALLOWED: Final = 0.01
@@ -57,7 +57,7 @@ class FetchedDocument:
     modified: str | None = None
     """Date of the server's `Last-Modified`, if it sends one, in the form YYYY-MM-DD."""
     min_kept: float = MIN_KEPT
-    """Minimum size as a share of the list that it replaces."""
+    """Size, as a share of the list that it replaces, that it has to exceed unless it lost nothing."""
 
 
 def build_update(document: FetchedDocument, previous: bytes | None) -> bytes:
@@ -157,10 +157,15 @@ def check_rules(rules: PhishingRules, previous: PhishingRules | None, *, min_kep
     if previous is None:
         return
     before = count_blocked(previous)
-    if count < before * min_kept:
+    if has_shrunk(before, count, min_kept):
         raise InvalidPhishingList(f"it shrank from {before:,} to {count:,} names")
     was_allowed = frozenset(previous.allowlist)
     check_allowed(allowed, [name for name in previous.blocklist if not is_covered(name, was_allowed)])
+
+
+def has_shrunk(before: int, count: int, min_kept: float) -> bool:
+    # rounded, because 0.9 of a number of entries may come out a little below the whole number that it is
+    return count < before and count <= round(before * min_kept, 6)
 
 
 def check_lookalikes(rules: PhishingRules) -> None:
