@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from centgate.libdocs.parse.code_check import is_complete, mark_fragments, tidy_code
+from centgate.libdocs.parse.chunk import Chunk, finalize_chunks
+from centgate.libdocs.parse.code_check import close_fences, is_complete, mark_fragments, tidy_code
 from centgate.libdocs.parse.documents import PackageDocument
 from centgate.libdocs.parse.markdown import split_markdown
 
@@ -72,3 +73,56 @@ def test_code_that_was_cut_is_a_fragment() -> None:
 
     assert {each.complete for each in chunks[:-1]} == {False}
     assert chunks[-1].complete is True
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "language"),
+    [
+        *((word, "print 'dip'", "python") for word in ("py2", "python2", "ipython", "ipython3", "Py3")),
+        ("pycon", ">>> dip(", "python"),
+        *((word, "const pen = {", "javascript") for word in ("es6", "node", "nodejs", "mjs", "cjs")),
+        *((word, "let pen: = 1", "typescript") for word in ("cts", "mts")),
+        *(("jsx", "<Pen>", "jsx"), ("tsx", "<Pen>", "tsx"), ("typescriptreact", "<Pen>", "tsx")),
+    ],
+)
+def test_every_name_of_a_checked_language_is_checked(word: str, code: str, language: str) -> None:
+    page = f"# Pens\n\nInstall it first.\n\n```bash\npip install quill\n```\n\n```{word}\n{code}\n```\n"
+    only = f"# Pens\n\n```{word}\n{code}\n```\n"
+
+    (below,) = split_markdown(PackageDocument("docs/pens.md", page, "markdown", None))
+    (alone,) = split_markdown(PackageDocument("docs/pens.md", only, "markdown", None))
+
+    assert below.text == f"Install it first.\n\n```{language} fragment\n{code}\n```"
+    assert (alone.language, alone.complete) == (language, False)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (["Dip:", "```python\ndip()\n```"], ["Dip:", "```python\ndip()\n```"]),
+        (
+            ["Dip:\n\n```python\ndip()", "wipe()", "dry()\n```\n\nThen go."],
+            [
+                "Dip:\n\n```python fragment\ndip()\n```",
+                "```python fragment\nwipe()\n```",
+                "```python fragment\ndry()\n```\n\nThen go.",
+            ],
+        ),
+        (["Dip:\n\n```js", "dip()\n```"], ["Dip:", "```js\ndip()\n```"]),
+        (["````\n```\ndip()"], ["````\n```\ndip()\n````"]),
+        (["```tsx fragment\n<Pen>"], ["```tsx fragment\n<Pen>\n```"]),
+    ],
+)
+def test_divided_code_gets_fences_of_its_own(parts: list[str], expected: list[str]) -> None:
+    assert close_fences(parts) == expected
+
+
+def test_code_of_a_long_text_is_divided_as_fragments() -> None:
+    code = "\n\n".join(f"def dip_{number}(pen):\n    return pen.dip({number})" for number in range(90))
+    chunk = Chunk("Pens", (), None, None, f"Dip it:\n\n```python\n{code}\n```", None, "docs/pens.md")
+
+    texts = [each.text or "" for each in finalize_chunks(chunk)]
+
+    assert len(texts) > 1
+    assert all(text.endswith("\n```") and text.count("```") == 2 for text in texts)
+    assert all("```python fragment\n" in text for text in texts)

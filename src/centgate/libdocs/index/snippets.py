@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from centgate.libdocs.index.rows import REPOSITORY_FOLDER, SITE_FOLDER, ChunkRow
 from centgate.libdocs.libraries import DocSnippet, SnippetOrigin
+from centgate.libdocs.parse.code_check import close_fences
 from centgate.libdocs.parse.text_split import cut_code, split_text
 from centgate.libdocs.token_count import select_fitting, snippet_tokens
 
@@ -87,4 +88,6 @@ def _cut_text(text: str | None, share: float) -> str | None:
     if not text:
         return None
     parts = split_text(text, max(120, int(len(text) * share)))
-    return f"{parts[0]}\n\n{CUT_NOTE}" if len(parts) > 1 else text
+    if len(parts) < 2:
+        return text
+    return "\n\n".join([*close_fences(parts[:1]), CUT_NOTE])

@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from centgate.libdocs.parse.code_check import CHECKED_LANGUAGES, is_complete, mark_fragments, tidy_code
+from centgate.libdocs.parse.code_check import (
+    CHECKED_LANGUAGES,
+    close_fences,
+    is_complete,
+    mark_fragments,
+    tidy_code,
+)
 from centgate.libdocs.parse.text_split import cut_code, split_code, split_text
 from centgate.sanitize import clean_line, strip_invisible
 
@@ -66,7 +72,7 @@ def _split_chunk(chunk: Chunk) -> list[Chunk]:
     title = _clean_heading(chunk.title)
     code = strip_invisible(chunk.code).strip("\n").expandtabs(4) if chunk.code else ""
     code = tidy_code(code, chunk.language)
-    parts = split_text(strip_invisible(chunk.text or "").strip(), MAX_TEXT)
+    parts = close_fences(split_text(strip_invisible(chunk.text or "").strip(), MAX_TEXT))
     if not title or not (code.strip() or sum(map(len, parts)) >= MIN_TEXT):
         return []
     whole = replace(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
@@ -21,6 +22,7 @@ CHECKED_LANGUAGES: Final = ("python", *SCRIPT_LANGUAGES)
 """Languages whose code is checked; for all others nothing is said."""
 FRAGMENT_WORD: Final = "fragment"
 """Word after the language in the fence of code inside a text that is no complete code."""
+_OPENING = re.compile(r"(?P<mark>`{3,})(?P<word>[^\s`]*)[^`]*")
 _PROMPT = re.compile(r"(?P<indent>[ \t]*)(?:>>>|In \[\d+\]:)(?: |$)")
 _IPYTHON_PROMPT = re.compile(r"[ \t]*In \[\d+\]:(?: |$)")
 _CONTINUED = re.compile(r"[ \t]*(?:\.\.\.|\.{3,9}:)(?: |$)")
@@ -59,6 +61,42 @@ def tidy_code(code: str, language: str | None) -> str:
 def mark_fragments(text: str) -> str:
     """Return a text whose fenced fragments of a checked language say so in their first line."""
     return _FENCE.sub(_mark_fence, text) if "```" in text else text
+
+
+def close_fences(parts: Sequence[str]) -> list[str]:
+    """Return the parts of a text with fences of their own where a block of code was divided between them.
+
+    Divided code of a checked language is marked as a fragment.
+    """
+    closed: list[str] = []
+    opening: list[str] = []
+    for part in parts:
+        lines = [*opening, *part.split("\n")]
+        start = _find_open_fence(lines)
+        opening = [] if start is None else [_mark_opening(lines[start])]
+        if start is not None:
+            is_empty = start == len(lines) - 1
+            mark = opening[0][: len(opening[0]) - len(opening[0].lstrip("`"))]
+            lines = lines[:start] if is_empty else [*lines[:start], *opening, *lines[start + 1 :], mark]
+        closed.append("\n".join(lines).rstrip("\n"))
+    return [part for part in closed if part]
+
+
+def _find_open_fence(lines: Sequence[str]) -> int | None:
+    """Return the number of the line whose fence is not closed; None if all are."""
+    start, mark = None, ""
+    for number, line in enumerate(lines):
+        if start is None and (fence := _OPENING.fullmatch(line)):
+            start, mark = number, fence["mark"]
+        elif start is not None and line.startswith(mark) and not line.strip("` \t"):
+            start = None
+    return start
+
+
+def _mark_opening(line: str) -> str:
+    fence = _OPENING.fullmatch(line)
+    is_checked = fence is not None and fence["word"] in CHECKED_LANGUAGES
+    return f"{line} {FRAGMENT_WORD}" if is_checked and FRAGMENT_WORD not in line.split() else line
 
 
 def comment_out(code: str) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 _ALIASES = {
-    "py": "python",
-    "python3": "python",
-    "pycon": "python",
-    "py3": "python",
-    "js": "javascript",
-    "mjs": "javascript",
-    "cjs": "javascript",
-    "ts": "typescript",
-    "mts": "typescript",
+    **dict.fromkeys(("py", "py2", "py3", "python2", "python3", "pycon", "pycon3"), "python"),
+    **dict.fromkeys(("ipython", "ipython2", "ipython3", "ipythonconsole"), "python"),
+    **dict.fromkeys(("js", "mjs", "cjs", "es", "es5", "es6", "ecmascript", "node", "nodejs"), "javascript"),
+    **dict.fromkeys(("ts", "mts", "cts"), "typescript"),
+    "javascriptreact": "jsx",
+    "typescriptreact": "tsx",
     "sh": "bash",
     "shell": "bash",
     "console": "bash",
