@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -183,7 +184,100 @@ async def test_a_library_of_another_ecosystem_is_not_its_namesake(
     assert found.id == "/npm/sidekiq"
 
 
-@pytest.mark.parametrize("name", ["tokio", "/crates/tokio", "https://docs.rs/tokio/latest/tokio/"])
+@pytest.mark.parametrize(
+    ("name", "ecosystem"),
+    [
+        *(("nokogiri", "Ruby"), ("rails 7", "Ruby"), ("quill gem", "Ruby"), ("Ruby quill", "Ruby")),
+        *(("guzzle", "PHP"), ("laravel 11", "PHP"), ("quill php", "PHP")),
+        *(("spring", "Java"), ("Spring-Boot 3.2", "Java"), ("okhttp", "Java"), ("quill maven", "Java")),
+        *(("serilog", ".NET"), ("quill nuget", ".NET"), ("alamofire", "Swift"), ("quill swift", "Swift")),
+    ],
+)
+async def test_a_word_or_a_known_name_says_the_ecosystem(name: str, ecosystem: str, opened: Open) -> None:
+    async with opened() as packagedocs:
+        with pytest.raises(NoData, match=f"is a library of {re.escape(ecosystem)}: only PyPI"):
+            await packagedocs.find_libraries(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["quill rust", "rust quill", "quill crate", "cargo quill", "quill for rust 1.2"]
+)
+async def test_a_word_says_that_a_crate_is_meant(name: str, registry: PackageRegistry, opened: Open) -> None:
+    registry.publish_javascript("quill", "1.0.0", TYPED)
+    registry.publish_rust("quill", "1.2.0", {"src/lib.rs": RUST})
+
+    async with opened() as packagedocs:
+        (found,) = await packagedocs.find_libraries(name)
+
+    assert found.id == "/crates/quill"
+
+
+async def test_an_unknown_crate_is_no_data_with_a_hint(registry: PackageRegistry, opened: Open) -> None:
+    registry.publish_javascript("quill", "1.0.0", TYPED)
+
+    async with opened() as packagedocs:
+        with pytest.raises(NoData, match=r"no crate known as 'quill rust'; send its name on crates\.io"):
+            await packagedocs.find_libraries("quill rust")
+
+
+@pytest.mark.parametrize(
+    ("releases", "downloads", "expected"),
+    [
+        (2, 5_000_000, ["/crates/quill", "/npm/quill"]),
+        (200, 5_000_000, ["/npm/quill", "/crates/quill"]),
+        (200, 900, ["/npm/quill"]),
+    ],
+    ids=["above a namesake", "beside a library", "little used"],
+)
+async def test_a_crate_of_the_name_is_among_the_libraries(
+    releases: int, downloads: int, expected: list[str], registry: PackageRegistry, opened: Open
+) -> None:
+    repository = "https://github.com/quill/quill"
+    registry.publish_javascript("quill", "1.0.0", TYPED, releases=releases, repository=repository)
+    for number in range(120):
+        registry.publish_rust(
+            "quill",
+            f"1.{number}.0",
+            {"src/lib.rs": RUST},
+            downloads=downloads,
+            repository=repository,
+        )
+
+    async with opened() as packagedocs:
+        found = await packagedocs.find_libraries("quill")
+
+    assert [each.id for each in found] == expected
+    assert not any("was searched in" in each for each in packagedocs.trace.warnings)
+
+
+@pytest.mark.parametrize(
+    ("hanging", "searched"),
+    [(None, "PyPI, npm and crates.io"), ("/api/v1/crates/quill", "PyPI and npm")],
+)
+async def test_a_namesake_comes_with_the_ecosystems_that_were_searched(
+    hanging: str | None,
+    searched: str,
+    registry: PackageRegistry,
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "NAMESAKE_SECONDS", 0.2)
+    registry.publish_javascript("quill", "1.0.0", TYPED, releases=2, repository=None, description=None)
+    registry.hanging = hanging
+
+    async with opened() as packagedocs:
+        (found,) = await packagedocs.find_libraries("quill")
+
+    assert found.id == "/npm/quill"
+    assert packagedocs.trace.warnings[0] == (
+        f"'quill' was searched in {searched} alone: a better known library of that name in "
+        "another ecosystem, such as Go, Ruby, PHP, Java, .NET or Swift, would not be found"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["tokio", "/crates/tokio", "https://docs.rs/tokio/latest/tokio/", "tokio 1.2"]
+)
 async def test_a_crate_is_read_and_not_its_namesake(
     name: str, registry: PackageRegistry, opened: Open
 ) -> None:
@@ -203,7 +297,7 @@ async def test_a_crate_is_read_and_not_its_namesake(
 @pytest.mark.parametrize(
     "name",
     [
-        *("gorm", "gorm golang", "/go/gorm.io~gorm", "/go/gorm.io~gorm@v1.2.0"),
+        *("gorm", "gorm golang", "gorm 1.25", "/go/gorm.io~gorm", "/go/gorm.io~gorm@v1.2.0"),
         *("https://pkg.go.dev/gorm.io/gorm", "pkg.go.dev/gorm.io/gorm/schema@v1.2.0#Field", "gorm.io/gorm"),
     ],
 )

@@ -26,16 +26,27 @@ from centgate.libdocs.index import search_index
 from centgate.libdocs.index.build_job import build_index
 from centgate.libdocs.index.downloads import download_archives
 from centgate.libdocs.index.repository import RepositoryArchive, RepositoryReader, store_repository
-from centgate.libdocs.index.resolve import describe_candidates, index_key, suggest_similar
+from centgate.libdocs.index.resolve import (
+    WEAK_SCORE,
+    add_namesake,
+    describe_candidates,
+    index_key,
+    score_candidate,
+    suggest_similar,
+)
 from centgate.libdocs.index.site_pages import SitePage, SiteReader, store_pages
 from centgate.libdocs.index.store import IndexKey, IndexStore, TooManyBuilds
 from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
 from centgate.libdocs.registry import crates, go, npm, pypi
 from centgate.libdocs.registry.aliases import (
+    SEARCHED_REGISTRIES,
     PackageCandidate,
     find_candidates,
+    find_namesake_crate,
     find_other_ecosystem,
     names_go,
+    names_package,
+    names_rust,
     package_id,
 )
 from centgate.libdocs.registry.client import RegistryClient
@@ -62,6 +73,7 @@ INDEX_SECONDS = 90
 UNREADABLE_ARCHIVES = f"it has no archive of a known form that is at most {MAX_ARCHIVE_BYTES >> 20} MB"
 ID_HINT = "libdocs-resolve-library gives the ids, such as /pypi/httpx and /npm/@tanstack~react-query"
 READ_REGISTRIES = "PyPI, npm, crates.io and Go modules"
+CRATE_HINT = "send its name on crates.io, such as docs.rs/tokio, or its id, /crates/tokio"
 GO_HINT = "send its path, such as pkg.go.dev/github.com/spf13/cobra, or its id, /go/github.com~spf13~cobra"
 BUILD_RETRY_AFTER = 20
 """Seconds after which another library can be read if the maximum number is being read."""
@@ -155,12 +167,11 @@ class PackageDocs(Provider):
         candidates = find_candidates(name)
         if names_go(name) and not any(each.registry == "go" for each in candidates):
             raise self.no_data(f"no module of Go known as {clean_line(name)!r}; {GO_HINT}")
-        found = await self._find_packages(candidates)
+        found = await self._find_named(name, candidates)
+        if not found and names_rust(name):
+            raise self.no_data(f"no crate known as {clean_line(name)!r}; {CRATE_HINT}")
         if not found:
-            indexed = await asyncio.to_thread(self._indexes.libraries)
-            found = await self._find_packages(suggest_similar(name, indexed))
-            if found:
-                self.trace.add_warning(f"no library is called {clean_line(name)!r}; these have similar names")
+            found = await self._find_similar(name)
         if not found:
             raise self.no_data(f"no library called {clean_line(name)!r}")
         libraries = await asyncio.to_thread(describe_candidates, found, self._indexes)
@@ -184,6 +195,44 @@ class PackageDocs(Provider):
                 raise self.invalid_response(f"has just removed its index of {title.name}; try again")
             file = await self._await_index(title, package)
         return await self._search_index(title, file, topic, budget)
+
+    async def _find_named(
+        self, name: str, candidates: Sequence[PackageCandidate]
+    ) -> list[tuple[PackageCandidate, Package]]:
+        """Return the packages of a name, with a crate of that name; warn if they may be namesakes."""
+        is_bare = not names_package(name) and all(each.registry in SEARCHED_REGISTRIES for each in candidates)
+        crate = find_namesake_crate(name) if is_bare else None
+        async with open_task_group() as group:
+            namesake = group.create_task(self._registries.find_namesake(crate))
+            found = await self._find_packages(candidates)
+        result = namesake.result()
+        if crate and isinstance(result, Package):
+            found = add_namesake(found, (crate, result))
+        if is_bare:
+            found = [(each, await self._registries.complete_history(package)) for each, package in found]
+            self._warn_of_namesakes(name, found, has_crates=not isinstance(result, ProviderFailure))
+        return found
+
+    def _warn_of_namesakes(
+        self, name: str, found: Sequence[tuple[PackageCandidate, Package]], *, has_crates: bool
+    ) -> None:
+        """Say where a name was searched if no package looks like a library that many mean by it."""
+        if any(score_candidate(each, package) >= WEAK_SCORE for each, package in found):
+            return
+        self.trace.is_provisional |= not has_crates
+        if found:
+            searched = "PyPI, npm and crates.io" if has_crates else "PyPI and npm"
+            self.trace.add_warning(
+                f"{clean_line(name)!r} was searched in {searched} alone: a better known library of that name "
+                "in another ecosystem, such as Go, Ruby, PHP, Java, .NET or Swift, would not be found"
+            )
+
+    async def _find_similar(self, name: str) -> list[tuple[PackageCandidate, Package]]:
+        indexed = await asyncio.to_thread(self._indexes.libraries)
+        found = await self._find_packages(suggest_similar(name, indexed))
+        if found:
+            self.trace.add_warning(f"no library is called {clean_line(name)!r}; these have similar names")
+        return found
 
     def _prepare_counts(
         self, libraries: Sequence[DocumentedLibrary], packages: Mapping[str, Package]

@@ -20,6 +20,8 @@ from centgate.libdocs.registry.aliases import (
     REPOSITORIES,
     candidate_from_id,
     find_candidates,
+    find_other_ecosystem,
+    names_rust,
     normalize_package_name,
     package_id,
 )
@@ -378,12 +380,37 @@ def test_any_version_can_be_compared(asked: str, known: list[str]) -> None:
         ("tiangolo/fastapi", "/pypi/fastapi"),
         ("vercel/next.js", "/npm/next"),
         ("https", "/pypi/https"),
+        ("psycopg 3", "/pypi/psycopg"),
+        ("sqlalchemy orm python", "/pypi/sqlalchemy-orm-python"),
+        ("dart sass", "/npm/sass"),
+        *((name, f"/crates/{name}") for name in ("clap", "hyper", "diesel", "bevy", "sqlx", "serde_json")),
+        ("serde json", "/crates/serde_json"),
+        ("cargo watch", "/crates/watch"),
+        ("cobra", "/go/github.com~spf13~cobra"),
+        ("viper", "/go/github.com~spf13~viper"),
+        ("echo", "/go/github.com~labstack~echo~v4"),
     ],
 )
 def test_a_name_is_tried_as_what_it_most_likely_means(name: str, first: str) -> None:
     found = find_candidates(name)
 
     assert found[0].id == first
+
+
+def test_the_version_after_a_name_does_not_hide_it() -> None:
+    assert "/npm/react" in [each.id for each in find_candidates("react 18")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("react", "requests", "fastapi", "express", "numpy", "java script parser", "java python bridge"),
+        *("gem", "php", "rust", "swift", "/npm/sidekiq", "react native swift", "ruby-parser"),
+    ],
+)
+def test_a_name_of_a_registry_that_is_read_is_of_no_other_ecosystem(name: str) -> None:
+    assert find_other_ecosystem(name) is None
+    assert not names_rust(name)
 
 
 @given(st.text(max_size=200))

@@ -23,6 +23,10 @@ MAX_RESULTS = 5
 MIN_SCORE = 0.2
 """Candidates with a lower score are dropped if there is a better one."""
 
+WEAK_SCORE = 0.75
+"""Score below which the best package may be a namesake of a library of another ecosystem."""
+MIN_DOWNLOADS = 100_000
+"""Downloads below which a crate is no competitor of a package of the same name in another registry."""
 MIN_SIMILARITY = 80
 """Minimum similarity, of 100, of a suggested name."""
 MAX_SUGGESTIONS = 3
@@ -52,6 +56,13 @@ def suggest_similar(
     ]
 
 
+def add_namesake(
+    found: Sequence[tuple[PackageCandidate, Package]], crate: tuple[PackageCandidate, Package]
+) -> list[tuple[PackageCandidate, Package]]:
+    """Return the packages with a crate of the same name, if it is widely used or nothing else was found."""
+    return [*found, crate] if not found or (crate[1].downloads or 0) >= MIN_DOWNLOADS else [*found]
+
+
 def describe_candidates(
     found: Sequence[tuple[PackageCandidate, Package]], shelves: IndexStore
 ) -> list[DocumentedLibrary]:
@@ -59,13 +70,15 @@ def describe_candidates(
 
     Reads files, so call it in a thread.
     """
-    scored = [
-        (candidate.similarity * (0.3 + 0.7 * maintenance_score(package)), package)
-        for candidate, package in found
-    ]
+    scored = [(score_candidate(candidate, package), package) for candidate, package in found]
     scored.sort(key=lambda each: -each[0])
     results = [each for each in scored if each[0] >= MIN_SCORE] or scored
     return [_describe_package(round(score, 3), package, shelves) for score, package in results[:MAX_RESULTS]]
+
+
+def score_candidate(candidate: PackageCandidate, package: Package) -> float:
+    """Return how likely a package is meant, from 0 to 1."""
+    return candidate.similarity * (0.3 + 0.7 * maintenance_score(package))
 
 
 def index_key(package: Package) -> IndexKey:

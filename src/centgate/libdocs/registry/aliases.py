@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from centgate.libdocs.registry.known_libraries import CRATES, ECOSYSTEM_WORDS, OTHER_ECOSYSTEMS
+
 RegistryName: TypeAlias = Literal["pypi", "npm", "crates", "go"]
 REGISTRIES: tuple[RegistryName, ...] = ("pypi", "npm", "crates", "go")
 SEARCHED_REGISTRIES: tuple[RegistryName, ...] = ("pypi", "npm")
-"""Registries in which every name is tried; names of Rust and Go are tried in theirs alone."""
+"""Registries in which every name is tried; known names of Rust and Go are tried in theirs alone."""
 MAX_CANDIDATES = 8
 """Maximum number of packages tried for one name."""
 
@@ -58,21 +60,40 @@ ALIASES: Mapping[str, str] = {
     "/pypi/tensorflow": "tensor flow",
     "/pypi/torch": "pytorch, py torch, torch.nn",
     "/pypi/transformers": "huggingface transformers, hugging face transformers",
+    "/go/github.com~99designs~gqlgen": "gqlgen",
+    "/go/github.com~charmbracelet~bubbletea": "bubbletea, bubble tea",
+    "/go/github.com~charmbracelet~lipgloss": "lipgloss, lip gloss",
+    "/go/github.com~chromedp~chromedp": "chromedp",
+    "/go/github.com~dgraph-io~badger~v4": "badger db, badgerdb",
     "/go/github.com~gin-gonic~gin": "gin, gin gonic, gin-gonic/gin",
     "/go/github.com~go-chi~chi~v5": "chi, go chi, go-chi/chi",
+    "/go/github.com~go-resty~resty~v2": "go resty, go-resty/resty",
     "/go/github.com~go-sql-driver~mysql": "go mysql driver, go-sql-driver/mysql",
-    "/go/github.com~gofiber~fiber~v2": "gofiber, gofiber/fiber",
+    "/go/github.com~gocolly~colly~v2": "colly, gocolly/colly",
+    "/go/github.com~gofiber~fiber~v2": "gofiber, go fiber, gofiber/fiber",
     "/go/github.com~golang-jwt~jwt~v5": "golang jwt, golang-jwt/jwt",
+    "/go/github.com~golang-migrate~migrate~v4": "golang migrate, golang-migrate/migrate",
     "/go/github.com~gorilla~mux": "gorilla mux, gorilla/mux",
     "/go/github.com~gorilla~websocket": "gorilla websocket, gorilla/websocket",
+    "/go/github.com~IBM~sarama": "sarama, shopify/sarama",
     "/go/github.com~jackc~pgx~v5": "pgx, jackc/pgx",
     "/go/github.com~jmoiron~sqlx": "go sqlx, jmoiron/sqlx",
-    "/go/github.com~labstack~echo~v4": "labstack echo, labstack/echo",
+    "/go/github.com~julienschmidt~httprouter": "httprouter, julienschmidt/httprouter",
+    "/go/github.com~labstack~echo~v4": "echo, labstack echo, labstack/echo",
+    "/go/github.com~onsi~ginkgo~v2": "ginkgo, onsi/ginkgo",
+    "/go/github.com~onsi~gomega": "gomega, onsi/gomega",
+    "/go/github.com~prometheus~client_golang": "prometheus client golang, prometheus/client_golang",
+    "/go/github.com~PuerkitoBio~goquery": "goquery",
     "/go/github.com~redis~go-redis~v9": "go redis, redis/go-redis",
+    "/go/github.com~rs~zerolog": "zerolog, rs/zerolog",
     "/go/github.com~sirupsen~logrus": "logrus, sirupsen/logrus",
-    "/go/github.com~spf13~cobra": "spf13 cobra, spf13/cobra",
-    "/go/github.com~spf13~viper": "spf13 viper, spf13/viper",
+    "/go/github.com~spf13~cobra": "cobra, spf13 cobra, spf13/cobra",
+    "/go/github.com~spf13~pflag": "pflag, spf13/pflag",
+    "/go/github.com~spf13~viper": "viper, spf13 viper, spf13/viper",
     "/go/github.com~stretchr~testify": "testify, stretchr/testify",
+    "/go/github.com~urfave~cli~v2": "urfave cli, urfave/cli",
+    "/go/github.com~xuri~excelize~v2": "excelize",
+    "/go/go.etcd.io~bbolt": "bbolt, boltdb",
     "/go/go.uber.org~zap": "uber zap, uber-go/zap",
     "/go/google.golang.org~grpc": "grpc go, grpc/grpc-go",
     "/go/gorm.io~gorm": "gorm, go-gorm/gorm",
@@ -132,6 +153,7 @@ ALIASES: Mapping[str, str] = {
     "/npm/rxjs": "rx.js",
     "/npm/socket.io": "socketio, socket io",
     "/npm/solid-js": "solid, solid.js, solidjs",
+    "/npm/sass": "dart sass",
     "/npm/sequelize": "sequelize.js",
     "/npm/svelte": "svelte.js",
     "/npm/tailwindcss": "tailwind, tailwind css",
@@ -171,20 +193,6 @@ REPOSITORIES: Mapping[str, str] = {
 }
 """Packages of repositories that have another name, have moved, or hold several packages."""
 
-_OTHER_ECOSYSTEMS: Mapping[str, str] = {
-    **dict.fromkeys(("rails", "ruby on rails", "rails/rails", "sinatra", "devise", "sidekiq"), "Ruby"),
-    **dict.fromkeys(("laravel", "laravel/framework", "symfony"), "PHP"),
-    **dict.fromkeys(("spring boot", "spring-boot", "hibernate", "junit", "log4j"), "Java"),
-    **dict.fromkeys(("asp.net", "asp.net core", "entity framework", "newtonsoft.json"), ".NET"),
-    **dict.fromkeys(("phoenix framework", "phoenixframework/phoenix", "ecto"), "Elixir"),
-    **dict.fromkeys(("flutter", "riverpod"), "Dart"),
-}
-"""Well-known libraries of ecosystems whose registries are not read; packages of these names elsewhere are
-namesakes."""
-_CRATES = frozenset(
-    ("tokio", "serde", "axum", "actix-web", "reqwest", "thiserror", "anyhow", "tonic", "rayon")
-)
-"""Well-known crates; packages of these names elsewhere are namesakes."""
 _CRATE_LINK = re.compile(r"(?:https?://)?(?:crates\.io/crates/|docs\.rs/(?:crate/)?|/crates/)([^/?#]+).*")
 _ECOSYSTEM_PREFIXES: Mapping[str, str] = {
     "rubygems.org/": "Ruby",
@@ -207,6 +215,20 @@ _GO_PATH = re.compile(
 """Module paths of hosts that serve Go alone; a repository on GitHub may be of any language."""
 _GO_HOSTS_OF_OWNERS = ("github.com", "gitlab.com", "bitbucket.org", "golang.org")
 MAX_GO_PREFIXES = 4
+_RUST_AFFIX = re.compile(
+    r"^(?:(?:the|rust|cargo|crates?)[ ]+)+"
+    r"|(?:[ ]+(?:for|in))?[ ]+(?:rust|crates?)(?:[ ]+(?:rust|crates?|library|lib))*$"
+)
+_OTHER_AFFIXES: Mapping[str, re.Pattern[str]] = {
+    ecosystem: re.compile(
+        rf"^(?:{each})[ ]+\S|\S[ ]+(?:{each})(?:[ ]+(?:library|lib|framework|package|gem))?$"
+    )
+    for ecosystem, words in ECOSYSTEM_WORDS.items()
+    for each in ("|".join(map(re.escape, words)),)
+}
+_SEARCHED_WORD = re.compile(r"\b(?:python|pypi|pip|django|node|npm|js|javascript|script|typescript|react)\b")
+"""Words that say that a package of PyPI or npm is meant: `java python bridge`, `react native swift`."""
+_VERSION_AFTER_NAME = re.compile(r"(?<=\S)[ ]+v?\d+(?:\.(?:\d+|x))*$")
 _GO_AFFIX = re.compile(r"^(?:golang|go module|go)[ ]+|[ ]+(?:golang|go|go module)$")
 _GO_MODULE = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:/[A-Za-z0-9_.-]+)*")
 _NPM_NAME = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
@@ -263,15 +285,29 @@ def normalize_package_name(registry: RegistryName, raw_name: str) -> str | None:
 
 
 def find_other_ecosystem(query: str) -> str | None:
-    """Return the ecosystem that a name belongs to if its registry is not read: "Ruby"; else None."""
-    name = re.sub(r"^https?://", "", query.strip().lower())
-    prefixed = (language for prefix, language in _ECOSYSTEM_PREFIXES.items() if name.startswith(prefix))
-    return next(prefixed, None) or _OTHER_ECOSYSTEMS.get(name)
+    """Return the ecosystem that a name belongs to if its registry is not read: "Ruby"; else None.
+
+    A link, a well-known name, also with a version after it, or a word beside the name says so.
+    """
+    name = re.sub(r"^https?://", "", _normalize_spaces(query))
+    for prefix, ecosystem in _ECOSYSTEM_PREFIXES.items():
+        if name.startswith(prefix):
+            return ecosystem
+    for each in (name, _strip_version(name)):
+        key = normalize_library_name(each)
+        if key in _PACKAGES_BY_ALIAS:
+            return None
+        if not name.startswith("/") and key in _ECOSYSTEMS_BY_NAME:
+            return _ECOSYSTEMS_BY_NAME[key]
+    if names_go(query) or names_rust(query) or _SEARCHED_WORD.search(name):
+        return None
+    bare = _strip_version(name)
+    return next((each for each, affix in _OTHER_AFFIXES.items() if affix.search(bare)), None)
 
 
 def find_candidates(query: str) -> list[PackageCandidate]:
     """Return the packages that a name may mean, most likely first, without duplicates."""
-    text = " ".join(query.lower().split())
+    text = _normalize_spaces(query)
     by_id: dict[str, PackageCandidate] = {}
     for each in [*_go_candidates(query.strip())] or _parse_candidates(text):
         previous = by_id.get(each.id)
@@ -280,9 +316,41 @@ def find_candidates(query: str) -> list[PackageCandidate]:
     return sorted(by_id.values(), key=lambda each: -each.similarity)[:MAX_CANDIDATES]
 
 
+def find_namesake_crate(query: str) -> PackageCandidate | None:
+    """Return the crate that is called exactly like a name that says nothing of an ecosystem; else None.
+
+    Its similarity is a little less than that of packages of the other registries, which come first of equals.
+    """
+    text = _strip_version(_normalize_spaces(query))
+    name = normalize_package_name("crates", text.replace(" ", "-"))
+    is_known = normalize_library_name(text) in _PACKAGES_BY_ALIAS
+    return (
+        None
+        if name is None or is_known or _SEARCHED_WORD.search(text)
+        else PackageCandidate("crates", name, 0.95)
+    )
+
+
+def names_package(query: str) -> bool:
+    """True if a name denotes a package by itself: an id, a link, a repository, an alias, a scoped name."""
+    text = _strip_version(_normalize_spaces(query))
+    return (
+        "/" in text
+        or text.startswith("@")
+        or normalize_library_name(text) in _PACKAGES_BY_ALIAS
+        or _SEARCHED_WORD.search(text) is not None
+    )
+
+
+def names_rust(query: str) -> bool:
+    """True if a name says that a crate is meant: `rust x`, `x crate`, a link to crates.io or docs.rs."""
+    text = _strip_version(_normalize_spaces(query))
+    return _RUST_AFFIX.search(text) is not None or _CRATE_LINK.fullmatch(text) is not None
+
+
 def names_go(query: str) -> bool:
     """True if a name says that a library of Go is meant: `golang x`, `x go`, a link to pkg.go.dev."""
-    text = " ".join(query.lower().split())
+    text = _strip_version(_normalize_spaces(query))
     return _GO_AFFIX.search(text) is not None or _GO_LINK.fullmatch(text) is not None
 
 
@@ -297,8 +365,9 @@ def _go_candidates(text: str) -> Iterator[PackageCandidate]:
         for number, prefix in enumerate(_module_prefixes(name) if name else ()):
             yield PackageCandidate("go", prefix, 1.0 - number / 10)
         return
-    name = " ".join(text.lower().split())
-    for each in dict.fromkeys((name, _GO_AFFIX.sub("", name))):
+    name = _normalize_spaces(text)
+    bare = _strip_version(name)
+    for each in dict.fromkeys((name, bare, _GO_AFFIX.sub("", bare))):
         for package in _PACKAGES_BY_ALIAS.get(normalize_library_name(each), ()):
             if package.startswith("/go/"):
                 yield candidate_from_id(package, 1.0)
@@ -332,11 +401,18 @@ def normalize_library_name(name: str) -> str:
     return re.sub(r"[\s._/-]+", "", name.lower())
 
 
+def _normalize_spaces(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _strip_version(text: str) -> str:
+    """Return a name without the version after it: `rails 7`, `tokio 1.40`."""
+    return _VERSION_AFTER_NAME.sub("", text)
+
+
 def _parse_candidates(text: str) -> Iterator[PackageCandidate]:
-    if (link := _CRATE_LINK.fullmatch(text)) or text in _CRATES:
-        name = normalize_package_name("crates", link[1] if link else text)
-        if name:
-            yield PackageCandidate("crates", name, 1.0)
+    if crates := [*_crate_candidates(text)]:
+        yield from crates
         return
     if text.startswith(("/pypi/", "/npm/")):
         registry: RegistryName = "pypi" if text.startswith("/pypi/") else "npm"
@@ -355,6 +431,24 @@ def _parse_candidates(text: str) -> Iterator[PackageCandidate]:
     yield from _candidates_by_name(text)
 
 
+def _crate_candidates(text: str) -> Iterator[PackageCandidate]:
+    """Yield the crates that a link, a well-known name or a name beside a word such as `rust` denotes."""
+    if link := _CRATE_LINK.fullmatch(text):
+        written = [link[1]]
+    else:
+        name = _strip_version(text)
+        bare = _RUST_AFFIX.sub("", name)
+        known = next(
+            (_CRATES[key] for key in map(normalize_library_name, (name, bare)) if key in _CRATES), None
+        )
+        # `cargo watch` is a crate called so
+        written = [known] if known else [bare, name] if bare != name else []
+    for number, each in enumerate(written):
+        crate = normalize_package_name("crates", each.replace(" ", "-"))
+        if crate:
+            yield PackageCandidate("crates", crate, 1.0 - number / 10)
+
+
 def _candidates_by_name(text: str) -> Iterator[PackageCandidate]:
     """Yield candidates from the alias table, for the name as written, and without common affixes."""
     alias_packages = _PACKAGES_BY_ALIAS.get(normalize_library_name(text), ())
@@ -366,11 +460,15 @@ def _candidates_by_name(text: str) -> Iterator[PackageCandidate]:
     for variant, likeness in ((text.replace(" ", ""), 0.9), (bare.replace(" ", "-"), 0.8)):
         if variant != dashed:
             yield from _candidates_in_registries(variant, likeness)
-    if bare != text:
-        yield from (
-            candidate_from_id(package, 0.9)
-            for package in _PACKAGES_BY_ALIAS.get(normalize_library_name(bare), ())
-        )
+    named = _strip_version(text)
+    for variant in (bare, named):
+        if variant != text:
+            yield from (
+                candidate_from_id(package, 0.9)
+                for package in _PACKAGES_BY_ALIAS.get(normalize_library_name(variant), ())
+            )
+    if named != text:
+        yield from _candidates_in_registries(named.replace(" ", "-"), 0.85)
 
 
 def _candidates_in_registries(name: str, likeness: float) -> Iterator[PackageCandidate]:
@@ -395,3 +493,7 @@ def _index_aliases() -> Mapping[str, tuple[str, ...]]:
 
 
 _PACKAGES_BY_ALIAS = _index_aliases()
+_CRATES = {normalize_library_name(name): name for name in CRATES}
+_ECOSYSTEMS_BY_NAME = {
+    normalize_library_name(name): ecosystem for ecosystem, names in OTHER_ECOSYSTEMS.items() for name in names
+}

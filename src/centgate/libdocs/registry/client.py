@@ -29,6 +29,8 @@ MAX_CACHED = 4_000
 """Maximum number of packages whose newest release is cached, for a day."""
 RESOLVE_SECONDS = 6
 """Seconds for a registry to describe a package while the others may answer: a hanging one is left out."""
+NAMESAKE_SECONDS = 2
+"""Seconds for crates.io to say whether a crate has a name that is searched in the other registries."""
 MISSING_TTL = 600
 """Seconds for which it is cached that a package does not exist."""
 
@@ -118,24 +120,31 @@ class RegistryClient:
         If several exist, their number of releases is fetched too, which npm gives only in a large response.
         """
         async with open_task_group() as group:
-            tasks = [group.create_task(self._attempt_latest(each)) for each in candidates]
+            tasks = [group.create_task(self._attempt_latest(each, RESOLVE_SECONDS)) for each in candidates]
         results = [(candidate, task.result()) for candidate, task in zip(candidates, tasks, strict=True)]
         found = [(candidate, each) for candidate, each in results if isinstance(each, Package)]
         failures = {each.message: each for _, each in results if isinstance(each, ProviderFailure)}
         if len(found) > 1:
             async with open_task_group() as group:
-                tasks = [group.create_task(self._add_history(package)) for _, package in found]
+                tasks = [group.create_task(self.complete_history(package)) for _, package in found]
             found = [(candidate, task.result()) for (candidate, _), task in zip(found, tasks, strict=True)]
         return found, list(failures.values())
 
-    async def _attempt_latest(self, candidate: PackageCandidate) -> Package | NoData | ProviderFailure | None:
+    async def find_namesake(self, candidate: PackageCandidate | None) -> Package | ProviderFailure | None:
+        """Return a crate of a name, None without one, or the failure of crates.io, which is no other's."""
+        found = await self._attempt_latest(candidate, NAMESAKE_SECONDS) if candidate else None
+        return None if isinstance(found, NoData) else found
+
+    async def _attempt_latest(
+        self, candidate: PackageCandidate, seconds: float
+    ) -> Package | NoData | ProviderFailure | None:
         """Return the newest release of a package or the failure of its registry, which may be its silence."""
         try:
-            async with asyncio.timeout(RESOLVE_SECONDS):
+            async with asyncio.timeout(seconds):
                 return await attempt(self.fetch_latest, candidate)
         except TimeoutError:
             label = self._registries[candidate.registry].label
-            return ProviderTimeout(PROVIDER_NAME, f"{label} did not answer within {RESOLVE_SECONDS} s")
+            return ProviderTimeout(PROVIDER_NAME, f"{label} did not answer within {seconds} s")
 
     async def _request_latest(self, candidate: PackageCandidate) -> Package | None:
         """Request the newest release. A response in an unknown format counts as a failure of the registry."""
@@ -146,7 +155,8 @@ class RegistryClient:
             message = f"{registry.label} returned a response in an unknown format"
             raise ProviderError(PROVIDER_NAME, message) from error
 
-    async def _add_history(self, package: Package) -> Package:
+    async def complete_history(self, package: Package) -> Package:
+        """Return a package with its number of releases, which npm gives only in a large response."""
         if package.registry != "npm" or package.releases is not None:
             return package
         try:

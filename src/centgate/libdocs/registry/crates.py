@@ -82,6 +82,7 @@ class CratesRegistry:
             published=parse_iso_time(get_path(release, "created_at")),
             archives=tuple(self._parse_archives(release, title, number)),
             sites=find_sites(links[:2]),
+            downloads=as_count(get_path(crate, "downloads")),
         )
 
     def _parse_archives(self, release: Any, name: str, version: str) -> Iterator[Archive]:

@@ -68,6 +68,8 @@ class Package:
     """URLs of its documentation and its home page, most likely first, as its owners wrote them."""
     is_on_github: bool = False
     """True if its repository is on GitHub."""
+    downloads: int | None = None
+    """Number of downloads of all releases together (Rust)."""
 
     @property
     def id(self) -> str:
