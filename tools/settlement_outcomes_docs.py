@@ -91,8 +91,8 @@ REPLIES: Sequence[_FacilitatorReply] = (
     _FacilitatorReply("a refusal that names a transaction, whatever the reason", 200, _refusal(
         "transaction_failed", _HASH
     )),
-    _FacilitatorReply("a refusal under status 500 or more, about another payment, or with a transaction that is"
-        " no hash", 500, _refusal("insufficient_funds")),
+    _FacilitatorReply("a refusal under status 500 or more, about another payment, or with a transaction"
+        " that is no hash", 500, _refusal("insufficient_funds")),
     _FacilitatorReply("401, 403, 404, 405, 411, 413, 414, 415, 429 or 431; no word of a settlement", 429),
     _FacilitatorReply("one of these, and a word of a settlement in another form", 403, _OTHER_FORM),
     _FacilitatorReply("no connection: DNS, refused, TLS, timeout", instead=SettlementNotSent("error", "")),

@@ -58,7 +58,8 @@ def _find_hidden(part: _Element) -> _Element | None:
 def _move_part(part: _Element, target: _Element) -> None:
     """Move a part before its placeholder: a `div` as it is, of other elements what is in them."""
     if part.tag == "div":
-        part.attrib.pop("hidden", None)
+        if part.get("hidden") is not None:
+            del part.attrib["hidden"]
         target.addprevious(part)
         return
     for child in list(part):
