@@ -516,6 +516,26 @@ async def test_pages_that_neither_match_nor_are_given_are_told(site: SmallSite, 
     ]
 
 
+LANGUAGES = "".join(
+    f'<link rel="alternate" hreflang="{name}" href="{path}">'
+    for name, path in {"x-default": "/", "de": "/de/", "fr": "/fr/"}.items()
+)
+LANGUAGE_LINKS = "<a href=/de/>Deutsch</a><a href=/fr/>Français</a><a href=/about>About</a>"
+
+
+async def test_other_languages_of_the_page_are_not_listed_beside_it(site: SmallSite, mapped: Map) -> None:
+    site.respond("/", f"<head>{LANGUAGES}</head>{LANGUAGE_LINKS}")
+    site.set_sitemap("/sitemap.xml", "/fr/", "/new")
+
+    assert (await mapped(site)).paths == ["/", "/about", "/new"]
+
+
+async def test_languages_that_a_page_is_not_among_are_not_its_own(site: SmallSite, mapped: Map) -> None:
+    site.respond("/page", f"<head>{LANGUAGES}</head>{LANGUAGE_LINKS}")
+
+    assert {"/de/", "/fr/"} <= set((await mapped(site, "/page")).paths)
+
+
 async def test_a_search_finds_anchor_texts(site: SmallSite, mapped: Map) -> None:
     site.respond("/", "<a href=/1>Imprint</a><a href=/2>Terms of delivery</a>")
 

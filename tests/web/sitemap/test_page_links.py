@@ -98,6 +98,15 @@ def test_open_graph_stands_in_for_title_and_description() -> None:
     assert extract_links(page.encode(), None, URL).page == PageEntry(URL, "T", "D")
 
 
+def test_a_page_tells_its_languages() -> None:
+    head = (
+        "<link rel=alternate hreflang=en href=index.html><link rel='Alternate x' hreflang=de href=/de/>"
+        "<link rel=alternate type=application/rss+xml href=/feed><link rel=canonical hreflang=fr href=/fr/>"
+    )
+
+    assert extract_links(head.encode(), None, URL).page.alternates == (URL, "https://example.com/de/")
+
+
 def test_the_charset_of_the_header_counts() -> None:
     page = "<title>Stra\u00dfe</title>".encode("latin-1")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from lxml import etree
@@ -16,6 +16,8 @@ from centgate.web.sitemap.urls import PageEntry
 
 MAX_LINKS = 5000
 MAX_TEXT_LENGTH = 1000
+MAX_ALTERNATES = 50
+"""Languages of one page."""
 _GENERIC_NAME = re.compile(
     r"(?:\W|\d)*|https?://.*|skip to .*"
     r"|(?:(?:click|see|view|read|learn|find out|show|load|continue) )?"
@@ -51,7 +53,8 @@ def extract_links(body: bytes, content_type: str | None, url: str) -> PageLinks:
         url,
     )
     entries = (_read_link(anchor, base or url) for anchor in root.iter("a", "area"))
-    return PageLinks(_read_page_entry(root, url), tuple(islice(filter(None, entries), MAX_LINKS)))
+    page = replace(_read_page_entry(root, url), alternates=_find_alternates(root, base or url))
+    return PageLinks(page, tuple(islice(filter(None, entries), MAX_LINKS)))
 
 
 def _parse_tree(body: bytes, content_type: str | None) -> Element | None:
@@ -72,6 +75,17 @@ def _read_page_entry(root: Element, url: str) -> PageEntry:
     }
     title = next(filter(None, titles), None) or metas.get("og:title")
     return PageEntry(url, title or None, metas.get("description") or metas.get("og:description") or None)
+
+
+def _find_alternates(root: Element, base: str) -> tuple[str, ...]:
+    """Return the addresses of the page in each language, by its `link` elements with `hreflang`."""
+    links = (link for link in root.iter("link") if link.get("hreflang") and "alternate" in _rels_of(link))
+    urls = (join_url(base, link.get("href", "").strip()) for link in islice(links, MAX_ALTERNATES))
+    return tuple(url for url in urls if url and url.startswith(("http://", "https://")))
+
+
+def _rels_of(link: Element) -> list[str]:
+    return link.get("rel", "").lower().split()
 
 
 def _read_link(anchor: Element, base: str) -> PageEntry | None:

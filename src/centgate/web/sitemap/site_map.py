@@ -93,6 +93,7 @@ def rank_pages(
     if not endpoints:
         return RankedPages((), 0)
     candidates = _collect_candidates(parts, {endpoint.host for endpoint in endpoints})
+    _share_alternates(candidates, endpoints[-1])
     ordered = _sort_by_site(candidates, endpoints)
     if not search:
         folded = _fold_languages(ordered)
@@ -136,6 +137,20 @@ def _collect_candidates(parts: Sequence[PackedEntries], hosts: set[str]) -> list
                     *(entry.modified, entry.source, entry.alternates),
                 )
     return list(candidates.values())
+
+
+def _share_alternates(candidates: Sequence[_PageCandidate], start: PageUrl) -> None:
+    """Add the languages that the start page states to the pages in them, which are not fetched.
+
+    It must name itself among them: a template that prints one block of languages on every page does not.
+    """
+    own = next((each for each in candidates if each.url.key == start.key), None)
+    keys = _alternate_keys(own) if own else frozenset[tuple[str, str, str]]()
+    if own is None or start.key not in keys:
+        return
+    for candidate in candidates:
+        if not candidate.alternates and candidate.url.key in keys:
+            candidate.alternates = own.alternates
 
 
 def _entry_quotas(sizes: Sequence[int]) -> list[int]:
