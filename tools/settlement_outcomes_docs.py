@@ -84,7 +84,9 @@ REPLIES: Sequence[_FacilitatorReply] = (
         "success": True, "transaction": "", "network": "eip155:8453",
     }),
     _FacilitatorReply("a refusal of kind `payload`, below status 500", 400, _refusal("invalid_payload")),
-    _FacilitatorReply("a refusal of kind `chain_state`, below status 500", 400, _refusal("insufficient_funds")),
+    _FacilitatorReply(
+        "a refusal of kind `chain_state`, below status 500", 400, _refusal("insufficient_funds")
+    ),
     _FacilitatorReply("a refusal of kind `in_doubt` (a used nonce, an unknown reason)", 200, _refusal(
         "invalid_exact_evm_nonce_already_used"
     )),
