@@ -549,7 +549,7 @@ def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
     (spam,) = data["suspiciousTokenNotes"]
     assert spam["reasons"][0]["id"] == "flagged_by_source"
     assert spam["reasons"][0]["source"] == "blockscout"
-    assert answer["warnings"] == []
+    assert answer["warnings"] == ["Blockscout lists 1 balances that could not be read"]
     assert statuses(answer) == {"alchemy": "unconfigured", "blockscout": "ok", "rpc": "ok", "defillama": "ok"}
 
 

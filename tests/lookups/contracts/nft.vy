@@ -1,7 +1,7 @@
 # pragma version 0.4.3
 # pragma evm-version cancun
 """
-@title As much of an ERC-721 as its events: four topics and no data
+@title As much of an ERC-721 as its interface (ERC-165) and its events: four topics and no data
 """
 
 event Transfer:
@@ -25,6 +25,12 @@ def mint(to: address, token_id: uint256):
     self.ownerOf[token_id] = to
     self.balanceOf[to] += 1
     log Transfer(sender=empty(address), receiver=to, token_id=token_id)
+
+
+@view
+@external
+def supportsInterface(interface_id: bytes4) -> bool:
+    return interface_id == 0x01ffc9a7 or interface_id == 0x80ac58cd
 
 
 @external
