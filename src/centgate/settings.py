@@ -625,13 +625,6 @@ class Settings(BaseSettings):
             raise ValueError(
                 f"no token is known on {self.network}: set CENTGATE_ASSET and CENTGATE_ASSET_NAME as well"
             )
-        known = USDC.get(self.network)
-        is_known = known is not None and (self.asset or "").lower() == known.address.lower()
-        if known and is_known and (self.asset_name, self.asset_version) != (known.name, known.version):
-            raise ValueError(
-                f"CENTGATE_ASSET is USDC on {self.network}, whose name is {known.name!r} and version"
-                f" {known.version!r} (EIP-712): no payment under another name can be settled"
-            )
         if bool(self.webhook_url) != bool(self.webhook_secret):
             raise ValueError("CENTGATE_WEBHOOK_URL and CENTGATE_WEBHOOK_SECRET must be set together")
         if bool(self.cdp_api_key_id) != bool(self.cdp_api_key_secret):
