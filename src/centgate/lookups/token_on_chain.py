@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from centgate.crypto.contract.bytecode import (
     function_selector,
@@ -73,10 +73,11 @@ async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token:
         flags = TokenFlags(proxy=False if is_pinned else is_proxy or None)
         return OnchainToken(state.identity, owner, flags, implementation=target, is_pinned_clone=is_pinned)
     powers = infer_powers(analysis)
+    flags = infer_flags(analysis, is_proxy=is_proxy, powers=powers)
     return OnchainToken(
         state.identity,
         owner,
-        infer_flags(analysis, is_proxy=is_proxy, powers=powers),
+        replace(flags, proxy=False) if is_pinned else flags,
         powers,
         has_other_controllers(analysis, powers),
         implementation=target,
