@@ -107,11 +107,11 @@ def test_interrupt_in_a_callback_of_a_start_is_not_lost(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "settings"),
     [
-        (["dev", "--port", "0"], {}),
+        pytest.param(["dev", "--port", "0"], {}, marks=pytest.mark.extended),
         (["serve", "--port", "0"], {"CENTGATE_PAY_TO": "0x" + "ce" * 20}),
         (["serve", "--port", "0", "--workers", "2"], {"CENTGATE_METRICS_PORT": "0"}),
-        (["serve", "--port", "0"], {"CENTGATE_CONSOLE_PORT": "0"}),
-        (["console", "--port", "0"], {}),
+        pytest.param(["serve", "--port", "0"], {"CENTGATE_CONSOLE_PORT": "0"}, marks=pytest.mark.extended),
+        pytest.param(["console", "--port", "0"], {}, marks=pytest.mark.extended),
     ],
     ids=["dev", "serve", "workers", "console beside", "console"],
 )

@@ -409,6 +409,7 @@ async def test_a_site_that_is_down_ends_its_crawl_early(
     assert report.message == "10 pages in a row could not be read"
 
 
+@pytest.mark.extended
 async def test_a_pause_that_the_site_asks_for_is_kept(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:

@@ -93,6 +93,7 @@ async def test_hostile_code_ends(chain_settings: Settings):
             await bytecode.analyze(bytes(49_153))
 
 
+@pytest.mark.extended
 async def test_the_code_of_a_beacon_proxy_is_found(world: World, chain_settings: Settings):
     beacon, plain = world.proxies["beacon"], world.proxies["eip1967"]
 

@@ -91,6 +91,7 @@ async def test_a_node_alone_gives_a_level(served: Served, case: str, level: str,
     assert any("honeypot.is" in each for each in data["warnings"])
 
 
+@pytest.mark.extended
 async def test_the_token_says_who_it_is(served: Served):
     token = (await answer(served.url, served.token("tax on both")))["token"]
 

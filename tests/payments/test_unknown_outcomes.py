@@ -155,6 +155,7 @@ def test_it_is_served_once_when_the_money_had_not_moved(
     assert _moved(served_api.facilitator, payload) == 1
 
 
+@pytest.mark.extended
 @each_reply
 def test_it_stays_open_for_as_long_as_nothing_certain_comes(
     served_api: ServedApi, buyer: Buyer, reply: Reply

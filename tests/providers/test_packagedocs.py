@@ -301,6 +301,7 @@ async def test_a_crate_is_read_and_not_its_namesake(
         *("https://pkg.go.dev/gorm.io/gorm", "pkg.go.dev/gorm.io/gorm/schema@v1.2.0#Field", "gorm.io/gorm"),
     ],
 )
+@pytest.mark.extended
 async def test_a_go_module_is_read_and_not_its_namesake(
     name: str, registry: PackageRegistry, opened: Open
 ) -> None:

@@ -83,6 +83,7 @@ def test_what_the_operator_gives_is_written_too(shop: ServedSite, tmp_path: Path
     assert (tmp_path / ".well-known" / "proof.txt").read_bytes() == b"proof"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("slug", ["../../outside", "a/../../../outside"])
 def test_nothing_is_written_outside_the_folder(shop: ServedSite, tmp_path: Path, slug: str) -> None:
     first, *others = shop.deployment.services

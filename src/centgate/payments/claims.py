@@ -274,15 +274,16 @@ def _claim_existing(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim |
 def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
     """Claim a payment that moved no money once more, for any request."""
     payment = attempt.payment
-    if payment.rejection and queries.key_of(row) == payment.key:
+    is_same = queries.key_of(row) == payment.key  # else another payment with the same idempotency key
+    if payment.rejection and is_same:
         advised = payment.rejection.payment.retry if payment.rejection.payment else "new_payment"
         payment.rejection.payment = replace(_build_note(row), retry=advised)
     raise_if_rejected(payment)
-    if queries.key_of(row) == payment.key and row["refunded"]:  # refused here, received and refunded
+    if is_same and row["refunded"]:  # refused here, received and refunded
         raise _expired_redemption_error(payment, row)
-    if queries.key_of(row) == payment.key and _is_refused_while_waiting(attempt, row):
+    if is_same and _is_refused_while_waiting(attempt, row):
         raise _concurrent_refusal(payment.key, row)
-    if queries.key_of(row) != payment.key:  # another payment with the same idempotency key
+    if not is_same:
         yield from queries.update_if_unchanged(row, {"identifier": None})
         return ClaimedElsewhere()
     earlier = _earlier_facilitator(attempt, row)

@@ -213,6 +213,7 @@ async def test_a_site_without_such_texts_is_read_by_its_sitemap_and_links(
     assert "/blog/news" not in site.requested_paths
 
 
+@pytest.mark.extended
 async def test_the_pace_of_a_site_is_kept(
     registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

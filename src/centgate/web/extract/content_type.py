@@ -113,7 +113,7 @@ def detect_kind(body: bytes, content_type: str | None, path: str = "") -> Docume
     narrowed = _narrow_ascii(start)
     if _is_binary(narrowed):
         raise Unsupported(f"it is {declared or 'of an unknown type'} and not text")
-    return _kind_by_type(declared, narrowed[_SPACE_AND_COMMENTS.match(narrowed).end() :], path)  # pyright: ignore[reportOptionalMemberAccess]
+    return _kind_by_type(declared, _skip_space_and_comments(narrowed), path)
 
 
 def is_page_list(body: bytes, kind: DocumentKind) -> bool:
@@ -121,8 +121,13 @@ def is_page_list(body: bytes, kind: DocumentKind) -> bool:
     if kind in ("feed", "text"):
         lines = [line for each in body.splitlines() if (line := each.strip(b"\xef\xbb\xbf \t"))]
         return kind == "feed" or (bool(lines) and all(map(_ADDRESS_LINE.fullmatch, lines)))
-    start = _narrow_ascii(body[:_SNIFF_BYTES])
-    return _SITEMAP.match(start, _SPACE_AND_COMMENTS.match(start).end()) is not None  # pyright: ignore[reportOptionalMemberAccess]
+    start = _skip_space_and_comments(_narrow_ascii(body[:_SNIFF_BYTES]))
+    return _SITEMAP.match(start) is not None
+
+
+def _skip_space_and_comments(start: bytes) -> bytes:
+    opening = _SPACE_AND_COMMENTS.match(start)
+    return start[opening.end() :] if opening else start
 
 
 def _kind_by_type(declared: str, start: bytes, path: str) -> DocumentKind:

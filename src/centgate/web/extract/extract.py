@@ -166,7 +166,8 @@ def _extract_html(
         )
     if is_shell and (hidden := _find_hidden_text(text, base, len(visible))):
         main, extra = hidden
-        return ExtractedPage("html", main, metadata, warnings + extra, True, refresh_target=redirect)  # noqa: FBT003
+        warnings += extra
+        return ExtractedPage("html", main, metadata, warnings, needs_scripts=True, refresh_target=redirect)
     if is_shell and _is_unfilled(root, visible):
         return ExtractedPage("html", "", metadata, warnings, needs_scripts=True, refresh_target=redirect)
     mark_code_lines(find_body(root))
