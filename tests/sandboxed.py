@@ -48,3 +48,8 @@ def exit_process() -> None:
 def raise_unexpected() -> None:
     """Raise an unexpected exception."""
     raise KeyError("missing")
+
+
+def fork_server_id() -> int:
+    """Return the id of the process that forks the workers."""
+    return os.getppid()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import signal
 import time
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -109,6 +111,17 @@ async def test_what_cannot_be_started_is_said_and_tried_again() -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         await sandbox.close()
+
+
+async def test_a_killed_fork_server_is_started_anew(sandbox: Sandbox) -> None:
+    fork_server = await sandbox.run_task(5, sandboxed.fork_server_id)
+    assert fork_server != os.getpid()
+
+    os.kill(fork_server, signal.SIGKILL)
+    with suppress(TaskDied):
+        await sandbox.run_task(5, sandboxed.double_number, 1)
+
+    assert await sandbox.run_task(5, sandboxed.fork_server_id) != fork_server
 
 
 async def test_a_closed_sandbox_starts_nothing_again() -> None:
