@@ -51,7 +51,7 @@ def compile_sources(sources: Iterable[Path], packages: Path) -> dict[Path, str]:
     Returns the text of each artefact by file. Raises `CompilationFailed`; a warning is a failure too.
     """
     files = list(sources)
-    inputs = [_compiler_input(file) for file in files]
+    inputs = [build_compiler_input(file) for file in files]
     result = subprocess.run(
         ["node", "-e", _PROGRAM],
         input=json.dumps(inputs),
@@ -65,6 +65,31 @@ def compile_sources(sources: Iterable[Path], packages: Path) -> dict[Path, str]:
         file.with_suffix(".json"): _render_artefact(file, settings, output, answer["version"])
         for file, settings, output in zip(files, inputs, answer["outputs"], strict=True)
     }
+
+
+def build_compiler_input(source: Path) -> dict[str, Any]:
+    """Return the input of one source alone: others beside it must not change its bytecode."""
+    text = source.read_text()
+    return {
+        "language": "Solidity",
+        "sources": {name: {"content": content} for name, content in _read_with_imports(source).items()},
+        "settings": {
+            "evmVersion": EVM_VERSION,
+            "optimizer": {"enabled": True, "runs": OPTIMIZER_RUNS},
+            "viaIR": VIA_IR_COMMENT in text,
+            # no hash of paths and comments in the code
+            "metadata": {"appendCBOR": False, "bytecodeHash": "none"},
+            "outputSelection": {
+                source.name: {"*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"]}
+            },
+        },
+    }
+
+
+def hash_sources(compiler_input: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of all sources of a compiler input."""
+    text = "".join(source["content"] for source in compiler_input["sources"].values())
+    return sha256(text.encode()).hexdigest()
 
 
 def install_compiler(folder: Path) -> None:
@@ -88,25 +113,6 @@ def main(arguments: list[str]) -> None:
         print(file)
 
 
-def _compiler_input(source: Path) -> dict[str, Any]:
-    """Return the input of one source alone: others beside it must not change its bytecode."""
-    text = source.read_text()
-    return {
-        "language": "Solidity",
-        "sources": {name: {"content": content} for name, content in _read_with_imports(source).items()},
-        "settings": {
-            "evmVersion": EVM_VERSION,
-            "optimizer": {"enabled": True, "runs": OPTIMIZER_RUNS},
-            "viaIR": VIA_IR_COMMENT in text,
-            # no hash of paths and comments in the code
-            "metadata": {"appendCBOR": False, "bytecodeHash": "none"},
-            "outputSelection": {
-                source.name: {"*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"]}
-            },
-        },
-    }
-
-
 def _read_with_imports(source: Path) -> dict[str, str]:
     """Return a source and what it imports, by path relative to the source's folder."""
     contents: dict[str, str] = {}
@@ -125,7 +131,6 @@ def _render_artefact(
 ) -> str:
     if errors := [error["formattedMessage"] for error in output.get("errors", ())]:
         raise CompilationFailed("\n".join(errors))
-    hashed = sha256("".join(part["content"] for part in compiler_input["sources"].values()).encode())
     artefact = {
         "compiler": {"name": "solc", "version": version},
         "contracts": {
@@ -139,7 +144,7 @@ def _render_artefact(
             if contract["evm"]["bytecode"]["object"]
         },
         "settings": {name: compiler_input["settings"][name] for name in ("evmVersion", "optimizer", "viaIR")},
-        "sourceSha256": hashed.hexdigest(),
+        "sourceSha256": hash_sources(compiler_input),
     }
     return _render_json(artefact, depth=4) + "\n"
 

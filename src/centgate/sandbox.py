@@ -35,8 +35,8 @@ MAX_TASKS_PER_PROCESS = 500
 FORK_SERVER = multiprocessing.get_context("forkserver")
 """Forks each process from one that has imported the modules, and has seen no input.
 
-A process that was killed is replaced in some milliseconds, where importing the modules again takes a second of
-the processor, and the processes share the modules' memory.
+A process that was killed is replaced in some milliseconds, where importing the modules again takes half a
+second of the processor, and the processes share the modules' memory.
 """
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -70,6 +70,21 @@ SETTINGS = settings(
 )
 
 
+def without_length_of_patterns(schema: Any) -> Any:
+    """Return a schema whose strings with a pattern may have any length.
+
+    To find one that keeps to the pattern of a URL and is too long takes some seconds for each service; other
+    tests send such a URL.
+    """
+    if isinstance(schema, list):
+        return [without_length_of_patterns(each) for each in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    members = cast("dict[str, Any]", schema)
+    left_out = "maxLength" if members.keys() & {"pattern", "then"} else None
+    return {name: without_length_of_patterns(each) for name, each in members.items() if name != left_out}
+
+
 def validate_responses(case: schemathesis.Case[Any], reader: httpx.Client) -> None:
     """Send one generated request and validate the response."""
     case.call_and_validate(base_url=str(reader.base_url))
@@ -78,7 +93,7 @@ def validate_responses(case: schemathesis.Case[Any], reader: httpx.Client) -> No
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
 def test_operations_keep_to_their_description(path: str, reader: httpx.Client) -> None:
     # built here and not by `schema.parametrize`: that builds the tests of all paths in every worker
-    document = {**DOCUMENT, "paths": {path: DOCUMENT["paths"][path]}}
+    document = without_length_of_patterns({**DOCUMENT, "paths": {path: DOCUMENT["paths"][path]}})
     tests = get_all_tests(
         schema=schemathesis.openapi.from_dict(document, config=CONFIG),
         test_func=validate_responses,

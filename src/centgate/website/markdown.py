@@ -59,6 +59,7 @@ class RenderedDocument:
         return "".join((self.lead, *(section.html for section in self.sections)))
 
 
+@lru_cache(maxsize=64)  # of a website that is built again, most pages say the same
 def render_document(markdown: str, href: Callable[[str], str]) -> RenderedDocument:
     """Render Markdown; `href` converts each link target to its target in HTML.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -39,7 +39,9 @@ def render_template(page: SitePage, deployment: ApiSnapshot) -> str:
 def render_html(page: SitePage, deployment: ApiSnapshot, pages: tuple[SitePage, ...]) -> str:
     """Return the page as HTML; `pages` are those linked in its header and footer."""
     template = _create_environment(escaped=True).get_template(page.layout)
-    content = render_document(render_template(page, deployment), link_rewriter(deployment, pages))
+    paths = tuple((each.markdown_path, each.path) for each in pages)
+    href = link_rewriter(deployment.site, deployment.api, paths)
+    content = render_document(render_template(page, deployment), href)
     return template.render(
         page=page,
         deployment=deployment,
@@ -52,16 +54,20 @@ def render_html(page: SitePage, deployment: ApiSnapshot, pages: tuple[SitePage, 
     )
 
 
-def link_rewriter(deployment: ApiSnapshot, pages: tuple[SitePage, ...]) -> Callable[[str], str]:
-    """Return a function that converts link targets of the Markdown to site-relative paths of HTML pages."""
-    html_paths = {deployment.site + page.markdown_path: page.path for page in pages}
+@lru_cache
+def link_rewriter(site: str, api: str, paths: tuple[tuple[str, str], ...]) -> Callable[[str], str]:
+    """Return a function that converts link targets of the Markdown to site-relative paths of HTML pages.
+
+    `paths`: the path of each page's Markdown and of its HTML. Equal arguments give the same function.
+    """
+    html_paths = {site + markdown_path: path for markdown_path, path in paths}
 
     def href(target: str) -> str:
         address, mark, fragment = target.partition("#")
         if address in html_paths:
             return html_paths[address] + mark + fragment
-        if deployment.site != deployment.api and target.startswith(deployment.site + "/"):
-            return target.removeprefix(deployment.site)
+        if site != api and target.startswith(site + "/"):
+            return target.removeprefix(site)
         return target
 
     return href

@@ -69,17 +69,13 @@ def test_a_hostile_page_is_read_all_the_same(name: str) -> None:
         (b"%PDF-1.4\n" + b"1 0 obj\n" * 100_000, "application/pdf"),
     ],
 )
-async def test_a_hostile_document_ends(body: bytes, content_type: str) -> None:
-    sandbox = Sandbox(1, megabytes=1024)
-
+async def test_a_hostile_document_ends(body: bytes, content_type: str, readers: Sandbox) -> None:
     try:
-        told = await sandbox.run_task(
+        told = await readers.run_task(
             60, extract_page, body, content_type, "https://e.org/", only_main_content=True
         )
         length = len(told.markdown)
     except Unreadable:
         length = 0
-    finally:
-        await sandbox.close()
 
     assert length <= 1_000_000

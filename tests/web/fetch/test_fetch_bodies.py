@@ -89,17 +89,18 @@ async def test_two_coding_headers_are_stacked_codings(web: Web) -> None:
     assert failed.reason == "unsupported"
 
 
+PACKED = gzip.compress(TEXT)
 BROKEN: dict[str, tuple[str, bytes]] = {
-    "gzip cut short": ("gzip", gzip.compress(TEXT)[:-2000]),
-    "gzip without its checksum": ("gzip", gzip.compress(TEXT)[:-8]),
-    "gzip's head alone": ("gzip", gzip.compress(TEXT)[:5]),
-    "gzip with a wrong checksum": ("gzip", gzip.compress(TEXT)[:-8] + b"12345678"),
-    "a second member cut short": ("gzip", gzip.compress(TEXT) + gzip.compress(TEXT)[:-1]),
+    "gzip cut short": ("gzip", PACKED[:-2000]),
+    "gzip without its checksum": ("gzip", PACKED[:-8]),
+    "gzip's head alone": ("gzip", PACKED[:5]),
+    "gzip with a wrong checksum": ("gzip", PACKED[:-8] + b"12345678"),
+    "a second member cut short": ("gzip", PACKED + PACKED[:-1]),
     "html in place of gzip": ("gzip", TEXT),
     "zlib cut short": ("deflate", zlib.compress(TEXT)[:-1]),
     "bare deflate cut short": ("deflate", bare_deflate(TEXT)[:-10]),
     "html in place of deflate": ("deflate", TEXT),
-    "gzip in place of deflate": ("deflate", gzip.compress(TEXT)),
+    "gzip in place of deflate": ("deflate", PACKED),
 }
 
 
