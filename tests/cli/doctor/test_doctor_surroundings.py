@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sqlite3
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from doctor_fixtures import (
     write_phishing_list,
 )
 from facilitators import build_settings
-from fake_upstreams import FakeUpstreams
+from fake_upstreams import FakeUpstreams, RecordedRequest
 from pydantic import SecretStr
 from redis import Redis as Client
 from starlette.applications import Starlette
@@ -489,6 +490,22 @@ async def test_nodes_that_cannot_simulate_trades_are_named(
     assert (mixed.status, "base: 1 of 2 nodes simulate trades" in mixed.what) == ("ok", True), mixed
     assert (none.status, "base: 0 of 1 nodes simulate trades" in none.what) == ("warning", True), none
     assert "CENTGATE_RPC_8453_URL" in (none.mend or "")
+
+
+async def test_nodes_that_are_too_slow_to_be_tested_are_told(
+    settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    def answer_late(_asked: RecordedRequest) -> tuple[int, Any]:
+        time.sleep(2)
+        return 200, {}
+
+    upstreams.set_response_function("late", "/", answer_late, method="POST")
+    slow = with_provider(settings, "rpc", timeout=0.3)
+    slow = with_provider(slow, "rpc_8453", url=upstreams.url_of("late"))
+
+    told = await run_check(slow, "simulation")
+
+    assert (told.status, "did not answer within" in told.what) == ("warning", True), told
 
 
 async def test_a_provider_that_is_off_or_not_set_up_is_passed_over(settings: Settings) -> None:

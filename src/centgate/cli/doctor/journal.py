@@ -45,7 +45,7 @@ async def check_audit(deployment: DoctorContext) -> Finding:
     last = await _read_journal(deployment, find_last_audit)
     if last is None:
         nodes = select_nodes(settings, settings.network)
-        why = "a server runs one minutes after its start" if nodes.urls else nodes.description
+        why = "a server runs the first some minutes after its start" if nodes.urls else nodes.description
         return skip(f"no audit yet: {why}", "or run `centgate payments audit`")
     return last if isinstance(last, Finding) else _evaluate_audit(last)
 

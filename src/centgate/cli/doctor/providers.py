@@ -82,7 +82,10 @@ async def check_simulation(deployment: DoctorContext) -> Finding:
     rpc = Rpc(deployment.settings, deployment.resources).bind(RequestTrace())
     if not rpc.settings.enabled:
         return skip("the nodes are disabled")
-    features = await rpc.call_features_by_chain()
+    try:
+        features = await rpc.call_features_by_chain()
+    except ProviderFailure as failure:
+        return warn(f"the nodes were not tested: {failure.message}", "check the outbound connection")
     known = {chain: nodes for chain, nodes in features.items() if chain in CHAIN_BY_ID}
     what = "; ".join(
         f"{CHAIN_BY_ID[chain].slug}: {_describe_features(nodes)}" for chain, nodes in known.items()
