@@ -37,7 +37,7 @@ from centgate.crypto.token.token_warnings import list_subjects
 from centgate.providers.goplus_token import parse_token_security
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-OWNER, OTHER, BURN = "0x" + "11" * 20, "0x" + "22" * 20, "0x" + "0" * 36 + "dead"
+OWNER, OTHER, THIRD, BURN = "0x" + "11" * 20, "0x" + "22" * 20, "0x" + "33" * 20, "0x" + "0" * 36 + "dead"
 LEVELS: dict[RiskLevel, float] = {"low": 0, "unknown": 2, "medium": 2, "high": 3, "critical": 4}
 """How grave they are: what nobody knows is as good a reason to keep off as a finding of weight."""
 
@@ -204,9 +204,9 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (aged(days=6), "young_pair", "medium"),
     (flagged(lp_holders=(wallet(50),)), "liquidity_in_one_wallet", "high"),
     (flagged(lp_holders=(wallet(50, contract=True),)), "liquidity_in_one_contract", "high"),
-    (flagged(lp_holders=(wallet(45), wallet(40))), "liquidity_in_few_hands", "high"),
+    (flagged(lp_holders=(wallet(45), replace(wallet(40), address=THIRD))), "liquidity_in_few_hands", "high"),
     (flagged(lp_holders=(replace(wallet(20), address=OWNER),)), "owner_holds_liquidity", "high"),
-    (flagged(lp_holders=(wallet(30), wallet(20))), "liquidity_unlocked", "medium"),
+    (flagged(lp_holders=(wallet(30), replace(wallet(20), address=THIRD))), "liquidity_unlocked", "medium"),
     (replace(flagged(lp_holders=None), locked_lp_holders=()), "liquidity_not_locked", "medium"),
     (flagged(lp_holders=(locked(days=6),)), "lock_ends_this_week", "high"),
     (flagged(lp_holders=(locked(days=29),)), "lock_ends_this_month", "medium"),
@@ -608,11 +608,12 @@ def test_locks_of_one_locker_count_apart():
     locks = (TokenLock(30, NOW - timedelta(days=1)), TokenLock(60, NOW + timedelta(days=400)))
     facts = flagged(lp_holders=(wallet(95, contract=True, locked=True, locks=locks, tag="UNCX"),))
 
-    assert (facts.locked_percent, facts.unlocked_percent) == (65, 30)
+    assert (facts.locked_percent, facts.unlocked_percent) == (60, 35)
     assert facts.liquidity_shares
-    assert [(each.locker, each.percent) for each in facts.liquidity_shares.locks] == [
-        ("UNCX", 60),
-        ("UNCX", 5),
+    assert [(each.locker, each.percent) for each in facts.liquidity_shares.locks] == [("UNCX", 60)]
+    assert [(each.percent, each.lock_ended_at) for each in facts.liquidity_shares.hands] == [
+        (30, NOW - timedelta(days=1)),
+        (5, None),
     ]
 
 
@@ -624,14 +625,36 @@ def test_what_a_locker_holds_beyond_ended_locks_is_free():
     assert raised(facts)["liquidity_in_one_contract"] == "high"
 
 
+@pytest.mark.parametrize("contract", [True, False])
+def test_free_shares_of_one_address_count_together(*, contract: bool):
+    ended = tuple(TokenLock(9, NOW - timedelta(days=day)) for day in range(1, 11))
+    facts = flagged(lp_holders=(wallet(95, contract=contract, locked=True, locks=ended),))
+
+    assert facts.few_hands_percent == 95
+    assert raised(facts)[f"liquidity_in_one_{'contract' if contract else 'wallet'}"] == "high"
+
+
+@pytest.mark.parametrize("lock", [TokenLock(1, NOW + timedelta(days=900)), TokenLock(1, None)], ids=str)
+def test_what_a_locker_holds_beyond_live_locks_is_free(lock: TokenLock):
+    facts = flagged(lp_holders=(wallet(96, contract=True, locked=True, locks=(lock,)),))
+
+    assert (facts.locked_percent, facts.unlocked_percent) == (1, 95)
+    assert "liquidity_locked" not in raised(facts)
+    verdict = evaluate_token(facts)
+    assert verdict.level == "high"
+    explanation = next(flag.explanation for flag in verdict.flags if flag.id == "liquidity_in_one_contract")
+    # it may well be a known locker
+    assert explanation == "One contract holds 95 % of the liquidity, and no lock in force covers it."
+
+
 def test_a_lock_whose_end_is_unreadable_is_neither_locked_nor_free():
     locks = (TokenLock(60, None, end_unreadable=True),)
-    facts = flagged(lp_holders=(wallet(100, contract=True, locked=True, locks=locks),))
+    facts = flagged(lp_holders=(wallet(64, contract=True, locked=True, locks=locks),))
 
-    assert (facts.locked_percent, facts.unlocked_percent) == (0, 0)
+    assert (facts.locked_percent, facts.unlocked_percent) == (0, 4)
     assert "liquidity_locked" not in raised(facts)
     assert any(
-        each == "100 % of the liquidity is in locks whose end is not known"
+        each == "60 % of the liquidity is in locks whose end is not known"
         for each in evaluate_token(facts).warnings
     )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
 from centgate.chains import is_burn_address
 from centgate.crypto.token.lockers import Locker
-from centgate.crypto.token.security import Holder, TokenLock
+from centgate.crypto.token.security import Holder
 
 FEW_HANDS = 3
 """Hands that may belong to one person."""
@@ -31,7 +31,7 @@ class LiquidityLock:
 
 @dataclass(frozen=True, slots=True)
 class LiquidityHand:
-    """Share of the liquidity that one address can take out at any time."""
+    """Share of the liquidity that one address can take out at any time: of an ended lock, or of none."""
 
     address: str
     percent: float
@@ -68,11 +68,20 @@ class LiquidityShares:
     @cached_property
     def few_hands_percent(self) -> float:
         """The largest hands together."""
-        return _sum_capped(hand.percent for hand in self.hands[:FEW_HANDS])
+        totals = sorted((*self._sum_by_address(contract=True), *self._sum_by_address(contract=False)))
+        return _sum_capped(totals[-FEW_HANDS:])
 
     def largest_percent(self, *, contract: bool) -> float:
         """Return the largest hand's share among contracts, or among wallets and what may be one."""
-        return max((hand.percent for hand in self.hands if bool(hand.contract) == contract), default=0)
+        return max(self._sum_by_address(contract=contract), default=0)
+
+    def _sum_by_address(self, *, contract: bool) -> Iterable[float]:
+        """Return the shares of each address, which may be free of several locks."""
+        totals: dict[str, float] = {}
+        for hand in self.hands:
+            if bool(hand.contract) == contract:
+                totals[hand.address] = totals.get(hand.address, 0) + hand.percent
+        return totals.values()
 
     def percent_of(self, addresses: Iterable[str | None]) -> float:
         """Return what these addresses together can take out."""
@@ -91,7 +100,8 @@ def split_liquidity(
 ) -> LiquidityShares | None:
     """Return who holds the liquidity; None if no share is readable.
 
-    A lock that has ended is no lock. A verified locker's shares are locked even if the source does not say.
+    A lock that has ended is no lock, and where locks are listed, what they do not cover is free. A verified
+    locker's shares are locked even if the source does not say.
     """
     rows = [row for row in holders or () if row.percent is not None]
     if not rows:
@@ -108,7 +118,7 @@ def split_liquidity(
 def free_percent(holder: Holder, now: datetime) -> float | None:
     """Return the percentage that a holder can move now: what no lock in force holds; None if unreadable.
 
-    A locker without listed locks has locked all.
+    A locker without listed locks has locked all. Locks whose end is unreadable count as in force.
     """
     if not holder.locked or holder.percent is None:
         return holder.percent
@@ -136,24 +146,20 @@ def _split_holder(
     if not (holder.locked or is_known_locker):
         yield LiquidityHand(address, percent, holder.contract)
         return
-    rest = round(percent - sum(lock.percent for lock in holder.locks), 6)
-    remaining = (replace(_find_rest_lock(holder, now), percent=rest),) if rest > 0 else ()
-    for lock in (*holder.locks, *remaining):
+    name = locker.name if locker else holder.tag
+    if not holder.locks:
+        yield LiquidityLock(address, name, percent, None)
+        return
+    for lock in holder.locks:
         if lock.end_unreadable:
             yield _DoubtfulShare(lock.percent)
         elif lock.has_ended(now):
             yield LiquidityHand(address, lock.percent, holder.contract, lock.unlocks_at)
         else:
-            yield LiquidityLock(address, locker.name if locker else holder.tag, lock.percent, lock.unlocks_at)
-
-
-def _find_rest_lock(holder: Holder, now: datetime) -> TokenLock:
-    """Return the lock of what a locker holds beyond its listed locks: free if all of these have ended."""
-    readable = [lock for lock in holder.locks if not lock.end_unreadable]
-    if holder.locks and not readable:
-        return TokenLock(0, None, end_unreadable=True)
-    ends = [lock.unlocks_at for lock in readable if lock.unlocks_at and lock.has_ended(now)]
-    return TokenLock(0, max(ends) if ends and len(ends) == len(readable) else None)
+            yield LiquidityLock(address, name, lock.percent, lock.unlocks_at)
+    rest = round(percent - sum(lock.percent for lock in holder.locks), 6)
+    if rest > 0:
+        yield LiquidityHand(address, rest, holder.contract)
 
 
 def _sum_capped(shares: Iterable[float]) -> float:

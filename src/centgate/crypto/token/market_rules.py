@@ -124,8 +124,8 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "liquidity_in_one_contract",
         "high",
         _LP,
-        "One contract that is no known locker holds {evidence.largest_lp_contract_percent:.4g} % of the "
-        "liquidity without a lock.",
+        "One contract holds {evidence.largest_lp_contract_percent:.4g} % of the liquidity, and no lock in "
+        "force covers it.",
         AmountRange(lambda evidence: evidence.largest_lp_contract_percent, HALF),
         _LP_HOLDERS,
         "share",
