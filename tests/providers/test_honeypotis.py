@@ -172,6 +172,21 @@ async def test_a_verdict_may_be_a_figure(upstreams: FakeUpstreams, tmp_path: Pat
     assert found.unreadable == (("honeypotResult.isHoneypot",) if is_unreadable else ())
 
 
+@pytest.mark.parametrize(
+    ("said", "succeeded"),
+    [(1, True), ("1", True), ("true", True), (0, False), ("false", False), (2, False), ([], False)],
+    ids=repr,
+)
+async def test_a_success_may_be_a_figure(
+    upstreams: FakeUpstreams, tmp_path: Path, said: Any, *, succeeded: bool
+):
+    taxes = {"buyTax": 0, "sellTax": 100, "transferTax": 0}
+
+    found = await simulate_against(upstreams, tmp_path, sale(simulationSuccess=said, simulationResult=taxes))
+
+    assert (found.succeeded, found.sell_tax) == (succeeded, 100 if succeeded else None)
+
+
 async def test_sales_of_holders_are_counted(upstreams: FakeUpstreams, tmp_path: Path):
     analysis = {"holders": "1000", "successful": "100", "failed": "900", "siphoned": "3"} | {
         "averageTax": 5.5,

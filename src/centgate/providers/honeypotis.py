@@ -85,7 +85,7 @@ class HoneypotIs(Provider):
 
 
 def _parse_simulation(body: dict[str, Any], raw: Mapping[str, str]) -> Simulation:
-    succeeded = body["simulationSuccess"] is True
+    succeeded = _parse_bool(raw.get("simulationSuccess")) is True
     liquidity = as_usd(raw.get("pair.liquidity"))
     raw_taxes = {tax: raw.get(f"simulationResult.{tax}") for tax in _TAXES} if succeeded else {}
     reason = raw.get("honeypotResult.honeypotReason") or raw.get("simulationError") or None
