@@ -225,6 +225,33 @@ def test_a_clone_whose_target_was_not_looked_at_is_not_called_unchangeable():
     assert (found.kind, found.upgradeable) == ("eip1167", None)
 
 
+def test_a_clone_of_code_that_delegates_is_not_called_unchangeable():
+    # where it keeps the address of the other code is not known
+    world = World({ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:])), LOGIC: DELEGATING})
+
+    found = world.found()
+
+    assert found.upgradeable is None
+    assert any(f"of {LOGIC}, may be a proxy itself" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("outer", ["clone", "clone of a clone", "slot", "slot without an admin"])
+def test_the_code_of_a_delegated_wallet_can_be_changed(outer: str):
+    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ZERO[:-4] + "dead")} if "admin" in outer else {})
+    wallet = LOGIC
+    if outer.startswith("clone"):
+        world = World({ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))})
+    if outer == "clone of a clone":
+        wallet = OTHER
+        world.codes[LOGIC] = bytes.fromhex(FORMS["EIP-1167"].format(OTHER[2:]))
+    world.codes[wallet] = bytes.fromhex("ef0100" + OWNED[2:])
+
+    found = world.found()
+
+    assert (found.upgradeable, found.upgrader) == (True, wallet)
+    assert any(f"of {wallet}, is that of a wallet" in note for note in found.notes)
+
+
 def test_a_clone_of_nothing_is_told():
     found = World({ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))}).found()
 

@@ -292,14 +292,15 @@ def classify_account(state: ChainState) -> AccountFinding | None:
     if target := delegation_target(state.code):
         return _add_clones(state, _classify_delegation(state, target))
     if clone := match_clone(state.code):
-        return _add_clones(state, _classify_clone(state, *clone))
+        return _add_delegation(state, _add_clones(state, _classify_clone(state, *clone)))
     finding = (
         _classify_by_slot(state)
         or _classify_diamond(state)
         or _classify_by_getter(state)
         or _classify_unconfirmed(state)
     )
-    return replace(_add_clones(state, finding), has_delegatecall=has_delegatecall(state.code))
+    finding = _add_delegation(state, _add_clones(state, finding))
+    return replace(finding, has_delegatecall=has_delegatecall(state.code))
 
 
 def _add_clones(state: ChainState, finding: AccountFinding) -> AccountFinding:
@@ -317,6 +318,23 @@ def _add_clones(state: ChainState, finding: AccountFinding) -> AccountFinding:
     )
 
 
+def _add_delegation(state: ChainState, finding: AccountFinding) -> AccountFinding:
+    """Add that the code can be changed if it is that of a wallet, whose owner can delegate to other code."""
+    wallets = [each for each in finding.implementations if delegation_target(state.codes.get(each, b""))]
+    if not wallets:
+        return finding
+    note = (
+        f"the code it runs, of {wallets[0]}, is that of a wallet with delegated code (EIP-7702), whose owner "
+        "can change it at any time"
+    )
+    return replace(
+        finding,
+        upgradeable=True,
+        upgrader=finding.upgrader or wallets[0],
+        notes=(*finding.notes, note),
+    )
+
+
 def _describe_clone(state: ChainState, running: tuple[str, ...], clone: str, target: str) -> str:
     note = f"the code it runs, of {clone}, is a minimal proxy itself, which runs the code of {target}"
     if target not in running or target not in state.codes:
@@ -331,6 +349,7 @@ def _classify_delegation(state: ChainState, target: str) -> AccountFinding:
     ]
     if state.codes.get(target) == b"":
         notes.append(f"the delegation names {target}, which has no code")
+    nested = [_describe_nested(each) for each in _follow_clones(state, target) if _has_pointer(state, each)]
     return AccountFinding(
         "delegated_wallet",
         is_proxy=True,
@@ -339,17 +358,21 @@ def _classify_delegation(state: ChainState, target: str) -> AccountFinding:
         upgradeable=True,
         upgrader=state.address,
         evidence=(_code_evidence("code EIP-7702", state),),
-        notes=(*notes, *_note_nested_proxies(state, target)),
+        notes=(*notes, *nested),
         has_delegatecall=True,
     )
 
 
 def _classify_clone(state: ChainState, target: str, kind: ProxyKind) -> AccountFinding:
-    nested = _note_nested_proxies(state, target)
-    is_read = all(
-        each in state.codes and (each, IMPLEMENTATION_SLOT) in state.slots
-        for each in _follow_clones(state, target)
+    running = _follow_clones(state, target)
+    # without a known slot, the code that a DELEGATECALL runs may be named anywhere
+    is_delegating = has_delegatecall(state.codes.get(running[-1], b""))
+    nested = tuple(
+        _describe_nested(each)
+        for each in running
+        if _has_pointer(state, each) or (is_delegating and each == running[-1])
     )
+    is_read = all(each in state.codes and (each, IMPLEMENTATION_SLOT) in state.slots for each in running)
     empty = (f"it runs the code of {target}, which has none",) if state.codes.get(target) == b"" else ()
     return AccountFinding(
         "contract",
@@ -363,14 +386,13 @@ def _classify_clone(state: ChainState, target: str, kind: ProxyKind) -> AccountF
     )
 
 
-def _note_nested_proxies(state: ChainState, target: str) -> tuple[str, ...]:
-    """Return a note for each contract whose code runs and that may be a proxy itself."""
-    slots = [slot for slot, kind in POINTER_SLOTS if kind != "safe"]
-    return tuple(
-        f"the code it runs, of {each}, may be a proxy itself: whether it can be changed is not known"
-        for each in _follow_clones(state, target)
-        if any(state.slot_address(slot, each) for slot in slots)
-    )
+def _has_pointer(state: ChainState, address: str) -> bool:
+    """True if a contract stores an address where proxies keep that of their code."""
+    return any(state.slot_address(slot, address) for slot, kind in POINTER_SLOTS if kind != "safe")
+
+
+def _describe_nested(address: str) -> str:
+    return f"the code it runs, of {address}, may be a proxy itself: whether it can be changed is not known"
 
 
 def _classify_by_slot(state: ChainState) -> AccountFinding | None:
