@@ -119,3 +119,21 @@ async def test_a_clone_is_no_proxy_unless_its_target_delegates(chain_settings: S
     assert [each.implementation for each in found] == [target, pinned]
     assert [each.is_pinned_clone for each in found] == [True, False]
     assert [each.flags.proxy for each in found] == [False, True]
+
+
+async def test_a_token_that_runs_the_code_of_a_delegation_can_be_changed(chain_settings: Settings):
+    target, wallet, clone = (f"0x{digit * 40}" for digit in "abc")
+    codes = {
+        target: b"\x60\x00\x60\x00\xf3",
+        # the owner of the wallet's key can delegate to other code at any time (EIP-7702)
+        wallet: bytes.fromhex("ef0100" + target[2:]),
+        clone: minimal_proxy(wallet),
+    }
+    chain = EvmChain(CHAIN_ID, {address: GenesisAccount(code=each) for address, each in codes.items()})
+    with serve_app(create_rpc_app(chain), 0) as url:
+        async with open_providers(chain_settings, url) as (rpc, bytecode):
+            found = [await read_token(rpc, bytecode, CHAIN_ID, each) for each in (wallet, clone)]
+
+    assert [each.implementation for each in found] == [target, wallet]
+    assert [each.is_pinned_clone for each in found] == [False, False]
+    assert [each.flags.proxy for each in found] == [True, True]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from centgate.crypto.contract.bytecode import (
+    delegation_target,
     function_selector,
     has_delegatecall,
     match_clone,
@@ -37,7 +38,8 @@ class OnchainToken:
     has_other_controllers: bool = False
     """True if the code has roles, or a power that another account than the owner may use."""
     implementation: str | None = None
-    """Contract whose code a proxy or a clone runs, lower case; None if it is neither, or of another kind."""
+    """Contract whose code a proxy, a clone or a delegated wallet runs, lower case; None if it is none of
+    these, or of another kind."""
     is_pinned_clone: bool = False
     """True for a clone that always runs the code of `implementation`, which runs no other code."""
 
@@ -67,7 +69,7 @@ async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token:
     )
     analysis = await attempt(bytecode.analyze, code) if code else None
     # a clone can be upgraded only if the code that it runs delegates in turn
-    is_pinned = state.is_clone and bool(code) and not has_delegatecall(code)
+    is_pinned = state.is_clone and bool(code) and not (has_delegatecall(code) or delegation_target(code))
     is_proxy = target is not None and not is_pinned
     if analysis is None or isinstance(analysis, NoData | ProviderFailure):
         flags = TokenFlags(proxy=False if is_pinned else is_proxy or None)
@@ -112,7 +114,8 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
     )
     owner = next(filter(None, map(parse_owner, owners)), None)
     clone = match_clone(code)
-    target = clone[0] if clone else await _find_implementation(rpc, chain_id, code, pointers)
+    target = clone[0] if clone else delegation_target(code)
+    target = target or await _find_implementation(rpc, chain_id, code, pointers)
     return _TokenState(identity, code, owner, target, is_clone=clone is not None)
 
 
