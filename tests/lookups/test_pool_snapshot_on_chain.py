@@ -106,24 +106,73 @@ def test_index_is_compared_with_the_chain(
     told: float,
     doubted: bool,
 ) -> None:
-    row = {
-        "chainId": "ethereum",
-        "pairAddress": pools.v2,
-        "baseToken": {"address": pools.token, "symbol": "TKN"},
-        "quoteToken": {"address": pools.weth, "symbol": "WETH"},
-        "priceUsd": str(told),
-        "liquidity": {"usd": 40_000},
-    }
-    upstreams.set_response("dexscreener", f"/token-pairs/v1/ethereum/{pools.token}", [row])
-    node = {"rpc_1": ProviderSettings(url=chain.rpc_url)}
-    client = api(configure_providers(settings, upstreams.provider_settings("dexscreener") | node))
-
-    body = buy(client, chain="ethereum", tokenAddress=pools.token)
+    body = _buy_listed(
+        api, settings, upstreams, chain, token=pools.token, pair=pools.v2, pools=pools, price=told
+    )
 
     assert body["data"]["priceUsd"] == told
     assert body["data"]["chainPriceUsd"] == pytest.approx(0.02)
     assert len(body["data"]["saleImpacts"]) == 3
     assert any("differs by" in each for each in body["warnings"]) is doubted
+
+
+def test_sales_of_the_quote_token_are_named_as_not_quoted(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, chain: DevChain, pools: Pools
+) -> None:
+    body = _buy_listed(api, settings, upstreams, chain, token=pools.weth, pair=pools.v2, pools=pools)
+
+    assert (body["data"]["saleImpacts"], body["data"]["chainPriceUsd"]) == ([], pytest.approx(2_000))
+    assert "saleImpacts is empty: the chain quotes sales of TKN alone, not of WETH" in body["warnings"]
+
+
+def test_a_pool_that_the_chain_does_not_know_is_named(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, chain: DevChain, pools: Pools
+) -> None:
+    body = _buy_listed(api, settings, upstreams, chain, token=pools.token, pair=pools.weth, pools=pools)
+
+    assert (body["data"]["saleImpacts"], body["data"]["chainPriceUsd"]) == ([], None)
+    (named,) = [each for each in body["warnings"] if "chainPriceUsd" in each]
+    assert named.endswith(f"no pool of a known exchange against a token with a known price at {pools.weth}")
+
+
+def test_a_pool_without_a_contract_is_named_as_not_looked_up(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, chain: DevChain, pools: Pools
+) -> None:
+    pool_id = "0x" + "44" * 32
+
+    body = _buy_listed(api, settings, upstreams, chain, token=pools.token, pair=pool_id, pools=pools)
+
+    assert body["data"]["chainPriceUsd"] is None
+    assert any(
+        each.endswith("a pool without a contract of its own is not looked up") for each in body["warnings"]
+    )
+
+
+def _buy_listed(
+    api: ApiFactory,
+    settings: Settings,
+    upstreams: FakeUpstreams,
+    chain: DevChain,
+    *,
+    token: str,
+    pair: str,
+    pools: Pools,
+    price: float = 0.02,
+) -> dict[str, Any]:
+    """Buy a snapshot of a pair of the two tokens that DexScreener lists."""
+    row = {
+        "chainId": "ethereum",
+        "pairAddress": pair,
+        "baseToken": {"address": pools.token, "symbol": "TKN"},
+        "quoteToken": {"address": pools.weth, "symbol": "WETH"},
+        "priceUsd": str(price),
+        "priceNative": "0.00001",
+        "liquidity": {"usd": 40_000},
+    }
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/ethereum/{token}", [row])
+    node = {"rpc_1": ProviderSettings(url=chain.rpc_url)}
+    client = api(configure_providers(settings, upstreams.provider_settings("dexscreener") | node))
+    return buy(client, chain="ethereum", tokenAddress=token)
 
 
 def test_unknown_token_is_no_data(client: httpx.Client, chain: DevChain) -> None:

@@ -42,6 +42,7 @@ MAX_CHAIN_SECONDS = 3.0
 """Time in which the chain has to confirm an index's price; the answer does not wait longer."""
 MAX_PRICE_DIFFERENCE = 5.0
 """Percent by which the chain's price may differ from the index's."""
+_UNKNOWN_TO_CHAIN = "chainPriceUsd and saleImpacts are not known"
 
 
 class PoolSnapshotRequest(NamedChainRequest):
@@ -391,21 +392,36 @@ async def _ask_chain(
     The answer stands without it: failures and slow nodes are warnings.
     """
     pair = subject.pair
-    if pair.source != Rpc.info.name and (len(pair.address) > ADDRESS_LENGTH or not chain.can_read(chain_id)):
+    is_from_chain = pair.source == Rpc.info.name
+    if not (is_from_chain or chain.can_read(chain_id)):
         return None, ()
+    if not is_from_chain and len(pair.address) > ADDRESS_LENGTH:
+        chain.trace.add_warning(f"{_UNKNOWN_TO_CHAIN}: a pool without a contract of its own is not looked up")
+        return None, ()
+    reason = "the chain could not confirm the price in time"
     try:
         async with asyncio.timeout(MAX_CHAIN_SECONDS):
-            known = pair if pair.source == Rpc.info.name else await chain.pair(chain_id, pair.address)
-            is_priced = known.base.address == subject.priced.address
-            return known, await chain.impacts(chain_id, known) if is_priced else ()
-    except NoData:
-        return None, ()
+            known = pair if is_from_chain else await chain.pair(chain_id, pair.address)
+            return known, await _quote_impacts(subject, known, chain_id, chain)
+    except NoData as no_data:
+        reason = f"{_UNKNOWN_TO_CHAIN}: {no_data.message}"
     except TimeoutError:
         chain.record_timeout()
     except ProviderFailure:
         pass  # recorded by the provider
-    chain.trace.add_warning("the chain could not confirm the price in time")
+    chain.trace.add_warning(reason)
     return None, ()
+
+
+async def _quote_impacts(
+    subject: _Subject, known: Pair, chain_id: int, chain: ChainIndex
+) -> Sequence[PriceImpact]:
+    """Quote sales of the priced token in a pool that was read; none if it is the pool's quote token."""
+    if known.base.address == subject.priced.address:
+        return await chain.impacts(chain_id, known)
+    sold, priced = (token.symbol or token.address for token in (known.base, subject.priced))
+    chain.trace.add_warning(f"saleImpacts is empty: the chain quotes sales of {sold} alone, not of {priced}")
+    return ()
 
 
 def _build_token(token: PairToken, amount: float | None, side_usd: float | None) -> PoolToken:
