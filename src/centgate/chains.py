@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints
 from pydantic.config import JsonDict
 
+from centgate.coercion import from_unix_seconds, parse_iso_time
 from centgate.errors import Issue
 from centgate.json_schema import iterate_objects
 from centgate.schema import Omittable, Request, hide_rule, require_text, restrict_field
@@ -24,15 +26,18 @@ class Chain:
     slug: str
     id: int
     native: str
+    started_on: datetime
+    """Day of its first block; nothing on it is older."""
 
 
 CHAINS: tuple[Chain, ...] = (
-    Chain("ethereum", 1, "ETH"),
-    Chain("base", 8453, "ETH"),
-    Chain("bsc", 56, "BNB"),
-    Chain("polygon", 137, "POL"),
-    Chain("arbitrum", 42161, "ETH"),
-    Chain("optimism", 10, "ETH"),
+    Chain("ethereum", 1, "ETH", datetime(2015, 7, 30, tzinfo=UTC)),
+    Chain("base", 8453, "ETH", datetime(2023, 6, 15, tzinfo=UTC)),
+    Chain("bsc", 56, "BNB", datetime(2020, 4, 20, tzinfo=UTC)),
+    Chain("polygon", 137, "POL", datetime(2020, 5, 30, tzinfo=UTC)),
+    Chain("arbitrum", 42161, "ETH", datetime(2021, 5, 28, tzinfo=UTC)),
+    # its history was restarted on 2021-11-11, but what is older was on it too
+    Chain("optimism", 10, "ETH", datetime(2021, 1, 14, tzinfo=UTC)),
 )
 CHAIN_BY_ID = {chain.id: chain for chain in CHAINS}
 CHAIN_BY_SLUG: dict[str, Chain] = {chain.slug: chain for chain in CHAINS}
@@ -42,6 +47,27 @@ CHAIN_NAMES = ", ".join(f"{chain.slug} ({chain.id})" for chain in CHAINS)
 def well_known_chain(chain_id: int) -> int:
     """Return the chain whose well-known contract addresses apply: the development chain has Ethereum's."""
     return chain_id if chain_id in CHAIN_BY_ID else 1
+
+
+_CLOCK_TOLERANCE = timedelta(minutes=10)
+
+
+def from_chain_seconds(seconds: Any, chain_id: int | None) -> datetime | None:
+    """Parse the Unix time of an event; None before the chain's first block or in the future.
+
+    Without a chain, the first block is Ethereum's.
+    """
+    return _require_chain_time(from_unix_seconds(seconds), chain_id)
+
+
+def parse_chain_time(value: Any, chain_id: int | None) -> datetime | None:
+    """Parse the ISO 8601 time of an event, within the bounds of `from_chain_seconds`."""
+    return _require_chain_time(parse_iso_time(value), chain_id)
+
+
+def _require_chain_time(time: datetime | None, chain_id: int | None) -> datetime | None:
+    first = CHAIN_BY_ID[well_known_chain(chain_id or 1)].started_on
+    return time if time and first <= time <= datetime.now(UTC) + _CLOCK_TOLERANCE else None
 
 
 Address = Annotated[

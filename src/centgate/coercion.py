@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from centgate.sanitize import clean_line
@@ -16,9 +16,6 @@ MAX_USD = 1e15
 """Maximum plausible amount in US dollars, more than the world's total wealth; larger figures are dropped."""
 MAX_BASE_UNITS = 2**256 - 1
 """Maximum amount of a token in base units (uint256)."""
-FIRST_BLOCK = datetime(2015, 7, 30, tzinfo=UTC)
-"""Time of Ethereum's first block; nothing on an EVM chain is older."""
-_CLOCK_TOLERANCE = timedelta(minutes=10)
 _YEAR_9999 = 253_370_764_800
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _HASH = re.compile(r"0x[0-9a-f]{64}")
@@ -149,17 +146,3 @@ def parse_iso_time(value: Any) -> datetime | None:
         return parsed.astimezone(UTC) if parsed.tzinfo else None
     except (ValueError, OverflowError):
         return None
-
-
-def from_chain_seconds(seconds: Any) -> datetime | None:
-    """Parse the Unix time of an event on an EVM chain; None before the first block or in the future."""
-    return _require_chain_time(from_unix_seconds(seconds))
-
-
-def parse_chain_time(value: Any) -> datetime | None:
-    """Parse the ISO 8601 time of an event on an EVM chain; None before the first block or in the future."""
-    return _require_chain_time(parse_iso_time(value))
-
-
-def _require_chain_time(time: datetime | None) -> datetime | None:
-    return time if time and FIRST_BLOCK <= time <= datetime.now(UTC) + _CLOCK_TOLERANCE else None

@@ -206,6 +206,14 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstre
     assert (pair.buys24h, pair.sells24h) == (None, None)
 
 
+@pytest.mark.parametrize(("chain_id", "is_possible"), [(1, True), (8453, False)])
+def test_no_pair_is_older_than_its_chain(chain_id: int, *, is_possible: bool) -> None:
+    pair = parse_pair(row(pairCreatedAt=1_600_000_000_000), chain_id)
+
+    assert pair
+    assert (pair.created_at is not None) is is_possible
+
+
 @pytest.mark.parametrize("in_quote", ["0", None, "NaN", "1e-320", "-2"])
 async def test_without_a_usable_native_price_the_quote_token_has_none(
     in_quote: Any, upstreams: FakeUpstreams, tmp_path: Path
@@ -427,7 +435,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(sorted(row())), JSON | st.just({"h24": "-inf", "usd": math.nan})))
 def test_whatever_stands_in_a_row_its_figures_are_finite_or_null(odd: dict[str, Any]) -> None:
-    pair = parse_pair(row(**odd), "base")
+    pair = parse_pair(row(**odd), 8453)
 
     figures = [each for each in asdict(pair).values() if isinstance(each, float)] if pair else []
     assert all(math.isfinite(figure) and figure >= 0 for figure in figures)
@@ -437,7 +445,7 @@ def test_whatever_stands_in_a_row_its_figures_are_finite_or_null(odd: dict[str, 
 def test_the_price_of_the_quote_token_agrees_with_that_of_the_base_token(
     price_usd: float, in_quote: float
 ) -> None:
-    pair = parse_pair(row(priceUsd=repr(price_usd), priceNative=repr(in_quote)), "base")
+    pair = parse_pair(row(priceUsd=repr(price_usd), priceNative=repr(in_quote)), 8453)
 
     assert pair is not None
     assert pair.price_of(WETH) == price_usd

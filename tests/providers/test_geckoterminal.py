@@ -10,7 +10,7 @@ import pytest
 from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider
 
 from centgate.errors import NoData, ProviderError, ProviderFailure
-from centgate.providers.geckoterminal import CHAIN_NAMES, GeckoTerminal
+from centgate.providers.geckoterminal import CHAIN_NAMES, GeckoTerminal, parse_pool
 
 TOKEN = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
 WETH = "0x4200000000000000000000000000000000000006"
@@ -176,8 +176,8 @@ async def test_an_empty_list_is_no_data(upstreams: FakeUpstreams, tmp_path: Path
     ("told", "created"),
     [
         ("2021-12-29T12:35:14Z", None),
-        ("2022-01-31T23:59:59Z", None),
-        ("2022-02-01T00:00:00Z", datetime(2022, 2, 1, tzinfo=UTC)),
+        ("2023-06-14T23:59:59Z", None),
+        ("2023-06-15T00:00:00Z", datetime(2023, 6, 15, tzinfo=UTC)),
         ("2024-05-13T15:13:47+02:00", datetime(2024, 5, 13, 13, 13, 47, tzinfo=UTC)),
         ("2024-05-13", datetime(2024, 5, 13, tzinfo=UTC)),
         ("9999-12-31T23:59:59Z", None),
@@ -194,6 +194,19 @@ async def test_a_date_of_the_index_is_no_date_of_the_pool(
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(BASE, POOL)
 
+    assert pair.created_at == created
+
+
+@pytest.mark.parametrize(
+    ("told", "created"),
+    [("2022-01-31T23:59:59Z", None), ("2022-02-01T00:00:00Z", datetime(2022, 2, 1, tzinfo=UTC))],
+)
+def test_a_date_before_the_index_is_no_date_of_a_pool_on_an_older_chain(
+    told: str, created: datetime | None
+) -> None:
+    pair = parse_pool(row(pool_created_at=told), 1, {})
+
+    assert pair
     assert pair.created_at == created
 
 

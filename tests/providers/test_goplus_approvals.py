@@ -57,7 +57,7 @@ def row(*entries: Any, **fields: Any) -> dict[str, Any]:
 
 def parse_row(*entries: Any, **fields: Any) -> tuple[ReportedApproval, ...]:
     """Parse one row."""
-    return parse_goplus_approvals([row(*entries, **fields)], partial=False).entries
+    return parse_goplus_approvals(1, [row(*entries, **fields)], partial=False).entries
 
 
 async def fetch_approvals(
@@ -256,7 +256,7 @@ def test_of_several_rows_for_one_token_and_spender_the_latest_counts():
         ),
     ]
 
-    told = parse_goplus_approvals(rows, partial=False)
+    told = parse_goplus_approvals(1, rows, partial=False)
 
     assert [approval.amount_text for approval in told.entries] == ["2"]
     assert told.tokens == 1

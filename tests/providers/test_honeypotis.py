@@ -230,8 +230,9 @@ async def test_the_largest_trades_are_read(upstreams: FakeUpstreams, tmp_path: P
     assert (found.max_buy, found.max_sell) == (TradeLimit(2000, 7.5), TradeLimit(5, None))
 
 
-@pytest.mark.parametrize("seconds", ["1", "99999999999"])
-async def test_a_pair_older_than_any_chain_or_of_the_future_has_no_age(
+# 2016-01-01 is before the first block of Base
+@pytest.mark.parametrize("seconds", ["1", "1451606400", "99999999999"])
+async def test_a_pair_older_than_its_chain_or_of_the_future_has_no_age(
     upstreams: FakeUpstreams, tmp_path: Path, seconds: str
 ):
     found = await simulate_against(upstreams, tmp_path, sale(pair={"createdAtTimestamp": seconds}))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from centgate.coercion import from_chain_seconds
+from centgate.chains import from_chain_seconds
 
 TopicFilter = Sequence[str | Sequence[str] | None]
 """A topic by position: one, any of several, or any at all."""
@@ -44,7 +44,7 @@ class EventLogs:
     """True if the source has more logs, newer than these."""
 
 
-def parse_event_log(entry: Any) -> EventLog | None:
+def parse_event_log(entry: Any, chain_id: int) -> EventLog | None:
     """Parse a log object; None if it is not in the expected format.
 
     Explorers add `timeStamp`, write the number 0 as `0x`, and fill the topics up with null.
@@ -57,7 +57,7 @@ def parse_event_log(entry: Any) -> EventLog | None:
             block=parse_hex_number(entry["blockNumber"]),
             index=parse_hex_number(entry["logIndex"]),
             transaction=_require_match(_WORD_PATTERN, entry["transactionHash"]),
-            timestamp=_parse_time(entry),
+            timestamp=_parse_time(entry, chain_id),
         )
     except (ValueError, LookupError, TypeError):
         return None
@@ -78,9 +78,13 @@ def has_topics(log: EventLog, topics: TopicFilter) -> bool:
     )
 
 
-def _parse_time(entry: Mapping[str, Any]) -> int | None:
+def _parse_time(entry: Mapping[str, Any], chain_id: int) -> int | None:
     stated = entry.get("timeStamp")
-    time = from_chain_seconds(int(stated, 16)) if isinstance(stated, str) and stated[:2] == "0x" else None
+    time = (
+        from_chain_seconds(int(stated, 16), chain_id)
+        if isinstance(stated, str) and stated[:2] == "0x"
+        else None
+    )
     return int(time.timestamp()) if time else None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal, TypeVar
 
-from centgate.coercion import from_chain_seconds
+from centgate.chains import from_chain_seconds
 from centgate.crypto.approvals.approval_rules import PERMIT2
 from centgate.crypto.approvals.reported import (
     ApprovalScan,
@@ -224,7 +224,7 @@ async def _read_block_times(rpc: Rpc, chain_id: int, blocks: Sequence[int]) -> d
     found = _result_or_none(await attempt(rpc.block_headers, chain_id, blocks)) if blocks else None
     times = {number: block.timestamp for number, block in zip(blocks, found or [], strict=False)}
     # the first block of some chains has no time
-    return {number: seconds for number, seconds in times.items() if from_chain_seconds(seconds)}
+    return {number: seconds for number, seconds in times.items() if from_chain_seconds(seconds, chain_id)}
 
 
 async def _read_tokens(

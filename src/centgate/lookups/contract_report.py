@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from centgate.coercion import from_chain_seconds
+from centgate.chains import from_chain_seconds
 from centgate.crypto.contract.code_analysis import Mutability
 from centgate.crypto.contract.contracts import ProxyKind
 from centgate.crypto.contract.functions import ControlFunction
@@ -178,7 +178,7 @@ async def read_contract_upgrades(
         return None
     for warning in (*_list_upgrade_gaps(history), *_list_contradictions(history, finding)):
         trace.add_warning(warning)
-    return _build_upgrades(history)
+    return _build_upgrades(history, reader.chain_id)
 
 
 def _list_upgrade_gaps(history: UpgradeHistory) -> Iterator[str]:
@@ -240,17 +240,17 @@ def _build_account(owner: Owner) -> OwnerAccount:
     )
 
 
-def _build_upgrades(history: UpgradeHistory) -> ContractUpgrades:
+def _build_upgrades(history: UpgradeHistory, chain_id: int) -> ContractUpgrades:
     """Return the part of a response about upgrades."""
     return ContractUpgrades(
-        events=[_build_upgrade(each) for each in history.upgrades],
+        events=[_build_upgrade(each, chain_id) for each in history.upgrades],
         from_block=history.from_block,
         to_block=history.to_block,
     )
 
 
-def _build_upgrade(upgrade: Upgrade) -> ContractUpgrade:
-    at = from_chain_seconds(upgrade.timestamp)
+def _build_upgrade(upgrade: Upgrade, chain_id: int) -> ContractUpgrade:
+    at = from_chain_seconds(upgrade.timestamp, chain_id)
     return ContractUpgrade(
         implementation_address=upgrade.implementation,
         block_number=upgrade.block,

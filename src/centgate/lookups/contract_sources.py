@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ParamSpec, TypeVar
 
-from centgate.chains import CHAIN_BY_ID
-from centgate.coercion import from_chain_seconds
+from centgate.chains import CHAIN_BY_ID, from_chain_seconds
 from centgate.crypto.contract.contracts import ContractCreation, ProxyClaim, SourceRecord, SourceRegistry
 from centgate.crypto.contract.proxies import ChainState, NextReads, encode_call, next_reads
 from centgate.errors import NoData, ProviderFailure
@@ -173,7 +172,8 @@ class SourceRegistries:
             return sources
         blocks = await attempt(rpc.block_headers, self._chain_id, [created.block])
         return _with_time(
-            sources, from_chain_seconds(blocks[0].timestamp) if isinstance(blocks, list) else None
+            sources,
+            from_chain_seconds(blocks[0].timestamp, self._chain_id) if isinstance(blocks, list) else None,
         )
 
     async def _with_account(self, sources: ContractSources, address: str) -> ContractSources:

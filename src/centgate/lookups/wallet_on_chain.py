@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from centgate.chains import CHAIN_BY_ID
-from centgate.coercion import as_base_units, from_chain_seconds
+from centgate.chains import CHAIN_BY_ID, from_chain_seconds
+from centgate.coercion import (
+    as_base_units,
+)
 from centgate.crypto.event_logs import EventLog
 from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS
 from centgate.crypto.wallet.wallets import Holding, Token, Transfer, sort_newest_first
@@ -81,7 +83,7 @@ class OnchainWallet:
         blocks = await attempt(self._rpc.block_headers, self._chain_id, numbers) if numbers else []
         if isinstance(blocks, NoData | ProviderFailure):
             return movements
-        times = {block.number: from_chain_seconds(block.timestamp) for block in blocks}
+        times = {block.number: from_chain_seconds(block.timestamp, self._chain_id) for block in blocks}
         with_times = [
             replace(each, at=times.get(each.block or 0)) for each in movements[:MAX_TIMED_TRANSFERS]
         ]

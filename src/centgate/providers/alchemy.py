@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from centgate import jsonrpc
+from centgate.chains import parse_chain_time
 from centgate.coercion import (
     as_address,
     as_base_units,
@@ -15,7 +16,6 @@ from centgate.coercion import (
     as_hash,
     as_object,
     as_text,
-    parse_chain_time,
 )
 from centgate.crypto.wallet.wallets import (
     Holding,
@@ -116,7 +116,7 @@ class Alchemy(Provider):
                 for side in ("fromAddress", "toAddress")
             ]
         rows = {_transfer_id(row): row for task in tasks for row in task.result()}
-        transfers = [transfer for row in rows.values() if (transfer := _parse_transfer(row))]
+        transfers = [transfer for row in rows.values() if (transfer := _parse_transfer(row, chain_id))]
         if unreadable := len(rows) - len(transfers):
             self.trace.add_warning(f"{unreadable} transfers that {self.info.label} lists could not be read")
         return transfers
@@ -242,7 +242,7 @@ def _transfer_id(row: JsonObject) -> str:
     )
 
 
-def _parse_transfer(row: JsonObject) -> Transfer | None:
+def _parse_transfer(row: JsonObject, chain_id: int) -> Transfer | None:
     raw, sender, transaction = (
         as_object(row.get("rawContract")),
         as_address(row.get("from")),
@@ -260,7 +260,7 @@ def _parse_transfer(row: JsonObject) -> Transfer | None:
         else None,
         amount=as_base_units(raw.get("value")),
         block=as_block_number(row.get("blockNum")),
-        at=parse_chain_time(as_object(row.get("metadata")).get("blockTimestamp")),
+        at=parse_chain_time(as_object(row.get("metadata")).get("blockTimestamp"), chain_id),
         position=_log_index(row),
     )
 

@@ -8,7 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urljoin, urlsplit
 
-from centgate.coercion import as_base_units, as_clean_name, as_price, parse_chain_time
+from centgate.chains import parse_chain_time
+from centgate.coercion import (
+    as_base_units,
+    as_clean_name,
+    as_price,
+)
 from centgate.crypto.contract.contracts import (
     ContractCreation,
     MatchLevel,
@@ -149,10 +154,10 @@ class Blockscout(Provider):
     async def transaction_time(self, chain_id: int, transaction: str) -> datetime:
         """Return the time at which a transaction was mined."""
         body = await self._get_json(chain_id, f"/transactions/{transaction}")
-        mined_at = parse_chain_time(body["timestamp"])
-        if mined_at and mined_at.timestamp() > 0:
-            return mined_at
-        raise self.invalid_response("returned no time for a transaction")
+        mined_at = parse_chain_time(body["timestamp"], chain_id)
+        if mined_at is None:
+            raise self.invalid_response("returned no time for a transaction")
+        return mined_at
 
     @instrumented
     async def native_coin(self, chain_id: int, wallet: str) -> NativeCoin:
@@ -194,8 +199,8 @@ class Blockscout(Provider):
             )
             coins = group.create_task(self._first_page(chain_id, f"/addresses/{wallet}/transactions"))
         transfers = [
-            *(parse_token_transfer(row) for row in tokens.result() if is_of_fungible(row)),
-            *(parse_native_transfer(row) for row in coins.result() if not is_failed(row)),
+            *(parse_token_transfer(row, chain_id) for row in tokens.result() if is_of_fungible(row)),
+            *(parse_native_transfer(row, chain_id) for row in coins.result() if not is_failed(row)),
         ]
         if unreadable := transfers.count(None):
             self.trace.add_warning(f"{unreadable} transfers that {self.info.label} lists could not be read")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from centgate.chains import parse_chain_time
 from centgate.coercion import (
     as_address,
     as_base_units,
@@ -13,7 +14,6 @@ from centgate.coercion import (
     as_object,
     as_price,
     as_text,
-    parse_chain_time,
 )
 from centgate.crypto.wallet.wallets import (
     Holding,
@@ -48,22 +48,22 @@ def parse_holding(row: JsonObject) -> Holding | None:
     return None if token is None or amount is None else Holding(token, amount)
 
 
-def parse_token_transfer(row: JsonObject) -> Transfer | None:
+def parse_token_transfer(row: JsonObject, chain_id: int) -> Transfer | None:
     """Parse a row of `/addresses/{a}/token-transfers`; None if it cannot be read."""
     token, total = _parse_token(row.get("token")), as_object(row.get("total"))
     if token is None:
         return None
     token_decimals = as_decimals(total.get("decimals"))
     token = token.fill_missing(Token(token.address, decimals=token_decimals))
-    return _parse_transfer(row, token, total.get("value"))
+    return _parse_transfer(row, token, total.get("value"), chain_id)
 
 
-def parse_native_transfer(row: JsonObject) -> Transfer | None:
+def parse_native_transfer(row: JsonObject, chain_id: int) -> Transfer | None:
     """Parse a row of `/addresses/{a}/transactions`; None if it cannot be read."""
-    return _parse_transfer(row, None, row.get("value"))
+    return _parse_transfer(row, None, row.get("value"), chain_id)
 
 
-def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Transfer | None:
+def _parse_transfer(row: JsonObject, token: Token | None, amount: Any, chain_id: int) -> Transfer | None:
     transaction = as_hash(row.get("transaction_hash") or row.get("tx_hash") or row.get("hash"))
     sender = _party_address(row.get("from"))
     if transaction is None or sender is None:
@@ -76,7 +76,7 @@ def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Transf
         token=token,
         amount=as_base_units(amount),
         block=as_block_number(block),
-        at=parse_chain_time(row.get("timestamp")),
+        at=parse_chain_time(row.get("timestamp"), chain_id),
         position=as_base_units(index) or 0,
     )
 

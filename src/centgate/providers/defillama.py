@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import quote
 
 from centgate.cache.stale_while_revalidate import CacheEntry, StaleWhileRevalidate
-from centgate.chains import CHAIN_BY_ID
-from centgate.coercion import MAX_USD, as_number, as_price, from_chain_seconds
+from centgate.chains import CHAIN_BY_ID, from_chain_seconds
+from centgate.coercion import (
+    MAX_USD,
+    as_number,
+    as_price,
+)
 from centgate.crypto.protocol.directory import DefiProtocol, Incident, ProtocolDirectory
 from centgate.crypto.wallet.wallets import Price
 from centgate.errors import ProviderTimeout
@@ -227,7 +231,7 @@ def _parse_price(coin: Any) -> Price | None:
         confidence=as_number(entry.get("confidence")),
         symbol=clean_line(symbol) if isinstance(symbol, str) else None,
         decimals=int(decimals) if decimals is not None and 0 <= decimals < 256 else None,
-        at=from_chain_seconds(quoted_at),
+        at=from_chain_seconds(quoted_at, None),
     )
 
 

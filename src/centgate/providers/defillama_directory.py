@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
+from centgate.chains import from_chain_seconds
 from centgate.coercion import (
     as_clean_name,
     as_list,
@@ -17,7 +18,6 @@ from centgate.coercion import (
     as_object,
     as_text,
     as_usd,
-    from_chain_seconds,
 )
 from centgate.crypto.protocol.directory import (
     MAX_CHAINS,
@@ -251,7 +251,7 @@ def _parse_details(fields: _ProtocolFields, tvls: dict[str, float]) -> ProtocolD
         tvl_change_day=_parse_percent(fields.change_1d),
         tvl_change_week=_parse_percent(fields.change_7d),
         token=_parse_token(fields),
-        listed_at=from_chain_seconds(_parse_value(fields.listed_at)),
+        listed_at=from_chain_seconds(_parse_value(fields.listed_at), None),
         forked_from=_parse_names(_parse_texts(fields.forked_from)),
         forked_from_ids=_parse_ids(fields.forked_from_ids),
         oracles=_parse_names([*_parse_texts(fields.oracles), *_parse_oracles(fields.oracles_breakdown)]),
@@ -342,7 +342,7 @@ def _parse_id(value: Any) -> str | None:
 def _parse_incident(row: dict[str, Any]) -> Incident:
     source = as_text(row.get("source")) or ""
     return Incident(
-        at=from_chain_seconds(row.get("date")),
+        at=from_chain_seconds(row.get("date"), None),
         amount_usd=as_usd(row.get("amount")),
         returned_usd=as_usd(row.get("returnedFunds")),
         classification=as_clean_name(row.get("classification")),

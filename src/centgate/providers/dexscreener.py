@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
+from centgate.chains import from_chain_seconds
 from centgate.coercion import (
     as_amount,
     as_clean_name,
@@ -16,7 +17,6 @@ from centgate.coercion import (
     as_pool_id,
     as_price,
     as_usd,
-    from_chain_seconds,
     get_path,
 )
 from centgate.crypto.token.pairs import Pair, PairToken, PairWindow, collect_windows, multiply_known
@@ -58,7 +58,9 @@ class DexScreener(Provider):
         chain = CHAIN_NAMES[chain_id]
         reply = await self.upstream.get(self.url(f"/token-pairs/v1/{chain}/{token}"))
         found = [
-            pair for pair in self._parse_rows(_pair_rows(reply.parse_json()), chain) if pair.has_token(token)
+            pair
+            for pair in self._parse_rows(_pair_rows(reply.parse_json()), chain_id)
+            if pair.has_token(token)
         ]
         if not found:
             raise self.no_data(f"no pair of token {token} on {chain}")
@@ -71,17 +73,18 @@ class DexScreener(Provider):
         reply = await self.upstream.get(self.url(f"/latest/dex/pairs/{chain}/{address}"))
         body = reply.parse_json()
         rows = _pair_rows(body) or [row for row in [get_path(body, "pair")] if row]
-        for pair in self._parse_rows(rows, chain):
+        for pair in self._parse_rows(rows, chain_id):
             if pair.address == address:
                 return pair
         raise self.no_data(f"no pair at {address} on {chain}")
 
-    def _parse_rows(self, rows: Sequence[Any], chain: str) -> list[Pair]:
+    def _parse_rows(self, rows: Sequence[Any], chain_id: int) -> list[Pair]:
         """Parse the rows of this chain; ProviderError if all are of other chains or not one can be parsed."""
+        chain = CHAIN_NAMES[chain_id]
         chain_rows = [row for row in rows if _named_chain(row) in (chain, None)]
         if rows and not chain_rows:
             raise self.invalid_response(f"returned pairs of another chain than {chain}")
-        pairs = [pair for row in chain_rows if (pair := parse_pair(row, chain))]
+        pairs = [pair for row in chain_rows if (pair := parse_pair(row, chain_id))]
         if chain_rows and not pairs:
             raise self.invalid_response("returned pairs that cannot be parsed")
         if unreadable := len(chain_rows) - len(pairs):
@@ -105,7 +108,7 @@ def _pair_rows(body: Any) -> list[Any]:
     return cast(list[Any], rows)
 
 
-def parse_pair(row: Any, chain: str) -> Pair | None:
+def parse_pair(row: Any, chain_id: int) -> Pair | None:
     """Parse a pair; None without its address or base token.
 
     Its price is the base token's, in dollars (`priceUsd`) and in quote tokens (`priceNative`), so the quote
@@ -132,10 +135,10 @@ def parse_pair(row: Any, chain: str) -> Pair | None:
         quote_side_usd=as_usd(multiply_known(as_amount(get_path(row, "liquidity", "quote")), quote_price)),
         volume24h_usd=as_usd(get_path(row, "volume", "h24")),
         fdv_usd=as_price(get_path(row, "fdv")),
-        created_at=from_chain_seconds((as_amount(get_path(row, "pairCreatedAt")) or 0) / 1000),
+        created_at=from_chain_seconds((as_amount(get_path(row, "pairCreatedAt")) or 0) / 1000, chain_id),
         buys24h=as_count(get_path(row, "txns", "h24", "buys")),
         sells24h=as_count(get_path(row, "txns", "h24", "sells")),
-        url=_pair_page(get_path(row, "url"), chain, pair_address),
+        url=_pair_page(get_path(row, "url"), CHAIN_NAMES[chain_id], pair_address),
         source="dexscreener",
         version=_parse_version(get_path(row, "labels")),
         base_amount=as_amount(get_path(row, "liquidity", "base")),

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
-from centgate.coercion import as_clean_name, as_count, from_chain_seconds
+from centgate.chains import from_chain_seconds
+from centgate.coercion import (
+    as_clean_name,
+    as_count,
+)
 from centgate.crypto.contract.contracts import (
     ContractCreation,
     ProxyClaim,
@@ -96,7 +100,7 @@ class Etherscan(Provider):
             raise self.no_data("nothing about contract creation on this chain under this plan") from None
         if not rows:
             raise self.no_data("nothing about the creation of this address")
-        return _parse_creation(rows[0])
+        return _parse_creation(chain_id, rows[0])
 
     @instrumented
     async def event_logs(
@@ -113,7 +117,7 @@ class Etherscan(Provider):
         filters |= {f"topic{one}_{other}_opr": "and" for one in chosen for other in chosen if one < other}
         filters |= {"address": address} if address else {}
         rows, is_cut = await self._query_logs(chain_id, filters)
-        parsed = [log for row in rows if (log := parse_event_log(row))]
+        parsed = [log for row in rows if (log := parse_event_log(row, chain_id))]
         if rows and not parsed:
             raise self.invalid_response("returned no event log in a known format")
         if any(not _has_chosen(log, chosen, address) for log in parsed):
@@ -304,12 +308,12 @@ def _parse_proxy(row: dict[str, Any]) -> ProxyClaim | None:
     return ProxyClaim.from_registry(None, implementations, "Proxy, Implementation", value, is_proxy=is_proxy)
 
 
-def _parse_creation(row: dict[str, Any]) -> ContractCreation:
+def _parse_creation(chain_id: int, row: dict[str, Any]) -> ContractCreation:
     """Parse a row of getcontractcreation; older servers send no time and block."""
     transaction = str(row.get("txHash") or "")
     return ContractCreation(
         creator=parse_nonzero_address(row.get("contractCreator")),
         transaction=transaction.lower() if len(transaction) == 66 else None,
-        at=from_chain_seconds(row.get("timestamp")),
+        at=from_chain_seconds(row.get("timestamp"), chain_id),
         block=as_count(row.get("blockNumber")),
     )

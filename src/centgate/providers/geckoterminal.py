@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
 
+from centgate.chains import from_chain_seconds
 from centgate.coercion import (
     as_amount,
     as_clean_name,
@@ -16,7 +17,6 @@ from centgate.coercion import (
     as_pool_id,
     as_price,
     as_usd,
-    from_chain_seconds,
     get_path,
 )
 from centgate.crypto.token.pairs import Pair, PairToken, PairWindow, collect_windows
@@ -67,7 +67,7 @@ class GeckoTerminal(Provider):
         if not isinstance(rows, list):
             raise TypeError("data is not a list")
         found = [
-            pair for pair in self._parse_rows(cast(list[Any], rows), body, network) if pair.has_token(token)
+            pair for pair in self._parse_rows(cast(list[Any], rows), body, chain_id) if pair.has_token(token)
         ]
         if not found:
             raise self.no_data(f"no pool of token {token} on {network}")
@@ -85,7 +85,7 @@ class GeckoTerminal(Provider):
         body = await self._get_json(f"/networks/{network}/pools/{address}", no_data_message)
         if body["data"] is None:
             raise self.no_data(no_data_message)
-        (pair,) = self._parse_rows([body["data"]], body, network)
+        (pair,) = self._parse_rows([body["data"]], body, chain_id)
         if pair.address != address:
             raise self.no_data(no_data_message)
         return pair
@@ -102,12 +102,13 @@ class GeckoTerminal(Provider):
             )
         return reply.parse_json()
 
-    def _parse_rows(self, rows: list[Any], body: Any, network: str) -> list[Pair]:
+    def _parse_rows(self, rows: list[Any], body: Any, chain_id: int) -> list[Pair]:
         """Parse the rows; ProviderError if one is of another chain, or if not one can be parsed."""
+        network = CHAIN_NAMES[chain_id]
         if any(_is_foreign(row, network) for row in rows):
             raise self.invalid_response(f"returned pools of another chain than {network}")
         symbols = _parse_symbols(body)
-        pairs = [pair for row in rows if (pair := parse_pool(row, network, symbols))]
+        pairs = [pair for row in rows if (pair := parse_pool(row, chain_id, symbols))]
         if rows and not pairs:
             raise self.invalid_response("returned pools that cannot be parsed")
         if unreadable := len(rows) - len(pairs):
@@ -138,7 +139,7 @@ def _parse_symbols(body: Any) -> Mapping[str, str | None]:
     }
 
 
-def parse_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pair | None:
+def parse_pool(row: Any, chain_id: int, symbols: Mapping[str, str | None]) -> Pair | None:
     """Parse a pool; None without its address or base token.
 
     `fdv_usd` is the base token's in the response for a single pool; see `pairs` for the pools of a token.
@@ -163,10 +164,10 @@ def parse_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pai
         quote_side_usd=None,
         volume24h_usd=as_usd(get_path(attributes, "volume_usd", "h24")),
         fdv_usd=as_price(get_path(attributes, "fdv_usd")),
-        created_at=_parse_creation_time(get_path(attributes, "pool_created_at")),
+        created_at=_parse_creation_time(get_path(attributes, "pool_created_at"), chain_id),
         buys24h=as_count(get_path(attributes, "transactions", "h24", "buys")),
         sells24h=as_count(get_path(attributes, "transactions", "h24", "sells")),
-        url=f"https://www.geckoterminal.com/{network}/pools/{pool_address}",
+        url=f"https://www.geckoterminal.com/{CHAIN_NAMES[chain_id]}/pools/{pool_address}",
         source="geckoterminal",
         fee_percent=as_amount(get_path(attributes, "pool_fee_percentage")),
         market_cap_usd=as_price(get_path(attributes, "market_cap_usd")),
@@ -189,11 +190,11 @@ def _parse_side(row: Any, which: str, symbols: Mapping[str, str | None]) -> Pair
     return PairToken(as_pool_id(token.rpartition("_")[2]), symbols.get(token))
 
 
-def _parse_creation_time(value: Any) -> datetime | None:
+def _parse_creation_time(value: Any, chain_id: int) -> datetime | None:
     """Parse the creation time of a pool; None if it is the time of indexing."""
     try:
         created_at = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         return None
     created_at = created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC)
-    return from_chain_seconds(created_at.timestamp()) if created_at >= INDEXED else None
+    return from_chain_seconds(created_at.timestamp(), chain_id) if created_at >= INDEXED else None

@@ -109,7 +109,7 @@ class GoPlus(Provider):
             get_path(row, "chain_id") not in (str(chain_id), chain_id, None) for row in cast(list[Any], rows)
         ):
             raise self.invalid_response(f"returned approvals of another chain than {chain_id}")
-        approvals = parse_goplus_approvals(cast(list[Any], rows), partial=answer.partial)
+        approvals = parse_goplus_approvals(chain_id, cast(list[Any], rows), partial=answer.partial)
         label = self.info.label
         if approvals.unreadable and not approvals.entries:
             raise self.invalid_response("returned a list without any readable entry")

@@ -9,7 +9,13 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any, cast
 
-from centgate.coercion import as_address, as_amount, as_clean_name, as_decimals, from_chain_seconds
+from centgate.chains import from_chain_seconds
+from centgate.coercion import (
+    as_address,
+    as_amount,
+    as_clean_name,
+    as_decimals,
+)
 from centgate.crypto.approvals.reported import (
     UNLIMITED_ALLOWANCE,
     ReportedApproval,
@@ -23,7 +29,7 @@ _MAX_LABELS = 10
 """Labels of misconduct read of a token or a spender."""
 
 
-def parse_goplus_approvals(rows: list[Any], *, partial: bool) -> ReportedApprovals:
+def parse_goplus_approvals(chain_id: int, rows: list[Any], *, partial: bool) -> ReportedApprovals:
     """Parse the rows of the index; `partial` says that GoPlus is still collecting.
 
     Unreadable rows are left out and counted; of several for one token and spender the latest counts.
@@ -39,7 +45,7 @@ def parse_goplus_approvals(rows: list[Any], *, partial: bool) -> ReportedApprova
             continue
         tokens.add(token.address)
         for entry in cast(list[Any], entries):
-            approval = _parse_approval(token, entry)
+            approval = _parse_approval(chain_id, token, entry)
             if approval is None:
                 unreadable += 1
             elif (approval.changed_at or 0) >= _change_time(latest.get(approval.pair)):
@@ -67,7 +73,7 @@ def _parse_token(row: Any) -> ReportedToken | None:
     )
 
 
-def _parse_approval(token: ReportedToken, entry: Any) -> ReportedApproval | None:
+def _parse_approval(chain_id: int, token: ReportedToken, entry: Any) -> ReportedApproval | None:
     if not isinstance(entry, dict):
         return None
     fields = cast(dict[str, Any], entry)
@@ -78,16 +84,16 @@ def _parse_approval(token: ReportedToken, entry: Any) -> ReportedApproval | None
     text = clean_line(str(allowance), 100) if isinstance(allowance, str | int | float) else None
     return ReportedApproval(
         token=token,
-        spender=_parse_spender(spender, fields.get("address_info")),
+        spender=_parse_spender(chain_id, spender, fields.get("address_info")),
         source="goplus",
         amount=_parse_base_units(text, token.decimals),
         amount_text=text,
         unlimited=(text or "").casefold() == "unlimited",
-        changed_at=_parse_time(fields.get("approved_time")),
+        changed_at=_parse_time(fields.get("approved_time"), chain_id),
     )
 
 
-def _parse_spender(spender: str, info: Any) -> ReportedSpender:
+def _parse_spender(chain_id: int, spender: str, info: Any) -> ReportedSpender:
     fields: Mapping[str, Any] = cast(dict[str, Any], info) if isinstance(info, dict) else {}
     return ReportedSpender(
         address=spender,
@@ -98,7 +104,7 @@ def _parse_spender(spender: str, info: Any) -> ReportedSpender:
         trusted=_parse_flag(fields.get("trust_list")),
         is_doubtful=_parse_flag(fields.get("doubt_list")),
         misconduct=_parse_labels(fields.get("malicious_behavior")),
-        deployed_at=_parse_time(fields.get("deployed_time")),
+        deployed_at=_parse_time(fields.get("deployed_time"), chain_id),
     )
 
 
@@ -129,7 +135,7 @@ def _parse_flag(value: Any) -> bool | None:
     return None if figure is None else figure > 0
 
 
-def _parse_time(value: Any) -> int | None:
+def _parse_time(value: Any, chain_id: int) -> int | None:
     """Parse a time in seconds since 1970; None for 0, which means unknown, and for impossible times."""
-    time = from_chain_seconds(value)
+    time = from_chain_seconds(value, chain_id)
     return int(time.timestamp()) if time else None

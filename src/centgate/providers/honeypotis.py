@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from centgate.chains import from_chain_seconds
 from centgate.coercion import (
     as_address,
     as_amount,
@@ -15,7 +16,6 @@ from centgate.coercion import (
     as_pool_id,
     as_text,
     as_usd,
-    from_chain_seconds,
     get_path,
 )
 from centgate.crypto.token.revert_reasons import explain_reason
@@ -81,10 +81,10 @@ class HoneypotIs(Provider):
             raise self.no_data(f"no token at {token.lower()}, which is a pair")
         if "simulationSuccess" not in body:
             raise self.invalid_response("returned no simulation")
-        return _parse_simulation(body, raw)
+        return _parse_simulation(chain_id, body, raw)
 
 
-def _parse_simulation(body: dict[str, Any], raw: Mapping[str, str]) -> Simulation:
+def _parse_simulation(chain_id: int, body: dict[str, Any], raw: Mapping[str, str]) -> Simulation:
     succeeded = _parse_bool(raw.get("simulationSuccess")) is True
     liquidity = as_usd(raw.get("pair.liquidity"))
     raw_taxes = {tax: raw.get(f"simulationResult.{tax}") for tax in _TAXES} if succeeded else {}
@@ -105,7 +105,7 @@ def _parse_simulation(body: dict[str, Any], raw: Mapping[str, str]) -> Simulatio
         all_open_source=_parse_all_open_source(raw),
         proxy=_parse_bool(raw.get("contractCode.isProxy")),
         pair_address=_pair_address(raw),
-        pair_created_at=from_chain_seconds(raw.get("pair.createdAtTimestamp")),
+        pair_created_at=from_chain_seconds(raw.get("pair.createdAtTimestamp"), chain_id),
         liquidity_usd=liquidity,
         pair_empty=_is_pair_empty(liquidity, raw),
         holder_sales=_parse_holder_sales(raw),

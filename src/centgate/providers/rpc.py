@@ -296,7 +296,7 @@ class Rpc(Provider):
                 # the first part has the provider's whole time: without it there is no result
                 async with asyncio.timeout_at(deadline if end < to_block else None):
                     log_range = await self._nodes_of(chain_id).first_success(
-                        partial(_read_log_range, topics, floor, end, address)
+                        partial(_read_log_range, chain_id, topics, floor, end, address)
                     )
             except (TimeoutError, ProviderFailure) as failure:
                 if end == to_block:
@@ -410,10 +410,10 @@ class _LogRange:
 
 
 async def _read_log_range(
-    topics: TopicFilter, floor: int, end: int, address: str | None, node: RpcNode
+    chain_id: int, topics: TopicFilter, floor: int, end: int, address: str | None, node: RpcNode
 ) -> _LogRange:
     entries, start = await node.get_logs(list(topics), floor, end, address=address)
-    parsed = [log for entry in entries if (log := parse_event_log(entry))]
+    parsed = [log for entry in entries if (log := parse_event_log(entry, chain_id))]
     if entries and not parsed:
         raise ValueError("no event log in a known format")
     matching = [log for log in parsed if has_topics(log, topics) and address in (None, log.address)]
