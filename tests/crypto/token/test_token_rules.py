@@ -1019,6 +1019,11 @@ def test_a_trusted_token_that_indexes_do_not_find_has_unknown_liquidity():
 UNSURE: Any = st.sampled_from([None, False, True])
 PERCENT: Any = st.none() | st.sampled_from([0.0, 1.0, 5.0, 10.0, 49.0, 50.0, 99.0, 100.0])
 USD: Any = st.none() | st.sampled_from([0.0, 0.5, 500.0, 1000.0, 9999.0, 1e6])
+LOCKS = st.builds(
+    TokenLock,
+    st.sampled_from([1.0, 30.0, 60.0]),
+    st.sampled_from([None, *(NOW + timedelta(days=days) for days in (-1, 3, 20, 900))]),
+)
 HOLDERS: Any = st.none() | st.lists(
     st.builds(
         Holder,
@@ -1027,6 +1032,7 @@ HOLDERS: Any = st.none() | st.lists(
         UNSURE,
         UNSURE,
         PERCENT,
+        st.lists(LOCKS, max_size=2).map(tuple),
     ),
     max_size=3,
 ).map(tuple)
@@ -1104,6 +1110,8 @@ ALL_FACTS = st.builds(
     no_own_simulation_reason=st.sampled_from([None, "no_pair", "source_unavailable"]),
     bytecode_flags=st.none() | INFERRED,
     owner=st.none() | OWNERS,
+    has_other_controllers=st.booleans(),
+    is_pinned_clone=st.booleans(),
     supply=st.sampled_from([None, 10.0, 1e6]),
     flags=st.none() | ANALYSES,
     simulation=st.none() | SIMULATIONS,
@@ -1175,6 +1183,25 @@ def test_an_unlocked_hand_never_lowers_the_level(facts: TokenEvidence):
     if facts.flags is not None:
         free = tuple(replace(row, locked=False) for row in facts.flags.lp_holders or ())
         assert level(flagged(facts, lp_holders=free)) >= level(facts)
+
+
+@often
+@given(ALL_FACTS)
+def test_an_ended_lock_never_lowers_the_level(facts: TokenEvidence):
+    if facts.flags is not None:
+        rows = facts.flags.lp_holders or ()
+        long = [lock for row in rows for lock in row.locks if not lock.has_ended(NOW + timedelta(days=100))]
+        ended = {lock: replace(lock, unlocks_at=NOW - timedelta(days=1)) for lock in long}
+        free = tuple(replace(row, locks=tuple(ended.get(lock, lock) for lock in row.locks)) for row in rows)
+        assert level(flagged(facts, lp_holders=free)) >= level(facts)
+
+
+@often
+@given(ALL_FACTS)
+def test_controllers_besides_the_owner_never_lower_the_level(facts: TokenEvidence):
+    assert level(replace(facts, has_other_controllers=True)) >= level(
+        replace(facts, has_other_controllers=False)
+    )
 
 
 @often
