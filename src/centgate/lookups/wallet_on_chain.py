@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from centgate.chains import CHAIN_BY_ID, from_chain_seconds
-from centgate.coercion import (
-    as_base_units,
-)
+from centgate.coercion import as_base_units
 from centgate.crypto.event_logs import EventLog
 from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS
 from centgate.crypto.wallet.wallets import Holding, Token, Transfer, sort_newest_first

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urljoin, urlsplit
 
 from centgate.chains import parse_chain_time
-from centgate.coercion import (
-    as_base_units,
-    as_clean_name,
-    as_price,
-)
+from centgate.coercion import as_base_units, as_clean_name, as_price
 from centgate.crypto.contract.contracts import (
     ContractCreation,
     MatchLevel,

@@ -10,11 +10,7 @@ from urllib.parse import quote
 
 from centgate.cache.stale_while_revalidate import CacheEntry, StaleWhileRevalidate
 from centgate.chains import CHAIN_BY_ID, from_chain_seconds
-from centgate.coercion import (
-    MAX_USD,
-    as_number,
-    as_price,
-)
+from centgate.coercion import MAX_USD, as_number, as_price
 from centgate.crypto.protocol.directory import DefiProtocol, Incident, ProtocolDirectory
 from centgate.crypto.wallet.wallets import Price
 from centgate.errors import ProviderTimeout

@@ -11,14 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from centgate.chains import from_chain_seconds
-from centgate.coercion import (
-    as_clean_name,
-    as_list,
-    as_number,
-    as_object,
-    as_text,
-    as_usd,
-)
+from centgate.coercion import as_clean_name, as_list, as_number, as_object, as_text, as_usd
 from centgate.crypto.protocol.directory import (
     MAX_CHAINS,
     MAX_SLUG_LENGTH,

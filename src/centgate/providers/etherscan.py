@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from centgate.chains import from_chain_seconds
-from centgate.coercion import (
-    as_clean_name,
-    as_count,
-)
+from centgate.coercion import as_clean_name, as_count
 from centgate.crypto.contract.contracts import (
     ContractCreation,
     ProxyClaim,

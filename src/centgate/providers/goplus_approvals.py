@@ -10,12 +10,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any, cast
 
 from centgate.chains import from_chain_seconds
-from centgate.coercion import (
-    as_address,
-    as_amount,
-    as_clean_name,
-    as_decimals,
-)
+from centgate.coercion import as_address, as_amount, as_clean_name, as_decimals
 from centgate.crypto.approvals.reported import (
     UNLIMITED_ALLOWANCE,
     ReportedApproval,
