@@ -419,8 +419,9 @@ async def _quote_impacts(
     """Quote sales of the priced token in a pool that was read; none if it is the pool's quote token."""
     if known.base.address == subject.priced.address:
         return await chain.impacts(chain_id, known)
-    sold, priced = (token.symbol or token.address for token in (known.base, subject.priced))
-    chain.trace.add_warning(f"saleImpacts is empty: the chain quotes sales of {sold} alone, not of {priced}")
+    chain.trace.add_warning(
+        f"saleImpacts is empty: the chain quotes sales of the pool's base token {known.base.address} alone"
+    )
     return ()
 
 
