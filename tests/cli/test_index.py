@@ -84,6 +84,13 @@ def test_what_a_site_says_is_no_markup(run: Command, site: SmallSite) -> None:
     assert run("status").exit_code == 0
 
 
+def test_a_crawl_shows_what_its_map_may_miss(run: Command, site: SmallSite) -> None:
+    site.set_robots("User-agent: *", "Allow: /", f"Sitemap: {site.url_of('/maps/all.xml')}")
+    site.respond("/maps/all.xml", "down", "text/plain", status=500)
+    run("add", site.url)
+    assert "/maps/all.xml was not read" in run("crawl", "--pause", "0").output
+
+
 def test_nothing_is_fetched_before_a_crawl(run: Command, site: SmallSite) -> None:
     assert run("add", site.url).exit_code == 0
     assert site.requested_paths == []

@@ -327,6 +327,19 @@ async def test_the_sitemaps_of_an_index_are_read(
     assert report.counts == {"indexed": 2, "refused": 1}
 
 
+async def test_a_crawl_says_what_its_map_may_miss(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    site.set_robots("User-agent: *", "Allow: /", f"Sitemap: {site.url_of('/maps/all.xml')}")
+    site.respond("/maps/all.xml", "down", "text/plain", status=500)
+
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        report = await crawled.crawl()
+
+    assert report.message is None
+    assert any("/maps/all.xml was not read" in warning for warning in report.warnings), report.warnings
+
+
 async def test_spam_takes_no_more_than_its_share(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:

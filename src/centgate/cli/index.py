@@ -180,7 +180,8 @@ def _create_crawler(
 def _print_report(report: CrawlReport) -> None:
     counts = ", ".join(f"{count} {status}" for status, count in report.counts.most_common())
     message = f" ({clean_line(report.message, 200)})" if report.message else ""
-    print(f"{report.site}: {counts or 'nothing is due'}{message}", flush=True)
+    warnings = [f"  {clean_line(warning, 400)}" for warning in report.warnings]
+    print("\n".join([f"{report.site}: {counts or 'nothing is due'}{message}", *warnings]), flush=True)
 
 
 def _choose_sites(state: CrawlState, sites: list[str] | None) -> list[IndexedSite]:

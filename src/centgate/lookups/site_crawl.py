@@ -54,6 +54,8 @@ class CrawlReport:
     """Pages that were read, by their status."""
     message: str | None = None
     """Why the crawl ended early, as a sentence; None if it did not."""
+    warnings: list[str] = field(default_factory=list[str])
+    """What the site mapper says of pages that it may have missed, as sentences."""
 
 
 class SiteCrawler:
@@ -92,7 +94,7 @@ class SiteCrawler:
         report = CrawlReport(site.url)
         try:
             await self._apply_robots(site, report)
-            report.message = await self._map_site(site)
+            report.message = await self._map_site(site, report)
             await self._read_due(site, limit, report)
         finally:
             self._commit()
@@ -106,16 +108,19 @@ class SiteCrawler:
             if refused and not refused.is_temporary:
                 report.counts[self._refuse(page, refused.message)] += 1
 
-    async def _map_site(self, site: IndexedSite) -> str | None:
+    async def _map_site(self, site: IndexedSite, report: CrawlReport) -> str | None:
         """Add the pages that the site names; return what went wrong as a sentence."""
+        trace = RequestTrace()
         if self._robots and (refused := await self._robots.disallow_reason(site.url)):
             self._state.add_pages(site, [(site.url, None)])
             return refused.message
         try:
-            links = await self._mapper.bind(RequestTrace()).site_links(site.url, None, MAX_MAPPED_PAGES)
+            links = await self._mapper.bind(trace).site_links(site.url, None, MAX_MAPPED_PAGES)
         except CentgateError as failure:
             self._state.add_pages(site, [(site.url, None)])
             return failure.message
+        finally:
+            report.warnings += trace.warnings
         with self._state.transaction():
             for url in self._state.forget_gone(site.url, [link.url for link in links]):
                 self._writer.delete(url)  # in case that a crawl was killed before it was committed
