@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 
 from lxml import etree
 
-from centgate.web.extract.dom import Element, extract_beginning, remove_element
+from centgate.web.extract.dom import (
+    Element,
+    extract_beginning,
+    find_ancestors,
+    find_neighbours,
+    remove_element,
+)
 from centgate.web.extract.elements import HEADING_LEVELS, name_set
 from centgate.web.extract.text_density import TextDensity
 
@@ -58,7 +65,8 @@ _CONSENT_BUTTON = re.compile(
 _BUTTON_CLASS = re.compile(r"btn|button|accept|agree|consent", re.IGNORECASE)
 _CONSENT_TOPIC = re.compile(r"cookie|consent|gdpr|datenschutz|privacy|tracking", re.IGNORECASE)
 _CONSENT_NOTICE = re.compile(
-    r"(?:\buses?|\busing|utili[sz]\w+|verwende\w+|nutz\w+|usa\w*)\W+(?:\w+\W+){0,3}cookies", re.IGNORECASE
+    r"\b(?:uses?|using|utili[sz]\w+|verwende\w+|(?:be)?nutz\w+|usa\w*)\W+(?:\w+\W+){0,3}cookies",
+    re.IGNORECASE,
 )
 _MAX_NOTICE_LENGTH = 500
 _MAX_BANNER_LENGTH, _MAX_BUTTON_LENGTH, _MAX_BUTTONS = 2000, 60, 200
@@ -74,6 +82,8 @@ _PARAGRAPH, _MIN_PARAGRAPHS, _MAX_PROSE_SHARE = 80, 3, 0.2
 """Unlinked characters of a paragraph; paragraphs from which a part is prose, and its share of the page."""
 _MIN_SECTION_TEXT, _MAX_LINKED_HEADINGS, _MAX_WRAPPERS = 80, 1, 4
 """Unlinked characters of a section, linked headings in it, and elements around its first heading."""
+_MAX_NEIGHBOURS = 8
+"""Elements on each side of a part with which it is compared."""
 _MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE, _MAX_TAGGED_SHARE = 0.45, 0.3, 0.5
 """Shares of the page's text above which a part stays, whatever its class or id."""
 
@@ -158,44 +168,49 @@ def drop_section_names(body: Element, weights: TextDensity) -> None:
 def drop_boilerplate(body: Element, weights: TextDensity) -> None:
     """Remove what tags, roles and names mark as boilerplate; large parts and those with the title stay."""
     page_length = max(1, weights.text_length(body))
-    frequent = _frequent_words(body, weights, page_length)
-    for element in list(body.iterdescendants(etree.Element)):
+    names = _read_names(body, weights)
+    frequent = _frequent_words(names, weights, page_length)
+    for element, words in names.items():
         if element.tag in _NEVER_BOILERPLATE:
             continue
-        max_share = _max_share(element, frequent, weights)
+        max_share = _max_share(element, words - frequent, weights)
         share = weights.text_length(element) / page_length
         if not max_share or share > max_share or not _is_removable(element):
             continue
-        if max_share in (_MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE) and _is_prose(element, weights, page_length):
+        if max_share in (_MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE) and _is_prose(
+            element, words, weights, page_length
+        ):
             continue
         remove_element(element)
 
 
-def _is_prose(element: Element, weights: TextDensity, page_length: int) -> bool:
+def _is_prose(element: Element, words: frozenset[str], weights: TextDensity, page_length: int) -> bool:
     """True if an element holds text that is told in sentences, unless it asks for consent.
 
     Sites give the names of their advertisements, payment walls and newsletters to the text around them, too.
     """
     if element.tag in _BOILERPLATE_TAGS or element.get("role") in _BOILERPLATE_ROLES:
         return False
-    if _name_words(element) & _NO_PROSE_WORDS or weights.link_share(element) > 0.4:
+    if words & _NO_PROSE_WORDS or weights.link_share(element) > 0.4:
         return False
-    if _name_words(element) & _LIKELY_WORDS and _lists_texts(element, None, weights):
+    if words & _LIKELY_WORDS and _lists_texts(element, None, weights):
         return False
     paragraphs = sum(1 for each in element.iter("p") if weights.unlinked_length(each) >= _PARAGRAPH)
     is_large = weights.unlinked_length(element) > page_length * _MAX_PROSE_SHARE
     return paragraphs >= _MIN_PARAGRAPHS or (is_large and weights.unlinked_length(element) > 3 * _PARAGRAPH)
 
 
-def _frequent_words(body: Element, weights: TextDensity, page_length: int) -> frozenset[str]:
+def _frequent_words(
+    names: Mapping[Element, frozenset[str]], weights: TextDensity, page_length: int
+) -> frozenset[str]:
     """Return words that name too much of the page to be a signal, such as the comments of a forum.
 
     Some sites mark each paragraph behind a payment wall, or each one that an advertisement may follow.
     """
     shares: dict[str, float] = {}
     elements_by_word: dict[str, set[Element]] = {}
-    for element in body.iterdescendants(etree.Element):
-        for word in _name_words(element) & _UNCERTAIN_WORDS:
+    for element, words in names.items():
+        for word in words & _UNCERTAIN_WORDS:
             inside = elements_by_word.setdefault(word, set())
             if not any(each in inside for each in element.iterancestors()):
                 shares[word] = shares.get(word, 0) + weights.text_length(element) / page_length
@@ -215,8 +230,8 @@ def _is_removable(element: Element) -> bool:
     return element.tag == "nav" or next(element.iter(*_CONTENT_TAGS), None) is None
 
 
-def _max_share(element: Element, frequent: frozenset[str], weights: TextDensity) -> float:
-    """Return the share of the page up to which an element is boilerplate; 0 for content."""
+def _max_share(element: Element, words: frozenset[str], weights: TextDensity) -> float:
+    """Return the share of the page up to which an element of these names is boilerplate; 0 for content."""
     tag, parent = element.tag, element.getparent()
     if tag == "aside" and _NOTE_CLASSES.search(_class_and_id(element).lower()):
         return 0
@@ -226,7 +241,6 @@ def _max_share(element: Element, frequent: frozenset[str], weights: TextDensity)
         return 1
     if tag in _BOILERPLATE_TAGS or element.get("role") in _BOILERPLATE_ROLES:
         return _MAX_TAGGED_SHARE
-    words = _name_words(element) - frequent
     pairs = _WORD_PAIRS.search(_class_and_id(element).lower().replace("_", "-"))
     if not pairs and not words & (_CERTAIN_WORDS | _LIKELY_WORDS):
         return 0
@@ -240,25 +254,22 @@ def _is_variant(element: Element, weights: TextDensity) -> bool:
     tag, classes = _first_heading_tag(element), set((element.get("class") or "").split())
     if not tag or weights.link_share(element) > 0.4:
         return False
-    neighbours = chain(
-        islice(element.itersiblings(element.tag, preceding=True), _MAX_WRAPPERS),
-        islice(element.itersiblings(element.tag), _MAX_WRAPPERS),
-    )
     return any(
-        classes & set((each.get("class") or "").split())
-        and _first_heading_tag(each) == tag
+        each.tag == element.tag
+        and classes & set((each.get("class") or "").split())
         and not _split_names(_class_and_id(each)) & (_CERTAIN_WORDS | _LIKELY_WORDS)
-        for each in neighbours
+        and _first_heading_tag(each) == tag
+        for each in find_neighbours(element, _MAX_NEIGHBOURS)
     )
 
 
 def _is_note(element: Element) -> bool:
     """True if a part is a sentence between the paragraphs of a text, and no message of the site."""
-    parent = element.getparent()
-    if parent is None or next(element.iter("a", "button"), None) is not None:
+    if next(element.iter("a", "button"), None) is not None:
         return False
     text = extract_beginning(element, _MAX_BANNER_LENGTH)
-    return text.endswith((".", "!", "?", ":")) and sum(1 for _ in islice(parent.iterchildren("p"), 2)) == 2
+    paragraphs = sum(each.tag == "p" for each in find_neighbours(element, _MAX_NEIGHBOURS))
+    return text.endswith((".", "!", "?", ":")) and paragraphs >= 2
 
 
 def _class_and_id(element: Element) -> str:
@@ -308,17 +319,23 @@ def _find_first_heading(element: Element) -> Element | None:
     return None
 
 
-def _name_words(element: Element) -> frozenset[str]:
-    """Return the words of an element's class and id; those of consent only in a banner."""
-    words = _split_names(_class_and_id(element))
-    return words - _CONSENT_WORDS if words & _CONSENT_WORDS and not _asks_for_consent(element) else words
+def _read_names(body: Element, weights: TextDensity) -> dict[Element, frozenset[str]]:
+    """Return the words of each element's class and id; those of consent only in a banner."""
+    buttons = {each for each in body.iter("button", "a", "input") if _is_consent_button(each)}
+    asking = buttons | find_ancestors(buttons)
+    names: dict[Element, frozenset[str]] = {}
+    for element in body.iterdescendants(etree.Element):
+        words = _split_names(_class_and_id(element))
+        keeps_all = not words & _CONSENT_WORDS or element in asking or _is_notice(element, weights)
+        names[element] = words if keeps_all else words - _CONSENT_WORDS
+    return names
 
 
-def _asks_for_consent(element: Element) -> bool:
-    """True if an element has a button to agree or to decline, or says that the site uses cookies."""
-    text = extract_beginning(element, _MAX_NOTICE_LENGTH + 1)
-    is_notice = len(text) <= _MAX_NOTICE_LENGTH and _CONSENT_NOTICE.search(text) is not None
-    return is_notice or _has_consent_button(element)
+def _is_notice(element: Element, weights: TextDensity) -> bool:
+    """True if an element says in few words that the site uses cookies."""
+    if weights.text_length(element) > _MAX_NOTICE_LENGTH:
+        return False
+    return _CONSENT_NOTICE.search(extract_beginning(element, _MAX_NOTICE_LENGTH)) is not None
 
 
 @lru_cache(maxsize=4096)

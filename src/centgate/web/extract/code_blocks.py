@@ -48,14 +48,15 @@ def extract_code(pre: Element) -> str:
 def mark_code_lines(root: Element) -> None:
     """Turn code of several lines that stands outside of `pre` into code blocks, as browsers show it."""
     for code in list(root.iter("code")):
+        if next(code.iterancestors("pre", "code", "td", "th", *HEADING_LEVELS), None) is not None:
+            continue
         has_breaks = next(code.iter("br"), None) is not None
         is_preserved = _PRESERVED_SPACE.search(code.get("style") or "") is not None or _fills_box(code)
         if not has_breaks and not (is_preserved and "\n" in extract_all_text(code).strip()):
             continue
-        if next(code.iterancestors("pre", "code", "td", "th", *HEADING_LEVELS), None) is None:
-            if not is_preserved:
-                _collapse_spaces(code)
-            code.tag = "pre"
+        if not is_preserved:
+            _collapse_spaces(code)
+        code.tag = "pre"
 
 
 def _fills_box(code: Element) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import cast
 
 from lxml import etree
@@ -145,6 +146,23 @@ def remove_element(element: Element) -> None:
     parent.remove(element)
 
 
+def find_ancestors(elements: set[Element]) -> set[Element]:
+    """Return all elements around some elements, each visited once."""
+    found: set[Element] = set()
+    for element in elements:
+        for each in element.iterancestors():
+            if each in found:
+                break
+            found.add(each)
+    return found
+
+
+def find_neighbours(element: Element, limit: int) -> list[Element]:
+    """Return at most `limit` elements before and as many after an element, the nearest first."""
+    before, after = element.itersiblings(preceding=True), element.itersiblings()
+    return [*islice(before, limit), *islice(after, limit)]
+
+
 def extract_all_text(element: Element) -> str:
     """Return all text in an element, scripts included."""
     return "".join(map(str, element.itertext()))
@@ -152,12 +170,16 @@ def extract_all_text(element: Element) -> str:
 
 def extract_beginning(element: Element, min_length: int) -> str:
     """Return the stripped beginning of an element's text, not much longer than `min_length`."""
-    text = ""
-    for part in element.itertext():
-        text = (text + str(part)).lstrip()
-        if len(text) > min_length:
+    parts: list[str] = []
+    length = 0
+    for text in element.itertext():
+        part = str(text) if parts else str(text).lstrip()
+        if part:
+            parts.append(part)
+            length += len(part)
+        if length > min_length:
             break
-    return text.rstrip()
+    return "".join(parts).rstrip()
 
 
 def measure_depth(root: Element, limit: int) -> int:

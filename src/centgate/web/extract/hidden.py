@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from itertools import chain, islice
+from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from lxml import etree
 
 from centgate.web.extract.content_blocks import reduce_to_letters
-from centgate.web.extract.dom import Element, extract_all_text, extract_beginning, remove_element
+from centgate.web.extract.dom import (
+    Element,
+    extract_beginning,
+    find_ancestors,
+    find_neighbours,
+    remove_element,
+)
 from centgate.web.extract.elements import has_blocks
 from centgate.web.extract.text_density import TextDensity
 
@@ -21,10 +27,12 @@ MIN_FADED_SHARE = 0.2
 """Share of the page's text from which on transparent text is text that fades in."""
 MAX_UNSPOKEN_TEXT = 200
 """Characters of a text that screen readers skip, above which it is a part that the page shows later."""
+MAX_UNSPOKEN_ELEMENTS = 50
+"""Elements in such a text, or in one beside it."""
 MAX_NEIGHBOURS = 3
 """Elements on each side in which such a text is looked for."""
-_CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|/\*.*?\*/", re.DOTALL)
-"""An escaped character or a comment in a style."""
+_CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|\\|/\*.*?(?:\*/|\Z)", re.DOTALL)
+"""An escaped character, the mark of one that stands for itself, or a comment in a style."""
 _HIDDEN_STYLE = re.compile(
     r"display\s*:\s*none|"
     r"(?<![-\w])(?:left|top|text-indent|right)\s*:\s*-\d{3,}|margin-left\s*:\s*-\d{4,}|"
@@ -44,8 +52,8 @@ _INHERITED_STYLES = (
     (
         re.compile(r"font-size\s*:\s*(?:0(?![.\d]*[1-9])|(?:0?\.\d+|1)px)", re.IGNORECASE),
         re.compile(
-            r"(?:font-size\s*:|(?<![-\w])font\s*:[^;]{0,80}?)\s*"
-            r"(?:(?:[2-9]|\d\d)\d{0,3}(?:\.\d+)?(?:px|pt)|\d*\.?\d+rem|(?:xx?-)?(?:small|large)|medium)",
+            r"(?:font-size\s*:\s*|(?<![-\w])font\s*:[^;]{0,80}?)(?<![\d.])"
+            r"(?:(?:[2-9]|\d\d)\d{0,3}(?:\.\d{1,9})?(?:px|pt)|\d{0,4}\.?\d{1,9}rem|(?:xx?-)?(?:small|large)|medium)",
             re.IGNORECASE,
         ),
     ),
@@ -86,47 +94,51 @@ _ICON_CLASS = re.compile(
 
 def drop_hidden(root: Element) -> None:
     """Remove elements hidden by attribute, style or common class names."""
-    for hiding, showing in _INHERITED_STYLES:
-        _drop_unless_shown(root, hiding, showing)
     elements = [each for each in root.iterdescendants(etree.Element) if each.attrib and not _is_frame(each)]
-    faded = _find_faded(root, elements)
-    hidden = [each for each in elements if _is_hidden(each) or (each in faded and not faded[each])]
-    for element in hidden:
+    styles = {each: style for each in elements if (style := _read_style(each))}
+    for hiding, showing in _INHERITED_STYLES:
+        _drop_unless_shown(styles, hiding, showing)
+    faded = _find_faded(root, styles)
+    for element in _find_outer_hidden(root, styles, faded):
         remove_element(element)
 
 
-def _is_frame(element: Element) -> bool:
-    return element.tag in ("head", "body")
-
-
-def _drop_unless_shown(root: Element, hiding: re.Pattern[str], showing: re.Pattern[str]) -> None:
-    """Remove what an inherited style hides, except the elements in it that have another style."""
+def _find_outer_hidden(
+    root: Element, styles: Mapping[Element, str], faded: Mapping[Element, bool]
+) -> list[Element]:
+    """Return the hidden elements that are in no other one."""
     hidden: list[Element] = []
-    shown: set[Element] = set()
-    for element in root.iterdescendants(etree.Element):
-        style = _read_style(element)
-        if style and hiding.search(style) and not _is_frame(element):
+    walk = etree.iterwalk(root, events=("start",))
+    for _, element in walk:
+        if not element.attrib or _is_frame(element):
+            continue
+        if _is_hidden(element, styles.get(element, "")) or not faded.get(element, True):
             hidden.append(element)
-        elif style and showing.search(style):
-            shown.add(element)
-    around = _find_ancestors(shown) if hidden else set[Element]()
+            walk.skip_subtree()
+    return hidden
+
+
+def _is_frame(element: Element) -> bool:
+    return element.tag in ("html", "head", "body")
+
+
+def _drop_unless_shown(
+    styles: Mapping[Element, str], hiding: re.Pattern[str], showing: re.Pattern[str]
+) -> None:
+    """Remove what an inherited style hides, except the elements in it that have another style."""
+    hidden = [element for element, style in styles.items() if hiding.search(style)]
+    if not hidden:
+        return
+    shown = {
+        element for element, style in styles.items() if showing.search(style) and not hiding.search(style)
+    }
+    around = find_ancestors(shown)
     pruned: set[Element] = set()
     for element in hidden:
         if element not in around:
             remove_element(element)
         elif element not in pruned:
             pruned.update(_prune_hidden(element, shown, around))
-
-
-def _find_ancestors(elements: set[Element]) -> set[Element]:
-    """Return all elements around some elements, each visited once."""
-    found: set[Element] = set()
-    for element in elements:
-        for each in element.iterancestors():
-            if each in found:
-                break
-            found.add(each)
-    return found
 
 
 def _prune_hidden(element: Element, shown: set[Element], around: set[Element]) -> Iterator[Element]:
@@ -144,35 +156,32 @@ def _prune_hidden(element: Element, shown: set[Element], around: set[Element]) -
         yield part
 
 
-def _find_faded(root: Element, elements: list[Element]) -> dict[Element, bool]:
+def _find_faded(root: Element, styles: Mapping[Element, str]) -> dict[Element, bool]:
     """Return the transparent elements, and whether they are parts of the page that fade in.
 
     Those are parts with a heading, and all of them if they hold much of the page's text.
     """
-    transparent = [each for each in elements if _is_transparent(each)]
+    transparent = [
+        each for each, style in styles.items() if _TRANSPARENT.search(style) and not _ANIMATION.search(style)
+    ]
     if not transparent:
         return {}
     weights, faded = TextDensity(root), set(transparent)
     outer = [each for each in transparent if not any(around in faded for around in each.iterancestors())]
     share = sum(map(weights.text_length, outer)) / max(1, weights.text_length(root))
     return {
-        each: not _ABOVE_PAGE.search(_read_style(each)) and (share >= MIN_FADED_SHARE or _has_heading(each))
+        each: not _ABOVE_PAGE.search(styles[each]) and (share >= MIN_FADED_SHARE or _has_heading(each))
         for each in transparent
     }
-
-
-def _is_transparent(element: Element) -> bool:
-    style = _read_style(element)
-    return bool(style and _TRANSPARENT.search(style) and not _ANIMATION.search(style))
 
 
 def _has_heading(element: Element) -> bool:
     return next(element.iter("h1", "h2", "h3"), None) is not None
 
 
-def _is_hidden(element: Element) -> bool:
+def _is_hidden(element: Element, style: str) -> bool:
     """True if an element's own attributes hide it, whatever is around it."""
-    hidden, style, classes = element.get("hidden"), _read_style(element), element.get("class")
+    hidden = element.get("hidden")
     if hidden is not None and hidden != "until-found":
         return element.tag != "math"
     if element.get("aria-hidden") == "true" and next(element.iter("main", "article", "h1"), None) is None:
@@ -186,7 +195,7 @@ def _is_hidden(element: Element) -> bool:
         return True
     if style and "background" in style and _is_background_coloured(style):
         return True
-    return bool(classes) and _has_hidden_class(element)
+    return _has_hidden_class(element)
 
 
 def _has_hidden_class(element: Element) -> bool:
@@ -199,19 +208,15 @@ def _is_unspoken_text(element: Element) -> bool:
 
     It is a text in a line, or one beside another that only screen readers read, such as a price.
     """
+    if _has_many_elements(element):
+        return False
     text = extract_beginning(element, MAX_UNSPOKEN_TEXT + 1)
     letters = reduce_to_letters(text)
-    parent = element.getparent()
-    if not letters or len(text) > MAX_UNSPOKEN_TEXT or parent is None or has_blocks(element):
+    if not letters or len(text) > MAX_UNSPOKEN_TEXT or has_blocks(element):
         return False
     if _ICON_CLASS.search(element.get("class") or "") or _is_in_code(element):
         return False
-    neighbours = list(
-        chain(
-            islice(element.itersiblings(preceding=True), MAX_NEIGHBOURS),
-            islice(element.itersiblings(), MAX_NEIGHBOURS),
-        )
-    )
+    neighbours = find_neighbours(element, MAX_NEIGHBOURS)
     spoken = [each for each in neighbours if _has_hidden_class(each)]
     if element.tag != "span" and not spoken:
         return False
@@ -222,11 +227,18 @@ def _is_in_code(element: Element) -> bool:
     return next(element.iterancestors("pre", "code"), None) is not None
 
 
+def _has_many_elements(element: Element) -> bool:
+    return next(islice(element.iter(), MAX_UNSPOKEN_ELEMENTS, None), None) is not None
+
+
 def _has_text(element: Element, letters: str) -> bool:
     """True if an element has a text of these letters, or is a formula, of which the text is a drawing."""
-    if next(element.iter("math", "{*}math"), None) is not None:
+    if any(each.tag == "math" for each in islice(element.iter(), MAX_UNSPOKEN_ELEMENTS)):
         return True
-    return reduce_to_letters(extract_all_text(element)) == letters
+    if _has_many_elements(element):
+        return False
+    text = extract_beginning(element, MAX_UNSPOKEN_TEXT)
+    return len(text) <= MAX_UNSPOKEN_TEXT and reduce_to_letters(text) == letters
 
 
 def _read_style(element: Element) -> str:
