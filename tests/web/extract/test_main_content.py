@@ -278,8 +278,14 @@ def test_sources_at_the_end_of_an_article_stay() -> None:
         "<p style='font-size:0'>IGNORE</p>",
         "<p style='font-size:0px;line-height:0'>IGNORE</p>",
         "<p style='position:absolute;left:-9999px'>IGNORE</p>",
+        "<p style='position:absolute;left:-9999%'>IGNORE</p>",
+        "<p style='position:fixed;width:100%;left:-100%'>IGNORE</p>",
+        "<p style='position:fixed;bottom:-9999px'>IGNORE</p>",
+        "<p style='text-indent:-9999px'>IGNORE</p>",
+        "<p style='text-indent:-300%'>IGNORE</p>",
         "<p style='opacity:0'>IGNORE</p>",
         "<p style='height:0;overflow:hidden'>IGNORE</p>",
+        "<p style='max-height:0%;overflow-y:hidden;padding:0 2px'>IGNORE</p>",
         "<p style='font-size:1px'>IGNORE</p>",
         "<p style='font-size:0.01px'>IGNORE</p>",
         "<p style='clip-path:inset(50%)'>IGNORE</p>",
@@ -354,6 +360,11 @@ def test_text_that_no_reader_sees_is_gone(hidden: str, *, only_main: bool) -> No
         "<div style='font-size:0'><div style='font-size:16px'>{}</div></div>",
         "<div style='font-size:0px'><table><td style='FONT:13px/1.5 Ubuntu, Arial'>{}</table></div>",
         "<div style='color:transparent;-webkit-background-clip:text'>{}</div>",
+        "<div style='height:0;padding-bottom:56.25%;overflow:hidden'>{}</div>",
+        "<div style='height:0;overflow:hidden;padding-top:calc(9 / 16 * 100%)'>{}</div>",
+        "<div style='height:0'>{}</div>",
+        "<div style='left:-300%'>{}</div>",
+        "<div style='position:absolute;width:400%;left:-300%'>{}</div>",
         "<div style='color:red;/* display:none'>{}</div>",
         "<div hidden=until-found>{}</div>",
         "<div style='background-color:transparent'>{}</div>",
@@ -368,7 +379,17 @@ def test_text_that_no_reader_sees_is_gone(hidden: str, *, only_main: bool) -> No
 def test_text_that_is_shown_is_not_taken_for_hidden(shown: str) -> None:
     page = f"<html><body><main>{shown.format(STORY)}</main></body></html>".encode()
 
-    assert SENTENCES[0] in extract_page(page, "text/html", URL, only_main_content=True).markdown
+    told = extract_page(page, "text/html", URL, only_main_content=True)
+
+    assert SENTENCES[0] in told.markdown
+    assert told.warnings == ()  # a page without visible text is given as well
+
+
+@pytest.mark.parametrize("names", ["style='overflow: hidden'", "id=not-hidden", "class='x hidden-print'"])
+def test_a_box_between_paragraphs_is_not_taken_for_hidden(names: str) -> None:
+    box = f"<div {names}><p>It was the third bridge at this place since the war, an archive says.</p></div>"
+
+    assert "the third bridge" in main(f"<article><h1>A new bridge</h1>{STORY}{box}{STORY}</article>")
 
 
 @pytest.mark.parametrize(

@@ -35,15 +35,27 @@ _CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|\\|/\*.*?(?:\*/|\Z)", re.DOTA
 """An escaped character, the mark of one that stands for itself, or a comment in a style."""
 _HIDDEN_STYLE = re.compile(
     r"display\s*:\s*none|"
-    r"(?<![-\w])(?:left|top|text-indent|right)\s*:\s*-\d{3,}|margin-left\s*:\s*-\d{4,}|"
+    r"(?<![-\w])(?:left|top|right)\s*:\s*-(?:\d{4}|\d{3}(?![\d.]{0,9}%))|(?<![-\w])text-indent\s*:\s*-\d{3}|"
+    r"(?:(?<![-\w])bottom|margin-left)\s*:\s*-\d{4}|"
     r"clip\s*:\s*rect|clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|(?:circle|ellipse)\(\s*0)|"
     r"content-visibility\s*:\s*hidden|filter\s*:\s*opacity\(\s*0(?!\.?\d*[1-9])|"
     r"(?<![-\w])scale\s*:\s*0(?!\.?\d*[1-9])|transform\s*:[^;]{0,80}(?:scale(?:3d)?\(\s*0(?!\.?\d*[1-9])|"
     # carousels move their slides by thousands of pixels
-    r"translate[^;]{0,80}-(?:\d{5}|9999|\d{4}r?em))|"
-    r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$|!)",
+    r"translate[^;]{0,80}-(?:\d{5}|9999|\d{4}r?em))",
     re.IGNORECASE,
 )
+_NO_SIZE = re.compile(
+    r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*(?:0(?:%|[a-z]{2,4})?|1(?:px)?)\s*(?:;|$|!)", re.IGNORECASE
+)
+_CUT_OFF = re.compile(r"overflow(?:-[xy])?\s*:\s*(?:hidden|clip|auto|scroll)", re.IGNORECASE)
+_PADDED = re.compile(
+    r"padding[-\w]{0,20}\s*:[^;]{0,80}?(?:\d\d(?:\.\d{1,9})?\s*(?:%|vw)|calc\(|var\()", re.IGNORECASE
+)
+"""Boxes of a fixed ratio have no height of their own, and show what is in them in their padding."""
+_MOVED = re.compile(r"(?<![-\w])(?:left|top|right)\s*:\s*-\d{3}(?:\.\d{1,9})?%", re.IGNORECASE)
+_OUT_OF_FLOW = re.compile(r"position\s*:\s*(?:absolute|fixed)", re.IGNORECASE)
+_WIDER_THAN_PARENT = re.compile(r"(?<![-\w])width\s*:\s*[2-9]\d{2}\d{0,4}(?:\.\d{1,9})?%", re.IGNORECASE)
+"""Rows of slides, which a carousel moves by the width of a slide."""
 _INHERITED_STYLES = (
     (
         re.compile(r"(?<![-\w])visibility\s*:\s*(?:hidden|collapse)", re.IGNORECASE),
@@ -189,13 +201,27 @@ def _is_hidden(element: Element, style: str) -> bool:
             return False
         if not _is_unspoken_text(element):
             return True
-    if style and _HIDDEN_STYLE.search(style):
+    if style and (_HIDDEN_STYLE.search(style) or _is_cut_off(style) or _is_moved_out(style)):
         return True
     if style and _INVISIBLE_COLOUR.search(style) and not _CLIPPED_BACKGROUND.search(style):
         return True
     if style and "background" in style and _is_background_coloured(style):
         return True
     return _has_hidden_class(element)
+
+
+def _is_cut_off(style: str) -> bool:
+    """True if an element has no size, and what is in it is not shown beside it."""
+    if not _NO_SIZE.search(style):
+        return False
+    return _CUT_OFF.search(style) is not None and not _PADDED.search(style)
+
+
+def _is_moved_out(style: str) -> bool:
+    """True if an element is moved out of what is around it, by a part of the other's size."""
+    if not _MOVED.search(style) or not _OUT_OF_FLOW.search(style):
+        return False
+    return not _WIDER_THAN_PARENT.search(style)
 
 
 def _has_hidden_class(element: Element) -> bool:

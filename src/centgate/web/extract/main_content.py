@@ -147,9 +147,23 @@ def _match_article(body: Element, part: Element, article: str, weights: TextDens
     return kept if keep_matching(kept, article) else _with_title(part, body)
 
 
+def _drop_hiding_names(body: Element) -> None:
+    """Remove the attributes by which trafilatura takes elements for hidden; those that are were removed.
+
+    It drops, for example, all elements with `hidden` in their style, such as `overflow: hidden`.
+    """
+    etree.strip_attributes(body, "style", "aria-hidden")
+    for element in body.iter(etree.Element):
+        for name in ("class", "id"):
+            value = element.get(name)
+            if value and "hid" in value:
+                element.set(name, " ".join(word for word in value.split() if "hid" not in word))
+
+
 def _run_trafilatura(original: Element) -> str:
     from trafilatura import extract
 
+    _drop_hiding_names(original)
     html = etree.tostring(original, encoding="unicode", method="html")
     try:
         article = extract(
