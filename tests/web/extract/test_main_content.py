@@ -385,6 +385,84 @@ def test_text_that_is_shown_is_not_taken_for_hidden(shown: str) -> None:
     assert told.warnings == ()  # a page without visible text is given as well
 
 
+CHART = (
+    "<svg class=chart><title>TIP</title><defs><text>TIP</text></defs><text>Lorries over the bridge</text>"
+    "<text>Lorries over the bridge</text><text><tspan dy=1>in</tspan><tspan dy=1>thousands</tspan></text>"
+    "<foreignObject><div>before</div><div>the floods</div></foreignObject><text hidden>TIP</text></svg>"
+)
+
+
+@pytest.mark.parametrize("only_main", [True, False])
+def test_text_of_a_drawing_is_read_as_a_paragraph(*, only_main: bool) -> None:
+    body = f"<article><h1>A new bridge</h1>{STORY}<figure>{CHART}</figure>{STORY}</article>"
+
+    text = extract_page(body.encode(), "text/html", URL, only_main_content=only_main).markdown
+
+    assert "\n\nLorries over the bridge, in thousands, before the floods\n\n" in text
+    assert "TIP" not in text
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        "<svg><title>A symbol of a long name</title><path d='M0 0'/></svg>",
+        "<svg><text>new</text></svg>",
+        "<a href=/><svg><text>The Paper of the Whole Valley</text></svg></a>",
+        f"<svg>{''.join(f'<text>{letter}</text>' for letter in 'one letter at a time in a text')}</svg>",
+    ],
+    ids=["title", "short", "logo", "letters"],
+)
+def test_symbols_are_no_text(symbol: str) -> None:
+    body = f"<p>{SENTENCES[0]}</p>{symbol}<p>{SENTENCES[1]}</p>".encode()
+
+    text = extract_page(body, "text/html", URL, only_main_content=False).markdown
+
+    assert text == f"{SENTENCES[0]}\n\n{SENTENCES[1]}"
+
+
+def test_the_title_of_a_symbol_is_not_counted_as_text() -> None:
+    body = b"<script src=/a.js></script><div id=root></div><svg><title>Please wait for it</title></svg>"
+
+    (warning,) = extract_page(body, "text/html", URL, only_main_content=True).warnings
+
+    assert "only 0 characters" in warning
+
+
+ROWS = "".join(f"<tr><td>Pillar {n}</td><td>closed for repairs until spring</td></tr>" for n in range(1, 6))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        f"<form method=post><table>{ROWS}</table><input type=hidden name=__VIEWSTATE></form>",
+        f"<form><p>Pillar 5: {SENTENCES[2]}</p><p>{SENTENCES[3]}</p><input name=comment></form>",
+        f"<menu><li>Pillar 4 is closed for repairs.</li><li>Pillar 5: {SENTENCES[2]}</li></menu>",
+    ],
+    ids=["table", "text", "menu"],
+)
+def test_text_of_the_page_in_a_form_or_a_menu_stays(part: str) -> None:
+    text = main(f"<article><h1>A new bridge</h1>{STORY}{part}{STORY}</article>")
+
+    assert "Pillar 5" in text
+    assert "closed for repairs" in text or SENTENCES[3] in text
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<form><label>Write to us<input name=mail></label><p>We answer every letter in a week.</p></form>",
+        f"<form>{''.join(f'<p>{each}</p><input>' for each in SENTENCES[:4])}</form>",
+        "<menu><li><a href=/m>Write to us</a></li><li><button>Print</button></li></menu>",
+    ],
+    ids=["letter", "fields", "menu"],
+)
+def test_forms_and_menus_beside_the_text_go(part: str) -> None:
+    text = main(f"<div><h1>A new bridge</h1>{STORY}</div>{part}")
+
+    assert "Write to us" not in text
+    assert text.count(SENTENCES[0]) == 1
+
+
 @pytest.mark.parametrize("names", ["style='overflow: hidden'", "id=not-hidden", "class='x hidden-print'"])
 def test_a_box_between_paragraphs_is_not_taken_for_hidden(names: str) -> None:
     box = f"<div {names}><p>It was the third bridge at this place since the war, an archive says.</p></div>"

@@ -82,6 +82,9 @@ _PARAGRAPH, _MIN_PARAGRAPHS, _MAX_PROSE_SHARE = 80, 3, 0.2
 """Unlinked characters of a paragraph; paragraphs from which a part is prose, and its share of the page."""
 _MIN_SECTION_TEXT, _MAX_LINKED_HEADINGS, _MAX_WRAPPERS = 80, 1, 4
 """Unlinked characters of a section, linked headings in it, and elements around its first heading."""
+_FORM_TEXT, _MENU_TEXT = 150, 80
+"""Unlinked characters that are text of the page: of a form, for itself and each of its fields; of a menu."""
+_NO_FIELDS = name_set("hidden submit button image reset")
 _MAX_NEIGHBOURS = 8
 """Elements on each side of a part with which it is compared."""
 _MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE, _MAX_TAGGED_SHARE = 0.45, 0.3, 0.5
@@ -153,6 +156,24 @@ def drop_tagged_boilerplate(body: Element) -> None:
     for element in list(body.iter("nav", "footer", "aside", "header", "menu", "search")):
         if element.getparent() is not None and _is_removable(element):
             remove_element(element)
+
+
+def open_content_forms(body: Element, weights: TextDensity) -> None:
+    """Turn forms and menus that hold text of the page into divisions and lists.
+
+    ASP.NET has the whole page in a form. Labels of fields, and menus of links or buttons, are no such text.
+    """
+    for element in list(body.iter("form", "menu")):
+        length = weights.unlinked_length(element)
+        if element.tag == "form" and length >= _FORM_TEXT * (1 + _count_fields(element)):
+            element.tag = "div"
+        elif element.tag == "menu" and length >= _MENU_TEXT and weights.link_share(element) <= 0.4:
+            element.tag = "ul"
+
+
+def _count_fields(form: Element) -> int:
+    fields = form.iter("input", "select", "textarea")
+    return sum((each.get("type") or "").lower() not in _NO_FIELDS for each in fields)
 
 
 def drop_section_names(body: Element, weights: TextDensity) -> None:

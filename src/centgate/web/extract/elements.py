@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from lxml import etree
 
 from centgate.web.extract.dom import Element, extract_all_text, extract_beginning
@@ -29,6 +31,9 @@ HEADING_LEVELS = {f"h{level}": level for level in range(1, 7)}
 _TITLE_TAGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary", "th")
 _LABELLED_INPUTS = frozenset({"submit", "button", "reset"})
 _MAX_QUESTION = 300
+MIN_DRAWN_TEXT, MIN_DRAWN_WORD = 20, 3
+"""Characters of a drawing, and on average of each text in it, from which on they are text of the page."""
+_UNDRAWN_TAGS = name_set("defs symbol metadata title desc style script")
 _SKIPPED_TAGS = ("script", "style", "template", "noscript", "button")
 
 
@@ -69,6 +74,42 @@ def show_controls(body: Element, *, only_main_content: bool) -> None:
             continue
         elif element.tag == "input" and (element.get("type") or "").lower() in _LABELLED_INPUTS:
             element.text, element.tag = element.get("value"), "span"
+
+
+def show_drawings(body: Element) -> None:
+    """Turn drawings with text, such as charts, into captions of it, and empty all others.
+
+    Browsers show the title of a drawing only beside a pointer. Symbols in links and buttons are no text.
+    """
+    walk = etree.iterwalk(body, events=("start",), tag="svg")
+    drawings: list[Element] = []
+    for _, drawing in walk:
+        drawings.append(drawing)
+        walk.skip_subtree()
+    for drawing in drawings:
+        texts = _read_drawn_texts(drawing)
+        drawing[:] = []
+        drawing.text = None
+        length = sum(map(len, texts))
+        is_symbol = next(drawing.iterancestors("a", "button", "nav"), None) is not None
+        if not is_symbol and length >= max(MIN_DRAWN_TEXT, MIN_DRAWN_WORD * len(texts)):
+            drawing.tag, drawing.text = "figcaption", ", ".join(texts)
+            drawing.attrib.clear()
+
+
+def _read_drawn_texts(drawing: Element) -> list[str]:
+    """Return the texts of a drawing in order; one that is drawn twice, as its edge and as itself, once."""
+    texts: list[str] = []
+    walk = etree.iterwalk(drawing, events=("start",), tag=("text", "foreignobject", *_UNDRAWN_TAGS))
+    for _, part in walk:
+        walk.skip_subtree()
+        if part.tag in _UNDRAWN_TAGS:
+            continue
+        for line in part.iter("tspan", "br", *BLOCK_TAGS):
+            if line.tag != "tspan" or line.get("dy") or line.get("y"):
+                line.text = f" {line.text or ''}"
+        texts.append(" ".join(extract_text(part).split()))
+    return [text for text, _ in groupby(filter(None, texts))]
 
 
 def _is_title(button: Element) -> bool:

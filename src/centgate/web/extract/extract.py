@@ -22,7 +22,7 @@ from centgate.web.extract.content_type import (
     parse_media_type,
 )
 from centgate.web.extract.dom import MAX_BYTES, Element, find_body, parse_html
-from centgate.web.extract.elements import extract_text, show_controls
+from centgate.web.extract.elements import extract_text, show_controls, show_drawings
 from centgate.web.extract.hidden import drop_hidden
 from centgate.web.extract.interstitials import (
     find_refresh_target,
@@ -153,6 +153,7 @@ def _extract_html(
     base = find_base_url(root, url)
     metadata = extract_metadata(root, base)
     drop_hidden(root)
+    show_drawings(find_body(root))
     visible = " ".join(extract_text(find_body(root)).split())
     if is_interstitial(text.encode(), metadata.title, visible):
         return ExtractedPage("html", visible, metadata, warnings, blocked=True)
@@ -228,6 +229,7 @@ def _convert_whole_page(text: str, base: str) -> tuple[str, tuple[str, ...]]:
     if root is None:
         return "", ()
     drop_hidden(root)
+    show_drawings(find_body(root))
     mark_code_lines(find_body(root))
     show_controls(find_body(root), only_main_content=False)
     return render_markdown(find_body(root), base), (_WHOLE_PAGE_WARNING,)
