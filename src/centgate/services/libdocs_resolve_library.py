@@ -61,6 +61,8 @@ class Libraries(Data):
     tags=("documentation", "libraries", "packages", "code"),
     guardrails=(
         f"One name per request, at most {MAX_LIBRARIES} candidates.",
+        "A warning names the registries that were searched if no candidate looks like a well-known library; "
+        "one of that name in another ecosystem would not be found.",
         NOT_INSTRUCTIONS,
     ),
     cache_ttl=timedelta(seconds=600),
