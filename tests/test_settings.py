@@ -195,6 +195,13 @@ def test_a_rate_or_deadline_that_cannot_be_is_refused_by_name(
         Settings()
 
 
+def test_calls_per_minute_are_whole(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_GOPLUS_PER_MINUTE", "2.5")
+
+    with pytest.raises(ValueError, match=r"CENTGATE_GOPLUS_PER_MINUTE: '2\.5' is not a whole number"):
+        Settings()
+
+
 @pytest.mark.parametrize(
     "value", ["example.com", "ftp://example.com", "https://a.example, b", "https://", ","]
 )

@@ -37,7 +37,10 @@ def _parse_positive(value: str) -> float:
 
 
 def _parse_count(value: str) -> int:
-    return int(_parse_positive(value))
+    number = _parse_positive(value)
+    if not number.is_integer():
+        raise ValueError(f"{value[:40]!r} is not a whole number")
+    return int(number)
 
 
 @dataclass(frozen=True, slots=True)
