@@ -73,7 +73,7 @@ SLOW_PAGES = {
         b"<div><span aria-hidden=true>a</span>" * 800 + b"word " * 100_000 + b"</div>" * 800
     ),
     "banners with many buttons": fill_page(
-        b'<div class="cookie" id="a-long-name-of-it"><button>Buy</button>' * 150 + b"b" + b"</div>" * 150
+        b'<div class="cookie" id="a-long-name-of-it"><button>Buy</button>' * 100 + b"b" + b"</div>" * 100
     ),
     "words of a notice": fill_page(b'<div class="cookie">' + b"usa" * 160 + b"</div>"),
     "many notes": WORDS + b"<div>" + b"<div class='notification'>S.</div>" * 28_000 + b"</div>",
