@@ -17,7 +17,7 @@ from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
 from centgate.errors import ProviderFailure
 from centgate.lookups.accounts import read_owner
-from centgate.lookups.token_on_chain import read_token
+from centgate.lookups.token_on_chain import OnchainToken, read_token
 from centgate.settings import Settings
 
 NOBODY = "0x" + "77" * 20
@@ -103,6 +103,14 @@ async def test_the_code_of_a_beacon_proxy_is_found(world: World, chain_settings:
     assert [each.implementation for each in found] == [*beacon.implementations, *plain.implementations]
 
 
+async def read_tokens(settings: Settings, codes: dict[str, bytes], *tokens: str) -> list[OnchainToken]:
+    """Read tokens on a chain whose accounts have these codes."""
+    chain = EvmChain(CHAIN_ID, {address: GenesisAccount(code=code) for address, code in codes.items()})
+    with serve_app(create_rpc_app(chain), 0) as url:
+        async with open_providers(settings, url) as (rpc, bytecode):
+            return [await read_token(rpc, bytecode, CHAIN_ID, token) for token in tokens]
+
+
 async def test_a_clone_is_no_proxy_unless_its_target_delegates(chain_settings: Settings):
     target, pinned, chained = (f"0x{digit * 40}" for digit in "abc")
     codes = {
@@ -111,10 +119,7 @@ async def test_a_clone_is_no_proxy_unless_its_target_delegates(chain_settings: S
         # its target is a clone too, which delegates
         chained: minimal_proxy(pinned),
     }
-    chain = EvmChain(CHAIN_ID, {address: GenesisAccount(code=each) for address, each in codes.items()})
-    with serve_app(create_rpc_app(chain), 0) as url:
-        async with open_providers(chain_settings, url) as (rpc, bytecode):
-            found = [await read_token(rpc, bytecode, CHAIN_ID, each) for each in (pinned, chained)]
+    found = await read_tokens(chain_settings, codes, pinned, chained)
 
     assert [each.implementation for each in found] == [target, pinned]
     assert [each.is_pinned_clone for each in found] == [True, False]
@@ -129,10 +134,7 @@ async def test_a_token_that_runs_the_code_of_a_delegation_can_be_changed(chain_s
         wallet: bytes.fromhex("ef0100" + target[2:]),
         clone: minimal_proxy(wallet),
     }
-    chain = EvmChain(CHAIN_ID, {address: GenesisAccount(code=each) for address, each in codes.items()})
-    with serve_app(create_rpc_app(chain), 0) as url:
-        async with open_providers(chain_settings, url) as (rpc, bytecode):
-            found = [await read_token(rpc, bytecode, CHAIN_ID, each) for each in (wallet, clone)]
+    found = await read_tokens(chain_settings, codes, wallet, clone)
 
     assert [each.implementation for each in found] == [target, wallet]
     assert [each.is_pinned_clone for each in found] == [False, False]

@@ -496,7 +496,7 @@ async def test_nodes_that_are_too_slow_to_be_tested_are_told(
     settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     def answer_late(_asked: RecordedRequest) -> tuple[int, Any]:
-        time.sleep(2)
+        time.sleep(1)  # three times the timeout
         return 200, {}
 
     upstreams.set_response_function("late", "/", answer_late, method="POST")
