@@ -19,6 +19,7 @@ MAX_BASE_UNITS = 2**256 - 1
 _YEAR_9999 = 253_370_764_800
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _HASH = re.compile(r"0x[0-9a-f]{64}")
+_UNITS = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 _POOL = re.compile(r"0x([0-9a-f]{40}|[0-9a-f]{64})")
 
 
@@ -50,9 +51,11 @@ def as_clean_name(value: Any) -> str | None:
 
 
 def as_number(value: Any) -> float | None:
-    """Parse a finite number."""
+    """Parse a finite number; a text in the form of JSON's numbers, or nearly so."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        return None  # Python reads 1_000 and the digits of every script
     try:
         figure = float(value)
     except (ValueError, OverflowError):
@@ -108,13 +111,10 @@ def as_base_units(value: Any) -> int | None:
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 0 <= value <= MAX_BASE_UNITS else None
-    if not isinstance(value, str) or len(value) > 80:
+    if not isinstance(value, str) or len(value) > 80 or not _UNITS.fullmatch(value):
         return None
-    try:
-        units = int(value, 16) if value[:2] in ("0x", "0X") else int(value)
-    except ValueError:
-        return None
-    return units if 0 <= units <= MAX_BASE_UNITS else None
+    units = int(value, 16) if value[:2] in ("0x", "0X") else int(value)
+    return units if units <= MAX_BASE_UNITS else None
 
 
 def as_block_number(value: Any) -> int | None:
