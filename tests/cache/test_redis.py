@@ -1,4 +1,4 @@
-"""Several servers on one Redis: what one has made all have, and nobody fails because Redis does."""
+"""Response cache shared by servers through Redis: shared results, leases, and operation without Redis."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ FOUND = {
 }
 
 
-def answered(data: str = '{"sky":"blue"}', status: str = "ok") -> ServiceResult:
+def build_result(data: str = '{"sky":"blue"}', status: str = "ok") -> ServiceResult:
     return ServiceResult(data.encode(), [{"name": "oracle", "status": status}], ["it is late"])
 
 
 class Work:
-    """Work that takes a while, and counts how often it is done."""
+    """Computation that takes some time and counts its runs."""
 
     def __init__(self, *outcomes: Any, seconds: float = 0.3) -> None:
-        self.outcomes = list(outcomes) or [answered()]
+        self.outcomes = list(outcomes) or [build_result()]
         self.seconds = seconds
         self.done = 0
 
@@ -73,7 +73,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Replica:
-    """What a server has of answers."""
+    """Response cache of one server, and its connection to Redis."""
 
     answers: ResponseCache
     shared: SharedRedis
@@ -83,26 +83,26 @@ class Replica:
 
 
 @asynccontextmanager
-async def replica(
+async def open_replica(
     url: str, lease: float = LEASE_SECONDS, *, patience: float = PATIENCE
 ) -> AsyncGenerator[Replica]:
-    """A server that has found the Redis usable; it has patience, where that is not what is tested."""
+    """Open a server's cache once Redis is usable; `patience` is its timeout for a command."""
     async with open_redis(url, patience) as shared:
-        await turned(lambda: shared.is_up)
+        await wait_until(lambda: shared.is_up)
         yield Replica(ResponseCache(MemoryCache(), SharedResponses(shared, lease)), shared)
 
 
-async def turned(seen: Callable[[], Any]) -> None:
-    """Wait until something is so."""
+async def wait_until(condition: Callable[[], Any]) -> None:
+    """Wait until a condition is true."""
     deadline = time.monotonic() + PATIENCE
-    while not seen():
-        assert time.monotonic() < deadline, "it never came to be"
+    while not condition():
+        assert time.monotonic() < deadline, "timed out"
         await asyncio.sleep(0.01)
 
 
 @contextmanager
-def logged() -> Generator[list[EventDict]]:
-    """The lines that are written meanwhile."""
+def record_logs() -> Generator[list[EventDict]]:
+    """Record the log events of the block."""
     configure_logging("info")
     try:
         with capture_logs() as lines:
@@ -113,47 +113,47 @@ def logged() -> Generator[list[EventDict]]:
 
 @pytest.fixture(scope="module")
 def server() -> Generator[Redis]:
-    """A Redis that nobody harms."""
+    """A shared Redis server that no test stops."""
     with redis_server() as server:
         yield server
 
 
 @pytest.fixture
 async def replicas(server: Redis) -> AsyncGenerator[tuple[Replica, Replica]]:
-    """Two servers on it."""
-    async with replica(server.url) as one, replica(server.url) as other:
+    """Two servers that share the Redis server."""
+    async with open_replica(server.url) as one, open_replica(server.url) as other:
         yield one, other
 
 
 @pytest.fixture
 def key() -> str:
-    """A question that nobody has asked."""
+    """A cache key that no other test uses."""
     return uuid4().hex
 
 
-def client_of(server: Redis) -> Any:
-    """A client of the Redis itself."""
+def open_client(server: Redis) -> Any:
+    """Return a client of the Redis server."""
     return clients.Redis(port=server.port)
 
 
-def kept(server: Redis, key: str) -> tuple[Any, bytes]:
-    """A client of the Redis, and the name of an answer in it."""
-    client = client_of(server)
+def find_entry(server: Redis, key: str) -> tuple[Any, bytes]:
+    """Return a client of the Redis server, and the name of a response in it."""
+    client = open_client(server)
     (name,) = client.keys(f"centgate:1:answer:*:{key}")
     return client, name
 
 
-async def test_what_one_server_made_the_other_has(replicas: tuple[Replica, Replica], key: str) -> None:
+async def test_result_is_shared_between_servers(replicas: tuple[Replica, Replica], key: str) -> None:
     one, other = replicas
     work = Work()
 
     got = [await one.get(key, work), await other.get(key, work), await other.get(key, work)]
 
-    assert got == [(answered(), False), (answered(), True), (answered(), True)]
+    assert got == [(build_result(), False), (build_result(), True), (build_result(), True)]
     assert work.done == 1
 
 
-async def test_answer_another_server_made_is_reported_and_kept_here(
+async def test_shared_result_is_reported_and_cached_locally(
     server: Redis, replicas: tuple[Replica, Replica], key: str
 ) -> None:
     one, other = replicas
@@ -162,65 +162,65 @@ async def test_answer_another_server_made_is_reported_and_kept_here(
 
     after = await other.answers.has_fresh(key, FRESH)
 
-    client, name = kept(server, key)
+    client, name = find_entry(server, key)
     client.delete(name)
     assert (before, after) == (False, True)
-    assert await other.get(key, Work()) == (answered(), True)
+    assert await other.get(key, Work()) == (build_result(), True)
 
 
-async def test_servers_that_ask_at_once_do_the_work_once(replicas: tuple[Replica, Replica], key: str) -> None:
+async def test_concurrent_misses_on_two_servers_compute_once(
+    replicas: tuple[Replica, Replica], key: str
+) -> None:
     work = Work()
 
     got = await asyncio.gather(*(each.get(key, work) for each in replicas * 50))
 
     assert work.done == 1
-    assert [answer for answer, _ in got] == [answered()] * 100
+    assert [answer for answer, _ in got] == [build_result()] * 100
 
 
 @pytest.mark.extended
-async def test_work_that_outlasts_its_lease_is_done_once(server: Redis, key: str) -> None:
+async def test_computation_longer_than_its_lease_runs_once(server: Redis, key: str) -> None:
     work = Work(seconds=4)
-    async with replica(server.url, lease=2) as one, replica(server.url, lease=2) as other:
+    async with open_replica(server.url, lease=2) as one, open_replica(server.url, lease=2) as other:
         await asyncio.gather(one.get(key, work), other.get(key, work))
 
     assert work.done == 1
 
 
-async def test_who_waits_for_work_that_fails_does_it_anew(
-    replicas: tuple[Replica, Replica], key: str
-) -> None:
-    work = Work(NoData("nothing"), answered())
+async def test_waiting_server_computes_after_a_failure(replicas: tuple[Replica, Replica], key: str) -> None:
+    work = Work(NoData("nothing"), build_result())
 
     got = await asyncio.gather(*(each.get(key, work) for each in replicas), return_exceptions=True)
 
     assert work.done == 2
     assert sorted(type(each).__name__ for each in got) == ["NoData", "tuple"]
-    assert (answered(), False) in got
+    assert (build_result(), False) in got
 
 
-async def test_work_that_fails_leaves_nobody_waiting(
+async def test_failed_computation_releases_waiting_servers(
     server: Redis, replicas: tuple[Replica, Replica], key: str
 ) -> None:
     with pytest.raises(NoData):
         await replicas[0].get(key, Work(NoData("nothing"), seconds=0))
 
-    assert not client_of(server).keys(f"*{key}*")
+    assert not open_client(server).keys(f"*{key}*")
 
 
 @pytest.mark.extended
-async def test_a_server_that_died_at_work_is_waited_for_as_long_as_its_lease(server: Redis, key: str) -> None:
+async def test_lease_of_dead_server_expires(server: Redis, key: str) -> None:
     hanging, work = Work(seconds=PATIENCE), Work()
-    async with replica(server.url, lease=1) as dying, replica(server.url, lease=1) as other:
+    async with open_replica(server.url, lease=1) as dying, open_replica(server.url, lease=1) as other:
         lost = asyncio.create_task(dying.get(key, hanging))
-        await turned(lambda: hanging.done)
+        await wait_until(lambda: hanging.done)
         await dying.shared.close()
 
         asked = asyncio.create_task(other.get(key, work))
-        await turned(lambda: work.done)
-        leases = client_of(server).keys(f"*{key}:lease")
+        await wait_until(lambda: work.done)
+        leases = open_client(server).keys(f"*{key}:lease")
         lost.cancel()
 
-        assert await asked == (answered(), False)
+        assert await asked == (build_result(), False)
 
     assert leases  # its own, which it got while it waited
 
@@ -228,31 +228,31 @@ async def test_a_server_that_died_at_work_is_waited_for_as_long_as_its_lease(ser
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\x00", b"[]", b'{"sky":"blue"}', b'[{"sky":"blue"},[],[', b'[1,["x"],[]]']
 )
-async def test_what_cannot_be_read_is_made_anew(server: Redis, key: str, content: bytes) -> None:
+async def test_unreadable_entry_is_replaced(server: Redis, key: str, content: bytes) -> None:
     work = Work(seconds=0)
-    async with replica(server.url) as one:
+    async with open_replica(server.url) as one:
         await one.get(key, work)
-    client, name = kept(server, key)
+    client, name = find_entry(server, key)
     good = client.get(name)
     client.set(name, content)
 
-    async with replica(server.url) as other:
+    async with open_replica(server.url) as other:
         got = await other.get(key, work)
 
-    assert got == (answered(), False)
+    assert got == (build_result(), False)
     assert client.get(name) == good
 
 
-async def test_nothing_is_kept_here_for_longer_than_there(
+async def test_local_copy_expires_with_the_shared_one(
     server: Redis, replicas: tuple[Replica, Replica], key: str
 ) -> None:
     one, other = replicas
     work = Work(seconds=0)
     await one.get(key, work)
-    client, name = kept(server, key)
+    client, name = find_entry(server, key)
     client.pexpire(name, 400)
     _, first = await other.get(key, work)
-    await turned(lambda: not client.exists(name))
+    await wait_until(lambda: not client.exists(name))
 
     _, second = await other.get(key, work)
 
@@ -260,30 +260,28 @@ async def test_nothing_is_kept_here_for_longer_than_there(
 
 
 @pytest.mark.parametrize(("status", "seconds"), [("ok", FRESH.total_seconds()), ("error", MAX_DEGRADED_TTL)])
-async def test_an_answer_is_kept_there_for_as_long_as_here(
-    server: Redis, key: str, status: str, seconds: float
-) -> None:
-    async with replica(server.url) as one:
-        await one.get(key, Work(answered(status=status), seconds=0))
+async def test_shared_entry_has_the_local_ttl(server: Redis, key: str, status: str, seconds: float) -> None:
+    async with open_replica(server.url) as one:
+        await one.get(key, Work(build_result(status=status), seconds=0))
 
-    client, name = kept(server, key)
+    client, name = find_entry(server, key)
 
     assert seconds - PATIENCE / 2 < client.pttl(name) / 1000 <= seconds
 
 
-async def test_an_answer_that_is_too_long_is_not_shared(
+async def test_too_long_result_is_not_shared(
     server: Redis, replicas: tuple[Replica, Replica], key: str
 ) -> None:
-    long = answered('"' + "x" * MAX_RESPONSE_BYTES + '"')
+    long = build_result('"' + "x" * MAX_RESPONSE_BYTES + '"')
     work = Work(long)
 
     got = await asyncio.gather(*(each.get(key, work) for each in replicas))
 
     assert got == [(long, False)] * 2
-    assert not client_of(server).keys(f"*{key}*")
+    assert not open_client(server).keys(f"*{key}*")
 
 
-async def test_an_answer_that_is_never_fresh_is_not_shared(
+async def test_result_without_ttl_is_not_shared(
     server: Redis, replicas: tuple[Replica, Replica], key: str
 ) -> None:
     work = Work(seconds=0)
@@ -292,7 +290,7 @@ async def test_an_answer_that_is_never_fresh_is_not_shared(
         await each.answers.get_or_compute(key, timedelta(0), work)
 
     assert work.done == 2
-    assert not client_of(server).keys(f"*{key}*")
+    assert not open_client(server).keys(f"*{key}*")
 
 
 def stop(redis: Redis) -> None:
@@ -300,38 +298,41 @@ def stop(redis: Redis) -> None:
     redis.process.send_signal(signal.SIGSTOP)
 
 
-def go_on(redis: Redis) -> None:
+def resume(redis: Redis) -> None:
     assert redis.process
     redis.process.send_signal(signal.SIGCONT)
 
 
-def ask(*command: str) -> Callable[[Redis], None]:
-    """Something that an operator does to a Redis."""
+def run_on_redis(*command: str) -> Callable[[Redis], None]:
+    """Return a function that runs a command on a Redis server."""
 
     def do(redis: Redis) -> None:
-        client_of(redis).execute_command(*command)
+        open_client(redis).execute_command(*command)
 
     return do
 
 
 TROUBLE = {
     "killed": (Redis.kill, Redis.start),
-    "stalled": (stop, go_on),
-    "read-only": (ask("REPLICAOF", "127.0.0.1", "1"), ask("REPLICAOF", "NO", "ONE")),
-    "full": (ask("CONFIG", "SET", "maxmemory", "1"), ask("CONFIG", "SET", "maxmemory", "0")),
+    "stalled": (stop, resume),
+    "read-only": (run_on_redis("REPLICAOF", "127.0.0.1", "1"), run_on_redis("REPLICAOF", "NO", "ONE")),
+    "full": (
+        run_on_redis("CONFIG", "SET", "maxmemory", "1"),
+        run_on_redis("CONFIG", "SET", "maxmemory", "0"),
+    ),
 }
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("trouble", TROUBLE)
-async def test_while_redis_cannot_be_used_each_server_has_its_own_answers(redis: Redis, trouble: str) -> None:
+async def test_servers_use_local_caches_during_redis_outage(redis: Redis, trouble: str) -> None:
     harm, heal = TROUBLE[trouble]
     work, numbers = Work(seconds=0.01), count()
-    quick = partial(replica, redis.url, patience=shared_cache.COMMAND_TIMEOUT)
+    quick = partial(open_replica, redis.url, patience=shared_cache.COMMAND_TIMEOUT)
     async with quick() as one, quick() as other:
-        with logged() as lines:
+        with record_logs() as lines:
 
-            async def asked(ended: Callable[[], bool]) -> None:
+            async def request_until(ended: Callable[[], bool]) -> None:
                 while not ended():
                     await one.get(f"new {next(numbers)}", work)
                     await one.get("old", work)
@@ -345,12 +346,12 @@ async def test_while_redis_cannot_be_used_each_server_has_its_own_answers(redis:
             await one.get("old", work)
             harm(redis)
             async with asyncio.timeout(PATIENCE):
-                await asyncio.gather(*(asked(down) for _ in range(20)))
+                await asyncio.gather(*(request_until(down) for _ in range(20)))
                 mine, others = await one.get("mine", work), await other.get("mine", work)
-                await turned(lambda: other.shared.is_up is False)
+                await wait_until(lambda: other.shared.is_up is False)
                 heal(redis)
-                await asyncio.gather(*(asked(up) for _ in range(20)))
-                await turned(lambda: other.shared.is_up)
+                await asyncio.gather(*(request_until(up) for _ in range(20)))
+                await wait_until(lambda: other.shared.is_up)
             again = [await each.get("again", work) for each in (one, other)]
 
     assert [hit for _, hit in (mine, others)] == [False, False]
@@ -363,10 +364,10 @@ async def test_while_redis_cannot_be_used_each_server_has_its_own_answers(redis:
     assert one.shared.failures
 
 
-async def test_commands_that_always_fail_are_not_tried_at_every_request(redis: Redis) -> None:
-    ask("ACL", "SETUSER", "default", "-getex", "-get")(redis)
+async def test_failing_commands_are_not_retried_at_every_request(redis: Redis) -> None:
+    run_on_redis("ACL", "SETUSER", "default", "-getex", "-get")(redis)
     work = Work(seconds=0)
-    async with replica(redis.url) as one:
+    async with open_replica(redis.url) as one:
         for number in range(50):
             await one.get(f"k{number}", work)
             await asyncio.sleep(0)
@@ -375,13 +376,13 @@ async def test_commands_that_always_fail_are_not_tried_at_every_request(redis: R
         assert work.done == 50
 
 
-async def test_what_is_secret_in_the_address_is_not_logged(redis: Redis) -> None:
-    ask("ACL", "SETUSER", "hunter", "on", ">right", "allkeys", "allcommands")(redis)
+async def test_password_in_url_is_not_logged(redis: Redis) -> None:
+    run_on_redis("ACL", "SETUSER", "hunter", "on", ">right", "allkeys", "allcommands")(redis)
     secret = "redis://hunter:p%40ssw0rd@" + redis.url.removeprefix("redis://")
 
-    with logged() as lines:
+    with record_logs() as lines:
         async with open_redis(secret) as shared:
-            await turned(lambda: shared.is_up is not None)
+            await wait_until(lambda: shared.is_up is not None)
 
     (line,) = lines
     assert line["log_level"] == "warning"
@@ -398,7 +399,7 @@ async def test_what_is_secret_in_the_address_is_not_logged(redis: Redis) -> None
         "rediss://:hunter2@host?ssl_cert_reqs=hunter2",
     ],
 )
-def test_an_address_that_is_none_stops_the_start_in_words(settings: Settings, address: str) -> None:
+def test_invalid_url_is_refused_at_start(settings: Settings, address: str) -> None:
     wrong = settings.model_copy(update={"cache_url": address})
 
     with pytest.raises(ValueError, match=r"^CENTGATE_CACHE_URL: not a valid Redis URL") as said:
@@ -408,7 +409,7 @@ def test_an_address_that_is_none_stops_the_start_in_words(settings: Settings, ad
 
 
 @pytest.mark.extended
-def test_its_client_is_loaded_only_where_it_is_set_up(tmp_path: Path) -> None:
+def test_redis_client_is_imported_only_if_configured(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys\n"
         "from centgate.runtime import open_runtime\n"
@@ -426,8 +427,8 @@ def test_its_client_is_loaded_only_where_it_is_set_up(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Town:
-    """Two servers as operators run them, on one Redis."""
+class Cluster:
+    """Two server processes that share one Redis server and its fake upstreams."""
 
     redis: Redis
     upstreams: FakeUpstreams
@@ -435,17 +436,17 @@ class Town:
     client: httpx.Client
 
     def buy(self, query: str, number: int = 0, *, path: str = SEARCH) -> httpx.Response:
-        """The answer that one of the servers gives; which of them goes by the number."""
+        """Buy an answer from one of the servers: the first for even numbers, else the second."""
         url = self.processes[number % 2].url + path
         return send_paid(self.client, url, {"query": query}, Buyer(number % 10))
 
     def caches(self) -> list[str]:
-        """What the servers say of their caches."""
+        """Return the state of each server's cache, as `/readyz` gives it."""
         said = [self.client.get(process.url + "/readyz") for process in self.processes]
         assert {each.status_code for each in said} == {200}
         return [each.json()["cache"] for each in said]
 
-    def until_caches_are(self, *words: str) -> None:
+    def wait_for_caches(self, *words: str) -> None:
         deadline = time.monotonic() + PATIENCE
         while self.caches() != [*words]:
             assert time.monotonic() < deadline, self.caches()
@@ -453,9 +454,9 @@ class Town:
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Generator[Town]:
-    """Two servers; their sources are stand-ins."""
-    folder = tmp_path_factory.mktemp("town")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
+    """Two server processes with fake upstreams."""
+    folder = tmp_path_factory.mktemp("cluster")
     with redis_server() as redis, open_stub_facilitator() as facilitator, fake_upstreams() as upstreams:
         upstreams.set_response("exa", "/search", FOUND, method="POST")
         row = {"url": "https://a.example/", "title": "A", "content": "B"}
@@ -473,74 +474,74 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Generator[Town]:
             starts = [pool.submit(lambda: ApiProcess(settings, **more)) for _ in range(2)]
             processes = (starts[0].result(), starts[1].result())
             try:
-                yield Town(redis, upstreams, processes, client)
+                yield Cluster(redis, upstreams, processes, client)
             finally:
                 for process in processes:
                     process.stop()
 
 
-def test_two_servers_ask_a_source_once_for_all_their_buyers(town: Town) -> None:
-    town.until_caches_are("shared", "shared")
-    before = len(town.upstreams.requests_of("exa"))
-    town.upstreams.delay = 0.3
+def test_concurrent_buyers_on_two_servers_cause_one_query(cluster: Cluster) -> None:
+    cluster.wait_for_caches("shared", "shared")
+    before = len(cluster.upstreams.requests_of("exa"))
+    cluster.upstreams.delay = 0.3
 
     with ThreadPoolExecutor(20) as pool:
-        responses = list(pool.map(partial(town.buy, "the same"), range(20)))
-    town.upstreams.delay = 0
+        responses = list(pool.map(partial(cluster.buy, "the same"), range(20)))
+    cluster.upstreams.delay = 0
 
     assert {response.status_code for response in responses} == {200}
     assert len({str(response.json()["data"]) for response in responses}) == 1
-    assert len(town.upstreams.requests_of("exa")) == before + 1
+    assert len(cluster.upstreams.requests_of("exa")) == before + 1
 
 
-def test_two_servers_keep_to_a_rate_together(town: Town) -> None:
-    town.until_caches_are("shared", "shared")
+def test_two_servers_share_a_rate_limit(cluster: Cluster) -> None:
+    cluster.wait_for_caches("shared", "shared")
 
-    def bought_by(number: int) -> int:
-        return town.buy(f"question {number}", number, path=OTHER_SEARCH).status_code
+    def buy_answer(number: int) -> int:
+        return cluster.buy(f"question {number}", number, path=OTHER_SEARCH).status_code
 
     with ThreadPoolExecutor(10) as pool:
-        statuses = list(pool.map(bought_by, range(16)))
+        statuses = list(pool.map(buy_answer, range(16)))
 
-    # of ten a minute five may go at once, the next is further off than the patience of a call
+    # of ten a minute five may go at once; the wait for the next exceeds a call's longest wait
     assert statuses.count(429) == 11
-    assert len(town.upstreams.requests_of("searxng")) == 5
+    assert len(cluster.upstreams.requests_of("searxng")) == 5
 
 
 @pytest.mark.extended
-def test_no_request_fails_because_redis_does(town: Town) -> None:
-    town.until_caches_are("shared", "shared")
+def test_requests_succeed_during_redis_outages(cluster: Cluster) -> None:
+    cluster.wait_for_caches("shared", "shared")
     ended, statuses = threading.Event(), list[int]()
 
-    def buying(lane: int) -> None:
+    def buy_repeatedly(lane: int) -> None:
         for number in count(lane, 8):
             if ended.is_set():
                 return
             query = f"under load {number}" if number % 3 else "under load"
-            statuses.append(town.buy(query, lane).status_code)
+            statuses.append(cluster.buy(query, lane).status_code)
 
     with ThreadPoolExecutor(8) as pool:
-        lanes = [pool.submit(buying, lane) for lane in range(8)]
+        lanes = [pool.submit(buy_repeatedly, lane) for lane in range(8)]
         try:
             for harm, heal in (TROUBLE["killed"], TROUBLE["stalled"]):
-                harm(town.redis)
-                town.until_caches_are("local", "local")
-                heal(town.redis)
-                town.until_caches_are("shared", "shared")
+                harm(cluster.redis)
+                cluster.wait_for_caches("local", "local")
+                heal(cluster.redis)
+                cluster.wait_for_caches("shared", "shared")
         finally:
             ended.set()
         for lane in lanes:
             lane.result()
-    before = len(town.upstreams.requests_of("exa"))
-    hits = [town.buy("after all", number).json()["cache"]["hit"] for number in range(2)]
+    before = len(cluster.upstreams.requests_of("exa"))
+    hits = [cluster.buy("after all", number).json()["cache"]["hit"] for number in range(2)]
 
     assert set(statuses) == {200}
     assert hits == [False, True]
-    assert len(town.upstreams.requests_of("exa")) == before + 1
+    assert len(cluster.upstreams.requests_of("exa")) == before + 1
 
 
 @pytest.mark.extended
-def test_a_server_starts_without_the_redis_it_is_to_share(
+def test_server_starts_without_its_redis(
     settings: Settings, facilitator: StubFacilitator, client: httpx.Client
 ) -> None:
     assert facilitator.url

@@ -1,4 +1,4 @@
-"""The rate of an upstream is kept by all servers together, in every span of its length."""
+"""Rate limiter over Redis: all servers together keep to an upstream's rate in every span of its length."""
 
 from __future__ import annotations
 
@@ -27,38 +27,40 @@ from centgate.resources import open_resources
 from centgate.settings import ProviderSettings, Settings
 
 SECOND = 1_000_000
-ON_A_CLOCK_OF_THE_TEST = {
+TEST_CLOCK_SUBSTITUTIONS = {
     "redis.call('TIME')": "{ARGV[7], ARGV[8]}",
-    "redis.call('PEXPIRE', ": "tostring(",  # and so nothing is forgotten by another
+    "redis.call('PEXPIRE', ": "tostring(",  # keys never expire during the examples
 }
 
 
 @pytest.fixture(scope="module")
 def server() -> Generator[Redis]:
-    """A Redis that nobody harms."""
+    """A shared Redis server that no test stops."""
     with redis_server() as server:
         yield server
 
 
 @pytest.fixture
-async def shared(redis: Redis) -> AsyncGenerator[list[SharedRedis]]:
-    """What two servers have of a Redis."""
+async def connections(redis: Redis) -> AsyncGenerator[list[SharedRedis]]:
+    """The Redis connections of two servers."""
     async with AsyncExitStack() as stack:
         servers = [await stack.enter_async_context(open_redis(redis.url, timeout=30)) for _ in range(2)]
-        await usable(servers)
+        await wait_until_usable(servers)
         yield servers
 
 
-async def usable(servers: Iterable[SharedRedis], *, up: bool = True) -> None:
-    """Wait until they have found the Redis, or lost it."""
+async def wait_until_usable(servers: Iterable[SharedRedis], *, up: bool = True) -> None:
+    """Wait until all servers find Redis usable, or unusable if `up` is False."""
     deadline = time.monotonic() + 30
     while not all(each.is_up is up for each in servers):
-        assert time.monotonic() < deadline, "they do not notice"
+        assert time.monotonic() < deadline, "timed out"
         await asyncio.sleep(0.01)
 
 
-def turns(shared: SharedRedis, rate: RateLimit, processes: int = 1, name: str = "oracle") -> RateLimiter:
-    return RateLimiter(rate, processes, RedisRateLimiter(shared, name, rate))
+def open_limiter(
+    connection: SharedRedis, rate: RateLimit, processes: int = 1, name: str = "oracle"
+) -> RateLimiter:
+    return RateLimiter(rate, processes, RedisRateLimiter(connection, name, rate))
 
 
 @effort(max_examples=60, deadline=None)
@@ -67,11 +69,11 @@ def turns(shared: SharedRedis, rate: RateLimit, processes: int = 1, name: str = 
     st.sampled_from([1.0, 10.0, 60.0]),
     st.lists(st.tuples(st.integers(0, 30 * SECOND), st.booleans()), min_size=1, max_size=100),
 )
-def test_the_rate_in_redis_is_that_of_a_process(
+def test_redis_script_agrees_with_sliding_window(
     server: Redis, calls: int, seconds: float, asked: list[tuple[int, bool]]
 ) -> None:
     text = ACQUIRE_SCRIPT
-    for asked_of_redis, told in ON_A_CLOCK_OF_THE_TEST.items():
+    for asked_of_redis, told in TEST_CLOCK_SUBSTITUTIONS.items():
         assert text.count(asked_of_redis) == 1
         text = text.replace(asked_of_redis, told)
     with clients.Redis(port=server.port) as client:
@@ -96,27 +98,27 @@ def test_the_rate_in_redis_is_that_of_a_process(
 
 
 @pytest.mark.parametrize("rate", [RateLimit(5, 1), RateLimit(9, 60)], ids=["a short span", "a long span"])
-async def test_no_span_has_more_calls_of_all_servers_than_the_rate(
-    shared: list[SharedRedis], rate: RateLimit
+async def test_servers_together_keep_to_the_rate_in_every_span(
+    connections: list[SharedRedis], rate: RateLimit
 ) -> None:
     seen = list[tuple[float, float]]()
 
-    async def taking(each: RateLimiter) -> None:
+    async def acquire_often(each: RateLimiter) -> None:
         for _ in range(15):
             before = time.monotonic()
             wait = await each.acquire(100_000)
             seen.append((before + wait, time.monotonic() + wait))
 
-    await asyncio.gather(*(taking(turns(each, rate)) for each in shared * 3))
+    await asyncio.gather(*(acquire_often(open_limiter(each, rate)) for each in connections * 3))
 
-    # each turn is some time between the two that are known of it
+    # each call was sent at some time between the two measured ones
     soonest, latest = sorted(first for first, _ in seen), sorted(last for _, last in seen)
     for first, later in zip(soonest, latest[rate.calls :], strict=False):
         assert later - first >= rate.seconds - 1e-3
 
 
-async def test_a_turn_that_comes_too_late_is_taken_by_nobody(shared: list[SharedRedis]) -> None:
-    one, other = (turns(each, RateLimit(1, 60)) for each in shared)
+async def test_call_with_too_long_wait_reserves_nothing(connections: list[SharedRedis]) -> None:
+    one, other = (open_limiter(each, RateLimit(1, 60)) for each in connections)
     await one.acquire(0)
 
     waits = [round(await each.acquire(5)) for each in (one, other, other)]
@@ -124,74 +126,72 @@ async def test_a_turn_that_comes_too_late_is_taken_by_nobody(shared: list[Shared
     assert waits == [60, 60, 60]
 
 
-async def test_turns_of_another_upstream_or_of_another_rate_are_others(shared: list[SharedRedis]) -> None:
-    one, _ = shared
+async def test_limits_are_separate_by_upstream_and_rate(connections: list[SharedRedis]) -> None:
+    one, _ = connections
     different = [
-        turns(one, RateLimit(1, 60)),
-        turns(one, RateLimit(1, 60), name="oracle:2"),
-        turns(one, RateLimit(1, 61)),
+        open_limiter(one, RateLimit(1, 60)),
+        open_limiter(one, RateLimit(1, 60), name="oracle:2"),
+        open_limiter(one, RateLimit(1, 61)),
     ]
 
     assert [await each.acquire(0) for each in different] == [0, 0, 0]
 
 
-async def test_a_server_that_shares_takes_more_than_its_part(shared: list[SharedRedis]) -> None:
-    one, _ = shared
-    several = turns(one, RateLimit(8, 10), processes=4)
+async def test_single_active_server_uses_the_whole_rate(connections: list[SharedRedis]) -> None:
+    one, _ = connections
+    several = open_limiter(one, RateLimit(8, 10), processes=4)
 
     waits = [await several.acquire(0) for _ in range(8)]
 
     assert waits == [0] * 8
 
 
-async def test_while_redis_is_away_each_process_keeps_to_its_part(
-    redis: Redis, shared: list[SharedRedis]
+async def test_processes_use_their_part_during_redis_outage(
+    redis: Redis, connections: list[SharedRedis]
 ) -> None:
-    one, other = (turns(each, RateLimit(8, 10), processes=4) for each in shared)
+    one, other = (open_limiter(each, RateLimit(8, 10), processes=4) for each in connections)
     await one.acquire(0)
     redis.kill()
 
     waits = [[await each.acquire(0) for _ in range(3)] for each in (one, other)]
 
-    # a part is two; what was taken together counts
+    # a part is two calls; calls that were made together count
     assert [[wait == 0 for wait in each] for each in waits] == [[True, False, False], [True, True, False]]
 
 
 @pytest.mark.extended
-async def test_a_redis_that_forgot_everything_does_not_let_a_process_exceed_the_rate(
-    redis: Redis, shared: list[SharedRedis]
-) -> None:
-    one, other = (turns(each, RateLimit(3, 10)) for each in shared)
+async def test_rate_holds_after_redis_lost_its_data(redis: Redis, connections: list[SharedRedis]) -> None:
+    one, other = (open_limiter(each, RateLimit(3, 10)) for each in connections)
     for _ in range(2):
         await one.acquire(0)
     redis.kill()
     await one.acquire(0)
-    await usable(shared[:1], up=False)
+    await wait_until_usable(connections[:1], up=False)
     redis.start()
-    await usable(shared)
+    await wait_until_usable(connections)
 
     waits = [await each.acquire(0) for each in (one, other)]
 
     assert [wait == 0 for wait in waits] == [False, True]
 
 
-async def test_a_clock_that_is_set_back_holds_up_nobody(redis: Redis, shared: list[SharedRedis]) -> None:
-    one, _ = shared
-    fresh = turns(one, RateLimit(3, 10))
+async def test_clock_set_back_delays_nobody(redis: Redis, connections: list[SharedRedis]) -> None:
+    one, _ = connections
+    fresh = open_limiter(one, RateLimit(3, 10))
     await fresh.acquire(0)
     client: Any
     with clients.Redis(port=redis.port) as client:
         (key,) = client.keys("centgate:1:turns:*")
         client.rpush(key, *[int(time.time() + 3600) * SECOND] * 2)
 
-    waits = [await turns(one, RateLimit(3, 10)).acquire(0) for _ in range(3)]
+    waits = [await open_limiter(one, RateLimit(3, 10)).acquire(0) for _ in range(3)]
 
     assert waits == [0, 0, 0]
 
 
-async def test_turns_are_forgotten_once_they_count_no_more(redis: Redis, shared: list[SharedRedis]) -> None:
-    one, _ = shared
-    await turns(one, RateLimit(3, 1)).acquire(0)
+async def test_keys_expire_when_calls_count_no_more(redis: Redis, connections: list[SharedRedis]) -> None:
+    one, _ = connections
+    await open_limiter(one, RateLimit(3, 1)).acquire(0)
 
     client: Any
     with clients.Redis(port=redis.port) as client:
@@ -201,13 +201,13 @@ async def test_turns_are_forgotten_once_they_count_no_more(redis: Redis, shared:
     assert 0 < left <= 1002
 
 
-async def test_each_part_of_a_provider_has_turns_of_its_own(
-    shared: list[SharedRedis], upstreams: FakeUpstreams, tmp_path: Path
+async def test_parts_of_a_provider_have_separate_limits(
+    connections: list[SharedRedis], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     settings = Settings(providers={"exa": ProviderSettings(url=upstreams.url_of("exa"), per_minute=1)})
     upstreams.set_response("exa", "/facts", {})
     statuses = list[int]()
-    for server in shared:
+    for server in connections:
         async with open_resources(settings, server) as resources:
             provider = Exa(settings, resources)
             for part in ("", "10", "137"):

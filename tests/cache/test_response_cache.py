@@ -1,4 +1,4 @@
-"""Answers are kept while they are fresh, bought once by all who ask at once, and never when they are none."""
+"""Response cache: TTLs, single flight of concurrent requests, eviction, and failures that are not stored."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from centgate.errors import NoData, ProviderError, ProviderRateLimited
 FRESH = timedelta(minutes=5)
 
 
-def answered(data: str = '{"sky":"blue"}', status: str = "ok") -> ServiceResult:
-    """An answer whose only source has this status."""
+def build_result(data: str = '{"sky":"blue"}', status: str = "ok") -> ServiceResult:
+    """Return a result whose only provider has this status."""
     return ServiceResult(data.encode(), [{"name": "oracle", "status": status}], ["it is late"])
 
 
 class Work:
-    """Work that counts how often it is done."""
+    """Computation that counts its runs."""
 
     def __init__(self, *outcomes: Any) -> None:
         self.outcomes = list(outcomes)
@@ -37,8 +37,8 @@ class Work:
         return outcome
 
 
-class Notes(MemoryCache):
-    """A cache that remembers for how long it was asked to keep things."""
+class RecordingCache(MemoryCache):
+    """Cache that records the TTL of each stored entry."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,61 +50,61 @@ class Notes(MemoryCache):
 
 
 @pytest.fixture
-def answers() -> ResponseCache:
+def cache() -> ResponseCache:
     return ResponseCache(MemoryCache())
 
 
-async def test_the_second_time_it_comes_from_the_cache_unchanged(answers: ResponseCache) -> None:
-    work = Work(answered())
+async def test_second_request_is_served_from_cache(cache: ResponseCache) -> None:
+    work = Work(build_result())
 
-    first, second = [await answers.get_or_compute("k", FRESH, work) for _ in range(2)]
+    first, second = [await cache.get_or_compute("k", FRESH, work) for _ in range(2)]
 
-    assert (first, second) == ((answered(), False), (answered(), True))
+    assert (first, second) == ((build_result(), False), (build_result(), True))
     assert work.done == 1
 
 
-async def test_another_question_is_another_answer(answers: ResponseCache) -> None:
-    work = Work(answered("1"), answered("2"))
+async def test_keys_have_separate_results(cache: ResponseCache) -> None:
+    work = Work(build_result("1"), build_result("2"))
 
-    first, _ = await answers.get_or_compute("a", FRESH, work)
-    second, _ = await answers.get_or_compute("b", FRESH, work)
+    first, _ = await cache.get_or_compute("a", FRESH, work)
+    second, _ = await cache.get_or_compute("b", FRESH, work)
 
     assert (first.data, second.data) == (b"1", b"2")
 
 
-async def test_all_who_ask_at_once_share_the_work(answers: ResponseCache) -> None:
-    work = Work(answered())
+async def test_concurrent_requests_compute_once(cache: ResponseCache) -> None:
+    work = Work(build_result())
 
-    got = await asyncio.gather(*(answers.get_or_compute("k", FRESH, work) for _ in range(1000)))
+    got = await asyncio.gather(*(cache.get_or_compute("k", FRESH, work) for _ in range(1000)))
 
     assert work.done == 1
-    assert {answer.data for answer, _ in got} == {answered().data}
+    assert {answer.data for answer, _ in got} == {build_result().data}
 
 
 @pytest.mark.parametrize("error", [NoData("nothing"), ProviderError("oracle", "down"), ZeroDivisionError()])
-async def test_what_is_no_answer_is_told_to_all_and_not_kept(
-    answers: ResponseCache, error: Exception
+async def test_failure_reaches_all_waiting_requests_and_is_not_stored(
+    cache: ResponseCache, error: Exception
 ) -> None:
-    work = Work(error, answered())
+    work = Work(error, build_result())
 
     failures = await asyncio.gather(
-        *(answers.get_or_compute("k", FRESH, work) for _ in range(10)), return_exceptions=True
+        *(cache.get_or_compute("k", FRESH, work) for _ in range(10)), return_exceptions=True
     )
-    after = await answers.get_or_compute("k", FRESH, work)
+    after = await cache.get_or_compute("k", FRESH, work)
 
     assert {(type(failure), str(failure)) for failure in failures} == {(type(error), str(error))}
-    assert after == (answered(), False)
+    assert after == (build_result(), False)
 
 
-async def test_each_who_is_told_of_a_failure_has_an_error_of_their_own(answers: ResponseCache) -> None:
+async def test_waiting_requests_get_separate_error_objects(cache: ResponseCache) -> None:
     work = Work(ProviderRateLimited("oracle", "slow down", retry_after=7))
 
-    async def told() -> ProviderRateLimited:
+    async def fetch_error() -> ProviderRateLimited:
         with pytest.raises(ProviderRateLimited) as failed:
-            await answers.get_or_compute("k", FRESH, work)
+            await cache.get_or_compute("k", FRESH, work)
         return failed.value
 
-    errors = await asyncio.gather(*(told() for _ in range(3)))
+    errors = await asyncio.gather(*(fetch_error() for _ in range(3)))
 
     assert len({id(error) for error in errors}) == 3
     assert {(error.provider, error.message, error.retry_after) for error in errors} == {
@@ -112,69 +112,69 @@ async def test_each_who_is_told_of_a_failure_has_an_error_of_their_own(answers: 
     }
 
 
-async def test_answer_is_reported_only_while_it_is_kept(answers: ResponseCache) -> None:
-    before = await answers.has_fresh("k", FRESH)
-    await answers.get_or_compute("k", FRESH, Work(answered()))
+async def test_has_fresh_is_true_until_expiry(cache: ResponseCache) -> None:
+    before = await cache.has_fresh("k", FRESH)
+    await cache.get_or_compute("k", FRESH, Work(build_result()))
 
-    assert (before, await answers.has_fresh("k", FRESH), await answers.has_fresh("k", timedelta(0))) == (
+    assert (before, await cache.has_fresh("k", FRESH), await cache.has_fresh("k", timedelta(0))) == (
         False,
         True,
         False,
     )
 
 
-async def test_a_service_without_a_time_is_asked_each_time(answers: ResponseCache) -> None:
-    work = Work(answered(), answered())
+async def test_zero_ttl_computes_each_time(cache: ResponseCache) -> None:
+    work = Work(build_result(), build_result())
 
-    hits = [(await answers.get_or_compute("k", timedelta(0), work))[1] for _ in range(2)]
+    hits = [(await cache.get_or_compute("k", timedelta(0), work))[1] for _ in range(2)]
 
     assert (hits, work.done) == ([False, False], 2)
 
 
 @pytest.mark.parametrize("status", ["error", "timeout", "rate_limited"])
-async def test_an_answer_that_lacks_a_source_is_kept_for_a_moment_only(status: str) -> None:
-    cache = Notes()
+async def test_incomplete_result_has_short_ttl(status: str) -> None:
+    cache = RecordingCache()
 
-    await ResponseCache(cache).get_or_compute("k", FRESH, Work(answered(status=status)))
+    await ResponseCache(cache).get_or_compute("k", FRESH, Work(build_result(status=status)))
 
     assert cache.seconds == [MAX_DEGRADED_TTL]
 
 
-async def test_an_answer_to_which_more_will_be_known_is_kept_for_a_moment_only() -> None:
-    cache = Notes()
+async def test_provisional_result_has_short_ttl() -> None:
+    cache = RecordingCache()
 
-    await ResponseCache(cache).get_or_compute("k", FRESH, Work(replace(answered(), is_provisional=True)))
+    await ResponseCache(cache).get_or_compute("k", FRESH, Work(replace(build_result(), is_provisional=True)))
 
     assert cache.seconds == [MAX_DEGRADED_TTL]
 
 
 @pytest.mark.parametrize("status", ["ok", "no_data", "skipped", "unconfigured"])
-async def test_an_answer_with_all_it_can_have_is_kept_its_whole_time(status: str) -> None:
-    cache = Notes()
+async def test_complete_result_has_full_ttl(status: str) -> None:
+    cache = RecordingCache()
 
-    await ResponseCache(cache).get_or_compute("k", FRESH, Work(answered(status=status)))
+    await ResponseCache(cache).get_or_compute("k", FRESH, Work(build_result(status=status)))
 
     assert cache.seconds == [FRESH.total_seconds()]
 
 
-async def test_who_hangs_up_does_not_end_the_work_for_others(answers: ResponseCache) -> None:
+async def test_cancelled_request_does_not_cancel_computation(cache: ResponseCache) -> None:
     release = asyncio.Event()
 
     async def work() -> ServiceResult:
         await release.wait()
-        return answered()
+        return build_result()
 
-    impatient = asyncio.create_task(answers.get_or_compute("k", FRESH, work))
-    patient = asyncio.create_task(answers.get_or_compute("k", FRESH, work))
+    impatient = asyncio.create_task(cache.get_or_compute("k", FRESH, work))
+    patient = asyncio.create_task(cache.get_or_compute("k", FRESH, work))
     await asyncio.sleep(0)
     impatient.cancel()
     await asyncio.sleep(0)
     release.set()
 
-    assert (await patient)[0] == answered()
+    assert (await patient)[0] == build_result()
 
 
-async def test_what_is_too_old_is_gone() -> None:
+async def test_expired_result_is_computed_again() -> None:
     cache = MemoryCache()
 
     await cache.put("k", b"v", 0)
@@ -182,7 +182,7 @@ async def test_what_is_too_old_is_gone() -> None:
     assert await cache.get("k") is None
 
 
-async def test_the_least_recently_used_goes_first_when_there_is_no_room() -> None:
+async def test_least_recently_used_result_is_evicted() -> None:
     cache = MemoryCache(max_bytes=2 * 600)
     for key in ("a", "b"):
         await cache.put(key, b"x" * 80, 60)
@@ -193,7 +193,7 @@ async def test_the_least_recently_used_goes_first_when_there_is_no_room() -> Non
     assert [await cache.get(key) is not None for key in "abc"] == [True, False, True]
 
 
-async def test_what_is_larger_than_the_cache_is_not_kept() -> None:
+async def test_result_larger_than_cache_is_not_stored() -> None:
     cache = MemoryCache(max_bytes=1000)
 
     await cache.put("k", b"x" * 1000, 60)

@@ -1,4 +1,4 @@
-"""How long a thing is kept, who fetches it, and what is used when it cannot be fetched."""
+"""Stale-while-revalidate cache of one value: TTL, single refresh in flight, and use of old values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from centgate.errors import ProviderError
 
 
 class Source:
-    """Gives a new thing each time: counts how often it is asked, and fails or hangs when told to."""
+    """Source of values that counts its fetches, and fails or hangs as a test sets it."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -33,30 +33,30 @@ class Source:
             raise self.failure
         return object()
 
-    def shelf(self) -> StaleWhileRevalidate[object]:
+    def open_cache(self) -> StaleWhileRevalidate[object]:
         return StaleWhileRevalidate(self.fetch, clock=lambda: self.now)
 
 
-async def test_a_thing_is_fetched_once_for_all_who_ask_and_kept_while_fresh() -> None:
+async def test_concurrent_requests_fetch_once_until_expiry() -> None:
     source = Source()
-    shelf = source.shelf()
+    cache = source.open_cache()
 
-    together = await asyncio.gather(*(shelf.get(1) for _ in range(50)))
+    together = await asyncio.gather(*(cache.get(1) for _ in range(50)))
     source.now += FRESH_SECONDS - 1
-    later = await shelf.get(1)
+    later = await cache.get(1)
 
     assert source.asked == 1
     assert {id(kept.value) for kept in (*together, later)} == {id(later.value)}
     assert not later.is_stale
 
 
-async def test_an_old_thing_is_fetched_again() -> None:
+async def test_expired_value_is_fetched_again() -> None:
     source = Source()
-    shelf = source.shelf()
-    first = await shelf.get(1)
+    cache = source.open_cache()
+    first = await cache.get(1)
     source.now += FRESH_SECONDS
 
-    second = await shelf.get(1)
+    second = await cache.get(1)
 
     assert source.asked == 2
     assert second.value is not first.value
@@ -64,88 +64,88 @@ async def test_an_old_thing_is_fetched_again() -> None:
 
 
 @pytest.mark.parametrize("failure", [ProviderError("defillama", "down"), ValueError("odd"), TimeoutError()])
-async def test_an_old_thing_is_used_when_no_newer_one_can_be_had(failure: Exception) -> None:
+async def test_stale_value_is_used_if_refresh_fails(failure: Exception) -> None:
     source = Source()
-    shelf = source.shelf()
-    first = await shelf.get(1)
+    cache = source.open_cache()
+    first = await cache.get(1)
     source.failure = failure
     source.now += FRESH_SECONDS
 
-    kept, again = await shelf.get(1), await shelf.get(1)
+    kept, again = await cache.get(1), await cache.get(1)
 
     assert (kept.is_stale, again.is_stale) == (True, True)
     assert kept.value is first.value
     assert source.asked == 2, "a failure is not repeated at once"
 
 
-async def test_a_newer_thing_is_tried_for_again_after_a_while() -> None:
+async def test_failed_refresh_is_retried_after_a_pause() -> None:
     source = Source()
-    shelf = source.shelf()
-    await shelf.get(1)
+    cache = source.open_cache()
+    await cache.get(1)
     source.failure = ProviderError("defillama", "down")
     source.now += FRESH_SECONDS
-    await shelf.get(1)
+    await cache.get(1)
     source.failure = None
     source.now += RETRY_SECONDS
 
-    kept = await shelf.get(1)
+    kept = await cache.get(1)
 
     assert not kept.is_stale
     assert source.asked == 3
 
 
-async def test_an_old_thing_is_used_while_a_newer_one_is_slow() -> None:
+async def test_stale_value_is_used_during_slow_refresh() -> None:
     source = Source()
-    shelf = source.shelf()
-    await shelf.get(1)
+    cache = source.open_cache()
+    await cache.get(1)
     source.hold = asyncio.Event()
     source.now += FRESH_SECONDS
 
-    slow = await shelf.get(0.01)
+    slow = await cache.get(0.01)
     source.hold.set()
-    fast = await shelf.get(1)
+    fast = await cache.get(1)
 
     assert (slow.is_stale, fast.is_stale) == (True, False)
     assert source.asked == 2
 
 
-async def test_a_thing_of_long_ago_is_not_used() -> None:
+async def test_too_old_value_is_not_used() -> None:
     source = Source()
-    shelf = source.shelf()
-    await shelf.get(1)
+    cache = source.open_cache()
+    await cache.get(1)
     source.failure = ProviderError("defillama", "down")
     source.now += STALE_SECONDS + 1
 
     with pytest.raises(ProviderError, match="down"):
-        await shelf.get(1)
+        await cache.get(1)
 
 
-async def test_a_fetch_goes_on_when_the_one_who_asked_gives_up() -> None:
+async def test_fetch_continues_after_its_caller_gives_up() -> None:
     source = Source()
     source.hold = asyncio.Event()
-    shelf = source.shelf()
+    cache = source.open_cache()
 
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await shelf.get(1)
+            await cache.get(1)
     source.hold.set()
-    kept = await shelf.get(1)
+    kept = await cache.get(1)
 
     assert source.asked == 1
     assert not kept.is_stale
 
 
-async def test_a_first_fetch_that_fails_is_everybodys_failure_and_not_remembered() -> None:
+async def test_first_failure_reaches_all_callers_and_is_not_stored() -> None:
     source = Source()
     source.failure = ProviderError("defillama", "down", retry_after=7)
-    shelf = source.shelf()
+    cache = source.open_cache()
 
-    failures = await asyncio.gather(*(shelf.get(1) for _ in range(3)), return_exceptions=True)
+    failures = await asyncio.gather(*(cache.get(1) for _ in range(3)), return_exceptions=True)
     source.failure = None
-    kept = await shelf.get(1)
+    kept = await cache.get(1)
 
     assert [str(failure) for failure in failures] == ["down"] * 3
-    assert len({id(failure) for failure in failures}) == 3, "each carries the word on a payment of its own"
+    assert len({id(failure) for failure in failures}) == 3, "each caller needs an error object of its own"
     assert {getattr(failure, "retry_after", None) for failure in failures} == {7}
     assert source.asked == 2
     assert not kept.is_stale
