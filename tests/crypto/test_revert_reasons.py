@@ -1,4 +1,4 @@
-"""Reasons of failed calls: known ones in our words, the rest as untrusted text."""
+"""Reasons of failed calls: known ones become codes, others stay untrusted text."""
 
 import pytest
 from eth_abi.abi import encode
@@ -36,7 +36,7 @@ def revert(text: str) -> bytes:
         ("robots are welcome", None),
     ],
 )
-def test_known_words_become_codes(text: str, code: str | None):
+def test_known_reasons_become_codes(text: str, code: str | None):
     failure = parse_failure(revert(text))
 
     assert (failure.code, failure.text) == (code, text)
@@ -62,13 +62,13 @@ def test_known_errors_become_codes(error: str, code: str):
     assert parse_failure(keccak(error.encode())[:4] + bytes(32)).code == code
 
 
-def test_unknown_errors_are_named_by_their_selector():
+def test_unknown_error_is_named_by_selector():
     failure = parse_failure(bytes.fromhex("deadbeef") + b"\xff" * 60)
 
     assert (failure.code, failure.text) == (None, "error 0xdeadbeef")
 
 
-def test_long_and_hidden_text_is_cut_and_cleaned():
+def test_long_or_hidden_text_is_cleaned():
     failure = parse_failure(revert("x\u202e\u200b" * 500)[:192])
 
     assert failure.text is not None
@@ -84,5 +84,5 @@ def test_any_bytes_are_parsed(data: bytes):
 
 
 @given(st.binary(max_size=188))
-def test_any_bytes_after_a_known_selector_are_parsed(data: bytes):
+def test_any_bytes_after_known_selector_are_parsed(data: bytes):
     assert parse_failure(bytes.fromhex("08c379a0") + data) is not None

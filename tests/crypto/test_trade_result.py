@@ -1,4 +1,4 @@
-"""Rules of simulated trades, and the format of their records."""
+"""Rules that summarise simulated trades, and the format of their records."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def holder(number: int, record: TradeRecord, *, drained: bool = False) -> Holder
 
 
 def probes(purchase: PurchaseProbe | None, *records: TradeRecord) -> TradeProbes:
-    """Probes of one pool with a holder for each record."""
+    """Return probes of one pool, with a holder for each record."""
     return TradeProbes(POOL, purchase, None, [holder(number, each) for number, each in enumerate(records)])
 
 
@@ -55,17 +55,17 @@ def probes(purchase: PurchaseProbe | None, *records: TradeRecord) -> TradeProbes
         (PURCHASE, (), False),
         (PURCHASE, (SALE, SALE), False),
         (PURCHASE, (SALE, NO_SALE, NO_SALE), False),
-        # two may be blocked for what they did; three are the rule
+        # two may be blocked for their own behaviour; three count as a rule
         (PURCHASE, (NO_SALE, NO_SALE), None),
         (PURCHASE, (NO_SALE, NO_SALE, NO_SALE), True),
-        # holders fail for the code that is put at their address
+        # holders fail because of the code that is put at their address
         (replace(PURCHASE, with_code=NO_SALE), (NO_SALE, NO_SALE, NO_SALE), False),
         (UNSOLD, (), None),
-        # one who can sell may be spared by the token
+        # a single successful seller may be exempt from the token's rule
         (UNSOLD, (SALE,), None),
         (UNSOLD, (SALE, SALE, SALE), False),
         (UNSOLD, (SALE, SALE, SALE, NO_SALE, NO_SALE, NO_SALE, NO_SALE), None),
-        # without a reason it may be a pause between trades
+        # without a reason, a pause between trades is possible
         (UNSOLD, (NO_SALE,), None),
         (UNSOLD, (NO_SALE, NO_SALE, NO_SALE), True),
         (replace(UNSOLD, small=replace(NO_SALE, reason=TAKEN)), (NO_SALE,), True),
@@ -81,13 +81,13 @@ def probes(purchase: PurchaseProbe | None, *records: TradeRecord) -> TradeProbes
         (replace(PURCHASE, tokens=0), (), None),
     ],
 )
-def test_honeypot_needs_both_probes(
+def test_honeypot_requires_both_probes(
     purchase: PurchaseProbe | None, records: tuple[TradeRecord, ...], expected: object
 ):
     assert summarise_trades(probes(purchase, *records)).honeypot is expected
 
 
-def test_total_tax_is_no_sale():
+def test_total_tax_is_a_failed_sale():
     taken = replace(SALE, pair_in=5)
 
     found = summarise_trades(probes(replace(PURCHASE, small=taken, large=taken), taken))
@@ -95,7 +95,7 @@ def test_total_tax_is_no_sale():
     assert (found.honeypot, found.sell_tax) == (True, 99.5)
 
 
-def test_highest_tax_of_all_sizes_counts():
+def test_highest_tax_of_all_sizes_is_used():
     found = summarise_trades(probes(replace(PURCHASE, large=replace(SALE, received=900, pair_in=700))))
 
     assert (found.buy_tax, found.sell_tax, found.transfer_tax) == (10, 30, 0)
@@ -114,7 +114,7 @@ def test_holders_are_counted():
     assert (sales.average_tax, sales.highest_tax, sales.high_tax_count) == (13.3333, 40, 1)
 
 
-def test_pause_between_trades_needs_more_holders():
+def test_pause_between_trades_requires_more_holders():
     reason = (
         bytes.fromhex("08c379a0") + (32).to_bytes(32, "big") + (8).to_bytes(32, "big") + b"cooldown".ljust(32)
     )
@@ -126,17 +126,17 @@ def test_pause_between_trades_needs_more_holders():
     assert summarise_trades(probes(unsold, SALE)).cooldown is True
 
 
-def test_token_that_refuses_unknown_routers_is_no_honeypot():
+def test_router_restriction_is_no_honeypot():
     unsold = replace(UNSOLD, other_way=SALE)
     selling = replace(holder(1, NO_SALE), other_way=SALE)
     trapped = replace(holder(1, NO_SALE), other_way=NO_SALE)
 
     assert summarise_trades(TradeProbes(POOL, unsold, None, [selling])).honeypot is None
-    # the approval itself ends the sale
+    # the approval itself fails
     assert summarise_trades(TradeProbes(POOL, unsold, None, [trapped])).honeypot is True
 
 
-def test_units_lost_by_rounding_are_no_tax():
+def test_rounding_loss_is_no_tax():
     assert replace(SALE, received=998, pair_in=999).buy_tax == 0
     assert replace(SALE, received=997).buy_tax == 0.3
 
@@ -154,7 +154,7 @@ def test_any_records_are_summarised(seed: int):
 
 
 @pytest.mark.parametrize("size", [0, 31, 512, 4000])
-def test_other_lengths_are_refused(size: int):
+def test_record_of_other_length_is_refused(size: int):
     with pytest.raises(ValueError, match="records"):
         parse_purchase_probe(bytes(size))
     with pytest.raises(ValueError, match="records"):

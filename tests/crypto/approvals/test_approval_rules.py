@@ -1,4 +1,4 @@
-"""The rules for approvals: what each sign means, and what no sign may ever do."""
+"""Rules for approvals: the finding and severity of each fact, and properties that hold for all evidence."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX = 2**256 - 1
 
 
 def case(**known: Any) -> ApprovalEvidence:
-    """A bounded approval of yesterday to a contract, read in full; `known` says otherwise."""
+    """Return a bounded approval of yesterday to a contract, read completely; `known` replaces facts."""
     token = ReportedToken(known.pop("token", TOKEN), **known.pop("token_is", {}))
     spender = ReportedSpender(known.pop("spender", SPENDER), **known.pop("spender_is", {}))
     told: dict[str, Any] = {
@@ -51,12 +51,12 @@ def case(**known: Any) -> ApprovalEvidence:
     )
 
 
-def found(evidence: ApprovalEvidence) -> dict[ApprovalFindingId, ApprovalSeverity]:
-    """What the rules find, and how bad each is."""
+def find_severities(evidence: ApprovalEvidence) -> dict[ApprovalFindingId, ApprovalSeverity]:
+    """Return the findings of the rules with their severities."""
     return {finding.id: finding.severity for finding in evaluate_approval(evidence).findings}
 
 
-def test_a_bounded_recent_approval_to_a_contract_is_fine():
+def test_recent_bounded_approval_has_no_findings():
     verdict = evaluate_approval(case())
 
     assert verdict.findings == ()
@@ -111,8 +111,10 @@ def test_a_bounded_recent_approval_to_a_contract_is_fine():
     ],
     ids=str,
 )
-def test_each_sign_has_its_level(known: dict[str, Any], expected: dict[ApprovalFindingId, ApprovalSeverity]):
-    assert found(case(**known)) == expected
+def test_fact_has_its_finding_and_severity(
+    known: dict[str, Any], expected: dict[ApprovalFindingId, ApprovalSeverity]
+):
+    assert find_severities(case(**known)) == expected
 
 
 @pytest.mark.parametrize(
@@ -135,11 +137,11 @@ def test_each_sign_has_its_level(known: dict[str, Any], expected: dict[ApprovalF
     ],
     ids=str,
 )
-def test_unlimited_is_what_the_wallet_could_never_hold(known: dict[str, Any], expected: Any):
+def test_unlimited_exceeds_any_possible_balance(known: dict[str, Any], expected: Any):
     assert case(**known).is_unlimited is expected
 
 
-def test_an_empty_wallet_lowers_the_severity_and_says_that_deposits_are_exposed():
+def test_empty_wallet_lowers_severity_and_warns_of_deposits():
     verdict = evaluate_approval(case(kind="wallet", balance=0))
 
     assert verdict.severity == "warning"
@@ -158,11 +160,11 @@ def test_an_empty_wallet_lowers_the_severity_and_says_that_deposits_are_exposed(
     ],
     ids=str,
 )
-def test_what_is_exposed_is_the_lesser_of_amount_and_balance(known: dict[str, Any], exposed: int | None):
+def test_exposed_amount_is_lesser_of_amount_and_balance(known: dict[str, Any], exposed: int | None):
     assert case(**known).exposed_amount == exposed
 
 
-def test_the_order_is_danger_then_unlimited_and_stale_then_unlimited_then_stale_then_the_rest():
+def test_approvals_are_ordered_by_severity_then_unlimited_and_stale():
     long_ago = {"changed_at": NOW - 200 * DAY_SECONDS}
     ordered = [
         case(kind="wallet"),
@@ -186,7 +188,7 @@ def test_the_order_is_danger_then_unlimited_and_stale_then_unlimited_then_stale_
     ]
 
 
-def test_permit2_is_to_be_looked_at_however_old_and_unlimited_it_is():
+def test_old_unlimited_permit2_approval_is_to_be_reviewed():
     line = recommend_action(
         evaluate_approval(case(spender=PERMIT2, allowance=MAX, told={"changed_at": NOW - 400 * DAY_SECONDS}))
     )
@@ -243,8 +245,8 @@ CASES = st.builds(
 )
 
 
-def worse(evidence: ApprovalEvidence) -> list[ApprovalEvidence]:
-    """The same with one bad sign more, each."""
+def list_worse(evidence: ApprovalEvidence) -> list[ApprovalEvidence]:
+    """Return copies of the evidence, each with one more bad fact."""
     told = evidence.entry
     spenders: list[dict[str, Any]] = [
         {"misconduct": ("sanctioned",)},
@@ -271,19 +273,17 @@ def worse(evidence: ApprovalEvidence) -> list[ApprovalEvidence]:
 
 
 @given(CASES)
-def test_a_bad_sign_more_never_lowers_the_severity_or_the_place(evidence: ApprovalEvidence):
+def test_additional_bad_fact_never_lowers_severity_or_rank(evidence: ApprovalEvidence):
     before = evaluate_approval(evidence)
 
-    for bad in worse(evidence):
+    for bad in list_worse(evidence):
         after = evaluate_approval(bad)
         assert SEVERITY_ORDER[after.severity] <= SEVERITY_ORDER[before.severity], bad
         assert after.priority_group <= before.priority_group, bad
 
 
 @given(CASES, st.sampled_from(["allowance", "balance", "supply", "kind", "permit2_limit"]))
-def test_what_could_not_be_read_never_makes_an_approval_safer_without_saying_so(
-    evidence: ApprovalEvidence, lost: str
-):
+def test_unread_fact_never_lowers_severity_silently(evidence: ApprovalEvidence, lost: str):
     before, after = evaluate_approval(evidence), evaluate_approval(replace(evidence, **{lost: None}))
 
     safer = (
@@ -294,14 +294,14 @@ def test_what_could_not_be_read_never_makes_an_approval_safer_without_saying_so(
 
 
 @given(CASES)
-def test_the_balance_unread_never_makes_an_approval_safer(evidence: ApprovalEvidence):
+def test_unread_balance_never_lowers_severity(evidence: ApprovalEvidence):
     before, after = evaluate_approval(evidence), evaluate_approval(replace(evidence, balance=None))
 
     assert SEVERITY_ORDER[after.severity] <= SEVERITY_ORDER[before.severity]
 
 
 @given(st.lists(CASES, max_size=12, unique_by=lambda evidence: evidence.entry.key), st.data())
-def test_the_order_does_not_depend_on_how_approvals_came(cases: list[ApprovalEvidence], data: st.DataObject):
+def test_order_does_not_depend_on_input_order(cases: list[ApprovalEvidence], data: st.DataObject):
     verdicts = [evaluate_approval(evidence) for evidence in cases]
     shuffled = data.draw(st.permutations(verdicts))
 
@@ -313,14 +313,14 @@ def test_the_order_does_not_depend_on_how_approvals_came(cases: list[ApprovalEvi
 
 
 @given(CASES)
-def test_every_finding_is_one_sentence_with_its_source(evidence: ApprovalEvidence):
+def test_every_finding_is_one_sentence_with_source(evidence: ApprovalEvidence):
     for finding in evaluate_approval(evidence).findings:
         assert finding.explanation.endswith(".")
         assert finding.source in ("goplus", "rpc", "etherscan", "centgate")
 
 
 @given(st.lists(CASES, max_size=12, unique_by=lambda evidence: evidence.entry.key))
-def test_the_dollars_at_risk_are_never_more_than_those_of_all_approvals(drawn: list[ApprovalEvidence]):
+def test_usd_at_risk_never_exceeds_sum_of_approvals(drawn: list[ApprovalEvidence]):
     first = {each.entry.token.address: each for each in reversed(drawn)}
     cases = [_same_wallet(each, first[each.entry.token.address]) for each in drawn]
     verdicts = [evaluate_approval(evidence) for evidence in cases]
@@ -333,7 +333,7 @@ def test_the_dollars_at_risk_are_never_more_than_those_of_all_approvals(drawn: l
 
 
 def _same_wallet(evidence: ApprovalEvidence, other: ApprovalEvidence) -> ApprovalEvidence:
-    """Return evidence with another's facts about the token and the wallet, which are the same for all."""
+    """Return evidence with another's facts about token and wallet, which are the same for all."""
     return replace(
         evidence,
         balance=other.balance,
@@ -344,7 +344,7 @@ def _same_wallet(evidence: ApprovalEvidence, other: ApprovalEvidence) -> Approva
     )
 
 
-def test_exploited_contracts_are_known_by_chain_and_address():
+def test_exploited_contracts_are_identified_by_chain_and_address():
     for chain_id, spender in EXPLOITED_SPENDERS:
         assert chain_id in CHAIN_BY_ID
         assert as_address(spender) == spender

@@ -1,4 +1,4 @@
-"""Standards by the selectors of a contract's code."""
+"""Standards that are recognised by the function selectors in a contract's code."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from centgate.crypto.contract.functions import (
 
 
 @pytest.mark.parametrize("standard", STANDARDS)
-def test_a_standard_is_found_by_all_of_its_functions_alone(standard: ContractStandard) -> None:
+def test_standard_requires_all_its_functions(standard: ContractStandard) -> None:
     selectors = [function_selector(signature) for signature in STANDARDS[standard]]
 
     assert standard in find_standards(selectors)
     assert standard not in find_standards(selectors[1:])
 
 
-def test_signatures_are_whole_and_have_one_meaning() -> None:
+def test_signatures_are_complete_and_unique() -> None:
     assert all("(" in signature and signature.endswith(")") for signature in SIGNATURE_BY_SELECTOR.values())
     assert CONTROL_BY_SELECTOR.keys() <= SIGNATURE_BY_SELECTOR.keys()
     assert SIGNATURE_BY_SELECTOR[bytes.fromhex("a9059cbb")] == "transfer(address,uint256)"

@@ -1,4 +1,4 @@
-"""Proxies by their code, storage and answers: what is found, what only looks like one, who can change it."""
+"""Classification of proxies by code, storage and call results, and who can change their code."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def word(address: str) -> bytes:
     return bytes.fromhex(address[2:]).rjust(32, b"\0")
 
 
-def addresses(*named: str) -> bytes:
-    """What a call that returns address[] returns."""
+def encode_addresses(*named: str) -> bytes:
+    """Encode the result of a call that returns `address[]`."""
     return (32).to_bytes(32, "big") + len(named).to_bytes(32, "big") + b"".join(map(word, named))
 
 
 @dataclass
 class World:
-    """A chain with these codes, storage words and answers; everything else is empty."""
+    """Chain with these codes, storage words and call results; everything else is empty."""
 
     codes: dict[str, bytes]
     slots: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -84,7 +84,7 @@ class World:
     rounds: int = 0
     asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
-    def seen(self, address: str = ME) -> ChainState:
+    def read_state(self, address: str = ME) -> ChainState:
         seen = ChainState(address)
         while further := next_reads(seen):
             self.rounds += 1
@@ -96,8 +96,8 @@ class World:
             seen.call_results |= {each: self.answers.get(each) for each in further.calls}
         return seen
 
-    def found(self, address: str = ME) -> AccountFinding:
-        found = classify_account(self.seen(address))
+    def classify(self, address: str = ME) -> AccountFinding:
+        found = classify_account(self.read_state(address))
         assert found
         return found
 
@@ -106,23 +106,23 @@ def proxy(slot: str, *, code: bytes = DELEGATING, **slots: bytes) -> World:
     return World({ME: code, LOGIC: PLAIN}, {slot: word(LOGIC), **slots})
 
 
-def test_an_address_without_code_is_a_wallet_and_one_look_is_enough():
+def test_address_without_code_is_wallet_after_one_round():
     world = World({})
 
-    assert world.found() == AccountFinding("wallet", is_proxy=False, has_delegatecall=False)
+    assert world.classify() == AccountFinding("wallet", is_proxy=False, has_delegatecall=False)
     assert world.rounds == 1
 
 
 @pytest.mark.parametrize("number", [0, 1, 9, 0x100])
-def test_an_address_that_the_chain_keeps_for_itself_is_no_wallet(number: int):
-    found = World({}).found(f"0x{number:040x}")
+def test_reserved_low_address_is_not_a_wallet(number: int):
+    found = World({}).classify(f"0x{number:040x}")
 
     assert found.account == "unknown"
     assert "reserved" in found.notes[0]
 
 
-def test_a_wallet_with_delegated_code_is_named_so():
-    found = World({ME: bytes.fromhex("ef0100" + LOGIC[2:]), LOGIC: PLAIN}).found()
+def test_delegated_wallet_is_classified():
+    found = World({ME: bytes.fromhex("ef0100" + LOGIC[2:]), LOGIC: PLAIN}).classify()
 
     assert (found.account, found.kind, found.implementations) == ("delegated_wallet", "eip7702", (LOGIC,))
     assert (found.upgradeable, found.upgrader) == (True, ME)
@@ -131,12 +131,12 @@ def test_a_wallet_with_delegated_code_is_named_so():
 
 @pytest.mark.parametrize("form", FORMS)
 @given(address=ADDRESSES)
-def test_every_form_of_minimal_proxy_tells_its_target(form: str, address: str):
+def test_minimal_proxy_forms_have_their_target(form: str, address: str):
     assert match_clone(bytes.fromhex(FORMS[form].format(address[2:]))) == (address, "eip1167")
 
 
 @pytest.mark.parametrize(("push", "length"), [("72", 19), ("71", 18), ("70", 17), ("6f", 16)])
-def test_a_shorter_push_leaves_out_leading_zeros(push: str, length: int):
+def test_shorter_push_omits_leading_zeros(push: str, length: int):
     short = "1" * 2 * length
     code = bytes.fromhex(f"363d3d373d3d3d363d{push}{short}5af43d82803e903d9160{43 - 20 + length:02x}57fd5bf3")
 
@@ -144,25 +144,25 @@ def test_a_shorter_push_leaves_out_leading_zeros(push: str, length: int):
 
 
 @pytest.mark.parametrize("form", ["EIP-1167", "PUSH0"])
-def test_arguments_behind_a_minimal_proxy_are_told(form: str):
+def test_arguments_after_minimal_proxy_are_returned(form: str):
     code = bytes.fromhex(FORMS[form].format(LOGIC[2:])) + b"\1" * 40
 
     assert match_clone(code) == (LOGIC, "clone_with_immutable_args")
 
 
-def test_a_clone_that_carries_its_arguments_behind_the_call_data_is_told():
+def test_clone_with_arguments_after_call_data_is_classified():
     code = f"3d3d3d3d363d3d3761002a603736393661002a013d73{LOGIC[2:]}5af43d3d93803e603557fd5bf3" + "02" * 42
 
     assert match_clone(bytes.fromhex(code)) == (LOGIC, "clone_with_immutable_args")
 
 
-def test_a_clone_that_carries_metadata_behind_the_call_data_is_told():
+def test_clone_with_metadata_after_call_data_is_classified():
     code = f"363d3d373d3d3d3d60368038038091363936013d73{LOGIC[2:]}5af43d3d93803e603457fd5bf3" + "07" * 64
 
     assert match_clone(bytes.fromhex(code)) == (LOGIC, "clone_with_immutable_args")
 
 
-def test_a_factory_that_holds_the_pattern_is_no_clone():
+def test_factory_that_contains_pattern_is_no_clone():
     pattern = bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))
 
     assert match_clone(PLAIN + pattern) is None
@@ -170,53 +170,53 @@ def test_a_factory_that_holds_the_pattern_is_no_clone():
 
 
 @pytest.mark.recorded
-def test_a_recorded_minimal_proxy_is_told():
+def test_recorded_minimal_proxy_is_classified():
     code = bytes.fromhex(load_body("json_rpc", "getcode_eip1167_proxy")["result"][2:])
 
     assert match_clone(code) == ("0x9ec1c3dcf667f2035fb4cd2eb42a1566fd54d2b7", "eip1167")
 
 
 @pytest.mark.recorded
-def test_a_recorded_old_forwarder_is_told():
+def test_recorded_old_forwarder_is_classified():
     code = bytes.fromhex(load_body("etherscan", "getcode_old_style_minimal_forwarder")["result"][2:])
 
     assert match_clone(code) == ("0x273930d21e01ee25e4c219b63259d214872220a2", "eip1167")
 
 
 @pytest.mark.recorded
-def test_a_recorded_contract_that_is_no_proxy_is_none():
+def test_recorded_plain_contract_is_no_proxy():
     code = bytes.fromhex(load_body("json_rpc", "getcode_no_proxy")["result"][2:])
 
-    assert World({ME: code}).found().is_proxy is False
+    assert World({ME: code}).classify().is_proxy is False
 
 
 @pytest.mark.recorded
-def test_recorded_usdc_is_a_proxy_of_the_kind_before_the_standard():
+def test_recorded_usdc_is_zeppelinos_proxy():
     code = bytes.fromhex(load_body("json_rpc", "getcode_usdc_zos_proxy")["result"][2:])
 
-    found = proxy(ZEPPELIN_SLOT, code=code, **{ZEPPELIN_ADMIN_SLOT: word(ADMIN)}).found()
+    found = proxy(ZEPPELIN_SLOT, code=code, **{ZEPPELIN_ADMIN_SLOT: word(ADMIN)}).classify()
 
     assert (found.kind, found.implementations, found.upgrader) == ("zeppelinos", (LOGIC,), ADMIN)
 
 
-def test_a_clone_cannot_be_changed():
+def test_clone_is_not_upgradeable():
     world = World({ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:])), LOGIC: PLAIN})
 
-    assert world.found().upgradeable is False
+    assert world.classify().upgradeable is False
     assert world.rounds == 2
 
 
-def test_a_clone_of_a_proxy_is_not_called_unchangeable():
+def test_clone_of_proxy_may_be_upgradeable():
     code = bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))
     found = World(
         {ME: code, LOGIC: DELEGATING}, elsewhere={(LOGIC, IMPLEMENTATION_SLOT): word(OTHER)}
-    ).found()
+    ).classify()
 
     assert found.upgradeable is None
     assert any("may be a proxy itself" in note for note in found.notes)
 
 
-def test_a_clone_whose_target_was_not_looked_at_is_not_called_unchangeable():
+def test_clone_of_unread_target_may_be_upgradeable():
     seen = ChainState(ME, codes={ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:])), LOGIC: PLAIN})
 
     found = classify_account(seen)
@@ -225,18 +225,18 @@ def test_a_clone_whose_target_was_not_looked_at_is_not_called_unchangeable():
     assert (found.kind, found.upgradeable) == ("eip1167", None)
 
 
-def test_a_clone_of_code_that_delegates_is_not_called_unchangeable():
-    # where it keeps the address of the other code is not known
+def test_clone_of_delegating_code_may_be_upgradeable():
+    # the storage slot of the other code's address is unknown
     world = World({ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:])), LOGIC: DELEGATING})
 
-    found = world.found()
+    found = world.classify()
 
     assert found.upgradeable is None
     assert any(f"of {LOGIC}, may be a proxy itself" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("outer", ["clone", "clone of a clone", "slot", "slot without an admin"])
-def test_the_code_of_a_delegated_wallet_can_be_changed(outer: str):
+def test_delegated_wallet_is_upgradeable(outer: str):
     world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ZERO[:-4] + "dead")} if "admin" in outer else {})
     wallet = LOGIC
     if outer.startswith("clone"):
@@ -246,14 +246,14 @@ def test_the_code_of_a_delegated_wallet_can_be_changed(outer: str):
         world.codes[LOGIC] = bytes.fromhex(FORMS["EIP-1167"].format(OTHER[2:]))
     world.codes[wallet] = bytes.fromhex("ef0100" + OWNED[2:])
 
-    found = world.found()
+    found = world.classify()
 
     assert (found.upgradeable, found.upgrader) == (True, wallet)
     assert any(f"of {wallet}, is that of a wallet" in note for note in found.notes)
 
 
-def test_a_clone_of_nothing_is_told():
-    found = World({ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))}).found()
+def test_clone_of_empty_address_is_reported():
+    found = World({ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))}).classify()
 
     assert any("which has none" in note for note in found.notes)
 
@@ -262,56 +262,56 @@ def test_a_clone_of_nothing_is_told():
     ("slot", "kind"),
     [(IMPLEMENTATION_SLOT, "eip1967"), (PROXIABLE_SLOT, "eip1822"), (ZEPPELIN_SLOT, "zeppelinos")],
 )
-def test_a_slot_tells_the_kind_and_where_the_code_lies(slot: str, kind: str):
-    found = proxy(slot).found()
+def test_slot_determines_kind_and_implementation(slot: str, kind: str):
+    found = proxy(slot).classify()
 
     assert (found.is_proxy, found.kind, found.implementations) == (True, kind, (LOGIC,))
     assert (found.evidence[0].field, found.evidence[0].value) == (f"storage {slot}", "0x" + word(LOGIC).hex())
     assert found.upgradeable is None
 
 
-def test_a_safe_is_told_by_slot_and_code_together():
-    assert proxy(FIRST_SLOT, code=SAFE).found().kind == "safe"
-    assert proxy(FIRST_SLOT).found().is_proxy is None
+def test_safe_needs_slot_and_code():
+    assert proxy(FIRST_SLOT, code=SAFE).classify().kind == "safe"
+    assert proxy(FIRST_SLOT).classify().is_proxy is None
 
 
 @pytest.mark.parametrize("slot", [slot for slot, _ in POINTER_SLOTS])
 @pytest.mark.parametrize("bad", ["dirty", "no code"])
-def test_a_slot_without_a_contract_behind_it_is_not_accepted(slot: str, bad: str):
+def test_slot_without_contract_is_ignored(slot: str, bad: str):
     world = proxy(slot, code=SAFE)
     if bad == "dirty":
         world.slots[slot] = b"\1" + word(LOGIC)[1:]
     else:
         del world.codes[LOGIC]
 
-    found = world.found()
+    found = world.classify()
 
     assert found.is_proxy is None
     assert found.implementations == ()
 
 
-def test_a_slot_that_cannot_be_accepted_is_told():
+def test_ignored_slot_is_reported():
     world = proxy(IMPLEMENTATION_SLOT)
     del world.codes[LOGIC]
 
-    assert any("not a contract's address" in note for note in world.found().notes)
+    assert any("not a contract's address" in note for note in world.classify().notes)
 
 
 @pytest.mark.parametrize("slot", [IMPLEMENTATION_SLOT, ZEPPELIN_SLOT])
-def test_a_single_wallet_that_can_change_the_code_is_told(slot: str):
+def test_upgrade_by_single_wallet_is_reported(slot: str):
     admin = ADMIN_SLOT if slot == IMPLEMENTATION_SLOT else ZEPPELIN_ADMIN_SLOT
-    found = proxy(slot, **{admin: word(ADMIN)}).found()
+    found = proxy(slot, **{admin: word(ADMIN)}).classify()
 
     assert (found.upgradeable, found.upgrader) == (True, ADMIN)
     assert any("single wallet" in note for note in found.notes)
 
 
-def test_an_admin_contract_is_told_with_its_owner():
+def test_admin_contract_is_returned_with_owner():
     world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
     world.codes[ADMIN] = PLAIN
     world.answers[ADMIN, OWNER_CALL] = word(OWNED)
 
-    found = world.found()
+    found = world.classify()
 
     assert (found.upgradeable, found.upgrader) == (True, ADMIN)
     assert any(f"a contract, whose owner() is {OWNED}, a wallet" in note for note in found.notes)
@@ -320,74 +320,74 @@ def test_an_admin_contract_is_told_with_its_owner():
 
 @pytest.mark.parametrize("slot", [IMPLEMENTATION_SLOT, ZEPPELIN_SLOT])
 @pytest.mark.parametrize("burned", [ZERO[:-1] + "1", ZERO[:-4] + "dead", "0x" + "dead" * 10])
-def test_an_admin_that_nobody_can_be_changes_nothing(slot: str, burned: str):
+def test_burned_admin_means_not_upgradeable(slot: str, burned: str):
     admin = ADMIN_SLOT if slot == IMPLEMENTATION_SLOT else ZEPPELIN_ADMIN_SLOT
-    found = proxy(slot, **{admin: word(burned)}).found()
+    found = proxy(slot, **{admin: word(burned)}).classify()
 
     assert (found.upgradeable, found.upgrader) == (False, None)
     assert any(f"its admin is a burn address ({burned})" in note for note in found.notes)
     assert found.evidence[-1].value == "0x" + word(burned).hex()
 
 
-def test_a_contract_of_the_chain_at_a_low_address_can_be_admin():
+def test_low_address_contract_can_be_admin():
     timelock = ZERO[:-4] + "2006"
     world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(timelock)})
     world.codes[timelock] = PLAIN
 
-    found = world.found()
+    found = world.classify()
 
     assert (found.upgradeable, found.upgrader) == (True, timelock)
 
 
 @pytest.mark.parametrize("owner", [ZERO, ZERO[:-4] + "dead"])
-def test_a_proxy_admin_without_an_owner_changes_nothing(owner: str):
+def test_proxy_admin_without_owner_means_not_upgradeable(owner: str):
     world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
     world.codes[ADMIN] = PLAIN + function_selector("upgradeAndCall(address,address,bytes)")
     world.answers[ADMIN, OWNER_CALL] = word(owner)
 
-    found = world.found()
+    found = world.classify()
 
     assert (found.upgradeable, found.upgrader) == (False, None)
     assert any(f"whose owner() is a burn address ({owner})" in note for note in found.notes)
     assert found.evidence[-1].value == owner
 
 
-def test_an_admin_of_another_kind_may_obey_others_than_its_owner():
+def test_unknown_admin_contract_may_be_controlled_by_others():
     world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
     world.codes[ADMIN] = PLAIN
     world.answers[ADMIN, OWNER_CALL] = word(ZERO)
 
-    found = world.found()
+    found = world.classify()
 
     assert (found.upgradeable, found.upgrader) == (None, None)
     assert any("whether any account can make it do that is not known" in note for note in found.notes)
 
 
-def test_without_an_admin_the_code_behind_a_proxy_may_still_replace_itself():
+def test_uups_implementation_may_upgrade_without_admin():
     world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ZERO[:-4] + "dead")})
     world.codes[LOGIC] = UPGRADING
 
-    assert world.found().upgradeable is True
+    assert world.classify().upgradeable is True
 
 
-def test_whether_code_that_nobody_owns_can_replace_itself_is_open():
+def test_burned_owner_of_uups_leaves_upgradeability_unknown():
     world = proxy(IMPLEMENTATION_SLOT)
     world.codes[LOGIC] = UPGRADING
     world.answers[ME, OWNER_CALL] = word(ZERO)
 
-    found = world.found()
+    found = world.classify()
 
     assert found.upgradeable is None
     assert any("that is a burn address" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("who", [ME, LOGIC])
-def test_a_proxy_whose_code_can_replace_it_is_changeable(who: str):
+def test_proxy_with_upgrade_function_in_its_code_is_upgradeable(who: str):
     world = proxy(IMPLEMENTATION_SLOT)
     world.codes[who] += function_selector("upgradeToAndCall(address,bytes)")
     world.answers[ME, OWNER_CALL] = word(OWNED)
 
-    found = world.found()
+    found = world.classify()
 
     assert (found.upgradeable, found.upgrader) == (True, None)
     assert any(OWNED in note for note in found.notes)
@@ -399,90 +399,97 @@ def beacon(code: bytes) -> World:
     return world
 
 
-def test_a_beacon_is_asked_where_the_code_lies():
-    found = beacon(PLAIN).found()
+def test_beacon_implementation_is_read():
+    found = beacon(PLAIN).classify()
 
     assert (found.kind, found.beacon, found.implementations) == ("eip1967_beacon", BEACON, (LOGIC,))
     assert (found.upgradeable, found.upgrader) == (None, None)
 
 
-def test_the_owner_of_a_beacon_that_can_change_changes_all_its_proxies():
-    found = beacon(UPGRADING).found()
+def test_owner_of_upgradeable_beacon_controls_its_proxies():
+    found = beacon(UPGRADING).classify()
 
     assert (found.upgradeable, found.upgrader) == (True, OWNED)
     assert any("the beacon: a single wallet" in note for note in found.notes)
 
 
-def test_a_beacon_that_was_given_up_changes_no_more():
+def test_beacon_with_burned_owner_is_not_upgradeable():
     world = beacon(UPGRADING)
     world.answers[BEACON, OWNER_CALL] = word(ZERO)
 
-    found = world.found()
+    found = world.classify()
 
     assert (found.upgradeable, found.upgrader) == (False, None)
     assert found.evidence[-1].value == ZERO
     assert any("its owner() is a burn address" in note for note in found.notes)
 
 
-def test_a_beacon_that_does_not_tell_its_owner_can_be_changed_by_somebody():
+def test_beacon_of_unknown_owner_is_upgradeable():
     world = beacon(UPGRADING)
     del world.answers[BEACON, OWNER_CALL]
 
-    found = world.found()
+    found = world.classify()
 
     assert (found.upgradeable, found.upgrader) == (True, None)
     assert any("by whom is not known" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("said", [None, word(OTHER), b"\1" * 32, b"", addresses(LOGIC)])
-def test_a_beacon_that_names_no_contract_makes_no_proxy(said: bytes | None):
+@pytest.mark.parametrize("said", [None, word(OTHER), b"\1" * 32, b"", encode_addresses(LOGIC)])
+def test_beacon_without_contract_is_no_proxy(said: bytes | None):
     world = beacon(PLAIN)
     del world.answers[BEACON, IMPLEMENTATION_CALL]
     if said is not None:
         world.answers[BEACON, IMPLEMENTATION_CALL] = said
 
-    assert world.found().is_proxy is None
+    assert world.classify().is_proxy is None
 
 
-def test_a_diamond_is_told_with_its_facets():
+def test_diamond_is_returned_with_facets():
     world = World({ME: DELEGATING, LOGIC: PLAIN, OTHER: PLAIN})
-    world.answers = {(ME, FACETS_CALL): addresses(LOGIC, OTHER, ME, ADMIN, LOGIC)}
+    world.answers = {(ME, FACETS_CALL): encode_addresses(LOGIC, OTHER, ME, ADMIN, LOGIC)}
 
-    found = world.found()
+    found = world.classify()
 
     assert (found.kind, found.implementations, found.upgradeable) == ("eip2535", (LOGIC, OTHER), None)
 
 
-def test_a_diamond_that_can_be_cut_is_changeable_by_its_owner():
+def test_diamond_with_cut_is_upgradeable_by_owner():
     world = World({ME: DELEGATING, LOGIC: PLAIN})
     world.answers = {
-        (ME, FACETS_CALL): addresses(LOGIC),
+        (ME, FACETS_CALL): encode_addresses(LOGIC),
         (ME, CUT_FACET_CALL): word(LOGIC),
         (ME, OWNER_CALL): word(OWNED),
     }
 
-    found = world.found()
+    found = world.classify()
 
     assert (found.upgradeable, found.upgrader) == (True, OWNED)
 
 
 @pytest.mark.parametrize(
     "answer",
-    [b"", b"\1" * 31, addresses(), addresses(LOGIC)[:-1], b"\xff" * 96, (32).to_bytes(32, "big") * 2],
+    [
+        b"",
+        b"\1" * 31,
+        encode_addresses(),
+        encode_addresses(LOGIC)[:-1],
+        b"\xff" * 96,
+        (32).to_bytes(32, "big") * 2,
+    ],
 )
-def test_a_loupe_that_tells_nothing_makes_no_diamond(answer: bytes):
+def test_empty_loupe_is_no_diamond(answer: bytes):
     world = World({ME: DELEGATING, LOGIC: PLAIN}, answers={(ME, FACETS_CALL): answer})
 
-    assert world.found().kind is None
+    assert world.classify().kind is None
 
 
-def test_of_very_many_facets_the_first_are_looked_at():
+def test_number_of_facets_is_limited():
     many = [f"0x{number:040x}" for number in range(0x1000, 0x1000 + 200)]
     world = World(
-        {ME: DELEGATING} | dict.fromkeys(many, PLAIN), answers={(ME, FACETS_CALL): addresses(*many)}
+        {ME: DELEGATING} | dict.fromkeys(many, PLAIN), answers={(ME, FACETS_CALL): encode_addresses(*many)}
     )
 
-    found = world.found()
+    found = world.classify()
 
     assert len(found.implementations) == MAX_FACETS
     assert any("140 more facets" in note for note in found.notes)
@@ -491,35 +498,33 @@ def test_of_very_many_facets_the_first_are_looked_at():
 @pytest.mark.parametrize(
     "hint", [IMPLEMENTATION_CALL, "childImplementation()", "comptrollerImplementation()"]
 )
-def test_a_contract_that_delegates_and_names_an_implementation_is_some_proxy(hint: str):
-    found = World({ME: DELEGATING, LOGIC: PLAIN}, answers={(ME, hint): word(LOGIC)}).found()
+def test_delegating_contract_that_names_implementation_is_proxy(hint: str):
+    found = World({ME: DELEGATING, LOGIC: PLAIN}, answers={(ME, hint): word(LOGIC)}).classify()
 
     assert (found.is_proxy, found.kind, found.implementations) == (True, "other", (LOGIC,))
 
 
 @pytest.mark.parametrize(("code", "verdict"), [(PLAIN, False), (CREATING, None)])
-def test_beacons_and_factories_name_an_implementation_and_are_no_proxies(
-    *, code: bytes, verdict: bool | None
-):
-    found = World({ME: code, LOGIC: PLAIN}, answers={(ME, IMPLEMENTATION_CALL): word(LOGIC)}).found()
+def test_beacon_and_factory_with_implementation_are_no_proxies(*, code: bytes, verdict: bool | None):
+    found = World({ME: code, LOGIC: PLAIN}, answers={(ME, IMPLEMENTATION_CALL): word(LOGIC)}).classify()
 
     assert found.is_proxy is verdict
     assert found.implementations == ()
 
 
-def test_hints_are_asked_only_when_nothing_else_tells():
+def test_hints_are_read_only_as_last_resort():
     world = proxy(IMPLEMENTATION_SLOT)
-    world.found()
+    world.classify()
 
     assert (ME, IMPLEMENTATION_CALL) not in world.asked
 
 
-def test_code_that_can_run_no_other_is_no_proxy():
-    assert World({ME: PLAIN}).found().is_proxy is False
-    assert World({ME: DELEGATING}).found().is_proxy is None
+def test_code_without_delegatecall_is_no_proxy():
+    assert World({ME: PLAIN}).classify().is_proxy is False
+    assert World({ME: DELEGATING}).classify().is_proxy is None
 
 
-def test_what_is_pushed_or_noted_is_no_instruction():
+def test_push_data_and_metadata_are_no_instructions():
     metadata = bytes.fromhex("a165f4f4f4f4f4") + (7).to_bytes(2, "big")
 
     assert not has_delegatecall(bytes.fromhex("63f4f4f4f400"))
@@ -534,7 +539,7 @@ def test_what_is_pushed_or_noted_is_no_instruction():
     answer=st.one_of(st.none(), st.binary(max_size=200)),
     target=st.sampled_from([b"", PLAIN, UPGRADING]),
 )
-def test_whatever_stands_there_is_judged_and_every_implementation_has_code(
+def test_any_state_is_classified_and_implementations_have_code(
     code: bytes, words: list[bytes], answer: bytes | None, target: bytes
 ):
     seen = ChainState(ME)
@@ -555,13 +560,13 @@ def test_whatever_stands_there_is_judged_and_every_implementation_has_code(
 
 
 @given(st.binary(max_size=40))
-def test_a_word_is_an_address_only_with_twelve_zero_bytes_before_it(raw: bytes):
+def test_address_word_starts_with_twelve_zero_bytes(raw: bytes):
     address = parse_address_word(raw)
 
     assert (address is not None) == (len(raw) == 32 and not any(raw[:12]) and any(raw))
 
 
-def test_a_delegation_has_23_bytes():
+def test_delegation_has_23_bytes():
     code = bytes.fromhex("ef0100" + LOGIC[2:])
 
     assert delegation_target(code) == LOGIC
@@ -569,7 +574,7 @@ def test_a_delegation_has_23_bytes():
     assert delegation_target(b"\xef\x01\x01" + code[3:]) is None
 
 
-def test_selectors_are_those_of_the_standards():
+def test_selectors_match_the_standards():
     named = {OWNER_CALL: "8da5cb5b", IMPLEMENTATION_CALL: "5c60da1b", FACETS_CALL: "52ef6b2c"}
 
     assert {question: encode_call(question).hex() for question in named} == named
@@ -578,7 +583,7 @@ def test_selectors_are_those_of_the_standards():
 
 
 @pytest.mark.parametrize("looked", [0, 1, 2])
-def test_what_was_not_looked_at_is_not_claimed(looked: int):
+def test_unread_state_gives_no_claim(looked: int):
     seen = ChainState(ME)
     world = proxy(IMPLEMENTATION_SLOT)
     if looked:
@@ -596,51 +601,53 @@ def claim(*implementations: str, is_proxy: bool = True, kind: Any = None) -> Pro
     return ProxyClaim(is_proxy, kind, named, "Proxy", "1")
 
 
-def test_a_registry_that_is_behind_is_contradicted_by_the_slot():
-    found = apply_registry_claims(proxy(IMPLEMENTATION_SLOT).found(), [("etherscan", claim(OTHER))])
+def test_outdated_registry_claim_is_contradicted_by_slot():
+    found = apply_registry_claims(proxy(IMPLEMENTATION_SLOT).classify(), [("etherscan", claim(OTHER))])
 
     assert found.implementations == (LOGIC,)
     assert any(f"etherscan gives {OTHER} as implementation, the slot has {LOGIC}" in n for n in found.notes)
 
 
-def test_a_registry_that_agrees_adds_nothing():
-    found = proxy(IMPLEMENTATION_SLOT).found()
+def test_agreeing_registry_claim_changes_nothing():
+    found = proxy(IMPLEMENTATION_SLOT).classify()
 
     told = apply_registry_claims(found, [("etherscan", claim(LOGIC)), ("sourcify", claim(is_proxy=False))])
 
     assert told == apply_registry_claims(found, [])
 
 
-def test_a_registry_can_know_a_proxy_that_the_chain_does_not_show():
-    found = apply_registry_claims(World({ME: DELEGATING}).found(), [("sourcify", claim(LOGIC, kind="other"))])
+def test_registry_claim_adds_unseen_proxy():
+    found = apply_registry_claims(
+        World({ME: DELEGATING}).classify(), [("sourcify", claim(LOGIC, kind="other"))]
+    )
 
     assert (found.is_proxy, found.kind, found.implementations) == (True, "other", (LOGIC,))
     assert any("only sourcify reports" in note for note in found.notes)
 
 
-def test_a_registry_cannot_make_a_proxy_of_code_that_runs_no_other():
-    found = apply_registry_claims(World({ME: PLAIN}).found(), [("etherscan", claim(LOGIC))])
+def test_registry_claim_cannot_make_plain_code_a_proxy():
+    found = apply_registry_claims(World({ME: PLAIN}).classify(), [("etherscan", claim(LOGIC))])
 
     assert found.is_proxy is False
     assert any("cannot run other code" in note for note in found.notes)
 
 
-def test_a_registry_can_say_that_code_which_could_be_a_proxy_is_none():
-    delegating = World({ME: DELEGATING}).found()
+def test_registry_denial_is_reported_for_possible_proxy():
+    delegating = World({ME: DELEGATING}).classify()
 
     assert apply_registry_claims(delegating, [("sourcify", claim(is_proxy=False))]).is_proxy is False
     assert apply_registry_claims(delegating, []).is_proxy is None
 
 
 @pytest.mark.parametrize("slot", [IMPLEMENTATION_SLOT, PROXIABLE_SLOT, ZEPPELIN_SLOT])
-def test_that_nobody_knows_who_can_change_a_proxy_is_said(slot: str):
-    found = apply_registry_claims(proxy(slot).found(), [])
+def test_unknown_upgrader_is_reported(slot: str):
+    found = apply_registry_claims(proxy(slot).classify(), [])
 
     assert found.upgradeable is None
     assert any("and by whom, is not known" in note for note in found.notes)
 
 
-def test_without_the_chain_the_registry_that_knows_the_kind_is_believed_first():
+def test_claim_with_kind_is_preferred_without_chain():
     claims: list[tuple[SourceRegistry, ProxyClaim]] = [
         ("etherscan", claim(OTHER)),
         ("sourcify", claim(LOGIC, kind="eip1967")),
@@ -651,7 +658,7 @@ def test_without_the_chain_the_registry_that_knows_the_kind_is_believed_first():
     assert (found.kind, found.implementations) == ("eip1967", (LOGIC,))
 
 
-def test_of_very_many_claimed_implementations_the_first_are_told():
+def test_number_of_claimed_implementations_is_limited():
     many = [NamedAddress(f"0x{number:040x}", None) for number in range(1, 20_001)]
     told = ProxyClaim.from_registry("eip2535", many, "proxyResolution", "DiamondProxy", is_proxy=True)
 
@@ -663,7 +670,7 @@ def test_of_very_many_claimed_implementations_the_first_are_told():
     assert any("19940 more implementations" in note for note in found.notes)
 
 
-def test_without_the_chain_registries_are_believed():
+def test_registry_claims_are_used_without_chain():
     found = apply_registry_claims(None, [("blockscout", claim(LOGIC, kind="eip1967"))])
 
     assert (found.is_proxy, found.kind, found.upgradeable) == (True, "eip1967", None)
@@ -672,7 +679,7 @@ def test_without_the_chain_registries_are_believed():
     assert apply_registry_claims(None, []).is_proxy is None
 
 
-def test_a_proxy_whose_jump_leads_to_other_code_is_no_clone():
+def test_jump_to_other_code_is_no_clone():
     hidden = "363d3d373d3d3d363d73" + "11" * 20 + "5af43d82803e903d91602d57fd5bf3" + "5b3d3d3d3d"
 
     assert match_clone(bytes.fromhex(hidden)) is None

@@ -1,4 +1,4 @@
-"""Signatures of functions from ABIs, which anybody can publish."""
+"""Function signatures parsed from published ABIs, which are untrusted."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def argument(kind: Any, *components: Any) -> dict[str, Any]:
     return {"type": kind, "components": list(components)}
 
 
-def nested(depth: int) -> dict[str, Any]:
-    """A struct in structs."""
-    return argument("tuple", nested(depth - 1)) if depth else argument("bool")
+def nest_struct(depth: int) -> dict[str, Any]:
+    """Return a struct type nested to this depth."""
+    return argument("tuple", nest_struct(depth - 1)) if depth else argument("bool")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def nested(depth: int) -> dict[str, Any]:
         (function("$_1", argument("tuple", argument("tuple", argument("int8")))), "$_1(((int8)))"),
     ],
 )
-def test_signature_has_the_types_of_the_arguments(entry: Any, signature: str) -> None:
+def test_signature_has_argument_types(entry: Any, signature: str) -> None:
     assert parse_signatures([entry]) == (signature,)
 
 
@@ -59,32 +59,32 @@ def test_signature_has_the_types_of_the_arguments(entry: Any, signature: str) ->
         *(function("f", argument(each)) for each in ("uint256)", "address\n", "tuple[", "bytes32 x", "uint")),
         {"type": "function", "name": "f", "inputs": [{"type": "tuple"}]},
         function("f", *[argument("uint256")] * MAX_SIGNATURE_CHARACTERS),
-        function("f", nested(MAX_TYPE_DEPTH)),
+        function("f", nest_struct(MAX_TYPE_DEPTH)),
     ],
 )
-def test_function_in_an_unknown_format_is_left_out(entry: Any) -> None:
+def test_function_in_unknown_format_is_skipped(entry: Any) -> None:
     assert parse_signatures([entry, function("pause")]) == ("pause()",)
 
 
 @pytest.mark.parametrize("abi", [None, {}, "[]", 7])
-def test_what_is_no_abi_has_no_signatures(abi: Any) -> None:
+def test_invalid_abi_has_no_signatures(abi: Any) -> None:
     assert parse_signatures(abi) == ()
 
 
-def test_overloaded_functions_are_kept_and_repetitions_are_not() -> None:
+def test_overloads_are_kept_and_duplicates_removed() -> None:
     abi = [function("f"), function("f", argument("bool")), function("f")]
 
     assert parse_signatures(abi) == ("f()", "f(bool)")
 
 
-def test_an_endless_abi_is_cut() -> None:
+def test_number_of_functions_is_limited() -> None:
     assert (
         len(parse_signatures([function(f"f{each}") for each in range(MAX_ABI_ENTRIES + 5)]))
         == MAX_ABI_ENTRIES
     )
 
 
-def test_signatures_are_found_by_their_own_selector_alone() -> None:
+def test_signatures_are_selected_by_their_selector() -> None:
     by_selector = index_signatures(["mint(address,uint256)", "pause()"])
 
     assert by_selector == {

@@ -1,4 +1,4 @@
-"""Roles of AccessControl: what is asked, and what answers are believed."""
+"""Members of AccessControl roles: the calls that are made, and the results that are accepted."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def word(address: str) -> bytes:
     return bytes.fromhex(address[2:]).rjust(32, b"\0")
 
 
-def read(
+def parse_answers(
     selectors: frozenset[bytes], answers: Mapping[bytes, bytes], *candidates: str
 ) -> dict[str, RoleMembers]:
-    """Return the roles that answers, by call data, give; other calls fail."""
+    """Return the roles read from call results by call data; calls without a result fail."""
     calls = list_role_calls(selectors, candidates)
     return {each.name: each for each in parse_roles({key: answers.get(data) for key, data in calls.items()})}
 
@@ -48,12 +48,12 @@ def test_listed_members_are_read() -> None:
         call(member, MINTER, (1).to_bytes(32)): word(BOB),
     }
 
-    role = read(LISTED, answers)["MINTER_ROLE"]
+    role = parse_answers(LISTED, answers)["MINTER_ROLE"]
 
     assert (role.count, role.members, role.admin_role) == (2, (ALICE, BOB), None)
 
 
-def test_without_a_list_only_asked_accounts_are_members() -> None:
+def test_only_candidates_are_members_without_enumeration() -> None:
     has_role = "hasRole(bytes32,address)"
     answers = {
         call(has_role, bytes(32), word(ALICE)): GRANTED,
@@ -61,35 +61,35 @@ def test_without_a_list_only_asked_accounts_are_members() -> None:
         call("getRoleAdmin(bytes32)", MINTER): bytes(32),
     }
 
-    roles = read(PLAIN, answers, ALICE, BOB)
+    roles = parse_answers(PLAIN, answers, ALICE, BOB)
 
     assert (roles[DEFAULT_ADMIN_ROLE].members, roles[DEFAULT_ADMIN_ROLE].count) == ((ALICE,), None)
     assert (roles["MINTER_ROLE"].members, roles["MINTER_ROLE"].admin_role) == ((), bytes(32))
 
 
-def test_a_role_of_another_value_has_no_members_that_were_asked_for_the_usual_one() -> None:
+def test_role_with_other_id_has_no_candidates() -> None:
     other = b"\x07" * 32
     answers = {
         function_selector("MINTER_ROLE()"): other,
         call("hasRole(bytes32,address)", MINTER, word(ALICE)): GRANTED,
     }
 
-    role = read(PLAIN, answers, ALICE)["MINTER_ROLE"]
+    role = parse_answers(PLAIN, answers, ALICE)["MINTER_ROLE"]
 
     assert (role.role, role.members, role.count) == (other, (), None)
 
 
-def test_a_count_below_the_listed_members_or_beyond_reason_is_not_believed() -> None:
+def test_implausible_member_count_is_ignored() -> None:
     count = call("getRoleMemberCount(bytes32)", MINTER)
     first = {call("getRoleMember(bytes32,uint256)", MINTER, bytes(32)): word(ALICE)}
 
     for claimed in (bytes(32), b"\xff" * 32, b"", b"\x01"):
-        role = read(LISTED, {count: claimed, **first})["MINTER_ROLE"]
+        role = parse_answers(LISTED, {count: claimed, **first})["MINTER_ROLE"]
 
         assert (role.count, role.members) == (None, (ALICE,))
 
 
-def test_the_questions_are_bounded() -> None:
+def test_number_of_calls_is_limited() -> None:
     everything = LISTED | frozenset(function_selector(f"{name}()") for name in ROLE_NAMES)
 
     calls = list_role_calls(everything, [ALICE, ALICE, BOB])

@@ -1,4 +1,4 @@
-"""Which protocol is meant by a slug, a name, a symbol, or nearly so."""
+"""Match of a protocol by slug, name, symbol or similar name."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def slug(match: ProtocolMatch | None) -> str | None:
         ("\u041b\u043e\u043c\u0431\u0430\u0440\u0434", "lombard"),
     ],
 )
-def test_a_slug_a_name_or_a_parent_is_found_without_doubt(asked: str, meant: str | None) -> None:
+def test_exact_slug_name_or_parent_is_certain(asked: str, meant: str | None) -> None:
     match = match_exact(DIRECTORY, asked)
 
     assert slug(match) == meant
@@ -110,7 +110,7 @@ def test_a_slug_a_name_or_a_parent_is_found_without_doubt(asked: str, meant: str
         ("Swap", "swap-b", 'by the name "Swap", the most valuable of 2 that have it'),
     ],
 )
-def test_a_match_that_may_be_another_protocol_says_so(asked: str, meant: str, doubt: str) -> None:
+def test_ambiguous_match_is_marked(asked: str, meant: str, doubt: str) -> None:
     match = match_exact(DIRECTORY, asked)
 
     assert match
@@ -122,19 +122,19 @@ def test_a_match_that_may_be_another_protocol_says_so(asked: str, meant: str, do
 @pytest.mark.parametrize(
     "asked", ["-", "$-", "--", "", " ", "..", "../", "\x00", "\N{OCTOPUS}", "null", "None"]
 )
-def test_what_names_nothing_matches_nothing(asked: str) -> None:
+def test_unknown_name_matches_nothing(asked: str) -> None:
     assert match_exact(DIRECTORY, asked) is None
     assert match_similar(DIRECTORY, asked) is None
 
 
-def test_a_parent_has_the_value_of_its_children() -> None:
+def test_parent_has_the_sum_of_its_children() -> None:
     match = match_exact(DIRECTORY, "Aave")
 
     assert match
     assert (match.protocol.name, match.protocol.tvl_usd) == ("Aave", 310)
 
 
-def test_a_row_of_its_own_comes_before_the_sum_of_children() -> None:
+def test_own_row_is_preferred_to_sum_of_children() -> None:
     rows = [*ROWS, {"slug": "aave", "name": "Aave", "tvl": 1}]
     directory = asyncio.run(parse_directory(json.dumps(rows).encode()))
 
@@ -157,7 +157,7 @@ def test_a_row_of_its_own_comes_before_the_sum_of_children() -> None:
         ("sushiswap", None),
     ],
 )
-def test_a_similar_name_is_taken_only_when_it_is_nearly_the_same(asked: str, meant: str | None) -> None:
+def test_similar_name_needs_high_similarity(asked: str, meant: str | None) -> None:
     match = match_similar(DIRECTORY, asked)
 
     assert slug(match) == meant
@@ -211,14 +211,14 @@ RELATIVES: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(KIN).encod
         ("", None),
     ],
 )
-def test_an_ending_more_or_less_is_the_same_name_and_said(asked: str, meant: str | None) -> None:
+def test_name_with_other_suffix_matches_and_is_marked(asked: str, meant: str | None) -> None:
     match = match_without_ending(RELATIVES, asked)
 
     assert slug(match) == meant
     assert match is None or "by its name apart from an ending" in (match.warning or "")
 
 
-def test_of_names_as_similar_the_most_valuable_is_taken() -> None:
+def test_most_valuable_of_equally_similar_names_is_chosen() -> None:
     rows = [{"slug": "stakehouse-a", "tvl": 1}, {"slug": "stakehouse-b", "tvl": 2}]
     directory = asyncio.run(parse_directory(json.dumps(rows).encode()))
 
@@ -227,7 +227,7 @@ def test_of_names_as_similar_the_most_valuable_is_taken() -> None:
     assert slug(match) == "stakehouse-b"
 
 
-def test_slugs_that_may_have_been_meant_are_a_few() -> None:
+def test_number_of_suggested_slugs_is_limited() -> None:
     assert suggest_slugs(DIRECTORY, "aave v4") == ["aave-v3", "aave-v2", "aave"]
     assert suggest_slugs(DIRECTORY, "sushiswap")[0] in ("pancakeswap", "uniswap")
     assert suggest_slugs(DIRECTORY, "zzzzzzzz") == []
@@ -253,12 +253,12 @@ def test_slugs_that_may_have_been_meant_are_a_few() -> None:
         ("\ufdfa" * 100, None),
     ],
 )
-def test_only_what_may_be_a_slug_is_asked_for(asked: str, expected: str | None) -> None:
+def test_only_valid_slugs_are_queried(asked: str, expected: str | None) -> None:
     assert parse_slug(asked) == expected
 
 
 @given(st.text(max_size=100))
-def test_anything_can_be_asked_for(asked: str) -> None:
+def test_any_text_is_matched_without_error(asked: str) -> None:
     match_exact(DIRECTORY, asked)
     match_without_ending(DIRECTORY, asked)
     match_similar(DIRECTORY, asked)

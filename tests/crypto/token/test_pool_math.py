@@ -1,4 +1,4 @@
-"""Prices and trades of pools against exact references."""
+"""Prices and trades of pools, compared with exact references."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AMOUNTS = st.integers(1, 10**30)
 
 
 @given(AMOUNTS, AMOUNTS, AMOUNTS, st.integers(0, 100_000))
-def test_v2_sale_keeps_the_product(amount: int, reserve_in: int, reserve_out: int, fee: int) -> None:
+def test_v2_sale_keeps_product(amount: int, reserve_in: int, reserve_out: int, fee: int) -> None:
     received = quote_v2_sale(amount, reserve_in, reserve_out, fee)
 
     after_fee = Fraction(amount * (10**6 - fee), 10**6)
@@ -28,7 +28,7 @@ def test_v2_sale_keeps_the_product(amount: int, reserve_in: int, reserve_out: in
 
 
 @given(st.integers(2**33, 2**158))
-def test_price_of_one_token_is_the_inverse_of_the_other(sqrt_price: int) -> None:
+def test_prices_of_both_tokens_are_inverse(sqrt_price: int) -> None:
     first, second = price_of_sqrt(sqrt_price, token_first=True), price_of_sqrt(sqrt_price, token_first=False)
 
     assert Fraction(*first) * Fraction(*second) == 1
@@ -36,7 +36,7 @@ def test_price_of_one_token_is_the_inverse_of_the_other(sqrt_price: int) -> None
 
 
 @given(st.integers(1, 10**15), st.integers(1, 10**15))
-def test_stable_price_is_the_slope_of_the_curve(reserve: int, other: int) -> None:
+def test_stable_price_is_slope_of_curve(reserve: int, other: int) -> None:
     spot = price_of_stable(reserve, other, 6, 6)
 
     assert spot is not None
@@ -45,7 +45,7 @@ def test_stable_price_is_the_slope_of_the_curve(reserve: int, other: int) -> Non
 
 
 @pytest.mark.parametrize(("received", "expected"), [(100, 0.0), (90, 10.0), (0, 100.0), (120, 0.0)])
-def test_loss_is_against_the_spot_price(received: int, expected: float) -> None:
+def test_loss_is_relative_to_spot_price(received: int, expected: float) -> None:
     assert loss_percent(received, 200, (1, 2)) == expected
 
 
@@ -59,7 +59,7 @@ def test_quote_tokens_are_known_tokens() -> None:
         assert sum(quote.is_native for quote in quotes) == 1
 
 
-def test_every_chain_has_exchanges_feeds_and_its_usdc() -> None:
+def test_every_chain_has_exchanges_feeds_and_usdc() -> None:
     for chain in CHAINS:
         assert EXCHANGES[chain.id]
         assert PRICE_FEEDS[chain.id]
@@ -67,7 +67,7 @@ def test_every_chain_has_exchanges_feeds_and_its_usdc() -> None:
         assert usdc is None or usdc.address.lower() in {quote.address for quote in QUOTE_TOKENS[chain.id]}
 
 
-def test_addresses_are_lower_case_and_well_formed() -> None:
+def test_addresses_are_valid_and_lower_case() -> None:
     addresses = [
         address
         for exchanges in EXCHANGES.values()

@@ -1,4 +1,4 @@
-"""Powers that are inferred from compiled bytecode, and those that honest tokens must not be said to have."""
+"""Powers inferred from bytecode, and their absence in honest tokens."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def flags_of(code: bytes) -> TokenFlags:
     return infer_flags(analysis, is_proxy=False, powers=infer_powers(analysis))
 
 
-def test_owned_mint_is_named():
+def test_owner_check_makes_mint_a_power():
     analysis = analyze_code(code_of("Erc20"))
 
     assert infer_powers(analysis) == (ContractPower("mint", "0x40c10f19", "mint(address,uint256)", "owner"),)
     assert flags_of(code_of("Erc20")).mintable is True
 
 
-def test_wrapped_coin_has_no_power_and_depends_on_its_balance_of_coins():
+def test_wrapped_coin_has_no_powers():
     code = code_of("WrappedNative")
     flags = flags_of(code)
 
@@ -44,7 +44,7 @@ def test_wrapped_coin_has_no_power_and_depends_on_its_balance_of_coins():
 
 
 @pytest.mark.parametrize("opcode", [0x31, 0x32, 0x3A, 0x42, 0x48, 0x5A, 0xF5])
-def test_code_that_depends_on_more_than_its_state_proves_no_absence(opcode: int):
+def test_code_with_external_state_proves_no_absence(opcode: int):
     analysis, plain = analyze_code(code_of("WrappedNative")), bytes([0x54, 0x55])  # SLOAD, SSTORE
 
     flags = [
@@ -66,7 +66,7 @@ def test_unknown_function_leaves_flags_unknown():
 
 
 @pytest.mark.parametrize(("readers", "is_named"), [("a9059cbb", True), ("70a08231", False)])
-def test_pause_counts_if_transfers_read_it(readers: str, is_named: bool):  # noqa: FBT001 - a table of truth
+def test_pause_requires_read_by_transfers(readers: str, is_named: bool):  # noqa: FBT001 - a table of truth
     pause = CodeFunction(bytes.fromhex("8456cb59"), "", "nonpayable")
     switch = StorageVariable(
         "0" * 64, 0, "bool", frozenset({bytes.fromhex(readers)}), frozenset({pause.selector})
@@ -75,14 +75,14 @@ def test_pause_counts_if_transfers_read_it(readers: str, is_named: bool):  # noq
     assert bool(infer_powers(CodeAnalysis((pause,), (switch,)))) is is_named
 
 
-def test_proxy_is_told_from_delegatecall_only_with_a_target():
+def test_delegatecall_is_proxy_only_with_target():
     delegating = bytes.fromhex("365f5f375f5f365f5f545af43d5f5f3e5f3d91602a57fd5bf3")
 
     assert flags_of(delegating) == TokenFlags()
     assert json.dumps(analyze_code(delegating).compiler) == "null"
 
 
-def test_roles_and_powers_without_a_check_of_the_owner_are_other_controllers():
+def test_powers_without_owner_check_have_other_controllers():
     owned, coin = analyze_code(code_of("Erc20")), analyze_code(code_of("WrappedNative"))
     (power,) = infer_powers(owned)
     role = CodeFunction(bytes.fromhex("91d14854"), "bytes32,address", "view")  # hasRole(bytes32,address)

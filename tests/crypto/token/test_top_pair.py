@@ -1,4 +1,4 @@
-"""The choice among a token's pairs, and what is said of the one that is chosen."""
+"""Choice of a token's top pair, and the warnings about it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TOKEN = "0x" + "a" * 40
 OTHER = "0x" + "b" * 40
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 MARKET = 3.5
-"""The token's price wherever it is not nonsense."""
+"""Price of the token in all plausible pairs."""
 
 
 def pair(number: int = 1, **more: Any) -> Pair:
-    """A sound pair with the token as base; `number` tells it from others."""
+    """Return a plausible pair with the token as base; `number` gives its address."""
     sound = Pair(
         address=f"0x{number:040x}",
         dex="uniswap",
@@ -48,8 +48,8 @@ def pair(number: int = 1, **more: Any) -> Pair:
     return replace(sound, **more)
 
 
-def turned(given: Pair) -> Pair:
-    """The same pool with the token as quote."""
+def swap_sides(given: Pair) -> Pair:
+    """Return the same pool with the token as quote."""
     return replace(
         given,
         base=given.quote,
@@ -61,7 +61,7 @@ def turned(given: Pair) -> Pair:
     )
 
 
-def test_the_deepest_pair_is_chosen() -> None:
+def test_deepest_pair_is_chosen() -> None:
     pairs = [pair(1, liquidity_usd=5e4), pair(2, liquidity_usd=5e6), pair(3, liquidity_usd=5e5)]
 
     choice = choose_top_pair(pairs, TOKEN)
@@ -71,14 +71,14 @@ def test_the_deepest_pair_is_chosen() -> None:
     assert (choice.price_outliers, choice.nearly_empty) == ((), ())
 
 
-def test_a_deep_pair_with_the_token_as_quote_goes_before_a_small_one_with_it_as_base() -> None:
-    deep, small = turned(pair(1, liquidity_usd=5e6)), pair(2, liquidity_usd=5e4)
+def test_depth_precedes_side_of_token() -> None:
+    deep, small = swap_sides(pair(1, liquidity_usd=5e6)), pair(2, liquidity_usd=5e4)
 
     assert choose_top_pair([small, deep], TOKEN).pair == deep
 
 
-def test_among_equally_deep_pairs_the_token_is_rather_base() -> None:
-    slightly_deeper, base = turned(pair(1, liquidity_usd=1e6)), pair(2, liquidity_usd=0.95e6)
+def test_token_as_base_is_preferred_at_equal_depth() -> None:
+    slightly_deeper, base = swap_sides(pair(1, liquidity_usd=1e6)), pair(2, liquidity_usd=0.95e6)
 
     assert choose_top_pair([slightly_deeper, base], TOKEN).pair == base
     assert (
@@ -86,13 +86,13 @@ def test_among_equally_deep_pairs_the_token_is_rather_base() -> None:
     )
 
 
-def test_of_pairs_equal_in_depth_the_busier_is_chosen() -> None:
+def test_busier_pair_is_chosen_at_equal_depth() -> None:
     quiet, busy = pair(1, volume24h_usd=None), pair(2, volume24h_usd=1.0)
 
     assert choose_top_pair([quiet, busy], TOKEN).pair == busy
 
 
-def test_a_large_pool_at_a_nonsense_price_is_passed_over() -> None:
+def test_large_pool_at_implausible_price_is_skipped() -> None:
     nonsense = pair(1, price_usd=11.53 * MARKET, liquidity_usd=2e6)
     sound = [pair(2, liquidity_usd=1.5e6), pair(3, liquidity_usd=0.8e6)]
 
@@ -102,7 +102,7 @@ def test_a_large_pool_at_a_nonsense_price_is_passed_over() -> None:
     assert choice.price_outliers == (nonsense,)
 
 
-def test_many_shallow_pools_do_not_outvote_a_deep_one() -> None:
+def test_many_shallow_pools_do_not_outvote_deep_one() -> None:
     deep = pair(1, liquidity_usd=2e6)
     shallow = [pair(number, liquidity_usd=1.5e5, price_usd=40.0) for number in range(2, 40)]
 
@@ -112,7 +112,7 @@ def test_many_shallow_pools_do_not_outvote_a_deep_one() -> None:
     assert len(choice.price_outliers) == 38
 
 
-def test_a_pool_whose_other_side_is_empty_has_no_more_depth_than_that_side() -> None:
+def test_depth_is_limited_by_empty_other_side() -> None:
     hollow = pair(1, liquidity_usd=1e8, base_side_usd=1e8, quote_side_usd=40.0)
     sound = pair(2, liquidity_usd=2e4, base_side_usd=1e4, quote_side_usd=1e4)
 
@@ -126,11 +126,9 @@ def test_a_pool_whose_other_side_is_empty_has_no_more_depth_than_that_side() -> 
 
 @pytest.mark.parametrize("base_side", [None, 0.0, 2.7, 4e6, 1e7])
 @pytest.mark.parametrize("as_quote", [False, True])
-def test_a_side_next_to_empty_counts_whatever_the_other_is_said_to_be(
-    base_side: float | None, *, as_quote: bool
-) -> None:
+def test_nearly_empty_side_limits_depth(base_side: float | None, *, as_quote: bool) -> None:
     odd = pair(1, price_usd=0.9 * MARKET, liquidity_usd=1e7, base_side_usd=base_side, quote_side_usd=2.7)
-    odd = turned(odd) if as_quote else odd
+    odd = swap_sides(odd) if as_quote else odd
     sound = pair(2, liquidity_usd=1e6, base_side_usd=5e5, quote_side_usd=5e5)
 
     choice = choose_top_pair([odd, sound], TOKEN)
@@ -140,20 +138,20 @@ def test_a_side_next_to_empty_counts_whatever_the_other_is_said_to_be(
 
 
 @pytest.mark.parametrize(("base_side", "quote_side"), [(98_000.0, 2_000.0), (None, 1_500.0), (None, None)])
-def test_a_pool_that_leans_to_one_side_has_its_depth(base_side: Any, quote_side: Any) -> None:
+def test_unbalanced_pool_has_its_depth(base_side: Any, quote_side: Any) -> None:
     leaning = pair(liquidity_usd=1e5, base_side_usd=base_side, quote_side_usd=quote_side)
 
     assert pair_depth(leaning) == 1e5
 
 
-def test_a_pair_without_a_price_goes_after_those_with_one() -> None:
+def test_pair_without_price_comes_last() -> None:
     unpriced, priced = pair(1, price_usd=None, liquidity_usd=1e6), pair(2, liquidity_usd=10.0)
 
     assert choose_top_pair([unpriced, priced], TOKEN).pair == priced
     assert choose_top_pair([unpriced], TOKEN).pair == unpriced
 
 
-def test_without_any_liquidity_figure_the_busiest_pair_is_chosen() -> None:
+def test_busiest_pair_is_chosen_without_liquidity_data() -> None:
     pairs = [pair(number, liquidity_usd=None, volume24h_usd=float(number)) for number in (1, 3, 2)]
 
     choice = choose_top_pair(pairs, TOKEN)
@@ -162,7 +160,7 @@ def test_without_any_liquidity_figure_the_busiest_pair_is_chosen() -> None:
     assert choice.deep_pairs == ()
 
 
-def test_a_sound_pair_raises_no_suspicion() -> None:
+def test_plausible_pair_raises_no_suspicion() -> None:
     assert list(list_pair_warnings(pair(base_side_usd=5e4, quote_side_usd=5e4), NOW)) == []
     assert list(list_pair_warnings(pair(created_at=None), NOW)) == []
 
@@ -193,11 +191,11 @@ def test_each_suspicion_is_one_sentence(odd: dict[str, Any], said: str) -> None:
         {"created_at": NOW - timedelta(days=7)},
     ],
 )
-def test_what_is_just_inside_the_limits_is_not_suspected(plain: dict[str, Any]) -> None:
+def test_values_at_limits_are_not_suspicious(plain: dict[str, Any]) -> None:
     assert list(list_pair_warnings(pair(**plain), NOW)) == []
 
 
-def test_deep_pairs_that_differ_by_more_than_a_tenth_are_told() -> None:
+def test_price_difference_of_deep_pairs_is_reported() -> None:
     chosen, dearer = pair(1, liquidity_usd=1e6), pair(2, price_usd=MARKET * 1.2, liquidity_usd=5e5)
 
     sentence = describe_price_spread(choose_top_pair([chosen, dearer], TOKEN), TOKEN)
@@ -207,7 +205,7 @@ def test_deep_pairs_that_differ_by_more_than_a_tenth_are_told() -> None:
 
 
 @pytest.mark.parametrize("other", [{"price_usd": MARKET * 1.09}, {"price_usd": 99.0, "liquidity_usd": 5e4}])
-def test_small_differences_and_shallow_pairs_are_not_told(other: dict[str, Any]) -> None:
+def test_small_differences_and_shallow_pairs_are_not_reported(other: dict[str, Any]) -> None:
     pairs = [pair(1, liquidity_usd=1e6), pair(2, **{"liquidity_usd": 5e5, **other})]
 
     assert describe_price_spread(choose_top_pair(pairs, TOKEN), TOKEN) is None
@@ -218,7 +216,7 @@ FIGURES = st.none() | st.floats(0, 1e12)
 
 @st.composite
 def any_pair(draw: st.DrawFn) -> Pair:
-    """A pair with any figures, the token on either side."""
+    """Generate a pair with any figures, with the token on either side."""
     drawn = pair(
         draw(st.integers(1, 50)),
         price_usd=draw(st.none() | st.floats(1e-12, 1e9)),
@@ -228,12 +226,12 @@ def any_pair(draw: st.DrawFn) -> Pair:
         quote_side_usd=draw(FIGURES),
         volume24h_usd=draw(FIGURES),
     )
-    return turned(drawn) if draw(st.booleans()) else drawn
+    return swap_sides(drawn) if draw(st.booleans()) else drawn
 
 
 @st.composite
 def market(draw: st.DrawFn) -> tuple[list[Pair], list[Pair]]:
-    """Deep pairs about the market's price, and pairs at nonsense prices that are shallow or outnumbered."""
+    """Generate deep pairs near the market price, and shallow or outnumbered pairs at implausible prices."""
     rough = st.floats(MARKET / 1.15, MARKET * 1.15)
     depths = draw(st.lists(st.floats(1e5, 9e5), min_size=1, max_size=6))
     sound = [pair(n, price_usd=draw(rough), liquidity_usd=deep) for n, deep in enumerate(depths, 1)]
@@ -247,18 +245,18 @@ def market(draw: st.DrawFn) -> tuple[list[Pair], list[Pair]]:
         for n, deep in enumerate([*shallow, *larger], 100)
     ]
     sides = st.booleans()
-    return [turned(each) if draw(sides) else each for each in sound], [
-        turned(each) if draw(sides) else each for each in nonsense
+    return [swap_sides(each) if draw(sides) else each for each in sound], [
+        swap_sides(each) if draw(sides) else each for each in nonsense
     ]
 
 
 def lists_of_pairs() -> st.SearchStrategy[list[Pair]]:
-    """A source lists a pair once."""
+    """Generate lists without duplicate pairs."""
     return st.lists(any_pair(), min_size=1, max_size=12, unique_by=lambda each: each.address)
 
 
 @given(market(), st.data())
-def test_a_nonsense_price_is_never_chosen_beside_deep_pairs(
+def test_implausible_price_is_never_chosen_beside_deep_pairs(
     drawn: tuple[list[Pair], list[Pair]], data: st.DataObject
 ) -> None:
     sound, nonsense = drawn
@@ -271,14 +269,14 @@ def test_a_nonsense_price_is_never_chosen_beside_deep_pairs(
 
 
 @given(lists_of_pairs(), st.data())
-def test_the_order_of_the_pairs_makes_no_difference(pairs: list[Pair], data: st.DataObject) -> None:
+def test_order_of_pairs_does_not_matter(pairs: list[Pair], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(pairs))
 
     assert choose_top_pair(shuffled, TOKEN) == choose_top_pair(pairs, TOKEN)
 
 
 @given(lists_of_pairs())
-def test_what_is_chosen_is_one_of_the_pairs_and_can_be_described(pairs: list[Pair]) -> None:
+def test_choice_is_one_of_the_pairs_and_has_description(pairs: list[Pair]) -> None:
     choice = choose_top_pair(pairs, TOKEN)
 
     assert choice.pair in pairs
@@ -289,13 +287,13 @@ def test_what_is_chosen_is_one_of_the_pairs_and_can_be_described(pairs: list[Pai
 
 
 @given(lists_of_pairs())
-def test_a_pair_that_is_chosen_has_a_price_if_any_has(pairs: list[Pair]) -> None:
+def test_chosen_pair_has_price_if_any_has(pairs: list[Pair]) -> None:
     choice = choose_top_pair(pairs, TOKEN)
 
     assert (choice.pair.price_of(TOKEN) is None) == all(each.price_of(TOKEN) is None for each in pairs)
 
 
 @given(any_pair())
-def test_a_token_costs_the_same_as_base_and_as_quote(drawn: Pair) -> None:
-    assert drawn.price_of(TOKEN) == turned(drawn).price_of(TOKEN)
+def test_price_is_same_as_base_and_as_quote(drawn: Pair) -> None:
+    assert drawn.price_of(TOKEN) == swap_sides(drawn).price_of(TOKEN)
     assert drawn.price_of("0x" + "c" * 40) is None

@@ -1,6 +1,6 @@
-"""Text as people see it."""
+"""Folding of confusable letters, and detection of mixed alphabets."""
 
-# ruff: noqa: RUF001 - letters that look like others are what this is about
+# ruff: noqa: RUF001 - these tests are about letters that look like others
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from centgate.crypto.wallet.confusables import (
 often = settings(deadline=None, database=None)
 
 
-def test_table_is_unicode_s() -> None:
+def test_table_matches_unicode() -> None:
     table = confusable_table()
 
     assert len(table) > 1_500
@@ -31,7 +31,7 @@ def test_table_is_unicode_s() -> None:
     ("text", "folded"),
     [("Сlаіm 1O0", "Claim 1O0"), ("ＵＳＤＣ", "USDC"), ("𝐔𝐒𝐃", "USD"), ("Łódź", "Lodz"), ("柴犬", "柴犬")],
 )
-def test_letters_are_read_as_latin_ones(text: str, folded: str) -> None:
+def test_letters_are_folded_to_latin(text: str, folded: str) -> None:
     assert fold_confusables(text) == folded
 
 
@@ -45,7 +45,7 @@ def test_letters_are_read_as_latin_ones(text: str, folded: str) -> None:
         ("Curve A B gauge", "Curve A B gauge"),
     ],
 )
-def test_three_letters_apart_are_joined(text: str, joined: str) -> None:
+def test_three_separated_letters_are_joined(text: str, joined: str) -> None:
     assert join_spaced_letters(text) == joined
 
 
@@ -60,13 +60,13 @@ def test_three_letters_apart_are_joined(text: str, joined: str) -> None:
         ("αETH", False),
     ],
 )
-def test_mixed_alphabets_are_told(text: str, *, mixed: bool) -> None:
+def test_mixed_alphabets_are_detected(text: str, *, mixed: bool) -> None:
     assert has_mixed_alphabets(text) is mixed
 
 
 @often
 @given(st.text())
-def test_ascii_stays_and_folding_is_stable(text: str) -> None:
+def test_ascii_is_unchanged_and_folding_is_stable(text: str) -> None:
     ascii_text = "".join(filter(str.isascii, text))
 
     assert fold_confusables(ascii_text) == ascii_text

@@ -11,7 +11,7 @@ from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS, NATIVE_COIN_ADDRES
 from centgate.signing.assets import TEST_NETWORKS, USDC
 
 
-def test_every_chain_has_its_own() -> None:
+def test_every_chain_has_known_tokens() -> None:
     on_test = {int(network.removeprefix("eip155:")) for network in TEST_NETWORKS}
 
     assert {*KNOWN_TOKENS} == {chain.id for chain in CHAINS} | on_test
@@ -19,7 +19,7 @@ def test_every_chain_has_its_own() -> None:
 
 
 @pytest.mark.parametrize("chain", KNOWN_TOKENS)
-def test_each_is_at_a_proper_address(chain: int) -> None:
+def test_tokens_have_valid_addresses(chain: int) -> None:
     for address, token in KNOWN_TOKENS[chain].items():
         assert re.fullmatch("0x[0-9a-f]{40}", address)
         assert token.address == address
@@ -29,12 +29,12 @@ def test_each_is_at_a_proper_address(chain: int) -> None:
 
 
 @pytest.mark.parametrize("network", [name for name in USDC if int(name[7:]) in KNOWN_TOKENS])
-def test_the_money_that_payments_are_made_in_is_known(network: str) -> None:
+def test_payment_tokens_are_known(network: str) -> None:
     token = find_known_token(int(network[7:]), USDC[network].address.lower())
 
     assert token
     assert (token.symbol, token.decimals) == ("USDC", 6)
 
 
-def test_an_unknown_chain_knows_none() -> None:
+def test_unknown_chain_has_no_known_tokens() -> None:
     assert find_known_token(7, "0x" + "00" * 20) is None

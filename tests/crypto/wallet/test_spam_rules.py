@@ -1,6 +1,6 @@
-"""What makes tokens and transfers look like a trick, and what must not."""
+"""Rules for suspicious tokens and transfers, and honest ones that they must not report."""
 
-# ruff: noqa: RUF001 - letters that are taken for others are what this is about
+# ruff: noqa: RUF001 - these tests are about letters that look like others
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ GEM = Token("0x" + "9e" * 20, "GEM", "Gem", 18)
 TOKENS = [(chain, token) for chain, tokens in KNOWN_TOKENS.items() for token in tokens.values()]
 
 
-def ids(token: Token, chain_id: int = 1) -> set[str]:
-    """The rules that a token breaks."""
+def find_rule_ids(token: Token, chain_id: int = 1) -> set[str]:
+    """Return the rules that a token breaks."""
     return {each.id for each in find_token_suspicions(token, chain_id)}
 
 
-def called(name: str, symbol: str = "TKN") -> Token:
-    """A token nobody knows."""
+def unknown_token(name: str, symbol: str = "TKN") -> Token:
+    """Return an unknown token with this name."""
     return Token(STRANGE, symbol, name, 18)
 
 
@@ -50,13 +50,13 @@ COPY = {IMPOSTOR: Lookalike(FRIEND, is_copy=True)}
 
 
 def movement(side: str, amount: int | None, *, token: Token | None = None, out: bool = False) -> Transfer:
-    """A transfer between the wallet and another address."""
+    """Return a transfer between the wallet and another address."""
     pair = (WALLET, side) if out else (side, WALLET)
     return Transfer("0x" + "1f" * 32, *pair, token, amount, 7, datetime(2026, 11, 2, tzinfo=UTC))
 
 
-def light(each: Transfer) -> CounterpartyEvidence:
-    """Weighed without prices."""
+def assess_without_price(each: Transfer) -> CounterpartyEvidence:
+    """Assess the counterparty of a transfer without prices."""
     return assess_counterparty(each, WALLET, 1, None)
 
 
@@ -109,9 +109,9 @@ def price(usd: float, confidence: float = 0.99) -> Price:
         ("Uniꓢwap", "unusual_characters"),
     ],
 )
-def test_a_name_that_is_bait_is_suspicious(name: str, rule: str) -> None:
-    assert rule in ids(called(name))
-    assert rule in ids(Token(STRANGE, name, None, 18))
+def test_bait_in_name_is_suspicious(name: str, rule: str) -> None:
+    assert rule in find_rule_ids(unknown_token(name))
+    assert rule in find_rule_ids(Token(STRANGE, name, None, 18))
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_a_name_that_is_bait_is_suspicious(name: str, rule: str) -> None:
         *("USDᏟ", "ꓴSDC", "U$DC", "W€TH", "₿TC", "DAl", "L|NK", "USDꓔ", "ᑌSDC", "U ˢ D C"),
     ],
 )
-def test_a_symbol_of_a_major_token_at_another_address_is_suspicious(symbol: str) -> None:
-    assert "imitates_known_symbol" in ids(called("Tether", symbol))
+def test_symbol_of_major_token_at_other_address_is_suspicious(symbol: str) -> None:
+    assert "imitates_known_symbol" in find_rule_ids(unknown_token("Tether", symbol))
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_a_symbol_of_a_major_token_at_another_address_is_suspicious(symbol: str)
         ("Δelta · Ωmega", "ΔΩ"),
     ],
 )
-def test_an_honest_name_is_not_suspicious(name: str, symbol: str) -> None:
-    assert not ids(called(name, symbol))
+def test_honest_name_is_not_suspicious(name: str, symbol: str) -> None:
+    assert not find_rule_ids(unknown_token(name, symbol))
 
 
 @pytest.mark.parametrize(
@@ -195,34 +195,34 @@ def test_an_honest_name_is_not_suspicious(name: str, symbol: str) -> None:
         *((chain, "BNB") for chain in (1, 8453, 137, 42161, 10)),
     ],
 )
-def test_a_major_is_imitated_on_every_chain(chain: int, symbol: str) -> None:
-    assert ids(called("Anything", symbol), chain) == {"imitates_known_symbol"}
+def test_major_token_is_protected_on_every_chain(chain: int, symbol: str) -> None:
+    assert find_rule_ids(unknown_token("Anything", symbol), chain) == {"imitates_known_symbol"}
 
 
 @pytest.mark.parametrize("name", ["ether.fi governance token", "Curve.fi LP", "Fetch.ai", "pump.fun"])
-def test_a_link_alone_says_nothing_against_what_trades(name: str) -> None:
-    assert {each.id for each in find_token_suspicions(called(name), 1)} == {"link_in_name"}
-    assert not find_token_suspicions(called(name), 1, has_confident_price=True)
+def test_link_alone_is_allowed_for_traded_token(name: str) -> None:
+    assert {each.id for each in find_token_suspicions(unknown_token(name), 1)} == {"link_in_name"}
+    assert not find_token_suspicions(unknown_token(name), 1, has_confident_price=True)
 
 
 @pytest.mark.parametrize(
     "token",
     [
-        called("Visit ether.fi"),
-        called("Claim at ether.fi"),
-        called("ether.fi\u200b"),
-        called("ether.fi", "USDT"),
+        unknown_token("Visit ether.fi"),
+        unknown_token("Claim at ether.fi"),
+        unknown_token("ether.fi\u200b"),
+        unknown_token("ether.fi", "USDT"),
         Token(STRANGE, "X", "ether.fi", accusation="reputation: scam"),
     ],
 )
-def test_more_than_a_link_is_held_against_what_trades_too(token: Token) -> None:
+def test_bait_beyond_link_counts_for_traded_token(token: Token) -> None:
     found = find_token_suspicions(token, 1, has_confident_price=True)
 
     assert "link_in_name" in {each.id for each in found}
     assert len(found) > 1
 
 
-def test_what_a_source_holds_against_a_token_is_repeated() -> None:
+def test_suspicion_of_source_is_repeated() -> None:
     (found,) = find_token_suspicions(Token(STRANGE, "OK", "Okay", 18, accusation="reputation scam"), 1)
 
     assert (found.id, found.value) == ("flagged_by_source", "reputation scam")
@@ -244,13 +244,13 @@ def test_what_a_source_holds_against_a_token_is_repeated() -> None:
         (42161, "0xfd086bc7cd5c481dcc9c85ebe478a1c0b69fcbb9", "USD₮0"),
     ],
 )
-def test_a_token_known_by_its_address_is_called_what_it_likes(chain: int, address: str, name: str) -> None:
-    assert not ids(Token(address, name, name, 18), chain)
+def test_known_address_may_have_any_name(chain: int, address: str, name: str) -> None:
+    assert not find_rule_ids(Token(address, name, name, 18), chain)
 
 
 @often
 @given(st.sampled_from(TOKENS), st.text(), st.text(), st.none() | st.text())
-def test_a_known_token_is_never_suspicious(
+def test_known_token_is_never_suspicious(
     known: tuple[int, KnownToken], symbol: str, name: str, accused: str | None
 ) -> None:
     chain, token = known
@@ -260,18 +260,16 @@ def test_a_known_token_is_never_suspicious(
 
 @pytest.mark.extended
 @each_case(("chain", "token"), TOKENS)
-def test_the_rules_would_spare_nearly_all_known_tokens_by_their_names_alone(
-    chain: int, token: KnownToken
-) -> None:
+def test_nearly_all_known_tokens_pass_by_name_alone(chain: int, token: KnownToken) -> None:
     elsewhere = Token(STRANGE, token.symbol + "x", token.name, token.decimals)
 
     links = (".fi ", ".finance", "ther.fi", ".com ")
-    assert not ids(elsewhere, chain) or any(link in token.name.lower() for link in links)
+    assert not find_rule_ids(elsewhere, chain) or any(link in token.name.lower() for link in links)
 
 
 @often
 @given(st.text(), st.text())
-def test_every_reason_is_a_rule_s_with_a_clean_value(symbol: str, name: str) -> None:
+def test_every_reason_is_a_rule_with_clean_value(symbol: str, name: str) -> None:
     explanations = {rule.id: rule.explanation for rule in SPAM_RULES}
 
     for found in find_token_suspicions(Token(STRANGE, symbol, name), 1):
@@ -281,7 +279,7 @@ def test_every_reason_is_a_rule_s_with_a_clean_value(symbol: str, name: str) -> 
 
 @often
 @given(st.text(st.characters(), max_size=200), st.integers(1, 100))
-def test_cleaning_leaves_nothing_invisible_and_no_more_than_asked(text: str, length: int) -> None:
+def test_cleaning_removes_invisible_text_and_limits_length(text: str, length: int) -> None:
     shown = clean_line(text, length)
 
     assert shown is None or len(shown) <= length
@@ -293,7 +291,7 @@ def test_cleaning_leaves_nothing_invisible_and_no_more_than_asked(text: str, len
 
 @often
 @given(st.text())
-def test_cleaning_a_name_cuts_it_to_its_length(text: str) -> None:
+def test_cleaning_cuts_a_name_to_its_length(text: str) -> None:
     assert len(clean_line(text * 40) or "") <= MAX_NAME_LENGTH
 
 
@@ -301,7 +299,7 @@ def test_cleaning_a_name_cuts_it_to_its_length(text: str) -> None:
     ("supply", "amount", "made_up"),
     [(1000, 1001, True), (0, 1, True), (1000, 1000, False), (1000, 1, False), (None, 2**256 - 1, False)],
 )
-def test_nobody_holds_more_than_there_is(supply: int | None, amount: int, made_up: bool) -> None:  # noqa: FBT001
+def test_impossible_amount_is_suspicious(supply: int | None, amount: int, made_up: bool) -> None:  # noqa: FBT001
     holding = Holding(Token(STRANGE, "OK", "Okay", 18, supply=supply), amount)
 
     found = [each.id for each in find_holding_suspicions(holding, 1)]
@@ -309,14 +307,14 @@ def test_nobody_holds_more_than_there_is(supply: int | None, amount: int, made_u
     assert found == (["more_than_exists"] if made_up else [])
 
 
-def test_a_known_token_may_count_as_it_likes() -> None:
+def test_known_token_may_have_any_amount() -> None:
     assert not find_holding_suspicions(Holding(Token(USDC.address, "USDC", supply=1), 2), 1)
 
 
-def test_an_address_that_looks_like_a_counterparty_and_sends_nothing_is_a_plant() -> None:
+def test_zero_transfer_from_lookalike_is_a_plant() -> None:
     history = [movement(FRIEND, 10**18, out=True), movement(IMPOSTOR, 0)]
 
-    imitated = find_lookalikes(history, WALLET, light)
+    imitated = find_lookalikes(history, WALLET, assess_without_price)
 
     assert imitated == COPY
     notes = find_transfer_suspicions(history[1], WALLET, 1, imitated)
@@ -325,17 +323,17 @@ def test_an_address_that_looks_like_a_counterparty_and_sends_nothing_is_a_plant(
     assert not find_transfer_suspicions(history[0], WALLET, 1, imitated)
 
 
-def test_dust_from_a_look_alike_is_a_plant() -> None:
+def test_dust_from_lookalike_is_a_plant() -> None:
     history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 10**11)]
 
-    assert find_lookalikes(history, WALLET, light) == COPY
+    assert find_lookalikes(history, WALLET, assess_without_price) == COPY
 
 
-def test_a_counterfeit_token_from_a_look_alike_is_a_plant_whatever_its_amount() -> None:
+def test_counterfeit_token_from_lookalike_is_a_plant() -> None:
     fake = Token(STRANGE, "USDT", "Tether USD", 6)
     history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 5000 * 10**6, token=fake)]
 
-    assert find_lookalikes(history, WALLET, light) == COPY
+    assert find_lookalikes(history, WALLET, assess_without_price) == COPY
 
 
 @pytest.mark.parametrize(
@@ -350,12 +348,10 @@ def test_a_counterfeit_token_from_a_look_alike_is_a_plant_whatever_its_amount() 
     ],
 )
 @pytest.mark.parametrize("amount", [500 * 10**6, 500_000])
-def test_a_look_alike_of_one_that_the_wallet_paid_is_a_copy_whatever_it_moves(
-    bait: Transfer, amount: int
-) -> None:
+def test_lookalike_of_paid_address_is_a_copy(bait: Transfer, amount: int) -> None:
     history = [movement(FRIEND, amount, token=USDC, out=True), bait]
 
-    assert find_lookalikes(history, WALLET, light) == COPY
+    assert find_lookalikes(history, WALLET, assess_without_price) == COPY
 
 
 @pytest.mark.parametrize(
@@ -367,10 +363,8 @@ def test_a_look_alike_of_one_that_the_wallet_paid_is_a_copy_whatever_it_moves(
         (movement(FRIEND, 10**18, token=GEM), movement(IMPOSTOR, 10_000, token=USDC)),
     ],
 )
-def test_two_that_look_alike_and_cannot_be_told_apart_are_both_pointed_out(
-    one: Transfer, other: Transfer
-) -> None:
-    alike = find_lookalikes([one, other], WALLET, light)
+def test_two_indistinguishable_lookalikes_are_both_reported(one: Transfer, other: Transfer) -> None:
+    alike = find_lookalikes([one, other], WALLET, assess_without_price)
 
     assert alike == {
         FRIEND: Lookalike(IMPOSTOR, is_copy=False),
@@ -381,11 +375,11 @@ def test_two_that_look_alike_and_cannot_be_told_apart_are_both_pointed_out(
     assert "compare every character" in note.explanation
 
 
-def test_of_three_that_look_alike_each_is_pointed_out() -> None:
+def test_three_lookalikes_are_each_reported() -> None:
     third = "0xb0b1" + "88" * 16 + "c0c1"
     history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 10**18), movement(third, 0)]
 
-    alike = find_lookalikes(history, WALLET, light)
+    alike = find_lookalikes(history, WALLET, assess_without_price)
 
     assert {side: each.is_copy for side, each in alike.items()} == {
         FRIEND: False,
@@ -394,25 +388,27 @@ def test_of_three_that_look_alike_each_is_pointed_out() -> None:
     }
 
 
-def test_an_address_made_to_look_like_the_wallet_itself_is_a_plant() -> None:
+def test_lookalike_of_the_wallet_is_a_plant() -> None:
     twin = WALLET[:6] + "11" * 16 + WALLET[-4:]
 
-    assert find_lookalikes([movement(twin, 0)], WALLET, light) == {twin: Lookalike(WALLET, is_copy=True)}
-    assert find_lookalikes([movement(twin, 1, out=True)], WALLET, light) == {
+    assert find_lookalikes([movement(twin, 0)], WALLET, assess_without_price) == {
+        twin: Lookalike(WALLET, is_copy=True)
+    }
+    assert find_lookalikes([movement(twin, 1, out=True)], WALLET, assess_without_price) == {
         twin: Lookalike(WALLET, is_copy=False)
     }
 
 
-def test_addresses_of_zeros_do_not_imitate_each_other() -> None:
+def test_zero_addresses_do_not_imitate_each_other() -> None:
     zero, dead = "0x" + "00" * 20, "0x0000" + "12" * 16 + "0000"
 
-    assert not find_lookalikes([movement(zero, 10**18), movement(dead, 0)], WALLET, light)
+    assert not find_lookalikes([movement(zero, 10**18), movement(dead, 0)], WALLET, assess_without_price)
 
 
-def test_only_the_same_first_and_last_four_digits_look_alike() -> None:
+def test_lookalikes_share_first_and_last_four_digits() -> None:
     near = FRIEND[:-1] + "2"
 
-    assert not find_lookalikes([movement(FRIEND, 10**18), movement(near, 0)], WALLET, light)
+    assert not find_lookalikes([movement(FRIEND, 10**18), movement(near, 0)], WALLET, assess_without_price)
 
 
 @pytest.mark.parametrize(
@@ -435,10 +431,14 @@ def test_only_the_same_first_and_last_four_digits_look_alike() -> None:
         (movement(FRIEND, 10**18, token=GEM, out=True), None, CounterpartyEvidence.WEAK),
         (movement(FRIEND, 10**18, token=GEM, out=True), price(9, 0.5), CounterpartyEvidence.WEAK),
         (movement(FRIEND, 10**18, token=GEM, out=True), price(9), CounterpartyEvidence.STRONG),
-        (movement(FRIEND, 10**18, token=called("T", "USDT"), out=True), price(9), CounterpartyEvidence.WEAK),
+        (
+            movement(FRIEND, 10**18, token=unknown_token("T", "USDT"), out=True),
+            price(9),
+            CounterpartyEvidence.WEAK,
+        ),
     ],
 )
-def test_what_a_transfer_proves_of_its_other_side(
+def test_transfer_gives_evidence_about_counterparty(
     moved: Transfer, price_of_it: Price | None, proved: CounterpartyEvidence
 ) -> None:
     assert assess_counterparty(moved, WALLET, 1, price_of_it) == proved
@@ -448,15 +448,15 @@ def test_what_a_transfer_proves_of_its_other_side(
     "symbol",
     ["USDC\u02f3", "U S D C", "U.S.D.C", "U\u200bSDC", "USD\u03f9", "\u144cSDC", "U\u0405\U0001d403C"],
 )
-def test_a_symbol_that_reads_like_a_major_one_imitates_it(symbol: str) -> None:
-    assert "imitates_known_symbol" in ids(Token("0x" + "5c" * 20, symbol=symbol))
+def test_symbol_that_reads_like_a_major_imitates_it(symbol: str) -> None:
+    assert "imitates_known_symbol" in find_rule_ids(Token("0x" + "5c" * 20, symbol=symbol))
 
 
 @pytest.mark.parametrize("symbol", ["USDC.e", "ETH+", "USD+", "BTC.b", "aUSDC", "crvUSD", "UNI-V2"])
-def test_an_honest_symbol_that_holds_a_major_one_does_not_imitate_it(symbol: str) -> None:
-    assert ids(Token("0x" + "5c" * 20, symbol=symbol)) == set()
+def test_symbol_that_contains_a_major_does_not_imitate_it(symbol: str) -> None:
+    assert find_rule_ids(Token("0x" + "5c" * 20, symbol=symbol)) == set()
 
 
-def test_letters_that_are_drawn_apart_are_unusual() -> None:
-    assert "unusual_characters" in ids(Token("0x" + "5c" * 20, name="c l a i m now"))
-    assert ids(Token("0x" + "5c" * 20, name="Class A B Shares")) == set()
+def test_separated_letters_are_unusual() -> None:
+    assert "unusual_characters" in find_rule_ids(Token("0x" + "5c" * 20, name="c l a i m now"))
+    assert find_rule_ids(Token("0x" + "5c" * 20, name="Class A B Shares")) == set()

@@ -1,4 +1,4 @@
-"""What tokens are worth, and which come first."""
+"""Values of tokens in US dollars, and the order of holdings and transfers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ often = settings(deadline=None, database=None)
 anything = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers())
 
 
-def priced(usd: float, confidence: float | None = 0.99, decimals: int | None = None) -> Price:
+def build_price(usd: float, confidence: float | None = 0.99, decimals: int | None = None) -> Price:
     return Price(usd, confidence, "X", decimals, None)
 
 
@@ -59,43 +59,43 @@ def holding(symbol: str | None, amount: int = 10**18, decimals: int | None = 18)
     [
         (None, None, None),
         (2.0, None, PriceQuote(2.0, None, "blockscout")),
-        (2.0, priced(3), PriceQuote(3, 0.99, "defillama")),
-        (2.0, priced(3, None), PriceQuote(3, None, "defillama")),
-        (2.0, priced(3, 0.9), PriceQuote(3, 0.9, "defillama")),
-        (2.0, priced(3, 0.89), PriceQuote(2.0, None, "blockscout")),
-        (None, priced(3, 0.89), PriceQuote(3, 0.89, "defillama")),
+        (2.0, build_price(3), PriceQuote(3, 0.99, "defillama")),
+        (2.0, build_price(3, None), PriceQuote(3, None, "defillama")),
+        (2.0, build_price(3, 0.9), PriceQuote(3, 0.9, "defillama")),
+        (2.0, build_price(3, 0.89), PriceQuote(2.0, None, "blockscout")),
+        (None, build_price(3, 0.89), PriceQuote(3, 0.89, "defillama")),
     ],
 )
-def test_a_doubtful_price_gives_way_to_the_explorer_s(
+def test_doubtful_price_yields_to_that_of_explorer(
     own: float | None, llama: Price | None, expected: PriceQuote | None
 ) -> None:
     assert choose_quote(own, llama) == expected
 
 
-def test_decimals_that_the_token_does_not_say_are_the_price_s() -> None:
-    found = value_holding(holding("X", 5 * 10**6, None), priced(2, decimals=6))
+def test_missing_decimals_are_those_of_the_price() -> None:
+    found = value_holding(holding("X", 5 * 10**6, None), build_price(2, decimals=6))
 
     assert (found.decimals, found.usd) == (6, 10)
 
 
-def test_decimals_of_the_token_win() -> None:
-    assert value_holding(holding("X", 10**18, 18), priced(2, decimals=6)).usd == 2
+def test_decimals_of_token_are_preferred() -> None:
+    assert value_holding(holding("X", 10**18, 18), build_price(2, decimals=6)).usd == 2
 
 
-def test_without_decimals_there_is_no_worth() -> None:
-    found = value_holding(holding("X", 10**18, None), priced(2))
+def test_value_is_unknown_without_decimals() -> None:
+    found = value_holding(holding("X", 10**18, None), build_price(2))
 
     assert (found.quote, found.usd) == (None, None)
 
 
-def test_confident_first_then_doubtful_then_unpriced_by_symbol() -> None:
+def test_confident_values_precede_doubtful_and_unpriced() -> None:
     rows = [
         value_holding(holding("b"), None),
-        value_holding(holding("dear"), priced(10**9, 0.5)),
+        value_holding(holding("dear"), build_price(10**9, 0.5)),
         value_holding(holding(None), None),
         value_holding(holding("A"), None),
-        value_holding(holding("cheap"), priced(0.01)),
-        value_holding(holding("rich"), priced(50)),
+        value_holding(holding("cheap"), build_price(0.01)),
+        value_holding(holding("rich"), build_price(50)),
     ]
 
     order = [each.holding.token.symbol for each in rank_holdings(rows)]
@@ -104,11 +104,14 @@ def test_confident_first_then_doubtful_then_unpriced_by_symbol() -> None:
     assert [each.holding.token.symbol for each in rank_holdings(reversed(rows))] == order
 
 
-def test_the_coin_has_eighteen_decimals() -> None:
-    assert value_coin(NativeCoin(125 * 10**16), priced(3000)) == (PriceQuote(3000, 0.99, "defillama"), 3750)
+def test_native_coin_has_18_decimals() -> None:
+    assert value_coin(NativeCoin(125 * 10**16), build_price(3000)) == (
+        PriceQuote(3000, 0.99, "defillama"),
+        3750,
+    )
     assert value_coin(NativeCoin(10**18, 7.5), None) == (PriceQuote(7.5, None, "blockscout"), 7.5)
     assert value_coin(NativeCoin(10**18), None) is None
-    assert value_coin(NativeCoin(None), priced(3000)) is None
+    assert value_coin(NativeCoin(None), build_price(3000)) is None
 
 
 def test_amounts_are_scaled_exactly() -> None:
@@ -124,8 +127,8 @@ def test_amounts_are_scaled_exactly() -> None:
     st.none() | st.integers(0, 255),
     st.floats(min_value=1e-300, allow_infinity=False),
 )
-def test_no_worth_is_beyond_all_that_is_owned(amount: int, decimals: int | None, usd: float) -> None:
-    found = value_holding(holding("X", amount, decimals), priced(usd))
+def test_value_beyond_all_wealth_is_unknown(amount: int, decimals: int | None, usd: float) -> None:
+    found = value_holding(holding("X", amount, decimals), build_price(usd))
 
     assert found.usd is None or found.usd <= MAX_USD
     units = to_finite_float(to_whole_units(amount, decimals))
@@ -134,7 +137,7 @@ def test_no_worth_is_beyond_all_that_is_owned(amount: int, decimals: int | None,
 
 @often
 @given(anything)
-def test_what_sources_write_is_read_or_unknown(value: object) -> None:
+def test_numbers_of_sources_are_parsed_or_unknown(value: object) -> None:
     amount, decimals, usd, at = (
         as_base_units(value),
         token_decimals(value),
@@ -163,32 +166,32 @@ def test_what_sources_write_is_read_or_unknown(value: object) -> None:
         (1.0, None),
     ],
 )
-def test_amounts_in_every_spelling(value: object, amount: int | None) -> None:
+def test_amounts_are_parsed_in_every_format(value: object, amount: int | None) -> None:
     assert as_base_units(value) == amount
 
 
 @pytest.mark.parametrize(
     "value", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-11-02T10:15:47", "yesterday", 7]
 )
-def test_a_time_that_no_calendar_has_is_unknown(value: object) -> None:
+def test_impossible_time_is_unknown(value: object) -> None:
     assert parse_iso_time(value) is None
 
 
-def moved(name: str, block: int | None, second: int | None, place: int = 0) -> Transfer:
+def build_transfer(name: str, block: int | None, second: int | None, place: int = 0) -> Transfer:
     at = None if second is None else datetime(2026, 11, 2, 10, 0, second, tzinfo=UTC)
     return Transfer(name, "0x", "0x", None, 1, block, at, place)
 
 
-def test_the_latest_movement_comes_first_and_blocks_stand_in_for_times() -> None:
+def test_latest_transfer_is_first_and_block_replaces_missing_time() -> None:
     rows = [
-        moved("oldest of all", 1, None),
-        moved("first", 5, 10),
-        moved("second", 6, None),
-        moved("third", 6, None, place=3),
-        moved("by time", None, 15),
-        moved("fourth", 7, 20),
-        moved("newest", 9, None),
-        moved("unknown", None, None),
+        build_transfer("oldest of all", 1, None),
+        build_transfer("first", 5, 10),
+        build_transfer("second", 6, None),
+        build_transfer("third", 6, None, place=3),
+        build_transfer("by time", None, 15),
+        build_transfer("fourth", 7, 20),
+        build_transfer("newest", 9, None),
+        build_transfer("unknown", None, None),
     ]
     newest = ["newest", "fourth", "by time", "third", "second", "first", "oldest of all", "unknown"]
 
@@ -198,7 +201,7 @@ def test_the_latest_movement_comes_first_and_blocks_stand_in_for_times() -> None
 
 @often
 @given(anything)
-def test_a_transaction_and_a_block_are_read_or_unknown(value: object) -> None:
+def test_transaction_and_block_are_parsed_or_unknown(value: object) -> None:
     number = as_block_number(value)
 
     assert number is None or 0 <= number < 2**53
@@ -207,7 +210,7 @@ def test_a_transaction_and_a_block_are_read_or_unknown(value: object) -> None:
     assert as_hash("0x" + "ab" * 32 + "\n") is None
 
 
-def test_a_year_before_1000_has_four_digits() -> None:
+def test_year_before_1000_has_four_digits() -> None:
     assert format_timestamp(datetime(999, 1, 2, 3, 4, 5, 999_999, UTC)) == "0999-01-02T03:04:05Z"
 
 
@@ -224,7 +227,7 @@ SURE, VAGUE = PriceQuote(2.0, 0.99, "defillama"), PriceQuote(9.0, 0.5, "defillam
         ([(SURE, 2.0), (VAGUE, 9.0), (SURE, 3.0), None, (VAGUE, 1.0)], WalletTotal(5, 10, 1)),
     ],
 )
-def test_total_has_sure_and_doubtful_prices_apart(
+def test_total_separates_confident_and_doubtful_values(
     values: list[tuple[PriceQuote, float] | None], expected: WalletTotal
 ) -> None:
     assert add_up(values) == expected
