@@ -9,24 +9,24 @@ from hypothesis import strategies as st
 from centgate.phishing.path_rules import PathTree
 
 
-def test_a_blocked_ancestor_replaces_its_descendants() -> None:
+def test_blocked_ancestor_replaces_descendants() -> None:
     assert PathTree.from_entries(["x.com/a/b", "x.com/a/c", "x.com/a"]).tree == {"x.com": {"a": {}}}
 
 
-def test_nothing_is_added_below_a_blocked_ancestor() -> None:
+def test_path_below_blocked_ancestor_is_not_added() -> None:
     assert PathTree.from_entries(["x.com/a", "x.com/a/b/c"]).tree == {"x.com": {"a": {}}}
 
 
 @pytest.mark.parametrize("text", ["x.com", "x.com/", "", "mailto:a", "x.com/%ff", "x.com/%"])
-def test_an_entry_without_a_readable_path_is_ignored(text: str) -> None:
+def test_entry_without_valid_path_is_ignored(text: str) -> None:
     assert not PathTree.from_entries([text])
 
 
-def test_an_entry_may_have_a_scheme_and_a_trailing_slash() -> None:
+def test_entry_may_have_scheme_and_trailing_slash() -> None:
     assert PathTree.from_entries(["https://X.com/a/"]) == PathTree.from_entries(["x.com/a"])
 
 
-def test_a_discarded_path_takes_its_empty_parents_along() -> None:
+def test_discarded_path_removes_empty_parents() -> None:
     paths = PathTree.from_entries(["x.com/a/b", "y.com/c/d", "y.com/e"])
 
     paths.discard("x.com/a/b")
@@ -35,7 +35,7 @@ def test_a_discarded_path_takes_its_empty_parents_along() -> None:
     assert paths.tree == {"y.com": {"e": {}}}
 
 
-def test_discarding_what_is_not_there_changes_nothing() -> None:
+def test_discarding_unknown_path_changes_nothing() -> None:
     paths = PathTree.from_entries(["x.com/a/b"])
 
     paths.discard("x.com/a/c")
@@ -51,7 +51,7 @@ COMPONENTS = st.lists(
 
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["x.com", "y.com"]), COMPONENTS))
-def test_a_tree_survives_being_written_as_lines(branches: dict[str, list[str]]) -> None:
+def test_tree_is_restored_from_its_lines(branches: dict[str, list[str]]) -> None:
     paths = PathTree()
     for host, components in branches.items():
         node = paths.tree.setdefault(host, {})

@@ -1,4 +1,4 @@
-"""Verdicts: the list and the entry that decide, and agreement with a linear search."""
+"""Verdicts: the list and the entry that decide, compared with a linear search."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ def check(text: str, *lists: PhishingRules) -> PhishingVerdict:
     return PhishingDetector(*lists).check(parse_address(text))
 
 
-def test_an_entry_covers_its_subdomains() -> None:
+def test_entry_covers_subdomains() -> None:
     rules = PhishingRules(blocklist=["evil.com"])
 
     assert check("https://a.b.evil.com", rules) == ("a.b.evil.com", "blocked", "blocklist", "evil.com", rules)
 
 
-def test_an_entry_covers_neither_its_parent_nor_a_longer_name() -> None:
+def test_entry_covers_neither_parent_nor_longer_name() -> None:
     rules = PhishingRules(blocklist=["sub.evil.com"])
 
     assert check("evil.com", rules).status == "unknown"
     assert check("notsub.evil.com", rules).status == "unknown"
 
 
-def test_nothing_known_is_unknown_and_no_list_is_named() -> None:
+def test_unlisted_domain_is_unknown_without_list() -> None:
     assert check("example.com", PhishingRules()) == PhishingVerdict("example.com", "unknown", None, None)
 
 
-def test_the_allowlist_decides_before_the_blocklist() -> None:
+def test_allowlist_precedes_blocklist() -> None:
     assert check("bad.github.io", PhishingRules(["github.io"], ["bad.github.io"])).match == "github.io"
 
 
-def test_the_allowlist_of_a_later_list_decides_before_the_blocklist_of_an_earlier_one() -> None:
+def test_allowlist_of_later_list_precedes_earlier_blocklist() -> None:
     assert (
         check("both.com", PhishingRules(blocklist=["both.com"]), PhishingRules(["both.com"])).status
         == "allowed"
     )
 
 
-def test_a_lookalike_of_an_earlier_list_decides_before_the_blocklist_of_a_later_one() -> None:
+def test_lookalike_of_earlier_list_precedes_later_blocklist() -> None:
     first, second = (
         PhishingRules(fuzzylist=["metamask.io"], tolerance=2),
         PhishingRules(blocklist=["metamask.org"]),
@@ -59,23 +59,23 @@ def test_a_lookalike_of_an_earlier_list_decides_before_the_blocklist_of_a_later_
     assert check("metamask.org", first, second).status == "lookalike"
 
 
-def test_the_list_that_decided_is_named() -> None:
+def test_blocking_list_is_named() -> None:
     first, second = PhishingRules(name="first"), PhishingRules(blocklist=["evil.com"], name="second")
 
     assert check("evil.com", first, second).rules is second
 
 
-def test_the_list_that_allowed_is_named() -> None:
+def test_allowing_list_is_named() -> None:
     first, second = PhishingRules(["a.com", "b.com"], name="first"), PhishingRules(["c.com"], name="second")
 
     assert check("c.com", first, second).rules is second
 
 
-def test_the_first_covering_entry_is_named_not_the_longest() -> None:
+def test_first_covering_entry_is_named() -> None:
     assert check("a.b.com", PhishingRules(blocklist=["b.com", "a.b.com"])).match == "b.com"
 
 
-def test_one_trailing_dot_is_dropped() -> None:
+def test_one_trailing_dot_is_removed() -> None:
     assert check("evil.com.", PhishingRules(blocklist=["evil.com"])).domain == "evil.com"
     assert check("evil.com..", PhishingRules(blocklist=["evil.com"])).status == "unknown"
 
@@ -83,7 +83,7 @@ def test_one_trailing_dot_is_dropped() -> None:
 @pytest.mark.parametrize(
     "text", ["metamask.org", "www.metamask.org", "metamaskkk.io", "mtamsk.io", "netamask.app"]
 )
-def test_a_name_within_the_tolerance_is_a_lookalike(text: str) -> None:
+def test_name_within_tolerance_is_lookalike(text: str) -> None:
     verdict = check(text, PhishingRules(fuzzylist=["metamask.io"], tolerance=2))
 
     assert (verdict.status, verdict.matched_list, verdict.match) == ("lookalike", "fuzzylist", "metamask.io")
@@ -92,39 +92,39 @@ def test_a_name_within_the_tolerance_is_a_lookalike(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["wallet.metamask.org", "metamask.co.uk", "xwww.metamask.org", "mtmsk.io", "localhost"]
 )
-def test_a_name_beyond_the_tolerance_is_not(text: str) -> None:
+def test_name_beyond_tolerance_is_unknown(text: str) -> None:
     assert check(text, PhishingRules(fuzzylist=["metamask.io"], tolerance=2)).status == "unknown"
 
 
-def test_a_swap_of_letters_counts_twice() -> None:
+def test_swapped_letters_count_twice() -> None:
     assert check("opensae.io", PhishingRules(fuzzylist=["opensea.io"], tolerance=1)).status == "unknown"
 
 
-def test_the_first_protected_name_within_the_tolerance_is_named_not_the_nearest() -> None:
+def test_first_protected_name_within_tolerance_is_named() -> None:
     assert (
         check("maskmata.org", PhishingRules(fuzzylist=["maskmeta.org", "maskmata.io"], tolerance=2)).match
         == "maskmeta.org"
     )
 
 
-def test_a_tolerance_of_zero_looks_for_no_lookalikes() -> None:
+def test_zero_tolerance_finds_no_lookalikes() -> None:
     assert check("metamask.org", PhishingRules(fuzzylist=["metamask.io"], tolerance=0)).status == "unknown"
 
 
 @pytest.mark.parametrize(
     "text", [f"https://{CID}.ipfs.dweb.link/", f"ipfs.io/ipfs/{CID}/a", f"a.com/?next={CID}"]
 )
-def test_a_listed_content_identifier_is_found_anywhere(text: str) -> None:
+def test_blocked_content_identifier_is_found_anywhere(text: str) -> None:
     verdict = check(text, PhishingRules(["ipfs.io", "dweb.link", "a.com"], [CID]))
 
     assert (verdict.status, verdict.matched_list, verdict.match) == ("blocked", "blocklist", CID)
 
 
-def test_only_the_first_content_identifier_counts() -> None:
+def test_only_first_content_identifier_counts() -> None:
     assert check(f"ipfs.io/ipfs/{CID_V0}/{CID}", PhishingRules(blocklist=[CID])).status == "unknown"
 
 
-def test_a_content_identifier_has_upper_and_lower_case() -> None:
+def test_content_identifier_is_case_sensitive() -> None:
     assert check(f"ipfs.io/ipfs/{CID.upper()}", PhishingRules(blocklist=[CID])).status == "unknown"
 
 
@@ -135,7 +135,7 @@ PATHS = PhishingRules(["x.com"], paths=PathTree.from_entries(["x.com/scam/status
     "text",
     ["x.com/scam/status", "x.com/scam/status/1?a#b", "https://X.com//scam/%73tatus/", r"x.com\scam\.\status"],
 )
-def test_a_blocked_path_decides_before_the_allowlist(text: str) -> None:
+def test_blocked_path_precedes_allowlist(text: str) -> None:
     verdict = check(text, PATHS)
 
     assert (verdict.status, verdict.match) == ("blocked", "x.com/scam/status")
@@ -144,37 +144,37 @@ def test_a_blocked_path_decides_before_the_allowlist(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["x.com/scam", "x.com/SCAM/status", "x.com/scam/status2", "x.com/scam%2Fstatus"]
 )
-def test_a_path_is_compared_by_whole_components(text: str) -> None:
+def test_paths_are_compared_by_components(text: str) -> None:
     assert check(text, PATHS).status == "allowed"
 
 
-def test_a_path_of_a_subdomain_is_another_path() -> None:
+def test_path_of_subdomain_is_distinct() -> None:
     assert check("a.x.com/scam/status", PATHS).status == "allowed"
 
 
-def test_a_path_that_cannot_be_decoded_is_no_match() -> None:
+def test_undecodable_path_is_no_match() -> None:
     assert check("x.com/scam/status/%zz", PATHS).status == "allowed"
 
 
-def test_a_trailing_dot_does_not_hide_a_blocked_path() -> None:
+def test_trailing_dot_does_not_hide_blocked_path() -> None:
     assert check("https://x.com./scam/status", PATHS).match == "x.com/scam/status"
 
 
-def test_a_matched_path_is_shown_decoded() -> None:
+def test_matched_path_is_returned_decoded() -> None:
     assert check("cdpn.io/bad%20pen", PATHS).match == "cdpn.io/bad pen"
 
 
-def test_an_address_of_a_thousand_labels_is_checked() -> None:
+def test_domain_of_1000_labels_is_checked() -> None:
     assert check("a." * 990 + "evil.com", PhishingRules(blocklist=["evil.com"])).match == "evil.com"
 
 
-def test_a_list_in_the_old_spelling_is_read() -> None:
+def test_list_in_old_format_is_parsed() -> None:
     rules = parse_rules({"whitelist": ["a.com"], "blacklist": ["b.com"], "fuzzylist": [], "tolerance": 1})
 
     assert (rules.allowlist, rules.blocklist, rules.tolerance) == (("a.com",), ("b.com",), 1)
 
 
-def test_without_a_tolerance_three_letters_may_differ() -> None:
+def test_default_tolerance_is_three() -> None:
     assert parse_rules({"fuzzylist": ["metamask.io"]}).tolerance == 3
 
 
@@ -193,14 +193,14 @@ def test_without_a_tolerance_three_letters_may_differ() -> None:
         ),
     ],
 )
-def test_a_list_in_no_known_shape_is_refused_with_the_reason(config: object, sentence: str) -> None:
+def test_unknown_list_format_is_refused_with_reason(config: object, sentence: str) -> None:
     with pytest.raises(InvalidPhishingList) as refusal:
         parse_rules(config)
 
     assert str(refusal.value) == sentence
 
 
-def test_the_shipped_list_knows_its_own() -> None:
+def test_shipped_list_allows_blocks_and_finds_lookalikes() -> None:
     detector = PhishingDetector(load_shipped().rules)
 
     assert detector.check(parse_address("https://www.metamask.io/")).status == "allowed"
@@ -208,7 +208,7 @@ def test_the_shipped_list_knows_its_own() -> None:
     assert detector.check(parse_address("metmask.io")).match == "metamask.io"
 
 
-def test_the_shipped_list_allows_what_it_has_on_both_lists() -> None:
+def test_shipped_allowlist_precedes_shipped_blocklist() -> None:
     assert PhishingDetector(load_shipped().rules).check(parse_address("spi.club")).status == "allowed"
 
 
@@ -225,7 +225,7 @@ LISTS = st.builds(
 
 @settings(deadline=None)
 @given(NAMES, st.lists(LISTS, max_size=3))
-def test_looking_up_equals_looking_through_the_lists(domain: str, lists: list[PhishingRules]) -> None:
+def test_lookup_equals_linear_search(domain: str, lists: list[PhishingRules]) -> None:
     assert PhishingDetector(*lists).check_domain(domain)[:4] == check_by_scan(domain, lists)[:4]
 
 

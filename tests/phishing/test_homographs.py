@@ -1,4 +1,4 @@
-"""Warnings about names that read like a protected one. The tests contain letters of other alphabets."""
+"""Homograph warnings for names that read like a protected one; they contain letters of other alphabets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RULES = PhishingRules(
 )
 
 
-def homograph(text: str) -> str | None:
+def find_homograph(text: str) -> str | None:
     return check(text).homograph_of
 
 
@@ -37,31 +37,31 @@ def check(text: str) -> CollectionVerdict:
         "m\N{LATIN SMALL LETTER E WITH ACUTE}tamaskk.com",
     ],
 )
-def test_a_name_that_reads_like_a_protected_one_is_told(text: str) -> None:
-    assert homograph(text) == "metamask.io"
+def test_name_that_reads_like_protected_one_is_homograph(text: str) -> None:
+    assert find_homograph(text) == "metamask.io"
 
 
-def test_an_allowed_name_is_protected_as_a_whole() -> None:
-    assert homograph("makerda\N{CYRILLIC SMALL LETTER O}.com") == "makerdao.com"
-    assert homograph("makerda\N{CYRILLIC SMALL LETTER O}.org") is None
+def test_allowed_name_is_protected_as_a_whole() -> None:
+    assert find_homograph("makerda\N{CYRILLIC SMALL LETTER O}.com") == "makerdao.com"
+    assert find_homograph("makerda\N{CYRILLIC SMALL LETTER O}.org") is None
 
 
 @pytest.mark.parametrize("text", ["metamask.io", "metamask.org", "metamasc.io", "1.2.3.4"])
-def test_a_name_in_plain_letters_is_no_homograph(text: str) -> None:
-    assert homograph(text) is None
+def test_ascii_name_is_no_homograph(text: str) -> None:
+    assert find_homograph(text) is None
 
 
-def test_a_name_that_reads_like_none_is_no_homograph() -> None:
-    assert homograph("caf\u00e9.example") is None
+def test_name_unlike_protected_ones_is_no_homograph() -> None:
+    assert find_homograph("caf\u00e9.example") is None
 
 
-def test_an_allowed_name_in_other_letters_is_itself() -> None:
-    assert homograph("b\u00fccher.de") is None
+def test_allowed_name_is_no_homograph_of_itself() -> None:
+    assert find_homograph("b\u00fccher.de") is None
 
 
-def test_a_subdomain_in_other_letters_of_an_allowed_name_is_no_homograph() -> None:
-    assert homograph("\u00fcber.metamask.io") is None
+def test_subdomain_in_other_letters_is_no_homograph() -> None:
+    assert find_homograph("\u00fcber.metamask.io") is None
 
 
-def test_a_homograph_does_not_change_the_verdict() -> None:
+def test_homograph_does_not_change_verdict() -> None:
     assert check("xn--metamsk-6fg.io").status == "unknown"

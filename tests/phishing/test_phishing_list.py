@@ -1,4 +1,4 @@
-"""Phishing lists as files: import, dropped entries, snapshots and the commands that make them."""
+"""Phishing lists as files: import, skipped entries, snapshots and the commands that create them."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def import_document(document: Any, **options: Any) -> ImportedList:
     return import_list(json.dumps(document), source="test", **options)
 
 
-def test_a_stalelist_is_read_with_its_day() -> None:
+def test_stalelist_is_imported_with_its_date() -> None:
     header = import_document(STALELIST).snapshot.header
 
     assert (header.version, header.date, header.tolerance) == ("7", "2023-11-14", 1)
     assert (header.allowlist, header.blocklist, header.fuzzylist, header.paths) == (1, 2, 1, 1)
 
 
-def test_the_envelope_of_a_stalelist_makes_no_difference() -> None:
+def test_stalelist_envelope_is_optional() -> None:
     assert import_document({"data": STALELIST}) == import_document(STALELIST)
 
 
-def test_a_config_is_read_and_its_day_is_given() -> None:
+def test_config_is_imported_with_given_date() -> None:
     config = {"version": 2, "tolerance": 2, "fuzzylist": [], "whitelist": ["a.com"], "blacklist": ["b.com"]}
 
     snapshot = import_document(config, date="2024-02-29").snapshot
@@ -60,7 +60,7 @@ def test_a_config_is_read_and_its_day_is_given() -> None:
     assert snapshot.header.date == "2024-02-29"
 
 
-def test_entries_are_spelt_as_addresses_are_read() -> None:
+def test_entries_are_normalized_as_addresses() -> None:
     document = {"blocklist": ["EVIL.com", "b\u00fccher.example.", "https://evil.org/", "16909060"]}
 
     assert import_document(document).snapshot.rules.blocklist == (
@@ -71,7 +71,7 @@ def test_entries_are_spelt_as_addresses_are_read() -> None:
     )
 
 
-def test_the_order_of_the_list_is_kept() -> None:
+def test_order_of_entries_is_kept() -> None:
     assert import_document({"blocklist": ["b.com", "a.com", "b.com"]}).snapshot.rules.blocklist == (
         "b.com",
         "a.com",
@@ -93,76 +93,76 @@ def test_the_order_of_the_list_is_kept() -> None:
         ("known.com", "repeated"),
     ],
 )
-def test_an_entry_that_would_do_harm_is_dropped_and_reported(entry: str, reason: str) -> None:
+def test_harmful_entry_is_skipped_and_reported(entry: str, reason: str) -> None:
     result = import_document({"blocklist": ["known.com", entry]})
 
     assert result.snapshot.rules.blocklist == ("known.com",)
     assert result.dropped == (DroppedEntry(entry, reason),)  # pyright: ignore[reportArgumentType]
 
 
-def test_a_hosting_platform_is_not_allowed_either() -> None:
+def test_hosting_platform_is_not_allowlisted() -> None:
     assert import_document({"allowlist": ["github.io"], "blocklist": []}).snapshot.rules.allowlist == ()
 
 
-def test_a_short_name_is_not_protected() -> None:
+def test_short_name_is_not_protected() -> None:
     result = import_document({"blocklist": [], "fuzzylist": ["ens.eth", "opensea.io"], "tolerance": 2})
 
     assert result.snapshot.rules.fuzzylist == ("opensea.io",)
     assert result.dropped == (DroppedEntry("ens.eth", "too short"),)
 
 
-def test_a_blocklist_entry_with_a_path_blocks_the_path() -> None:
+def test_blocklist_entry_with_path_blocks_path() -> None:
     assert import_document({"blocklist": ["x.com/scam"]}).snapshot.rules.paths.tree == {"x.com": {"scam": {}}}
 
 
-def test_paths_as_wallets_keep_them_are_read() -> None:
+def test_paths_in_wallet_format_are_imported() -> None:
     document: dict[str, Any] = {"blocklist": [], "blocklistPaths": {"x.com": {"a b": {"/": {}}}}}
 
     assert import_document(document).snapshot.rules.paths.tree == document["blocklistPaths"]
 
 
-def test_a_path_entry_without_a_path_is_dropped() -> None:
+def test_path_entry_without_path_is_skipped() -> None:
     assert import_document({"blocklist": [], "blocklistPaths": ["x.com"]}).dropped == (
         DroppedEntry("x.com", "unreadable"),
     )
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"deny": ["evil.com"]}', '{"data": []}', "\udcff"])
-def test_a_file_that_is_no_list_is_refused(text: str) -> None:
+def test_invalid_list_file_is_refused(text: str) -> None:
     with pytest.raises(InvalidPhishingList, match="the file is n"):
         import_list(text, source="test")
 
 
-def test_a_time_that_is_none_is_refused() -> None:
+def test_invalid_time_is_refused() -> None:
     with pytest.raises(InvalidPhishingList, match="not a time in seconds"):
         import_document({**STALELIST, "lastUpdated": 10**18})
 
 
-def test_a_snapshot_survives_its_file() -> None:
+def test_snapshot_is_restored_from_its_file() -> None:
     snapshot = import_document(STALELIST).snapshot
 
     assert unpack_snapshot(pack_snapshot(snapshot)) == snapshot
 
 
-def test_an_empty_list_survives_its_file() -> None:
+def test_empty_snapshot_is_restored_from_its_file() -> None:
     snapshot = import_document({"blocklist": []}).snapshot
 
     assert unpack_snapshot(pack_snapshot(snapshot)) == snapshot
 
 
-def test_the_same_list_makes_the_same_bytes() -> None:
+def test_same_list_gives_same_bytes() -> None:
     assert pack_snapshot(import_document(STALELIST).snapshot) == pack_snapshot(
         import_document(STALELIST).snapshot
     )
 
 
-def test_another_list_has_another_id() -> None:
+def test_changed_list_has_other_id() -> None:
     assert (
         import_document(STALELIST).snapshot.id != import_document({**STALELIST, "tolerance": 2}).snapshot.id
     )
 
 
-def test_a_changed_snapshot_is_refused() -> None:
+def test_modified_snapshot_is_refused() -> None:
     text = lzma.decompress(pack_snapshot(import_document(STALELIST).snapshot)).replace(
         b"evil.com", b"good.com"
     )
@@ -172,17 +172,17 @@ def test_a_changed_snapshot_is_refused() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"not xz", lzma.compress(b"no header"), lzma.compress(b"\xff")])
-def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
+def test_invalid_snapshot_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidPhishingList, match="not a phishing list snapshot"):
         unpack_snapshot(data)
 
 
-def test_half_a_snapshot_is_refused() -> None:
+def test_truncated_snapshot_is_refused() -> None:
     with pytest.raises(InvalidPhishingList):
         unpack_snapshot(pack_snapshot(import_document(STALELIST).snapshot)[:-20])
 
 
-def test_the_shipped_list_says_where_it_comes_from() -> None:
+def test_shipped_list_names_its_source() -> None:
     header = load_shipped().header
 
     assert (header.source, header.date, header.tolerance) == (
@@ -193,7 +193,7 @@ def test_the_shipped_list_says_where_it_comes_from() -> None:
     assert (header.fuzzylist, header.allowlist, header.blocklist, header.paths) == (15, 1138, 13752, 0)
 
 
-def test_another_package_than_the_pinned_one_is_refused() -> None:
+def test_package_other_than_pinned_is_refused() -> None:
     with pytest.raises(source_package.PackageUnavailable, match="not the pinned"):
         source_package.verify_integrity(b"another package")
 
@@ -205,7 +205,7 @@ def run_command(*arguments: str | Path, **environment: str) -> Result:
 
 
 @pytest.mark.extended
-def test_the_shipped_snapshot_can_be_made_again(tmp_path: Path) -> None:
+def test_shipped_snapshot_is_reproducible(tmp_path: Path) -> None:
     try:
         source_package.fetch_package()
     except source_package.PackageUnavailable as error:
@@ -218,13 +218,13 @@ def test_the_shipped_snapshot_can_be_made_again(tmp_path: Path) -> None:
     assert "Version 1.1, December 2016" in (tmp_path / "list.LICENSE").read_text()
 
 
-def test_the_shipped_file_is_what_is_made_of_the_shipped_list() -> None:
+def test_shipped_file_matches_shipped_list() -> None:
     assert files("centgate.phishing").joinpath("data/phishing-list.xz").read_bytes() == pack_snapshot(
         load_shipped()
     )
 
 
-def test_a_build_without_npm_says_so_and_writes_nothing(tmp_path: Path) -> None:
+def test_build_without_npm_fails_without_output(tmp_path: Path) -> None:
     result = run_command("build", "--out", tmp_path / "list.xz", PATH=str(tmp_path))
 
     assert result.exit_code == 1
@@ -232,7 +232,7 @@ def test_a_build_without_npm_says_so_and_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_update_writes_a_snapshot_and_tells_what_it_dropped(tmp_path: Path) -> None:
+def test_update_writes_snapshot_and_reports_skipped_entries(tmp_path: Path) -> None:
     (tmp_path / "stalelist.json").write_text(
         json.dumps({**STALELIST, "blocklist": ["evil.com", "zip", "app", "[/b]"]})
     )
@@ -251,7 +251,7 @@ def test_an_update_writes_a_snapshot_and_tells_what_it_dropped(tmp_path: Path) -
         assert told in result.output
 
 
-def test_an_update_from_no_list_leaves_the_old_snapshot(tmp_path: Path) -> None:
+def test_failed_update_keeps_old_snapshot(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{}")
     (tmp_path / "list.xz").write_bytes(b"old")
 
@@ -262,7 +262,7 @@ def test_an_update_from_no_list_leaves_the_old_snapshot(tmp_path: Path) -> None:
     assert (tmp_path / "list.xz").read_bytes() == b"old"
 
 
-def test_a_day_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_invalid_date_is_refused(tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text(json.dumps(STALELIST))
 
     result = run_command(
@@ -273,7 +273,7 @@ def test_a_day_that_is_none_is_refused(tmp_path: Path) -> None:
     assert "'2024-02-30' is not a date" in result.stderr
 
 
-def test_an_update_leaves_nothing_but_the_snapshot(tmp_path: Path) -> None:
+def test_update_leaves_only_the_snapshot(tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text(json.dumps(STALELIST))
 
     run_command("update", tmp_path / "in.json", "--out", tmp_path / "list.xz")
@@ -281,7 +281,7 @@ def test_an_update_leaves_nothing_but_the_snapshot(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.json", "list.xz"]
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_unwritable_path_is_reported(tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text(json.dumps(STALELIST))
 
     result = run_command("update", tmp_path / "in.json", "--out", tmp_path / "absent" / "list.xz")
@@ -290,14 +290,14 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert "cannot be written: No such file or directory" in " ".join(result.stderr.split())
 
 
-def test_the_shipped_list_is_shown() -> None:
+def test_shipped_list_is_printed() -> None:
     result = run_command("show")
 
     assert load_shipped().id in result.output
     assert "2022-04-19" in result.output
 
 
-def test_showing_a_file_that_is_no_snapshot_says_so(tmp_path: Path) -> None:
+def test_invalid_snapshot_is_reported_by_show(tmp_path: Path) -> None:
     (tmp_path / "list.xz").write_bytes(b"no snapshot")
 
     assert "not a phishing list snapshot" in " ".join(

@@ -1,4 +1,4 @@
-"""Verdicts of MetaMask's detectors, recorded from their own test suites and on generated addresses."""
+"""Agreement with recorded verdicts of MetaMask's detectors, of their test suites and generated addresses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def cases(name: str, *wanted: str, key: str = "") -> list[Any]:
 
 
 def make_detector(options: Any) -> PhishingDetector:
-    """Return a detector as the reference makes it: of one legacy object or of lists, without invalid ones."""
+    """Return a detector as the reference does, of one legacy object or of lists without invalid ones."""
     configs: list[Any] = [options] if isinstance(options, dict) else options
     lists: list[PhishingRules] = []
     for config in configs:
@@ -57,16 +57,16 @@ def make_detector(options: Any) -> PhishingDetector:
 
 
 @cache
-def shipped_detector() -> PhishingDetector:
+def load_shipped_detector() -> PhishingDetector:
     return PhishingDetector(load_shipped().rules)
 
 
 @cache
-def shipped_name() -> str:
+def load_shipped_name() -> str:
     return load_shipped().header.source
 
 
-def verdict(detector: PhishingDetector, text: str) -> PhishingVerdict:
+def find_verdict(detector: PhishingDetector, text: str) -> PhishingVerdict:
     try:
         return detector.check(parse_address(text))
     except InvalidAddress:
@@ -80,44 +80,44 @@ def assert_same_verdict(ours: PhishingVerdict, theirs: dict[str, Any]) -> None:
     assert (ours.status in ("blocked", "lookalike")) == theirs["result"]
     if "match" in theirs:
         assert ours.match == theirs["match"]
-    if theirs.get("name") and ours.rules and ours.rules.name != shipped_name():
+    if theirs.get("name") and ours.rules and ours.rules.name != load_shipped_name():
         assert ours.rules.name == theirs["name"]
     if "version" in theirs and ours.rules:
         assert ours.rules.version == str(theirs["version"])
 
 
 @each_case("case", cases("core-detector.json", "check", key="method"))
-def test_the_current_detector_gives_the_same_verdict(case: dict[str, Any]) -> None:
-    assert_same_verdict(verdict(make_detector(case["options"]), case["input"]), case["expected"])
+def test_current_detector_gives_same_verdict(case: dict[str, Any]) -> None:
+    assert_same_verdict(find_verdict(make_detector(case["options"]), case["input"]), case["expected"])
 
 
 @each_case("case", cases("core-detector.json", "blockingPath", key="method"))
-def test_the_current_detector_finds_the_same_blocked_path(case: dict[str, Any]) -> None:
+def test_current_detector_finds_same_blocked_path(case: dict[str, Any]) -> None:
     [rules] = make_detector(case["options"]).lists
 
     assert rules.paths.match(parse_address(case["input"])) == case["expected"]
 
 
 @each_case("case", cases("controller-origin.json"))
-def test_a_wallet_judges_the_origin_in_the_same_way(case: dict[str, Any]) -> None:
-    assert_same_verdict(verdict(make_detector(case["options"]), case["input"]), case["expectedSubset"])
+def test_wallet_gives_same_verdict_on_origin(case: dict[str, Any]) -> None:
+    assert_same_verdict(find_verdict(make_detector(case["options"]), case["input"]), case["expectedSubset"])
 
 
 @each_case("case", [case for case in cases("list-expectations.json") if "requiresNewerList" not in case])
-def test_what_the_list_promises_of_every_version_holds(case: dict[str, Any]) -> None:
-    assert_same_verdict(verdict(shipped_detector(), case["input"]), case["expected"])
+def test_published_expectations_of_list_hold(case: dict[str, Any]) -> None:
+    assert_same_verdict(find_verdict(load_shipped_detector(), case["input"]), case["expected"])
 
 
 @each_case("case", [case for case in cases("npm-suite.json") if case["input"].isascii()])
-def test_the_package_s_own_suite_holds(case: dict[str, Any]) -> None:
+def test_suite_of_npm_package_passes(case: dict[str, Any]) -> None:
     named = isinstance(case["config"], str)
-    detector = shipped_detector() if named else make_detector(case["config"])
+    detector = load_shipped_detector() if named else make_detector(case["config"])
 
-    assert_same_verdict(verdict(detector, case["input"]), case["expected"])
+    assert_same_verdict(find_verdict(detector, case["input"]), case["expected"])
 
 
 @each_case("case", [case for case in cases("npm-suite.json") if not case["input"].isascii()])
-def test_what_the_package_found_in_letters_with_accents_is_a_homograph(case: dict[str, Any]) -> None:
+def test_accented_lookalikes_of_npm_package_are_homographs(case: dict[str, Any]) -> None:
     # the package compares the raw text, the current detector the host of the parsed URL, which is punycode
     verdict = ListCollection([open_shipped()]).check(parse_address(case["input"]))
     assert verdict.homograph_of == case["expected"]["match"]
@@ -125,15 +125,15 @@ def test_what_the_package_found_in_letters_with_accents_is_a_homograph(case: dic
 
 @each_case("case", cases("workload-sample.json"))
 @each_case("spelling", ["url", "domain"])
-def test_generated_addresses_get_the_same_verdict(case: dict[str, Any], spelling: str) -> None:
-    assert_same_verdict(verdict(shipped_detector(), case[spelling]), case["modern"])
+def test_generated_addresses_get_same_verdict(case: dict[str, Any], spelling: str) -> None:
+    assert_same_verdict(find_verdict(load_shipped_detector(), case[spelling]), case["modern"])
 
 
 def is_unchanged(case: dict[str, Any]) -> bool:
     return case["asIs"]["ok"] and case["asIs"]["protocol"] in WEB
 
 
-def expected_reading(case: dict[str, Any]) -> str | None:
+def expected_host(case: dict[str, Any]) -> str | None:
     """Return the recorded host; None without one, or for a scheme that does not open a website."""
     if is_unchanged(case):
         host: str = case["asIs"]["hostname"]
@@ -146,13 +146,13 @@ def expected_reading(case: dict[str, Any]) -> str | None:
 
 
 @cache
-def traps() -> PhishingDetector:
+def load_trap_detector() -> PhishingDetector:
     return make_detector(json.loads((PHISHING / "url-traps.json").read_text())["config"])
 
 
 @each_case("case", cases("url-traps.json"))
-def test_an_address_is_read_as_a_browser_reads_it(case: dict[str, Any]) -> None:
-    reading = expected_reading(case)
+def test_address_is_parsed_as_by_browsers(case: dict[str, Any]) -> None:
+    reading = expected_host(case)
 
     try:
         host = parse_address(case["input"]).host
@@ -162,14 +162,14 @@ def test_an_address_is_read_as_a_browser_reads_it(case: dict[str, Any]) -> None:
     assert host == reading
 
 
-@each_case("case", [case for case in cases("url-traps.json") if expected_reading(case)])
-def test_a_trap_gets_the_same_verdict(case: dict[str, Any]) -> None:
+@each_case("case", [case for case in cases("url-traps.json") if expected_host(case)])
+def test_url_trap_gets_same_verdict(case: dict[str, Any]) -> None:
     expected = case["checkAsIs" if is_unchanged(case) else "checkWithHttps"]
-    assert_same_verdict(verdict(traps(), case["input"]), expected)
+    assert_same_verdict(find_verdict(load_trap_detector(), case["input"]), expected)
 
 
 @each_case("case", cases("core-utils.json", "insertToTrie", "deleteFromTrie", key="fn"))
-def test_a_change_of_blocked_paths_leaves_the_same_tree(case: dict[str, Any]) -> None:
+def test_changes_of_blocked_paths_give_same_tree(case: dict[str, Any]) -> None:
     text, before = case["args"]
     paths = PathTree(copy.deepcopy(before))
 
@@ -178,31 +178,31 @@ def test_a_change_of_blocked_paths_leaves_the_same_tree(case: dict[str, Any]) ->
     assert paths.tree == case["trieAfter"]
 
 
-# a value that is not a list makes an empty tree there, and is an error here
+# a value that is not a list creates an empty tree there, and is an error here
 @each_case(
     "case",
     [case for case in cases("core-utils.json", "convertListToTrie", key="fn") if is_array(case["args"][0])],
 )
-def test_a_list_of_paths_makes_the_same_tree(case: dict[str, Any]) -> None:
+def test_list_of_paths_gives_same_tree(case: dict[str, Any]) -> None:
     assert PathTree.from_entries(case["args"][0]).tree == case["expected"]
 
 
 @each_case("case", cases("core-utils.json", "matchedPathPrefix", key="fn"))
-def test_a_path_is_matched_by_the_same_prefix(case: dict[str, Any]) -> None:
+def test_path_matches_same_prefix(case: dict[str, Any]) -> None:
     text, tree = case["args"]
 
     assert PathTree(tree).match(parse_address(text)) == case["expected"]
 
 
 @each_case("case", cases("core-utils.json", "getHostnameAndPathComponents", key="fn"))
-def test_a_path_has_the_same_components(case: dict[str, Any]) -> None:
+def test_path_has_same_components(case: dict[str, Any]) -> None:
     host, components = split_host_and_path(case["args"][0])
 
     assert {"hostname": host, "pathComponents": components} == case["expected"]
 
 
 @each_case("case", cases("core-utils.json", "getHostnameFromUrl", key="fn"))
-def test_a_url_has_the_same_host_or_none(case: dict[str, Any]) -> None:
+def test_url_has_same_host(case: dict[str, Any]) -> None:
     try:
         host = parse_address(case["args"][0]).host
     except InvalidAddress:

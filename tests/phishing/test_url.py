@@ -45,7 +45,7 @@ SAME_HOST = [
 
 
 @pytest.mark.parametrize("text", SAME_HOST)
-def test_every_spelling_leads_to_the_same_host(text: str) -> None:
+def test_spellings_have_the_same_host(text: str) -> None:
     assert parse_address(text).host == "evil.com"
 
 
@@ -64,7 +64,7 @@ def test_every_spelling_leads_to_the_same_host(text: str) -> None:
         ("a_b.evil.com", "a_b.evil.com"),
     ],
 )
-def test_a_host_is_read_in_its_canonical_form(text: str, host: str) -> None:
+def test_host_is_in_canonical_form(text: str, host: str) -> None:
     assert parse_address(text).host == host
 
 
@@ -89,37 +89,37 @@ def test_a_host_is_read_in_its_canonical_form(text: str, host: str) -> None:
         ("https://evil.com/\udfff", "the address contains an unpaired surrogate, which is not a character"),
     ],
 )
-def test_what_leads_nowhere_is_refused_with_the_reason(text: str, sentence: str) -> None:
+def test_address_without_host_is_refused_with_reason(text: str, sentence: str) -> None:
     with pytest.raises(InvalidAddress) as refusal:
         parse_address(text)
 
     assert str(refusal.value) == sentence
 
 
-def test_a_refusal_does_not_repeat_a_long_address() -> None:
+def test_refusal_does_not_repeat_long_address() -> None:
     with pytest.raises(InvalidAddress) as refusal:
         parse_address("mailto:" + "a" * 1900)
 
     assert len(str(refusal.value)) < 150
 
 
-def test_the_domain_has_lost_one_trailing_dot() -> None:
+def test_domain_has_no_trailing_dot() -> None:
     assert parse_address("https://evil.com..").domain == "evil.com."
 
 
-def test_the_path_is_canonical() -> None:
+def test_path_is_canonical() -> None:
     assert parse_address(r"x.com\a\..\b%2D c").pathname == "/b%2D%20c"
 
 
-def test_only_pages_have_a_path() -> None:
+def test_only_web_pages_have_a_path() -> None:
     assert parse_address("wss://x.com/a").pathname == ""
 
 
-def test_a_domain_in_punycode_can_be_read_by_people() -> None:
+def test_punycode_domain_is_displayed_as_unicode() -> None:
     assert parse_address("https://xn--bcher-kva.example.").unicode_domain == "bücher.example"
 
 
-def test_a_thousand_labels_are_read() -> None:
+def test_domain_of_1000_labels_is_parsed() -> None:
     assert parse_address("a." * 999 + "com").host.count(".") == 999
 
 
@@ -143,7 +143,7 @@ TEXTS = st.lists(PIECES | KNOWN, min_size=1, max_size=10).map("".join)
 
 @settings(deadline=None)
 @given(TEXTS)
-def test_reading_gives_a_host_or_a_refusal_and_nothing_else(text: str) -> None:
+def test_any_text_gives_host_or_refusal(text: str) -> None:
     try:
         address = parse_address(text)
     except InvalidAddress:
@@ -164,7 +164,7 @@ ask.on("line", (line) => {
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not on the PATH")
-def test_node_reads_the_same_hosts() -> None:
+def test_node_parses_same_hosts() -> None:
     texts: list[str] = []
 
     @settings(max_examples=4000, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,4 +1,4 @@
-"""Digests and signers, held against known values and against eth-account."""
+"""EIP-3009 digests and signers, compared with known values and with eth-account."""
 
 # eth-account is typed in parts
 # pyright: reportUnknownMemberType=false
@@ -59,21 +59,21 @@ domains = st.tuples(st.text(max_size=40), st.text(max_size=4), st.integers(1, 2*
 
 
 @each_known
-def test_the_domain_separator_is_the_tokens(
+def test_domain_separator_matches_token(
     domain: tuple[str, str, int, str], separator: str, digest: str, signature: str
 ) -> None:
     assert domain_separator(*domain).hex() == separator
 
 
 @each_known
-def test_the_digest_is_the_known_one(
+def test_digest_has_known_value(
     domain: tuple[str, str, int, str], separator: str, digest: str, signature: str
 ) -> None:
     assert transfer_digest(domain_separator(*domain), **AUTHORIZATION).hex() == digest
 
 
 @each_known
-def test_the_signer_of_the_known_signature_is_its_payer(
+def test_signer_of_known_signature_is_payer(
     domain: tuple[str, str, int, str], separator: str, digest: str, signature: str
 ) -> None:
     assert recover_signer(bytes.fromhex(digest), bytes.fromhex(signature)) == PAYER.lower()
@@ -81,7 +81,7 @@ def test_the_signer_of_the_known_signature_is_its_payer(
 
 @settings(deadline=None)
 @given(domain=domains, payer=addresses, to=addresses, value=words, after=words, before=words, nonce=nonces)
-def test_digests_are_those_of_eth_account(
+def test_digests_match_eth_account(
     domain: tuple[str, str, int, str], payer: str, to: str, value: int, after: int, before: int, nonce: str
 ) -> None:
     digest = transfer_digest(
@@ -102,7 +102,7 @@ def test_digests_are_those_of_eth_account(
 
 @settings(deadline=None)
 @given(key=keys, digest=st.binary(min_size=32, max_size=32))
-def test_signers_are_those_of_eth_account(key: int, digest: bytes) -> None:
+def test_signers_match_eth_account(key: int, digest: bytes) -> None:
     account = Account.from_key(key.to_bytes(32, "big"))
     signature = account.unsafe_sign_hash(digest).signature
 
@@ -111,19 +111,19 @@ def test_signers_are_those_of_eth_account(key: int, digest: bytes) -> None:
 
 @settings(deadline=None)
 @given(digest=st.binary(min_size=32, max_size=32), signature=st.binary(max_size=80))
-def test_no_bytes_are_too_strange_to_have_no_signer(digest: bytes, signature: bytes) -> None:
+def test_any_bytes_have_signer_or_none(digest: bytes, signature: bytes) -> None:
     signer = recover_signer(digest, signature)
 
     assert signer is None or len(signer) == 42
 
 
 @pytest.mark.parametrize("length", [0, 64, 66, 130])
-def test_a_signature_of_another_length_has_no_signer(length: int) -> None:
+def test_signature_of_other_length_has_no_signer(length: int) -> None:
     assert recover_signer(bytes(32), b"\x01" * length) is None
 
 
 @given(key=keys, digest=st.binary(min_size=32, max_size=32))
-def test_what_a_key_signs_is_recovered_as_its_own(key: int, digest: bytes) -> None:
+def test_own_signature_is_recovered(key: int, digest: bytes) -> None:
     raw = key.to_bytes(32, "big")
 
     assert (
@@ -134,13 +134,13 @@ def test_what_a_key_signs_is_recovered_as_its_own(key: int, digest: bytes) -> No
 
 
 @each_known
-def test_a_signature_of_ours_is_the_known_one(
+def test_own_signature_has_known_value(
     domain: tuple[str, str, int, str], separator: str, digest: str, signature: str
 ) -> None:
     assert sign(bytes.fromhex(digest), bytes.fromhex(KEY[2:])).hex() == signature
 
 
 @pytest.mark.parametrize("key", [bytes(32), b"\xff" * 32, b"", b"\x11" * 31])
-def test_what_is_no_key_signs_nothing(key: bytes) -> None:
+def test_invalid_key_is_refused(key: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the words are the library's
         sign(bytes(32), key)

@@ -1,4 +1,4 @@
-"""The website's own Keccak-256, secp256k1 and EIP-712, against the libraries that the server uses."""
+"""Keccak-256, secp256k1 and EIP-712 of the website's script, compared with the server's libraries."""
 
 # coincurve and pysha3 are typed in part
 # pyright: reportUnknownMemberType=false
@@ -28,7 +28,7 @@ Run = Callable[[str, Any], Any]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run_script(tmp_path: Path) -> Run:
     """Evaluate an expression in Node for an input, with the script imported as `proof`."""
     node = shutil.which("node")
     if node is None:
@@ -54,18 +54,20 @@ def run(tmp_path: Path) -> Run:
     return evaluate
 
 
-def test_its_hash_is_keccak_256(run: Run) -> None:
+def test_hash_is_keccak_256(run_script: Run) -> None:
     chance = random.Random(402)
     lengths = [*range(300), 1000, 5000]
     inputs = [chance.randbytes(length) for length in lengths]
 
-    hashes = run("given.map((each) => proof.hex(proof.keccak(bytes(each))))", [each.hex() for each in inputs])
+    hashes = run_script(
+        "given.map((each) => proof.hex(proof.keccak(bytes(each))))", [each.hex() for each in inputs]
+    )
 
     assert hashes == ["0x" + sha3.keccak_256(each).hexdigest() for each in inputs]
 
 
 @pytest.mark.extended
-def test_it_recovers_the_signer_that_coincurve_recovers(run: Run) -> None:
+def test_recovered_signer_matches_coincurve(run_script: Run) -> None:
     chance = random.Random(402)
     signed: list[tuple[bytes, bytes, str]] = []
     for _ in range(80):
@@ -74,7 +76,7 @@ def test_it_recovers_the_signer_that_coincurve_recovers(run: Run) -> None:
         v = compact[64] + chance.choice([0, 27])
         signed.append((digest, compact[:64] + bytes([v]), derive_address(key)))
 
-    found = run(
+    found = run_script(
         "given.map(([digest, signature]) => proof.recover(bytes(digest), bytes(signature)))",
         [(digest.hex(), signature.hex()) for digest, signature, _ in signed],
     )
@@ -83,7 +85,7 @@ def test_it_recovers_the_signer_that_coincurve_recovers(run: Run) -> None:
 
 
 def odd_signatures() -> list[tuple[bytes, bytes]]:
-    """Signatures that are none, or that nobody makes, over one digest; and those on the edges."""
+    """Return invalid and unusual signatures over one digest, and those at the limits."""
     digest = bytes(range(32))
     good = PrivateKey(b"\x5e" * 32).sign_recoverable(digest, hasher=None)
     r, s = good[:32], good[32:64]
@@ -97,10 +99,10 @@ def odd_signatures() -> list[tuple[bytes, bytes]]:
 
 
 @pytest.mark.extended
-def test_it_refuses_the_signatures_that_coincurve_refuses(run: Run) -> None:
+def test_signatures_refused_by_coincurve_are_refused(run_script: Run) -> None:
     odd = odd_signatures()
 
-    found = run(
+    found = run_script(
         "given.map(([digest, signature]) => proof.recover(bytes(digest), bytes(signature)))",
         [(digest.hex(), signature.hex()) for digest, signature in odd],
     )
@@ -109,7 +111,7 @@ def test_it_refuses_the_signatures_that_coincurve_refuses(run: Run) -> None:
     assert None in found
 
 
-def test_it_knows_the_signer_of_each_statement(run: Run) -> None:
+def test_signer_of_each_statement_is_recovered(run_script: Run) -> None:
     settled, required = signed_settle_response(body=BODY), signed_payment_required()
     signed = [
         (OFFER, required["extensions"]["offer-receipt"]["info"]["offers"][0]),
@@ -117,7 +119,7 @@ def test_it_knows_the_signer_of_each_statement(run: Run) -> None:
         (ANSWER, settled["extensions"]["centgate-answer"]["info"]["answer"]),
     ]
 
-    found = run(
+    found = run_script(
         "given.map(([statement, signed]) => proof.parseSigned(statement, signed))",
         [({**asdict(kind), "fields": list(kind.fields.items())}, each) for kind, each in signed],
     )

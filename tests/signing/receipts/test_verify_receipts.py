@@ -1,4 +1,4 @@
-"""`centgate receipt verify`, and what it is made of: who signed, for what, and that nothing was changed."""
+"""`centgate receipt verify`: signer, settlement, body and offer of a receipt, and invalid files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Verify = Callable[..., Result]
 
 @pytest.fixture
 def verify(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Verify:
-    """The command, in a process that has no network: `verify(receipt, *options, body=..., offer=...)`."""
+    """Return the command without a network: `verify(receipt, *options, body=..., offer=...)`."""
 
     def refuse(*_: object) -> None:
         raise AssertionError("somebody was asked")
@@ -41,14 +41,14 @@ def verify(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Verify:
     monkeypatch.chdir(tmp_path)
 
     def run(receipt: bytes | str, *options: str, **files: bytes | str) -> Result:
-        given = [f"--{name}={written(tmp_path / name, content)}" for name, content in files.items()]
-        file = written(tmp_path / "receipt", receipt)
+        given = [f"--{name}={write_file(tmp_path / name, content)}" for name, content in files.items()]
+        file = write_file(tmp_path / "receipt", receipt)
         return CliRunner().invoke(app, ["receipt", "verify", file, *given, *options])
 
     return run
 
 
-def written(file: Path, content: bytes | str) -> str:
+def write_file(file: Path, content: bytes | str) -> str:
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     return str(file)
 
@@ -58,11 +58,11 @@ def header(message: Any) -> str:
 
 
 def states(result: Result) -> dict[str, str]:
-    """Each check's state, from `--json`."""
+    """Return the state of each check, from `--json`."""
     return {check["name"]: check["state"] for check in json.loads(result.stdout)["checks"]}
 
 
-def test_who_signed_and_for_what_is_told(verify: Verify) -> None:
+def test_signer_and_settlement_are_printed(verify: Verify) -> None:
     result = verify(
         header(signed_settle_response()),
         f"--signer={SIGNER.address}",
@@ -84,7 +84,7 @@ def test_who_signed_and_for_what_is_told(verify: Verify) -> None:
     assert "not checked" not in result.stdout
 
 
-def test_programs_get_it_as_json(verify: Verify) -> None:
+def test_json_output_has_receipt_and_checks(verify: Verify) -> None:
     result = verify(header(signed_settle_response()), "--json", body=BODY)
 
     told = json.loads(result.stdout)
@@ -116,13 +116,13 @@ def test_programs_get_it_as_json(verify: Verify) -> None:
     ],
     ids=["JSON", "no padding", "line's end", "all headers", "one header", "byte order mark"],
 )
-def test_it_is_read_as_it_was_saved(verify: Verify, form: str) -> None:
+def test_receipt_is_read_in_saved_form(verify: Verify, form: str) -> None:
     result = verify(form, body=BODY)
 
     assert result.exit_code == 0, result.output
 
 
-def test_it_is_read_from_standard_input() -> None:
+def test_receipt_is_read_from_standard_input() -> None:
     result = CliRunner().invoke(app, ["receipt", "verify", "-"], input=header(signed_settle_response()))
 
     assert result.exit_code == 0, result.output
@@ -130,7 +130,7 @@ def test_it_is_read_from_standard_input() -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("tampered", TAMPERED.values(), ids=TAMPERED.keys())
-def test_whatever_was_changed_is_noticed(verify: Verify, tampered: dict[str, Any]) -> None:
+def test_any_change_fails_verification(verify: Verify, tampered: dict[str, Any]) -> None:
     result = verify(json.dumps(tampered), "--json", body=BODY)
 
     assert result.exit_code == 1
@@ -138,14 +138,14 @@ def test_whatever_was_changed_is_noticed(verify: Verify, tampered: dict[str, Any
 
 
 @pytest.mark.parametrize("body", [BODY + b"\n", BODY[:-1], b"", BODY.replace(b"blocked", b"allowed")])
-def test_another_body_is_noticed(verify: Verify, body: bytes) -> None:
+def test_other_body_fails_verification(verify: Verify, body: bytes) -> None:
     result = verify(header(signed_settle_response()), "--json", body=body)
 
     assert result.exit_code == 1
     assert states(result)["body"] == "failed"
 
 
-def test_another_signer_is_noticed(verify: Verify) -> None:
+def test_other_signer_fails_verification(verify: Verify) -> None:
     result = verify(header(signed_settle_response(OTHER)), "--json", f"--signer={SIGNER.address}", body=BODY)
 
     assert result.exit_code == 1
@@ -191,14 +191,14 @@ PAYLOAD = (*OFFER, "payload")
         "another route",
     ],
 )
-def test_an_offer_that_does_not_belong_to_it_is_noticed(verify: Verify, offer: dict[str, Any]) -> None:
+def test_foreign_offer_fails_verification(verify: Verify, offer: dict[str, Any]) -> None:
     result = verify(header(signed_settle_response()), "--json", offer=header(offer))
 
     assert result.exit_code == 1
     assert states(result)["offer"] == "failed"
 
 
-def test_an_offer_can_be_given_by_itself(verify: Verify) -> None:
+def test_offer_can_be_verified_alone(verify: Verify) -> None:
     (offer,) = signed_payment_required()["extensions"]["offer-receipt"]["info"]["offers"]
 
     result = verify(header(signed_settle_response()), "--json", offer=json.dumps(offer))
@@ -206,7 +206,7 @@ def test_an_offer_can_be_given_by_itself(verify: Verify) -> None:
     assert states(result)["offer"] == "ok"
 
 
-def test_a_receipt_of_another_server_is_checked_as_far_as_it_goes(verify: Verify) -> None:
+def test_receipt_without_answer_is_verified_in_part(verify: Verify) -> None:
     settled = signed_settle_response()
     del settled["extensions"]["centgate-answer"]
 
@@ -216,7 +216,7 @@ def test_a_receipt_of_another_server_is_checked_as_far_as_it_goes(verify: Verify
     assert (with_body.exit_code, states(with_body)["body"]) == (1, "failed")
 
 
-def test_optional_fields_that_are_missing_are_signed_as_empty() -> None:
+def test_missing_optional_fields_are_signed_as_empty() -> None:
     settled = signed_settle_response(transaction="")
     del settled["extensions"]["offer-receipt"]["info"]["receipt"]["payload"]["transaction"]
 
@@ -241,7 +241,7 @@ def test_optional_fields_that_are_missing_are_signed_as_empty() -> None:
     ],
     ids=["empty", "text", "bytes", "cut", "list", "null", "brackets", "deep", "long"],
 )
-def test_what_is_no_receipt_is_said_in_a_sentence(verify: Verify, content: Any, said: str) -> None:
+def test_invalid_receipt_is_refused_in_one_sentence(verify: Verify, content: Any, said: str) -> None:
     result = verify(content)
 
     assert result.exit_code == 1
@@ -259,13 +259,13 @@ def test_what_is_no_receipt_is_said_in_a_sentence(verify: Verify, content: Any, 
         (["--body=."], ". cannot be read: Is a directory"),
     ],
 )
-def test_bad_options_are_said_in_a_sentence(verify: Verify, options: list[str], said: str) -> None:
+def test_invalid_options_are_refused_in_one_sentence(verify: Verify, options: list[str], said: str) -> None:
     result = verify(header(signed_settle_response()), *options)
 
     assert (result.exit_code, result.stderr) == (1, f"centgate: {said}\n")
 
 
-def test_text_of_strangers_does_not_steer_the_terminal(verify: Verify) -> None:
+def test_untrusted_text_cannot_control_terminal(verify: Verify) -> None:
     settled = signed_settle_response(payer="\x1b[2J\u202e")
 
     result = verify(header(settled), body=BODY)
@@ -275,7 +275,7 @@ def test_text_of_strangers_does_not_steer_the_terminal(verify: Verify) -> None:
     assert "\u202e" not in result.stdout
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["receipt", "verify", str(tmp_path / "nowhere")])
 
     assert result.exit_code == 1
