@@ -161,14 +161,14 @@ def compile_contract(contract: str) -> dict[str, bytes]:
     }
 
 
-def keyed_wallet(name: str) -> KeyedWallet:
+def derive_wallet(name: str) -> KeyedWallet:
     """Return the test wallet of a name."""
     key = sha256(f"somebody called {name}".encode()).digest()
     return KeyedWallet(Wallet.from_key(key).address.lower(), key)
 
 
-def unowned_address(name: str) -> str:
-    """Return the address of a name, without a known key."""
+def derive_address(name: str) -> str:
+    """Return an address derived from a name, without a known key."""
     return "0x" + sha256(f"the place of {name}".encode()).digest()[:20].hex()
 
 
@@ -180,7 +180,7 @@ def encode_call(signature: str, *values: Any) -> bytes:
 
 def lookalike_address(address: str) -> str:
     """Return another address with the same first and last six characters."""
-    return address[:8] + unowned_address("a forger")[8:-6] + address[-6:]
+    return address[:8] + derive_address("a forger")[8:-6] + address[-6:]
 
 
 @contextmanager
@@ -189,7 +189,7 @@ def open_world() -> Generator[World]:
     clock = Clock(DAYS_AGO)
     chain = EvmChain(CHAIN_ID, _seeds(), clock=clock)
     build = Builder(chain)
-    people = {name: keyed_wallet(name) for name in PEOPLE}
+    people = {name: derive_wallet(name) for name in PEOPLE}
     tokens, contracts = _tokens(build, people), _contracts(build, people)
     old = _stale_approval(build, people, tokens, contracts)
     clock.days = 0
@@ -225,35 +225,37 @@ def _seeds() -> dict[str, GenesisAccount]:
     rich = {
         account.address: GenesisAccount(GAS_BALANCE) for account in (*BUYER_ACCOUNTS, FACILITATOR_ACCOUNT)
     }
-    people = {keyed_wallet(name).address: GenesisAccount(100 * ETHER) for name in PEOPLE if name not in _POOR}
+    people = {
+        derive_wallet(name).address: GenesisAccount(100 * ETHER) for name in PEOPLE if name not in _POOR
+    }
     box = compile_contract("box")["runtime"]
     fixed = {
         TOKEN_ADDRESS: usdc,
         MULTICALL: GenesisAccount(code=compile_contract("multicall3")["runtime"]),
         PERMIT2: GenesisAccount(code=load_contract(DEVCHAIN_CONTRACTS, "Permit2").runtime_code),
-        unowned_address("box"): GenesisAccount(code=box),
-        unowned_address("other box"): GenesisAccount(code=box),
-        unowned_address("uups box"): GenesisAccount(code=compile_contract("uups")["runtime"]),
-        unowned_address("burner"): GenesisAccount(code=b"\xfe"),
+        derive_address("box"): GenesisAccount(code=box),
+        derive_address("other box"): GenesisAccount(code=box),
+        derive_address("uups box"): GenesisAccount(code=compile_contract("uups")["runtime"]),
+        derive_address("burner"): GenesisAccount(code=b"\xfe"),
     }
-    return rich | people | fixed | _seeded_proxies()
+    return rich | people | fixed | _list_seeded_proxies()
 
 
-def _seeded_proxies() -> dict[str, GenesisAccount]:
-    """Proxies whose storage is simplest written before the first block."""
-    box, admin = int(unowned_address("box"), 16), int(keyed_wallet("admin").address, 16)
+def _list_seeded_proxies() -> dict[str, GenesisAccount]:
+    """Return proxies whose storage is written before the first block, since that is simplest."""
+    box, admin = int(derive_address("box"), 16), int(derive_wallet("admin").address, 16)
     eip1967 = code.slot_proxy(code.IMPLEMENTATION_SLOT)
     by_code = {
-        "eip1167": code.minimal_proxy(unowned_address("box")),
-        "eip1167 push0": code.minimal_push0(unowned_address("box")),
-        "eip1167 vyper": code.minimal_vyper(unowned_address("box")),
-        "eip1167 arguments": code.minimal_with_arguments(unowned_address("box"), b"\x01" * 40),
-        "clone arguments": code.clone_with_arguments(unowned_address("box"), b"\x02" * 32),
+        "eip1167": code.minimal_proxy(derive_address("box")),
+        "eip1167 push0": code.minimal_push0(derive_address("box")),
+        "eip1167 vyper": code.minimal_vyper(derive_address("box")),
+        "eip1167 arguments": code.minimal_with_arguments(derive_address("box"), b"\x01" * 40),
+        "clone arguments": code.clone_with_arguments(derive_address("box"), b"\x02" * 32),
     }
     by_storage = {
         "eip1967": GenesisAccount(
             code=eip1967,
-            storage={code.IMPLEMENTATION_SLOT: box, code.ADMIN_SLOT: int(unowned_address("other box"), 16)},
+            storage={code.IMPLEMENTATION_SLOT: box, code.ADMIN_SLOT: int(derive_address("other box"), 16)},
         ),
         "eip1967 wallet admin": GenesisAccount(
             code=eip1967, storage={code.IMPLEMENTATION_SLOT: box, code.ADMIN_SLOT: admin}
@@ -268,27 +270,27 @@ def _seeded_proxies() -> dict[str, GenesisAccount]:
         ),
         "safe": GenesisAccount(code=code.safe_proxy(), storage={0: box}),
         "uups": GenesisAccount(
-            code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(unowned_address("uups box"), 16), 0: admin}
+            code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(derive_address("uups box"), 16), 0: admin}
         ),
     }
     seeds = {name: GenesisAccount(code=runtime) for name, runtime in by_code.items()} | by_storage | _odd()
-    return {unowned_address(name): seed for name, seed in seeds.items()}
+    return {derive_address(name): seed for name, seed in seeds.items()}
 
 
 def _odd() -> dict[str, GenesisAccount]:
-    """Contracts that resemble proxies, or return values that no proxy returns."""
+    """Return contracts that resemble proxies, or return values that no proxy returns."""
     eip1967, beacon = code.slot_proxy(code.IMPLEMENTATION_SLOT), code.beacon_proxy()
-    box = int(unowned_address("box"), 16)
+    box = int(derive_address("box"), 16)
     return {
         "empty target": GenesisAccount(
-            code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(unowned_address("nothing"), 16)}
+            code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(derive_address("nothing"), 16)}
         ),
         "dirty slot": GenesisAccount(code=eip1967, storage={code.IMPLEMENTATION_SLOT: box | 1 << 200}),
         "own target": GenesisAccount(
-            code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(unowned_address("own target"), 16)}
+            code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(derive_address("own target"), 16)}
         ),
         "beacon nowhere": GenesisAccount(
-            code=beacon, storage={code.BEACON_SLOT: int(unowned_address("nothing"), 16)}
+            code=beacon, storage={code.BEACON_SLOT: int(derive_address("nothing"), 16)}
         ),
         "beacon mute": GenesisAccount(code=beacon, storage={code.BEACON_SLOT: box}),
         "ones": GenesisAccount(code=code.ONES),
@@ -322,10 +324,10 @@ def _tokens(build: Builder, people: dict[str, KeyedWallet]) -> dict[str, str]:
 def _contracts(build: Builder, people: dict[str, KeyedWallet]) -> dict[str, str]:
     deployer = people["deployer"]
     placed = ("box", "other box", "burner", "nothing", *_odd())
-    return {name: unowned_address(name) for name in placed} | {
+    return {name: derive_address(name) for name in placed} | {
         "spender": build.deploy(deployer, "spender"),
         "factory": build.deploy(deployer, "factory"),
-        "beacon": build.deploy(deployer, "beacon", "address", unowned_address("box")),
+        "beacon": build.deploy(deployer, "beacon", "address", derive_address("box")),
         "roles": build.deploy(
             deployer,
             "roles",
@@ -361,9 +363,9 @@ def _proxies(build: Builder, people: dict[str, KeyedWallet], contracts: dict[str
         "safe": {"kind": "safe"},
     }
     return {
-        name: Proxy(unowned_address(name), implementations=(box,), **facts) for name, facts in seeds.items()
+        name: Proxy(derive_address(name), implementations=(box,), **facts) for name, facts in seeds.items()
     } | {
-        "factory's": Proxy(_cloned(build, people, contracts), "eip1167", (box,), upgradeable=False),
+        "factory's": Proxy(_deploy_clones(build, people, contracts), "eip1167", (box,), upgradeable=False),
         "beacon": Proxy(
             _beacon_proxy(build, people, contracts),
             "eip1967_beacon",
@@ -373,17 +375,17 @@ def _proxies(build: Builder, people: dict[str, KeyedWallet], contracts: dict[str
             beacon=contracts["beacon"],
             upgradeable=True,
         ),
-        "uups": Proxy(unowned_address("uups"), "eip1967", (unowned_address("uups box"),), upgradeable=True),
+        "uups": Proxy(derive_address("uups"), "eip1967", (derive_address("uups box"),), upgradeable=True),
         "diamond": Proxy(
             build.deploy(people["deployer"], "diamond", "address[]", [box, contracts["other box"]]),
             "eip2535",
             (box, contracts["other box"]),
         ),
-        "delegated wallet": Proxy(_delegated(build, people, box), "eip7702", (box,), upgradeable=True),
+        "delegated wallet": Proxy(_delegate_wallet(build, people, box), "eip7702", (box,), upgradeable=True),
     }
 
 
-def _cloned(build: Builder, people: dict[str, KeyedWallet], contracts: dict[str, str]) -> str:
+def _deploy_clones(build: Builder, people: dict[str, KeyedWallet], contracts: dict[str, str]) -> str:
     sent = build.send(
         people["deployer"], contracts["factory"], encode_call("clone(address)", contracts["box"])
     )
@@ -393,7 +395,7 @@ def _cloned(build: Builder, people: dict[str, KeyedWallet], contracts: dict[str,
 
 
 def _beacon_proxy(build: Builder, people: dict[str, KeyedWallet], contracts: dict[str, str]) -> str:
-    """Created by a constructor that writes the beacon's address into its slot."""
+    """Deploy a proxy whose constructor writes the beacon's address into its slot."""
     runtime = code.beacon_proxy()
     # sstore(slot, beacon); codecopy(0, offset of the runtime, its size); return(0, its size)
     writing = f"73{contracts['beacon'][2:]}7f{code.BEACON_SLOT:064x}55"
@@ -405,7 +407,7 @@ def _beacon_proxy(build: Builder, people: dict[str, KeyedWallet], contracts: dic
     return "0x" + created.hex()
 
 
-def _delegated(build: Builder, people: dict[str, KeyedWallet], contract: str) -> str:
+def _delegate_wallet(build: Builder, people: dict[str, KeyedWallet], contract: str) -> str:
     """Delegate a wallet by EIP-7702, in a transaction of type 4 sent by another wallet."""
     delegator = people["delegator"]
     authorization: Any = Wallet.from_key(delegator.key).sign_authorization(
@@ -493,7 +495,7 @@ def _approvals(
 
     standing = {
         "unlimited to wallet": approve("plain", people["spender"].address, UNLIMITED),
-        "unlimited to nothing": approve("plain", unowned_address("an unused address"), UNLIMITED),
+        "unlimited to nothing": approve("plain", derive_address("an unused address"), UNLIMITED),
         "permit2": approve("plain", PERMIT2, UNLIMITED),
         "limited": approve("plain", contracts["box"], 500),
         "to delegated wallet": approve("tax", people["delegator"].address, 12 * ETHER),
@@ -546,7 +548,7 @@ def _grants(
 
 
 def _lure(build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str]) -> str:
-    """Have the lured approve a contract, which claims an approval of its own to be read."""
+    """Have the lured wallet approve a contract that tries to use another approval while it is read."""
     deployer, lured = people["deployer"], people["lured"]
     lure = build.deploy(deployer, "lure")
     build.send(deployer, tokens["plain"], encode_call("transfer(address,uint256)", lured.address, 1000))

@@ -20,7 +20,7 @@ from centgate.settings import Settings
 
 @dataclass(frozen=True)
 class Shop:
-    """API that is paid on the test chain, and the stand-ins of sources that are not on it."""
+    """API that is paid on the test chain, and fake upstreams of sources that are not on it."""
 
     client: httpx.Client
     elsewhere: FakeUpstreams
@@ -62,11 +62,11 @@ def world_settings(world: World, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def answered(world: World, shop: Shop) -> Generator[Callable[..., dict[str, Any]]]:
-    """Function that buys a response, `answered("wallet-brief", walletAddress=…)`; returns the envelope."""
+def buy_answer(world: World, shop: Shop) -> Generator[Callable[..., dict[str, Any]]]:
+    """Function that buys a response, `buy_answer("wallet-brief", walletAddress=…)`; returns the envelope."""
 
-    def answered(service: str, **asked: Any) -> dict[str, Any]:
+    def buy_answer(service: str, **asked: Any) -> dict[str, Any]:
         return shop.answer(f"/services/{service}", {"chainId": world.chain.chain_id, **asked})
 
-    yield answered
+    yield buy_answer
     assert shop.elsewhere.requests == []

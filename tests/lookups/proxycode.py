@@ -21,28 +21,30 @@ _DELEGATE = "5af43d5f5f3e"  # delegatecall(gas, …), returndatacopy(0, 0, retur
 
 def slot_proxy(slot: int) -> bytes:
     """Proxy to the code whose address is in a storage slot."""
-    return _ended(f"{_LOAD_CALL}{_ARGUMENTS}7f{slot:064x}54{_DELEGATE}")
+    return _append_result(f"{_LOAD_CALL}{_ARGUMENTS}7f{slot:064x}54{_DELEGATE}")
 
 
 def beacon_proxy(slot: int = BEACON_SLOT) -> bytes:
     """Proxy to the code named by the beacon in a storage slot."""
-    # the selector into memory, staticcall to what the slot holds, its answer from memory
+    # the selector into memory, staticcall to the address in the slot, its result from memory
     ask = f"63{_IMPLEMENTATION}5f5260205f6004601c7f{slot:064x}545afa505f51"
-    return _ended(f"{ask}{_LOAD_CALL}{_ARGUMENTS}84{_DELEGATE}")  # 84: the address, from below the arguments
+    return _append_result(
+        f"{ask}{_LOAD_CALL}{_ARGUMENTS}84{_DELEGATE}"
+    )  # 84: the address, from below the arguments
 
 
 def safe_proxy() -> bytes:
     """Proxy to the code whose address is in slot 0, answering masterCopy() itself, like Safe's proxies."""
     test = f"5f357f{_MASTER_COPY:0<64}14"  # calldataload(0) == masterCopy()
     answer = "5f545f5260205ff3"
-    # over the answer, unless it is asked for
+    # overwrites the result, unless masterCopy() is called
     skip = f"1560{len(bytes.fromhex(test + answer)) + 4:02x}57"
     start = test + skip + answer + "5b"
-    return _ended(f"{start}{_LOAD_CALL}{_ARGUMENTS}5f54{_DELEGATE}")
+    return _append_result(f"{start}{_LOAD_CALL}{_ARGUMENTS}5f54{_DELEGATE}")
 
 
 def minimal_proxy(address: str) -> bytes:
-    """EIP-1167."""
+    """EIP-1167 proxy."""
     return bytes.fromhex(f"363d3d373d3d3d363d73{address[2:]}5af43d82803e903d91602b57fd5bf3")
 
 
@@ -81,7 +83,7 @@ def delegation(address: str) -> bytes:
     return bytes.fromhex("ef0100" + address[2:])
 
 
-def _ended(code: str) -> bytes:
-    """Code that leaves 1 for success on the stack, and then returns or reverts with the returned data."""
+def _append_result(code: str) -> bytes:
+    """Return code that leaves 1 for success on the stack, then returns or reverts with the returned data."""
     onward = len(bytes.fromhex(code)) + 6
     return bytes.fromhex(f"{code}60{onward:02x}573d5ffd5b3d5ff3")

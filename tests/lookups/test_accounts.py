@@ -1,4 +1,4 @@
-"""Accounts as the development chain shows them."""
+"""Kind, name and sanctions of accounts, read from a development chain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ZERO = "0x" + "0" * 40
 SAFE, DELEGATED = "0x" + "5a" * 20, "0x" + "de" * 20
 
 
-async def test_name_and_sanctions_are_read_from_the_chain(chain_settings: Settings) -> None:
+async def test_name_and_sanctions_are_read(chain_settings: Settings) -> None:
     exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
     alice, bob, thief = (account.address.lower() for account in BUYER_ACCOUNTS[:3])
     exchanges.set_ens_name(alice, "alice.eth")
@@ -45,7 +45,7 @@ async def test_name_and_sanctions_are_read_from_the_chain(chain_settings: Settin
     assert [each.transaction_count for each in found] == [0, 0, 0, None]
 
 
-async def test_a_chain_without_these_contracts_leaves_them_unknown(chain_settings: Settings) -> None:
+async def test_name_and_sanctions_are_unknown_without_contracts(chain_settings: Settings) -> None:
     with serve_app(create_rpc_app(EvmChain(CHAIN_ID, {})), 0) as url:
         async with open_providers(chain_settings, url) as (rpc, _):
             found = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=9)
@@ -54,14 +54,14 @@ async def test_a_chain_without_these_contracts_leaves_them_unknown(chain_setting
     assert [each for each in rpc.trace.warnings if each.startswith("sanctions of the account are unknown")]
 
 
-async def test_without_a_node_everything_is_unknown(chain_settings: Settings) -> None:
+async def test_everything_is_unknown_without_node(chain_settings: Settings) -> None:
     async with open_providers(chain_settings, "http://127.0.0.1:9") as (rpc, _):
         found = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=9)
 
     assert (found.kind, found.transaction_count, found.is_sanctioned) == ("unknown", None, None)
 
 
-async def test_a_slow_node_is_not_waited_for(chain_settings: Settings) -> None:
+async def test_slow_node_is_abandoned(chain_settings: Settings) -> None:
     async with open_providers(chain_settings, "http://127.0.0.1:9") as (rpc, _):
         found = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=0)
 
@@ -81,7 +81,7 @@ class RequestCounter:
         await self.app(scope, receive, send)
 
 
-async def test_safe_and_delegation_are_told_by_their_code(chain_settings: Settings) -> None:
+async def test_safe_and_delegation_are_identified_by_code(chain_settings: Settings) -> None:
     exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
     exchanges.operator.chain.change_state(_put_accounts)
     exchanges.set_ens_name(SAFE, "p\u0430y.eth")
@@ -107,7 +107,7 @@ def _put_accounts(state: StateAPI) -> None:
     safe, delegated = map(to_canonical_address, (SAFE, DELEGATED))
     singleton = min(SAFE_SINGLETONS)
     state.set_code(safe, SAFE_PROXY_CODE)
-    # the layout of the stand-in: its nonce is where the proxy keeps the address of its code
+    # the layout of the fake Safe: its nonce is where the proxy keeps the address of its code
     for slot, value in enumerate((int(singleton, 16), 2, 3)):
         state.set_storage(safe, slot, value)
     code = load_contract(CONTRACTS, "Owners", "Safe").initcode + encode(["address[]", "uint256"], [[ZERO], 1])
@@ -116,7 +116,7 @@ def _put_accounts(state: StateAPI) -> None:
     state.set_nonce(delegated, 9)
 
 
-def test_a_delegated_wallet_names_its_contract() -> None:
+def test_delegated_wallet_names_its_contract() -> None:
     owner = Owner(ZERO, "wallet", delegate_address="0x" + "de" * 20)
 
     account = classify_account_owner(owner, transaction_count=3, name=None, is_sanctioned=None)
@@ -128,7 +128,7 @@ def test_a_delegated_wallet_names_its_contract() -> None:
     )
 
 
-def test_only_names_without_lookalikes_are_given() -> None:
+def test_names_with_lookalike_letters_are_omitted() -> None:
     def parse(name: bytes) -> str | None:
         return parse_primary_name(encode(["bytes", "address", "address"], [name, ZERO, ZERO]))
 

@@ -1,4 +1,4 @@
-"""approval-risk on a real chain: every approval that was given, and no other."""
+"""approval-risk on a development chain: the active approvals, amounts, spenders and Permit2 grants."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from lookups.chain_world import UNLIMITED, ChainApproval, World
 
 from centgate.timestamps import format_timestamp
 
-Answered = Callable[..., dict[str, Any]]
-GONE = ("revoked", "used up")
+BuyAnswer = Callable[..., dict[str, Any]]
+INACTIVE = ("revoked", "used up")
 """Approvals that are used up or revoked."""
 
 
 @pytest.fixture
-def risk(world: World, answered: Answered) -> dict[str, Any]:
+def risk(world: World, buy_answer: BuyAnswer) -> dict[str, Any]:
     """Return the data about the approver."""
-    return answered("approval-risk", walletAddress=world.people["approver"].address)
+    return buy_answer("approval-risk", walletAddress=world.people["approver"].address)
 
 
-def row(answer: dict[str, Any], approved: ChainApproval) -> dict[str, Any]:
+def find_approval(answer: dict[str, Any], approved: ChainApproval) -> dict[str, Any]:
     """Return the entry of an approval."""
     (found,) = [
         each for each in answer["data"]["approvals"] if pair(each) == (approved.token, approved.spender)
@@ -41,27 +41,25 @@ def findings(approval: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.extended
-def test_it_lists_the_approvals_that_stand_and_no_others(world: World, risk: dict[str, Any]):
-    standing = [approved for name, approved in world.approvals.items() if name not in GONE]
+def test_only_active_approvals_are_listed(world: World, risk: dict[str, Any]):
+    standing = [approved for name, approved in world.approvals.items() if name not in INACTIVE]
 
     assert sorted(pair(each) for each in risk["data"]["approvals"]) == sorted(
         (approved.token, approved.spender) for approved in standing
     )
 
 
-def test_amounts_are_those_on_the_chain(world: World, risk: dict[str, Any]):
+def test_amounts_match_the_chain(world: World, risk: dict[str, Any]):
     for name, approved in world.approvals.items():
-        if name not in GONE and approved.allowance is not None:
-            allowance = row(risk, approved)["allowance"]
+        if name not in INACTIVE and approved.allowance is not None:
+            allowance = find_approval(risk, approved)["allowance"]
             assert allowance["amountBaseUnits"] == str(approved.allowance), name
             assert allowance["live"] is True, name
             assert allowance["unlimited"] is (approved.allowance > 2**200), name
 
 
-def test_an_allowance_that_the_token_does_not_tell_is_as_its_event_says_and_not_live(
-    world: World, risk: dict[str, Any]
-):
-    untold = row(risk, world.approvals["untold"])
+def test_unreadable_allowance_is_as_in_event_and_not_live(world: World, risk: dict[str, Any]):
+    untold = find_approval(risk, world.approvals["untold"])
 
     assert untold["allowance"]["live"] is False
     assert untold["allowance"]["amountBaseUnits"] == str(UNLIMITED)
@@ -69,9 +67,9 @@ def test_an_allowance_that_the_token_does_not_tell_is_as_its_event_says_and_not_
     assert risk["data"]["coverage"]["callsFailed"] == 1
 
 
-def test_what_could_be_taken_now_is_the_smaller_of_allowance_and_balance(world: World, risk: dict[str, Any]):
+def test_exposed_amount_is_lesser_of_allowance_and_balance(world: World, risk: dict[str, Any]):
     exposed = {
-        name: row(risk, world.approvals[name])["allowance"]["exposedBaseUnits"]
+        name: find_approval(risk, world.approvals[name])["allowance"]["exposedBaseUnits"]
         for name in ("limited", "unlimited to wallet", "partly spent", "stale")
     }
 
@@ -83,11 +81,14 @@ def test_what_could_be_taken_now_is_the_smaller_of_allowance_and_balance(world: 
     }
 
 
-def test_spenders_are_told_apart_by_what_stands_at_their_address(world: World, risk: dict[str, Any]):
+def test_spenders_are_classified_by_code(world: World, risk: dict[str, Any]):
     found = {
-        name: (row(risk, approved)["spender"]["kind"], set(findings(row(risk, approved))) - {"unlimited"})
+        name: (
+            find_approval(risk, approved)["spender"]["kind"],
+            set(findings(find_approval(risk, approved))) - {"unlimited"},
+        )
         for name, approved in world.approvals.items()
-        if name not in GONE
+        if name not in INACTIVE
     }
 
     assert found == {
@@ -102,20 +103,20 @@ def test_spenders_are_told_apart_by_what_stands_at_their_address(world: World, r
     }
 
 
-def test_only_the_approval_of_200_days_ago_is_stale(world: World, risk: dict[str, Any]):
+def test_only_old_approval_is_stale(world: World, risk: dict[str, Any]):
     stale = {pair(each) for each in risk["data"]["approvals"] if each["stale"]}
 
     assert stale == {(world.approvals["stale"].token, world.approvals["stale"].spender)}
 
 
-def test_each_approval_has_the_time_of_its_latest_event(world: World, risk: dict[str, Any]):
+def test_approval_has_time_of_latest_event(world: World, risk: dict[str, Any]):
     for name, approved in world.approvals.items():
-        if name not in GONE:
+        if name not in INACTIVE:
             at = format_timestamp(datetime.fromtimestamp(world.times[approved.block], UTC))
-            assert row(risk, approved)["changedAt"] == at, name
+            assert find_approval(risk, approved)["changedAt"] == at, name
 
 
-def test_the_dangerous_come_first_and_are_to_be_revoked(world: World, risk: dict[str, Any]):
+def test_dangerous_approvals_are_first_with_revocation(world: World, risk: dict[str, Any]):
     dangerous = {
         (world.approvals[name].token, world.approvals[name].spender)
         for name in ("unlimited to wallet", "unlimited to nothing", "to delegated wallet")
@@ -133,7 +134,7 @@ def test_the_dangerous_come_first_and_are_to_be_revoked(world: World, risk: dict
     assert (limited.token, limited.spender) not in advice
 
 
-def test_the_whole_chain_was_read_and_the_answer_says_so(world: World, risk: dict[str, Any]):
+def test_coverage_is_complete(world: World, risk: dict[str, Any]):
     coverage = risk["data"]["coverage"]
 
     assert (coverage["source"], coverage["complete"], coverage["fromBlock"]) == ("rpc", True, 0)
@@ -144,8 +145,8 @@ def test_the_whole_chain_was_read_and_the_answer_says_so(world: World, risk: dic
     assert risk["warnings"] == ["there are no prices on a development chain"]
 
 
-def test_a_wallet_that_never_approved_anything_has_nothing_to_revoke(world: World, answered: Answered):
-    answer = answered("approval-risk", walletAddress=world.people["newcomer"].address)
+def test_wallet_without_approvals_has_no_recommendations(world: World, buy_answer: BuyAnswer):
+    answer = buy_answer("approval-risk", walletAddress=world.people["newcomer"].address)
 
     assert answer["data"]["approvals"] == []
     assert answer["data"]["recommendations"] == []
@@ -153,23 +154,23 @@ def test_a_wallet_that_never_approved_anything_has_nothing_to_revoke(world: Worl
 
 
 @pytest.fixture
-def granted(world: World, answered: Answered) -> dict[str, dict[str, Any]]:
+def grants(world: World, buy_answer: BuyAnswer) -> dict[str, dict[str, Any]]:
     """Return the grants inside Permit2 of the grantor, by their special property."""
-    data = answered("approval-risk", walletAddress=world.people["grantor"].address)["data"]
+    data = buy_answer("approval-risk", walletAddress=world.people["grantor"].address)["data"]
     assert data["coverage"]["complete"] is True
     names = {(grant.token, grant.spender): name for name, grant in world.grants.items()}
     return {names[pair(each)]: each for each in data["approvals"] if each["mechanism"] == "permit2"}
 
 
-def test_grants_inside_permit2_that_stand_are_listed(granted: dict[str, dict[str, Any]]):
-    amounts = {name: each["allowance"]["amountBaseUnits"] for name, each in granted.items()}
+def test_active_permit2_grants_are_listed(grants: dict[str, dict[str, Any]]):
+    amounts = {name: each["allowance"]["amountBaseUnits"] for name, each in grants.items()}
 
     assert amounts == {"limited": "300", "unlimited to wallet": str(2**160 - 1), "not usable": "200"}
-    assert all(each["allowance"]["live"] and each["allowance"]["expiresAt"] for each in granted.values())
+    assert all(each["allowance"]["live"] and each["allowance"]["expiresAt"] for each in grants.values())
 
 
-def test_grants_are_judged_by_their_spender_and_end(granted: dict[str, dict[str, Any]]):
-    assert {name: (each["severity"], set(findings(each))) for name, each in granted.items()} == {
+def test_grant_severity_depends_on_spender_and_expiry(grants: dict[str, dict[str, Any]]):
+    assert {name: (each["severity"], set(findings(each))) for name, each in grants.items()} == {
         "limited": ("info", {"permit2_grant"}),
         "unlimited to wallet": (
             "danger",
@@ -179,16 +180,16 @@ def test_grants_are_judged_by_their_spender_and_end(granted: dict[str, dict[str,
     }
 
 
-def test_a_grant_exposes_no_more_than_permit2_may_take(granted: dict[str, dict[str, Any]]):
-    exposed = {name: each["allowance"]["exposedBaseUnits"] for name, each in granted.items()}
+def test_grant_exposes_at_most_what_permit2_may_take(grants: dict[str, dict[str, Any]]):
+    exposed = {name: each["allowance"]["exposedBaseUnits"] for name, each in grants.items()}
 
     assert exposed == {"limited": "300", "unlimited to wallet": "1000", "not usable": "0"}
 
 
-def test_a_delegated_wallet_is_the_first_finding(world: World, answered: Answered):
+def test_delegated_wallet_is_first_warning(world: World, buy_answer: BuyAnswer):
     delegated = world.proxies["delegated wallet"]
 
-    data = answered("approval-risk", walletAddress=delegated.address)["data"]
+    data = buy_answer("approval-risk", walletAddress=delegated.address)["data"]
 
     assert data["account"] == {
         "kind": "delegated_wallet",
@@ -198,8 +199,8 @@ def test_a_delegated_wallet_is_the_first_finding(world: World, answered: Answere
     assert data["approvals"] == []
 
 
-def test_a_token_cannot_spend_another_approval_while_it_is_read(world: World, answered: Answered):
-    data = answered("approval-risk", walletAddress=world.people["lured"].address)["data"]
+def test_token_cannot_spend_while_it_is_read(world: World, buy_answer: BuyAnswer):
+    data = buy_answer("approval-risk", walletAddress=world.people["lured"].address)["data"]
 
     (approval,) = [each for each in data["approvals"] if each["token"]["address"] == world.tokens["plain"]]
     assert approval["spender"]["address"] == world.contracts["lure"]

@@ -1,4 +1,4 @@
-"""Pools read from a chain: every kind of exchange, prices, depth, and what a sale loses."""
+"""Pools read from a chain: kinds of exchanges, prices, depth, and price impact of sales."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_v2_pool_has_exact_price_and_depth(market: Market) -> None:
     assert market.rpc.trace.warnings == []
 
 
-async def test_every_kind_of_pool_agrees_on_the_price(market: Market) -> None:
+async def test_all_kinds_of_pools_agree_on_price(market: Market) -> None:
     exchanges, token = market.exchanges, market.token
     weth, usdc = exchanges.wrap(40 * COIN), exchanges.stablecoin("USDC", 10**6 * DOLLAR)
     exchanges.add_v2_pool({token: 10**6 * TOKEN, weth: 10 * COIN})
@@ -109,7 +109,7 @@ async def test_every_kind_of_pool_agrees_on_the_price(market: Market) -> None:
     assert pools[-1].liquidity_usd is None
 
 
-async def test_tokens_given_to_a_small_pool_do_not_make_it_the_deepest(market: Market) -> None:
+async def test_donated_tokens_do_not_make_pool_deepest(market: Market) -> None:
     exchanges, token = market.exchanges, market.token
     weth = exchanges.wrap(11 * COIN)
     exchanges.add_v2_pool({token: 10**6 * TOKEN, weth: 10 * COIN})
@@ -123,7 +123,7 @@ async def test_tokens_given_to_a_small_pool_do_not_make_it_the_deepest(market: M
 
 
 @pytest.mark.extended
-async def test_pools_of_base_are_found(base_market: Market) -> None:
+async def test_base_pools_are_found(base_market: Market) -> None:
     exchanges, token = base_market.exchanges, base_market.token
     usdc = exchanges.stablecoin("USDC", 10**6 * DOLLAR)
     exchanges.add_solidly_pool({token: 10**5 * TOKEN, usdc: 10**5 * DOLLAR}, stable=True)
@@ -150,11 +150,11 @@ async def test_absent_factories_are_named(tmp_path: Path) -> None:
 
         (absent,) = [each for each in market.rpc.trace.warnings if "not at this node" in each]
         assert "Velodrome v2" in absent
-        assert "Uniswap v3" not in absent  # at the address that it has on Ethereum
+        assert "Uniswap v3" not in absent  # at its address on Ethereum
 
 
 @pytest.mark.extended
-async def test_pools_of_algebra_are_found(tmp_path: Path) -> None:
+async def test_algebra_pools_are_found(tmp_path: Path) -> None:
     chain = EvmChain(137, {})
     async for market in open_market(chain, install_exchanges(chain, POLYGON), tmp_path):
         usdc = market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
@@ -168,7 +168,7 @@ async def test_pools_of_algebra_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["v2", "v3", "v4"])
-async def test_impact_of_full_range_pools_is_that_of_the_formula(market: Market, kind: str) -> None:
+async def test_impact_of_full_range_pool_matches_formula(market: Market, kind: str) -> None:
     exchanges, token = market.exchanges, market.token
     match kind:
         case "v2":
@@ -204,7 +204,7 @@ async def test_stable_pool_is_quoted_by_itself(base_market: Market) -> None:
 
 
 @pytest.mark.parametrize("age", [0, 3 * 3600])
-async def test_stale_feed_gives_no_dollars(market: Market, age: int) -> None:
+async def test_stale_feed_gives_no_usd_price(market: Market, age: int) -> None:
     exchanges = market.exchanges
     exchanges.add_v2_pool({market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
     exchanges.set_feed(exchanges.addresses.native_feed, 3_000 * 10**8, updated_at=int(time.time()) - age)
@@ -218,9 +218,7 @@ async def test_stale_feed_gives_no_dollars(market: Market, age: int) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize(("answer", "started"), [(1, 10**6), (0, 60)], ids=["down", "just restarted"])
-async def test_sequencer_that_is_down_gives_no_dollars(
-    base_market: Market, answer: int, started: int
-) -> None:
+async def test_sequencer_outage_gives_no_usd_price(base_market: Market, answer: int, started: int) -> None:
     exchanges, now = base_market.exchanges, int(time.time())
     exchanges.add_v2_pool({base_market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
     feed = exchanges.addresses.sequencer_feed
@@ -232,7 +230,7 @@ async def test_sequencer_that_is_down_gives_no_dollars(
     assert any("sequencer" in warning for warning in base_market.rpc.trace.warnings)
 
 
-async def test_pool_is_read_by_its_address(market: Market) -> None:
+async def test_pool_is_read_by_address(market: Market) -> None:
     usdc = market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
     address = market.exchanges.add_v3_pool({market.token: 10**6 * TOKEN, usdc: 20_000 * DOLLAR}).lower()
 
@@ -242,7 +240,7 @@ async def test_pool_is_read_by_its_address(market: Market) -> None:
     assert pool.price_usd == pytest.approx(0.02)
 
 
-async def test_other_addresses_are_no_pool(market: Market) -> None:
+async def test_other_address_is_no_pool(market: Market) -> None:
     for address in (market.token, "0x" + "12" * 20):
         with pytest.raises(NoData):
             await read_pool(market.rpc, market.chain_id, address.lower())
@@ -253,7 +251,7 @@ async def test_token_without_pool_is_no_data(market: Market) -> None:
         await market.pools()
 
 
-async def test_pool_in_a_stranger_s_factory_is_not_found(market: Market) -> None:
+async def test_pool_of_unknown_factory_is_ignored(market: Market) -> None:
     usdc = market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
     factory = market.exchanges.operator.deploy_named("UniswapV2", "UniswapV2Factory", 30)
     market.exchanges.operator.send(factory, "createPair(address,address)", market.token, usdc)

@@ -1,4 +1,4 @@
-"""The JSON-RPC provider on a chain with all sorts of contracts, honest and not."""
+"""JSON-RPC provider on a development chain with honest and hostile contracts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ APPROVAL = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925"
 
 
 @asynccontextmanager
-async def reading(world: World, folder: Path) -> AsyncGenerator[Rpc]:
+async def open_provider(world: World, folder: Path) -> AsyncGenerator[Rpc]:
     """Provider that reads the test chain."""
     node = ProviderSettings(url=world.chain.rpc_url)
     settings = build_settings(folder, "http://127.0.0.1:9", providers={f"rpc_{world.chain.chain_id}": node})
@@ -31,10 +31,10 @@ def topic(address: str) -> str:
     return "0x" + address[2:].rjust(64, "0")
 
 
-async def test_code_tells_contracts_wallets_and_delegated_wallets_apart(world: World, tmp_path: Path):
+async def test_code_identifies_contracts_and_delegated_wallets(world: World, tmp_path: Path):
     people, box = world.people, world.contracts["box"]
 
-    async with reading(world, tmp_path) as rpc:
+    async with open_provider(world, tmp_path) as rpc:
         contract, wallet, delegated = await rpc.contract_codes(
             world.chain.chain_id, [box, people["holder"].address, people["delegator"].address]
         )
@@ -42,11 +42,11 @@ async def test_code_tells_contracts_wallets_and_delegated_wallets_apart(world: W
     assert (len(contract) > 60, wallet, delegated) == (True, b"", proxycode.delegation(box))
 
 
-async def test_slots_of_a_proxy_hold_its_implementation_and_admin(world: World, tmp_path: Path):
+async def test_proxy_slots_hold_implementation_and_admin(world: World, tmp_path: Path):
     proxy = world.proxies["eip1967 wallet admin"]
     slots = [f"0x{slot:064x}" for slot in (proxycode.IMPLEMENTATION_SLOT, proxycode.ADMIN_SLOT, 7)]
 
-    async with reading(world, tmp_path) as rpc:
+    async with open_provider(world, tmp_path) as rpc:
         words = await rpc.storage_slots(world.chain.chain_id, proxy.address, slots)
 
     assert [word[-20:].hex() for word in words[:2]] == [proxy.implementations[0][2:], (proxy.admin or "")[2:]]
@@ -61,7 +61,7 @@ async def test_one_bundle_reads_tokens_of_every_kind(world: World, tmp_path: Pat
         for question, values in {"balanceOf(address)": (holder,), "decimals()": (), "symbol()": ()}.items()
     }
 
-    async with reading(world, tmp_path) as rpc:
+    async with open_provider(world, tmp_path) as rpc:
         answers = await rpc.call_contracts(world.chain.chain_id, list(asked.values()))
 
     found = dict(zip(asked, answers, strict=True))
@@ -72,10 +72,10 @@ async def test_one_bundle_reads_tokens_of_every_kind(world: World, tmp_path: Pat
     assert sum(answer is None for answer in answers) == 1
 
 
-async def test_all_approvals_of_a_wallet_are_found_without_naming_a_token(world: World, tmp_path: Path):
+async def test_approvals_of_wallet_are_found_without_token(world: World, tmp_path: Path):
     owner = world.people["approver"].address
 
-    async with reading(world, tmp_path) as rpc:
+    async with open_provider(world, tmp_path) as rpc:
         latest = await rpc.latest_block(world.chain.chain_id)
         logs = await rpc.event_logs(
             world.chain.chain_id, [APPROVAL, topic(owner)], to_block=latest.number, blocks=100_000
@@ -89,10 +89,10 @@ async def test_all_approvals_of_a_wallet_are_found_without_naming_a_token(world:
     assert [log.block for log in logs.entries] == sorted(log.block for log in logs.entries)
 
 
-async def test_blocks_have_the_time_they_were_made(world: World, tmp_path: Path):
+async def test_blocks_have_their_timestamps(world: World, tmp_path: Path):
     numbers = [0, max(world.times)]
 
-    async with reading(world, tmp_path) as rpc:
+    async with open_provider(world, tmp_path) as rpc:
         blocks = await rpc.block_headers(world.chain.chain_id, numbers)
 
     assert [block.timestamp for block in blocks] == [world.times[number] for number in numbers]

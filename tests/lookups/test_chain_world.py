@@ -1,4 +1,4 @@
-"""The test chain itself: the expected facts, read without our own provider."""
+"""The test chain itself: its expected facts, read without the JSON-RPC provider."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from lookups.chain_world import DAY, DAYS_AGO, ETHER, MULTICALL, World, encode_c
 from centgate.devchain.rpc_client import DevNodeError, call_rpc
 
 
-def read(world: World, to: str, data: bytes) -> str:
+def call_contract(world: World, to: str, data: bytes) -> str:
     """Return the raw result of a call."""
     return call_rpc(world.chain.rpc_url, "eth_call", {"to": to, "data": "0x" + data.hex()}, "latest")
 
 
 CODE_ONLY = ("diamond",)
-"""Its loupe is all there is of it."""
+"""Proxies without functions other than their loupe."""
 
 
-def test_every_proxy_runs_the_code_that_is_said_to_be_behind_it(world: World):
+def test_proxy_runs_its_expected_code(world: World):
     running = [proxy for name, proxy in world.proxies.items() if name not in CODE_ONLY]
 
-    found = {proxy.address: read(world, proxy.address, encode_call("answer()"))[:66] for proxy in running}
+    found = {
+        proxy.address: call_contract(world, proxy.address, encode_call("answer()"))[:66] for proxy in running
+    }
     here = {
-        proxy.address: read(world, proxy.address, encode_call("whereabouts()"))[26:66] for proxy in running
+        proxy.address: call_contract(world, proxy.address, encode_call("whereabouts()"))[26:66]
+        for proxy in running
     }
 
     assert set(found.values()) == {f"0x{42:064x}"}
@@ -34,18 +37,18 @@ def test_every_proxy_runs_the_code_that_is_said_to_be_behind_it(world: World):
 
 
 @pytest.mark.parametrize("name", ["empty target", "nothing"])
-def test_what_is_no_proxy_runs_nothing(world: World, name: str):
-    assert read(world, world.contracts[name], encode_call("answer()")) == "0x"
+def test_non_proxy_runs_no_code(world: World, name: str):
+    assert call_contract(world, world.contracts[name], encode_call("answer()")) == "0x"
 
 
-def test_what_answers_everything_answers_this(world: World):
-    assert read(world, world.contracts["ones"], encode_call("answer()")) == "0x" + "ff" * 64
-    assert len(read(world, world.contracts["zeros"], encode_call("facetAddresses()"))) == 2 + 2 * (
+def test_hostile_contracts_return_their_values(world: World):
+    assert call_contract(world, world.contracts["ones"], encode_call("answer()")) == "0x" + "ff" * 64
+    assert len(call_contract(world, world.contracts["zeros"], encode_call("facetAddresses()"))) == 2 + 2 * (
         64 + 3000 * 32
     )
 
 
-def test_the_factory_carries_the_pattern_of_what_it_makes(world: World):
+def test_factory_contains_clone_pattern(world: World):
     made = call_rpc(world.chain.rpc_url, "eth_getCode", world.proxies["factory's"].address, "latest")
     factory = call_rpc(world.chain.rpc_url, "eth_getCode", world.contracts["factory"], "latest")
 
@@ -53,43 +56,43 @@ def test_the_factory_carries_the_pattern_of_what_it_makes(world: World):
     assert "363d3d373d3d3d363d73" in factory
 
 
-def test_the_delegated_wallet_has_the_code_that_its_authorization_gave_it(world: World):
+def test_delegated_wallet_has_code_of_its_authorization(world: World):
     found = call_rpc(world.chain.rpc_url, "eth_getCode", world.people["delegator"].address, "latest")
 
     assert found == "0x" + code.delegation(world.contracts["box"]).hex()
 
 
-def test_the_safe_names_its_master_copy(world: World):
-    found = read(world, world.proxies["safe"].address, encode_call("masterCopy()"))
+def test_safe_returns_its_master_copy(world: World):
+    found = call_contract(world, world.proxies["safe"].address, encode_call("masterCopy()"))
 
     assert found[26:] == world.contracts["box"][2:]
 
 
-def test_what_burns_all_gas_is_no_revert(world: World):
+def test_burned_gas_is_no_revert(world: World):
     with pytest.raises(DevNodeError, match="nvalid opcode"):
-        read(world, world.contracts["burner"], b"")
+        call_contract(world, world.contracts["burner"], b"")
 
 
-def test_the_world_is_as_old_as_it_says_and_has_come_to_today(world: World):
+def test_chain_has_expected_age(world: World):
     stale = world.times[world.approvals["stale"].block]
     fresh = world.times[world.approvals["limited"].block]
 
     assert DAYS_AGO * DAY - 60 < fresh - stale < DAYS_AGO * DAY + 60
 
 
-def test_allowances_are_as_they_are_said_to_be(world: World):
+def test_allowances_have_expected_values(world: World):
     approver = world.people["approver"].address
 
     for name, approved in world.approvals.items():
         if approved.allowance is None:
             continue
-        found = read(
+        found = call_contract(
             world, approved.token, encode_call("allowance(address,address)", approver, approved.spender)
         )
         assert int(found, 16) == approved.allowance, name
 
 
-def test_the_holder_has_what_the_transfers_left(world: World):
+def test_holder_has_balance_after_transfers(world: World):
     holder = world.people["holder"].address
     held: dict[str, Any] = {}
     for moved in world.transfers:
@@ -103,11 +106,12 @@ def test_the_holder_has_what_the_transfers_left(world: World):
     for name, amount in tokens.items():
         if name != "lying":
             assert (
-                int(read(world, world.tokens[name], encode_call("balanceOf(address)", holder)), 16) == amount
+                int(call_contract(world, world.tokens[name], encode_call("balanceOf(address)", holder)), 16)
+                == amount
             )
     coin = int(call_rpc(world.chain.rpc_url, "eth_getBalance", holder, "latest"), 16)
     assert 0 < 100 * ETHER + held["coin"] - coin < ETHER // 100
 
 
-def test_multicall_stands_where_it_stands_on_every_chain(world: World):
+def test_multicall_has_its_usual_address(world: World):
     assert call_rpc(world.chain.rpc_url, "eth_getCode", MULTICALL, "latest") != "0x"

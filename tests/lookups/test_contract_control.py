@@ -1,4 +1,4 @@
-"""Who controls a contract, as the development chain shows it."""
+"""Owners and role members of a contract, read from a development chain."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ HAS_ROLE, MINTER_ROLE, PAUSER_ROLE, *LISTS = map(
 
 @dataclass(frozen=True)
 class Contracts:
-    """Contracts on the chain, and the address of its node."""
+    """Contracts on the chain, and the URL of its node."""
 
     url: str
     timelock: str
     admin: str
-    """Its owner is the timelock, which is its default admin too; Alice and Bob mint."""
+    """Contract owned by the timelock, which is its default admin too; Alice and Bob mint."""
     renounced: str
 
 
@@ -60,7 +60,7 @@ def contracts() -> Generator[Contracts]:
         yield Contracts(url, timelock, admin, renounced)
 
 
-async def test_behind_a_contract_its_owner_is_told(contracts: Contracts, chain_settings: Settings) -> None:
+async def test_owner_of_owner_is_read(contracts: Contracts, chain_settings: Settings) -> None:
     found: list[Controller] = []
     async with open_providers(chain_settings, contracts.url) as (rpc, _):
         for address in (contracts.admin, contracts.renounced, contracts.timelock, ALICE):
@@ -76,9 +76,7 @@ async def test_behind_a_contract_its_owner_is_told(contracts: Contracts, chain_s
     ]
 
 
-async def test_an_owner_that_was_read_already_is_not_asked_for(
-    contracts: Contracts, chain_settings: Settings
-) -> None:
+async def test_known_owner_is_not_read_again(contracts: Contracts, chain_settings: Settings) -> None:
     state = ChainState(CAROL)
     state.call_results[contracts.admin, OWNER_CALL] = bytes.fromhex(BOB[2:]).rjust(32, b"\0")
     state.call_results[contracts.renounced, OWNER_CALL] = None
@@ -90,9 +88,7 @@ async def test_an_owner_that_was_read_already_is_not_asked_for(
     assert unnamed.owner is None
 
 
-async def test_members_of_roles_are_read_with_their_kinds(
-    contracts: Contracts, chain_settings: Settings
-) -> None:
+async def test_role_members_are_read_with_their_kinds(contracts: Contracts, chain_settings: Settings) -> None:
     selectors = {HAS_ROLE, MINTER_ROLE, PAUSER_ROLE, *LISTS}
     async with open_providers(chain_settings, contracts.url) as (rpc, _):
         roles = await read_roles(rpc, CHAIN_ID, contracts.admin, selectors=selectors, candidates=[CAROL])
@@ -106,7 +102,7 @@ async def test_members_of_roles_are_read_with_their_kinds(
     }
 
 
-async def test_without_a_list_the_contract_confirms_candidates(
+async def test_candidates_are_confirmed_without_enumeration(
     contracts: Contracts, chain_settings: Settings
 ) -> None:
     selectors = {HAS_ROLE, MINTER_ROLE}
@@ -120,7 +116,7 @@ async def test_without_a_list_the_contract_confirms_candidates(
     ]
 
 
-async def test_without_a_node_roles_are_unknown_and_owners_of_unknown_kind(chain_settings: Settings) -> None:
+async def test_roles_are_unknown_without_node(chain_settings: Settings) -> None:
     async with open_providers(chain_settings, "http://127.0.0.1:9") as (rpc, _):
         roles = await read_roles(rpc, CHAIN_ID, ALICE, selectors={HAS_ROLE}, candidates=[])
         controller = await read_controller(rpc, CHAIN_ID, ALICE, state=ChainState(CAROL))

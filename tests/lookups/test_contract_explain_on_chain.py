@@ -1,4 +1,4 @@
-"""contract-explain on a real chain: every kind of proxy, and contracts that only resemble one."""
+"""contract-explain on a development chain: all kinds of proxies, and contracts that resemble one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lookups.chain_world import World
 
-Answered = Callable[..., dict[str, Any]]
+BuyAnswer = Callable[..., dict[str, Any]]
 
 PROXIES = (
     "eip1167",
@@ -43,26 +43,26 @@ NO_PROXIES = (
 )
 
 
-def explained(answered: Answered, address: str) -> dict[str, Any]:
+def explain_contract(buy_answer: BuyAnswer, address: str) -> dict[str, Any]:
     """Return the data about an address."""
-    return answered("contract-explain", contractAddress=address)["data"]
+    return buy_answer("contract-explain", contractAddress=address)["data"]
 
 
 @pytest.fixture(params=PROXIES)
 def kind(request: pytest.FixtureRequest) -> str:
-    """Return each proxy of the test chain."""
+    """Return the name of each proxy of the test chain."""
     return request.param
 
 
-def test_all_proxies_of_the_world_are_tried(world: World):
+def test_all_proxies_of_test_chain_have_cases(world: World):
     assert set(PROXIES) == world.proxies.keys()
 
 
 @pytest.mark.extended
-def test_a_proxy_is_told_with_its_kind_and_the_code_behind_it(world: World, answered: Answered, kind: str):
+def test_proxy_has_kind_and_implementation(world: World, buy_answer: BuyAnswer, kind: str):
     expected = world.proxies[kind]
 
-    proxy = explained(answered, expected.address)["proxy"]
+    proxy = explain_contract(buy_answer, expected.address)["proxy"]
 
     assert proxy["isProxy"] is True
     assert proxy["kind"] == expected.kind
@@ -72,10 +72,10 @@ def test_a_proxy_is_told_with_its_kind_and_the_code_behind_it(world: World, answ
     assert [each for each in proxy["evidence"] if each["source"] == "rpc" and each["value"]]
 
 
-def test_who_can_change_the_code_is_told_where_the_chain_tells(world: World, answered: Answered, kind: str):
+def test_upgrader_is_named_if_chain_shows_it(world: World, buy_answer: BuyAnswer, kind: str):
     expected = world.proxies[kind]
 
-    upgrade = explained(answered, expected.address)["proxy"]["upgrade"]
+    upgrade = explain_contract(buy_answer, expected.address)["proxy"]["upgrade"]
 
     if expected.upgradeable is None:
         assert upgrade["possible"] is not False
@@ -87,8 +87,8 @@ def test_who_can_change_the_code_is_told_where_the_chain_tells(world: World, ans
 
 @pytest.mark.extended
 @pytest.mark.parametrize("name", NO_PROXIES)
-def test_what_only_looks_like_a_proxy_is_none(world: World, answered: Answered, name: str):
-    proxy = explained(answered, world.contracts[name])["proxy"]
+def test_contract_that_resembles_proxy_is_none(world: World, buy_answer: BuyAnswer, name: str):
+    proxy = explain_contract(buy_answer, world.contracts[name])["proxy"]
 
     assert proxy["isProxy"] is not True
     assert proxy["implementations"] == []
@@ -106,23 +106,23 @@ def test_what_only_looks_like_a_proxy_is_none(world: World, answered: Answered, 
         ("dirty slot", "is not a contract's address"),
     ],
 )
-def test_a_slot_that_leads_nowhere_is_told(world: World, answered: Answered, name: str, why: str):
-    data = explained(answered, world.contracts[name])
+def test_slot_without_contract_is_reported(world: World, buy_answer: BuyAnswer, name: str, why: str):
+    data = explain_contract(buy_answer, world.contracts[name])
 
     assert data["proxy"]["isProxy"] is None
     assert any(why in each for each in data["warnings"])
 
 
-def test_a_wallet_has_no_code(world: World, answered: Answered):
-    data = explained(answered, world.people["newcomer"].address)
+def test_wallet_has_no_code(world: World, buy_answer: BuyAnswer):
+    data = explain_contract(buy_answer, world.people["newcomer"].address)
 
     assert data["proxy"]["accountKind"] == "wallet"
     assert data["proxy"]["isProxy"] is False
     assert data["verified"] is None
 
 
-def test_without_registries_nobody_can_tell_whether_source_is_published(world: World, answered: Answered):
-    data = explained(answered, world.tokens["plain"])
+def test_publication_of_source_is_unknown_without_registries(world: World, buy_answer: BuyAnswer):
+    data = explain_contract(buy_answer, world.tokens["plain"])
 
     assert data["verified"] is None
     assert data["contractName"] is None
@@ -130,8 +130,8 @@ def test_without_registries_nobody_can_tell_whether_source_is_published(world: W
     assert data["warnings"]
 
 
-def test_functions_and_standards_are_told_by_the_code_alone(world: World, answered: Answered):
-    data = answered("contract-explain", contractAddress=world.tokens["plain"])["data"]
+def test_functions_and_standards_are_read_from_code(world: World, buy_answer: BuyAnswer):
+    data = buy_answer("contract-explain", contractAddress=world.tokens["plain"])["data"]
 
     assert "ERC-20" in data["standards"]
     signatures = {each["signature"] for each in data["functions"]}
@@ -141,8 +141,8 @@ def test_functions_and_standards_are_told_by_the_code_alone(world: World, answer
     assert (data["roles"], data["owner"]["kind"]) == ([], "none")
 
 
-def test_the_roles_that_the_code_has_are_told_with_their_members(world: World, answered: Answered):
-    data = explained(answered, world.contracts["roles"])
+def test_roles_have_their_members(world: World, buy_answer: BuyAnswer):
+    data = explain_contract(buy_answer, world.contracts["roles"])
 
     members = {each["name"]: [one["address"] for one in each["members"]] for each in data["roles"]}
     assert members == {
@@ -154,25 +154,25 @@ def test_the_roles_that_the_code_has_are_told_with_their_members(world: World, a
     assert any("does not list who holds the roles PAUSER_ROLE" in each for each in data["warnings"])
 
 
-def test_behind_a_proxy_the_functions_are_those_of_its_implementation(world: World, answered: Answered):
+def test_proxy_has_functions_of_its_implementation(world: World, buy_answer: BuyAnswer):
     proxy = world.proxies["uups"]
 
-    data = answered("contract-explain", contractAddress=proxy.address)["data"]
+    data = buy_answer("contract-explain", contractAddress=proxy.address)["data"]
 
     assert {each["contractAddress"] for each in data["functions"]} == set(proxy.implementations)
     assert data["functions"][0]["power"] == "upgrade"
     assert (data["upgrades"]["events"], data["upgrades"]["fromBlock"]) == ([], 0)
 
 
-def test_every_facet_of_a_diamond_is_read(world: World, answered: Answered):
+def test_all_facets_of_diamond_are_read(world: World, buy_answer: BuyAnswer):
     diamond = world.proxies["diamond"]
 
-    data = answered("contract-explain", contractAddress=diamond.address)["data"]
+    data = buy_answer("contract-explain", contractAddress=diamond.address)["data"]
 
     assert {each["contractAddress"] for each in data["functions"]} == set(diamond.implementations)
 
 
-def test_a_wallet_has_no_functions(world: World, answered: Answered):
-    data = answered("contract-explain", contractAddress=world.people["admin"].address)["data"]
+def test_wallet_has_no_functions(world: World, buy_answer: BuyAnswer):
+    data = buy_answer("contract-explain", contractAddress=world.people["admin"].address)["data"]
 
     assert (data["functions"], data["standards"], data["owner"]) == (None, None, None)

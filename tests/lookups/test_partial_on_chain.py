@@ -1,4 +1,4 @@
-"""Services on a chain whose node returns partial data: they claim nothing about the rest."""
+"""Services on a node that returns partial data: they claim nothing about the rest."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from centgate.devchain.rpc_client import call_rpc
 from centgate.settings import ProviderSettings, Settings
 
 HASHES = False
-"""Of transactions, and no more of them."""
+"""Limit of the number of transactions."""
 
 
 @pytest.fixture
-def by_two(world: World, world_settings: Settings, upstreams: FakeUpstreams) -> Settings:
-    """API whose node returns the logs of two blocks at a time, and has no later payments."""
+def two_block_api(world: World, world_settings: Settings, upstreams: FakeUpstreams) -> Settings:
+    """API whose node returns the logs of two blocks at a time, and does not know the later payments."""
     refused = limit_log_range(2, "eth_getLogs is limited to a 2 blocks range")
     newest = call_rpc(world.chain.rpc_url, "eth_getBlockByNumber", hex(max(world.times)), HASHES)
 
@@ -33,7 +33,9 @@ def by_two(world: World, world_settings: Settings, upstreams: FakeUpstreams) -> 
     return configure_providers(world_settings, {**node, **upstreams.provider_settings(*OFFCHAIN_SOURCES)})
 
 
-def data_of(api: ApiFactory, settings: Settings, world: World, service: str, wallet: str) -> dict[str, Any]:
+def buy_envelope(
+    api: ApiFactory, settings: Settings, world: World, service: str, wallet: str
+) -> dict[str, Any]:
     """Buy a response and return its envelope."""
     body = {"chainId": world.chain.chain_id, "walletAddress": wallet}
     response = send_paid(api(settings), f"/services/{service}", body)
@@ -41,10 +43,8 @@ def data_of(api: ApiFactory, settings: Settings, world: World, service: str, wal
     return response.json()
 
 
-def test_approvals_of_blocks_that_were_not_read_are_neither_listed_nor_denied(
-    api: ApiFactory, by_two: Settings, world: World
-):
-    answer = data_of(api, by_two, world, "approval-risk", world.people["approver"].address)
+def test_unread_blocks_leave_approvals_open(api: ApiFactory, two_block_api: Settings, world: World):
+    answer = buy_envelope(api, two_block_api, world, "approval-risk", world.people["approver"].address)
 
     data, coverage = answer["data"], answer["data"]["coverage"]
     seen = [each for each in world.approvals.values() if each.block >= coverage["fromBlock"]]
@@ -57,10 +57,8 @@ def test_approvals_of_blocks_that_were_not_read_are_neither_listed_nor_denied(
     assert any("older approvals may exist" in each for each in data["warnings"])
 
 
-def test_a_wallet_is_told_from_the_blocks_that_were_read_and_the_answer_says_which(
-    api: ApiFactory, by_two: Settings, world: World
-):
-    answer = data_of(api, by_two, world, "wallet-brief", world.people["approver"].address)
+def test_wallet_brief_names_the_blocks_that_were_read(api: ApiFactory, two_block_api: Settings, world: World):
+    answer = buy_envelope(api, two_block_api, world, "wallet-brief", world.people["approver"].address)
 
     rows = answer["data"]["recentTransfers"]
     assert rows

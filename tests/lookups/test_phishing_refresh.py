@@ -1,4 +1,4 @@
-"""Fetched phishing lists: what replaces the list in use, what is refused, and who fetches."""
+"""Refresh of phishing lists: replacement of the list in use, refused lists, and locks between processes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def stalelist(seconds: int) -> bytes:
 
 @dataclass
 class Lists:
-    """A folder of lists, its store, and a fake server of lists."""
+    """Folder of lists, its store, and a fake server of lists."""
 
     folder: ListFolder
     store: ListStore
@@ -84,7 +84,7 @@ async def lists(tmp_path: Path, upstreams: FakeUpstreams) -> AsyncGenerator[List
         yield Lists(folder, ListStore(folder, None), open_list_upstream(resources), upstreams)
 
 
-async def test_fetched_list_replaces_the_one_in_use(lists: Lists) -> None:
+async def test_fetched_list_replaces_list_in_use(lists: Lists) -> None:
     lists.publish(config([*NAMES, "drainer.example"]))
     assert lists.status("drainer.example") == "unknown"
 
@@ -119,7 +119,7 @@ def test_defective_list_is_refused(body: Any, reason: str) -> None:
 
 
 @pytest.mark.parametrize("removed", [99, 100])
-def test_list_that_shrank_by_a_tenth_is_refused(removed: int) -> None:
+def test_list_that_shrank_by_tenth_is_refused(removed: int) -> None:
     previous = build_update(document(config(NAMES[:1000])), None)
     fetched = document(config(NAMES[removed:1000]))
 
@@ -130,7 +130,7 @@ def test_list_that_shrank_by_a_tenth_is_refused(removed: int) -> None:
             build_update(fetched, previous)
 
 
-def test_hotlist_that_removes_a_tenth_is_refused() -> None:
+def test_hotlist_that_removes_tenth_is_refused() -> None:
     since = int(NOW.timestamp()) - 3600
     removals = [
         {
@@ -168,7 +168,7 @@ async def test_too_long_list_is_refused(lists: Lists) -> None:
         await lists.fetch_metamask()
 
 
-async def test_failure_is_retried_later_and_keeps_the_list(lists: Lists) -> None:
+async def test_failed_fetch_keeps_list_and_is_retried_later(lists: Lists) -> None:
     lists.server.faults["lists"] = "500"
 
     await lists.refresher(metamask=lists.url).fetch_due()
@@ -223,7 +223,7 @@ def test_damaged_file_is_replaced() -> None:
 
 
 @pytest.mark.extended
-def test_undated_list_keeps_the_day_of_its_last_change() -> None:
+def test_undated_list_keeps_date_of_last_change() -> None:
     first = build_update(document(config()), None)
 
     later = replace(document(config()), fetched_at=NOW + timedelta(days=3))
@@ -238,14 +238,14 @@ def test_undated_list_keeps_the_day_of_its_last_change() -> None:
 
 
 @pytest.mark.extended
-def test_list_from_the_future_is_of_today() -> None:
+def test_future_date_becomes_today() -> None:
     body = {"blocklist": NAMES, "lastUpdated": (NOW + timedelta(days=90)).timestamp()}
 
     assert unpack_snapshot(build_update(document(body), None)).header.date == "2026-11-23"
 
 
 @pytest.mark.extended
-async def test_other_list_cannot_block_what_the_lead_allows(lists: Lists) -> None:
+async def test_secondary_list_cannot_block_allowed_by_first(lists: Lists) -> None:
     allowed = next(iter(lists.store.collection.lists[0].detector.lists[0].allowlist))
     lists.server.set_response("lists", "/all.json", {"allow": [], "deny": [*NAMES, allowed]})
 
@@ -259,7 +259,7 @@ async def test_other_list_cannot_block_what_the_lead_allows(lists: Lists) -> Non
 
 
 @pytest.mark.extended
-def test_hotlist_changes_the_stalelist() -> None:
+def test_hotlist_changes_stalelist() -> None:
     since = int(NOW.timestamp()) - 3600
     target = "eth_phishing_detect_config.blocklist"
     changes = [
@@ -286,7 +286,7 @@ def test_defective_hotlist_is_refused(body: bytes) -> None:
 
 
 @pytest.mark.extended
-async def test_hotlist_is_fetched_since_the_stalelist(lists: Lists) -> None:
+async def test_hotlist_is_fetched_since_stalelist(lists: Lists) -> None:
     lists.folder.store_packed("metamask", stalelist(1_700_000_000))
     lists.server.set_response("lists", "/diffsSince/1700000000", {"data": []})
 
@@ -295,13 +295,15 @@ async def test_hotlist_is_fetched_since_the_stalelist(lists: Lists) -> None:
     assert [each.path for each in lists.server.requests] == ["/diffsSince/1700000000"]
 
 
-async def test_hotlist_without_a_stalelist_is_refused(lists: Lists) -> None:
+async def test_hotlist_without_stalelist_is_refused(lists: Lists) -> None:
     with pytest.raises(ListRefused, match="no stalelist"):
         await fetch_hotlist(lists.folder, lists.upstream, f"{lists.server.url}/lists/diffsSince")
 
 
 @pytest.mark.extended
-async def test_server_fetches_beside_requests(api: ApiFactory, settings: Settings, lists: Lists) -> None:
+async def test_server_refreshes_lists_in_background(
+    api: ApiFactory, settings: Settings, lists: Lists
+) -> None:
     lists.publish(config([*NAMES, "drainer.example"]))
     fetching = settings.model_copy(
         update={"phishing_list_url": (f"metamask={lists.url}",), "phishing_folder": lists.folder.folder}

@@ -1,4 +1,4 @@
-"""pool-snapshot on a development chain: answered by the chain alone, and an index confirmed by it."""
+"""pool-snapshot on a development chain: answers of the chain alone, and of an index compared with it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def chain(pools: Pools) -> Generator[DevChain]:
 
 @pytest.fixture
 def client(api: ApiFactory, chain: DevChain, tmp_path: Path) -> httpx.Client:
-    """An API without any source but the node."""
+    """API without any source but the node."""
     return api(devchain_settings(chain, Settings(port=0), tmp_path))
 
 
@@ -64,7 +64,7 @@ def buy(client: httpx.Client, **body: Any) -> dict[str, Any]:
     return response.json()
 
 
-def test_chain_alone_answers_for_a_token(client: httpx.Client, chain: DevChain, pools: Pools) -> None:
+def test_token_snapshot_needs_only_the_chain(client: httpx.Client, chain: DevChain, pools: Pools) -> None:
     body = buy(client, chainId=chain.chain_id, tokenAddress=pools.token)
 
     data = body["data"]
@@ -87,7 +87,7 @@ def test_chain_alone_answers_for_a_token(client: httpx.Client, chain: DevChain, 
     assert node["status"] == "ok"
 
 
-def test_chain_alone_answers_for_a_pair(client: httpx.Client, chain: DevChain, pools: Pools) -> None:
+def test_pair_snapshot_needs_only_the_chain(client: httpx.Client, chain: DevChain, pools: Pools) -> None:
     data = buy(client, chainId=chain.chain_id, pairAddress=pools.v3)["data"]
 
     assert data["pairAddress"] == pools.v3
@@ -96,7 +96,7 @@ def test_chain_alone_answers_for_a_pair(client: httpx.Client, chain: DevChain, p
 
 
 @pytest.mark.parametrize(("told", "doubted"), [(0.0205, False), (0.03, True)])
-def test_index_is_compared_with_the_chain(
+def test_index_is_compared_with_chain(
     api: ApiFactory,
     settings: Settings,
     upstreams: FakeUpstreams,
@@ -116,7 +116,7 @@ def test_index_is_compared_with_the_chain(
     assert any("differs by" in each for each in body["warnings"]) is doubted
 
 
-def test_sales_of_the_quote_token_are_named_as_not_quoted(
+def test_sales_of_quote_token_are_reported_as_unquoted(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, chain: DevChain, pools: Pools
 ) -> None:
     body = _buy_listed(api, settings, upstreams, chain, token=pools.weth, pair=pools.v2, pools=pools)
@@ -126,7 +126,7 @@ def test_sales_of_the_quote_token_are_named_as_not_quoted(
     assert f"saleImpacts is empty: {reason}" in body["warnings"]
 
 
-def test_a_pool_that_the_chain_does_not_know_is_named(
+def test_pool_unknown_to_chain_is_reported(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, chain: DevChain, pools: Pools
 ) -> None:
     body = _buy_listed(api, settings, upstreams, chain, token=pools.token, pair=pools.weth, pools=pools)
@@ -136,7 +136,7 @@ def test_a_pool_that_the_chain_does_not_know_is_named(
     assert named.endswith(f"no pool of a known exchange against a token with a known price at {pools.weth}")
 
 
-def test_a_pool_without_a_contract_is_named_as_not_looked_up(
+def test_pool_without_contract_is_reported(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, chain: DevChain, pools: Pools
 ) -> None:
     pool_id = "0x" + "44" * 32

@@ -1,4 +1,4 @@
-"""Crawls of sites on loopback into an index: honest ones, changing ones and hostile ones."""
+"""Crawls of sites on loopback into an index: valid, changing and hostile sites."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Crawled:
         self.index = PageIndex(folder)
 
     async def crawl(self, limit: int = 100) -> CrawlReport:
-        """Crawl what is due."""
+        """Crawl all pages that are due."""
         return await self._crawler.crawl_site(self.site, limit)
 
     async def crawl_all(self) -> CrawlReport:
@@ -90,7 +90,7 @@ async def open_crawl(
             writer.close()
 
 
-async def test_a_site_is_found_by_links_and_sitemap(
+async def test_pages_are_found_by_links_and_sitemap(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     site.respond("/orphan", article("calamondin"))
@@ -107,7 +107,7 @@ async def test_a_site_is_found_by_links_and_sitemap(
         assert (await crawled.crawl()).counts == {}
 
 
-async def test_the_time_of_a_change_is_not_taken_for_the_publication(
+async def test_last_change_is_not_the_publication_date(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     changed = '<meta property="article:modified_time" content="2026-01-05T00:00:00Z">'
@@ -122,7 +122,7 @@ async def test_the_time_of_a_change_is_not_taken_for_the_publication(
     assert (lime.page.published, pomelo.page.published) == ("2015-03-01T00:00:00Z", None)
 
 
-async def test_only_the_chosen_part_and_number_of_pages_is_read(
+async def test_crawl_is_limited_to_path_and_number_of_pages(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     site.respond("/docs/", article("citron", "/docs/lime", "/docs/pomelo", "/docs/deep", "/blog"))
@@ -135,7 +135,7 @@ async def test_only_the_chosen_part_and_number_of_pages_is_read(
 
 
 @pytest.mark.parametrize("path", ["/docs/lime.html", "/docs/lime.htm"])
-async def test_a_file_stands_for_its_folder(
+async def test_url_of_file_limits_crawl_to_its_folder(
     path: str, site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     site.respond(path, article("lime", "/docs/deep", "/blog"))
@@ -148,7 +148,7 @@ async def test_a_file_stands_for_its_folder(
     assert "/blog" not in site.requested_paths
 
 
-async def test_pages_that_are_gone_leave_their_places_to_new_ones(
+async def test_removed_pages_make_room_for_new_ones(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     old, new = ("/lemon", "/citron", "/yuzu"), ("/papeda", "/calamondin", "/sudachi")
@@ -171,7 +171,7 @@ async def test_pages_that_are_gone_leave_their_places_to_new_ones(
         assert status.counts == {"indexed": 4}
 
 
-async def test_robots_rules_that_change_remove_pages_at_the_next_crawl(
+async def test_changed_robots_rules_remove_pages(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     async with open_crawl(page_reader, tmp_path, site) as crawled:
@@ -182,13 +182,13 @@ async def test_robots_rules_that_change_remove_pages_at_the_next_crawl(
 
     site.set_robots("User-agent: *", "Disallow: /docs/lime")
     async with open_crawl(page_reader, tmp_path, site) as crawled:
-        report = await crawled.crawl()  # nothing is due, and the page is removed nevertheless
+        report = await crawled.crawl()  # nothing is due, yet the page is removed
 
         assert report.counts == {"refused": 1}
         assert crawled.paths("lime") == []
 
 
-async def test_robots_rules_that_cannot_be_read_keep_pages_for_a_while(
+async def test_unreadable_robots_rules_keep_pages_for_a_while(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     async with open_crawl(page_reader, tmp_path, site) as crawled:
@@ -227,7 +227,7 @@ def empty(site: SmallSite) -> None:
 
 
 @pytest.mark.parametrize("change", [drop, lead_to_other_part, refuse_index, refuse_index_by_header, empty])
-async def test_a_page_that_is_not_to_be_found_any_more_is_removed(
+async def test_unfindable_page_is_removed(
     change: Change, site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     async with open_crawl(page_reader, tmp_path, site) as crawled:
@@ -241,7 +241,7 @@ async def test_a_page_that_is_not_to_be_found_any_more_is_removed(
         assert crawled.paths("pomelo") == ["/docs/pomelo"]
 
 
-async def test_a_redirect_off_the_site_brings_nothing_into_the_index(
+async def test_redirect_off_the_site_is_not_indexed(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     with serve_small_site() as other:
@@ -254,7 +254,7 @@ async def test_a_redirect_off_the_site_brings_nothing_into_the_index(
             assert crawled.paths("tangelo") == []
 
 
-async def test_a_page_that_fails_is_kept_until_it_failed_repeatedly(
+async def test_failing_page_is_removed_after_repeated_failures(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     async with open_crawl(page_reader, tmp_path, site) as crawled:
@@ -269,7 +269,7 @@ async def test_a_page_that_fails_is_kept_until_it_failed_repeatedly(
         assert crawled.paths("lime") == []
 
 
-async def test_a_page_with_an_unexpected_error_ends_no_crawl(
+async def test_unexpected_error_of_a_page_does_not_end_crawl(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fingerprint_hostile(text: str) -> int | None:
@@ -301,7 +301,7 @@ FEED = "<rss><channel><title>The lime</title><item><link>{0}/docs/lime</link></i
     ],
     ids=["XML", "XML called HTML", "text", "feed"],
 )
-async def test_a_sitemap_is_read_and_not_found(
+async def test_sitemap_is_read_but_not_indexed(
     body: str, kind: str, site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     site.respond("/maps/list.xml", body.replace("{0}", site.url), kind)
@@ -314,9 +314,7 @@ async def test_a_sitemap_is_read_and_not_found(
         assert crawled.paths("docs lime") == ["/docs/lime"]
 
 
-async def test_the_sitemaps_of_an_index_are_read(
-    site: SmallSite, page_reader: OpenReader, tmp_path: Path
-) -> None:
+async def test_sitemaps_of_index_are_read(site: SmallSite, page_reader: OpenReader, tmp_path: Path) -> None:
     site.set_sitemap_index("/maps/all.xml", "/maps/a.xml", "/maps/b.xml")
     site.set_sitemap("/maps/a.xml", "/docs/lime")
     site.set_sitemap("/maps/b.xml", "/docs/deep")
@@ -327,7 +325,7 @@ async def test_the_sitemaps_of_an_index_are_read(
     assert report.counts == {"indexed": 2, "refused": 1}
 
 
-async def test_a_crawl_says_what_its_map_may_miss(
+async def test_crawl_reports_incomplete_site_map(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     site.set_robots("User-agent: *", "Allow: /", f"Sitemap: {site.url_of('/maps/all.xml')}")
@@ -340,7 +338,7 @@ async def test_a_crawl_says_what_its_map_may_miss(
     assert any("/maps/all.xml was not read" in warning for warning in report.warnings), report.warnings
 
 
-async def test_spam_takes_no_more_than_its_share(
+async def test_spam_pages_are_limited_to_their_share(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     words = "lime pomelo yuzu kumquat " * 40_000
@@ -348,7 +346,7 @@ async def test_spam_takes_no_more_than_its_share(
     site.respond("/", article("kumquat", "/docs/lime", *links))
     site.respond("/trap/0", f"<title>{words}</title><h1>{words}</h1><p>{words}</p>")
     for number in range(1, 30):
-        site.respond(f"/trap/{number}", article("grapefruit"))  # the same text again and again
+        site.respond(f"/trap/{number}", article("grapefruit"))  # the same text repeatedly
 
     async with open_crawl(page_reader, tmp_path, site, pages=40) as crawled:
         await crawled.crawl(limit=60)
@@ -360,7 +358,7 @@ async def test_spam_takes_no_more_than_its_share(
     assert sum(path.startswith("/trap/") for path in site.requested_paths) < 40
 
 
-async def test_pages_with_nearly_the_same_text_count_once(
+async def test_near_duplicate_pages_count_once(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     text = " ".join(f"word{n} and sentence {n * n} of the manual" for n in range(120))
@@ -376,7 +374,7 @@ async def test_pages_with_nearly_the_same_text_count_once(
     assert report.counts == {"indexed": 2, "duplicate": 1}
 
 
-async def test_a_copy_on_another_site_takes_no_place(
+async def test_copy_on_other_site_is_not_indexed(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     with serve_small_site() as copying:
@@ -392,7 +390,7 @@ async def test_a_copy_on_another_site_takes_no_place(
     assert report.counts == {"indexed": 1}
 
 
-async def test_a_crawl_that_was_killed_before_its_commit_is_done_again(
+async def test_crawl_killed_before_commit_is_repeated(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     async with open_crawl(page_reader, tmp_path, site) as crawled:
@@ -409,7 +407,7 @@ async def test_a_crawl_that_was_killed_before_its_commit_is_done_again(
         assert page.key in {each.key for each in crawled.state.list_due(crawled.site.url, 10, time.time())}
 
 
-async def test_a_site_that_is_down_ends_its_crawl_early(
+async def test_crawl_of_unreachable_site_ends_early(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     site.set_sitemap("/sitemap.xml", *(f"/missing/{n}" for n in range(50)))
@@ -423,9 +421,7 @@ async def test_a_site_that_is_down_ends_its_crawl_early(
 
 
 @pytest.mark.extended
-async def test_a_pause_that_the_site_asks_for_is_kept(
-    site: SmallSite, page_reader: OpenReader, tmp_path: Path
-) -> None:
+async def test_crawl_delay_of_site_is_kept(site: SmallSite, page_reader: OpenReader, tmp_path: Path) -> None:
     site.set_robots("User-agent: *", "Crawl-delay: 0.4", "Disallow: /docs/pomelo")
 
     async with open_crawl(page_reader, tmp_path, site) as crawled:

@@ -1,4 +1,4 @@
-"""Tokens and owners on a real EVM, read through JSON-RPC and the sandboxed analysis of bytecode."""
+"""Tokens and their owners on a real EVM, read through JSON-RPC and the sandboxed analysis of bytecode."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_token_and_owners_are_read(chain_settings: Settings):
     }
 
 
-def test_safe_needs_published_code():
+def test_safe_requires_published_code():
     answers: dict[str, bytes | None] = {
         "getThreshold()": (1).to_bytes(32),
         "getOwners()": (32).to_bytes(32) + (1).to_bytes(32) + b"\1" * 32,
@@ -79,11 +79,11 @@ def test_safe_needs_published_code():
         (NOBODY, bytes.fromhex("ef0100" + "11" * 20), "wallet"),
     ],
 )
-def test_owner_without_contract_is_told(address: str | None, code: bytes | None, kind: str):
+def test_owner_without_contract_is_a_wallet(address: str | None, code: bytes | None, kind: str):
     assert classify_owner(address, code=code, singleton=None, answers={}).kind == kind
 
 
-async def test_hostile_code_ends(chain_settings: Settings):
+async def test_analysis_of_hostile_code_ends(chain_settings: Settings):
     codes = [os.urandom(24_576), bytes.fromhex("5b600056") * 6_000, b"\x5b" * 24_576]
     codes.append(bytes.fromhex("60003560e01c") + bytes.fromhex("80631234567814610000575b") * 2_000)
     async with open_providers(chain_settings, "http://127.0.0.1:9") as (_, bytecode):
@@ -94,7 +94,7 @@ async def test_hostile_code_ends(chain_settings: Settings):
 
 
 @pytest.mark.extended
-async def test_the_code_of_a_beacon_proxy_is_found(world: World, chain_settings: Settings):
+async def test_code_of_beacon_proxy_is_found(world: World, chain_settings: Settings):
     beacon, plain = world.proxies["beacon"], world.proxies["eip1967"]
 
     async with open_providers(chain_settings, world.chain.rpc_url) as (rpc, bytecode):
@@ -111,12 +111,12 @@ async def read_tokens(settings: Settings, codes: dict[str, bytes], *tokens: str)
             return [await read_token(rpc, bytecode, CHAIN_ID, token) for token in tokens]
 
 
-async def test_a_clone_is_no_proxy_unless_its_target_delegates(chain_settings: Settings):
+async def test_clone_is_proxy_only_if_its_target_delegates(chain_settings: Settings):
     target, pinned, chained = (f"0x{digit * 40}" for digit in "abc")
     codes = {
         target: b"\x60\x00\x60\x00\xf3",
         pinned: minimal_proxy(target),
-        # its target is a clone too, which delegates
+        # its target is a clone, which delegates as well
         chained: minimal_proxy(pinned),
     }
     found = await read_tokens(chain_settings, codes, pinned, chained)
@@ -126,7 +126,7 @@ async def test_a_clone_is_no_proxy_unless_its_target_delegates(chain_settings: S
     assert [each.flags.proxy for each in found] == [False, True]
 
 
-async def test_a_token_that_runs_the_code_of_a_delegation_can_be_changed(chain_settings: Settings):
+async def test_token_with_delegated_code_is_upgradeable(chain_settings: Settings):
     target, wallet, clone = (f"0x{digit * 40}" for digit in "abc")
     codes = {
         target: b"\x60\x00\x60\x00\xf3",

@@ -1,4 +1,4 @@
-"""token-risk from nothing but a node: levels, rounds of requests, and a node that fails."""
+"""token-risk from a node alone: levels, rounds of requests, and nodes that fail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CASE_BY_NAME = {case.name: case for case in CASES}
 NAMES = ("goplus", "honeypotis", "dexscreener", "geckoterminal")
 
 
-class Served(TokenWorld):
+class ServedTokens(TokenWorld):
     """Chain with tokens, and the URL of its node."""
 
     url: str = ""
@@ -42,10 +42,10 @@ class Served(TokenWorld):
 
 
 @pytest.fixture(scope="module")
-def served() -> Generator[Served]:
+def tokens() -> Generator[ServedTokens]:
     """One chain for all tests of this file."""
     world = create_world()
-    own = Served(world.exchanges, world.buyers, world.router)
+    own = ServedTokens(world.exchanges, world.buyers, world.router)
     with serve_app(create_rpc_app(world.owner.chain), 0) as url:
         own.url = url
         yield own
@@ -58,8 +58,8 @@ def quiet_chain() -> Generator[None]:
         yield
 
 
-async def answer(url: str, token: str) -> dict[str, Any]:
-    """Return the data of an answer from a node alone."""
+async def run_token_risk(url: str, token: str) -> dict[str, Any]:
+    """Run token-risk with a node alone and return its data."""
     node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=url)}
     off = {name: ProviderSettings(enabled=False) for name in NAMES}
     settings = Settings(port=0, network=f"eip155:{CHAIN_ID}", providers={**node, **off})
@@ -78,8 +78,8 @@ async def answer(url: str, token: str) -> dict[str, Any]:
         pytest.param("pause between trades", "medium", "trading_cooldown", marks=pytest.mark.extended),
     ],
 )
-async def test_a_node_alone_gives_a_level(served: Served, case: str, level: str, flag: str):
-    data = await answer(served.url, served.token(case))
+async def test_node_alone_gives_a_level(tokens: ServedTokens, case: str, level: str, flag: str):
+    data = await run_token_risk(tokens.url, tokens.token(case))
 
     assert data["riskLevel"] == level, data["riskFlags"]
     assert flag in [each["id"] for each in data["riskFlags"]]
@@ -92,15 +92,15 @@ async def test_a_node_alone_gives_a_level(served: Served, case: str, level: str,
 
 
 @pytest.mark.extended
-async def test_the_token_says_who_it_is(served: Served):
-    token = (await answer(served.url, served.token("tax on both")))["token"]
+async def test_token_metadata_is_read(tokens: ServedTokens):
+    token = (await run_token_risk(tokens.url, tokens.token("tax on both")))["token"]
 
     assert (token["decimals"], token["source"]) == (18, "onchain")
     assert (token["totalSupply"], token["supply"]) == (str(10**27), 10**9)
 
 
 @pytest.mark.extended
-async def test_a_token_costs_six_rounds_at_most(served: Served, upstreams: FakeUpstreams):
+async def test_token_takes_at_most_six_rounds(tokens: ServedTokens, upstreams: FakeUpstreams):
     starts: list[float] = []
 
     def note(_request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -108,16 +108,16 @@ async def test_a_token_costs_six_rounds_at_most(served: Served, upstreams: FakeU
         return None
 
     upstreams.delay = 0.3
-    await answer(start_proxy(upstreams, "node", served.url, note), served.token("tax on both"))
+    await run_token_risk(start_proxy(upstreams, "node", tokens.url, note), tokens.token("tax on both"))
 
     assert count_rounds(starts, upstreams.delay) <= 6
 
 
-async def test_a_slow_node_ends_in_time(served: Served, upstreams: FakeUpstreams):
+async def test_slow_node_ends_in_time(tokens: ServedTokens, upstreams: FakeUpstreams):
     upstreams.delay = 0.3
-    node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=start_proxy(upstreams, "node", served.url, pass_on))}
+    node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=start_proxy(upstreams, "node", tokens.url, pass_on))}
     settings = Settings(port=0, network=f"eip155:{CHAIN_ID}", providers=node)
-    token = served.token("tax on both")
+    token = tokens.token("tax on both")
 
     async with open_resources(settings) as resources:
         rpc = Rpc(settings, resources).bind(RequestTrace())
@@ -137,15 +137,15 @@ async def no_pools() -> list[str]:
     return []
 
 
-async def test_a_pool_that_only_an_index_knows_is_identified(served: Served):
-    token = served.token("tax on both")
-    pool = served.pools["tax on both"][1]
-    node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=served.url)}
+async def test_pool_known_to_index_alone_is_identified(tokens: ServedTokens):
+    token = tokens.token("tax on both")
+    pool = tokens.pools["tax on both"][1]
+    node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=tokens.url)}
     settings = Settings(port=0, network=f"eip155:{CHAIN_ID}", providers=node)
 
     async with open_resources(settings) as resources:
         rpc = Rpc(settings, resources).bind(RequestTrace())
-        found = await identify_pools(rpc, CHAIN_ID, token, [served.router, token, pool.address])
+        found = await identify_pools(rpc, CHAIN_ID, token, [tokens.router, token, pool.address])
 
     assert [(key.kind, key.address, key.token0, key.token1) for key in found] == [
         ("v2", pool.address, pool.token0, pool.token1)
@@ -153,13 +153,13 @@ async def test_a_pool_that_only_an_index_knows_is_identified(served: Served):
 
 
 @pytest.mark.extended
-async def test_burned_liquidity_is_found_by_balance(served: Served):
-    token = served.token("tax on both")
-    pair = served.pools["tax on both"][1].address
-    shares = served.owner.read(pair, "balanceOf(address)", served.owner.address, returns="uint256")
-    served.owner.send(pair, "transfer(address,uint256)", "0x" + "0" * 36 + "dEaD", shares // 2)
+async def test_burned_liquidity_is_found_by_balance(tokens: ServedTokens):
+    token = tokens.token("tax on both")
+    pair = tokens.pools["tax on both"][1].address
+    shares = tokens.owner.read(pair, "balanceOf(address)", tokens.owner.address, returns="uint256")
+    tokens.owner.send(pair, "transfer(address,uint256)", "0x" + "0" * 36 + "dEaD", shares // 2)
 
-    liquidity = (await answer(served.url, token))["liquidity"]
+    liquidity = (await run_token_risk(tokens.url, token))["liquidity"]
 
     locks = [(lock["burned"], round(lock["percent"])) for lock in liquidity["locks"]]
     assert [lock for lock in locks if lock[1]] == [(True, 50)]
@@ -169,16 +169,16 @@ async def test_burned_liquidity_is_found_by_balance(served: Served):
 
 
 @pytest.mark.extended
-async def test_a_token_without_a_pool_is_no_data(served: Served):
+async def test_token_without_pool_is_no_data(tokens: ServedTokens):
     with pytest.raises(NoData):
-        await answer(served.url, served.deploy("Plain").lower())
+        await run_token_risk(tokens.url, tokens.deploy("Plain").lower())
 
 
-async def test_a_node_that_fails_is_a_failure_that_can_be_repeated(served: Served, upstreams: FakeUpstreams):
+async def test_failing_node_gives_retryable_error(tokens: ServedTokens, upstreams: FakeUpstreams):
     def fail(_request: dict[str, Any]) -> tuple[int, Any] | None:
         return 200, rpc_error(-32000, "no state")
 
-    url = start_proxy(upstreams, "node", served.url, fail)
+    url = start_proxy(upstreams, "node", tokens.url, fail)
 
     with pytest.raises(ProviderFailure):
-        await answer(url, served.token("tax on both"))
+        await run_token_risk(url, tokens.token("tax on both"))

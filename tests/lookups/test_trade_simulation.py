@@ -1,4 +1,4 @@
-"""Simulated trades: the table of truth on a real EVM, other exchanges, and nodes that can do less."""
+"""Simulated trades: the table of cases on a real EVM, other exchanges, and nodes with fewer features."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from centgate.settings import ProviderSettings, Settings
 
 CASE_BY_NAME = {case.name: case for case in CASES}
 ESSENTIAL = {"tax on both", "pause between trades", "revert on sale", "blocked after some blocks"}
-"""Cases of the inner loop: each needs another part of the rules."""
+"""Cases of `make test`: each needs another part of the rules."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class ServedWorld:
 
 
 @pytest.fixture(scope="module")
-def served() -> Generator[ServedWorld]:
+def market() -> Generator[ServedWorld]:
     """One chain for all tests of this file."""
     world = create_world()
     with serve_app(create_rpc_app(world.owner.chain), 0) as url:
@@ -93,15 +93,15 @@ def case_parameters() -> list[Any]:
 
 
 @pytest.mark.parametrize("case", case_parameters())
-async def test_verdict_is_true(served: ServedWorld, case: TokenCase):
-    token, pool = served.token(case.name)
+async def test_case_has_its_verdict(market: ServedWorld, case: TokenCase):
+    token, pool = market.token(case.name)
 
-    found = await simulate(served.url, token, [pool])
+    found = await simulate(market.url, token, [pool])
 
     assert find_errors(case, found) == []
 
 
-def test_no_honest_token_is_a_honeypot():
+def test_honest_token_is_never_a_honeypot():
     assert len({case.kind for case in CASES}) >= 25
     assert [case.name for case in CASES if case.honest and case.honeypot] == []
 
@@ -131,14 +131,14 @@ def test_no_honest_token_is_a_honeypot():
         ),
     ],
 )
-async def test_verdict_is_true_on_other_exchanges(
-    served: ServedWorld, kind: PoolKind, token_kind: str, expected: tuple[bool | None, float | None]
+async def test_case_has_its_verdict_on_other_exchanges(
+    market: ServedWorld, kind: PoolKind, token_kind: str, expected: tuple[bool | None, float | None]
 ):
-    token = served.world.deploy(token_kind)
-    pool = served.world.open_pool(token, kind)
-    holders = served.world.give(token)
+    token = market.world.deploy(token_kind)
+    pool = market.world.open_pool(token, kind)
+    holders = market.world.give(token)
 
-    found = await simulate(served.url, token, [pool], holders)
+    found = await simulate(market.url, token, [pool], holders)
 
     assert (found.honeypot, found.sell_tax) == expected, found
     assert found.pair_address == pool.address
@@ -147,8 +147,8 @@ async def test_verdict_is_true_on_other_exchanges(
 
 
 @pytest.mark.extended
-async def test_quote_token_is_bought_for_the_trade(served: ServedWorld):
-    world = served.world
+async def test_quote_token_is_bought_for_the_trade(market: ServedWorld):
+    world = market.world
     usdc = world.exchanges.stablecoin("USDC", 2_000_000 * 10**6)
     world.exchanges.wrap(500 * ETHER)
     world.exchanges.add_v2_pool({usdc: 1_000_000 * 10**6, ETHEREUM.wrapped_native: 500 * ETHER})
@@ -157,17 +157,17 @@ async def test_quote_token_is_bought_for_the_trade(served: ServedWorld):
     world.owner.send(token, "addPool(address,address)", pair, usdc)
     first, second = sorted((token.lower(), usdc.lower()))
 
-    found = await simulate(served.url, token, [PoolKey("v2", pair, first, second, "Uniswap v2", 3000)])
+    found = await simulate(market.url, token, [PoolKey("v2", pair, first, second, "Uniswap v2", 3000)])
 
     assert (found.honeypot, found.buy_tax, found.sell_tax) == (False, 5, 10), found
 
 
 @pytest.mark.extended
-async def test_largest_sale_and_purchase_are_found(served: ServedWorld):
-    seller, wallet = served.token("largest sale"), served.token("largest wallet")
+async def test_largest_sale_and_purchase_are_found(market: ServedWorld):
+    seller, wallet = market.token("largest sale"), market.token("largest wallet")
 
-    sold = await simulate(served.url, seller[0], [seller[1]])
-    bought = await simulate(served.url, wallet[0], [wallet[1]])
+    sold = await simulate(market.url, seller[0], [seller[1]])
+    bought = await simulate(market.url, wallet[0], [wallet[1]])
 
     assert sold.max_sell is not None
     assert sold.max_sell.tokens is not None
@@ -178,37 +178,37 @@ async def test_largest_sale_and_purchase_are_found(served: ServedWorld):
     assert 2_400_000 <= bought.max_buy.tokens <= 2_500_000
 
 
-async def test_empty_pool_has_no_verdict(served: ServedWorld):
-    token = served.world.deploy("Plain")
+async def test_empty_pool_has_no_verdict(market: ServedWorld):
+    token = market.world.deploy("Plain")
 
-    found = await simulate(served.url, token, [v2_key(token, "0x" + "ab" * 20)])
+    found = await simulate(market.url, token, [v2_key(token, "0x" + "ab" * 20)])
 
     assert (found.succeeded, found.honeypot, found.pair_empty) == (False, None, True)
 
 
 @pytest.mark.extended
-async def test_second_pool_counts_if_the_first_is_empty(served: ServedWorld):
-    token, pool = served.token("tax on both")
+async def test_second_pool_is_used_if_first_is_empty(market: ServedWorld):
+    token, pool = market.token("tax on both")
 
-    found = await simulate(served.url, token, [v2_key(token, "0x" + "ab" * 20), pool])
+    found = await simulate(market.url, token, [v2_key(token, "0x" + "ab" * 20), pool])
 
     assert (found.honeypot, found.sell_tax, found.pair_address) == (False, 10, pool.address)
 
 
 @pytest.mark.extended
-async def test_deepest_pool_decides(served: ServedWorld):
-    token, trap = served.token("revert on sale")
+async def test_deepest_pool_decides(market: ServedWorld):
+    token, trap = market.token("revert on sale")
     # a pool of another exchange, which the token does not know
-    other = served.world.open_pool(token, "solidly", known=False)
+    other = market.world.open_pool(token, "solidly", known=False)
 
-    assert (await simulate(served.url, token, [trap, other])).honeypot is True
-    assert (await simulate(served.url, token, [other, trap])).honeypot is False
+    assert (await simulate(market.url, token, [trap, other])).honeypot is True
+    assert (await simulate(market.url, token, [other, trap])).honeypot is False
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("exchange", ["pancakeswap", "slipstream"])
-async def test_callbacks_of_other_v3_pools(served: ServedWorld, exchange: str):
-    world = served.world
+async def test_callbacks_of_other_v3_pools_are_served(market: ServedWorld, exchange: str):
+    world = market.world
     token = world.deploy("Plain")
     world.exchanges.wrap(POOL_COINS)
     amounts = {token: POOL_TOKENS, WETH: POOL_COINS}
@@ -220,7 +220,7 @@ async def test_callbacks_of_other_v3_pools(served: ServedWorld, exchange: str):
     first, second = sorted((token.lower(), WETH))
 
     found = await simulate(
-        served.url, token, [PoolKey("v3", address.lower(), first, second, exchange, None, 200)]
+        market.url, token, [PoolKey("v3", address.lower(), first, second, exchange, None, 200)]
     )
 
     assert (found.honeypot, found.buy_tax, found.sell_tax) == (False, 0, 0), found
@@ -228,10 +228,10 @@ async def test_callbacks_of_other_v3_pools(served: ServedWorld, exchange: str):
 
 @pytest.mark.extended
 @pytest.mark.parametrize("kind", ["v2", "v3", "v4"])
-async def test_pools_of_the_chain_are_traded_in(served: ServedWorld, kind: PoolKind):
-    token = served.world.deploy("TaxOnBoth" if kind != "v3" else "Plain").lower()
-    served.world.open_pool(token, kind)
-    async with open_rpc(served.url) as rpc:
+async def test_pools_from_the_chain_are_traded_in(market: ServedWorld, kind: PoolKind):
+    token = market.world.deploy("TaxOnBoth" if kind != "v3" else "Plain").lower()
+    market.world.open_pool(token, kind)
+    async with open_rpc(market.url) as rpc:
         states = await find_pools(rpc, CHAIN_ID, token)
         found = await simulate_on_chain(rpc, CHAIN_ID, token, [state.key for state in states], [])
 
@@ -241,10 +241,10 @@ async def test_pools_of_the_chain_are_traded_in(served: ServedWorld, kind: PoolK
 
 
 @pytest.mark.extended
-async def test_strangers_text_is_kept_apart(served: ServedWorld):
-    token, pool = served.token("hostile reason")
+async def test_untrusted_text_is_kept_separate(market: ServedWorld):
+    token, pool = market.token("hostile reason")
 
-    found = await simulate(served.url, token, [pool])
+    found = await simulate(market.url, token, [pool])
 
     assert found.honeypot is True
     assert found.reason is not None
@@ -279,11 +279,11 @@ def refuse_both(request: dict[str, Any]) -> tuple[int, Any] | None:
 @pytest.mark.parametrize(
     "change", [refuse_overrides, pytest.param(ignore_overrides, marks=pytest.mark.extended)]
 )
-async def test_node_without_overrides_buys_and_sells_only(
-    served: ServedWorld, upstreams: FakeUpstreams, change: Interceptor
+async def test_node_without_overrides_only_buys_and_sells(
+    market: ServedWorld, upstreams: FakeUpstreams, change: Interceptor
 ):
-    url = start_proxy(upstreams, "node", served.url, change)
-    honest, trap = served.token("tax on both"), served.token("revert on sale")
+    url = start_proxy(upstreams, "node", market.url, change)
+    honest, trap = market.token("tax on both"), market.token("revert on sale")
 
     sold = await simulate(url, honest[0], [honest[1]])
     unsold = await simulate(url, trap[0], [trap[1]])
@@ -294,9 +294,9 @@ async def test_node_without_overrides_buys_and_sells_only(
 
 
 @pytest.mark.extended
-async def test_node_without_creation_sells_at_holders(served: ServedWorld, upstreams: FakeUpstreams):
-    url = start_proxy(upstreams, "node", served.url, refuse_creation)
-    honest, trap = served.token("tax on both"), served.token("revert on sale")
+async def test_node_without_creation_sells_from_holders(market: ServedWorld, upstreams: FakeUpstreams):
+    url = start_proxy(upstreams, "node", market.url, refuse_creation)
+    honest, trap = market.token("tax on both"), market.token("revert on sale")
 
     sold = await simulate(url, honest[0], [honest[1]])
     unsold = await simulate(url, trap[0], [trap[1]])
@@ -307,9 +307,9 @@ async def test_node_without_creation_sells_at_holders(served: ServedWorld, upstr
     assert unsold.holder_sales.failed == unsold.holder_sales.tested == 3
 
 
-async def test_node_without_either_says_so(served: ServedWorld, upstreams: FakeUpstreams):
-    url = start_proxy(upstreams, "node", served.url, refuse_both)
-    token, pool = served.token("tax on both")
+async def test_node_without_both_is_reported(market: ServedWorld, upstreams: FakeUpstreams):
+    url = start_proxy(upstreams, "node", market.url, refuse_both)
+    token, pool = market.token("tax on both")
 
     found = await simulate(url, token, [pool])
 
@@ -317,7 +317,7 @@ async def test_node_without_either_says_so(served: ServedWorld, upstreams: FakeU
     assert found.explanation == "no node of this chain can simulate calls"
 
 
-async def test_node_that_refuses_paid_calls_runs_free_ones(served: ServedWorld, upstreams: FakeUpstreams):
+async def test_free_calls_replace_refused_paid_calls(market: ServedWorld, upstreams: FakeUpstreams):
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_call" and "gasPrice" in request["params"][0]:
             return 200, rpc_error(-32000, "insufficient funds for gas * price + value") | {
@@ -325,9 +325,9 @@ async def test_node_that_refuses_paid_calls_runs_free_ones(served: ServedWorld, 
             }
         return None
 
-    token, pool = served.token("tax on both")
+    token, pool = market.token("tax on both")
 
-    found = await simulate(start_proxy(upstreams, "node", served.url, change), token, [pool])
+    found = await simulate(start_proxy(upstreams, "node", market.url, change), token, [pool])
 
     assert (found.honeypot, found.buy_tax, found.sell_tax) == (False, 5, 10)
     assert found.holder_sales is not None
@@ -335,40 +335,38 @@ async def test_node_that_refuses_paid_calls_runs_free_ones(served: ServedWorld, 
 
 
 @pytest.mark.extended
-async def test_tokens_are_not_called_taken_if_sales_could_not_be_read(
-    served: ServedWorld, upstreams: FakeUpstreams
-):
+async def test_unread_sales_are_not_called_lost_tokens(market: ServedWorld, upstreams: FakeUpstreams):
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_getLogs" and isinstance(request["params"][0]["topics"][1], list):
             return 200, rpc_error(-32000, "query timeout") | {"id": request["id"]}
         return None
 
-    token, pool = served.token("balances are taken later")
+    token, pool = market.token("balances are taken later")
 
-    found = await simulate(start_proxy(upstreams, "node", served.url, change), token, [pool])
+    found = await simulate(start_proxy(upstreams, "node", market.url, change), token, [pool])
 
     assert found.holder_sales is None or not found.holder_sales.siphoned
 
 
 @pytest.mark.extended
-async def test_garbage_of_a_node_is_no_verdict(served: ServedWorld, upstreams: FakeUpstreams):
+async def test_garbage_of_node_is_no_verdict(market: ServedWorld, upstreams: FakeUpstreams):
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_call" and len(str(request["params"])) > 2_000:
             return 200, {"jsonrpc": "2.0", "id": request["id"], "result": "0x" + "ff" * 640}
         return None
 
-    token, pool = served.token("tax on both")
+    token, pool = market.token("tax on both")
 
-    found = await simulate(start_proxy(upstreams, "node", served.url, change), token, [pool])
+    found = await simulate(start_proxy(upstreams, "node", market.url, change), token, [pool])
 
     assert (found.succeeded, found.honeypot, found.holder_sales) == (False, None, None)
 
 
 @pytest.mark.extended
-async def test_nodes_with_one_feature_each_do_it_together(served: ServedWorld, upstreams: FakeUpstreams):
-    creating = start_proxy(upstreams, "creating", served.url, refuse_overrides)
-    overriding = start_proxy(upstreams, "overriding", served.url, refuse_creation)
-    token, pool = served.token("revert on sale")
+async def test_nodes_with_one_feature_each_are_combined(market: ServedWorld, upstreams: FakeUpstreams):
+    creating = start_proxy(upstreams, "creating", market.url, refuse_overrides)
+    overriding = start_proxy(upstreams, "overriding", market.url, refuse_creation)
+    token, pool = market.token("revert on sale")
 
     found = await simulate(f"{creating},{overriding}", token, [pool])
 
@@ -376,38 +374,38 @@ async def test_nodes_with_one_feature_each_do_it_together(served: ServedWorld, u
     assert found.raw["small.bought"] == "true"
 
 
-async def test_no_node_that_answers_is_a_failure(served: ServedWorld):
-    token, pool = served.token("tax on both")
+async def test_silent_nodes_are_a_failure(market: ServedWorld):
+    token, pool = market.token("tax on both")
 
     with pytest.raises(ProviderFailure):
         await simulate("http://127.0.0.1:9", token, [pool])
 
 
 @pytest.mark.extended
-async def test_call_that_a_node_refuses_leaves_the_others(served: ServedWorld, upstreams: FakeUpstreams):
+async def test_refused_call_does_not_affect_others(market: ServedWorld, upstreams: FakeUpstreams):
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_call" and int(request["params"][0]["gas"], 16) > 20_000_000:
             return 200, rpc_error(-32000, "gas limit is too high") | {"id": request["id"]}
         return None
 
-    token, pool = served.token("revert on sale")
+    token, pool = market.token("revert on sale")
 
-    found = await simulate(start_proxy(upstreams, "node", served.url, change), token, [pool])
+    found = await simulate(start_proxy(upstreams, "node", market.url, change), token, [pool])
 
     assert found.honeypot is True
     assert "small.bought" not in found.raw
 
 
-async def test_revert_data_is_returned(served: ServedWorld):
+async def test_revert_data_is_returned(market: ServedWorld):
     revert = SimulatedCall(bytes.fromhex("602a60005260206000fd"), 100_000)
-    async with open_rpc(served.url) as rpc:
+    async with open_rpc(market.url) as rpc:
         await rpc.call_features(CHAIN_ID)
         (outcome,) = await rpc.simulate_calls(CHAIN_ID, [revert])
 
     assert (outcome.succeeded, outcome.data) == (False, (42).to_bytes(32, "big"))
 
 
-async def test_features_are_probed_once(served: ServedWorld, upstreams: FakeUpstreams):
+async def test_features_are_probed_once(market: ServedWorld, upstreams: FakeUpstreams):
     probes: list[str] = []
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -415,25 +413,25 @@ async def test_features_are_probed_once(served: ServedWorld, upstreams: FakeUpst
             probes.append(request["method"])
         return None
 
-    token, pool = served.token("tax on both")
-    async with open_rpc(start_proxy(upstreams, "node", served.url, change)) as rpc:
+    token, pool = market.token("tax on both")
+    async with open_rpc(start_proxy(upstreams, "node", market.url, change)) as rpc:
         for _ in range(2):
             await simulate_on_chain(rpc, CHAIN_ID, token, [pool], ["0x" + "12" * 20])
 
     assert len(probes) == 1
 
 
-async def test_three_rounds_are_enough(served: ServedWorld, upstreams: FakeUpstreams):
+async def test_simulation_takes_three_rounds(market: ServedWorld, upstreams: FakeUpstreams):
     starts: list[float] = []
 
     def change(_request: dict[str, Any]) -> tuple[int, Any] | None:
         starts.append(time.monotonic())
         return None
 
-    token, pool = served.token("tax on both")
+    token, pool = market.token("tax on both")
     upstreams.delay = 0.4
 
-    found = await simulate(start_proxy(upstreams, "node", served.url, change), token, [pool])
+    found = await simulate(start_proxy(upstreams, "node", market.url, change), token, [pool])
 
     rounds = count_rounds(starts, upstreams.delay)
     assert found.holder_sales is not None
@@ -447,10 +445,10 @@ def count_rounds(starts: Sequence[float], delay: float) -> int:
 
 
 @pytest.mark.extended
-async def test_contracts_are_no_holders(served: ServedWorld):
-    token, pool = served.token("tax on both")
-    contracts = [served.world.router, ETHEREUM.wrapped_native]
+async def test_contracts_are_no_holders(market: ServedWorld):
+    token, pool = market.token("tax on both")
+    contracts = [market.world.router, ETHEREUM.wrapped_native]
 
-    found = await simulate(served.url, token, [pool], contracts)
+    found = await simulate(market.url, token, [pool], contracts)
 
     assert found.holder_sales is None

@@ -1,4 +1,4 @@
-"""wallet-brief on a real chain: holdings, transfers and scams of the holder."""
+"""wallet-brief on a development chain: holdings, transfers and scams of the holder."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from centgate.devchain.rpc_client import call_rpc
 from centgate.sanitize import has_invisible
 from centgate.timestamps import format_timestamp
 
-Answered = Callable[..., dict[str, Any]]
+BuyAnswer = Callable[..., dict[str, Any]]
 RECENT = 10
 
 
 @pytest.fixture
-def brief(world: World, answered: Answered) -> dict[str, Any]:
+def brief(world: World, buy_answer: BuyAnswer) -> dict[str, Any]:
     """Return the data about the holder."""
-    return answered("wallet-brief", walletAddress=world.people["holder"].address)
+    return buy_answer("wallet-brief", walletAddress=world.people["holder"].address)
 
 
-def notes(row: dict[str, Any], field: str = "notes") -> set[str]:
-    """Return the suspicion reasons of a transfer or a token."""
+def note_ids(row: dict[str, Any], field: str = "notes") -> set[str]:
+    """Return the ids of the notes on a transfer or a token."""
     return {each["id"] for each in row[field]}
 
 
-def test_the_coin_is_exact(world: World, brief: dict[str, Any]):
+def test_native_balance_is_exact(world: World, brief: dict[str, Any]):
     held = int(call_rpc(world.chain.rpc_url, "eth_getBalance", world.people["holder"].address, "latest"), 16)
 
     native = brief["data"]["nativeBalance"]
@@ -38,7 +38,7 @@ def test_the_coin_is_exact(world: World, brief: dict[str, Any]):
     assert native["worth"] is None
 
 
-def test_honest_tokens_are_listed_with_what_the_wallet_holds(world: World, brief: dict[str, Any]):
+def test_honest_tokens_have_their_balances(world: World, brief: dict[str, Any]):
     names = {address: name for name, address in world.tokens.items()}
 
     found = {
@@ -61,8 +61,10 @@ def test_honest_tokens_are_listed_with_what_the_wallet_holds(world: World, brief
     }
 
 
-def test_bait_and_forgery_are_set_apart_with_reasons(world: World, brief: dict[str, Any]):
-    found = {each["tokenAddress"]: notes(each, "reasons") for each in brief["data"]["suspiciousTokenNotes"]}
+def test_bait_and_forgery_are_separated_with_reasons(world: World, brief: dict[str, Any]):
+    found = {
+        each["tokenAddress"]: note_ids(each, "reasons") for each in brief["data"]["suspiciousTokenNotes"]
+    }
 
     assert found[world.tokens["bait"]] >= {"link_in_name", "unusual_characters"}
     assert found[world.tokens["lying"]] == {"more_than_exists"}
@@ -70,7 +72,7 @@ def test_bait_and_forgery_are_set_apart_with_reasons(world: World, brief: dict[s
     assert not found.keys() & {world.tokens[name] for name in ("plain", "bytes32", "tax", "whole", "shy")}
 
 
-def test_no_text_of_a_token_carries_what_cannot_be_seen(brief: dict[str, Any]):
+def test_token_text_contains_nothing_invisible(brief: dict[str, Any]):
     def texts(value: Any) -> list[str]:
         match value:
             case str():
@@ -87,7 +89,7 @@ def test_no_text_of_a_token_carries_what_cannot_be_seen(brief: dict[str, Any]):
     assert not [text for text in texts(brief) if has_invisible(text)]
 
 
-def test_the_latest_transfers_have_their_direction_and_other_side(world: World, brief: dict[str, Any]):
+def test_latest_transfers_have_direction_and_counterparty(world: World, brief: dict[str, Any]):
     holder = world.people["holder"].address
     tokens = [moved for moved in world.transfers if moved.token]
 
@@ -118,7 +120,7 @@ def test_the_latest_transfers_have_their_direction_and_other_side(world: World, 
     ]
 
 
-def test_poison_is_pointed_out_and_honest_transfers_are_not(world: World, brief: dict[str, Any]):
+def test_poisoned_transfers_alone_are_marked(world: World, brief: dict[str, Any]):
     friend = world.people["friend"].address
 
     by_hash = {each["transactionHash"]: each for each in brief["data"]["recentTransfers"]}
@@ -129,21 +131,21 @@ def test_poison_is_pointed_out_and_honest_transfers_are_not(world: World, brief:
         if moved.transaction in by_hash and moved.token == world.tokens["plain"] and moved.amount
     ]
 
-    assert [notes(each) for each in poison] == [{"zero_value", "lookalike_counterparty"}] * 2
+    assert [note_ids(each) for each in poison] == [{"zero_value", "lookalike_counterparty"}] * 2
     assert {
         note["value"] for each in poison for note in each["notes"] if note["id"] == "lookalike_counterparty"
     } == {friend}
     assert honest
-    assert all(notes(each) == set() for each in honest)
+    assert all(note_ids(each) == set() for each in honest)
 
 
-def test_it_says_that_the_chain_alone_tells_less(brief: dict[str, Any]):
+def test_warning_names_what_the_chain_does_not_show(brief: dict[str, Any]):
     assert any("partial" in each for each in brief["warnings"])
     assert {each["name"]: each["status"] for each in brief["providers"]}["rpc"] == "ok"
 
 
-def test_a_wallet_that_has_nothing_has_nothing(world: World, answered: Answered):
-    data = answered("wallet-brief", walletAddress=world.people["newcomer"].address)["data"]
+def test_empty_wallet_has_empty_lists(world: World, buy_answer: BuyAnswer):
+    data = buy_answer("wallet-brief", walletAddress=world.people["newcomer"].address)["data"]
 
     assert data["nativeBalance"]["amountBaseUnits"] == "0"
     assert data["tokenBalances"] == data["recentTransfers"] == data["suspiciousTokenNotes"] == []

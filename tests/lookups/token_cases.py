@@ -1,4 +1,4 @@
-"""Table of truth: kinds of tokens, honest and not, and what the simulation of trades must say of each."""
+"""Table of token cases, honest and not, with the expected result of the trade simulation of each."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 Later = Literal["flip", "drain", "rebase", "change", "wait", "nothing"]
-"""What the token's owner does after holders have bought."""
+"""Changes that the token's owner makes after holders have bought."""
 
 
 @dataclass(frozen=True)
 class TokenCase:
-    """A token and the truth about it. Taxes in percent; None is unknown."""
+    """Token with its expected verdict. Taxes in percent; None is unknown."""
 
     name: str
     kind: str
@@ -27,14 +27,14 @@ class TokenCase:
     has_max_buy: bool = False
     has_max_sell: bool = False
     explanation: str | None = None
-    """Part of what is said in our words."""
+    """Part of the expected text in our words."""
     later: Later = "nothing"
     opens: bool = False
     """True if trading is opened for the holders, and closed again."""
 
 
 def _trap(name: str, kind: str, **more: object) -> TokenCase:
-    """A token that can be bought and not sold."""
+    """Return the case of a token that can be bought and not sold."""
     truth: dict[str, object] = {
         "sell_tax": None,
         "all_holders_sell": False,
@@ -86,7 +86,7 @@ CASES: tuple[TokenCase, ...] = (
     _trap("gas bomb", "GasBomb", explanation="gas"),
     _trap("only the owner sells", "OwnerOnlySale"),
     _trap("only listed sellers", "ListedSellers"),
-    # these let a simulation pass that does not look like a wallet's transaction
+    # these allow only simulations that do not look like a wallet's transaction
     _trap(
         "sells if a contract sends",
         "ContractOrigins",
@@ -111,7 +111,7 @@ CASES: tuple[TokenCase, ...] = (
     _trap("proxy, after", "Proxy", later="change"),
     _trap("balances are taken later", "BalanceDrain", sell_tax=0, siphoned=True, later="drain"),
     _sellable("sale takes the whole balance", "SiphonOnSell", siphoned=True, honest=False),
-    # whether people can sell, only a router that the token knows would show
+    # only a router that the token knows would show whether people can sell
     _sellable(
         "unknown routers refused",
         "KnownRouters",
@@ -151,4 +151,4 @@ CASES: tuple[TokenCase, ...] = (
         later="flip",
     ),
 )
-"""Every kind, on a v2 pair."""
+"""Each kind of token, on a v2 pair."""

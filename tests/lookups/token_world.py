@@ -1,4 +1,4 @@
-"""Tokens of the table of truth on a development chain, with pools and holders."""
+"""Tokens of the cases on a development chain, with pools and holders."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class TokenWorld:
         return self.owner.deploy(load_contract(TOKENS, "HostileToken"), kind_number(kind), SUPPLY)
 
     def _act(self, case: TokenCase, token: str) -> None:
-        """Do what the token's owner does later."""
+        """Make the changes of the token's owner after holders have bought."""
         match case.later:
             case "flip":
                 self.owner.send(token, "flip()")
@@ -145,7 +145,7 @@ def create_world() -> TokenWorld:
     """Create a chain with exchanges and funded buyers, and no tokens yet."""
     exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
     router = exchanges.operator.deploy(load_contract(TOKENS, "TestRouter"))
-    # others' coins, which a simulated trade spends
+    # the wrapped coins of others, which a simulated trade spends
     exchanges.wrap(1_000 * ETHER)
     buyers = [Deployer(exchanges.operator.chain, account) for account in BUYER_ACCOUNTS[:HOLDERS]]
     for buyer in buyers:
@@ -165,8 +165,8 @@ def find_errors(case: TokenCase, found: Simulation) -> list[str]:
     failed = None if sales is None else sales.failed
     facts = {
         "honeypot": (found.honeypot, case.honeypot),
-        "buy tax": (_rounded(found.buy_tax), case.buy_tax),
-        "sell tax": (_rounded(found.sell_tax), case.sell_tax),
+        "buy tax": (_round_tax(found.buy_tax), case.buy_tax),
+        "sell tax": (_round_tax(found.sell_tax), case.sell_tax),
         "cooldown": (bool(found.cooldown), case.cooldown),
         "origin check": (bool(found.origin_check), case.origin_check),
         "largest purchase": (found.max_buy is not None, case.has_max_buy),
@@ -175,12 +175,12 @@ def find_errors(case: TokenCase, found: Simulation) -> list[str]:
         "holders that fail": (bool(failed), not case.all_holders_sell),
     }
     if found.transfer_tax is not None:
-        facts["transfer tax"] = (_rounded(found.transfer_tax), case.transfer_tax)
+        facts["transfer tax"] = (_round_tax(found.transfer_tax), case.transfer_tax)
     errors = [f"{name}: {is_} instead of {truth}" for name, (is_, truth) in facts.items() if is_ != truth]
     if case.explanation and case.explanation not in (found.explanation or ""):
         errors.append(f"explanation: {found.explanation!r} without {case.explanation!r}")
     return errors
 
 
-def _rounded(tax: float | None) -> float | None:
+def _round_tax(tax: float | None) -> float | None:
     return None if tax is None else round(tax, 2)

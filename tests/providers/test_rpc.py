@@ -21,8 +21,8 @@ from lookups.chain_world import (
     KeyedWallet,
     compile_contract,
     encode_call,
-    keyed_wallet,
-    unowned_address,
+    derive_wallet,
+    derive_address,
 )
 from structlog.testing import capture_logs
 from tampering_proxy import Interceptor, block_span, forward_to_node, limit_log_range, rpc_error, start_proxy
@@ -48,10 +48,10 @@ from centgate.settings import ProviderSettings
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 PAYER = KeyedWallet(BUYER_ACCOUNTS[0].address.lower(), bytes.fromhex(BUYER_ACCOUNTS[0].private_key[2:]))
-RECEIVER = keyed_wallet("receiver").address
+RECEIVER = derive_wallet("receiver").address
 TRANSFERS = 30
 """One in each block, of 1, 2, 3 … units, to the same receiver."""
-BURNER = unowned_address("burner")
+BURNER = derive_address("burner")
 RPC_FAULTS = [fault for fault in FAULTS if fault != "timeout"]
 """Faults that end immediately."""
 
@@ -148,7 +148,7 @@ def nobody() -> str:
 @pytest.mark.extended
 async def test_code_is_read_and_is_empty_where_there_is_none(node: str, tmp_path: Path):
     async with open_rpc(tmp_path, node) as rpc:
-        token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere")])
+        token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, derive_address("nowhere")])
 
     assert token.hex() == runtime_code()[2:]
     assert nothing == b""
@@ -217,7 +217,7 @@ async def test_calls_are_answered_in_order_with_nothing_for_what_fails(
     which: str, request: pytest.FixtureRequest, tmp_path: Path
 ):
     reverting = ContractCall(TOKEN_ADDRESS, encode_call("transfer(address,uint256)", RECEIVER, 2**255))
-    empty = ContractCall(unowned_address("nowhere"), encode_call("balanceOf(address)", RECEIVER))
+    empty = ContractCall(derive_address("nowhere"), encode_call("balanceOf(address)", RECEIVER))
 
     async with open_rpc(tmp_path, request.getfixturevalue(which)) as rpc:
         found = await rpc.call_contracts(
@@ -318,7 +318,7 @@ async def test_many_questions_go_in_batches_and_keep_their_order(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     url = start_proxy(upstreams, "node", node)
-    addresses = [each for number in range(60) for each in (unowned_address(str(number)), TOKEN_ADDRESS)]
+    addresses = [each for number in range(60) for each in (derive_address(str(number)), TOKEN_ADDRESS)]
 
     async with open_rpc(tmp_path, url) as rpc:
         codes = await rpc.contract_codes(CHAIN_ID, addresses)
@@ -348,8 +348,8 @@ async def test_a_node_that_takes_no_batches_is_asked_one_by_one_from_then_on(
     upstreams.set_response_function("node", "/", answer, method="POST")
 
     async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
-        first = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere")])
-        second = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere")])
+        first = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, derive_address("nowhere")])
+        second = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, derive_address("nowhere")])
 
     assert [len(code) > 0 for code in first] == [True, False]
     assert first == second
@@ -400,7 +400,7 @@ async def test_a_batch_may_be_answered_in_any_order_with_ids_as_text(
 
     async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
         codes = await rpc.contract_codes(
-            CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere"), unowned_address("elsewhere")]
+            CHAIN_ID, [TOKEN_ADDRESS, derive_address("nowhere"), derive_address("elsewhere")]
         )
 
     assert [len(code) > 0 for code in codes] == [True, False, False]
