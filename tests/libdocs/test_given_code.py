@@ -1,6 +1,6 @@
-"""Code in answers about published packages: it parses, or says that it is a fragment.
+"""Code in answers about published packages: it parses, or is marked as a fragment.
 
-Reads thirty packages from PyPI and npm; left out where these cannot be reached.
+Reads thirty packages from PyPI and npm; skipped where these cannot be reached.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ PACKAGES = (
 )
 TOPICS = (None, "how do I start", "handle an error", "options of a request", "asynchronous use")
 MIN_COMPLETE_SHARE = 0.8
-"""Share of checked code that has to be complete: the mark must not replace the reading."""
+"""Minimum share of complete code: marking everything as a fragment would be no check."""
 _FENCE = re.compile(r"^```(\w+)( fragment)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -76,7 +76,7 @@ async def test_given_code_parses_or_is_marked(library_id: str, tmp_path: Path) -
                         check_snippet(snippet, library_id)
 
     [file] = (tmp_path / "docs").glob("*/*/*/*.db")
-    checked = list(read_checked(file))
+    checked = list(iterate_checked_code(file))
     assert checked
     assert all(complete is not None for _, _, complete in checked)
     assert all(ast.parse(code) for code, language, complete in checked if language == "python" and complete)
@@ -108,7 +108,7 @@ def check_snippet(snippet: DocSnippet, library_id: str) -> None:
         assert mark.strip() == FRAGMENT_WORD or is_complete(code, language) is not False
 
 
-def read_checked(file: Path) -> Iterator[tuple[str, str, int | None]]:
+def iterate_checked_code(file: Path) -> Iterator[tuple[str, str, int | None]]:
     with closing(sqlite3.connect(file)) as database:
         for code, language, complete in database.execute("select code, language, complete from piece"):
             if language in CHECKED_LANGUAGES:

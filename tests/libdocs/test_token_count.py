@@ -1,4 +1,4 @@
-"""The token count compared with a real vocabulary's, and the selection within a budget."""
+"""Token count compared with a real vocabulary, and selection of snippets within a budget."""
 
 # the Russian passage has letters that look like Latin ones
 # ruff: noqa: RUF001
@@ -116,7 +116,7 @@ def snippet(tokens: int, title: str = "") -> DocSnippet:
 
 
 @pytest.mark.parametrize("kind", PASSAGES)
-def test_a_passage_is_counted_close_to_the_vocabulary(kind: str) -> None:
+def test_count_of_passage_is_close_to_vocabulary(kind: str) -> None:
     true, text = PASSAGES[kind]
 
     counted = token_count.count_tokens(text)
@@ -125,7 +125,7 @@ def test_a_passage_is_counted_close_to_the_vocabulary(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["prose", "python", "typescript", "html", "json", "shell"])
-def test_english_and_code_are_rather_counted_too_high(kind: str) -> None:
+def test_count_of_english_and_code_is_rather_high(kind: str) -> None:
     true, text = PASSAGES[kind]
 
     counted = token_count.count_tokens(text)
@@ -133,24 +133,24 @@ def test_english_and_code_are_rather_counted_too_high(kind: str) -> None:
     assert true <= counted <= 1.25 * true
 
 
-def test_nothing_has_no_tokens() -> None:
+def test_empty_text_has_no_tokens() -> None:
     assert token_count.count_tokens("") == 0
 
 
 @pytest.mark.parametrize("text", ["a", " ", "\n", ".", "7", "\u6f22", "\U0001f389", "\ud800", "\0", "\u0301"])
-def test_any_character_is_at_least_one_token(text: str) -> None:
+def test_any_character_has_at_least_one_token(text: str) -> None:
     assert token_count.count_tokens(text) >= 1
 
 
 @given(st.text(max_size=200))
-def test_any_text_has_a_count_that_its_bytes_bound(text: str) -> None:
+def test_count_is_bounded_by_bytes(text: str) -> None:
     counted = token_count.count_tokens(text)
 
     assert bool(text) <= counted <= 4 * len(text.encode()) + 2
 
 
 @given(st.text(max_size=100), st.text(max_size=100))
-def test_a_longer_text_has_no_fewer_tokens_but_for_how_it_is_cut(start: str, end: str) -> None:
+def test_longer_text_has_hardly_fewer_tokens(start: str, end: str) -> None:
     whole = token_count.count_tokens(start + "\n\n" + end)
 
     assert whole >= 0.7 * token_count.count_tokens(start) - 2
@@ -168,7 +168,7 @@ def test_a_longer_text_has_no_fewer_tokens_but_for_how_it_is_cut(start: str, end
         "\u6f22" * 30_000,
     ],
 )
-def test_a_long_run_is_counted_in_no_time(text: str) -> None:
+def test_long_run_is_counted_in_time(text: str) -> None:
     began = time.monotonic()
 
     counted = token_count.count_tokens(text)
@@ -177,7 +177,7 @@ def test_a_long_run_is_counted_in_no_time(text: str) -> None:
     assert time.monotonic() - began < 5
 
 
-def test_a_snippet_counts_its_title_its_text_and_its_code() -> None:
+def test_snippet_count_includes_title_text_and_code() -> None:
     parts = [
         token_count.count_tokens(each) for each in ("Open a client", "Use it twice.", "client = Client()")
     ]
@@ -201,18 +201,14 @@ def test_a_snippet_counts_its_title_its_text_and_its_code() -> None:
         ([0, 500, 0], 500, [0, 500, 0]),
     ],
 )
-def test_whole_snippets_are_kept_in_order_while_they_fit(
-    sizes: list[int], budget: int, kept: list[int]
-) -> None:
+def test_whole_snippets_are_kept_in_order(sizes: list[int], budget: int, kept: list[int]) -> None:
     fitting = token_count.select_fitting([snippet(size) for size in sizes], budget)
 
     assert [each.tokens for each in fitting] == kept
 
 
 @given(st.lists(st.integers(0, 3000), max_size=20), st.integers(500, 5000))
-def test_what_fits_is_never_more_than_the_budget_and_nothing_small_is_lost(
-    sizes: list[int], budget: int
-) -> None:
+def test_selection_fits_budget_and_loses_no_small_snippet(sizes: list[int], budget: int) -> None:
     listed = [snippet(size, str(place)) for place, size in enumerate(sizes)]
 
     fitting = token_count.select_fitting(listed, budget)
@@ -223,5 +219,5 @@ def test_what_fits_is_never_more_than_the_budget_and_nothing_small_is_lost(
     assert all(each.tokens > budget - spent for each in listed if each not in fitting)
 
 
-def test_the_rule_has_a_name() -> None:
+def test_tokenizer_has_a_name() -> None:
     assert token_count.RULE_NAME == "centgate-tokens-1"

@@ -1,4 +1,4 @@
-"""Reading of untrusted archives: accepted and rejected members, and limits."""
+"""Untrusted archives: accepted and rejected members, and limits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def make_member(name: str, body: bytes = b"text that is read") -> bytes:
     return make_header(name, len(body)) + pad_body(body)
 
 
-def test_a_source_is_read_from_below_its_root() -> None:
+def test_source_distribution_is_read_below_its_root() -> None:
     content = make_tar(
         {
             README: "# Quill",
@@ -85,7 +85,7 @@ def test_a_source_is_read_from_below_its_root() -> None:
     assert found[3].source_url == "https://shown.example/quill-1.0.tar.gz/quill-1.0/src/quill/pen.py"
 
 
-def test_a_javascript_package_is_read_from_below_its_root() -> None:
+def test_javascript_package_is_read_below_its_root() -> None:
     content = make_tar(
         {
             "package/Readme.md": "# Quill",
@@ -104,7 +104,7 @@ def test_a_javascript_package_is_read_from_below_its_root() -> None:
     assert found[1].source_url == "https://unpkg.com/quill@1.0.0/docs/pens.md"
 
 
-def test_a_wheel_without_a_readme_is_introduced_by_its_metadata() -> None:
+def test_wheel_without_readme_is_described_by_metadata() -> None:
     metadata = (
         "Metadata-Version: 2.4\nName: quill\nDescription-Content-Type: text/markdown\n\n"
         "# Quill\n\nPens for people who write letters.\n"
@@ -145,7 +145,7 @@ def test_a_wheel_without_a_readme_is_introduced_by_its_metadata() -> None:
         "docs/picture.svg",
     ],
 )
-def test_what_is_no_documentation_is_not_read(path: str) -> None:
+def test_file_without_documentation_is_skipped(path: str) -> None:
     assert paths(make_tar({f"quill-1.0/{path}": "text", README: "# Quill"})) == ["README.md"]
 
 
@@ -164,11 +164,11 @@ def test_what_is_no_documentation_is_not_read(path: str) -> None:
         "quill/.agents/skills/quill/SKILL.md",
     ],
 )
-def test_what_is_documentation_is_read(path: str) -> None:
+def test_documentation_file_is_read(path: str) -> None:
     assert paths(make_tar({f"quill-1.0/{path}": "text"})) == [path]
 
 
-def test_tests_are_read_where_little_else_shows_the_use() -> None:
+def test_tests_are_read_if_little_else_shows_usage() -> None:
     files = {README: "# Quill", "quill-1.0/tests/test_pen.py": "text", "quill-1.0/quill/pen.py": "text"}
 
     assert paths(make_tar(files)) == ["README.md", "quill/pen.py", "tests/test_pen.py"]
@@ -179,17 +179,17 @@ def test_tests_are_read_where_little_else_shows_the_use() -> None:
 @pytest.mark.parametrize(
     "path", ["dist/quill.js", "a/b.min.js", "ts5.0/index.d.ts", "node_modules/x/index.d.ts"]
 )
-def test_what_machines_made_is_not_read(path: str) -> None:
+def test_generated_files_are_skipped(path: str) -> None:
     assert paths(make_tar({f"package/{path}": "x", "package/readme.md": "# Q"}), "npm") == ["readme.md"]
 
 
-def test_minified_code_is_not_read_whatever_its_name() -> None:
+def test_minified_code_is_skipped_under_any_name() -> None:
     assert paths(make_tar({"package/index.js": "x();" * 4000, "package/readme.md": "# Q"}), "npm") == [
         "readme.md"
     ]
 
 
-def test_an_archive_with_another_digest_is_refused() -> None:
+def test_archive_with_wrong_digest_is_refused() -> None:
     content = make_tar({README: "# Quill"})
     wrong = replace(archive(content), digest=bytes(32))
 
@@ -212,7 +212,7 @@ def test_an_archive_with_another_digest_is_refused() -> None:
         "",
     ],
 )
-def test_a_path_that_leads_out_is_skipped(path: str) -> None:
+def test_path_outside_of_archive_is_skipped(path: str) -> None:
     content = make_tar({path: "text", README: "# Quill"})
 
     assert not is_safe_path(path)
@@ -228,7 +228,7 @@ def test_links_and_devices_are_skipped(kind: bytes) -> None:
     assert paths(gzip.compress(odd + make_member(README) + bytes(1024))) == ["README.md"]
 
 
-def test_links_in_a_zip_are_skipped() -> None:
+def test_links_in_zip_are_skipped() -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as written:
         link = zipfile.ZipInfo("quill-1.0/docs/x.md")
@@ -239,7 +239,7 @@ def test_links_in_a_zip_are_skipped() -> None:
     assert paths(packed.getvalue()) == ["README.md"]
 
 
-def test_a_sparse_file_is_skipped() -> None:
+def test_sparse_file_is_skipped() -> None:
     sparse = bytearray(make_header("quill-1.0/docs/x.md", 0, tarfile.GNUTYPE_SPARSE))
     sparse[483:495] = b"77777777777\0"  # the size after expansion
 
@@ -250,7 +250,7 @@ def test_a_sparse_file_is_skipped() -> None:
     "size", [1 << 40, 1 << 62, (1 << 33) - 1, MAX_UNPACKED_BYTES + 1], ids=["1 TB", "4 EB", "8 GB", "300 MB"]
 )
 @pytest.mark.parametrize("name", ["quill-1.0/docs/x.md", "quill-1.0/data.bin"])
-def test_a_member_that_claims_to_be_huge_ends_the_reading(size: int, name: str) -> None:
+def test_huge_declared_member_ends_reading(size: int, name: str) -> None:
     content = gzip.compress(make_member(README) + make_header(name, size) + b"little" + bytes(4096))
 
     found = read_archive(content, archive(content))
@@ -260,13 +260,13 @@ def test_a_member_that_claims_to_be_huge_ends_the_reading(size: int, name: str) 
 
 
 @pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.GNUTYPE_LONGLINK])
-def test_a_name_that_claims_to_be_huge_ends_the_reading(kind: bytes) -> None:
+def test_huge_declared_name_ends_reading(kind: bytes) -> None:
     content = gzip.compress(make_member(README) + make_header("x", 1 << 40, kind) + bytes(4096))
 
     assert paths(content) == ["README.md"]
 
 
-def test_a_member_of_negative_size_ends_the_reading() -> None:
+def test_negative_member_size_ends_reading() -> None:
     odd = bytearray(make_header("quill-1.0/data.bin", 0))
     odd[124:136] = b"\xff" * 11 + b"\x00"
     content = gzip.compress(
@@ -276,7 +276,7 @@ def test_a_member_of_negative_size_ends_the_reading() -> None:
     assert paths(content)[:1] == ["README.md"]
 
 
-def test_a_chain_of_headers_ends_the_reading() -> None:
+def test_chain_of_headers_ends_reading() -> None:
     chain = make_header("x", 0, tarfile.XHDTYPE) * 5_000
     content = gzip.compress(make_member(README) + chain + bytes(1024))
 
@@ -285,7 +285,7 @@ def test_a_chain_of_headers_ends_the_reading() -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("make", [make_tar, make_zip], ids=["tar", "zip"])
-def test_a_bomb_is_cut_off(make: Callable[[dict[str, bytes]], bytes]) -> None:
+def test_decompression_bomb_is_cut_off(make: Callable[[dict[str, bytes]], bytes]) -> None:
     zeros = bytes(MAX_FILE_BYTES)
     files = {README: b"# Quill"} | {f"quill-1.0/docs/{number}.md": zeros for number in range(150)}
     content = make({path: b" " * MAX_FILE_BYTES if body is zeros else body for path, body in files.items()})
@@ -301,13 +301,13 @@ def test_a_bomb_is_cut_off(make: Callable[[dict[str, bytes]], bytes]) -> None:
     assert most < 4 * MAX_DOCUMENT_BYTES
 
 
-def test_a_file_that_unpacks_to_more_than_is_read_is_skipped() -> None:
+def test_file_that_unpacks_beyond_limit_is_skipped() -> None:
     content = make_tar({README: "# Quill", "quill-1.0/docs/x.md": "x" * (MAX_FILE_BYTES + 1)})
 
     assert paths(content) == ["README.md"]
 
 
-def test_a_zip_that_lies_about_its_sizes_is_read_to_the_bound() -> None:
+def test_zip_with_false_sizes_is_read_to_limit() -> None:
     content = bytearray(make_zip({README: "# Quill", "quill-1.0/docs/x.md": "x" * 3_000_000}))
     directory = content.rindex(b"PK\x01\x02")
     content[directory + 24 : directory + 28] = struct.pack("<I", 10)  # the stated unpacked size
@@ -318,7 +318,7 @@ def test_a_zip_that_lies_about_its_sizes_is_read_to_the_bound() -> None:
 
 
 @pytest.mark.extended
-def test_only_the_first_members_are_read() -> None:
+def test_number_of_members_is_limited() -> None:
     many = b"".join(make_header(f"quill-1.0/data/{number}.bin", 0) for number in range(30_000))
     content = gzip.compress(make_member(README) + many + make_member("quill-1.0/docs/x.md") + bytes(1024))
 
@@ -329,7 +329,7 @@ def test_only_the_first_members_are_read() -> None:
 
 
 @pytest.mark.extended
-def test_only_the_first_members_of_a_zip_are_read() -> None:
+def test_number_of_zip_members_is_limited() -> None:
     content = make_zip({README: "# Quill"} | {f"quill-1.0/data/{number}.bin": "" for number in range(30_000)})
 
     found = read_archive(content, archive(content))
@@ -338,7 +338,7 @@ def test_only_the_first_members_of_a_zip_are_read() -> None:
     assert found.incomplete == f"only its first {MAX_MEMBERS:,} files were read"
 
 
-def test_an_archive_that_is_cut_short_gives_what_came_before() -> None:
+def test_truncated_archive_gives_its_first_members() -> None:
     body = b"".join(hashlib.sha256(bytes([number])).digest() for number in range(200)) * 40
     whole = make_tar({README: "# Quill", "quill-1.0/data.bin": body, "quill-1.0/docs/x.md": "text"})
     content = whole[: len(whole) - 200]
@@ -360,12 +360,12 @@ def test_an_archive_that_is_cut_short_gives_what_came_before() -> None:
         b"<html>",
     ],
 )
-def test_what_is_no_archive_is_refused(content: bytes) -> None:
+def test_invalid_archive_is_refused(content: bytes) -> None:
     with pytest.raises(BadArchive):
         read_archive(content, archive(content))
 
 
-def test_an_encrypted_zip_is_refused() -> None:
+def test_encrypted_zip_is_refused() -> None:
     content = bytearray(make_zip({README: "# Quill"}))
     content[content.index(b"PK\x03\x04") + 6] |= 1
     content[content.index(b"PK\x01\x02") + 8] |= 1
@@ -374,7 +374,7 @@ def test_an_encrypted_zip_is_refused() -> None:
         read_archive(bytes(content), archive(bytes(content)))
 
 
-def test_bytes_that_are_no_text_are_replaced_or_left_out() -> None:
+def test_binary_content_is_replaced_or_skipped() -> None:
     content = make_tar({README: b"\xef\xbb\xbf# Qu\xffill", "quill-1.0/docs/x.md": b"a\0b"})
 
     (document,) = read_archive(content, archive(content)).documents
@@ -383,7 +383,7 @@ def test_bytes_that_are_no_text_are_replaced_or_left_out() -> None:
 
 
 @pytest.mark.extended
-def test_more_text_than_is_indexed_is_left_out_from_the_end() -> None:
+def test_last_files_beyond_text_limit_are_skipped() -> None:
     length = MAX_FILE_BYTES - 1
     files = {f"quill-1.0/quill/m{number:02}.py": "#" + "x\n" * (length // 2 - 1) for number in range(40)}
     content = make_tar({**files, README: "# Quill"})
@@ -394,7 +394,7 @@ def test_more_text_than_is_indexed_is_left_out_from_the_end() -> None:
     assert sum(len(each.text) for each in found) <= MAX_TEXT_LENGTH
 
 
-def test_a_stream_of_several_parts_is_read_whole() -> None:
+def test_multi_member_gzip_is_read_completely() -> None:
     body = make_member(README) + make_member("quill-1.0/docs/x.md") + bytes(1024)
     content = gzip.compress(body[:700]) + gzip.compress(body[700:])
 
@@ -402,7 +402,7 @@ def test_a_stream_of_several_parts_is_read_whole() -> None:
 
 
 @given(st.binary(max_size=3000), st.integers(0, 3000), st.sampled_from(["sdist", "wheel", "npm"]))
-def test_any_damage_is_told_or_read(noise: bytes, place: int, kind: ArchiveKind) -> None:
+def test_damaged_archive_is_read_or_refused(noise: bytes, place: int, kind: ArchiveKind) -> None:
     whole = (make_zip if kind == "wheel" else make_tar)(
         {README: "# Quill", "quill-1.0/docs/x.md": "text" * 50}
     )
@@ -416,7 +416,7 @@ def test_any_damage_is_told_or_read(noise: bytes, place: int, kind: ArchiveKind)
 
 
 @given(st.text(max_size=40))
-def test_what_is_safe_stays_inside(path: str) -> None:
+def test_safe_paths_stay_inside(path: str) -> None:
     if is_safe_path(path):
         assert not path.startswith("/")
         assert ".." not in path.split("/")
@@ -430,7 +430,7 @@ def _with_checksum(block: bytearray) -> bytes:
 
 
 @pytest.mark.extended
-def test_documentation_behind_much_else_is_read() -> None:
+def test_documentation_after_many_other_files_is_read() -> None:
     filler = make_member("quill-1.0/data.bin", bytes(MAX_DOCUMENT_BYTES + 1))
     content = gzip.compress(make_member(README) + filler + make_member("quill-1.0/docs/x.md") + bytes(1024))
 

@@ -1,4 +1,4 @@
-"""Indexes on disk: made once, found again, put away when there are too many."""
+"""Indexes on disk: single builds, lookup, and removal of the least recently used."""
 
 from __future__ import annotations
 
@@ -13,54 +13,54 @@ from centgate.libdocs.index.store import MAX_BUILDS, BuildFile, IndexKey, IndexS
 QUILL = IndexKey("pypi", "quill", "1.4.0")
 
 
-def writing(content: bytes) -> BuildFile:
-    """Makes an index with this content."""
+def write_content(content: bytes) -> BuildFile:
+    """Return a build function that writes this content."""
 
-    async def make(file: Path) -> None:
-        put(file, content)
+    async def build(file: Path) -> None:
+        write_index(file, content)
 
-    return make
+    return build
 
 
-def used(shelves: IndexStore, title: IndexKey, when: float) -> None:
-    """As if the index was last used then."""
-    file = shelves.find(title)
+def set_last_use(store: IndexStore, key: IndexKey, when: float) -> None:
+    """Set the time of the index's last use."""
+    file = store.find(key)
     assert file
     os.utime(file, (when, when))
 
 
-def put(file: Path, content: bytes = b"index") -> None:
+def write_index(file: Path, content: bytes = b"index") -> None:
     """Write an index."""
     file.write_bytes(content)
 
 
-def files(folder: Path) -> list[Path]:
-    """What is there."""
+def list_files(folder: Path) -> list[Path]:
+    """Return all files in a folder."""
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-async def test_an_index_is_found_once_it_is_made(tmp_path: Path) -> None:
-    shelves = IndexStore(tmp_path / "docs")
+async def test_built_index_is_found(tmp_path: Path) -> None:
+    store = IndexStore(tmp_path / "docs")
 
-    before = shelves.find(QUILL)
-    file = await shelves.start_build(QUILL, writing(b"index"))
+    before = store.find(QUILL)
+    file = await store.start_build(QUILL, write_content(b"index"))
 
     assert before is None
-    assert shelves.find(QUILL) == file
+    assert store.find(QUILL) == file
     assert file.read_bytes() == b"index"
-    assert files(tmp_path) == [file]
+    assert list_files(tmp_path) == [file]
 
 
-async def test_an_index_is_made_once_for_all_who_ask_meanwhile(tmp_path: Path) -> None:
-    shelves, begun, go_on = IndexStore(tmp_path), 0, asyncio.Event()
+async def test_concurrent_requests_build_once(tmp_path: Path) -> None:
+    store, begun, go_on = IndexStore(tmp_path), 0, asyncio.Event()
 
-    async def make(file: Path) -> None:
+    async def build_slowly(file: Path) -> None:
         nonlocal begun
         begun += 1
         await go_on.wait()
-        put(file)
+        write_index(file)
 
-    tasks = [shelves.start_build(QUILL, make) for _ in range(5)]
+    tasks = [store.start_build(QUILL, build_slowly) for _ in range(5)]
     go_on.set()
     made = await asyncio.gather(*tasks)
 
@@ -68,90 +68,91 @@ async def test_an_index_is_made_once_for_all_who_ask_meanwhile(tmp_path: Path) -
     assert len(set(made)) == 1
 
 
-async def test_a_making_that_fails_leaves_nothing_and_may_be_tried_again(tmp_path: Path) -> None:
-    shelves = IndexStore(tmp_path)
+async def test_failed_build_leaves_nothing_and_can_be_repeated(tmp_path: Path) -> None:
+    store = IndexStore(tmp_path)
 
-    async def make(file: Path) -> None:
-        put(file, b"half")
+    async def fail_once(file: Path) -> None:
+        write_index(file, b"half")
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        await shelves.start_build(QUILL, make)
-    left = files(tmp_path)
-    file = await shelves.start_build(QUILL, writing(b"index"))
+        await store.start_build(QUILL, fail_once)
+    left = list_files(tmp_path)
+    file = await store.start_build(QUILL, write_content(b"index"))
 
     assert left == []
-    assert shelves.libraries() == [("pypi", "quill")]
+    assert store.libraries() == [("pypi", "quill")]
     assert file.read_bytes() == b"index"
 
 
-async def test_only_so_many_are_made_at_once(tmp_path: Path) -> None:
-    shelves, go_on = IndexStore(tmp_path), asyncio.Event()
+async def test_concurrent_builds_are_limited(tmp_path: Path) -> None:
+    store, go_on = IndexStore(tmp_path), asyncio.Event()
 
-    async def make(file: Path) -> None:
+    async def wait_for_release(file: Path) -> None:
         await go_on.wait()
-        put(file)
+        write_index(file)
 
     tasks = [
-        shelves.start_build(IndexKey("npm", f"quill{number}", "1.0.0"), make) for number in range(MAX_BUILDS)
+        store.start_build(IndexKey("npm", f"quill{number}", "1.0.0"), wait_for_release)
+        for number in range(MAX_BUILDS)
     ]
     with pytest.raises(TooManyBuilds):
-        shelves.start_build(QUILL, make)
+        store.start_build(QUILL, wait_for_release)
     go_on.set()
     await asyncio.gather(*tasks)
 
-    assert await shelves.start_build(QUILL, make)
+    assert await store.start_build(QUILL, wait_for_release)
 
 
-async def test_versions_are_told_newest_first(tmp_path: Path) -> None:
-    shelves = IndexStore(tmp_path)
+async def test_versions_are_listed_newest_first(tmp_path: Path) -> None:
+    store = IndexStore(tmp_path)
     for version in ("1.10.0", "1.9.0", "2.0.0rc1", "2.0.0", "1.9.0.post1", "0.5"):
-        await shelves.start_build(IndexKey("pypi", "quill", version), writing(b""))
+        await store.start_build(IndexKey("pypi", "quill", version), write_content(b""))
 
-    assert shelves.versions("pypi", "quill") == ["2.0.0", "2.0.0rc1", "1.10.0", "1.9.0", "1.9.0.post1", "0.5"]
-    assert shelves.versions("npm", "quill") == []
-
-
-async def test_a_scoped_name_is_told_as_it_is(tmp_path: Path) -> None:
-    shelves = IndexStore(tmp_path)
-
-    await shelves.start_build(IndexKey("npm", "@ink/quill", "1.0.0"), writing(b""))
-
-    assert shelves.libraries() == [("npm", "@ink/quill")]
-    assert shelves.versions("npm", "@ink/quill") == ["1.0.0"]
+    assert store.versions("pypi", "quill") == ["2.0.0", "2.0.0rc1", "1.10.0", "1.9.0", "1.9.0.post1", "0.5"]
+    assert store.versions("npm", "quill") == []
 
 
-async def test_what_was_not_used_for_longest_is_put_away(tmp_path: Path) -> None:
-    shelves = IndexStore(tmp_path, max_files=3)
+async def test_scoped_name_is_kept(tmp_path: Path) -> None:
+    store = IndexStore(tmp_path)
+
+    await store.start_build(IndexKey("npm", "@ink/quill", "1.0.0"), write_content(b""))
+
+    assert store.libraries() == [("npm", "@ink/quill")]
+    assert store.versions("npm", "@ink/quill") == ["1.0.0"]
+
+
+async def test_least_recently_used_index_is_removed(tmp_path: Path) -> None:
+    store = IndexStore(tmp_path, max_files=3)
     titles = [IndexKey("pypi", "quill", f"1.{number}") for number in range(4)]
-    for when, title in enumerate(titles[:3]):
-        await shelves.start_build(title, writing(b""))
-        used(shelves, title, 1_000_000 + when)
-    shelves.find(titles[0])
+    for when, key in enumerate(titles[:3]):
+        await store.start_build(key, write_content(b""))
+        set_last_use(store, key, 1_000_000 + when)
+    store.find(titles[0])
 
-    await shelves.start_build(titles[3], writing(b""))
+    await store.start_build(titles[3], write_content(b""))
 
-    assert [shelves.find(title) is not None for title in titles] == [True, False, True, True]
+    assert [store.find(key) is not None for key in titles] == [True, False, True, True]
 
 
-async def test_more_than_fits_is_put_away_but_never_the_newest(tmp_path: Path) -> None:
-    shelves = IndexStore(tmp_path, max_bytes=1000)
+async def test_removal_frees_space_but_keeps_the_newest(tmp_path: Path) -> None:
+    store = IndexStore(tmp_path, max_bytes=1000)
     first, second = IndexKey("pypi", "ink", "1.0"), IndexKey("npm", "ink", "1.0.0")
-    await shelves.start_build(first, writing(bytes(600)))
-    used(shelves, first, 1_000_000)
+    await store.start_build(first, write_content(bytes(600)))
+    set_last_use(store, first, 1_000_000)
 
-    await shelves.start_build(second, writing(bytes(600)))
-    await shelves.start_build(QUILL, writing(bytes(5000)))
+    await store.start_build(second, write_content(bytes(600)))
+    await store.start_build(QUILL, write_content(bytes(5000)))
 
-    assert shelves.find(first) is None
-    assert shelves.find(second) is None
-    assert shelves.find(QUILL)
-    assert shelves.libraries() == [("pypi", "quill")]
+    assert store.find(first) is None
+    assert store.find(second) is None
+    assert store.find(QUILL)
+    assert store.libraries() == [("pypi", "quill")]
 
 
-async def test_what_was_left_behind_is_put_away_and_what_is_under_way_is_not(tmp_path: Path) -> None:
-    shelves = IndexStore(tmp_path)
-    file = await shelves.start_build(QUILL, writing(b""))
+async def test_leftovers_are_removed_but_active_builds_kept(tmp_path: Path) -> None:
+    store = IndexStore(tmp_path)
+    file = await store.start_build(QUILL, write_content(b""))
     old, new, former = (
         file.with_name("a.part"),
         file.with_name("b.part"),
@@ -162,79 +163,77 @@ async def test_what_was_left_behind_is_put_away_and_what_is_under_way_is_not(tmp
         path.write_bytes(b"")
     os.utime(old, (1_000_000, 1_000_000))
 
-    await shelves.start_build(IndexKey("pypi", "quill", "2.0"), writing(b""))
+    await store.start_build(IndexKey("pypi", "quill", "2.0"), write_content(b""))
 
     assert [path.exists() for path in (old, new, former)] == [False, True, True]
 
 
-async def test_a_broken_index_can_be_put_away(tmp_path: Path) -> None:
-    shelves = IndexStore(tmp_path)
-    await shelves.start_build(QUILL, writing(b"no index"))
+async def test_broken_index_can_be_discarded(tmp_path: Path) -> None:
+    store = IndexStore(tmp_path)
+    await store.start_build(QUILL, write_content(b"no index"))
 
-    shelves.discard(QUILL)
-    shelves.discard(QUILL)
+    store.discard(QUILL)
+    store.discard(QUILL)
 
-    assert shelves.find(QUILL) is None
+    assert store.find(QUILL) is None
 
 
-async def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+async def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "docs").write_text("in the way")
-    shelves = IndexStore(tmp_path / "docs")
+    store = IndexStore(tmp_path / "docs")
 
     with pytest.raises(OSError, match="docs"):
-        await shelves.start_build(QUILL, writing(b""))
+        await store.start_build(QUILL, write_content(b""))
 
-    assert (shelves.find(QUILL), shelves.versions("pypi", "quill"), shelves.libraries()) == (None, [], [])
+    assert (store.find(QUILL), store.versions("pypi", "quill"), store.libraries()) == (None, [], [])
 
 
-async def test_a_making_goes_on_when_nobody_waits_any_more(tmp_path: Path) -> None:
-    shelves, go_on = IndexStore(tmp_path), asyncio.Event()
+async def test_build_continues_without_waiting_request(tmp_path: Path) -> None:
+    store, go_on = IndexStore(tmp_path), asyncio.Event()
 
-    async def make(file: Path) -> None:
+    async def wait_and_write(file: Path) -> None:
         await go_on.wait()
-        put(file)
+        write_index(file)
 
-    task = shelves.start_build(QUILL, make)
+    task = store.start_build(QUILL, wait_and_write)
     done, _ = await asyncio.wait({task}, timeout=0)
     go_on.set()
-    file = await shelves.start_build(QUILL, make)
+    file = await store.start_build(QUILL, wait_and_write)
 
     assert not done
     assert file.read_bytes() == b"index"
 
 
-async def test_makings_that_fail_take_no_folder_from_one_that_begins(tmp_path: Path) -> None:
-    shelves = IndexStore(tmp_path)
+async def test_failing_builds_keep_folder_of_starting_build(tmp_path: Path) -> None:
+    store = IndexStore(tmp_path)
 
-    async def in_vain(file: Path) -> None:
+    async def fail(file: Path) -> None:
         raise ValueError("broken")
 
-    async def well(file: Path) -> None:
-        put(file)
+    async def write(file: Path) -> None:
+        write_index(file)
 
     for turn in range(100):
-        title = IndexKey("pypi", f"quill{turn}", "1.0")
-        broken = [
-            shelves.start_build(IndexKey("pypi", title.name, f"2.{each}"), in_vain) for each in range(6)
-        ]
-        made = await shelves.start_build(title, well)
+        key = IndexKey("pypi", f"quill{turn}", "1.0")
+        broken = [store.start_build(IndexKey("pypi", key.name, f"2.{each}"), fail) for each in range(6)]
+        made = await store.start_build(key, write)
         await asyncio.gather(*broken, return_exceptions=True)
         assert made.exists()
 
 
-async def test_a_making_that_fails_does_not_disturb_another_of_the_same_library(tmp_path: Path) -> None:
-    shelves, go_on = IndexStore(tmp_path), asyncio.Event()
+async def test_failed_build_does_not_disturb_other_version(tmp_path: Path) -> None:
+    store, go_on = IndexStore(tmp_path), asyncio.Event()
 
-    async def slowly(file: Path) -> None:
+    async def write_slowly(file: Path) -> None:
         await go_on.wait()
-        put(file)
+        write_index(file)
 
-    async def in_vain(file: Path) -> None:
+    async def fail(file: Path) -> None:
         raise ValueError("broken")
 
-    slow = shelves.start_build(QUILL, slowly)
+    slow = store.start_build(QUILL, write_slowly)
     with pytest.raises(ValueError, match="broken"):
-        await shelves.start_build(IndexKey("pypi", "quill", "2.0"), in_vain)
+        await store.start_build(IndexKey("pypi", "quill", "2.0"), fail)
     go_on.set()
 
     assert (await slow).read_bytes() == b"index"

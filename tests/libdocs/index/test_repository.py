@@ -1,4 +1,4 @@
-"""Repositories of libraries, on loopback: read by the archive of the release's tag."""
+"""Repositories of libraries on loopback, read from the archive of the release's tag."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def publish(registry: PackageRegistry, repository_url: str = "https://github.com
     registry.publish_python("quill", "1.4.0", {"README.md": README}, project_urls={"Source": repository_url})
 
 
-async def test_documentation_and_examples_of_the_tag_are_read(
+async def test_docs_and_examples_of_tag_are_read(
     registry: PackageRegistry, github: SmallSite, tmp_path: Path
 ) -> None:
     publish(registry)
@@ -98,11 +98,11 @@ async def test_documentation_and_examples_of_the_tag_are_read(
     shown = "\n".join(f"{each.title} {each.text} {each.code}" for each in [first, *others, *written])
     assert "dip_inner" not in shown
     assert "News" not in shown
-    assert "of the repository" not in shown  # the package's own README is there
+    assert "of the repository" not in shown  # the README of the package itself
 
 
 @pytest.mark.parametrize("case", ["off", "elsewhere", "missing", "broken", "damaged"])
-async def test_a_package_is_read_without_its_repository(
+async def test_package_without_repository_is_read(
     case: str, registry: PackageRegistry, github: SmallSite, tmp_path: Path
 ) -> None:
     publish(registry, f"https://{'gitlab' if case == 'elsewhere' else 'github'}.com/ink/quill")
@@ -119,7 +119,7 @@ async def test_a_package_is_read_without_its_repository(
     assert bool(github.requested_paths) == (case in ("missing", "broken", "damaged"))
 
 
-def test_unreadable_repository_makes_the_index_incomplete(tmp_path: Path) -> None:
+def test_unreadable_repository_makes_index_incomplete(tmp_path: Path) -> None:
     (tmp_path / "archive").write_bytes(b"no archive")
     archive = Archive("repository", "https://github.com/ink/quill", "sha256", None, 10, None)
     downloaded = DownloadedArchive(archive, tmp_path / "archive", REPOSITORY_FOLDER)
@@ -130,7 +130,7 @@ def test_unreadable_repository_makes_the_index_incomplete(tmp_path: Path) -> Non
     assert "repository" in read_metadata(tmp_path / "index")["incomplete"]
 
 
-async def test_a_repository_that_hangs_is_left_out(
+async def test_hanging_repository_is_skipped(
     registry: PackageRegistry, github: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(registry)
@@ -142,13 +142,13 @@ async def test_a_repository_that_hangs_is_left_out(
     assert {each.origin for each in shown} == {"package"}
 
 
-def test_tags_are_those_of_the_release() -> None:
+def test_tag_matches_release() -> None:
     package = Package("npm", "@ink/quill", "@ink/quill", "2.0.1", None, "ink/quill", None, None, None, ())
 
     assert list_tags(package) == ["v2.0.1", "2.0.1", "@ink/quill@2.0.1", "quill-2.0.1"]
 
 
-def test_only_the_first_repository_decides_about_its_host() -> None:
+def test_first_repository_decides_about_host() -> None:
     links = ["https://quill.example", "https://gitlab.com/ink/quill", "https://github.com/else/quill"]
 
     assert (find_repository(links), is_on_github(links)) == ("ink/quill", False)

@@ -1,4 +1,4 @@
-"""Building and searching the index of a library."""
+"""Build and search of a library's index."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def titles(file: Path, topic: str | None, budget: int = 2000) -> list[str | None
     return [snippet.title for snippet in search_index.search(file, topic, budget)]
 
 
-def test_the_section_about_the_topic_is_first(library: Path) -> None:
+def test_section_about_topic_is_first(library: Path) -> None:
     first, *_ = search_index.search(library, "how do I set a timeout?", 2000)
 
     assert first.title == "Guide > Timeouts"
@@ -108,15 +108,15 @@ def test_the_section_about_the_topic_is_first(library: Path) -> None:
 @pytest.mark.parametrize(
     "topic", ["RetryPolicy", "retryPolicy", "retry_policy", "retry policy", "acme RetryPolicy()"]
 )
-def test_a_name_is_found_however_it_is_written(library: Path, topic: str | None) -> None:
+def test_name_is_found_in_any_notation(library: Path, topic: str | None) -> None:
     assert "acme.RetryPolicy" in titles(library, topic)[:2]
 
 
-def test_a_name_written_as_such_finds_its_definition_first(library: Path) -> None:
+def test_exact_name_finds_its_definition_first(library: Path) -> None:
     assert titles(library, "Client.send")[0] == "acme.Client.send"
 
 
-def test_without_a_topic_the_library_is_introduced(library: Path) -> None:
+def test_introduction_is_returned_without_topic(library: Path) -> None:
     shown = titles(library, None)
 
     assert shown[:3] == ["Acme", "Acme > Installation", "Acme > Example"]
@@ -125,23 +125,23 @@ def test_without_a_topic_the_library_is_introduced(library: Path) -> None:
 
 
 @pytest.mark.parametrize("topic", ["", "  ", "getting started", "installation"])
-def test_general_topics_are_introductions(library: Path, topic: str | None) -> None:
+def test_general_topic_gives_introduction(library: Path, topic: str | None) -> None:
     assert titles(library, topic) == titles(library, None)
 
 
 @pytest.mark.parametrize("topic", ["kubernetes", "???", '"', "* OR", "\ud800", "日本語"])
-def test_no_match_is_no_snippet(library: Path, topic: str | None) -> None:
+def test_no_match_gives_no_snippet(library: Path, topic: str | None) -> None:
     assert search_index.search(library, topic, 2000) == []
 
 
-def test_snippets_keep_the_budget_together(library: Path) -> None:
+def test_snippets_keep_total_budget(library: Path) -> None:
     snippets = search_index.search(library, "sending things to the host", 120)
 
     assert snippets
     assert sum(snippet.tokens for snippet in snippets) <= 120
 
 
-def test_the_first_snippet_is_cut_rather_than_left_out(tmp_path: Path) -> None:
+def test_first_snippet_is_cut_to_budget(tmp_path: Path) -> None:
     file = tmp_path / "long.sqlite"
     text = "# Sending\n\n" + "A thing is sent by the client, which waits for the host. " * 30
     code = "\n".join(f"client.send({number})" for number in range(150))
@@ -157,7 +157,7 @@ def test_the_first_snippet_is_cut_rather_than_left_out(tmp_path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 @given(topic=st.text(max_size=200), budget=st.integers(50, 5000))
-def test_any_topic_is_answered_within_the_budget(library: Path, topic: str, budget: int) -> None:
+def test_any_topic_keeps_budget(library: Path, topic: str, budget: int) -> None:
     snippets = search_index.search(library, topic, budget)
 
     assert sum(snippet.tokens for snippet in snippets) <= budget
@@ -175,11 +175,11 @@ def test_any_topic_is_answered_within_the_budget(library: Path, topic: str, budg
         "{timeout",
     ],
 )
-def test_a_topic_is_never_query_syntax(library: Path, topic: str) -> None:
+def test_topic_is_never_query_syntax(library: Path, topic: str) -> None:
     assert "Guide > Timeouts" in titles(library, topic)
 
 
-def test_counts_and_what_is_known_are_kept(tmp_path: Path) -> None:
+def test_counts_and_metadata_are_stored(tmp_path: Path) -> None:
     file = tmp_path / "acme.sqlite"
 
     built = search_index.write_index(file, [PackageDocument("README.md", README, "markdown", None)], ABOUT)
@@ -192,7 +192,7 @@ def test_counts_and_what_is_known_are_kept(tmp_path: Path) -> None:
     assert about["built_at"].endswith("Z")
 
 
-def test_a_failed_build_leaves_what_was_there(library: Path) -> None:
+def test_failed_build_keeps_previous_index(library: Path) -> None:
     def broken() -> Iterator[PackageDocument]:
         yield PackageDocument("README.md", README, "markdown", None)
         raise OSError("the archive ends here")
@@ -204,7 +204,7 @@ def test_a_failed_build_leaves_what_was_there(library: Path) -> None:
     assert [path.name for path in library.parent.iterdir()] == ["acme.sqlite"]
 
 
-def test_a_package_without_documentation_has_an_empty_index(tmp_path: Path) -> None:
+def test_package_without_documentation_has_empty_index(tmp_path: Path) -> None:
     built = search_index.write_index(tmp_path / "none.sqlite", [], ABOUT)
 
     assert (built.chunks, built.with_code) == (0, 0)
@@ -212,14 +212,14 @@ def test_a_package_without_documentation_has_an_empty_index(tmp_path: Path) -> N
     assert search_index.search(tmp_path / "none.sqlite", "sending", 500) == []
 
 
-def test_what_is_no_index_is_an_error(tmp_path: Path) -> None:
+def test_invalid_index_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "no.sqlite").write_bytes(b"not a database, and long enough to be told from an empty one" * 20)
 
     with pytest.raises(sqlite3.Error):
         search_index.search(tmp_path / "no.sqlite", "sending", 500)
 
 
-def test_variants_of_an_example_are_one_for_the_newest_python(tmp_path: Path) -> None:
+def test_example_variants_are_reduced_to_newest_python(tmp_path: Path) -> None:
     code = "from acme import Client\n\n\ndef main():\n    Client('host').send('hello')\n"
     paths = ("tutorial001.py", "tutorial001_an.py", "tutorial001_an_py39.py", "tutorial001_an_py310.py")
     documents = [
@@ -232,7 +232,7 @@ def test_variants_of_an_example_are_one_for_the_newest_python(tmp_path: Path) ->
     assert "tutorial001_an_py310.py" in (snippet.code or "")
 
 
-def test_pieces_that_say_the_same_are_said_once(tmp_path: Path) -> None:
+def test_duplicate_chunks_are_returned_once(tmp_path: Path) -> None:
     documents = [PackageDocument(f"docs/{name}.md", GUIDE, "markdown", None) for name in ("one", "two")]
 
     search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
@@ -240,7 +240,7 @@ def test_pieces_that_say_the_same_are_said_once(tmp_path: Path) -> None:
     assert titles(tmp_path / "acme.sqlite", "timeouts").count("Guide > Timeouts") == 1
 
 
-def test_folders_of_an_earlier_major_version_come_last(tmp_path: Path) -> None:
+def test_folders_of_old_major_version_come_last(tmp_path: Path) -> None:
     code = 'def {name}(what):\n    """Send a thing to the host {how}, and wait until it was received."""\n'
     documents = [
         PackageDocument("acme/v1/sending.py", code.format(name="send_thing", how="as ever"), "python", None),
@@ -252,7 +252,7 @@ def test_folders_of_an_earlier_major_version_come_last(tmp_path: Path) -> None:
     assert titles(tmp_path / "acme.sqlite", "send a thing")[0] == "acme.sending.send_things"
 
 
-def test_files_that_a_page_includes_are_shown_in_it(tmp_path: Path) -> None:
+def test_included_files_are_shown_in_page(tmp_path: Path) -> None:
     documents = [
         PackageDocument(
             "docs/a.md", "# Sending\n\nLike this:\n\n{* ../docs_src/a.py hl[1] *}\n", "markdown", None
@@ -274,7 +274,7 @@ def test_files_that_a_page_includes_are_shown_in_it(tmp_path: Path) -> None:
     ]
 
 
-def test_one_page_does_not_crowd_out_the_others(tmp_path: Path) -> None:
+def test_one_page_does_not_displace_others(tmp_path: Path) -> None:
     sections = "\n".join(
         f"## Sending {name}\n\nSending {name} is done by send, once.\n\n```python\nsend({name})\n```\n"
         for name in ("apples", "pears", "plums", "cherries", "figs")
@@ -292,7 +292,7 @@ def test_one_page_does_not_crowd_out_the_others(tmp_path: Path) -> None:
     assert "Overview" in titles(tmp_path / "acme.sqlite", "sending")[:4]
 
 
-def test_a_readme_names_its_library_in_its_titles(tmp_path: Path) -> None:
+def test_readme_titles_name_the_library(tmp_path: Path) -> None:
     usage = "# Usage\n\nThings are sent to other places by a client, one after the other.\n"
     file = tmp_path / "acme.sqlite"
 
@@ -301,7 +301,7 @@ def test_a_readme_names_its_library_in_its_titles(tmp_path: Path) -> None:
     assert titles(file, None) == ["acme > Usage"]
 
 
-def test_a_short_readme_is_followed_by_what_is_best_explained(tmp_path: Path) -> None:
+def test_short_readme_is_followed_by_best_explained_parts(tmp_path: Path) -> None:
     readme = "# Acme\n\nThings are sent to other places by a client, one after the other, and back.\n"
     types = "/** Sends a thing to another place, when the other is ready. */\nexport function send(): void;\n"
     file = tmp_path / "acme.sqlite"
@@ -315,7 +315,7 @@ def test_a_short_readme_is_followed_by_what_is_best_explained(tmp_path: Path) ->
     assert titles(file, None) == ["Acme", "send"]
 
 
-def test_what_takes_too_long_is_finished_with_what_there_is(tmp_path: Path) -> None:
+def test_too_slow_build_finishes_with_parts_so_far(tmp_path: Path) -> None:
     pages = [
         PackageDocument(f"docs/{number}.md", GUIDE.replace("five", f"{number}"), "markdown", None)
         for number in range(9)
@@ -328,7 +328,7 @@ def test_what_takes_too_long_is_finished_with_what_there_is(tmp_path: Path) -> N
     assert "within the time limit" in search_index.read_metadata(file)["incomplete"]
 
 
-def test_pages_on_the_project_itself_are_no_introduction(tmp_path: Path) -> None:
+def test_pages_about_the_project_are_no_introduction(tmp_path: Path) -> None:
     sprint = PackageDocument(
         "docs/internals/contributing/quickstart.md", GUIDE.replace("# Guide", "# Sprint"), "markdown", None
     )
@@ -340,7 +340,7 @@ def test_pages_on_the_project_itself_are_no_introduction(tmp_path: Path) -> None
     assert titles(file, None)[0] == "Guide > Retry policies"
 
 
-def test_one_of_the_first_three_shows_a_call(tmp_path: Path) -> None:
+def test_one_of_first_three_snippets_shows_a_call(tmp_path: Path) -> None:
     declared = "\n".join(
         f'def ink_pen_{kind}(pen: str, ink: str) -> bool:\n    """Ink a pen. Inks a pen in {kind} ink."""\n'
         for kind in ("black", "blue", "red", "green", "gold")
@@ -362,7 +362,7 @@ def test_one_of_the_first_three_shows_a_call(tmp_path: Path) -> None:
     assert any("tool.care()" in (each.code or "") for each in shown[:3])
 
 
-def test_functions_that_differ_in_a_word_are_shown_once(tmp_path: Path) -> None:
+def test_nearly_equal_functions_are_shown_once(tmp_path: Path) -> None:
     options = ", ".join(f"option_{letter}: str | None = None" for letter in "abcdefghijkl")
     functions = "\n".join(
         f'def {verb}(url: str, {options}) -> Letter:\n    """Send a {verb.upper()} letter to a host."""\n'
@@ -380,7 +380,7 @@ def test_functions_that_differ_in_a_word_are_shown_once(tmp_path: Path) -> None:
     }
 
 
-def test_what_a_package_exports_comes_before_its_internals(tmp_path: Path) -> None:
+def test_exported_names_precede_internals(tmp_path: Path) -> None:
     function = 'def {name}(pen):\n    """Dip a pen into the ink well, and wait until it is wet."""\n'
     documents = [
         PackageDocument("acme/core/pens.py", function.format(name="dip_inner_pen"), "python", None),
@@ -394,7 +394,7 @@ def test_what_a_package_exports_comes_before_its_internals(tmp_path: Path) -> No
     assert titles(file, "dip a pen into ink")[0] == "acme.dip_pen"
 
 
-def test_methods_come_before_the_data_of_an_interface(tmp_path: Path) -> None:
+def test_methods_precede_data_of_interface(tmp_path: Path) -> None:
     text = (
         "export interface Pen {\n  /** A wet pen that lies in the drawer of a desk. */\n  ink: string;\n"
         "  /** A wet pen is laid into the drawer of the desk. */\n  dip(): void;\n}\n"
@@ -409,7 +409,7 @@ def test_methods_come_before_the_data_of_an_interface(tmp_path: Path) -> None:
     assert found[0] == "Pen.dip"
 
 
-def test_examples_come_before_signatures_for_a_question_without_names(tmp_path: Path) -> None:
+def test_examples_precede_signatures_without_names_in_query(tmp_path: Path) -> None:
     sentence = "Put a feather into an ink well, and wait until it is wet on all of its sides."
     stub = f'def moisten(feather):\n    """{sentence}"""\n'
     example = f'def soak():\n    """{sentence}\n\n    >>> soak().wait()\n    """\n'
@@ -425,7 +425,7 @@ def test_examples_come_before_signatures_for_a_question_without_names(tmp_path: 
     assert titles(file, "acme.stubs.moisten")[0] == "acme.stubs.moisten"
 
 
-def test_the_number_of_a_part_of_an_example_is_no_word_of_it(tmp_path: Path) -> None:
+def test_part_number_of_example_is_not_searched(tmp_path: Path) -> None:
     steps = "\n\n".join(f"def step_{number}():\n    return well.fill({number})" for number in range(200))
     file = tmp_path / "parts.db"
 
@@ -434,10 +434,10 @@ def test_the_number_of_a_part_of_an_example_is_no_word_of_it(tmp_path: Path) -> 
     )
 
     assert len(titles(file, "fill a well")) > 1
-    assert len(titles(file, "part")) == 1  # whose text says that there are others
+    assert len(titles(file, "part")) == 1  # its text mentions other parts
 
 
-def test_words_of_tasks_find_those_of_documentation(tmp_path: Path) -> None:
+def test_task_words_find_documentation_words(tmp_path: Path) -> None:
     documents = [
         PackageDocument(
             f"docs/{name}.md",

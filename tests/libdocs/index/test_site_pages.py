@@ -1,4 +1,4 @@
-"""Documentation sites that packages name, on loopback: read by their llms.txt, within limits."""
+"""Documentation sites of packages on loopback, read by their llms.txt within limits."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def publish(registry: PackageRegistry, site: SmallSite) -> None:
     registry.publish_python("quill", "1.4.0", README, project_urls={"Documentation": f"{site.url}/docs/"})
 
 
-async def test_pages_that_an_llms_txt_lists_are_found(
+async def test_pages_of_llms_txt_are_found(
     registry: PackageRegistry, site: SmallSite, tmp_path: Path
 ) -> None:
     publish(registry, site)
@@ -119,7 +119,7 @@ async def test_pages_that_an_llms_txt_lists_are_found(
     assert "/x.html" not in site.requested_paths
 
 
-async def test_a_full_text_is_several_pages(
+async def test_full_text_is_split_into_pages(
     registry: PackageRegistry, site: SmallSite, tmp_path: Path
 ) -> None:
     registry.publish_javascript("quill", "2.0.0", README, homepage=f"{site.url}/")
@@ -131,7 +131,7 @@ async def test_a_full_text_is_several_pages(
 
 
 @pytest.mark.parametrize("name", ["llms-full.txt", "llms.txt"])
-async def test_root_text_is_not_that_of_a_site_below(
+async def test_root_text_is_not_used_for_site_below_it(
     name: str, registry: PackageRegistry, site: SmallSite, tmp_path: Path
 ) -> None:
     publish(registry, site)
@@ -143,7 +143,7 @@ async def test_root_text_is_not_that_of_a_site_below(
     assert {(each.origin, each.version) for each in shown} == {("package", "1.4.0")}
 
 
-async def test_site_named_by_its_start_page_is_found(
+async def test_site_named_by_start_page_is_found(
     registry: PackageRegistry, site: SmallSite, tmp_path: Path
 ) -> None:
     registry.publish_python("quill", "1.4.0", README, home_page=f"{site.url}/docs/index.html")
@@ -155,7 +155,7 @@ async def test_site_named_by_its_start_page_is_found(
 
 
 @pytest.mark.parametrize("case", ["robots", "policy", "switch", "html", "older"])
-async def test_a_site_is_left_out(
+async def test_excluded_site_is_skipped(
     case: str, registry: PackageRegistry, site: SmallSite, tmp_path: Path
 ) -> None:
     publish(registry, site)
@@ -179,7 +179,7 @@ async def test_a_site_is_left_out(
     assert {"/docs/llms-full.txt"}.isdisjoint(site.requested_paths) or case == "html"
 
 
-async def test_a_home_page_that_is_no_url_does_no_harm(registry: PackageRegistry, tmp_path: Path) -> None:
+async def test_invalid_home_page_is_ignored(registry: PackageRegistry, tmp_path: Path) -> None:
     registry.publish_python("quill", "1.4.0", README, home_page="https://quill.example:port/")
 
     shown = await ask(registry, tmp_path)
@@ -187,7 +187,7 @@ async def test_a_home_page_that_is_no_url_does_no_harm(registry: PackageRegistry
     assert {each.origin for each in shown} == {"package"}
 
 
-def test_only_so_many_links_and_parts_are_looked_at() -> None:
+def test_links_and_parts_are_limited() -> None:
     links = "[a](https://elsewhere.example/a.md)" * MAX_LINKS + "[b](b.md)"
 
     assert find_page_links(SitePage("https://quill.example/llms.txt", links)) == []
@@ -195,10 +195,10 @@ def test_only_so_many_links_and_parts_are_looked_at() -> None:
     assert len(split_site([SitePage("https://quill.example/llms-full.txt", text)])) < MAX_PARTS
 
 
-async def test_a_site_without_such_texts_is_read_by_its_sitemap_and_links(
+async def test_site_without_llms_txt_is_read_by_sitemap_and_links(
     registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site_pages, "SITE_SECONDS", 60.0)  # the parsers start first
+    monkeypatch.setattr(site_pages, "SITE_SECONDS", 60.0)  # starts the parsers before the measured time
     publish(registry, site)
     site.set_sitemap("/sitemap.xml", "/docs/guide/dip", "/blog/news", "/docs/reference")
     site.respond("/docs/", "<title>Quill</title><p>Pens for all.</p><a href='/docs/links'>More</a>")
@@ -214,7 +214,7 @@ async def test_a_site_without_such_texts_is_read_by_its_sitemap_and_links(
 
 
 @pytest.mark.extended
-async def test_the_pace_of_a_site_is_kept(
+async def test_crawl_delay_of_site_is_kept(
     registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(registry, site)
@@ -239,7 +239,7 @@ def test_documentation_is_selected_before_other_pages() -> None:
     assert select_documentation([f"{site}/en/1.2/dip"]) == [f"{site}/en/1.2/dip"]
 
 
-def test_links_lead_to_pages_of_the_same_host() -> None:
+def test_links_lead_to_pages_of_same_host() -> None:
     contents = SitePage(
         "https://quill.example/docs/llms.txt",
         "[0](http://[a.md) [a](a.md) [b](/b.md#part) [c](https://other.example/c.md) [d](d.html)\n"
@@ -250,7 +250,7 @@ def test_links_lead_to_pages_of_the_same_host() -> None:
     assert find_page_links(contents) == ["https://quill.example/docs/a.md", "https://quill.example/b.md"]
 
 
-def test_parts_of_a_full_text_have_their_own_addresses() -> None:
+def test_parts_of_full_text_have_their_own_urls() -> None:
     site = "https://quill.example"
 
     documents = split_site([SitePage(f"{site}/llms-full.txt", FULL.replace("SITE", site))])
@@ -263,7 +263,7 @@ def test_parts_of_a_full_text_have_their_own_addresses() -> None:
     assert "# Not a heading" in documents[2].text
 
 
-def test_a_part_that_names_no_url_keeps_the_address_of_its_site() -> None:
+def test_part_without_url_has_url_of_its_site() -> None:
     url = "https://quill.example/llms-full.txt"
 
     (document,) = split_site([SitePage(url, "# Dip\nSource: http://[dip\n")])
@@ -271,7 +271,7 @@ def test_a_part_that_names_no_url_keeps_the_address_of_its_site() -> None:
     assert document.source_url == url
 
 
-def test_hosts_of_many_projects_are_no_site() -> None:
+def test_hosts_of_many_projects_are_excluded() -> None:
     links = ["https://github.com/a/b", "https://Quill.example/?a#b", None, "javascript:1", "http://[", 7]
 
     assert find_sites(links) == ("https://quill.example/",)

@@ -24,7 +24,7 @@ README = (
 
 
 @pytest.mark.parametrize("budget", [150, 200, 300])
-def test_code_inside_a_cut_text_is_a_closed_fragment(budget: int) -> None:
+def test_code_in_cut_text_is_closed_fragment(budget: int) -> None:
     (chunk,) = split_markdown(PackageDocument("README.md", README, "markdown", None))
     trail = "\n".join((*chunk.breadcrumb, chunk.title))
     row = ChunkRow(

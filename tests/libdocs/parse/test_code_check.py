@@ -1,4 +1,4 @@
-"""Code that parses by itself, and fragments that say that they are fragments."""
+"""Check of code in snippets: complete code, and fragments that are marked."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ from centgate.libdocs.parse.markdown import split_markdown
         (None, "dip(", None),
     ],
 )
-def test_code_is_checked_by_the_grammar_of_its_language(
-    language: str | None, code: str, *, expected: bool | None
-) -> None:
+def test_code_is_checked_by_its_grammar(language: str | None, code: str, *, expected: bool | None) -> None:
     assert is_complete(code, language) is expected
 
 
@@ -47,7 +45,7 @@ def test_code_is_checked_by_the_grammar_of_its_language(
         (">>> dip(\n", ">>> dip(\n"),
     ],
 )
-def test_sessions_become_code_that_parses(code: str, expected: str) -> None:
+def test_sessions_become_parsable_code(code: str, expected: str) -> None:
     assert tidy_code(code, "python") == expected
 
 
@@ -58,7 +56,7 @@ def test_doctest_in_docstring_stays_code(indent: str) -> None:
     assert tidy_code(textwrap.indent(code, indent), "python") == code
 
 
-def test_fragments_inside_a_text_are_marked() -> None:
+def test_fragments_in_text_are_marked() -> None:
     text = "Either:\n\n```python\ndip(\n```\n\nor\n\n```python\ndip()\n```\n\nor\n\n```js\ndip(\n"
 
     marked = mark_fragments(text)
@@ -66,7 +64,7 @@ def test_fragments_inside_a_text_are_marked() -> None:
     assert marked == text.replace("```python\ndip(\n", "```python fragment\ndip(\n")
 
 
-def test_code_that_was_cut_is_a_fragment() -> None:
+def test_cut_code_is_a_fragment() -> None:
     page = "# Pens\n\n```python\n" + "dip(pen)\n" * 1_000 + "```\n\n```python\ndip(ink)\n```\n"
 
     chunks = split_markdown(PackageDocument("docs/pens.md", page, "markdown", None))
@@ -85,7 +83,7 @@ def test_code_that_was_cut_is_a_fragment() -> None:
         *(("jsx", "<Pen>", "jsx"), ("tsx", "<Pen>", "tsx"), ("typescriptreact", "<Pen>", "tsx")),
     ],
 )
-def test_every_name_of_a_checked_language_is_checked(word: str, code: str, language: str) -> None:
+def test_all_names_of_checked_languages_are_checked(word: str, code: str, language: str) -> None:
     page = f"# Pens\n\nInstall it first.\n\n```bash\npip install quill\n```\n\n```{word}\n{code}\n```\n"
     only = f"# Pens\n\n```{word}\n{code}\n```\n"
 
@@ -113,11 +111,11 @@ def test_every_name_of_a_checked_language_is_checked(word: str, code: str, langu
         (["```tsx fragment\n<Pen>"], ["```tsx fragment\n<Pen>\n```"]),
     ],
 )
-def test_divided_code_gets_fences_of_its_own(parts: list[str], expected: list[str]) -> None:
+def test_divided_code_has_separate_fences(parts: list[str], expected: list[str]) -> None:
     assert close_fences(parts) == expected
 
 
-def test_code_of_a_long_text_is_divided_as_fragments() -> None:
+def test_divided_code_of_long_text_is_marked_as_fragments() -> None:
     code = "\n\n".join(f"def dip_{number}(pen):\n    return pen.dip({number})" for number in range(90))
     chunk = Chunk("Pens", (), None, None, f"Dip it:\n\n```python\n{code}\n```", None, "docs/pens.md")
 

@@ -79,7 +79,7 @@ def split(text: str, path: str = "quill.go") -> dict[str, Chunk]:
     return {each.title: each for each in split_go(PackageDocument(path, text, "go", PAGE))}
 
 
-def test_a_package_comment_shows_its_code() -> None:
+def test_package_comment_keeps_its_code() -> None:
     chunk = split(SOURCE)["quill"]
 
     assert (chunk.code, chunk.language) == ("pen := quill.New()\npen.Dip(quill.Ink{})", "go")
@@ -87,7 +87,7 @@ def test_a_package_comment_shows_its_code() -> None:
     assert chunk.source_url == PAGE
 
 
-def test_exported_declarations_have_their_comments() -> None:
+def test_exported_declarations_have_comments() -> None:
     chunks = split(SOURCE)
 
     assert set(chunks) == {"quill", "Ink", "Black", "New", "Pen.Dip"}
@@ -100,7 +100,7 @@ def test_exported_declarations_have_their_comments() -> None:
     assert chunks["Pen.Dip"].weight < chunks["New"].weight
 
 
-def test_a_head_of_several_lines_is_read_up_to_its_body() -> None:
+def test_multi_line_head_ends_at_body() -> None:
     [signature, shell] = [
         each for each in split_go(PackageDocument("quill.go", SOURCE, "go", None)) if each.title == "New"
     ]
@@ -109,7 +109,7 @@ def test_a_head_of_several_lines_is_read_up_to_its_body() -> None:
     assert (shell.code, shell.language) == ("$ go run . -ink red", "bash")
 
 
-def test_examples_of_tests_are_shown_whole() -> None:
+def test_example_functions_are_kept_whole() -> None:
     chunks = split(TEST, "quill_test.go")
 
     assert set(chunks) == {"Pen.Dip (example, twice)", "quill (example)"}

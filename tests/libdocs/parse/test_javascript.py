@@ -1,4 +1,4 @@
-"""Splitting JavaScript and TypeScript into chunks."""
+"""JavaScript and TypeScript files, split into chunks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def script(text: str, path: str = "lib/response.js") -> PackageDocument:
     return PackageDocument(path, dedent(text).lstrip("\n"), "javascript", None)
 
 
-def test_a_declared_function_is_its_signature_and_its_comment() -> None:
+def test_declared_function_has_signature_and_comment() -> None:
     document = types(
         """
         /**
@@ -50,7 +50,7 @@ def test_a_declared_function_is_its_signature_and_its_comment() -> None:
     )
 
 
-def test_namespaces_qualify_and_lines_are_told() -> None:
+def test_namespaces_qualify_names_and_lines_are_given() -> None:
     document = types(
         """
         export = Acme;
@@ -69,7 +69,7 @@ def test_namespaces_qualify_and_lines_are_told() -> None:
     assert piece.source_url == f"{BLOB}#L5"
 
 
-def test_documented_members_of_an_interface_are_pieces() -> None:
+def test_documented_interface_members_are_chunks() -> None:
     document = types(
         """
         export interface Response extends Base<{ a: 1 }> {
@@ -94,7 +94,7 @@ def test_documented_members_of_an_interface_are_pieces() -> None:
     )
 
 
-def test_braces_in_a_head_belong_to_it_and_an_object_shows_its_members() -> None:
+def test_braces_in_head_are_kept_and_object_shows_members() -> None:
     document = types(
         """
         export interface Component<P = {}, S = {}> extends Base<P> {
@@ -114,7 +114,7 @@ def test_braces_in_a_head_belong_to_it_and_an_object_shows_its_members() -> None
     assert codes.code == "export declare const codes: {\n    ok: 200;\n}"
 
 
-def test_overloads_are_one_piece() -> None:
+def test_overloads_are_one_chunk() -> None:
     document = types(
         """
         /** Sends what it is given. */
@@ -166,7 +166,7 @@ def test_assigned_functions_of_older_scripts_are_found() -> None:
     assert piece.text == "Set status `code`.\n\n- Returns `ServerResponse` for chaining"
 
 
-def test_exports_without_semicolons_are_told_apart() -> None:
+def test_exports_without_semicolons_are_separated() -> None:
     document = script(
         """
         /** Sends a thing. */
@@ -183,11 +183,11 @@ def test_exports_without_semicolons_are_told_apart() -> None:
     assert [piece.title for piece in split_javascript(document)] == ["send", "take"]
 
 
-def test_a_minified_file_is_left_out() -> None:
+def test_minified_file_is_skipped() -> None:
     assert split_javascript(script("/** Sends a thing. */export function send(){};" + "x();" * 1000)) == []
 
 
-def test_an_example_is_shown_whole() -> None:
+def test_example_is_kept_whole() -> None:
     [piece] = split_javascript(
         script('import { send } from "acme";\n\nsend("hello");\n', path="examples/send_many.js")
     )
@@ -202,11 +202,11 @@ def test_an_example_is_shown_whole() -> None:
         *("declare namespace a {" * 50, "a,\n//\n" * 3000, "export type A =\n" + "| 1\n" * 3000),
     ],
 )
-def test_what_is_not_javascript_does_no_harm(text: str) -> None:
+def test_invalid_javascript_gives_no_error(text: str) -> None:
     assert isinstance(split_javascript(types(text)), list)
 
 
-def test_one_long_line_is_left_out_of_a_file_that_people_wrote() -> None:
+def test_one_long_line_is_omitted() -> None:
     names = ", ".join(f"name{number}" for number in range(400))
     functions = "".join(
         f"/** Sends a thing by way {number}. */\nexport function way{number}(): void;\n"
@@ -218,7 +218,7 @@ def test_one_long_line_is_left_out_of_a_file_that_people_wrote() -> None:
     assert len(found) == 200
 
 
-def test_a_module_among_examples_is_read_as_one() -> None:
+def test_module_in_examples_is_parsed_as_module() -> None:
     loader = "/** Loads a model from a file. */\nclass Loader {\n  load() {}\n}\n"
     text = loader + "// how it is done\n" * 300 + "export { Loader };\n"
 
@@ -227,7 +227,7 @@ def test_a_module_among_examples_is_read_as_one() -> None:
     assert titles == ["Loader"]
 
 
-def test_an_overload_that_should_not_be_used_is_left_out() -> None:
+def test_deprecated_overload_is_omitted() -> None:
     [piece] = split_javascript(
         types(
             """
@@ -253,7 +253,7 @@ def test_an_overload_that_should_not_be_used_is_left_out() -> None:
     ],
     ids=["backticks", "patterns", "comments", "links", "tabs", "blank"],
 )
-def test_hostile_text_is_read_in_time(text: str) -> None:
+def test_hostile_text_is_split_in_time(text: str) -> None:
     assert isinstance(split_javascript(types(text)), list)
 
 
@@ -274,7 +274,7 @@ def test_hostile_text_is_read_in_time(text: str) -> None:
         ),
     ],
 )
-def test_declarations_are_shown_so_that_they_parse(declaration: str, code: str) -> None:
+def test_declarations_are_shown_as_valid_code(declaration: str, code: str) -> None:
     *_, piece = split_javascript(
         types(f"/** Says what a pen is, at some length, for whoever asks. */\n{declaration}")
     )
@@ -282,7 +282,7 @@ def test_declarations_are_shown_so_that_they_parse(declaration: str, code: str) 
     assert (piece.code, piece.complete) == (code, True)
 
 
-def test_a_declaration_with_an_example_has_the_language_of_both() -> None:
+def test_declaration_with_example_has_common_language() -> None:
     document = types(
         """
         /**
@@ -314,7 +314,7 @@ def test_a_declaration_with_an_example_has_the_language_of_both() -> None:
         ("export type M<T extends { a: 1 }> = {\n  b: T;\n};", "b: T;"),
     ],
 )
-def test_braces_in_types_of_a_head_are_no_body(text: str, body: str | None) -> None:
+def test_braces_in_types_of_head_are_no_body(text: str, body: str | None) -> None:
     first, second = parse_declarations(f"{text}\nconst after = 1;\n")
 
     head = text.removesuffix(";") if body is None else text[: text.rindex("{")].strip()

@@ -1,4 +1,4 @@
-"""What can be imported from an npm package, by its entry points."""
+"""Exports of an npm package, found by its entry points."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def documents(files: dict[str, str]) -> list[PackageDocument]:
         ("dist/inner/code.d.ts", "addCode", False),
     ],
 )
-def test_what_the_entry_points_reach_is_exported(path: str, name: str, is_exported: bool) -> None:  # noqa: FBT001 - a case
+def test_names_reached_from_entry_points_are_exported(path: str, name: str, is_exported: bool) -> None:  # noqa: FBT001 - a case
     exports = collect_exports(documents(FILES), ["dist/index.js"])
 
     assert exports.has(path, name) == is_exported
 
 
-def test_declarations_that_nobody_can_import_weigh_less() -> None:
+def test_unexported_declarations_have_lower_weight() -> None:
     exports = collect_exports(documents(FILES), ["dist/index.d.ts"])
     chunks = [
         Chunk(name, (), "code", "typescript", None, None, path, (name,))
@@ -64,11 +64,11 @@ def test_declarations_that_nobody_can_import_weigh_less() -> None:
     assert [each.weight for each in lower_internals(chunks, exports)] == [1.0, INNER_WEIGHT, 1.0]
 
 
-def test_without_an_entry_point_everything_counts_as_exported() -> None:
+def test_without_entry_point_all_names_are_exported() -> None:
     assert collect_exports(documents(FILES), ["build/none.js"]).has("dist/inner/code.d.ts", "addCode")
 
 
-def test_a_pattern_is_every_file_that_it_matches() -> None:
+def test_pattern_matches_files() -> None:
     assert collect_exports(documents(FILES), ["dist/inner/*.js"]).has("dist/inner/code.d.ts", "addCode")
 
 
@@ -81,17 +81,17 @@ def test_a_pattern_is_every_file_that_it_matches() -> None:
         ({}, ["index.js"]),
     ],
 )
-def test_entry_points_are_those_of_the_manifest(manifest: dict[str, Any], entries: list[str]) -> None:
+def test_entry_points_are_those_of_manifest(manifest: dict[str, Any], entries: list[str]) -> None:
     assert find_entries(json.dumps(manifest)) == entries
 
 
 @pytest.mark.parametrize("manifest", ["", "[]", "7", "[" * 100_000])
-def test_what_is_no_manifest_names_nothing(manifest: str) -> None:
+def test_invalid_manifest_has_no_entry_points(manifest: str) -> None:
     assert find_entries(manifest) == []
 
 
 @given(st.lists(st.sampled_from([line for text in FILES.values() for line in text.splitlines()])))
-def test_circles_of_exports_end(lines: list[str]) -> None:
+def test_circular_exports_end(lines: list[str]) -> None:
     text = "\n".join([*lines, "export * from './b';", "export * from './a';"])
     exports = collect_exports(documents({"a.d.ts": text, "b.d.ts": text}), ["a.js"])
 

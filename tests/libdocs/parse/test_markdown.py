@@ -1,4 +1,4 @@
-"""Splitting Markdown and MDX into chunks."""
+"""Markdown and MDX files, split into chunks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def page(text: str, path: str = "docs/guide.md", url: str | None = None) -> Pack
     return PackageDocument(path, dedent(text).lstrip("\n"), "markdown", url)
 
 
-def test_code_stays_with_the_section_and_the_prose_that_leads_to_it() -> None:
+def test_code_stays_with_its_section_and_prose() -> None:
     document = page(
         """
         # Guide
@@ -40,7 +40,7 @@ def test_code_stays_with_the_section_and_the_prose_that_leads_to_it() -> None:
     assert piece.text == "Open a client, then call send with what is to be sent."
 
 
-def test_each_example_of_a_section_is_a_piece_of_its_own() -> None:
+def test_each_example_is_a_chunk() -> None:
     document = page(
         """
         # Send
@@ -67,7 +67,7 @@ def test_each_example_of_a_section_is_a_piece_of_its_own() -> None:
     assert second.text == "Anything that is bytes has to be announced before it is sent."
 
 
-def test_what_code_prints_stays_beside_it_in_the_text() -> None:
+def test_output_of_code_stays_in_text() -> None:
     document = page(
         """
         # Send
@@ -90,7 +90,7 @@ def test_what_code_prints_stays_beside_it_in_the_text() -> None:
     assert piece.text == 'This prints:\n\n```json\n{"sent": 5}\n```'
 
 
-def test_a_link_shows_the_lines_at_this_version() -> None:
+def test_link_shows_lines_at_this_version() -> None:
     document = page(
         "# One\n\nNothing here that anyone would want to read, ever.\n\n## Two\n\n```\nx\n```\n", url=BLOB
     )
@@ -100,7 +100,7 @@ def test_a_link_shows_the_lines_at_this_version() -> None:
     assert piece.source_url == f"{BLOB}?plain=1#L5-L9"
 
 
-def test_javascript_that_repeats_typescript_is_left_out() -> None:
+def test_javascript_that_repeats_typescript_is_omitted() -> None:
     document = page(
         """
         # Page
@@ -122,7 +122,7 @@ def test_javascript_that_repeats_typescript_is_left_out() -> None:
     assert piece.text == "`app/page.tsx`:"
 
 
-def test_a_note_in_a_component_is_prose_and_comments_in_code_remain() -> None:
+def test_component_note_is_prose_and_code_comments_stay() -> None:
     document = page(
         """
         # Send
@@ -154,7 +154,7 @@ def test_lists_and_tables_keep_their_form() -> None:
     )
 
 
-def test_only_one_package_manager_says_how_to_install() -> None:
+def test_one_package_manager_shows_installation() -> None:
     document = page("# Install\n\n```bash\nnpm install acme\n```\n\nOr:\n\n```bash\nyarn add acme\n```\n")
 
     assert [piece.code for piece in split_markdown(document)] == ["npm install acme"]
@@ -197,14 +197,14 @@ def test_only_one_package_manager_says_how_to_install() -> None:
         ),
     ],
 )
-def test_prose_loses_what_is_only_for_the_eye(written: str, shown: str) -> None:
+def test_decorative_markup_is_removed_from_prose(written: str, shown: str) -> None:
     [piece] = split_markdown(page(f"# Title\n\n{written}\n"))
 
     assert piece.text is not None
     assert piece.text.startswith(shown)
 
 
-def test_front_matter_gives_the_title_and_mdx_imports_are_no_prose() -> None:
+def test_front_matter_gives_title_and_mdx_imports_are_removed() -> None:
     document = page(
         """
         ---
@@ -226,7 +226,7 @@ def test_front_matter_gives_the_title_and_mdx_imports_are_no_prose() -> None:
     assert piece.text == "Everything that can be sent is sent by one function, which is send."
 
 
-def test_a_page_without_a_title_of_its_own_is_named_by_its_path() -> None:
+def test_page_without_title_is_named_by_path() -> None:
     document = page(
         "## Send\n\n```\nsend(1)\n```\n\n## Take\n\n```\ntake(1)\n```\n", path="docs/01-first_steps.md"
     )
@@ -237,7 +237,7 @@ def test_a_page_without_a_title_of_its_own_is_named_by_its_path() -> None:
     ]
 
 
-def test_an_admonition_is_text_and_its_code_is_code() -> None:
+def test_admonition_is_text_and_its_code_is_code() -> None:
     document = page(
         """
         # Send
@@ -267,7 +267,7 @@ def test_indented_lines_are_code_outside_lists() -> None:
     assert first.code == "send(1)\n\nsend(2)"
 
 
-def test_restructuredtext_inside_of_a_page_is_read() -> None:
+def test_embedded_restructuredtext_is_parsed() -> None:
     document = page(
         "# Send\n\n```{eval-rst}\n.. click:example::\n\n    @command()\n    def send(): ...\n```\n"
     )
@@ -278,13 +278,13 @@ def test_restructuredtext_inside_of_a_page_is_read() -> None:
     assert piece.language == "python"
 
 
-def test_a_heading_that_is_a_name_names_the_piece() -> None:
+def test_name_as_heading_names_the_chunk() -> None:
     [piece] = split_markdown(page("# API\n\n## `client.send(what)`\n\n```js\nclient.send(1)\n```\n"))
 
     assert piece.names == ("client.send", "send")
 
 
-def test_long_code_is_divided_and_the_parts_say_so() -> None:
+def test_long_code_is_divided_into_marked_parts() -> None:
     code = "\n\n".join(f"def function_{number}():\n    return {number}  # {'x' * 60}" for number in range(90))
 
     found = split_markdown(page(f"# Long\n\n```python\n{code}\n```\n"))
@@ -295,7 +295,7 @@ def test_long_code_is_divided_and_the_parts_say_so() -> None:
     assert all((piece.code or "").startswith("def ") for piece in found)
 
 
-def test_what_cannot_be_seen_is_removed() -> None:
+def test_invisible_characters_are_removed() -> None:
     [piece] = split_markdown(page("# Se\u202end\n\n```\nsend(\u200b1)\n```\n"))
 
     assert (piece.title, piece.code) == ("Send", "send(1)")
@@ -304,13 +304,13 @@ def test_what_cannot_be_seen_is_removed() -> None:
 @pytest.mark.parametrize(
     "text", ["", "```", "# ", "---\ntitle: x\n---", "![", "[" * 5000, "<" * 5000, "    " * 5000]
 )
-def test_what_is_not_markdown_does_no_harm(text: str) -> None:
+def test_invalid_markdown_gives_no_error(text: str) -> None:
     assert split_markdown(PackageDocument("README.md", text, "markdown", None)) == [] or text.startswith(
         ("[", "<")
     )
 
 
-def test_an_admonition_below_code_is_no_code() -> None:
+def test_admonition_below_code_is_no_code() -> None:
     written = "Examples:\n\n    !!! example\n\n        ```python\n        send(1)\n        ```\n\n"
 
     found = split_markdown(
@@ -334,5 +334,5 @@ def test_an_admonition_below_code_is_no_code() -> None:
     ],
     ids=["backticks", "title", "links", "tags", "images", "quotes"],
 )
-def test_hostile_text_is_read_in_time(text: str) -> None:
+def test_hostile_text_is_split_in_time(text: str) -> None:
     assert isinstance(split_markdown(page(text)), list)

@@ -1,4 +1,4 @@
-"""Splitting Python files into chunks, under the names that users import."""
+"""Python files, split into chunks under the names that users import."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def module(text: str, path: str = "acme/client.py", url: str | None = None) -> P
     return PackageDocument(path, dedent(text).lstrip("\n"), "python", url)
 
 
-def test_a_function_is_its_signature_and_its_docstring() -> None:
+def test_function_has_signature_and_docstring() -> None:
     document = module(
         '''
         def send(what: str, /, *, times: int = 1, **options: object) -> None:
@@ -31,7 +31,7 @@ def test_a_function_is_its_signature_and_its_docstring() -> None:
     assert piece.text == "Send something to wherever the client was told to send to."
 
 
-def test_an_example_in_a_docstring_is_code_below_the_signature() -> None:
+def test_docstring_example_is_code_below_signature() -> None:
     document = module(
         '''
         def send(what):
@@ -48,7 +48,7 @@ def test_an_example_in_a_docstring_is_code_below_the_signature() -> None:
     assert piece.code == 'def send(what): ...\n\nsend("hello")\n# 5'
 
 
-def test_a_class_shows_its_fields_and_how_it_is_made() -> None:
+def test_class_shows_fields_and_constructor() -> None:
     document = module(
         '''
         @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def test_a_class_shows_its_fields_and_how_it_is_made() -> None:
     assert send.code == "def send(what: str) -> int: ..."
 
 
-def test_what_doc_says_of_parameters_is_text_and_not_in_the_signature() -> None:
+def test_annotated_doc_is_text_and_not_in_signature() -> None:
     document = module(
         """
         def send(
@@ -100,7 +100,7 @@ def test_what_doc_says_of_parameters_is_text_and_not_in_the_signature() -> None:
     assert piece.text == "Send something to wherever.\n\n- `what`: What is sent.\n- `times`: How often."
 
 
-def test_examples_in_doc_keep_their_indentation() -> None:
+def test_examples_in_annotated_doc_keep_indentation() -> None:
     document = module(
         """
         def route(
@@ -128,7 +128,7 @@ def test_examples_in_doc_keep_their_indentation() -> None:
     assert '@app.get("/items")\ndef list_items():\n    return []' in code
 
 
-def test_overloads_are_one_piece_with_the_signatures_that_callers_see() -> None:
+def test_overloads_are_one_chunk_with_public_signatures() -> None:
     document = module(
         '''
         @overload
@@ -171,7 +171,7 @@ def test_google_style_sections_are_lists() -> None:
     )
 
 
-def test_an_example_file_is_shown_whole_and_titled_by_its_path() -> None:
+def test_example_file_is_kept_whole_and_titled_by_path() -> None:
     document = module(
         '''
         """How to send in the background."""
@@ -201,7 +201,7 @@ def test_an_example_file_is_shown_whole_and_titled_by_its_path() -> None:
         "",
     ],
 )
-def test_what_is_not_python_gives_nothing(text: str) -> None:
+def test_invalid_python_gives_no_chunks(text: str) -> None:
     assert split_python(PackageDocument("acme/x.py", text, "python", None)) == []
 
 
@@ -214,7 +214,7 @@ def test_what_is_not_python_gives_nothing(text: str) -> None:
         ("acme-1.0/src/acme/client.py", "acme.client"),
     ],
 )
-def test_a_path_is_a_module(path: str, name: str) -> None:
+def test_path_gives_module_name(path: str, name: str) -> None:
     assert module_name(path) == name
 
 
@@ -239,7 +239,7 @@ def titles(*documents: PackageDocument) -> list[str]:
         ("from ._client import *", "acme/_client.py"),
     ],
 )
-def test_a_definition_stands_where_users_import_it_from(gathering: str, defined: str) -> None:
+def test_definition_has_the_name_that_users_import(gathering: str, defined: str) -> None:
     package = PackageDocument("acme/__init__.py", gathering, "python", None)
 
     assert titles(package, PackageDocument(defined, FUNCTION, "python", None)) == ["acme.send"]
@@ -254,7 +254,7 @@ def test_imports_are_followed_through_packages() -> None:
     ]
 
 
-def test_what_all_does_not_name_stays_private() -> None:
+def test_names_missing_in_all_stay_private() -> None:
     package = PackageDocument("acme/__init__.py", "from ._client import *", "python", None)
     other = 'def other():\n    """Something that is not for the users of this."""\n'
     client = PackageDocument("acme/_client.py", f'__all__ = ["send"]\n{FUNCTION}{other}', "python", None)
@@ -262,11 +262,11 @@ def test_what_all_does_not_name_stays_private() -> None:
     assert titles(package, client) == ["acme.send"]
 
 
-def test_private_modules_that_nothing_public_imports_are_left_out() -> None:
+def test_unreachable_private_modules_are_omitted() -> None:
     assert titles(PackageDocument("acme/_client.py", FUNCTION, "python", None)) == []
 
 
-def test_a_module_that_gathers_is_followed() -> None:
+def test_reexporting_module_is_followed() -> None:
     package = PackageDocument("acme/__init__.py", "from acme.core.api import send", "python", None)
     api = PackageDocument(
         "acme/core/api.py",
@@ -281,7 +281,7 @@ def test_a_module_that_gathers_is_followed() -> None:
 
 
 @pytest.mark.parametrize("statement", ["from .m{} import send", "from .m{} import *"], ids=["names", "stars"])
-def test_a_long_chain_of_imports_is_followed_or_cut(statement: str) -> None:
+def test_long_chain_of_imports_is_followed_or_cut(statement: str) -> None:
     chain = [
         PackageDocument(
             f"acme/m{number}.py", f'{statement.format(number + 1)}\n__all__ = ["send"]', "python", None
@@ -295,7 +295,7 @@ def test_a_long_chain_of_imports_is_followed_or_cut(statement: str) -> None:
 
 
 @pytest.mark.extended
-def test_modules_that_all_import_each_other_are_read_in_time() -> None:
+def test_mutual_imports_are_resolved_in_time() -> None:
     stars = [f"from .m{number} import *\n" for number in range(100)]
     functions = FUNCTION + "".join(f"def f{number}(): ...\n" for number in range(50))
     modules = [
@@ -306,7 +306,7 @@ def test_modules_that_all_import_each_other_are_read_in_time() -> None:
     assert len(titles(*modules)) == 100 * 51
 
 
-def test_a_parameter_described_below_its_name_is_no_code() -> None:
+def test_parameter_described_below_name_is_no_code() -> None:
     text = '''
 def send(what):
     """Send a thing.
@@ -325,7 +325,7 @@ def send(what):
     assert "- `what` (`Thing[str]`, *optional*" in (piece.text or "")
 
 
-def test_an_expression_that_is_too_deep_to_be_written_out_is_left_out() -> None:
+def test_too_deep_expression_is_omitted() -> None:
     # the possible depth depends on the stack: either the default is omitted, or the file
     found = split_python(PackageDocument("acme/x.py", "def f(a=" + "a." * 9000 + "a): 'x'", "python", None))
 

@@ -1,4 +1,4 @@
-"""Splitting reStructuredText into chunks."""
+"""reStructuredText files, split into chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def page(text: str, kind: DocumentKind = "rst") -> PackageDocument:
     return PackageDocument("docs/guide.rst", dedent(text).lstrip("\n"), kind, None)
 
 
-def test_headings_are_told_by_their_underlines_in_order_of_use() -> None:
+def test_heading_level_follows_order_of_underlines() -> None:
     document = page(
         """
         =====
@@ -56,7 +56,7 @@ def test_headings_are_told_by_their_underlines_in_order_of_use() -> None:
         (".. highlight:: ruby\n\nLike this::\n\n    send 1\n", "ruby", "send 1"),
     ],
 )
-def test_code_is_found_however_it_is_written(written: str, language: str | None, code: str) -> None:
+def test_code_is_found_in_every_notation(written: str, language: str | None, code: str) -> None:
     [piece] = split_rst(page(f"Send\n====\n\n{written}"))
 
     assert (piece.language, piece.code) == (language, code)
@@ -76,13 +76,13 @@ def test_code_is_found_however_it_is_written(written: str, language: str | None,
         ("The ``__repr__()`` of `Client`_ for it", "The `__repr__()` of Client for it"),
     ],
 )
-def test_roles_and_references_become_what_they_show(written: str, shown: str) -> None:
+def test_roles_and_references_become_their_text(written: str, shown: str) -> None:
     [piece] = split_rst(page(f"Send\n====\n\n{written}, as long as there is anything to be sent.\n"))
 
     assert piece.text == f"{shown}, as long as there is anything to be sent."
 
 
-def test_notes_are_text_and_what_is_generated_is_dropped() -> None:
+def test_notes_are_text_and_generated_content_is_removed() -> None:
     document = page(
         """
         Send
@@ -117,7 +117,7 @@ def test_notes_are_text_and_what_is_generated_is_dropped() -> None:
     )
 
 
-def test_code_inside_of_a_note_is_code() -> None:
+def test_code_in_note_is_code() -> None:
     [piece] = split_rst(
         page("Send\n====\n\n.. tip::\n\n   Like this::\n\n       $ acme send\n\nAnd so on.\n")
     )
@@ -126,7 +126,7 @@ def test_code_inside_of_a_note_is_code() -> None:
     assert piece.text == "Tip:\nLike this:\n\nAnd so on."
 
 
-def test_badges_are_dropped_and_tables_stay() -> None:
+def test_badges_are_removed_and_tables_stay() -> None:
     document = page(
         """
         Acme
@@ -157,11 +157,11 @@ def test_parameters_are_a_list() -> None:
 @pytest.mark.parametrize(
     "text", ["", "::", "====", "..", ".. note::", ">>> ", "=" * 9000, "`" * 9000, ":a:`" * 3000]
 )
-def test_what_is_not_restructuredtext_does_no_harm(text: str) -> None:
+def test_invalid_restructuredtext_gives_no_error(text: str) -> None:
     assert isinstance(split_rst(page(text, "text")), list)
 
 
-def test_a_line_between_paragraphs_is_not_shown() -> None:
+def test_transition_line_is_removed() -> None:
     [piece] = split_rst(
         page("Send\n====\n\n------\n\nThings are sent to other places, one after the other.\n")
     )
@@ -169,5 +169,5 @@ def test_a_line_between_paragraphs_is_not_shown() -> None:
     assert piece.text == "Things are sent to other places, one after the other."
 
 
-def test_a_line_of_blanks_is_read_in_time() -> None:
+def test_line_of_blanks_is_parsed_in_time() -> None:
     assert isinstance(split_rst(page("Send::\n\n  x\n" + " " * 200_000 + "x\n")), list)

@@ -21,7 +21,7 @@ COMMENT = "/// Presses the seal of a writer into the wax of a letter.\n"
         ("pub fn seal<'a>(\n    wax: &'a str, // soft; [red\n)", " {}"),
     ],
 )
-def test_signature_ends_before_the_body(signature: str, rest: str) -> None:
+def test_signature_ends_before_body(signature: str, rest: str) -> None:
     (chunk,) = split_rust(PackageDocument("src/seal.rs", f"{COMMENT}{signature}{rest}\n", "rust", None))
 
     assert chunk.code == signature

@@ -1,4 +1,4 @@
-"""Reading the responses of a Go module proxy and of its checksum database."""
+"""Responses of a Go module proxy and of its checksum database."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def proxy(registry: PackageRegistry) -> AsyncGenerator[GoRegistry]:
         yield GoRegistry(upstream, registry.url, registry.url)
 
 
-async def test_a_module_has_its_newest_stable_release(registry: PackageRegistry, proxy: GoRegistry) -> None:
+async def test_newest_stable_release_is_found(registry: PackageRegistry, proxy: GoRegistry) -> None:
     for version in ("v1.10.0", "v1.9.0", "v2.0.0-rc.1"):
         registry.publish_go(MODULE, version, FILES)
 
@@ -50,7 +50,7 @@ async def test_a_module_has_its_newest_stable_release(registry: PackageRegistry,
     )
 
 
-async def test_withdrawn_releases_are_not_the_newest(registry: PackageRegistry, proxy: GoRegistry) -> None:
+async def test_retracted_releases_are_not_newest(registry: PackageRegistry, proxy: GoRegistry) -> None:
     registry.publish_go(MODULE, "v1.0.0", FILES)
     registry.publish_go(MODULE, "v1.1.0", FILES)
     retracted = "retract (\n\tv1.2.0 // broken\n\t[v1.1.0, v1.1.9]\n)\n"
@@ -66,9 +66,7 @@ async def test_withdrawn_releases_are_not_the_newest(registry: PackageRegistry, 
     assert (withdrawn.version, withdrawn.deprecated) == ("v1.2.0", "retracted")
 
 
-async def test_a_module_without_tags_has_the_release_that_the_proxy_selects(
-    registry: PackageRegistry, proxy: GoRegistry
-) -> None:
+async def test_module_without_tags_has_release_of_proxy(registry: PackageRegistry, proxy: GoRegistry) -> None:
     version = "v0.0.0-20260101000000-abcdefabcdef"
     registry.publish_go(MODULE, version, FILES)
     registry.bodies["/github.com/!ink/quill/@latest"] = registry.bodies[
@@ -83,9 +81,9 @@ async def test_a_module_without_tags_has_the_release_that_the_proxy_selects(
 
 
 @pytest.mark.parametrize("version", ["main", "v9.0.0", "v1.1"])
-async def test_what_is_no_release_is_none(version: str, registry: PackageRegistry, proxy: GoRegistry) -> None:
+async def test_invalid_release_is_none(version: str, registry: PackageRegistry, proxy: GoRegistry) -> None:
     registry.publish_go(MODULE, "v1.0.0", FILES)
-    # a proxy answers for a branch and for a prefix of a version with a commit
+    # a proxy answers requests for a branch or a version prefix with a commit
     info = json.dumps({"Version": "v1.1.0-0.20260101000000-abcdefabcdef"}).encode()
     registry.bodies |= {f"/github.com/!ink/quill/@v/{name}.info": info for name in ("main", "v1.1")}
 
@@ -93,9 +91,7 @@ async def test_what_is_no_release_is_none(version: str, registry: PackageRegistr
     assert await proxy.fetch_latest("github.com/ink/unknown") is None
 
 
-async def test_a_release_without_a_checksum_has_no_archive(
-    registry: PackageRegistry, proxy: GoRegistry
-) -> None:
+async def test_release_without_checksum_has_no_archive(registry: PackageRegistry, proxy: GoRegistry) -> None:
     registry.publish_go(MODULE, "v1.0.0", FILES)
     del registry.bodies["/lookup/github.com/!ink/quill@v1.0.0"]
 
@@ -105,7 +101,7 @@ async def test_a_release_without_a_checksum_has_no_archive(
     assert newest.archives == ()
 
 
-async def test_links_lead_to_pkg_go_dev_for_the_public_proxy(
+async def test_public_proxy_has_links_to_pkg_go_dev(
     registry: PackageRegistry, monkeypatch: pytest.MonkeyPatch, proxy: GoRegistry
 ) -> None:
     registry.publish_go(MODULE, "v1.0.0", FILES)
@@ -118,7 +114,7 @@ async def test_links_lead_to_pkg_go_dev_for_the_public_proxy(
     assert newest.archives[0].viewer_url == "https://pkg.go.dev/github.com/Ink/quill@v1.0.0"
 
 
-def test_a_digest_is_that_of_the_module_and_not_of_its_file() -> None:
+def test_digest_is_that_of_module_and_not_of_file() -> None:
     written = "h1:g61tztE5qeGQ89tm6NTjjM9VPIm088od1l6aSorWRWg="
     lines = f"1\ngolang.org/x/text v0.3.0/go.mod h1:x=\ngolang.org/x/text v0.3.0 {written}\n"
 
@@ -151,7 +147,7 @@ def test_retractions_ignore_comments() -> None:
         ("v1.2.0-rc.1", "v1.2.0"),
     ],
 )
-async def test_retracted_range_may_have_a_pre_release(
+async def test_retracted_range_may_have_pre_release(
     registry: PackageRegistry, proxy: GoRegistry, bounds: str, newest_version: str
 ) -> None:
     registry.publish_go(MODULE, "v1.1.0", FILES)
@@ -195,7 +191,7 @@ def test_retractions_are_versions_and_ranges() -> None:
         ("/go/gopkg.in~yaml.v3", "gopkg.in/yaml.v3"),
     ],
 )
-def test_ids_of_modules_are_read(written: str, module: str) -> None:
+def test_module_ids_are_parsed(written: str, module: str) -> None:
     library = parse_library_id(written)
 
     assert library
@@ -203,7 +199,7 @@ def test_ids_of_modules_are_read(written: str, module: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["net/http", "github.com/../x", "a b.com/c", "", "github.com/a/b@v1"])
-def test_what_is_no_module_path_is_none(path: str) -> None:
+def test_invalid_module_path_is_none(path: str) -> None:
     assert normalize_package_name("go", path) is None
 
 
@@ -217,7 +213,7 @@ def test_what_is_no_module_path_is_none(path: str) -> None:
         ("pkg.go.dev/github.com/BurntSushi/toml?tab=doc", "/go/github.com~BurntSushi~toml"),
     ],
 )
-def test_names_of_go_are_tried_as_modules_alone(name: str, first: str) -> None:
+def test_go_names_are_candidates_as_modules_only(name: str, first: str) -> None:
     candidates = find_candidates(name)
 
     assert candidates[0].id == first

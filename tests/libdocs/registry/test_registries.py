@@ -1,4 +1,4 @@
-"""Reading the responses of the package registries, and resolving names."""
+"""Responses of the package registries, and candidates for names."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def upstream() -> AsyncGenerator[Upstream]:
         yield Upstream("packagedocs", "the registry", session, max_bytes=MAX_ARCHIVE_BYTES, max_wait=5)
 
 
-async def test_a_python_package_is_told_in_our_words(registry: PackageRegistry, upstream: Upstream) -> None:
+async def test_python_package_is_parsed(registry: PackageRegistry, upstream: Upstream) -> None:
     registry.publish_python("Quill", "1.4.0", README, summary="Pens and\u202e ink.")
 
     package = await PypiRegistry(upstream, registry.url).fetch_latest("quill")
@@ -74,9 +74,7 @@ async def test_a_python_package_is_told_in_our_words(registry: PackageRegistry, 
     assert archive.viewer_url.endswith("/Quill-1.4.0.tar.gz/")
 
 
-async def test_a_javascript_package_is_told_in_our_words(
-    registry: PackageRegistry, upstream: Upstream
-) -> None:
+async def test_javascript_package_is_parsed(registry: PackageRegistry, upstream: Upstream) -> None:
     registry.publish_javascript(
         "@ink/quill",
         "2.0.1",
@@ -99,7 +97,7 @@ async def test_a_javascript_package_is_told_in_our_words(
     assert registry.requested_paths == ["/@ink/quill/latest", "/quill/latest"]
 
 
-async def test_links_are_made_for_the_public_registry_alone(
+async def test_viewer_links_exist_only_for_public_registry(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
     body = registry.publish_python("quill", "1.0", README)
@@ -116,7 +114,7 @@ async def test_links_are_made_for_the_public_registry_alone(
     assert javascript.archives[0].viewer_url is None
 
 
-async def test_the_source_comes_before_wheels_and_what_is_too_large_is_left_out(
+async def test_source_distribution_precedes_wheels_and_large_files_are_skipped(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
     body = registry.publish_python("quill", "1.0", README)
@@ -137,9 +135,7 @@ async def test_the_source_comes_before_wheels_and_what_is_too_large_is_left_out(
     assert names == ["quill-1.0.tar.gz", "quill-1.0-py3-none-any.whl", "quill-1.0-cp313-cp313-win32.whl"]
 
 
-async def test_a_version_is_found_however_it_is_written(
-    registry: PackageRegistry, upstream: Upstream
-) -> None:
+async def test_version_is_found_in_any_notation(registry: PackageRegistry, upstream: Upstream) -> None:
     registry.publish_python("quill", "1.4.0", README)
     pypi = PypiRegistry(upstream, registry.url)
 
@@ -150,7 +146,7 @@ async def test_a_version_is_found_however_it_is_written(
     assert [each and each.version for each in found] == ["1.4.0", "1.4.0", "1.4.0", None, "0.0.3"]
 
 
-async def test_a_registry_without_a_list_of_releases_is_asked_for_the_one(
+async def test_missing_list_of_releases_is_requested_by_version(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
     body = registry.publish_python("quill", "1.4.0", README)
@@ -167,7 +163,7 @@ async def test_a_registry_without_a_list_of_releases_is_asked_for_the_one(
     assert missing is None
 
 
-async def test_a_tag_is_no_version(registry: PackageRegistry, upstream: Upstream) -> None:
+async def test_tag_is_no_version(registry: PackageRegistry, upstream: Upstream) -> None:
     registry.publish_javascript("quill", "1.4.0", README)
     registry.bodies["/quill/next"] = registry.bodies["/quill/latest"]
     npm = NpmRegistry(upstream, registry.url)
@@ -177,13 +173,15 @@ async def test_a_tag_is_no_version(registry: PackageRegistry, upstream: Upstream
     assert [each and each.version for each in found] == ["1.4.0", None, None]
 
 
-async def test_what_does_not_exist_is_none(registry: PackageRegistry, upstream: Upstream) -> None:
+async def test_unknown_package_is_none(registry: PackageRegistry, upstream: Upstream) -> None:
     assert await PypiRegistry(upstream, registry.url).fetch_latest("quill") is None
     assert await NpmRegistry(upstream, registry.url).fetch_latest("@ink/quill") is None
     assert await NpmRegistry(upstream, registry.url).fetch_history("quill") == (None, None)
 
 
-async def test_releases_are_counted_without_previews(registry: PackageRegistry, upstream: Upstream) -> None:
+async def test_releases_are_counted_without_pre_releases(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
     registry.publish_javascript("quill", "1.4.0", README, releases=7)
     body = json.loads(registry.bodies["/quill"])
     body["versions"]["2.0.0-beta.1"] = {}
@@ -194,7 +192,7 @@ async def test_releases_are_counted_without_previews(registry: PackageRegistry, 
     assert (releases, published) == (7, datetime(2026, 9, 1, 10, 0, 0, 123000, UTC))
 
 
-async def test_the_newest_of_a_major_version_is_found(registry: PackageRegistry, upstream: Upstream) -> None:
+async def test_newest_of_major_version_is_found(registry: PackageRegistry, upstream: Upstream) -> None:
     for version in ("4.9.0", "4.17.2", "5.0.0"):
         registry.publish_javascript("@types/quill", version, README)
     body = json.loads(registry.bodies["/@types/quill"])
@@ -214,7 +212,7 @@ async def test_the_newest_of_a_major_version_is_found(registry: PackageRegistry,
         ({"classifiers": None, "project_urls": None, "summary": None}, None),
     ],
 )
-async def test_an_inactive_project_is_told_as_such(
+async def test_inactive_project_is_deprecated(
     info: dict[str, Any], said: str | None, registry: PackageRegistry, upstream: Upstream
 ) -> None:
     registry.publish_python("quill", "1.0", README, **info)
@@ -225,7 +223,7 @@ async def test_an_inactive_project_is_told_as_such(
     assert package.deprecated == said
 
 
-async def test_a_yanked_release_is_told_as_such(registry: PackageRegistry, upstream: Upstream) -> None:
+async def test_yanked_release_is_deprecated(registry: PackageRegistry, upstream: Upstream) -> None:
     body = registry.publish_python("quill", "1.0", README)
     body["urls"][0] |= {"yanked": True, "yanked_reason": "loses\x07 data"}
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
@@ -250,7 +248,7 @@ async def test_a_yanked_release_is_told_as_such(registry: PackageRegistry, upstr
         b'{"info": {"name": "quill", "vers',
     ],
 )
-async def test_nonsense_from_pypi_is_a_failure(
+async def test_invalid_pypi_response_is_a_failure(
     body: bytes, registry: PackageRegistry, upstream: Upstream
 ) -> None:
     registry.bodies["/pypi/quill/json"] = body
@@ -270,7 +268,7 @@ async def test_nonsense_from_pypi_is_a_failure(
         b"<html>",
     ],
 )
-async def test_nonsense_from_npm_is_a_failure(
+async def test_invalid_npm_response_is_a_failure(
     body: bytes, registry: PackageRegistry, upstream: Upstream
 ) -> None:
     registry.bodies["/quill/latest"] = body
@@ -279,7 +277,7 @@ async def test_nonsense_from_npm_is_a_failure(
         await NpmRegistry(upstream, registry.url).fetch_latest("quill")
 
 
-async def test_odd_members_of_a_javascript_package_are_nothing_known(
+async def test_invalid_fields_of_javascript_package_are_unknown(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
     registry.publish_javascript(
@@ -320,13 +318,13 @@ async def test_odd_members_of_a_javascript_package_are_nothing_known(
         (7, False),
     ],
 )
-def test_archives_come_from_the_registry_alone(url: Any, allowed: bool) -> None:  # noqa: FBT001 - a case
+def test_archives_come_from_registry_only(url: Any, allowed: bool) -> None:  # noqa: FBT001 - a case
     whole = resolve_archive_url(url, "http://127.0.0.9:8000/pypi/x/json", "https://files.pythonhosted.org")
 
     assert (whole is not None) is allowed
 
 
-def test_an_encrypted_registry_is_not_left_for_a_plain_one() -> None:
+def test_https_registry_is_not_left_for_http() -> None:
     assert (
         resolve_archive_url("http://host.example/x", "https://host.example/y", "https://files.example")
         is None
@@ -345,7 +343,7 @@ def test_an_encrypted_registry_is_not_left_for_a_plain_one() -> None:
         (7, None),
     ],
 )
-def test_digests_are_read(written: Any, algorithm: str | None) -> None:
+def test_digests_are_parsed(written: Any, algorithm: str | None) -> None:
     known = parse_integrity(written)
 
     assert (known and known[0]) == algorithm
@@ -391,13 +389,13 @@ def test_any_version_can_be_compared(asked: str, known: list[str]) -> None:
         ("echo", "/go/github.com~labstack~echo~v4"),
     ],
 )
-def test_a_name_is_tried_as_what_it_most_likely_means(name: str, first: str) -> None:
+def test_most_likely_candidate_of_name_is_first(name: str, first: str) -> None:
     found = find_candidates(name)
 
     assert found[0].id == first
 
 
-def test_the_version_after_a_name_does_not_hide_it() -> None:
+def test_version_after_name_is_ignored() -> None:
     assert "/npm/react" in [each.id for each in find_candidates("react 18")]
 
 
@@ -408,13 +406,13 @@ def test_the_version_after_a_name_does_not_hide_it() -> None:
         *("gem", "php", "rust", "swift", "/npm/sidekiq", "react native swift", "ruby-parser"),
     ],
 )
-def test_a_name_of_a_registry_that_is_read_is_of_no_other_ecosystem(name: str) -> None:
+def test_name_of_supported_registry_has_no_other_ecosystem(name: str) -> None:
     assert find_other_ecosystem(name) is None
     assert not names_rust(name)
 
 
 @given(st.text(max_size=200))
-def test_any_name_gives_few_candidates_each_once(name: str) -> None:
+def test_any_name_gives_few_distinct_candidates(name: str) -> None:
     found = find_candidates(name)
 
     assert len({each.id for each in found}) == len(found) <= MAX_CANDIDATES
@@ -422,7 +420,7 @@ def test_any_name_gives_few_candidates_each_once(name: str) -> None:
     assert all(normalize_package_name(each.registry, each.name) == each.name for each in found)
 
 
-def test_the_tables_name_packages_that_can_exist() -> None:
+def test_alias_tables_name_valid_packages() -> None:
     for package in (*ALIASES, *REPOSITORIES.values()):
         _, registry, name = package.split("/")
 
@@ -447,7 +445,7 @@ def test_the_tables_name_packages_that_can_exist() -> None:
         ("/tiangolo/fastapi", "/pypi/fastapi", None, "tiangolo/fastapi"),
     ],
 )
-def test_ids_are_read(written: str, first: str, version: str | None, repository: str | None) -> None:
+def test_ids_are_parsed(written: str, first: str, version: str | None, repository: str | None) -> None:
     wanted = parse_library_id(written)
 
     assert wanted
@@ -458,7 +456,7 @@ def test_ids_are_read(written: str, first: str, version: str | None, repository:
 @pytest.mark.parametrize(
     "written", ["", "/", "/pypi", "/pypi/-", "/npm/..", "/a/b/c/d", "/pypi/x/..", "/pypi/x@"]
 )
-def test_what_is_no_id_is_none(written: str) -> None:
+def test_invalid_id_is_none(written: str) -> None:
     assert parse_library_id(written) is None
 
 
@@ -493,20 +491,18 @@ def package(**more: Any) -> Package:
         {"published": None},
     ],
 )
-def test_what_is_less_well_kept_stands_lower(worse: dict[str, Any]) -> None:
+def test_poorly_maintained_package_ranks_lower(worse: dict[str, Any]) -> None:
     assert 0 <= maintenance_score(package(**worse), NOW) < maintenance_score(package(), NOW) <= 1
 
 
-def test_names_that_are_nearly_right_are_found_on_the_shelf() -> None:
+def test_similar_indexed_names_are_found() -> None:
     found = suggest_similar("fastap", [("pypi", "fastapi"), ("npm", "express")])
 
     assert found[0].id == "/pypi/fastapi"
     assert found[0].similarity < 1
 
 
-async def test_a_list_of_versions_too_long_to_read_is_done_without(
-    registry: PackageRegistry, upstream: Upstream
-) -> None:
+async def test_too_long_list_of_versions_is_ignored(registry: PackageRegistry, upstream: Upstream) -> None:
     registry.publish_javascript("quill", "1.0.0", {})
     registry.bodies["/quill"] = b" " * (MAX_METADATA_BYTES + 1)
     npm = NpmRegistry(upstream, registry.url)
@@ -518,7 +514,7 @@ async def test_a_list_of_versions_too_long_to_read_is_done_without(
         await npm.fetch_history("quill")
 
 
-async def test_a_pre_release_is_not_the_newest_version(registry: PackageRegistry, upstream: Upstream) -> None:
+async def test_pre_release_is_not_newest_version(registry: PackageRegistry, upstream: Upstream) -> None:
     registry.publish_python("quill", "1.10.0", README)
     stable = json.loads(registry.bodies["/pypi/quill/json"])["releases"]
     newest = registry.publish_python("quill", "2.0.0rc1", README)
@@ -538,7 +534,7 @@ async def test_a_pre_release_is_not_the_newest_version(registry: PackageRegistry
     assert javascript.version == "3.1.4"
 
 
-async def test_a_library_with_pre_releases_alone_has_its_newest(
+async def test_library_with_only_pre_releases_has_newest(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:
     registry.publish_python("quill", "0.1.0a1", README, releases=1)
@@ -553,7 +549,7 @@ async def test_a_library_with_pre_releases_alone_has_its_newest(
     assert javascript.version == "0.1.0-alpha"
 
 
-async def test_a_crate_has_its_newest_stable_release(registry: PackageRegistry, upstream: Upstream) -> None:
+async def test_crate_has_newest_stable_release(registry: PackageRegistry, upstream: Upstream) -> None:
     registry.publish_rust("quill", "1.9.0", README)
     registry.publish_rust("quill", "1.10.0", README)
     site = "https://quill.example"
