@@ -1,4 +1,4 @@
-"""Addresses, dates and words as search engines list them."""
+"""URLs, dates and texts of search results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ANYTHING = (
         "https://example.com/a_(b),c;d=e@f!*'+$&~:",
     ],
 )
-def test_an_address_is_handed_on_as_it_was_written(written: str) -> None:
+def test_url_is_returned_as_written(written: str) -> None:
     assert parse_url(f" {written}\n") == written
 
 
@@ -49,7 +49,7 @@ def test_an_address_is_handed_on_as_it_was_written(written: str) -> None:
         ("https://example.com/\x00x", "https://example.com/%00x"),
     ],
 )
-def test_an_address_with_two_readings_is_handed_on_in_one(written: str, handed_on: str) -> None:
+def test_ambiguous_url_is_normalized(written: str, handed_on: str) -> None:
     assert parse_url(written) == handed_on
 
 
@@ -64,12 +64,12 @@ def test_an_address_with_two_readings_is_handed_on_in_one(written: str, handed_o
         *(None, 7, True, ["https://example.com/"], {"url": "https://example.com/"}),
     ],
 )
-def test_what_is_no_address_of_a_page_is_none(written: Any) -> None:
+def test_invalid_page_url_is_none(written: Any) -> None:
     assert parse_url(written) is None
 
 
 @given(st.from_regex(r"https?://.{0,40}", fullmatch=True) | ANYTHING)
-def test_an_address_that_is_handed_on_is_one_line_of_ascii_that_browsers_read(written: Any) -> None:
+def test_returned_url_is_one_line_of_valid_ascii(written: Any) -> None:
     url = parse_url(written)
 
     if url is not None:
@@ -88,11 +88,11 @@ def test_an_address_that_is_handed_on_is_one_line_of_ascii_that_browsers_read(wr
         *("2026-04-01T12:00:00+0000", "2024-02-29"),
     ],
 )
-def test_a_date_is_handed_on_as_exactly_as_it_was_given(date: str) -> None:
+def test_date_keeps_its_precision(date: str) -> None:
     assert parse_date(date) == date
 
 
-def test_a_date_with_a_space_and_small_letters_becomes_iso_8601() -> None:
+def test_date_in_loose_format_becomes_iso_8601() -> None:
     assert parse_date(" 2026-04-01 12:00:00 ") == "2026-04-01T12:00:00"
     assert parse_date("2026-04-01t12:00:00z") == "2026-04-01T12:00:00Z"
 
@@ -111,12 +111,12 @@ def test_a_date_with_a_space_and_small_letters_becomes_iso_8601() -> None:
         *("2026-04-01T12:00:00Z and more", None, 7, 1_775_000_000, True, [], {}),
     ],
 )
-def test_what_is_no_date_is_none(odd: Any) -> None:
+def test_invalid_date_is_none(odd: Any) -> None:
     assert parse_date(odd) is None
 
 
 @given(ANYTHING)
-def test_any_value_has_a_date_and_a_line_or_none(odd: Any) -> None:
+def test_any_value_gives_date_and_line_or_none(odd: Any) -> None:
     found = parse_line(odd, 5)
 
     assert parse_date(odd) is None or odd.strip()[:4] == (parse_date(odd) or "")[:4]
@@ -140,11 +140,11 @@ def test_any_value_has_a_date_and_a_line_or_none(odd: Any) -> None:
         ("https://example.com/", "news", True),
     ],
 )
-def test_an_address_tells_what_an_operator_narrows_to(url: str, category: str | None, belongs: Any) -> None:
+def test_url_matches_operators(url: str, category: str | None, belongs: Any) -> None:
     assert is_of_category(url, category) is belongs
 
 
-def test_an_address_in_two_spellings_is_one_hit() -> None:
+def test_notations_of_one_url_are_one_hit() -> None:
     hits = [
         Hit("https://A.example"),
         Hit("https://a.example/"),
@@ -157,11 +157,11 @@ def test_an_address_in_two_spellings_is_one_hit() -> None:
 
 
 @pytest.mark.parametrize("odd", [None, {}, "text", 7, [7], [None, "x"]])
-def test_what_is_no_list_of_results_is_another_shape(odd: Any) -> None:
+def test_invalid_list_of_results_is_refused(odd: Any) -> None:
     with pytest.raises(TypeError):
         parse_rows(odd)
 
 
-def test_a_list_with_a_result_in_it_is_one_and_so_is_an_empty_one() -> None:
+def test_list_with_results_or_empty_list_is_accepted() -> None:
     assert parse_rows([7, {}]) == [7, {}]
     assert parse_rows([]) == []

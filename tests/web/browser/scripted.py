@@ -1,4 +1,4 @@
-"""Web site on loopback whose pages have scripts, and all ways of scripts to reach another server."""
+"""Web site on loopback whose pages have scripts, with all ways for a script to reach another server."""
 
 from __future__ import annotations
 

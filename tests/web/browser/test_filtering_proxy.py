@@ -1,4 +1,4 @@
-"""The browser's proxy, used over plain sockets."""
+"""Filtering proxy of the browser, used over plain sockets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMES_OF = {
 
 @dataclass
 class World:
-    """A proxy, a site it may reach on 127.0.0.1, and one it may not on 127.0.0.2, on the same port."""
+    """Proxy, and on one port a site that it may reach (127.0.0.1) and one that it may not (127.0.0.2)."""
 
     proxy: FilteringProxy
     port: int
@@ -155,7 +155,7 @@ async def world() -> AsyncGenerator[World]:
         yield world
 
 
-async def test_a_request_reaches_its_site_without_what_is_between_us(world: World) -> None:
+async def test_request_reaches_site_without_proxy_headers(world: World) -> None:
     with world.proxy.grant_access() as holder:
         answer = await world.say(
             "GET http://127.0.0.1:PORT/a?b HTTP/1.1\r\nHost: other.example\r\nConnection: keep-alive\r\n"
@@ -170,7 +170,7 @@ async def test_a_request_reaches_its_site_without_what_is_between_us(world: Worl
     ]
 
 
-async def test_a_tunnel_carries_tls_both_ways(world: World) -> None:
+async def test_tunnel_carries_tls_both_ways(world: World) -> None:
     world.answer = b"echo"
 
     with world.proxy.grant_access() as holder:
@@ -179,7 +179,7 @@ async def test_a_tunnel_carries_tls_both_ways(world: World) -> None:
     assert answer.partition(b"\r\n\r\n")[::2] == (b"HTTP/1.1 200 Connection established", HELLO + b"\n")
 
 
-async def test_the_body_of_a_request_is_carried(world: World) -> None:
+async def test_request_body_is_forwarded(world: World) -> None:
     with world.proxy.grant_access() as holder:
         await world.say("POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: 4", holder, b"body and more")
 
@@ -188,7 +188,7 @@ async def test_the_body_of_a_request_is_carried(world: World) -> None:
 
 @pytest.mark.parametrize("start", ["GET http://127.0.0.1:PORT/ HTTP/1.1", "CONNECT 127.0.0.1:PORT HTTP/1.1"])
 @pytest.mark.parametrize("wrong", ["none", "password", "username", "ended", "scheme", "nonsense"])
-async def test_without_a_pass_nothing_goes_through(world: World, start: str, wrong: str) -> None:
+async def test_request_without_grant_is_refused(world: World, start: str, wrong: str) -> None:
     with world.proxy.grant_access() as holder:
         ended = _basic(holder.username, holder.password)
     with world.proxy.grant_access() as holder:
@@ -236,9 +236,7 @@ async def test_without_a_pass_nothing_goes_through(world: World, start: str, wro
     ],
 )
 @pytest.mark.parametrize(("start", "refusal"), [("CONNECT {}", b"HTTP/1.1 4"), ("GET http://{}/", b"")])
-async def test_a_target_that_is_not_admitted_is_not_reached(
-    world: World, where: str, start: str, refusal: bytes
-) -> None:
+async def test_refused_target_is_not_reached(world: World, where: str, start: str, refusal: bytes) -> None:
 
     with world.proxy.grant_access() as holder:
         answer = await world.say(f"{start.format(where)} HTTP/1.1", holder, HELLO)
@@ -248,7 +246,7 @@ async def test_a_target_that_is_not_admitted_is_not_reached(
     assert not world.heard
 
 
-async def test_why_a_host_was_not_reached_is_remembered(world: World) -> None:
+async def test_reason_of_unreached_host_is_kept(world: World) -> None:
     with world.proxy.grant_access() as holder:
         await world.say("CONNECT inside.example:PORT HTTP/1.1", holder)
         await world.say("GET http://unknown.example:PORT/ HTTP/1.1", holder)
@@ -286,7 +284,7 @@ async def test_why_a_host_was_not_reached_is_remembered(world: World) -> None:
         ("CONNECT 127.0.0.1:PORT/x HTTP/1.1", b"400"),
     ],
 )
-async def test_what_is_no_proper_request_is_refused(world: World, request_: str, status: bytes) -> None:
+async def test_malformed_request_is_refused(world: World, request_: str, status: bytes) -> None:
     with world.proxy.grant_access() as holder:
         # the credentials come last, so the invalid field is before them
         answer = await world.say(request_, holder)
@@ -296,14 +294,14 @@ async def test_what_is_no_proper_request_is_refused(world: World, request_: str,
 
 
 @pytest.mark.parametrize("size", ["-1", "x", "99999999", "1_0", "9" * 4000])
-async def test_a_body_that_is_too_long_is_not_carried(world: World, size: str) -> None:
+async def test_too_long_request_body_is_not_forwarded(world: World, size: str) -> None:
     with world.proxy.grant_access() as holder:
         answer = await world.say(f"POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: {size}", holder)
 
     assert answer == b""
 
 
-async def test_a_tunnel_for_anything_but_tls_is_closed(world: World) -> None:
+async def test_tunnel_without_tls_is_closed(world: World) -> None:
     with world.proxy.grant_access() as holder:
         answer = await world.say("CONNECT 127.0.0.1:PORT HTTP/1.1", holder, b"GET / HTTP/1.1\r\n\r\n")
 
@@ -312,7 +310,7 @@ async def test_a_tunnel_for_anything_but_tls_is_closed(world: World) -> None:
 
 
 @pytest.mark.parametrize("flood", [b"A: b\r\n" * MAX_HEAD, b"A" * 3 * MAX_HEAD], ids=["fields", "line"])
-async def test_a_flood_of_headers_is_cut_off(world: World, flood: bytes) -> None:
+async def test_flood_of_headers_is_cut_off(world: World, flood: bytes) -> None:
     with world.proxy.grant_access() as holder:
         answer = await world.say(b"GET http://127.0.0.1:PORT/ HTTP/1.1\r\n" + flood, holder)
 
@@ -321,9 +319,7 @@ async def test_a_flood_of_headers_is_cut_off(world: World, flood: bytes) -> None
 
 
 @pytest.mark.parametrize("said", [b"", b"GET http://127.0.0.1/ HTTP/1.1\r\nA"], ids=["silent", "slow"])
-async def test_who_does_not_come_to_a_request_is_cut_off(
-    world: World, said: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_slow_request_is_cut_off(world: World, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxy, "HEAD_SECONDS", 0.1)
     reader, writer = await world.connect()
     writer.write(said)
@@ -336,7 +332,7 @@ async def test_who_does_not_come_to_a_request_is_cut_off(
 
 
 @pytest.mark.extended
-async def test_who_does_not_take_an_answer_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_reader_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxy, "MAX_CONNECTION_SECONDS", 2.5)
     world.answer = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (15 << 20)
 
@@ -362,7 +358,7 @@ async def test_who_does_not_take_an_answer_is_cut_off(world: World, monkeypatch:
     ],
     ids=["upgrade", "text", "interim", "flood", "bytes", "nothing"],
 )
-async def test_an_answer_that_is_none_is_not_handed_on(world: World, answer: bytes) -> None:
+async def test_invalid_response_is_not_forwarded(world: World, answer: bytes) -> None:
     world.answer = answer
 
     with world.proxy.grant_access() as holder:
@@ -381,7 +377,7 @@ async def _send_while_open(world: World, holder: ProxyGrant) -> bytes:
     return answer
 
 
-async def test_a_site_that_keeps_its_connection_does_not_keep_ours(world: World) -> None:
+async def test_open_connection_of_site_does_not_delay_ours(world: World) -> None:
     world.answer = (
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\nKeep-Alive: max=9\r\n\r\nhi"
     )
@@ -400,19 +396,19 @@ async def test_a_site_that_keeps_its_connection_does_not_keep_ours(world: World)
     assert not world.inside
 
 
-async def test_a_page_gets_no_more_than_its_share(world: World) -> None:
+async def test_bytes_per_page_are_limited(world: World) -> None:
     world.answer = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (8 << 20)
 
     with world.proxy.grant_access(max_bytes=1 << 20) as holder:
         first = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
         second = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
 
-    assert len(first.partition(b"\r\n\r\n")[2]) < 1 << 20  # the site's head counts as well
+    assert len(first.partition(b"\r\n\r\n")[2]) < 1 << 20  # the head of the site's response counts as well
     assert second == b""
     assert holder.exhausted.is_set()
 
 
-async def test_a_page_asks_no_more_than_its_share(world: World) -> None:
+async def test_requests_per_page_are_limited(world: World) -> None:
     with world.proxy.grant_access(max_requests=2) as holder:
         answers = [await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder) for _ in range(4)]
 
@@ -420,7 +416,7 @@ async def test_a_page_asks_no_more_than_its_share(world: World) -> None:
     assert holder.exhausted.is_set()
 
 
-async def test_a_page_has_so_many_connections_at_once(world: World) -> None:
+async def test_connections_per_page_are_limited(world: World) -> None:
     with world.proxy.grant_access() as holder:
         open_world = [await world.connect() for _ in range(MAX_PAGE_CONNECTIONS)]
         for reader, writer in open_world:
@@ -433,7 +429,7 @@ async def test_a_page_has_so_many_connections_at_once(world: World) -> None:
     assert answer == b""
 
 
-async def test_all_pages_together_have_so_many_connections(world: World) -> None:
+async def test_connections_of_all_pages_are_limited(world: World) -> None:
     open_world = [await world.connect() for _ in range(MAX_CONNECTIONS)]
 
     with world.proxy.grant_access() as holder:
@@ -444,7 +440,7 @@ async def test_all_pages_together_have_so_many_connections(world: World) -> None
         writer.transport.abort()
 
 
-async def test_a_page_that_has_ended_is_cut_off(world: World) -> None:
+async def test_finished_page_is_cut_off(world: World) -> None:
     with world.proxy.grant_access() as holder:
         reader, writer = await world.connect()
         writer.write(world.format_request("CONNECT 127.0.0.1:PORT HTTP/1.1", holder) + HELLO)
@@ -461,8 +457,8 @@ async def test_a_page_that_has_ended_is_cut_off(world: World) -> None:
     start=st.sampled_from([b"GET ", b"CONNECT ", b"POST http://", b"GET http://127.0.0.1:", b""]),
     noise=st.binary(max_size=300),
 )
-def test_noise_reaches_nobody(start: bytes, noise: bytes) -> None:
-    async def made() -> None:
+def test_random_bytes_reach_no_site(start: bytes, noise: bytes) -> None:
+    async def generate_noise() -> None:
         async with open_world() as world:
             with world.proxy.grant_access() as holder:
                 reader, writer = await world.connect()
@@ -473,4 +469,4 @@ def test_noise_reaches_nobody(start: bytes, noise: bytes) -> None:
                 writer.transport.abort()
             assert not world.inside
 
-    asyncio.run(made())
+    asyncio.run(generate_noise())

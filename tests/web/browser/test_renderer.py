@@ -1,4 +1,4 @@
-"""Pages built by their scripts, in a real browser, with a private server that must never be reached."""
+"""Pages built by their scripts, in a real browser, with a private server that must not be reached."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ async def wait_until(condition: Callable[[], bool]) -> bool:
     return False
 
 
-async def test_text_that_a_script_makes_is_read(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_text_created_by_script_is_read(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["made"] = "<p id=x></p><script>x.textContent = 'made ' + (40 + 2) + ' \u00e9'</script>"
 
     rendered = await renderer.render(f"{site.url}made", SECONDS)
@@ -142,7 +142,7 @@ async def test_text_that_a_script_makes_is_read(renderer: Renderer, site: Script
 
 
 @pytest.mark.extended
-async def test_text_that_is_fetched_after_loading_is_read(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_text_fetched_after_load_is_read(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["more"] = "late words"
     site.pages["late"] = (
         "<script>onload = () => setTimeout(async () => "
@@ -156,9 +156,7 @@ async def test_text_that_is_fetched_after_loading_is_read(renderer: Renderer, si
 
 @pytest.mark.extended
 @pytest.mark.parametrize("wait", [700, 2000])
-async def test_text_that_a_timer_makes_is_waited_for(
-    renderer: Renderer, site: ScriptedSite, wait: int
-) -> None:
+async def test_text_created_by_timer_is_awaited(renderer: Renderer, site: ScriptedSite, wait: int) -> None:
     site.pages["timer"] = f"<script>setTimeout(() => document.body.append('late words'), {wait})</script>"
 
     rendered = await renderer.render(f"{site.url}timer", SECONDS)
@@ -167,7 +165,7 @@ async def test_text_that_a_timer_makes_is_waited_for(
 
 
 @pytest.mark.extended
-async def test_the_browser_names_the_deployment(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_user_agent_names_the_deployment(renderer: Renderer, site: ScriptedSite) -> None:
     site.user_agents.clear()
 
     await renderer.render(f"{site.url}made", SECONDS)
@@ -176,14 +174,14 @@ async def test_the_browser_names_the_deployment(renderer: Renderer, site: Script
 
 
 @pytest.mark.extended
-async def test_a_redirect_ends_at_its_address_with_its_status(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_redirect_ends_at_its_target_with_status(renderer: Renderer, site: ScriptedSite) -> None:
     rendered = await renderer.render(f"{site.url}to?/missing", SECONDS)
 
     assert (rendered.url, rendered.status) == (f"{site.url}missing", 404)
 
 
 @pytest.mark.extended
-async def test_a_page_is_read_by_name(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_page_is_read_by_host_name(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["made"] = "by name"
 
     rendered = await renderer.render(f"http://{OURS}:{site.port}/made", SECONDS)
@@ -192,7 +190,7 @@ async def test_a_page_is_read_by_name(renderer: Renderer, site: ScriptedSite) ->
 
 
 @pytest.mark.extended
-async def test_a_page_cannot_reach_what_may_not_be_fetched(
+async def test_page_cannot_reach_forbidden_targets(
     renderer: Renderer, site: ScriptedSite, inside: ScriptedSite
 ) -> None:
     spellings = ["127.0.0.2", "2130706434", "0x7f000002", "127.2", "0177.0.0.2", "[::ffff:127.0.0.2]"]
@@ -208,7 +206,7 @@ async def test_a_page_cannot_reach_what_may_not_be_fetched(
 
 
 @pytest.mark.extended
-async def test_the_same_attacks_arrive_where_they_may(
+async def test_same_attacks_reach_allowed_targets(
     site: ScriptedSite, inside: ScriptedSite, temporary: Path
 ) -> None:
     site.pages["attack"] = render_attack_page([f"127.0.0.2:{site.port}"])
@@ -227,7 +225,7 @@ async def test_the_same_attacks_arrive_where_they_may(
 @pytest.mark.extended
 @pytest.mark.parametrize("host", ["127.0.0.2", "127.2", "inside.example", "mixed.example"])
 @pytest.mark.parametrize("way", ["script", "status", "refresh", "directly"])
-async def test_a_page_that_leads_to_a_forbidden_address_is_not_read(
+async def test_redirect_to_forbidden_address_is_not_followed(
     renderer: Renderer, site: ScriptedSite, inside: ScriptedSite, way: str, host: str
 ) -> None:
     there = f"http://{host}:{site.port}/"
@@ -248,7 +246,7 @@ async def test_a_page_that_leads_to_a_forbidden_address_is_not_read(
     "url",
     ["file:///etc/passwd", "chrome://version", "about:blank", "data:text/html,x", "view-source:http://x/"],
 )
-async def test_what_is_not_of_the_web_is_refused(renderer: Renderer, url: str) -> None:
+async def test_url_without_http_is_refused(renderer: Renderer, url: str) -> None:
     with pytest.raises(FetchFailed) as failed:
         await renderer.render(url, SECONDS)
 
@@ -259,7 +257,7 @@ async def test_what_is_not_of_the_web_is_refused(renderer: Renderer, url: str) -
 @pytest.mark.parametrize(
     "url", ["file:///etc/passwd", "chrome://version", "chrome://settings", "view-source:file:///etc/passwd"]
 )
-async def test_a_page_does_not_get_at_files_or_the_browser(
+async def test_page_cannot_read_files_or_browser_pages(
     renderer: Renderer, site: ScriptedSite, url: str
 ) -> None:
     site.pages["file"] = "still here"
@@ -278,7 +276,7 @@ async def test_a_page_does_not_get_at_files_or_the_browser(
 @pytest.mark.parametrize(
     "elsewhere", ["about:blank", "URL.createObjectURL(new Blob(['x'], {type: 'text/html'}))"]
 )
-async def test_a_page_that_leaves_the_web_is_not_read(
+async def test_navigation_outside_of_http_is_refused(
     renderer: Renderer, site: ScriptedSite, elsewhere: str
 ) -> None:
     where = f"'{elsewhere}'" if elsewhere.startswith("about") else elsewhere
@@ -303,7 +301,7 @@ async def test_a_page_that_leaves_the_web_is_not_read(
     ],
     ids=["endless", "endless after loading", "reloading", "frames", "errors", "console"],
 )
-async def test_a_page_that_does_not_end_leaves_the_next_one_alone(
+async def test_endless_page_does_not_affect_the_next(
     renderer: Renderer, site: ScriptedSite, page: str
 ) -> None:
     site.pages["endless"], site.pages["made"] = page, "next"
@@ -316,7 +314,7 @@ async def test_a_page_that_does_not_end_leaves_the_next_one_alone(
 
 
 @pytest.mark.extended
-async def test_a_site_that_nobody_vouches_for_is_not_read(temporary: Path, tmp_path: Path) -> None:
+async def test_invalid_certificate_is_refused(temporary: Path, tmp_path: Path) -> None:
     with serve_site("127.0.0.1", tls=create_self_signed_tls("127.0.0.1", tmp_path)) as site:
         renderer = create_renderer(site)
 
@@ -328,7 +326,7 @@ async def test_a_site_that_nobody_vouches_for_is_not_read(temporary: Path, tmp_p
 
 
 @pytest.mark.extended
-async def test_an_endless_script_is_a_timeout(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_endless_script_is_a_timeout(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["endless"] = "<script>while (true) {}</script>"
     began = time.monotonic()
 
@@ -340,7 +338,7 @@ async def test_an_endless_script_is_a_timeout(renderer: Renderer, site: Scripted
 
 
 @pytest.mark.extended
-async def test_a_document_without_end_is_a_timeout(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_endless_document_is_a_timeout(renderer: Renderer, site: ScriptedSite) -> None:
     with pytest.raises(FetchFailed) as failed:
         await renderer.render(f"{site.url}drip", 3)
 
@@ -348,7 +346,7 @@ async def test_a_document_without_end_is_a_timeout(renderer: Renderer, site: Scr
 
 
 @pytest.mark.extended
-async def test_a_part_without_end_is_left_out(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_endless_resource_is_omitted(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["partly"] = "<p>the words</p><iframe src=/drip></iframe>"
 
     rendered = await renderer.render(f"{site.url}partly", 10)
@@ -357,7 +355,7 @@ async def test_a_part_without_end_is_left_out(renderer: Renderer, site: Scripted
 
 
 @pytest.mark.extended
-async def test_a_page_that_asks_without_end_is_given_up(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_endless_requests_end_the_page(renderer: Renderer, site: ScriptedSite) -> None:
     site.released.clear()
     site.pages["asking"] = (
         "<iframe src=/hold></iframe><script>const more = () => fetch('/x?' + Math.random()).then(more, more);"
@@ -373,7 +371,7 @@ async def test_a_page_that_asks_without_end_is_given_up(renderer: Renderer, site
 
 @pytest.mark.extended
 @pytest.mark.parametrize("path", ["file", "text"])
-async def test_what_is_no_page_is_not_rendered(
+async def test_other_content_types_are_not_rendered(
     renderer: Renderer, site: ScriptedSite, temporary: Path, path: str
 ) -> None:
     with pytest.raises(FetchFailed) as failed:
@@ -384,7 +382,7 @@ async def test_what_is_no_page_is_not_rendered(
 
 
 @pytest.mark.extended
-async def test_a_download_by_script_leaves_no_file(
+async def test_download_by_script_leaves_no_file(
     renderer: Renderer, site: ScriptedSite, temporary: Path
 ) -> None:
     site.pages["downloading"] = (
@@ -400,7 +398,7 @@ async def test_a_download_by_script_leaves_no_file(
 
 
 @pytest.mark.extended
-async def test_dialogs_do_not_hold_a_page_up(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_dialogs_do_not_block_a_page(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["asking"] = (
         "<script>onbeforeunload = e => { e.preventDefault(); return 'stay' };"
         " alert(1); confirm(2); prompt(3); print(); document.write('said')</script>"
@@ -412,7 +410,7 @@ async def test_dialogs_do_not_hold_a_page_up(renderer: Renderer, site: ScriptedS
 
 
 @pytest.mark.extended
-async def test_a_page_that_grows_without_end_is_cut(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_endlessly_growing_page_is_truncated(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["large"] = "<body><p id=x hidden></p><script>x.append('\u20ac'.repeat(30_000_000))</script>"
 
     rendered = await renderer.render(f"{site.url}large", SECONDS)
@@ -422,7 +420,7 @@ async def test_a_page_that_grows_without_end_is_cut(renderer: Renderer, site: Sc
 
 
 @pytest.mark.extended
-async def test_text_that_is_no_proper_unicode_is_read(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_text_with_lone_surrogates_is_read(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["broken"] = (
         "<body><script>document.body.append('a\\ud800b', String.fromCharCode(0), '\U0001f600')</script>"
     )
@@ -433,7 +431,7 @@ async def test_text_that_is_no_proper_unicode_is_read(renderer: Renderer, site: 
 
 
 @pytest.mark.extended
-async def test_a_page_cannot_change_how_it_is_read(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_page_cannot_change_the_extraction(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["lying"] = (
         "<p>truth</p><script>String.prototype.slice = () => 'lie';"
         "Object.defineProperty(Document.prototype, 'documentElement', {get: () => ({outerHTML: 'lie'})})"
@@ -446,7 +444,7 @@ async def test_a_page_cannot_change_how_it_is_read(renderer: Renderer, site: Scr
 
 
 @pytest.mark.extended
-async def test_pages_do_not_know_of_each_other(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_pages_share_no_state(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["leaving"] = "<script>document.cookie = 'a=1'; localStorage.b = 'left'</script>"
     site.pages["finding"] = "<script>document.write(`found ${document.cookie}${localStorage.b}`)</script>"
 
@@ -457,7 +455,7 @@ async def test_pages_do_not_know_of_each_other(renderer: Renderer, site: Scripte
 
 
 @pytest.mark.extended
-async def test_many_pages_wait_for_their_turn(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_pages_wait_in_a_queue(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["made"] = "next"
 
     async with asyncio.TaskGroup() as group:
@@ -481,9 +479,7 @@ async def test_too_many_pages_are_refused(site: ScriptedSite, temporary: Path) -
 
 
 @pytest.mark.extended
-async def test_a_page_that_is_not_waited_for_gives_its_turn_back(
-    renderer: Renderer, site: ScriptedSite
-) -> None:
+async def test_cancelled_page_releases_its_slot(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["endless"], site.pages["made"] = "<script>while (true) {}</script>", "next"
     given_up = [asyncio.ensure_future(renderer.render(f"{site.url}endless", SECONDS)) for _ in range(4)]
     site.connections.clear()
@@ -496,9 +492,7 @@ async def test_a_page_that_is_not_waited_for_gives_its_turn_back(
 
 
 @pytest.mark.extended
-async def test_a_browser_that_was_killed_is_started_anew(
-    renderer: Renderer, site: ScriptedSite, temporary: Path
-) -> None:
+async def test_killed_browser_is_restarted(renderer: Renderer, site: ScriptedSite, temporary: Path) -> None:
     site.pages["made"] = "next"
     await renderer.render(f"{site.url}made", SECONDS)
 
@@ -509,7 +503,7 @@ async def test_a_browser_that_was_killed_is_started_anew(
 
 
 @pytest.mark.extended
-async def test_a_keeper_that_was_killed_takes_its_browser_along(site: ScriptedSite, temporary: Path) -> None:
+async def test_killed_host_process_ends_its_browser(site: ScriptedSite, temporary: Path) -> None:
     site.pages["made"] = "next"
     renderer = create_renderer(site)
     before = find_folders(temporary)
@@ -526,7 +520,7 @@ async def test_a_keeper_that_was_killed_takes_its_browser_along(site: ScriptedSi
 
 
 @pytest.mark.extended
-async def test_a_page_that_takes_too_much_memory_is_ended(
+async def test_page_beyond_memory_limit_is_ended(
     site: ScriptedSite, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chromium, "MEGABYTES", 600)
@@ -548,9 +542,7 @@ async def test_a_page_that_takes_too_much_memory_is_ended(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("path", ["made", "endless"])
-async def test_nothing_is_left_of_a_renderer_that_was_closed(
-    site: ScriptedSite, temporary: Path, path: str
-) -> None:
+async def test_closed_renderer_leaves_nothing(site: ScriptedSite, temporary: Path, path: str) -> None:
     site.pages["made"], site.pages["endless"] = "next", "<script>while (true) {}</script>"
     before = find_folders(temporary)
     renderer = create_renderer(site)
@@ -569,7 +561,7 @@ async def test_nothing_is_left_of_a_renderer_that_was_closed(
         await page
 
 
-async def test_a_browser_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_browser_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     renderer = Renderer(FetchPolicy(), AGENT, chromium=None)
 
@@ -581,7 +573,7 @@ async def test_a_browser_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.extended
 @pytest.mark.parametrize("program", ["/etc/passwd", "/bin/false", "/nowhere/chromium"])
-async def test_a_program_that_is_no_browser_is_said(program: str) -> None:
+async def test_executable_that_is_no_browser_is_reported(program: str) -> None:
     renderer = Renderer(FetchPolicy(), AGENT, chromium=Path(program))
 
     with pytest.raises(RenderFailed):
@@ -591,7 +583,7 @@ async def test_a_program_that_is_no_browser_is_said(program: str) -> None:
 
 
 @pytest.mark.extended
-async def test_a_browser_is_replaced_after_some_pages(
+async def test_browser_is_replaced_after_some_pages(
     site: ScriptedSite, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("centgate.web.browser.renderer.PAGES_PER_BROWSER", 1)

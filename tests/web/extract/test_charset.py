@@ -1,4 +1,4 @@
-"""Decoding of bytes as text."""
+"""Decoding of bytes as text: declared, detected and wrong charsets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KOREAN = (
         (KOREAN, "utf-8", "utf8"),
     ],
 )
-def test_a_charset_is_taken_from_the_header_or_the_page(text: str, charset: str, label: str) -> None:
+def test_charset_is_declared_by_header_or_page(text: str, charset: str, label: str) -> None:
     page = f'<html><head><meta charset="{label}"></head><body>{text}'
     old = f'<meta http-equiv="Content-Type" content="text/html; charset={label}">{text}'
     xml = f'<?xml version="1.0" encoding="{label}"?><a>{text}</a>'
@@ -57,7 +57,7 @@ def test_a_charset_is_taken_from_the_header_or_the_page(text: str, charset: str,
 
 
 @pytest.mark.parametrize("charset", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_unicode_is_told_by_its_mark_or_its_zeros(charset: str) -> None:
+def test_unicode_is_detected_by_bom_or_zeros(charset: str) -> None:
     document = f"<html><body>{GERMAN}{JAPANESE}"
 
     assert decode_text(document.encode(charset), "text/html; charset=iso-8859-1") == document
@@ -67,23 +67,23 @@ def test_unicode_is_told_by_its_mark_or_its_zeros(charset: str) -> None:
     ("text", "charset"),
     [(GERMAN, "cp1252"), (RUSSIAN, "cp1251"), (JAPANESE, "cp932"), (CHINESE, "gb18030"), (KOREAN, "cp949")],
 )
-def test_what_is_not_said_is_guessed_from_the_text(text: str, charset: str) -> None:
+def test_undeclared_charset_is_guessed_from_text(text: str, charset: str) -> None:
     document = f"<html><body><p>{text * 20}</p>"
 
     assert decode_text(document.encode(charset), None) == document
 
 
-def test_utf_8_is_read_as_such_whatever_the_page_says() -> None:
+def test_utf_8_is_detected_despite_declaration() -> None:
     assert decode_text(GERMAN.encode(), "text/html; charset=iso-8859-1") == GERMAN
 
 
-def test_one_broken_byte_does_not_change_the_charset() -> None:
+def test_one_invalid_byte_does_not_change_charset() -> None:
     body = GERMAN.encode() * 40 + b"\xff" + GERMAN.encode() * 40
 
     assert decode_text(body, "text/html; charset=utf-8").count("Br\u00fccke") == 80
 
 
-def test_a_character_cut_off_at_the_end_does_not_change_the_charset() -> None:
+def test_truncated_last_character_does_not_change_charset() -> None:
     body = (JAPANESE * 20).encode("cp932")[:-1]
 
     assert decode_text(body, "text/html; charset=shift_jis").startswith(JAPANESE)
@@ -92,7 +92,7 @@ def test_a_character_cut_off_at_the_end_does_not_change_the_charset() -> None:
 @pytest.mark.parametrize(
     "label", ["utf-7", "rot13", "base64", "punycode", "unicode_escape", "nonsense", "\x00", "x" * 500]
 )
-def test_names_that_are_no_charsets_are_ignored(label: str) -> None:
+def test_unknown_charset_names_are_ignored(label: str) -> None:
     assert decode_text(GERMAN.encode(), f"text/html; charset={label}") == GERMAN
 
 
@@ -100,5 +100,5 @@ def test_names_that_are_no_charsets_are_ignored(label: str) -> None:
     st.binary(max_size=300),
     st.sampled_from([None, "text/html", "text/html; charset=utf-16", "x; charset=gbk"]),
 )
-def test_any_bytes_are_text(body: bytes, content_type: str | None) -> None:
+def test_any_bytes_are_decoded(body: bytes, content_type: str | None) -> None:
     assert isinstance(decode_text(body, content_type), str)

@@ -62,7 +62,7 @@ def reading(body: bytes, content_type: str | None = None, url: str = URL) -> Ext
         ("hello there".encode("utf-16-le"), "text/plain", "", "text"),
     ],
 )
-def test_a_body_is_what_it_looks_like(body: bytes, content_type: str | None, path: str, kind: str) -> None:
+def test_content_decides_about_type(body: bytes, content_type: str | None, path: str, kind: str) -> None:
     assert detect_kind(body, content_type, path) == kind
 
 
@@ -81,14 +81,14 @@ def test_a_body_is_what_it_looks_like(body: bytes, content_type: str | None, pat
         (b"x", "application/vnd.ms-excel"),
     ],
 )
-def test_what_is_no_text_is_refused(body: bytes, content_type: str | None) -> None:
+def test_binary_content_is_refused(body: bytes, content_type: str | None) -> None:
     with pytest.raises(Unsupported) as refusal:
         reading(body, content_type)
 
     assert str(pickle.loads(pickle.dumps(refusal.value))) == str(refusal.value)
 
 
-def test_rss_becomes_a_list_of_entries() -> None:
+def test_rss_becomes_list_of_entries() -> None:
     told = reading(RSS, "application/rss+xml")
 
     assert told.markdown == (
@@ -102,14 +102,14 @@ def test_rss_becomes_a_list_of_entries() -> None:
     )
 
 
-def test_atom_keeps_headings_of_entries_below_them() -> None:
+def test_atom_headings_are_below_their_entries() -> None:
     assert reading(ATOM, "application/atom+xml").markdown == (
         "# A log\n\n## [Entry](https://example.org/e)\n\n2024-05-06T07:08:09Z\n\n### Head\n\n- a"
     )
 
 
 @pytest.mark.parametrize("teaser", ["", "<description>A short teaser.</description>"])
-def test_an_entry_has_its_longest_text_in_full(teaser: str) -> None:
+def test_entry_has_its_longest_text(teaser: str) -> None:
     text = "".join(f"<p>Paragraph {number} of a long entry.</p>" for number in range(900))
     item = f"<item><title>One</title>{teaser}<content:encoded><![CDATA[{text}]]></content:encoded></item>"
     space = "xmlns:content='http://purl.org/rss/1.0/modules/content/'"
@@ -122,11 +122,11 @@ def test_an_entry_has_its_longest_text_in_full(teaser: str) -> None:
     assert told.warnings == ()
 
 
-def test_a_feed_is_not_taken_for_the_name_of_a_file() -> None:
+def test_feed_title_is_no_file_name() -> None:
     assert reading(b"/etc/passwd", "application/rss+xml").markdown == "```xml\n/etc/passwd\n```"
 
 
-def test_a_long_feed_says_how_much_was_left_out() -> None:
+def test_long_feed_reports_omitted_entries() -> None:
     items = b"".join(b"<item><title>%d</title></item>" % n for n in range(250))
 
     told = reading(b"<rss version='2.0'><channel><title>t</title>" + items + b"</channel></rss>", "text/xml")
@@ -135,7 +135,7 @@ def test_a_long_feed_says_how_much_was_left_out() -> None:
     assert told.warnings == ("the feed has 50 further entries that were not read",)
 
 
-def test_entities_of_xml_are_not_expanded() -> None:
+def test_xml_entities_are_not_expanded() -> None:
     levels = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
     bomb = f'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY l0 "lol">{levels}<!ENTITY f SYSTEM "file:///etc/hostname">]>'
 
@@ -164,7 +164,7 @@ def test_json_keeps_every_token(body: bytes, expected: str) -> None:
     assert reading(body, "application/json").markdown == expected
 
 
-def test_plain_text_stands_as_it_is() -> None:
+def test_plain_text_is_unchanged() -> None:
     text = "Title\n=====\n\n    indented <b>\n\n\n\nlast \u202eline\r\nend"
 
     assert (
@@ -172,7 +172,7 @@ def test_plain_text_stands_as_it_is() -> None:
     )
 
 
-def test_markdown_has_its_links_made_absolute_and_its_comments_gone() -> None:
+def test_markdown_has_absolute_links_and_no_comments() -> None:
     text = (
         "# A [doc](x.md)\n\n![i](<img/a.png>) [js](javascript:x) <!-- hidden\ninstruction -->`[c](d)`\n\n"
         "```\n[code](stays) <!-- stays -->\n```\n\n[ref]: other.md\n"
@@ -187,7 +187,7 @@ def test_markdown_has_its_links_made_absolute_and_its_comments_gone() -> None:
     )
 
 
-def test_source_code_and_xml_stand_in_a_block() -> None:
+def test_source_code_and_xml_become_code_blocks() -> None:
     assert reading(b"a { b: c }", "text/css").markdown == "```css\na { b: c }\n```"
     assert (
         reading(b"<?xml version='1.0'?>\n<a/>", "application/xml").markdown
@@ -195,14 +195,14 @@ def test_source_code_and_xml_stand_in_a_block() -> None:
     )
 
 
-def test_only_the_beginning_of_a_long_body_is_read() -> None:
+def test_only_beginning_of_long_body_is_read() -> None:
     told = reading(b"<p>text</p>" * 300_000, "text/html")
 
     assert "only its beginning was read" in told.warnings[0]
     assert len(told.markdown) <= 1_000_000 < told.length
 
 
-def test_a_reading_can_be_sent_between_processes() -> None:
+def test_extracted_page_is_picklable() -> None:
     told = reading(RSS, "text/xml")
 
     assert pickle.loads(pickle.dumps(told)) == told

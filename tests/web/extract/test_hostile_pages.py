@@ -47,7 +47,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_hostile_page_is_read_all_the_same(name: str) -> None:
+def test_hostile_page_is_extracted(name: str) -> None:
     told = extract_page(PAGES[name], "text/html", "https://example.org/", only_main_content=True)
 
     assert "text" in told.markdown
@@ -55,7 +55,7 @@ def test_a_hostile_page_is_read_all_the_same(name: str) -> None:
 
 
 PAGE_LENGTH = 2_000_000
-"""Bytes of the longest page that is read."""
+"""Bytes of the longest page that is extracted."""
 
 
 def fill_page(part: bytes) -> bytes:
@@ -83,11 +83,11 @@ SLOW_PAGES = {
     + b"</div>",
 }
 MAX_RATIO = 5
-"""Times of an ordinary page of the longest length that a hostile one may take."""
+"""Maximum time of a hostile page, as a multiple of an ordinary page of the same length."""
 
 
 def measure_extraction(body: bytes) -> float:
-    """Return the seconds of this thread's processor time that a page takes, whatever else runs beside it."""
+    """Return the processor time in seconds that this thread takes for a page."""
     start = time.thread_time()
     extract_page(body, "text/html", "https://example.org/", only_main_content=True)
     return time.thread_time() - start
@@ -100,7 +100,7 @@ def ordinary_seconds() -> float:
 
 
 @pytest.mark.parametrize("name", SLOW_PAGES)
-def test_a_hostile_page_takes_no_longer_than_others(name: str, ordinary_seconds: float) -> None:
+def test_hostile_page_takes_no_longer_than_others(name: str, ordinary_seconds: float) -> None:
     assert measure_extraction(SLOW_PAGES[name]) < MAX_RATIO * ordinary_seconds
 
 
@@ -121,7 +121,7 @@ def test_a_hostile_page_takes_no_longer_than_others(name: str, ordinary_seconds:
         (b"%PDF-1.4\n" + b"1 0 obj\n" * 100_000, "application/pdf"),
     ],
 )
-async def test_a_hostile_document_ends(body: bytes, content_type: str, readers: Sandbox) -> None:
+async def test_extraction_of_hostile_document_ends(body: bytes, content_type: str, readers: Sandbox) -> None:
     try:
         told = await readers.run_task(
             60, extract_page, body, content_type, "https://e.org/", only_main_content=True

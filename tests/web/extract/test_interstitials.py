@@ -1,4 +1,4 @@
-"""Bot checks, soft 404s, and shells filled by scripts."""
+"""Bot checks, soft 404s, and application shells that scripts fill."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def page(html: str) -> ExtractedPage:
         "<title>Are you a robot?</title><body>Please confirm. <div class=g-recaptcha></div>",
     ],
 )
-def test_a_bot_check_is_told_from_a_page(html: str) -> None:
+def test_bot_check_is_detected(html: str) -> None:
     assert page(html).blocked
 
 
@@ -54,7 +54,7 @@ def test_a_bot_check_is_told_from_a_page(html: str) -> None:
         "<title>Example</title><body><p>A short page.</p>",
     ],
 )
-def test_a_page_is_not_taken_for_a_bot_check(html: str) -> None:
+def test_ordinary_page_is_no_bot_check(html: str) -> None:
     assert not page(html).blocked
 
 
@@ -70,7 +70,7 @@ def test_a_page_is_not_taken_for_a_bot_check(html: str) -> None:
         "<body><p>Please enable JavaScript to view this site.</p><script src=a.js></script>",
     ],
 )
-def test_a_shell_for_scripts_is_told_and_said(html: str) -> None:
+def test_application_shell_is_reported(html: str) -> None:
     told = page(html)
 
     assert told.needs_scripts
@@ -86,7 +86,7 @@ def test_a_shell_for_scripts_is_told_and_said(html: str) -> None:
         "<body><p>A short page that counts its visitors.</p><script src=count.js></script>",
     ],
 )
-def test_a_page_with_text_needs_no_scripts(html: str) -> None:
+def test_page_with_text_needs_no_scripts(html: str) -> None:
     assert not page(html).needs_scripts
 
 
@@ -102,13 +102,13 @@ def test_a_page_with_text_needs_no_scripts(html: str) -> None:
         ("30", None),
     ],
 )
-def test_a_page_that_sends_its_reader_on_is_seen(content: str, onward: str | None) -> None:
+def test_meta_refresh_is_detected(content: str, onward: str | None) -> None:
     told = page(f'<head><meta http-equiv=Refresh content="{content}"></head><body><a href=/new>Here</a>')
 
     assert told.refresh_target == onward
 
 
-def test_a_page_with_text_of_its_own_leads_nowhere() -> None:
+def test_page_with_text_has_no_refresh() -> None:
     refresh = "<meta http-equiv=refresh content='0; url=/new'>"
 
     assert page(f"<head>{refresh}</head><body>{WORDS}").refresh_target is None
@@ -118,14 +118,14 @@ def test_a_page_with_text_of_its_own_leads_nowhere() -> None:
 @pytest.mark.parametrize(
     "title", ["404 Not Found", "Page not found - Shop", "Seite nicht gefunden", "Error 404"]
 )
-def test_a_page_that_says_that_there_is_none_is_said(title: str) -> None:
+def test_soft_404_is_detected(title: str) -> None:
     warning = "the page says that this address does not exist"
 
     assert warning in page(f"<title>{title}</title><body><h1>Sorry</h1><p>Go home.").warnings
     assert warning not in page(f"<title>{title}</title><body>{WORDS}").warnings
 
 
-def test_an_empty_application_between_menus_needs_its_scripts() -> None:
+def test_empty_application_between_menus_needs_scripts() -> None:
     menu = "".join(f"<a href=/{n}>Entry number {n} of the menu</a>" for n in range(25))
     page = "<nav>{menu}</nav><div id=root>{app}</div><footer>Imprint</footer><script src=/a.js></script>"
 
@@ -150,14 +150,14 @@ def test_an_empty_application_between_menus_needs_its_scripts() -> None:
         "<div id=root>Loading</div><div hidden><p>We use cookies.</p></div><script src=a.js></script>",
     ],
 )
-def test_a_shell_that_only_says_that_it_is_loading_has_no_text(body: str) -> None:
+def test_loading_shell_has_no_text(body: str) -> None:
     told = page(f"<title>App</title><body>{body}")
 
     assert told.needs_scripts
     assert told.markdown == ""
 
 
-def test_text_under_a_message_that_the_page_is_loading_is_preferred() -> None:
+def test_text_below_loading_message_is_preferred() -> None:
     told = page(
         f"<body><p>Loading, please wait</p><div style='display:none'><h1>Doc</h1>{WORDS}</div>"
         "<script src=a.js></script><script src=b.js></script>"

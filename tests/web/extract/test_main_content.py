@@ -1,4 +1,4 @@
-"""Main content of a page."""
+"""Main content of a page: removed boilerplate, kept text, and hidden text."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ TOPICS = (
 
 
 @pytest.mark.parametrize("code", ["<pre>call()</pre>", ""])
-def test_sections_that_are_named_like_boilerplate_stay(code: str) -> None:
+def test_sections_named_like_boilerplate_stay(code: str) -> None:
     sections = "".join(
         f'<section id="{topic.lower().replace(" ", "-")}"><span></span><h2>{topic}'
         f"<a class=headerlink href=#x>\xb6</a></h2>"
@@ -126,7 +126,7 @@ DISHES = "".join(f"<div><h3>Dish {n}</h3><p>with herbs and sauce, {n}.50</p></di
         f"<div><h2>Consent</h2><p>A cookie banner needs <button>Accept</button>.</p>{STORY}<p>KEPT</p></div>",
     ],
 )
-def test_content_with_the_name_or_the_words_of_boilerplate_stays(part: str) -> None:
+def test_content_like_boilerplate_stays(part: str) -> None:
     page = (
         f"<nav><ul>{LINKS}</ul></nav><main><h1>The town</h1>{STORY}{STORY}{STORY}{part}{STORY}</main>{FOOTER}"
     )
@@ -155,7 +155,7 @@ GONE = {
 
 
 @pytest.mark.parametrize("name", GONE)
-def test_boilerplate_with_a_heading_of_its_own_goes(name: str) -> None:
+def test_boilerplate_with_heading_is_removed(name: str) -> None:
     text = main(
         f"<nav><ul>{LINKS}</ul></nav><main><h1>The town</h1>{STORY}{GONE[name]}{STORY}{STORY}</main>{FOOTER}"
     )
@@ -165,7 +165,7 @@ def test_boilerplate_with_a_heading_of_its_own_goes(name: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_an_article_is_all_that_is_left_of_its_page(layout: str) -> None:
+def test_article_is_the_only_remaining_content(layout: str) -> None:
     text = main(LAYOUTS[layout])
 
     assert text.startswith("# A new bridge\n\nThe old bridge")
@@ -173,7 +173,7 @@ def test_an_article_is_all_that_is_left_of_its_page(layout: str) -> None:
     assert not [noise for noise in NOISE if noise in text]
 
 
-def test_the_whole_page_is_given_when_it_is_asked_for() -> None:
+def test_whole_page_is_returned_on_request() -> None:
     page = f"<html><body>{LAYOUTS['landmarks']}</body></html>".encode()
 
     text = extract_page(page, "text/html", URL, only_main_content=False).markdown
@@ -181,7 +181,7 @@ def test_the_whole_page_is_given_when_it_is_asked_for() -> None:
     assert all(noise in text for noise in ("cookies", "Sports", "tomatoes", "Copyright", *SENTENCES))
 
 
-def test_what_stands_between_the_paragraphs_stays() -> None:
+def test_elements_between_paragraphs_stay() -> None:
     between = (
         "<h2>The figures</h2><table><tr><th>Year<th>Lorries<tr><td>2024<td>12<tr><td>2025<td>7</table>"
         "<figure><img src=/bridge.jpg alt='The bridge'><figcaption>Seen from the south</figcaption></figure>"
@@ -209,7 +209,7 @@ def test_repeated_paragraphs_stay() -> None:
     assert text.count(SENTENCES[0]) == 2
 
 
-def test_a_reference_page_keeps_its_code_tables_and_terms() -> None:
+def test_reference_page_keeps_code_tables_and_terms() -> None:
     page = (
         f"<div class=sphinxsidebar><ul>{LINKS}</ul></div><div role=main><h1>json</h1><p>Encodes.</p>"
         "<div class=highlight-python3><pre>import json</pre></div><div class='admonition "
@@ -228,7 +228,7 @@ def test_a_reference_page_keeps_its_code_tables_and_terms() -> None:
     )
 
 
-def test_an_index_page_keeps_its_links() -> None:
+def test_index_page_keeps_its_links() -> None:
     items = "".join(f"<li><a href='/c/{n}'>Chapter {n} of the handbook</a></li>" for n in range(30))
 
     text = main(f"<nav><ul>{LINKS}</ul></nav><main><h1>Handbook</h1><ul>{items}</ul></main>{FOOTER}")
@@ -237,7 +237,7 @@ def test_an_index_page_keeps_its_links() -> None:
     assert "Sports" not in text
 
 
-def test_a_list_of_articles_keeps_their_titles() -> None:
+def test_list_of_articles_keeps_titles() -> None:
     posts = "".join(
         f"<article><header class=entry-header><h2><a href='/p/{n}'>Post {n}</a></h2></header>"
         f"<p>{sentence}</p></article>"
@@ -250,7 +250,7 @@ def test_a_list_of_articles_keeps_their_titles() -> None:
     assert "Sports" not in text
 
 
-def test_a_discussion_is_not_taken_for_comments_beside_the_page() -> None:
+def test_discussion_is_main_content() -> None:
     comments = "".join(
         f"<div class=comment><b>user{n}</b><p>{said}</p></div>" for n, said in enumerate(SENTENCES)
     )
@@ -260,7 +260,7 @@ def test_a_discussion_is_not_taken_for_comments_beside_the_page() -> None:
     assert all(sentence in text for sentence in SENTENCES)
 
 
-def test_sources_at_the_end_of_an_article_stay() -> None:
+def test_sources_below_article_stay() -> None:
     sources = "<h2>See also</h2><ul><li><a href=/a>The river</a></li><li><a href=/b>Ferries</a></li></ul>"
 
     assert main(f"<article><h1>T</h1>{STORY}{sources}</article>").endswith(
@@ -332,7 +332,7 @@ def test_sources_at_the_end_of_an_article_stay() -> None:
     ],
 )
 @pytest.mark.parametrize("only_main", [True, False])
-def test_text_that_no_reader_sees_is_gone(hidden: str, *, only_main: bool) -> None:
+def test_hidden_text_is_removed(hidden: str, *, only_main: bool) -> None:
     page = f"<html><body><article><h1>T</h1>{STORY}{hidden}{STORY}</article></body></html>".encode()
 
     text = extract_page(page, "text/html", URL, only_main_content=only_main).markdown
@@ -376,13 +376,13 @@ def test_text_that_no_reader_sees_is_gone(hidden: str, *, only_main: bool) -> No
         "<aside>{}</aside>",
     ],
 )
-def test_text_that_is_shown_is_not_taken_for_hidden(shown: str) -> None:
+def test_visible_text_is_not_considered_hidden(shown: str) -> None:
     page = f"<html><body><main>{shown.format(STORY)}</main></body></html>".encode()
 
     told = extract_page(page, "text/html", URL, only_main_content=True)
 
     assert SENTENCES[0] in told.markdown
-    assert told.warnings == ()  # a page without visible text is given as well
+    assert told.warnings == ()  # a page without visible text is extracted completely
 
 
 CHART = (
@@ -393,7 +393,7 @@ CHART = (
 
 
 @pytest.mark.parametrize("only_main", [True, False])
-def test_text_of_a_drawing_is_read_as_a_paragraph(*, only_main: bool) -> None:
+def test_text_of_drawing_is_a_paragraph(*, only_main: bool) -> None:
     body = f"<article><h1>A new bridge</h1>{STORY}<figure>{CHART}</figure>{STORY}</article>"
 
     text = extract_page(body.encode(), "text/html", URL, only_main_content=only_main).markdown
@@ -420,7 +420,7 @@ def test_symbols_are_no_text(symbol: str) -> None:
     assert text == f"{SENTENCES[0]}\n\n{SENTENCES[1]}"
 
 
-def test_the_title_of_a_symbol_is_not_counted_as_text() -> None:
+def test_title_of_symbol_is_not_counted() -> None:
     body = b"<script src=/a.js></script><div id=root></div><svg><title>Please wait for it</title></svg>"
 
     (warning,) = extract_page(body, "text/html", URL, only_main_content=True).warnings
@@ -440,7 +440,7 @@ ROWS = "".join(f"<tr><td>Pillar {n}</td><td>closed for repairs until spring</td>
     ],
     ids=["table", "text", "menu"],
 )
-def test_text_of_the_page_in_a_form_or_a_menu_stays(part: str) -> None:
+def test_page_text_in_form_or_menu_stays(part: str) -> None:
     text = main(f"<article><h1>A new bridge</h1>{STORY}{part}{STORY}</article>")
 
     assert "Pillar 5" in text
@@ -456,7 +456,7 @@ def test_text_of_the_page_in_a_form_or_a_menu_stays(part: str) -> None:
     ],
     ids=["letter", "fields", "menu"],
 )
-def test_forms_and_menus_beside_the_text_go(part: str) -> None:
+def test_forms_and_menus_beside_text_are_removed(part: str) -> None:
     text = main(f"<div><h1>A new bridge</h1>{STORY}</div>{part}")
 
     assert "Write to us" not in text
@@ -464,7 +464,7 @@ def test_forms_and_menus_beside_the_text_go(part: str) -> None:
 
 
 @pytest.mark.parametrize("names", ["style='overflow: hidden'", "id=not-hidden", "class='x hidden-print'"])
-def test_a_box_between_paragraphs_is_not_taken_for_hidden(names: str) -> None:
+def test_box_between_paragraphs_is_not_considered_hidden(names: str) -> None:
     box = f"<div {names}><p>It was the third bridge at this place since the war, an archive says.</p></div>"
 
     assert "the third bridge" in main(f"<article><h1>A new bridge</h1>{STORY}{box}{STORY}</article>")
@@ -494,21 +494,21 @@ def test_a_box_between_paragraphs_is_not_taken_for_hidden(names: str) -> None:
         ),
     ],
 )
-def test_what_a_browser_shows_of_a_part_is_read(part: str, expected: str) -> None:
+def test_visible_part_of_element_is_read(part: str, expected: str) -> None:
     page = f"<html><body>{part}</body></html>".encode()
 
     assert extract_page(page, "text/html", URL, only_main_content=False).markdown == expected
 
 
 @pytest.mark.parametrize("move", ["translate3d(-1584px, 0px, 0px)", "translateX(-1200%)"])
-def test_slides_of_a_carousel_are_not_taken_for_hidden(move: str) -> None:
+def test_carousel_slides_are_not_considered_hidden(move: str) -> None:
     slides = f"<div style='transform: {move}'><p>The fourth slide shows a lime.</p></div>"
     page = f"<html><body><main>{STORY}{slides}{STORY}</main></body></html>".encode()
 
     assert "fourth slide" in extract_page(page, "text/html", URL, only_main_content=True).markdown
 
 
-def test_a_page_whose_content_is_not_told_is_given_whole() -> None:
+def test_page_without_main_content_is_returned_completely() -> None:
     page = f"<html><body><nav>{STORY}</nav><main><p>x</p></main></body></html>".encode()
 
     reading = extract_page(page, "text/html", URL, only_main_content=True)
@@ -520,7 +520,7 @@ def test_a_page_whose_content_is_not_told_is_given_whole() -> None:
     )
 
 
-def test_a_page_that_hides_all_its_text_is_given_with_a_warning() -> None:
+def test_completely_hidden_page_is_returned_with_warning() -> None:
     page = f"<html><body><div style='display:none'>{STORY}</div></body></html>".encode()
 
     reading = extract_page(page, "text/html", URL, only_main_content=True)
@@ -529,7 +529,7 @@ def test_a_page_that_hides_all_its_text_is_given_with_a_warning() -> None:
     assert reading.warnings == ("the page hides its text; the hidden text is returned",)
 
 
-def test_scripts_are_only_said_to_show_the_text_of_a_page_that_has_some() -> None:
+def test_scripts_are_blamed_only_if_page_has_some() -> None:
     page = (
         f"<html><body><div style='display:none'>{STORY}</div><script>show()</script></body></html>".encode()
     )
@@ -553,18 +553,18 @@ def test_scripts_are_only_said_to_show_the_text_of_a_page_that_has_some() -> Non
         "<frameset><frame src=x></frameset>",
     ],
 )
-def test_a_page_without_text_gives_none(body: str) -> None:
+def test_page_without_text_is_empty(body: str) -> None:
     assert extract_page(body.encode(), "text/html", URL, only_main_content=True).markdown in ("", "\\<")
 
 
-def test_a_page_without_a_body_element_is_read() -> None:
+def test_page_without_body_element_is_read() -> None:
     assert (
         extract_page(b"just <b>text</b>", "text/html", URL, only_main_content=True).markdown
         == "just **text**"
     )
 
 
-def test_what_leads_up_to_a_story_is_kept() -> None:
+def test_introduction_of_story_is_kept() -> None:
     lead = (
         "<p>By Ann Miller, 5 March</p><figure><img src=/town.jpg alt=Town>"
         "<figcaption>The town hall. Photo: A.</figcaption></figure>"

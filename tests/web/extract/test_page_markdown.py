@@ -1,4 +1,4 @@
-"""A page's elements as Markdown."""
+"""Conversion of a page's elements to Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ URL = "https://example.org/docs/page"
 
 
 def markdown(body: str) -> str:
-    """A body as Markdown, all of it."""
+    """Convert a whole body to Markdown."""
     return extract_page(
         f"<!doctype html><body>{body}".encode(), "text/html; charset=utf-8", URL, only_main_content=False
     ).markdown
@@ -141,11 +141,11 @@ def test_elements_become_markdown(body: str, expected: str) -> None:
         ("<a href=/a><img src=/i.png alt=i></a>", "[![i](https://example.org/i.png)](https://example.org/a)"),
     ],
 )
-def test_links_are_absolute_and_never_empty(body: str, expected: str) -> None:
+def test_links_are_absolute_and_not_empty(body: str, expected: str) -> None:
     assert markdown(body) == expected
 
 
-def test_a_base_element_is_what_links_start_from() -> None:
+def test_base_element_resolves_links() -> None:
     page = b"<head><base href='/other/'></head><body><a href='x'>x</a>"
 
     assert (
@@ -171,11 +171,11 @@ def test_a_base_element_is_what_links_start_from() -> None:
         ("<pre class='language-a`b'>x</pre>", "a"),
     ],
 )
-def test_a_code_block_names_its_language(block: str, language: str) -> None:
+def test_code_block_has_language(block: str, language: str) -> None:
     assert markdown(block) == f"```{language}\nx\n```"
 
 
-def test_code_keeps_its_lines_and_nothing_else() -> None:
+def test_code_keeps_its_lines_only() -> None:
     block = (
         "<pre><span class=linenos>1</span>def f():\n<span class=linenos>2</span>\treturn  1\n\n\n"
         "f()<button>Copy</button>\n</pre>"
@@ -194,21 +194,21 @@ def test_code_keeps_its_lines_and_nothing_else() -> None:
         ("<div class=code><code>if a:\n    b\n</code></div>", ["if a:", "    b"]),
     ],
 )
-def test_code_of_several_lines_becomes_a_block(code: str, lines: list[str]) -> None:
+def test_multi_line_code_becomes_block(code: str, lines: list[str]) -> None:
     assert markdown(code).removeprefix("Run\n\n") == "\n".join(("```", *lines, "```"))
 
 
-def test_code_in_a_sentence_stays_in_it() -> None:
+def test_inline_code_stays_inline() -> None:
     assert markdown("<p>Call <code>a\nb</code> now") == "Call `a b` now"
 
 
-def test_lines_that_are_elements_stay_lines() -> None:
+def test_line_elements_stay_lines() -> None:
     block = "<pre><code><div class=line>a</div><div class=line>b</div></code></pre>"
 
     assert markdown(block) == "```\na\nb\n```"
 
 
-def test_a_fence_is_longer_than_those_in_the_code() -> None:
+def test_fence_is_longer_than_fences_in_code() -> None:
     assert markdown("<pre>```\nx\n```</pre>") == "````\n```\nx\n```\n````"
 
 
@@ -239,7 +239,7 @@ def test_tables_stay_tables(table: str, expected: str) -> None:
     assert markdown(f"<table>{table}</table>") == expected
 
 
-def test_a_wide_table_keeps_all_its_cells() -> None:
+def test_wide_table_keeps_all_cells() -> None:
     rows = ["".join(f"<td>{row}.{column}" for column in range(MAX_COLUMNS + 20)) for row in range(3)]
 
     lines = markdown(f"<table><tr>{'<tr>'.join(rows)}<tr><td>alone<td colspan=9>short</table>").split("\n")
@@ -248,19 +248,19 @@ def test_a_wide_table_keeps_all_its_cells() -> None:
     assert lines[3].endswith(f"| 2.{MAX_COLUMNS + 19} |")
 
 
-def test_columns_that_are_only_spanned_are_limited() -> None:
+def test_spanned_columns_are_limited() -> None:
     table = "<table>" + "<tr><td colspan=9999 rowspan=9999>x<td>y" * 30 + "</table>"
 
     assert len(markdown(table)) < 30 * MAX_COLUMNS * 8
 
 
-def test_a_table_that_only_arranges_is_written_as_its_parts() -> None:
+def test_layout_table_is_written_as_its_parts() -> None:
     page = "<table><tr><td><h2>Left</h2><p>text</td><td><pre>code</pre></td></tr></table>"
 
     assert markdown(page) == "## Left\n\ntext\n\n```\ncode\n```"
 
 
-def test_nothing_invisible_is_left() -> None:
+def test_invisible_characters_are_removed() -> None:
     page = "<p>a\u202eb\u200bc&#x202e;d\U000e0041e&#8203;f</p><pre>x\u2066y</pre><a href='/\u202e'>l</a>"
 
     text = markdown(page)
@@ -306,7 +306,7 @@ TEXT = st.text(alphabet="ab \n\t#-*_`[]()<>&|1.\u202e\u200b\xa0\u6f22", max_size
 
 @st.composite
 def trees(draw: st.DrawFn, depth: int = 4) -> str:
-    """HTML of any shape, not always well formed."""
+    """Generate HTML of any shape, not always well formed."""
     parts = [draw(TEXT).replace("<", "&lt;")]
     for _ in range(draw(st.integers(0, 3)) if depth else 0):
         tag = draw(TAGS)
@@ -319,7 +319,7 @@ def trees(draw: st.DrawFn, depth: int = 4) -> str:
 
 @pytest.mark.extended
 @given(trees())
-def test_any_page_gives_tidy_markdown(body: str) -> None:
+def test_any_page_gives_valid_markdown(body: str) -> None:
     text = markdown(body)
 
     outside = re.sub(

@@ -14,17 +14,17 @@ URL = "https://example.org/news/story"
 
 
 def metadata(head: str, body: str = "<p>text</p>", html: str = "") -> DocumentMetadata:
-    """Return the metadata of a head."""
+    """Extract the metadata of a page with this head."""
     page = f"<!doctype html><html {html}><head><meta charset=utf-8>{head}</head><body>{body}</body></html>"
     return extract_page(page.encode(), "text/html", URL, only_main_content=True).metadata
 
 
-def linked(value: Any) -> str:
+def wrap_json_ld(value: Any) -> str:
     """Return a JSON-LD script element."""
     return f'<script type="application/ld+json">{json.dumps(value)}</script>'
 
 
-def test_a_whole_head_is_read() -> None:
+def test_all_metadata_of_head_is_read() -> None:
     told = metadata(
         '<title>The story | Paper</title><meta property="og:title" content="The story">'
         '<meta name="description" content="What happened."><link rel="canonical" href="/news/canonical">'
@@ -44,7 +44,7 @@ def test_a_whole_head_is_read() -> None:
     )
 
 
-def test_json_ld_tells_author_and_dates() -> None:
+def test_json_ld_gives_author_and_dates() -> None:
     article = {
         "@context": "https://schema.org",
         "@graph": [
@@ -59,7 +59,7 @@ def test_json_ld_tells_author_and_dates() -> None:
         ],
     }
 
-    told = metadata(linked(article))
+    told = metadata(wrap_json_ld(article))
 
     assert (told.author, told.published, told.modified) == (
         "Jane Roe, John Doe",
@@ -78,7 +78,7 @@ def test_json_ld_tells_author_and_dates() -> None:
         ("<title>a\u202eb</title>", "", "ab"),
     ],
 )
-def test_a_title_is_looked_for_in_several_places(head: str, body: str, title: str | None) -> None:
+def test_title_is_found_in_several_places(head: str, body: str, title: str | None) -> None:
     assert metadata(head, body + "<p>x").title == title
 
 
@@ -87,14 +87,14 @@ def test_a_title_is_looked_for_in_several_places(head: str, body: str, title: st
     [
         '<meta property="article:author" content="https://facebook.com/jane">',
         '<meta name="author" content="@jane">',
-        linked({"@type": "Article", "author": {"url": "https://x.example"}}),
-        linked({"@type": "Article", "author": 7}),
+        wrap_json_ld({"@type": "Article", "author": {"url": "https://x.example"}}),
+        wrap_json_ld({"@type": "Article", "author": 7}),
         '<script type="application/ld+json">{broken</script>',
         f'<script type="application/ld+json">{"[" * 50_000}</script>',
-        linked({"@type": "Article", "headline": "x" * 600_000, "author": "beyond what is read"}),
+        wrap_json_ld({"@type": "Article", "headline": "x" * 600_000, "author": "beyond what is read"}),
     ],
 )
-def test_what_is_no_name_is_no_author(head: str) -> None:
+def test_invalid_author_name_is_ignored(head: str) -> None:
     assert metadata(head).author is None
 
 
@@ -118,7 +118,7 @@ def test_what_is_no_name_is_no_author(head: str) -> None:
         (None, None),
     ],
 )
-def test_dates_are_iso_8601_or_nothing(written: Any, told: str | None) -> None:
+def test_dates_are_iso_8601_or_none(written: Any, told: str | None) -> None:
     assert normalize_time(written) == told
 
 
@@ -131,11 +131,11 @@ def test_dates_are_iso_8601_or_nothing(written: Any, told: str | None) -> None:
         ("", 'xml:lang="fr"', "fr"),
     ],
 )
-def test_a_language_is_what_the_page_says(head: str, html: str, language: str | None) -> None:
+def test_language_is_declared_by_page(head: str, html: str, language: str | None) -> None:
     assert metadata(head, html=html).language == language
 
 
-def test_a_canonical_address_is_an_address() -> None:
+def test_canonical_url_must_be_valid() -> None:
     assert metadata('<link rel=canonical href="javascript:alert(1)">').canonical is None
     assert (
         metadata('<base href="https://a.example/"><link rel=canonical href="x">').canonical

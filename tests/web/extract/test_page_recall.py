@@ -1,4 +1,4 @@
-"""Pages whose text is easily lost: broken markup, streamed parts, misleading class names, loose text."""
+"""Pages whose text is easily lost: broken markup, streamed parts, misleading class names, unwrapped text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARAGRAPHS = tuple(
 MENU = "<nav><ul>" + "".join(f"<li><a href=/m/{n}>Menu {n}</a></li>" for n in range(8)) + "</ul></nav>"
 
 
-def read(body: str, *, only_main_content: bool = True) -> ExtractedPage:
+def extract_text(body: str, *, only_main_content: bool = True) -> ExtractedPage:
     page = f"<!doctype html><html><head><title>The town</title></head><body>{body}</body></html>"
     return extract_page(page.encode(), "text/html", URL, only_main_content=only_main_content)
 
@@ -66,8 +66,8 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_text_is_kept_in_pages_that_make_it_easy_to_lose(name: str) -> None:
-    text = read(MENU + LOSSES[name]).markdown.replace("**The**", "The")
+def test_text_of_difficult_pages_is_kept(name: str) -> None:
+    text = extract_text(MENU + LOSSES[name]).markdown.replace("**The**", "The")
 
     assert [each for each in PARAGRAPHS if each not in text] == []
     assert "Menu 3" not in text
@@ -81,8 +81,8 @@ STREAMED = (
 )
 
 
-def test_parts_that_react_streams_stand_where_scripts_put_them() -> None:
-    text = read(STREAMED).markdown
+def test_streamed_react_parts_are_put_in_place() -> None:
+    text = extract_text(STREAMED).markdown
 
     places = [
         text.index(each) for each in ("Opening.", PARAGRAPHS[0], PARAGRAPHS[-1], "Nested part", "The end.")
@@ -98,7 +98,7 @@ def test_parts_that_react_streams_stand_where_scripts_put_them() -> None:
         ("<table hidden><tbody></tbody><tbody id='S:0'>", "</tbody></table>"),
     ],
 )
-def test_rows_that_react_streams_stand_in_their_table(start: str, end: str) -> None:
+def test_streamed_react_rows_are_put_in_their_table(start: str, end: str) -> None:
     rows = "".join(f"<tr><td>Coin {number}<td>{number}.5 USD</tr>" for number in range(9))
     page = (
         f"<main><p>{PARAGRAPHS[0]}</p><table><thead><tr><th>Coin<th>Price</tr></thead><tbody><!--$?-->"
@@ -106,35 +106,37 @@ def test_rows_that_react_streams_stand_in_their_table(start: str, end: str) -> N
         f'{start}{rows}{end}<script>$RC("B:0","S:0")</script>'
     )
 
-    text = read(page).markdown
+    text = extract_text(page).markdown
 
     assert "| Coin | Price |\n| --- | --- |\n| Coin 0 | 0.5 USD |\n| Coin 1 | 1.5 USD |" in text
     assert text.index("Coin 8") < text.index(PARAGRAPHS[1])
     assert "Loading" not in text
 
 
-def test_hidden_parts_stay_hidden_without_a_place_for_them() -> None:
-    assert "IGNORE" not in read(f"<main>{STORY}</main><div hidden id='S:0'>IGNORE</div>").markdown
+def test_hidden_parts_without_place_stay_hidden() -> None:
+    assert "IGNORE" not in extract_text(f"<main>{STORY}</main><div hidden id='S:0'>IGNORE</div>").markdown
 
 
-def test_a_loss_that_no_rule_explains_is_made_good_with_a_warning() -> None:
+def test_unexplained_loss_is_restored_with_warning() -> None:
     page = f"<div class=sidebar-menu-widget role=complementary>{STORY}</div><main><p>Short.</p></main>"
 
-    reading = read(page)
+    reading = extract_text(page)
 
     assert all(each in reading.markdown for each in PARAGRAPHS)
 
 
-def test_the_share_of_the_visible_text_is_stated_when_much_is_left_out() -> None:
+def test_share_of_visible_text_is_stated_after_large_loss() -> None:
     comments = "".join(f"<div class=comment><p>{each[::-1]}</p></div>" for each in PARAGRAPHS[:5])
 
-    reading = read(f"<article><h1>T</h1>{STORY[: len(STORY) // 3]}</article><footer>{comments * 2}</footer>")
+    reading = extract_text(
+        f"<article><h1>T</h1>{STORY[: len(STORY) // 3]}</article><footer>{comments * 2}</footer>"
+    )
 
     assert any("% of the page's visible text" in warning for warning in reading.warnings)
 
 
-def test_an_ordinary_article_is_returned_without_a_warning() -> None:
-    assert read(f"{MENU}<article><h1>T</h1>{STORY}</article><footer>Imprint</footer>").warnings == ()
+def test_ordinary_article_has_no_warning() -> None:
+    assert extract_text(f"{MENU}<article><h1>T</h1>{STORY}</article><footer>Imprint</footer>").warnings == ()
 
 
 WHOLE = (
@@ -166,17 +168,17 @@ WHOLE = (
         PARAGRAPHS[0],
     ],
 )
-def test_the_whole_page_has_everything_visible(part: str) -> None:
-    assert part in read(WHOLE, only_main_content=False).markdown
+def test_whole_page_has_all_visible_text(part: str) -> None:
+    assert part in extract_text(WHOLE, only_main_content=False).markdown
 
 
-def test_questions_in_buttons_stay_as_headings() -> None:
+def test_questions_in_buttons_become_headings() -> None:
     questions = "".join(
         f"<h3><button>Question {n}?</button></h3><div><p>{each}</p></div>"
         for n, each in enumerate(PARAGRAPHS)
     )
 
-    text = read(f"<main><h1>T</h1>{questions}</main>").markdown
+    text = extract_text(f"<main><h1>T</h1>{questions}</main>").markdown
 
     assert "### Question 4?" in text
     assert PARAGRAPHS[4] in text

@@ -1,4 +1,4 @@
-"""Parts of a page's Markdown."""
+"""Division of a page's Markdown into parts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LINKED = "[one](https://a.example/1) ![two](https://a.example/2.png) [one](https
 
 
 def page(markdown: str, length: int | None = -1) -> WebPage:
-    """A page of which all was read, or of this length."""
+    """Return a page that was read completely, or of this length."""
     return WebPage("https://a.example/", markdown, len(markdown) if length == -1 else length)
 
 
 def read_all(markdown: str, limit: int = LIMIT) -> list[str]:
-    """Return the texts of all parts, each with its offset's promise checked."""
+    """Return the texts of all parts, after a check of each part's offset."""
     texts, offset = list[str](), 0
     while True:
         part = take_part(page(markdown), offset, limit)
@@ -56,7 +56,7 @@ def test_parts_together_are_the_page(blocks: list[str]):
     assert joined == whole
 
 
-def test_code_is_opened_again():
+def test_code_block_is_reopened():
     first, second, *_ = read_all("```py\n" + "print(1)\n" * 40 + "```")
 
     assert first.endswith("\n```")
@@ -69,7 +69,7 @@ CODE_LINES = st.sampled_from(
 
 
 @given(st.lists(CODE_LINES, min_size=1, max_size=40), st.sampled_from(["", "  ", "> "]))
-def test_code_loses_nothing_where_parts_meet(lines: list[str], indent: str):
+def test_code_is_complete_across_parts(lines: list[str], indent: str):
     fence = indent + "````"
     markdown = "\n".join([fence, *(indent + line for line in lines), fence])
 
@@ -85,7 +85,7 @@ def test_code_loses_nothing_where_parts_meet(lines: list[str], indent: str):
     assert {indent + line for line in lines if len(line) < 30} <= cut_lines | {"", indent, indent.strip()}
 
 
-def test_a_page_that_fits_keeps_its_addresses():
+def test_fitting_page_keeps_its_urls():
     part = take_part(page(LINKED), 0, LIMIT)
 
     assert part.text == LINKED
@@ -95,7 +95,7 @@ def test_a_page_that_fits_keeps_its_addresses():
     )
 
 
-def test_addresses_of_a_longer_page_do_not_count():
+def test_urls_of_longer_page_are_not_counted():
     code = "`[no](https://a.example/code)`"
     markdown = "\n\n".join([f"{LINKED} {code}", *[f"[far](https://a.example/{'x' * 150})"] * 3])
 
@@ -111,7 +111,7 @@ def test_addresses_of_a_longer_page_do_not_count():
     ]
 
 
-def test_offset_behind_the_end_gives_nothing():
+def test_offset_beyond_end_gives_nothing():
     part = take_part(page("short"), 10, LIMIT)
 
     assert (part.text, part.next_offset, part.truncated, part.length) == ("", None, False, 5)
@@ -127,7 +127,7 @@ def test_offset_behind_the_end_gives_nothing():
         (None, 7, "only 5 characters of the page were read"),
     ],
 )
-def test_offset_behind_the_end_is_said(length: int | None, offset: int, said: str | None):
+def test_offset_beyond_end_is_reported(length: int | None, offset: int, said: str | None):
     read = page("short", length)
 
     warning = describe_missing_part(read, take_part(read, offset, LIMIT), offset)
@@ -135,11 +135,11 @@ def test_offset_behind_the_end_is_said(length: int | None, offset: int, said: st
     assert warning is None if said is None else said in (warning or "")
 
 
-def test_an_empty_page_has_no_missing_part():
+def test_empty_page_has_no_missing_part():
     assert describe_missing_part(page(""), take_part(page(""), 0, LIMIT), 0) is None
 
 
-def test_a_beginning_has_no_hash_and_goes_on():
+def test_first_part_has_no_hash_and_continues():
     part = take_part(page("short", None), 0, LIMIT)
 
     assert (part.next_offset, part.truncated, part.content_hash, part.length) == (None, True, None, None)
@@ -152,7 +152,7 @@ def test_links_are_limited():
 
 
 @pytest.mark.parametrize("before", ["", "x "])
-def test_a_link_around_others_does_not_exceed_the_limit(before: str):
+def test_nested_link_does_not_exceed_limit(before: str):
     inner = " ".join(f"[a](https://a.example/{number})" for number in range(MAX_LINKS))
     markdown = f"{before}[{inner}](https://a.example/outer)"
 
@@ -164,19 +164,19 @@ def test_a_link_around_others_does_not_exceed_the_limit(before: str):
 
 
 @pytest.mark.parametrize("limit", [LIMIT, 10_000])
-def test_a_label_of_many_digits_is_no_label(limit: int):
+def test_label_of_many_digits_is_no_label(limit: int):
     part = take_part(page(f"[one](https://a.example/1) [x][{'1' * 5_000}]"), 0, limit)
 
     assert [link.url for link in part.links] == ["https://a.example/1"]
 
 
-def test_the_text_of_a_link_is_made_of_its_beginning():
+def test_link_text_is_shortened_to_its_beginning():
     part = take_part(page("[" + "a" * 500 + " " * 5_000 + "b](https://a.example/)"), 0, 20_000)
 
     assert part.links == (PageLink("a" * 200, "https://a.example/", is_image=False, label=None),)
 
 
-def test_no_address_of_an_index_is_lost():
+def test_index_loses_no_url():
     lines = [f"- [page {number}](https://a.example/{number})" for number in range(2500)]
 
     links, offset = set[str](), 0
@@ -191,7 +191,7 @@ def test_no_address_of_an_index_is_lost():
     assert links == {f"https://a.example/{number}" for number in range(2500)}
 
 
-def test_labels_of_the_page_lead_where_the_page_says():
+def test_labels_of_page_keep_their_targets():
     own = ["[the licence][1] and [7]", "", "[1]: https://good.example/"]
     markdown = "\n".join(["[first](https://evil.example/first)", *own, "word " * 90])
 
@@ -201,7 +201,7 @@ def test_labels_of_the_page_lead_where_the_page_says():
     assert "[the licence][1]" in part.text
 
 
-def test_a_link_that_begins_on_the_line_before_keeps_its_address():
+def test_link_across_lines_keeps_its_url():
     markdown = (
         "see [the text\nof a link](https://a.example/wrapped) and [one](https://a.example/1)\n" + "word " * 90
     )

@@ -1,4 +1,4 @@
-"""The text of PDFs."""
+"""Text extraction from PDFs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from centgate.web.extract.pdf import convert_pdf
 def pdf(
     *pages: str, info: str = "/Title (A paper) /Author (Jane Roe) /CreationDate (D:20240506070809Z)"
 ) -> bytes:
-    """A PDF with a few lines of text on each page."""
+    """Return a PDF with a few lines of text on each page."""
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
         "",
@@ -43,8 +43,8 @@ def pdf(
     return body + f"{end}\nstartxref\n{len(body)}\n%%EOF".encode()
 
 
-def locked(body: bytes, password: str) -> bytes:
-    """The same PDF behind a password."""
+def encrypt_pdf(body: bytes, password: str) -> bytes:
+    """Return the same PDF, encrypted with a password."""
     writer = PdfWriter(clone_from=PdfReader(io.BytesIO(body)))
     writer.encrypt(password, "owner")
     written = io.BytesIO()
@@ -52,7 +52,7 @@ def locked(body: bytes, password: str) -> bytes:
     return written.getvalue()
 
 
-def test_a_pdf_gives_the_text_of_its_pages() -> None:
+def test_pdf_has_text_of_its_pages() -> None:
     told = extract_page(
         pdf("First line\nsecond line of hyphe-\nnated text", "# Next page"),
         "application/pdf",
@@ -65,26 +65,26 @@ def test_a_pdf_gives_the_text_of_its_pages() -> None:
     assert told.metadata.published == "2024-05-06T07:08:09+00:00"
 
 
-def test_a_pdf_locked_without_a_password_is_read() -> None:
-    assert convert_pdf(locked(pdf("Some text"), ""))[0] == "Some text"
+def test_pdf_with_empty_password_is_read() -> None:
+    assert convert_pdf(encrypt_pdf(pdf("Some text"), ""))[0] == "Some text"
 
 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (locked(pdf("Some text"), "secret"), "locked with a password"),
+        (encrypt_pdf(pdf("Some text"), "secret"), "locked with a password"),
         (pdf("", ""), "its pages are images"),
         (b"%PDF-1.4\nbroken", "broken"),
         (b"%PDF-1.4\n" + b"<<" * 100_000, "broken"),
         (pdf("Some text")[:300], "broken"),
     ],
 )
-def test_a_pdf_without_text_says_why(body: bytes, said: str) -> None:
+def test_pdf_without_text_is_explained(body: bytes, said: str) -> None:
     with pytest.raises(Unreadable, match=said):
         convert_pdf(body)
 
 
-def test_only_the_first_pages_of_a_long_pdf_are_read() -> None:
+def test_only_first_pages_of_long_pdf_are_read() -> None:
     text, _, warnings = convert_pdf(pdf(*(f"Page {number}" for number in range(230))))
 
     assert text.endswith("Page 199")

@@ -1,4 +1,4 @@
-"""Truncation of Markdown."""
+"""Truncation of Markdown at useful boundaries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def trailing_headings(text: str) -> int:
 
 
 @given(documents, st.integers(0, 500))
-def test_a_cut_text_keeps_to_its_length_and_ends_well(markdown: str, most: int) -> None:
+def test_truncated_text_keeps_length_and_ends_cleanly(markdown: str, most: int) -> None:
     text, truncated = truncate(markdown, most)
 
     assert len(text) <= most
@@ -58,7 +58,7 @@ def test_a_cut_text_keeps_to_its_length_and_ends_well(markdown: str, most: int) 
 
 
 @given(st.text(alphabet="ab [](`~#|->\n!\\", max_size=80), st.integers(0, 60))
-def test_any_text_is_cut_to_its_length(markdown: str, most: int) -> None:
+def test_any_text_is_truncated_to_length(markdown: str, most: int) -> None:
     text, truncated = truncate(markdown, most)
 
     assert len(text) <= most
@@ -67,7 +67,7 @@ def test_any_text_is_cut_to_its_length(markdown: str, most: int) -> None:
 
 
 @given(documents)
-def test_what_fits_is_not_touched(markdown: str) -> None:
+def test_fitting_text_is_unchanged(markdown: str) -> None:
     assert truncate(markdown, len(markdown)) == (markdown, False)
 
 
@@ -84,7 +84,7 @@ def test_what_fits_is_not_touched(markdown: str) -> None:
         ("x" * 50, 10, "x" * 10),
     ],
 )
-def test_a_cut_is_made_where_something_ends(markdown: str, most: int, expected: str) -> None:
+def test_text_is_cut_at_a_boundary(markdown: str, most: int, expected: str) -> None:
     assert truncate(markdown, most) == (expected, True)
 
 
@@ -92,14 +92,14 @@ def test_a_cut_is_made_where_something_ends(markdown: str, most: int, expected: 
     "hostile",
     ["[" * 10**6, "[a" * 10**6, "`" * 10**6, "[![a](b)" * 10**5, "| a " * 10**5, "[" + "w " * 10**6 + "](u)"],
 )
-def test_hostile_markdown_is_cut_as_well(hostile: str) -> None:
+def test_hostile_markdown_is_truncated_in_time(hostile: str) -> None:
     text, truncated = truncate(hostile, 20_000)
 
     assert truncated
     assert len(text) <= 20_000
 
 
-def test_a_list_of_headlines_is_kept() -> None:
+def test_list_of_headlines_is_kept() -> None:
     text, truncated = truncate("\n\n".join(f"### Headline {n}" for n in range(1000)), 1000)
 
     assert truncated
@@ -107,7 +107,7 @@ def test_a_list_of_headlines_is_kept() -> None:
     assert text.startswith("### Headline 0\n\n### Headline 1\n\n")
 
 
-def test_headings_inside_one_another_with_nothing_under_them_go_together() -> None:
+def test_nested_headings_without_text_are_removed_together() -> None:
     first = ("It has words. " * 5).strip()
 
     text, _ = truncate(first + "\n\n# One\n\n## Two\n\n### Three\n\n" + "x" * 50, 110)
@@ -116,13 +116,13 @@ def test_headings_inside_one_another_with_nothing_under_them_go_together() -> No
 
 
 @pytest.mark.parametrize("piece", ["[\\", "[a b](c)", "[![a](", "`a", "- "])
-def test_what_looks_like_links_is_cut_in_one_pass(piece: str) -> None:
+def test_link_like_text_is_cut_in_linear_time(piece: str) -> None:
     text, _ = truncate(piece * 200_000, 200_000)
 
     assert 100_000 <= len(text) <= 200_000
 
 
-def test_a_row_of_spaces_is_looked_at_once() -> None:
+def test_row_of_spaces_is_scanned_once() -> None:
     text, _ = truncate("| a\n|" + " " * 150_000 + "x\n" * 50_000, 200_000)
 
     assert 100_000 <= len(text) <= 200_000

@@ -16,6 +16,6 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]
 
 @pytest.fixture
 def web() -> Generator[Web]:
-    """Three sites; `site.test` and `other.test` lead to two of them."""
+    """Three sites; `site.test` and `other.test` resolve to two of them."""
     with serve_web() as sites:
         yield sites

@@ -40,7 +40,7 @@ class HostileSite:
         self.handlers[path] = handler
 
     def set_redirect(self, path: str, location: str, status: int = 302) -> None:
-        """Redirect a path."""
+        """Set a redirect for a path."""
         self.set_response(path, format_head({"Location": location, "Content-Length": "0"}, status))
 
     def serve(self, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
@@ -114,7 +114,7 @@ def format_response(body: bytes, *, status: int = 200, kind: str = "text/html", 
 
 @dataclass
 class FakeResolver:
-    """Resolver that gives each name's answers in turn, then the last one repeatedly."""
+    """Resolver that returns each name's answers in turn, then the last one repeatedly."""
 
     answers: dict[str, list[Sequence[str]]] = field(default_factory=dict[str, list[Sequence[str]]])
     queries: list[str] = field(default_factory=list[str])

@@ -1,4 +1,4 @@
-"""Bodies: content codings, bombs, sizes, and types that are not read."""
+"""Bodies of responses: content codings, bombs, sizes and content types."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TEXT = b"<p>" + bytes(random.Random(7).choices(b"abcdefgh <>", k=300_000)) + b"<
 
 
 def bare_deflate(data: bytes) -> bytes:
-    """Return deflate data without the zlib header."""
+    """Return data compressed as deflate without the zlib header."""
     deflater = zlib.compressobj(wbits=-15)
     return deflater.compress(data) + deflater.flush()
 
 
 def gzip_bomb(megabytes: int) -> bytes:
-    """Megabytes of zeros, compressed to a thousandth."""
+    """Return megabytes of zeros, compressed to a thousandth."""
     deflater = zlib.compressobj(9, wbits=31)
     return b"".join([*(deflater.compress(bytes(1 << 20)) for _ in range(megabytes)), deflater.flush()])
 
@@ -48,7 +48,7 @@ CODED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 @pytest.mark.parametrize("how", CODED)
-async def test_content_codings_that_were_asked_for_are_undone(how: str, web: Web) -> None:
+async def test_accepted_content_codings_are_decoded(how: str, web: Web) -> None:
     name, code = CODED[how]
     web.site.set_response("/", format_response(code(TEXT), Content_Encoding=name))
 
@@ -58,7 +58,7 @@ async def test_content_codings_that_were_asked_for_are_undone(how: str, web: Web
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
-async def test_an_empty_body_may_claim_a_coding(coding: str, web: Web) -> None:
+async def test_empty_body_may_declare_coding(coding: str, web: Web) -> None:
     web.site.set_response("/", format_response(b"", Content_Encoding=coding))
 
     fetched = await web.fetch()
@@ -70,7 +70,7 @@ async def test_an_empty_body_may_claim_a_coding(coding: str, web: Web) -> None:
     "coding",
     ["br", "zstd", "compress", "gzip, gzip", "gzip,br", "deflate, gzip", "identity, gzip", "aes128gcm", "?"],
 )
-async def test_other_codings_and_stacked_ones_are_not_read(coding: str, web: Web) -> None:
+async def test_other_and_stacked_codings_are_refused(coding: str, web: Web) -> None:
     # the first bytes of a brotli bomb, which is not decoded
     web.site.set_response("/", format_response(b"\xcf\xff\xff\xff" * 1000, Content_Encoding=coding))
 
@@ -105,7 +105,7 @@ BROKEN: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize("how", BROKEN)
-async def test_a_compressed_body_that_is_broken_is_a_failure(how: str, web: Web) -> None:
+async def test_broken_compressed_body_is_a_failure(how: str, web: Web) -> None:
     name, body = BROKEN[how]
     web.site.set_response("/", format_response(body, Content_Encoding=name))
 
@@ -129,7 +129,7 @@ async def test_bombs_are_cut_off_in_little_memory(coding: ContentCoding, web: We
     assert most < 16 << 20
 
 
-async def test_a_bomb_of_many_members_is_cut_off(web: Web) -> None:
+async def test_bomb_of_many_members_is_cut_off(web: Web) -> None:
     web.site.set_response(
         "/", format_response(gzip.compress(bytes(100_000)) * 10_000, Content_Encoding="gzip")
     )
@@ -139,7 +139,7 @@ async def test_a_bomb_of_many_members_is_cut_off(web: Web) -> None:
     assert failed.reason == "too_large"
 
 
-async def test_members_without_content_are_not_read_without_end(web: Web) -> None:
+async def test_empty_members_are_limited(web: Web) -> None:
     web.site.set_response("/", format_head({"Content-Encoding": "gzip"}), gzip.compress(b"") * 100_000)
 
     failed = await web.fetch_failure()
@@ -149,7 +149,7 @@ async def test_members_without_content_are_not_read_without_end(web: Web) -> Non
 
 @pytest.mark.parametrize("size", [99_999, 100_000, 100_001])
 @pytest.mark.parametrize("coding", ["gzip", "identity"])
-async def test_the_cap_is_on_the_byte(size: int, coding: str, web: Web) -> None:
+async def test_limit_is_exact_to_the_byte(size: int, coding: str, web: Web) -> None:
     body = bytes(size)
     web.site.set_response(
         "/", format_response(gzip.compress(body) if coding == "gzip" else body, Content_Encoding=coding)
@@ -164,7 +164,7 @@ async def test_the_cap_is_on_the_byte(size: int, coding: str, web: Web) -> None:
         assert (await reading).body == body
 
 
-async def test_the_cap_holds_before_decompression_too(web: Web) -> None:
+async def test_limit_applies_before_decompression(web: Web) -> None:
     web.site.set_response(
         "/", format_head({"Content-Encoding": "gzip"}), gzip.compress(b"little") + bytes(200_000)
     )
@@ -184,7 +184,7 @@ async def test_the_cap_holds_before_decompression_too(web: Web) -> None:
         ("image/png", ()),
     ],
 )
-async def test_types_that_were_asked_for_are_read(kind: str, types: tuple[str, ...], web: Web) -> None:
+async def test_accepted_types_are_read(kind: str, types: tuple[str, ...], web: Web) -> None:
     web.site.set_response("/", format_response(b"content", kind=kind))
 
     assert (await web.fetch(types=types)).body == b"content"
@@ -201,7 +201,7 @@ async def test_types_that_were_asked_for_are_read(kind: str, types: tuple[str, .
         ("html", ("text/html",)),
     ],
 )
-async def test_other_types_are_not_read(kind: str, types: tuple[str, ...], web: Web) -> None:
+async def test_other_types_are_refused(kind: str, types: tuple[str, ...], web: Web) -> None:
     web.site.set_handler("/", send_endlessly(format_head({"Content-Type": kind}), then=b"x" * 65536))
 
     failed = await web.fetch_failure(types=types)
@@ -210,7 +210,7 @@ async def test_other_types_are_not_read(kind: str, types: tuple[str, ...], web: 
 
 
 @pytest.mark.parametrize("fields", [b"", b"Content-Type:\r\n", b"Content-Type:  \r\n"])
-async def test_a_missing_type_is_let_through(fields: bytes, web: Web) -> None:
+async def test_missing_type_is_accepted(fields: bytes, web: Web) -> None:
     web.site.set_response("/", b"HTTP/1.1 200 OK\r\n", fields, b"\r\ncontent")
 
     fetched = await web.fetch(types=("text/html",))
@@ -218,7 +218,7 @@ async def test_a_missing_type_is_let_through(fields: bytes, web: Web) -> None:
     assert (fetched.content_type, fetched.body) == (None, b"content")
 
 
-async def test_a_type_that_lies_is_handed_on_as_it_is(web: Web) -> None:
+async def test_wrong_type_is_returned_as_declared(web: Web) -> None:
     web.site.set_response("/", format_response(b"\x89PNG\r\n\x1a\n", kind="text/html"))
 
     fetched = await web.fetch(types=("text/html",))
@@ -227,7 +227,7 @@ async def test_a_type_that_lies_is_handed_on_as_it_is(web: Web) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 404, 410, 429, 500, 503])
-async def test_an_error_is_an_answer_with_a_short_body(status: int, web: Web) -> None:
+async def test_error_status_has_short_body(status: int, web: Web) -> None:
     web.site.set_response("/", format_response(b"gone" * 50_000, status=status))
 
     fetched = await web.fetch(types=("text/html",))
@@ -247,7 +247,7 @@ async def test_an_error_is_an_answer_with_a_short_body(status: int, web: Web) ->
     ],
     ids=["type", "coding", "broken", "bomb"],
 )
-async def test_an_error_with_a_body_that_cannot_be_read_is_still_that_error(answer: bytes, web: Web) -> None:
+async def test_error_status_with_unreadable_body_is_kept(answer: bytes, web: Web) -> None:
     web.site.set_response("/", answer)
 
     fetched = await web.fetch(types=("text/html",))
@@ -261,7 +261,7 @@ async def test_an_error_with_a_body_that_cannot_be_read_is_still_that_error(answ
     how=st.sampled_from(sorted(set(CODED) - {"identity", "nothing", "x-gzip"})),
     size=st.integers(1, 5000),
 )
-def test_a_body_is_the_same_in_whatever_pieces_it_comes(data: bytes, how: str, size: int) -> None:
+def test_body_is_independent_of_chunk_sizes(data: bytes, how: str, size: int) -> None:
     name, code = CODED[how]
     coded = code(data)
     inflater = Inflater("gzip" if name == "gzip" else "deflate")
@@ -273,7 +273,7 @@ def test_a_body_is_the_same_in_whatever_pieces_it_comes(data: bytes, how: str, s
     assert max(map(len, parts), default=0) <= CHUNK_BYTES
 
 
-async def test_other_tasks_have_their_turn_while_a_bomb_is_inflated() -> None:
+async def test_other_tasks_run_during_decompression() -> None:
     async def pieces() -> AsyncGenerator[bytes]:
         yield gzip_bomb(50)
 

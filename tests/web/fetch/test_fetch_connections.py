@@ -27,7 +27,7 @@ from centgate.web.fetch.policy import PUBLIC, FetchPolicy
 METADATA = "169.254.169.254"
 
 
-async def test_the_way_through_redirects_is_followed(web: Web) -> None:
+async def test_redirects_are_followed(web: Web) -> None:
     web.site.set_redirect("/a/b", "c?d=1#e", 301)
     web.site.set_redirect("/a/c", f"//other.test:{web.port}/f", 307)
     web.other.set_redirect("/f", web.url("/end"), 308)
@@ -39,7 +39,7 @@ async def test_the_way_through_redirects_is_followed(web: Web) -> None:
     assert web.resolver.queries == ["site.test", "site.test", "other.test", "site.test"]
 
 
-async def test_a_redirect_takes_neither_cookies_nor_referer_along(web: Web) -> None:
+async def test_redirect_sends_no_cookies_or_referer(web: Web) -> None:
     web.site.set_response("/", format_head({"Location": "/end", "Set-Cookie": "a=b"}, 302))
     web.site.set_response("/end", format_response(b"here"))
 
@@ -49,7 +49,7 @@ async def test_a_redirect_takes_neither_cookies_nor_referer_along(web: Web) -> N
     assert "referer" not in web.site.requests[1].lower()
 
 
-async def test_five_redirects_are_followed_and_a_sixth_is_not(web: Web) -> None:
+async def test_five_redirects_are_followed_and_sixth_is_not(web: Web) -> None:
     for hop in range(6):
         web.site.set_redirect(f"/{hop}", f"/{hop + 1}")
     web.site.set_response("/6", format_response(b"here"))
@@ -60,7 +60,7 @@ async def test_five_redirects_are_followed_and_a_sixth_is_not(web: Web) -> None:
     assert (failed.reason, failed.message) == ("failed", "site.test redirects more than 5 times")
 
 
-async def test_a_loop_of_redirects_ends(web: Web) -> None:
+async def test_redirect_loop_ends(web: Web) -> None:
     web.site.set_redirect("/", web.url("/", "other.test"))
     web.other.set_redirect("/", web.url("/", "site.test"))
 
@@ -70,7 +70,7 @@ async def test_a_loop_of_redirects_ends(web: Web) -> None:
     assert web.site.connections + web.other.connections == 6
 
 
-async def test_the_body_of_a_redirect_is_not_waited_for(web: Web) -> None:
+async def test_redirect_body_is_not_awaited(web: Web) -> None:
     web.site.set_handler("/", send_endlessly(format_head({"Location": "/end"}, 302), then=b"x" * 65536))
     web.site.set_response("/end", format_response(b"here"))
 
@@ -87,7 +87,7 @@ async def test_the_body_of_a_redirect_is_not_waited_for(web: Web) -> None:
         format_head({}, 399),
     ],
 )
-async def test_a_redirect_that_leads_nowhere_is_a_failure(answer: bytes, web: Web) -> None:
+async def test_redirect_without_target_is_a_failure(answer: bytes, web: Web) -> None:
     web.site.set_response("/", answer)
 
     failed = await web.fetch_failure()
@@ -96,7 +96,7 @@ async def test_a_redirect_that_leads_nowhere_is_a_failure(answer: bytes, web: We
 
 
 @pytest.mark.parametrize("location", ["http://", "http://[::1%25eth0]/", "http://a b/", "/" + "x" * 9000])
-async def test_a_redirect_to_no_address_is_a_failure(location: str, web: Web) -> None:
+async def test_redirect_to_invalid_url_is_a_failure(location: str, web: Web) -> None:
     web.site.set_redirect("/", location)
 
     failed = await web.fetch_failure()
@@ -122,7 +122,7 @@ async def test_a_redirect_to_no_address_is_a_failure(location: str, web: Web) ->
         *("site.test@127.0.0.1", "127.0.0.1\\@site.test", "wiki", "metadata.google.internal"),
     ],
 )
-async def test_a_redirect_into_a_private_network_is_not_followed(host: str, web: Web) -> None:
+async def test_redirect_into_private_network_is_not_followed(host: str, web: Web) -> None:
     web.site.set_redirect("/", f"http://{host}:{web.port}/secret")
 
     failed = await web.fetch_failure()
@@ -146,9 +146,7 @@ async def test_a_redirect_into_a_private_network_is_not_followed(host: str, web:
         *("http://site.test:22/", "http://user:secret@site.test/", "//user@site.test/"),
     ],
 )
-async def test_a_redirect_to_another_scheme_port_or_with_credentials_is_not_followed(
-    location: str, web: Web
-) -> None:
+async def test_redirect_to_other_scheme_or_port_is_refused(location: str, web: Web) -> None:
     web.site.set_redirect("/", location)
 
     failed = await web.fetch_failure()
@@ -170,7 +168,7 @@ async def test_a_redirect_to_another_scheme_port_or_with_credentials_is_not_foll
         *("http://user@site.test:%d/", f"http://site.test:%d@{FORBIDDEN}/", "ftp://site.test:%d/"),
     ],
 )
-async def test_what_the_policy_objects_to_is_not_fetched(url: str, web: Web) -> None:
+async def test_url_refused_by_policy_is_not_fetched(url: str, web: Web) -> None:
     with pytest.raises(FetchFailed) as failed:
         await fetch(web.fetcher(), url % web.port, 20)
 
@@ -180,7 +178,7 @@ async def test_what_the_policy_objects_to_is_not_fetched(url: str, web: Web) -> 
     assert not web.private.connections
 
 
-async def test_what_is_no_url_is_a_failure(web: Web) -> None:
+async def test_invalid_url_is_a_failure(web: Web) -> None:
     with pytest.raises(FetchFailed, match="is not a valid URL") as failed:
         await fetch(web.fetcher(), "site.test", 20)
 
@@ -206,7 +204,7 @@ async def test_what_is_no_url_is_a_failure(web: Web) -> None:
         ["10.0.0.1"] * 1000,
     ],
 )
-async def test_one_private_address_of_a_name_spoils_all(addresses: Sequence[str], web: Web) -> None:
+async def test_one_private_address_refuses_the_name(addresses: Sequence[str], web: Web) -> None:
     web.resolver.answers["mixed.test"] = [addresses]
 
     failed = await web.fetch_failure(host="mixed.test")
@@ -216,7 +214,7 @@ async def test_one_private_address_of_a_name_spoils_all(addresses: Sequence[str]
     assert web.site.connections == web.private.connections == 0
 
 
-async def test_a_redirect_to_a_name_of_a_private_address_is_not_followed(web: Web) -> None:
+async def test_redirect_to_name_of_private_address_is_refused(web: Web) -> None:
     web.resolver.answers["inside.test"] = [[FORBIDDEN]]
     web.site.set_redirect("/", web.url("/secret", "inside.test"))
 
@@ -226,7 +224,7 @@ async def test_a_redirect_to_a_name_of_a_private_address_is_not_followed(web: We
     assert not web.private.connections
 
 
-async def test_a_name_is_looked_up_once_so_that_it_cannot_change_before_the_connection(web: Web) -> None:
+async def test_name_is_resolved_once_before_connection(web: Web) -> None:
     web.resolver.answers["rebinding.test"] = [[ALLOWED], [FORBIDDEN]]
     web.site.set_response("/", format_response(b"the checked one"))
 
@@ -237,7 +235,7 @@ async def test_a_name_is_looked_up_once_so_that_it_cannot_change_before_the_conn
     assert not web.private.connections
 
 
-async def test_a_name_that_changes_between_redirects_is_checked_again(web: Web) -> None:
+async def test_rebound_name_is_checked_after_redirect(web: Web) -> None:
     web.resolver.answers["rebinding.test"] = [[ALLOWED], [FORBIDDEN]]
     web.site.set_redirect("/", "/secret")
 
@@ -247,14 +245,14 @@ async def test_a_name_that_changes_between_redirects_is_checked_again(web: Web) 
     assert not web.private.connections
 
 
-async def test_a_mapped_address_is_connected_to_as_the_address_it_is(web: Web) -> None:
+async def test_mapped_address_is_connected_as_ipv4(web: Web) -> None:
     web.resolver.answers["mapped.test"] = [[f"::ffff:{ALLOWED}"]]
     web.site.set_response("/", format_response(b"here"))
 
     assert (await web.fetch(host="mapped.test")).body == b"here"
 
 
-async def test_the_next_address_is_tried_when_one_does_not_answer(web: Web) -> None:
+async def test_next_address_is_tried_after_failure(web: Web) -> None:
     web.resolver.answers["two.test"] = [["127.0.0.4", ALLOWED]]
     web.site.set_response("/", format_response(b"here"))
     policy = FetchPolicy(frozenset({web.port}), ("127.0.0.0/29",))
@@ -264,7 +262,7 @@ async def test_the_next_address_is_tried_when_one_does_not_answer(web: Web) -> N
     assert fetched.body == b"here"
 
 
-async def test_an_address_that_was_asked_for_is_not_looked_up(web: Web) -> None:
+async def test_literal_address_is_not_resolved(web: Web) -> None:
     web.site.set_response("/", format_response(b"here"))
 
     fetched = await web.fetch(host="127.0.0.2")
@@ -286,7 +284,7 @@ async def test_an_address_that_was_asked_for_is_not_looked_up(web: Web) -> None:
         ("s%69te.test", "site.test"),
     ],
 )
-async def test_names_are_asked_for_in_ascii(host: str, asked: str, web: Web) -> None:
+async def test_names_are_resolved_in_ascii(host: str, asked: str, web: Web) -> None:
     web.resolver.answers[asked] = [[ALLOWED]]
     web.site.set_response("/", format_response(b"here"))
 
@@ -306,7 +304,7 @@ async def test_names_are_asked_for_in_ascii(host: str, asked: str, web: Web) -> 
         (None, "a.test has no address"),
     ],
 )
-async def test_a_name_without_addresses_is_said(error: Exception | None, message: str, web: Web) -> None:
+async def test_name_without_addresses_is_reported(error: Exception | None, message: str, web: Web) -> None:
     async def resolve(_host: str) -> Sequence[str]:
         if error:
             raise error
@@ -319,7 +317,7 @@ async def test_a_name_without_addresses_is_said(error: Exception | None, message
     assert (failed.value.reason, failed.value.message) == ("dns", message)
 
 
-async def test_nobody_there_is_unreachable(web: Web) -> None:
+async def test_closed_port_is_unreachable(web: Web) -> None:
     policy = FetchPolicy(frozenset({web.port}), ("127.0.0.4",))
 
     with pytest.raises(FetchFailed) as failed:
@@ -328,7 +326,7 @@ async def test_nobody_there_is_unreachable(web: Web) -> None:
     assert (failed.value.reason, failed.value.message) == ("unreachable", "127.0.0.4 could not be reached")
 
 
-async def test_the_systems_resolver_gives_addresses_or_an_error() -> None:
+async def test_system_resolver_gives_addresses_or_error() -> None:
     resolver = DnsResolver()
 
     with pytest.raises(OSError, match=r".*"):
@@ -337,12 +335,12 @@ async def test_the_systems_resolver_gives_addresses_or_an_error() -> None:
 
 
 @pytest.mark.parametrize("agent", ["a\r\nX: y", "\u00e4", "a\0"])
-def test_a_user_agent_cannot_bring_headers_along(agent: str) -> None:
+def test_user_agent_cannot_inject_headers(agent: str) -> None:
     with pytest.raises(ValueError, match="user agent"):
         Fetcher(PUBLIC, agent)
 
 
-async def test_a_certificate_for_the_name_is_accepted_at_the_checked_address() -> None:
+async def test_certificate_for_name_is_accepted() -> None:
     authority = Authority()
     with serve_web(authority.server("site.test")) as web:
         web.site.set_response("/", format_response(b"secure"))
@@ -354,7 +352,7 @@ async def test_a_certificate_for_the_name_is_accepted_at_the_checked_address() -
     assert f"\r\nHost: site.test:{web.port}\r\n" in web.site.requests[0]
 
 
-async def test_a_certificate_for_an_address_is_accepted() -> None:
+async def test_certificate_for_address_is_accepted() -> None:
     authority = Authority()
     with serve_web(authority.server(ALLOWED)) as web:
         web.site.set_response("/", format_response(b"secure"))
@@ -365,7 +363,7 @@ async def test_a_certificate_for_an_address_is_accepted() -> None:
     assert fetched.body == b"secure"
 
 
-async def test_a_certificate_for_another_name_is_refused() -> None:
+async def test_certificate_for_other_name_is_refused() -> None:
     authority = Authority()
     with serve_web(authority.server("other.test")) as web:
         with pytest.raises(FetchFailed) as failed:
@@ -379,7 +377,7 @@ async def test_a_certificate_for_another_name_is_refused() -> None:
         assert not web.site.requests
 
 
-async def test_a_certificate_of_an_unknown_authority_is_refused() -> None:
+async def test_certificate_of_unknown_authority_is_refused() -> None:
     authority = Authority()
     with serve_web(authority.server("site.test")) as web:
         with pytest.raises(FetchFailed) as failed:
@@ -389,7 +387,7 @@ async def test_a_certificate_of_an_unknown_authority_is_refused() -> None:
         assert not web.site.requests
 
 
-async def test_a_certificate_that_has_expired_is_refused() -> None:
+async def test_expired_certificate_is_refused() -> None:
     authority = Authority()
     with serve_web(authority.server("site.test", expired=True)) as web:
         url = web.url("/", scheme="https")
@@ -400,7 +398,7 @@ async def test_a_certificate_that_has_expired_is_refused() -> None:
         assert failed.value.reason == "tls"
 
 
-async def test_a_server_without_tls_is_a_failure_of_tls(web: Web) -> None:
+async def test_server_without_tls_is_a_tls_failure(web: Web) -> None:
     with pytest.raises(FetchFailed) as failed:
         await fetch(web.fetcher(), web.url("/", scheme="https"), 20)
 
@@ -409,7 +407,7 @@ async def test_a_server_without_tls_is_a_failure_of_tls(web: Web) -> None:
 
 
 @pytest.mark.extended
-async def test_tls_keeps_to_the_caps_and_the_deadline() -> None:
+async def test_tls_keeps_limits_and_deadline() -> None:
     authority = Authority()
     with serve_web(authority.server("site.test")) as web:
         web.site.set_handler("/endless", send_endlessly(format_head({}), then=b"x" * 65536))
@@ -425,7 +423,7 @@ async def test_tls_keeps_to_the_caps_and_the_deadline() -> None:
 
 
 @pytest.mark.extended
-async def test_a_handshake_that_never_ends_is_ended_by_the_deadline() -> None:
+async def test_endless_handshake_ends_at_deadline() -> None:
     with socket.create_server((ALLOWED, 0)) as silent:
         port = silent.getsockname()[1]
         policy = FetchPolicy(allowed_networks=(f"{ALLOWED}:{port}",))
@@ -436,7 +434,7 @@ async def test_a_handshake_that_never_ends_is_ended_by_the_deadline() -> None:
     assert failed.value.reason == "timeout"
 
 
-async def test_https_may_lead_to_http(web: Web) -> None:
+async def test_https_may_redirect_to_http(web: Web) -> None:
     authority = Authority()
     web.site.set_response("/plain", format_response(b"plain"))
     with serve_web(authority.server("secure.test")) as secure:

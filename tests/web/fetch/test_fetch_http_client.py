@@ -1,4 +1,4 @@
-"""Fetching from a valid site, and from sites that violate HTTP."""
+"""HTTP client of the fetcher: valid sites, and sites that violate HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.extended
 CHUNKED = format_head({"Transfer-Encoding": "chunked"})
 
 
-async def test_a_page_is_fetched(web: Web) -> None:
+async def test_page_is_fetched(web: Web) -> None:
     web.site.set_response(
         "/page", format_response(b"<p>hello", kind="text/html; charset=utf-8", X_Robots_Tag="noindex")
     )
@@ -26,7 +26,7 @@ async def test_a_page_is_fetched(web: Web) -> None:
     assert fetched.headers["x-robots-tag"] == fetched.headers["X-Robots-Tag"] == "noindex"
 
 
-async def test_the_request_says_who_asks_and_nothing_more(web: Web) -> None:
+async def test_request_has_user_agent_and_few_headers(web: Web) -> None:
     web.site.set_response("/a", format_response(b"x"))
 
     await web.fetch("/a%20b/../a?x=\u00e4 b#c", types=("text/html", "text/*"))
@@ -63,7 +63,7 @@ async def test_the_request_says_who_asks_and_nothing_more(web: Web) -> None:
         (b"HTTP/1.1 999 Odd\r\nContent-Length: 2\r\n\r\nno", b"no"),
     ],
 )
-async def test_ways_to_end_an_answer_are_understood(answer: bytes, body: bytes, web: Web) -> None:
+async def test_response_framings_are_understood(answer: bytes, body: bytes, web: Web) -> None:
     web.site.set_response("/", answer)
 
     fetched = await web.fetch()
@@ -82,7 +82,7 @@ async def test_trailers_are_no_headers(web: Web) -> None:
     assert fetched.content_type == "text/plain"
 
 
-async def test_what_an_interim_response_says_does_not_count(web: Web) -> None:
+async def test_interim_response_is_ignored(web: Web) -> None:
     web.site.set_response(
         "/",
         b"HTTP/1.1 103 Hints\r\nContent-Type: image/png\r\n\r\n",
@@ -123,7 +123,7 @@ async def test_what_an_interim_response_says_does_not_count(web: Web) -> None:
         b"HTTP/1.1 200 OK\r\nno colon in here\r\n\r\nab",
     ],
 )
-async def test_broken_http_is_a_failure(answer: bytes, web: Web) -> None:
+async def test_invalid_http_is_a_failure(answer: bytes, web: Web) -> None:
     web.site.set_response("/", answer)
 
     failed = await web.fetch_failure()
@@ -133,7 +133,7 @@ async def test_broken_http_is_a_failure(answer: bytes, web: Web) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "gzip, chunked", "identity", "chunked, chunked", "x"])
-async def test_transfer_codings_other_than_chunks_are_not_read(coding: str, web: Web) -> None:
+async def test_other_transfer_codings_are_refused(coding: str, web: Web) -> None:
     web.site.set_response("/", format_head({"Transfer-Encoding": coding}), b"2\r\nab\r\n0\r\n\r\n")
 
     failed = await web.fetch_failure()
@@ -161,7 +161,7 @@ ENDLESS: dict[str, tuple[ConnectionHandler, str]] = {
 
 
 @pytest.mark.parametrize("what", ENDLESS)
-async def test_what_has_no_end_is_cut_off(what: str, web: Web) -> None:
+async def test_endless_response_is_cut_off(what: str, web: Web) -> None:
     deed, reason = ENDLESS[what]
     web.site.set_handler("/", deed)
 
@@ -170,7 +170,7 @@ async def test_what_has_no_end_is_cut_off(what: str, web: Web) -> None:
     assert failed.reason == reason
 
 
-async def test_200_000_headers_are_not_read(web: Web) -> None:
+async def test_number_of_headers_is_limited(web: Web) -> None:
     fields = b"".join(b"X-%d: value\r\n" % number for number in range(200_000))
     web.site.set_response("/", b"HTTP/1.1 200 OK\r\n", fields, b"Content-Length: 0\r\n\r\n")
 
@@ -179,7 +179,7 @@ async def test_200_000_headers_are_not_read(web: Web) -> None:
     assert failed.reason == "too_large"
 
 
-async def test_100_mb_of_html_are_not_read(web: Web) -> None:
+async def test_length_of_html_is_limited(web: Web) -> None:
     size = 100_000_000
     web.site.set_response(
         "/", format_head({"Content-Type": "text/html"}), *([b"<p>x</p>" * 12_500] * (size // 100_000))
@@ -190,7 +190,7 @@ async def test_100_mb_of_html_are_not_read(web: Web) -> None:
     assert (failed.reason, failed.message) == ("too_large", "site.test answered with more than 5 MB")
 
 
-async def test_an_announced_length_is_believed_before_anything_is_read(web: Web) -> None:
+async def test_declared_length_is_checked_before_reading(web: Web) -> None:
     web.site.set_handler("/", send_slowly(format_head({"Content-Length": "100000000"}), b""))
 
     failed = await web.fetch_failure()
@@ -213,7 +213,7 @@ SLOW: dict[str, ConnectionHandler] = {
 
 
 @pytest.mark.parametrize("what", SLOW)
-async def test_slowness_ends_with_the_deadline(what: str, web: Web) -> None:
+async def test_slow_response_ends_at_deadline(what: str, web: Web) -> None:
     web.site.set_handler("/", SLOW[what])
 
     failed = await web.fetch_failure(seconds=0.5)
@@ -221,7 +221,7 @@ async def test_slowness_ends_with_the_deadline(what: str, web: Web) -> None:
     assert (failed.reason, failed.message) == ("timeout", "site.test did not answer within 0.5 s")
 
 
-async def test_a_connection_that_is_reset_is_unreachable(web: Web) -> None:
+async def test_reset_connection_is_unreachable(web: Web) -> None:
     def reset(connection: socket.socket) -> None:
         connection.sendall(format_head({"Content-Length": "10"}) + b"x")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -233,7 +233,7 @@ async def test_a_connection_that_is_reset_is_unreachable(web: Web) -> None:
     assert failed.reason in ("unreachable", "failed")
 
 
-async def test_nothing_is_asked_twice(web: Web) -> None:
+async def test_requests_are_never_repeated(web: Web) -> None:
     web.site.set_response("/", b"")
 
     await web.fetch_failure()

@@ -1,4 +1,4 @@
-"""Addresses that may be fetched: tables, spellings, and the operator's entries."""
+"""Addresses that may be fetched: tables, notations, and the operator's entries."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ LOOPBACK = (
 
 
 @pytest.mark.parametrize("address", REFUSED)
-def test_an_address_that_is_not_public_is_not_admitted(address: str) -> None:
+def test_non_public_address_is_refused(address: str) -> None:
     assert not PUBLIC.can_connect(address, 80)
     assert not PUBLIC.can_connect(address, 443)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("address", PUBLIC_ONES)
-def test_public_addresses_are_admitted_on_the_ports_of_the_web(address: str) -> None:
+def test_public_address_is_allowed_on_web_ports(address: str) -> None:
     assert PUBLIC.can_connect(address, 80)
     assert PUBLIC.can_connect(address, 443)
     assert not PUBLIC.can_connect(address, 22)
@@ -66,14 +66,14 @@ def test_public_addresses_are_admitted_on_the_ports_of_the_web(address: str) -> 
 @pytest.mark.parametrize(
     "address", ["", "example.com", "127.1", "2130706433", "0177.0.0.1", "[::1]", "8.8.8.8 "]
 )
-def test_what_is_no_address_is_not_admitted(address: str) -> None:
+def test_invalid_address_is_refused(address: str) -> None:
     assert not PUBLIC.can_connect(address, 80)
 
 
 @given(st.ip_addresses())
 @example(IPv6Address("64:ff9b::1"))
 @example(IPv6Address("::1.2.3.4"))
-def test_nothing_outside_the_public_internet_is_admitted(address: IPv4Address | IPv6Address) -> None:
+def test_addresses_outside_public_internet_are_refused(address: IPv4Address | IPv6Address) -> None:
     judged = (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
     bad = judged.is_private or judged.is_loopback or judged.is_link_local or judged.is_multicast
     bad = bad or judged.is_reserved or judged.is_unspecified
@@ -95,9 +95,7 @@ PARTS = ("{0}", "0x{0:x}", "0x{0:X}", "0X{0:04x}", "0{0:o}", "000{0:o}")
 @given(
     st.ip_addresses(v=4), st.lists(st.sampled_from(PARTS), min_size=1, max_size=4), st.sampled_from(["", "."])
 )
-def test_every_spelling_of_an_address_is_judged_as_the_address(
-    address: IPv4Address, spellings: list[str], end: str
-) -> None:
+def test_notations_of_an_address_are_equivalent(address: IPv4Address, spellings: list[str], end: str) -> None:
     last = len(spellings) - 1
     numbers = [*address.packed[:last], int.from_bytes(address.packed[last:], "big")]
     spelt = ".".join(how.format(number) for how, number in zip(spellings, numbers, strict=True))
@@ -108,7 +106,7 @@ def test_every_spelling_of_an_address_is_judged_as_the_address(
 
 
 @pytest.mark.parametrize("host", LOOPBACK)
-def test_odd_spellings_of_this_machine_are_objected_to(host: str) -> None:
+def test_unusual_notations_of_loopback_are_refused(host: str) -> None:
     objection = PUBLIC.rejection(f"http://{host}/")
 
     assert objection
@@ -163,7 +161,7 @@ def test_odd_spellings_of_this_machine_are_objected_to(host: str) -> None:
         ("http://a.example:99999/", "it is not a valid URL"),
     ],
 )
-def test_what_is_objected_to_is_said(url: str, objection: str) -> None:
+def test_refusal_has_its_reason(url: str, objection: str) -> None:
     assert PUBLIC.rejection(url) == objection
 
 
@@ -183,11 +181,11 @@ def test_what_is_objected_to_is_said(url: str, objection: str) -> None:
         "http://@example.com/",
     ],
 )
-def test_the_public_web_is_not_objected_to(url: str) -> None:
+def test_public_url_is_accepted(url: str) -> None:
     assert PUBLIC.rejection(url) is None
 
 
-def test_a_long_host_is_not_repeated_in_full() -> None:
+def test_long_host_is_shortened_in_message() -> None:
     objection = PUBLIC.rejection(f"http://{'a.' * 900}b/")
 
     assert objection
@@ -220,7 +218,7 @@ def test_a_long_host_is_not_repeated_in_full() -> None:
         ("8.8.8.8:8443", [("8.8.8.8", 8443), ("8.8.8.8", 443)], [("8.8.4.4", 8443)]),
     ],
 )
-def test_what_an_operator_allows_is_admitted_and_nothing_else(
+def test_operator_entry_allows_only_its_targets(
     entry: str, admitted: list[tuple[str, int]], refused: list[tuple[str, int]]
 ) -> None:
     policy = FetchPolicy(allowed_networks=(entry,))
@@ -249,7 +247,7 @@ def test_what_an_operator_allows_is_admitted_and_nothing_else(
         *("[[::1]]", "[::1]:8:0", "10.0.0.0/8/8", "10.0.0.0/-1", "[127.0.0.1]x:80"),
     ],
 )
-def test_an_entry_that_cannot_be_read_is_named(entry: str) -> None:
+def test_unreadable_entry_is_named(entry: str) -> None:
     with pytest.raises(ValueError, match="is not an address") as raised:
         FetchPolicy(allowed_networks=("127.0.0.1", entry))
 
@@ -257,17 +255,17 @@ def test_an_entry_that_cannot_be_read_is_named(entry: str) -> None:
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
-def test_a_port_that_is_none_is_named(port: int) -> None:
+def test_invalid_port_is_named(port: int) -> None:
     with pytest.raises(ValueError, match=f"^{port} is not a port$"):
         FetchPolicy(ports=frozenset({port}))
 
 
-def test_policies_are_values() -> None:
+def test_equal_policies_compare_equal() -> None:
     assert FetchPolicy(allowed_networks=("127.0.0.2",)) == FetchPolicy(allowed_networks=("127.0.0.2",))
     assert len({FetchPolicy(), PUBLIC, FetchPolicy(frozenset({80}))}) == 2
 
 
-def test_a_name_may_have_a_port_that_is_allowed_somewhere() -> None:
+def test_name_may_have_port_allowed_by_any_entry() -> None:
     policy = FetchPolicy(allowed_networks=("127.0.0.2:8080",))
 
     assert policy.rejection("http://site.test:8080/") is None
@@ -277,7 +275,7 @@ def test_a_name_may_have_a_port_that_is_allowed_somewhere() -> None:
 
 
 @given(st.text(max_size=40), st.sampled_from(["http://", "https://x.test/", "http:", "", "https:\\\\"]))
-def test_a_url_that_was_read_fits_into_a_request(text: str, start: str) -> None:
+def test_parsed_url_fits_into_request(text: str, start: str) -> None:
     target = parse_target(start + text)
 
     if target and target.scheme in ("http", "https"):

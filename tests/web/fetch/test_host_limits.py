@@ -1,4 +1,4 @@
-"""Limits on concurrent fetches, and clean-up after each fetch."""
+"""Limits of concurrent fetches, and clean-up after each fetch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.extended
 
 
 class Gate:
-    """Path that completes requests one by one."""
+    """Handler of a path that completes requests one by one."""
 
     def __init__(self) -> None:
         self.arrived = Queue[int]()
@@ -55,7 +55,7 @@ def start_fetches(fetcher: Fetcher, url: str, count: int) -> list[asyncio.Task[F
     return [asyncio.create_task(fetcher.fetch(url, timeout=20)) for _ in range(count)]
 
 
-async def test_a_host_is_asked_twice_at_once_and_the_rest_waits(web: Web) -> None:
+async def test_host_gets_two_concurrent_fetches(web: Web) -> None:
     door = Gate()
     web.site.set_handler("/", door)
 
@@ -72,7 +72,7 @@ async def test_a_host_is_asked_twice_at_once_and_the_rest_waits(web: Web) -> Non
     assert max(inside) == MAX_PER_HOST
 
 
-async def test_an_eleventh_fetch_from_a_host_is_refused_and_another_host_is_not(web: Web) -> None:
+async def test_eleventh_fetch_of_host_is_refused(web: Web) -> None:
     door = Gate()
     web.site.set_handler("/", door)
     web.other.set_response("/", format_response(b"free"))
@@ -94,7 +94,7 @@ async def test_an_eleventh_fetch_from_a_host_is_refused_and_another_host_is_not(
     assert len(answers) == MAX_PER_HOST + MAX_WAITING
 
 
-async def test_waiting_for_a_turn_counts_towards_the_deadline(web: Web) -> None:
+async def test_waiting_counts_towards_deadline(web: Web) -> None:
     door = Gate()
     web.site.set_handler("/", door)
 
@@ -109,7 +109,7 @@ async def test_waiting_for_a_turn_counts_towards_the_deadline(web: Web) -> None:
     assert failed.value.reason == "timeout"
 
 
-async def test_a_fetch_that_is_cancelled_makes_room(web: Web) -> None:
+async def test_cancelled_fetch_releases_its_slot(web: Web) -> None:
     door = Gate()
     web.site.set_handler("/", door)
     web.site.set_response("/page", format_response(b"here"))
@@ -127,7 +127,7 @@ async def test_a_fetch_that_is_cancelled_makes_room(web: Web) -> None:
     assert fetched.body == b"here"
 
 
-async def test_a_failure_makes_room(web: Web) -> None:
+async def test_failed_fetch_releases_its_slot(web: Web) -> None:
     web.site.set_response("/", b"broken")
 
     async with open_fetcher(web.policy, "Tester/1", resolve=web.resolver) as fetcher:
@@ -136,7 +136,7 @@ async def test_a_failure_makes_room(web: Web) -> None:
                 await fetcher.fetch(web.url(), timeout=20)
 
 
-async def test_all_hosts_together_have_a_bound_and_idle_hosts_are_forgotten() -> None:
+async def test_total_is_limited_and_idle_hosts_are_removed() -> None:
     politeness = HostLimiter()
     go_on = asyncio.Event()
     inside: list[str] = []
@@ -159,7 +159,7 @@ async def test_all_hosts_together_have_a_bound_and_idle_hosts_are_forgotten() ->
     assert politeness.active_hosts == 0
 
 
-async def test_a_lookup_that_hangs_is_given_up(web: Web) -> None:
+async def test_hanging_lookup_is_abandoned(web: Web) -> None:
     async def never(_host: str) -> Sequence[str]:
         await asyncio.Event().wait()
         return []
@@ -174,7 +174,7 @@ async def test_a_lookup_that_hangs_is_given_up(web: Web) -> None:
     )
 
 
-async def test_200_failures_leave_nothing_open(web: Web) -> None:
+async def test_failures_leave_no_open_sockets(web: Web) -> None:
     web.site.set_response("/broken", b"broken")
     web.site.set_response("/short", format_head({"Content-Length": "10"}))
     web.site.set_handler("/endless", send_endlessly(format_head({}), then=b"x" * 65536))
@@ -189,7 +189,7 @@ async def test_200_failures_leave_nothing_open(web: Web) -> None:
             with pytest.raises(FetchFailed):
                 await fetcher.fetch(web.url(path), timeout=0.05 if path == "/silent" else 20)
         for number in range(20):
-            with pytest.raises(FetchFailed):  # the site waits for a request that TLS never sends
+            with pytest.raises(FetchFailed):  # the site waits for a request that the TLS client never sends
                 await fetcher.fetch(web.url(scheme="https"), timeout=5)
             tasks = start_fetches(fetcher, web.url("/silent"), 1 + number % 3)
             await asyncio.wait(tasks, timeout=0.002 * number)
@@ -203,7 +203,7 @@ async def test_200_failures_leave_nothing_open(web: Web) -> None:
         await asyncio.sleep(0.01)
 
     assert not _open_sockets() - before
-    assert len(asyncio.all_tasks()) <= 2  # this one, and at most the runner's
+    assert len(asyncio.all_tasks()) <= 2  # this process's socket, and at most that of the test runner
 
 
 def _open_sockets() -> set[str]:

@@ -1,4 +1,4 @@
-"""Sites of URLs."""
+"""Site of a URL: the domain that its owner registered."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ from centgate.web.fetch.site import find_site
         ("http://[::ffff:192.0.2.7]/", "192.0.2.7"),
     ],
 )
-def test_a_site_is_what_its_owner_pays_for(url: str, site: str) -> None:
+def test_site_is_the_registered_domain(url: str, site: str) -> None:
     assert find_site(url) == site

@@ -1,4 +1,4 @@
-"""The index: what is found, in which order, how it is shown, and what damage and hostile queries do."""
+"""Page index: matches, their order and excerpts, damaged files and hostile queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from centgate.web.index.page_index import IndexUnreadable, PageIndex
 
 FILLER = "The rest of the page speaks about gardens, rivers and the weather of the northern coast. "
 TODAY = 20_780
-"""A day of November 2026."""
+"""A date in November 2026."""
 
 
 def page(path: str, text: str = FILLER, **more: str | None) -> IndexedPage:
@@ -62,14 +62,14 @@ def paths(index: PageIndex, query: str, limit: int = 10) -> list[str]:
         ("кошельков", "ru", "Кошельки хранят ключи."),
     ],
 )
-def test_words_are_found_in_other_forms(query: str, language: str, text: str, tmp_path: Path) -> None:
+def test_other_word_forms_are_found(query: str, language: str, text: str, tmp_path: Path) -> None:
     wanted = page("wanted", text, language=language)
     index = write(tmp_path, wanted, page("other"), page("third", "Nothing of it."))
 
     assert paths(index, query) == ["wanted"]
 
 
-def test_title_heading_address_and_text_count_in_this_order(tmp_path: Path) -> None:
+def test_title_precedes_heading_url_and_text(tmp_path: Path) -> None:
     text = FILLER * 3
     index = write(
         tmp_path,
@@ -83,7 +83,7 @@ def test_title_heading_address_and_text_count_in_this_order(tmp_path: Path) -> N
     assert paths(index, "relayer") == ["title", "heading", "relayer", "text"]
 
 
-def test_of_equal_pages_the_newer_one_comes_first_and_future_dates_do_not_count(tmp_path: Path) -> None:
+def test_newer_of_equal_pages_is_first_except_future_dates(tmp_path: Path) -> None:
     text = f"{FILLER} A relayer."
     index = write(
         tmp_path,
@@ -97,7 +97,7 @@ def test_of_equal_pages_the_newer_one_comes_first_and_future_dates_do_not_count(
     assert set(paths(index, "relayer")[2:]) == {"undated", "future"}
 
 
-def test_a_change_makes_a_page_newer(tmp_path: Path) -> None:
+def test_change_makes_page_newer(tmp_path: Path) -> None:
     text = f"{FILLER} A relayer."
     index = write(
         tmp_path,
@@ -108,7 +108,7 @@ def test_a_change_makes_a_page_newer(tmp_path: Path) -> None:
     assert paths(index, "relayer") == ["changed", "new"]
 
 
-def test_a_page_needs_most_words_of_a_query(tmp_path: Path) -> None:
+def test_page_must_match_most_words(tmp_path: Path) -> None:
     index = write(tmp_path, page("wallets", "How wallets store keys and sign messages."), page("other"))
 
     assert paths(index, "wallets store keys offline") == ["wallets"]
@@ -117,7 +117,7 @@ def test_a_page_needs_most_words_of_a_query(tmp_path: Path) -> None:
     assert paths(index, "pizza restaurants") == []
 
 
-def test_the_passage_is_the_one_with_the_rare_words(tmp_path: Path) -> None:
+def test_excerpt_is_the_one_with_rare_words(tmp_path: Path) -> None:
     told = "A nonce keeps a signed transfer from being replayed."
     text = f"Tokens are everywhere. {FILLER * 10}\n{told}\n{FILLER * 10}"
     index = write(tmp_path, page("nonce", text), *(page(f"t{n}", f"Tokens, tokens. {n}") for n in range(9)))
@@ -129,7 +129,7 @@ def test_the_passage_is_the_one_with_the_rare_words(tmp_path: Path) -> None:
     assert len(match.passage) <= 302
 
 
-def test_a_host_does_not_take_all_places_while_others_match(tmp_path: Path) -> None:
+def test_host_does_not_take_all_places(tmp_path: Path) -> None:
     spam = [page(f"spam{n}", "relayer " * 50, title="relayer " * 30) for n in range(30)]
     other = replace(page("honest", f"{FILLER} A relayer."), url="https://other.example/honest")
     index = write(tmp_path, *spam, other)
@@ -140,7 +140,7 @@ def test_a_host_does_not_take_all_places_while_others_match(tmp_path: Path) -> N
     assert len(found) == 5
 
 
-def test_a_page_is_replaced_and_removed_by_its_address(tmp_path: Path) -> None:
+def test_page_is_replaced_and_removed_by_url(tmp_path: Path) -> None:
     index = write(tmp_path, page("a", "An old relayer."), page("b", "Another relayer."))
     writer = PageIndexWriter(tmp_path)
     writer.put(page("a/?utm_source=x", "A new forwarder."))
@@ -151,7 +151,7 @@ def test_a_page_is_replaced_and_removed_by_its_address(tmp_path: Path) -> None:
     assert [match.page.text for match in index.search("forwarder", 5)] == ["A new forwarder."]
 
 
-def test_two_readers_see_commits_of_a_writer_and_nothing_before(tmp_path: Path) -> None:
+def test_readers_see_only_committed_pages(tmp_path: Path) -> None:
     first = write(tmp_path, page("a", "A relayer."))
     second = PageIndex(tmp_path)
     writer = PageIndexWriter(tmp_path)
@@ -187,7 +187,7 @@ def test_two_readers_see_commits_of_a_writer_and_nothing_before(tmp_path: Path) 
         "\u017ftore \u212aeys",
     ],
 )
-def test_no_query_is_syntax_or_an_error(query: str, tmp_path: Path) -> None:
+def test_any_query_is_no_syntax_and_no_error(query: str, tmp_path: Path) -> None:
     index = write(tmp_path, page("a", "A relayer stores keys."), page("b"))
 
     assert len(index.search(query, 10)) <= 1
@@ -208,7 +208,7 @@ DAMAGES: dict[str, Callable[[bytearray, random.Random], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_index_gives_an_error_and_no_crash(damage: str, tmp_path: Path) -> None:
+def test_damaged_index_gives_error_without_crash(damage: str, tmp_path: Path) -> None:
     whole, chance = tmp_path / "whole", random.Random(5)
     pages = [page(f"p{n}", f"A relayer {n} and {chance.random()} {FILLER}") for n in range(50)]
     write(whole, *pages)
@@ -228,7 +228,7 @@ def test_a_damaged_index_gives_an_error_and_no_crash(damage: str, tmp_path: Path
     assert unreadable >= 3
 
 
-def test_the_last_good_version_answers_while_the_newest_is_damaged(tmp_path: Path) -> None:
+def test_last_good_version_replaces_damaged_one(tmp_path: Path) -> None:
     index = write(tmp_path, page("a", "A relayer."))
     assert paths(index, "relayer") == ["a"]
 
@@ -240,7 +240,7 @@ def test_the_last_good_version_answers_while_the_newest_is_damaged(tmp_path: Pat
         PageIndex(tmp_path).search("relayer", 5)
 
 
-def test_without_an_index_there_is_none(tmp_path: Path) -> None:
+def test_missing_index_is_none(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "missing")
 
     assert not index.exists

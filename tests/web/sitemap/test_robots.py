@@ -1,4 +1,4 @@
-"""Rules of robots.txt, and the behaviour if it cannot be read."""
+"""Rules of robots.txt, and behaviour if it cannot be read."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ def site() -> Generator[SmallSite]:
         yield standing
 
 
-class Opened(Protocol):
+class OpenRobots(Protocol):
+    """Function that opens the robots cache for sites."""
+
     def __call__(self, *sites: SmallSite) -> AbstractAsyncContextManager[Robots]: ...
 
 
 @pytest.fixture
-def opened(page_reader: OpenReader) -> Opened:
+def open_robots_cache(page_reader: OpenReader) -> OpenRobots:
     """Return a function that opens the robots cache for sites."""
 
     @asynccontextmanager
@@ -60,11 +62,11 @@ def opened(page_reader: OpenReader) -> Opened:
         ("\0\ud800".encode("utf-8", "replace").decode(), "/a", True),
     ],
 )
-def test_rules_are_those_of_the_standard(rules: str, path: str, allowed: bool) -> None:  # noqa: FBT001
+def test_rules_match_the_standard(rules: str, path: str, allowed: bool) -> None:  # noqa: FBT001
     assert is_allowed(rules.encode(), "Centgate", f"{ORIGIN}{path}") is allowed
 
 
-def test_sitemap_lines_are_found_wherever_they_stand() -> None:
+def test_sitemap_lines_are_found_anywhere() -> None:
     lines = [
         "Sitemap: https://example.com/1.xml",
         "User-agent: *",
@@ -87,17 +89,17 @@ def test_sitemap_lines_are_found_wherever_they_stand() -> None:
     ]
 
 
-def test_sitemap_lines_are_bounded() -> None:
+def test_sitemap_lines_are_limited() -> None:
     lines = "\n".join(f"Sitemap: https://example.com/{n}.xml" for n in range(5000))
 
     assert len(parse_sitemap_lines(lines.encode(), ORIGIN)) == MAX_SITEMAPS
 
 
 @pytest.mark.extended
-async def test_the_rules_of_a_site_hold_for_its_pages(site: SmallSite, opened: Opened) -> None:
+async def test_rules_apply_to_pages_of_the_site(site: SmallSite, open_robots_cache: OpenRobots) -> None:
     site.set_robots("User-agent: Centgate", "Disallow: /private", f"Sitemap: {site.url}/map.xml")
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         private, public = (
             await robots.can_fetch(site.url_of("/private/1")),
             await robots.can_fetch(site.url_of("/")),
@@ -108,20 +110,22 @@ async def test_the_rules_of_a_site_hold_for_its_pages(site: SmallSite, opened: O
     assert sitemaps == [site.url_of("/map.xml")]
 
 
-async def test_a_ban_says_which_host_bans(site: SmallSite, opened: Opened) -> None:
+async def test_refusal_names_the_host(site: SmallSite, open_robots_cache: OpenRobots) -> None:
     site.respond("/robots.txt", ALL)
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         ban = await robots.disallow_reason(site.url_of("/a"))
 
     assert ban
     assert (ban.reason, ban.message) == ("robots", f"robots.txt of {site.address} does not allow it")
 
 
-async def test_robots_txt_is_fetched_once_for_all_who_ask(site: SmallSite, opened: Opened) -> None:
+async def test_concurrent_requests_fetch_robots_txt_once(
+    site: SmallSite, open_robots_cache: OpenRobots
+) -> None:
     site.respond("/robots.txt", ALL)
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         answers = await asyncio.gather(*(robots.can_fetch(site.url_of(f"/{n}")) for n in range(20)))
         await robots.list_sitemaps(site.url)
 
@@ -129,11 +133,13 @@ async def test_robots_txt_is_fetched_once_for_all_who_ask(site: SmallSite, opene
     assert site.requested_paths == ["/robots.txt"]
 
 
-async def test_whoever_gives_up_does_not_take_the_others_along(site: SmallSite, opened: Opened) -> None:
+async def test_cancelled_request_does_not_affect_others(
+    site: SmallSite, open_robots_cache: OpenRobots
+) -> None:
     site.respond("/robots.txt", ALL)
     site.silent_paths.add("/robots.txt")
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         first = asyncio.create_task(robots.can_fetch(site.url_of("/a")))
         await asyncio.to_thread(site.silent_path_requested.wait, 10)
         second = asyncio.create_task(robots.can_fetch(site.url_of("/b")))
@@ -143,10 +149,10 @@ async def test_whoever_gives_up_does_not_take_the_others_along(site: SmallSite, 
         assert await second is False
 
 
-async def test_sites_are_told_apart(site: SmallSite, opened: Opened) -> None:
+async def test_sites_have_separate_rules(site: SmallSite, open_robots_cache: OpenRobots) -> None:
     site.respond("/robots.txt", ALL)
     with serve_small_site() as other:
-        async with opened(site, other) as robots:
+        async with open_robots_cache(site, other) as robots:
             here, there = (
                 await robots.can_fetch(site.url_of("/a")),
                 await robots.can_fetch(other.url_of("/a")),
@@ -156,20 +162,22 @@ async def test_sites_are_told_apart(site: SmallSite, opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 429])
-async def test_a_file_that_is_not_there_allows_everything(
-    status: int, site: SmallSite, opened: Opened
+async def test_missing_file_allows_everything(
+    status: int, site: SmallSite, open_robots_cache: OpenRobots
 ) -> None:
     site.respond("/robots.txt", ALL, status=status)
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         assert await robots.can_fetch(site.url_of("/a"))
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])
-async def test_a_server_that_fails_bans_everything(status: int, site: SmallSite, opened: Opened) -> None:
+async def test_server_error_forbids_everything(
+    status: int, site: SmallSite, open_robots_cache: OpenRobots
+) -> None:
     site.respond("/robots.txt", b"", status=status)
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         ban = await robots.disallow_reason(site.url_of("/a"))
 
     assert ban
@@ -177,13 +185,13 @@ async def test_a_server_that_fails_bans_everything(status: int, site: SmallSite,
     assert f"status {status}" in ban.message
 
 
-async def test_no_answer_in_time_bans_everything_and_says_so(
-    site: SmallSite, opened: Opened, monkeypatch: pytest.MonkeyPatch
+async def test_timeout_forbids_everything_with_reason(
+    site: SmallSite, open_robots_cache: OpenRobots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("centgate.web.sitemap.robots.FETCH_SECONDS", 0.5)
     site.silent_paths.add("/robots.txt")
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         ban = await robots.disallow_reason(site.url_of("/a"))
         sitemaps = await robots.list_sitemaps(site.url_of("/a"))
 
@@ -192,37 +200,35 @@ async def test_no_answer_in_time_bans_everything_and_says_so(
     assert sitemaps == []
 
 
-async def test_a_site_that_cannot_be_reached_is_not_called_banned(opened: Opened) -> None:
+async def test_unreachable_site_is_not_reported_as_forbidden(open_robots_cache: OpenRobots) -> None:
     with serve_small_site() as gone:
         pass
 
-    async with opened(gone) as robots:
+    async with open_robots_cache(gone) as robots:
         assert await robots.can_fetch(gone.url_of("/a"))
         assert await robots.list_sitemaps(gone.url_of("/a")) == []
 
 
-async def test_an_address_that_must_not_be_fetched_is_left_to_the_page(
-    site: SmallSite, opened: Opened
-) -> None:
-    async with opened() as robots:
+async def test_forbidden_address_is_left_to_the_fetch(site: SmallSite, open_robots_cache: OpenRobots) -> None:
+    async with open_robots_cache() as robots:
         assert await robots.can_fetch(site.url_of("/a"))
 
     assert site.requested_paths == []
 
 
-async def test_a_redirect_is_followed(site: SmallSite, opened: Opened) -> None:
+async def test_redirect_is_followed(site: SmallSite, open_robots_cache: OpenRobots) -> None:
     site.respond("/robots.txt", b"", status=301, Location="/rules.txt")
     site.respond("/rules.txt", ALL)
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         assert not await robots.can_fetch(site.url_of("/a"))
 
 
-async def test_of_a_long_file_the_beginning_counts(site: SmallSite, opened: Opened) -> None:
+async def test_only_beginning_of_long_file_is_used(site: SmallSite, open_robots_cache: OpenRobots) -> None:
     filling = b"# filling\n" * (MAX_BYTES // 10)
     site.respond("/robots.txt", b"User-agent: *\nDisallow: /early\n" + filling + b"Disallow: /late\n")
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         early, late = (
             await robots.can_fetch(site.url_of("/early")),
             await robots.can_fetch(site.url_of("/late")),
@@ -231,20 +237,20 @@ async def test_of_a_long_file_the_beginning_counts(site: SmallSite, opened: Open
     assert (early, late) == (False, True)
 
 
-async def test_more_than_anybody_reads_is_no_rule(site: SmallSite, opened: Opened) -> None:
+async def test_line_beyond_limit_is_no_rule(site: SmallSite, open_robots_cache: OpenRobots) -> None:
     site.respond("/robots.txt", ALL + b"#" * 6_000_000)
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         assert await robots.can_fetch(site.url_of("/a"))
 
 
-async def test_rules_that_cannot_be_matched_in_time_ban_everything(
-    site: SmallSite, opened: Opened, monkeypatch: pytest.MonkeyPatch
+async def test_too_slow_rules_forbid_everything(
+    site: SmallSite, open_robots_cache: OpenRobots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("centgate.web.sitemap.robots.MATCH_SECONDS", 0.01)
     site.respond("/robots.txt", "".join(f"User-agent: *\nDisallow: /{n}*a*b*c*d*e$\n" for n in range(16_000)))
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         first = await robots.disallow_reason(site.url_of("/a"))
         monkeypatch.setattr("centgate.web.sitemap.robots.MATCH_SECONDS", 30)
         again = await robots.disallow_reason(site.url_of("/b"))
@@ -256,8 +262,8 @@ async def test_rules_that_cannot_be_matched_in_time_ban_everything(
 
 
 @pytest.mark.extended
-async def test_hostile_patterns_are_matched(site: SmallSite, opened: Opened) -> None:
+async def test_hostile_patterns_are_matched(site: SmallSite, open_robots_cache: OpenRobots) -> None:
     site.respond("/robots.txt", f"User-agent: *\nDisallow: /{'*a' * 200_000}$\n")
 
-    async with opened(site) as robots:
+    async with open_robots_cache(site) as robots:
         assert await robots.can_fetch(site.url_of("/" + "a" * 1900 + "b"))

@@ -71,11 +71,11 @@ def pages(body: str | bytes) -> list[str]:
         "gzip of text cut off",
     ],
 )
-def test_pages_are_read_in_each_form(body: str | bytes) -> None:
+def test_each_format_is_parsed(body: str | bytes) -> None:
     assert pages(body) == [A, B]
 
 
-def test_an_index_names_further_sitemaps_and_no_pages() -> None:
+def test_index_names_sitemaps_and_no_pages() -> None:
     locs = f"<sitemap><loc>{A}.xml</loc></sitemap><sitemap><loc>/b.xml.gz</loc></sitemap>"
 
     assert parse_sitemap(f"<sitemapindex>{locs}</sitemapindex>".encode(), URL) == Sitemap(
@@ -83,7 +83,7 @@ def test_an_index_names_further_sitemaps_and_no_pages() -> None:
     )
 
 
-def test_images_and_news_of_a_page_are_not_pages() -> None:
+def test_images_and_news_are_no_pages() -> None:
     body = f"""<urlset xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"
         xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"><url>
         <image:image><image:loc>https://example.com/1.png</image:loc></image:image>
@@ -101,7 +101,7 @@ def test_images_and_news_of_a_page_are_not_pages() -> None:
     ],
     ids=["RSS 2", "RSS 1", "Atom"],
 )
-def test_feeds_name_pages_with_their_titles(body: str, entries: tuple[PageEntry, ...]) -> None:
+def test_feeds_name_pages_with_titles(body: str, entries: tuple[PageEntry, ...]) -> None:
     found = parse_sitemap(body.encode(), URL)
 
     assert found
@@ -110,11 +110,11 @@ def test_feeds_name_pages_with_their_titles(body: str, entries: tuple[PageEntry,
     ]
 
 
-def test_addresses_with_bare_ampersands_are_kept_whole() -> None:
+def test_urls_with_bare_ampersands_are_complete() -> None:
     assert pages(f"<urlset><url><loc>{A}?x=1&y=2&amp;z=3</loc></url></urlset>") == [f"{A}?x=1&y=2&z=3"]
 
 
-def test_an_address_that_is_cut_in_two_is_left_out() -> None:
+def test_split_url_is_skipped() -> None:
     assert pages(f"<urlset><url><loc>{A}</loc></url><url><loc>https://example.com/longer-th") == [A]
 
 
@@ -134,7 +134,7 @@ def test_an_address_that_is_cut_in_two_is_left_out() -> None:
         b"\x89PNG\r\n\x1a\n\0\0",
     ],
 )
-def test_what_is_no_sitemap_is_none(body: str | bytes) -> None:
+def test_invalid_sitemap_is_none(body: str | bytes) -> None:
     assert parse_sitemap(body.encode() if isinstance(body, str) else body, URL) is None
 
 
@@ -154,38 +154,38 @@ DOCTYPES = {
 
 
 @pytest.mark.parametrize(("doctype", "loc"), DOCTYPES.values(), ids=DOCTYPES)
-def test_no_entity_is_replaced(doctype: str, loc: str) -> None:
+def test_entities_are_not_expanded(doctype: str, loc: str) -> None:
     assert pages(f"{doctype}<urlset><url><loc>{loc}</loc></url></urlset>") == []
 
 
-def test_entities_in_attributes_give_nothing() -> None:
+def test_entities_in_attributes_are_ignored() -> None:
     doctype, laugh = DOCTYPES["billion laughs in text"]
 
     assert pages(f'{doctype}<urlset><url a="{laugh}"><loc>{A}</loc></url></urlset>') in ([], [A])
 
 
-def test_deep_nesting_gives_what_stands_before_it() -> None:
+def test_deep_nesting_keeps_earlier_pages() -> None:
     assert pages(f"<urlset><url><loc>{A}</loc></url>" + "<url>" * 900_000) == [A]
 
 
-def test_a_sitemap_of_sitemaps_inside_a_sitemap_is_no_page() -> None:
+def test_nested_sitemap_index_is_no_page() -> None:
     body = f"<urlset><sitemapindex><sitemap><loc>{A}</loc></sitemap></sitemapindex></urlset>"
 
     assert parse_sitemap(body.encode(), URL) == Sitemap()
 
 
-def test_more_pages_than_the_protocol_allows_are_cut() -> None:
+def test_pages_beyond_protocol_limit_are_skipped() -> None:
     assert len(pages(render_sitemap(*(f"https://a.b/{n}" for n in range(MAX_ENTRIES + 5))))) == MAX_ENTRIES
 
 
-def test_a_long_list_is_cut_between_lines() -> None:
+def test_long_list_is_cut_between_lines() -> None:
     found = pages("".join(f"{A}/{'x' * 1000}/{n:06}\n" for n in range(9000)))
 
     assert 4000 < len(found) < MAX_BYTES // 1000
     assert {len(url) for url in found} == {len(A) + 1008}
 
 
-def test_twenty_megabytes_are_read_up_to_the_limit() -> None:
+def test_long_sitemap_is_read_to_limit() -> None:
     found = pages(render_sitemap(*(f"{A}/{'x' * 1000}/{n}" for n in range(20_000))))
 
     assert 4000 < len(found) < MAX_BYTES // 1000
@@ -193,20 +193,20 @@ def test_twenty_megabytes_are_read_up_to_the_limit() -> None:
 
 
 @pytest.mark.extended
-def test_a_gzip_bomb_is_cut_off() -> None:
+def test_gzip_bomb_is_cut_off() -> None:
     bomb = gzip.compress(b"<urlset>" + b"\n" * 100_000_000)
 
     assert len(inflate_gzip(bomb)) == MAX_BYTES
     assert pages(bomb) == []
 
 
-def test_addresses_that_are_too_long_are_left_out() -> None:
+def test_too_long_urls_are_skipped() -> None:
     assert pages(render_sitemap(A, f"{A}/{'x' * 2048}", B)) == [A, B]
     assert pages(f"{A}\n{A}/{'x' * 2048}\n{B}") == [A, B]
 
 
 @given(st.binary(max_size=300), st.integers(0, 300), st.sampled_from([render_sitemap(A, B), RSS, RDF, ATOM]))
-def test_no_bytes_break_it(noise: bytes, at: int, body: str) -> None:
+def test_any_bytes_are_parsed(noise: bytes, at: int, body: str) -> None:
     raw = body.encode()
 
     parse_sitemap(noise, URL)

@@ -47,7 +47,7 @@ def rank_paths(
         ("https://\u00fc.example/\u00fc", "https://xn--tda.example/%C3%BC"),
     ],
 )
-def test_addresses_are_written_without_what_only_tracks(url: str, clean: str) -> None:
+def test_tracking_parameters_are_removed(url: str, clean: str) -> None:
     found = parse_page_url(url)
 
     assert found
@@ -68,7 +68,7 @@ def test_addresses_are_written_without_what_only_tracks(url: str, clean: str) ->
         "https://example.com/" + "\u00fc" * 700,
     ],
 )
-def test_what_nobody_should_follow_is_no_address(url: str) -> None:
+def test_url_not_to_be_followed_is_skipped(url: str) -> None:
     assert parse_page_url(url) is None
 
 
@@ -82,19 +82,19 @@ def test_what_nobody_should_follow_is_no_address(url: str) -> None:
         "https://example.com/a?utm_campaign=x",
     ],
 )
-def test_spellings_of_one_page_count_once(twin: str) -> None:
+def test_notations_of_one_page_count_once(twin: str) -> None:
     assert rank_paths(["/a", twin, "/b"]) == ["/a", "/b"]
 
 
 @pytest.mark.parametrize(
     "url", ["http://example.com/b", "https://www.example.com/b", "http://www.example.com/b"]
 )
-def test_a_site_is_one_with_www_and_without_encrypted_or_not(url: str) -> None:
+def test_www_and_http_belong_to_the_site(url: str) -> None:
     assert rank_paths(["/a", url]) == ["/a", url.removeprefix(ROOT)]
 
 
 @pytest.mark.parametrize("other", ["/A", "/a?page=2", "/a/b", "/a.html", "https://example.com:8443/a"])
-def test_other_pages_count_beside_it(other: str) -> None:
+def test_other_pages_of_site_are_included(other: str) -> None:
     expected = ["/a"] if other.startswith("https") else ["/a", other]
 
     assert rank_paths(["/a", other]) == expected
@@ -111,14 +111,14 @@ def test_other_pages_count_beside_it(other: str) -> None:
         "https://user@example.com/a",
     ],
 )
-def test_pages_of_other_sites_are_left_out(foreign: str) -> None:
+def test_pages_of_other_sites_are_excluded(foreign: str) -> None:
     assert rank_paths(["/a", foreign]) == ["/a"]
 
 
 @pytest.mark.parametrize(
     "name", ["a.png", "a.JPG", "style.css", "app.js", "font.woff2", "v.mp4", "a.zip", "x.map"]
 )
-def test_what_is_no_page_is_left_out(name: str) -> None:
+def test_non_page_urls_are_excluded(name: str) -> None:
     assert rank_paths(["/a", f"/{name}", f"/{name}?v=2", "/paper.pdf", "/node.js/", "/x.js.html"]) == [
         "/a",
         "/paper.pdf",
@@ -127,7 +127,7 @@ def test_what_is_no_page_is_left_out(name: str) -> None:
     ]
 
 
-def test_without_a_search_the_site_is_named_from_the_top() -> None:
+def test_without_search_top_pages_come_first() -> None:
     assert rank_paths(["/a/b/c", "/?lang=de", "/a", "/b", "/a/b", "/"]) == [
         "/",
         "/?lang=de",
@@ -139,13 +139,13 @@ def test_without_a_search_the_site_is_named_from_the_top() -> None:
 
 
 @pytest.mark.parametrize("asked", ["/docs", "/docs/", "/docs/index.html"])
-def test_what_is_below_the_page_asked_comes_first(asked: str) -> None:
+def test_pages_below_requested_url_come_first(asked: str) -> None:
     given = ["/", "/blog", "/docs/b/c", "/docs/a", "/docsearch", "/docs/b"]
 
     assert rank_paths(given, asked) == ["/docs/a", "/docs/b", "/docs/b/c", "/", "/blog", "/docsearch"]
 
 
-def test_the_page_itself_comes_before_all_others() -> None:
+def test_requested_page_is_first() -> None:
     assert rank_paths(["/", "/docs", "/docs/a/b"], "/docs/a/b") == ["/docs/a/b", "/docs", "/"]
 
 
@@ -165,7 +165,7 @@ def test_the_page_itself_comes_before_all_others() -> None:
         ("id 77", "/item?id=77"),
     ],
 )
-def test_a_search_finds_pages_by_the_words_of_their_addresses(search: str, first: str) -> None:
+def test_search_matches_words_of_urls(search: str, first: str) -> None:
     others = ["/", "/about", "/help", "/item?id=7", "/item?id=770", "/api/v2", "/help/returns", "/policy"]
     sought = [
         "/docs/authentication",
@@ -181,7 +181,7 @@ def test_a_search_finds_pages_by_the_words_of_their_addresses(search: str, first
     assert rank_paths([*others, *sought], search=search)[0] == first
 
 
-def test_titles_are_searched_as_well() -> None:
+def test_search_matches_titles() -> None:
     entries = [
         PageEntry(f"{ROOT}/1"),
         PageEntry(f"{ROOT}/2", "Returns and refunds"),
@@ -193,12 +193,12 @@ def test_titles_are_searched_as_well() -> None:
     assert (first.url, first.title) == (f"{ROOT}/2", "Returns and refunds")
 
 
-def test_what_does_not_match_follows_in_the_order_of_the_site() -> None:
+def test_unmatched_pages_follow_in_site_order() -> None:
     assert rank_paths(["/a/b/c", "/a", "/x/y/fish", "/"], search="fish") == ["/x/y/fish", "/", "/a", "/a/b/c"]
 
 
 @pytest.mark.parametrize("search", ["zebra", "the of and", "!!!", "   ", "\0", "7" * 200, "a " * 100])
-def test_a_search_that_matches_nothing_names_no_page(search: str) -> None:
+def test_search_without_match_gives_no_page(search: str) -> None:
     entries = [pack_entries(PageEntry(f"{ROOT}{path}") for path in ("/", "/docs", "/imprint"))]
 
     assert rank_pages(entries, ROOT, ROOT, search, 100) == RankedPages((), 3, 0)
@@ -221,7 +221,7 @@ def test_no_folder_takes_all_places() -> None:
 
 @pytest.mark.parametrize("more", [(), ("/imprint", "/login")])
 @pytest.mark.parametrize(("prefix", "asked"), [("/en", "/"), ("/docs/v2", "/docs/"), ("/docs/v2", "/")])
-def test_sections_are_the_first_folders_that_differ(prefix: str, asked: str, more: tuple[str, ...]) -> None:
+def test_sections_are_first_different_folders(prefix: str, asked: str, more: tuple[str, ...]) -> None:
     sizes = {"shop": 500, "blog": 100, "api": 100, "help": 50}
     paths = [f"{prefix}/{name}/{number}" for name, size in sizes.items() for number in range(size)]
 
@@ -231,7 +231,7 @@ def test_sections_are_the_first_folders_that_differ(prefix: str, asked: str, mor
     assert min(counts) >= 20
 
 
-def test_folders_without_end_are_ordered() -> None:
+def test_endless_folders_are_ordered() -> None:
     deep = [f"/{'a/' * 900}{number}" for number in range(3)]
 
     assert rank_paths([*deep, "/b"]) == ["/b", *deep]
@@ -248,7 +248,7 @@ def test_folders_without_end_are_ordered() -> None:
         *("/a?sort%5Bprice%5D=asc", "/a?sort_field=x", "/a?product_list_order=price", "/a?direction=desc"),
     ],
 )
-def test_orders_and_sessions_of_a_page_count_once(twin: str) -> None:
+def test_sort_and_session_parameters_are_ignored(twin: str) -> None:
     assert rank_paths(["/a", twin, "/a?id=7"]) == ["/a", "/a?id=7"]
 
 
@@ -260,18 +260,18 @@ def test_orders_and_sessions_of_a_page_count_once(twin: str) -> None:
         *("/a?session=intro-to-python-3-basics", "/a?sorted-lists=1"),
     ],
 )
-def test_pages_told_apart_by_a_parameter_count_each(other: str) -> None:
+def test_pages_with_identifying_parameter_are_distinct(other: str) -> None:
     assert rank_paths(["/a", other]) == ["/a", other]
 
 
-def test_the_order_of_parameters_does_not_count() -> None:
+def test_order_of_parameters_is_ignored() -> None:
     twins = ["/a?a=1&b=2", "/a?b=2&a=1"]
 
     assert rank_paths([*twins, "/a?a=2&b=1"]) == [twins[0], "/a?a=2&b=1"]
     assert rank_paths(["/a?a=1&a=2", "/a?a=2&a=1"]) == ["/a?a=1&a=2", "/a?a=2&a=1"]
 
 
-def test_a_search_finds_the_language_that_matches() -> None:
+def test_search_selects_matching_language() -> None:
     urls = [f"{ROOT}/en/prices", f"{ROOT}/de/preise"]
     entries = [PageEntry(url, source="sitemap", alternates=tuple(urls)) for url in urls]
 
@@ -280,7 +280,7 @@ def test_a_search_finds_the_language_that_matches() -> None:
         assert (ranked.matching, ranked.hits[0].url) == (1, f"{ROOT}{path}")
 
 
-def test_pages_that_all_name_the_same_languages_are_kept() -> None:
+def test_common_language_links_are_ignored() -> None:
     """A template that prints one block of languages on every page says nothing of these pages."""
     block = (f"{ROOT}/en/", f"{ROOT}/de/")
     urls = [f"{ROOT}/p/{number}" for number in range(9)]
@@ -291,7 +291,7 @@ def test_pages_that_all_name_the_same_languages_are_kept() -> None:
     assert {f"{ROOT}/en/", *urls} <= {hit.url for hit in ranked.hits}
 
 
-def test_languages_of_a_page_count_once() -> None:
+def test_languages_of_page_count_once() -> None:
     urls = [f"{ROOT}/{language}/a" for language in ("en", "de", "fr")]
     entries = [PageEntry(url, source="sitemap", alternates=tuple(urls)) for url in urls]
 
@@ -302,7 +302,7 @@ def test_languages_of_a_page_count_once() -> None:
     assert list_urls(f"{ROOT}/de/") == [urls[1]]
 
 
-def test_pages_tell_their_last_change_and_where_they_were_found() -> None:
+def test_pages_have_last_change_and_origin() -> None:
     body = f"<urlset><url><loc>{ROOT}/a</loc><lastmod>2026-11-02</lastmod></url></urlset>".encode()
     part = build_sitemap_part(body, ROOT, "")
     assert part
@@ -312,18 +312,18 @@ def test_pages_tell_their_last_change_and_where_they_were_found() -> None:
     assert (hit.modified, hit.found_in) == ("2026-11-02", "sitemap")
 
 
-def test_rare_words_weigh_more_than_frequent_ones() -> None:
+def test_rare_words_weigh_more() -> None:
     pages = [f"/docs/page/{word}" for word in ("one", "two", "three", "four")] + ["/misc/fish"]
 
     assert rank_paths(pages, search="docs fish")[0] == "/misc/fish"
 
 
-def test_as_many_as_are_asked_for_are_named() -> None:
+def test_requested_number_of_pages_is_returned() -> None:
     assert len(rank_paths([f"/{n}" for n in range(500)], limit=100)) == 100
 
 
 @pytest.mark.extended
-def test_of_several_long_parts_each_is_looked_at() -> None:
+def test_each_long_part_is_considered() -> None:
     parts = [pack_entries(PageEntry(f"{ROOT}/{name}/{n}") for n in range(50_000)) for name in ("a", "b", "c")]
     short = pack_entries([PageEntry(f"{ROOT}/fish"), PageEntry(f"{ROOT}/a/fish")])
 
@@ -334,7 +334,7 @@ def test_of_several_long_parts_each_is_looked_at() -> None:
     assert [hit.url for hit in last] == [f"{ROOT}/c/16000"]
 
 
-def test_a_feed_knows_titles_better_than_a_link() -> None:
+def test_feed_title_precedes_link_text() -> None:
     page = pack_entries(
         [PageEntry(f"{ROOT}/", "Home"), PageEntry(f"{ROOT}/a", "short"), PageEntry(f"{ROOT}/b", "B")]
     )
@@ -349,7 +349,7 @@ def test_a_feed_knows_titles_better_than_a_link() -> None:
     ]
 
 
-def test_strangers_text_is_made_legible_and_bounded() -> None:
+def test_untrusted_text_is_cleaned_and_limited() -> None:
     (hit,) = rank_all(
         [pack_entries([PageEntry(f"{ROOT}/", "a\u202eb\n" + "c" * 900, "d" * 9000)])], ROOT, ROOT, None, 100
     )
@@ -360,7 +360,7 @@ def test_strangers_text_is_made_legible_and_bounded() -> None:
     assert len(hit.description or "") == 500
 
 
-def test_where_the_page_led_is_its_site_as_well() -> None:
+def test_redirect_target_belongs_to_site() -> None:
     entries = [
         PageEntry("https://new.example/a"),
         PageEntry(f"{ROOT}/b"),
@@ -372,7 +372,7 @@ def test_where_the_page_led_is_its_site_as_well() -> None:
     assert [hit.url for hit in hits] == ["https://new.example/a", f"{ROOT}/b"]
 
 
-def test_sitemaps_that_match_come_first_among_many() -> None:
+def test_matching_sitemaps_come_first() -> None:
     locs = "".join(f"<sitemap><loc>{ROOT}/sitemap-{name}.xml</loc></sitemap>" for name in ("a", "b", "blog"))
 
     part = build_sitemap_part(f"<sitemapindex>{locs}</sitemapindex>".encode(), ROOT, "blog posts")
@@ -385,7 +385,7 @@ def test_sitemaps_that_match_come_first_among_many() -> None:
     ]
 
 
-def test_words_are_told_apart() -> None:
+def test_words_are_separated() -> None:
     assert tokenize("getUserName/kebab-case_snake%20x.html v2Beta HTTP") == [
         "get",
         "user",
@@ -402,7 +402,7 @@ def test_words_are_told_apart() -> None:
 
 
 @given(st.text(max_size=200), st.lists(st.lists(st.text(max_size=20), max_size=20), max_size=20))
-def test_relevance_is_a_figure_for_every_document(search: str, documents: list[list[str]]) -> None:
+def test_relevance_is_number_for_every_document(search: str, documents: list[list[str]]) -> None:
     scores = score_relevance(search, documents)
 
     assert len(scores) == len(documents)
@@ -410,7 +410,7 @@ def test_relevance_is_a_figure_for_every_document(search: str, documents: list[l
 
 
 @given(st.lists(st.text(max_size=60)), st.text(max_size=60))
-def test_any_addresses_can_be_ranked(urls: list[str], search: str) -> None:
+def test_any_urls_are_ranked(urls: list[str], search: str) -> None:
     entries = [PageEntry(url) for url in (*urls, *(f"{ROOT}/{url}" for url in urls))]
 
     hits = rank_all([pack_entries(entries)], ROOT, ROOT, search, 100)
