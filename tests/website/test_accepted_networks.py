@@ -1,4 +1,4 @@
-"""The website of an API that is paid on several networks names all of them, in the API's order."""
+"""Website of an API that is paid on several networks: all are named, in the API's order."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def test_guides_name_each_network_in_order(site: SiteFixture, page: str) -> None
     assert 0 < text.index("Polygon (`eip155:137`)") < text.index("Base (`eip155:8453`)")
 
 
-def test_the_payees_of_all_networks_are_published(site: SiteFixture) -> None:
+def test_payees_of_all_networks_are_published(site: SiteFixture) -> None:
     text = site.files["/trust.md"].content.decode().lower()
 
     assert all(entry["payTo"] in text for entry in ENTRIES)
 
 
 @pytest.mark.parametrize("file", ["/llms.txt", "/.well-known/agent-skills/centgate/SKILL.md"])
-def test_agents_are_told_of_each_network(site: SiteFixture, file: str) -> None:
+def test_agent_texts_name_each_network(site: SiteFixture, file: str) -> None:
     assert re.search("`eip155:137`, `eip155:8453`", site.files[file].content.decode())
 
 
-def test_the_raw_terms_are_shown_as_a_list(site: SiteFixture) -> None:
+def test_raw_terms_are_a_list(site: SiteFixture) -> None:
     text = site.files["/paying.md"].content.decode()
 
     assert "an entry for each" in text

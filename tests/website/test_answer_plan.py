@@ -1,4 +1,4 @@
-"""Plans of answers: which fields of a schema are drawn, and how a value is written."""
+"""Plans of answers: the fields of a schema that are drawn, and the format of values."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def plan_of(schema: dict[str, Any]) -> AnswerPlan:
-    """The plan of a service with this schema of `data`."""
+def build_plan(schema: dict[str, Any]) -> AnswerPlan:
+    """Return the plan of a service with this schema of `data`."""
     return plan_answer(build_schema_table(parse_schema(schema)).rows)
 
 
-def test_level_findings_and_figures_are_found_in_the_schema() -> None:
-    plan = plan_of(SCHEMA)
+def test_level_findings_and_figures_are_found_in_schema() -> None:
+    plan = build_plan(SCHEMA)
 
     assert plan.level == "risk"
     assert plan.findings == ("flags[]",)
@@ -48,14 +48,14 @@ def test_level_findings_and_figures_are_found_in_the_schema() -> None:
     )
 
 
-def test_findings_are_drawn_worst_first_and_what_is_missing_is_left_out() -> None:
+def test_findings_are_drawn_worst_first_without_missing_values() -> None:
     flags = [
         {"severity": "low", "explanation": "a little"},
         {"severity": "critical", "explanation": "a lot"},
         "odd",
     ]
 
-    drawn = draw_answer(plan_of(SCHEMA), {"data": {"flags": flags, "totalUsd": None}, "providers": None})
+    drawn = draw_answer(build_plan(SCHEMA), {"data": {"flags": flags, "totalUsd": None}, "providers": None})
 
     assert [(level.word, text) for level, text in drawn.findings] == [
         ("critical", "a lot"),
@@ -83,33 +83,33 @@ def test_findings_are_drawn_worst_first_and_what_is_missing_is_left_out() -> Non
         ("usd", "n/a", "n/a"),
     ],
 )
-def test_values_are_written_by_their_unit(unit: Any, value: Any, text: str) -> None:
+def test_values_are_formatted_by_unit(unit: Any, value: Any, text: str) -> None:
     assert format_fact(FactPlan("a", "A", unit), value) == text
 
 
 @pytest.mark.parametrize("service", all_services(), ids=lambda each: each.slug)
-def test_the_example_of_every_service_has_something_to_draw(service: Any) -> None:
-    plan = plan_of(service.output_schema)
+def test_every_example_has_something_to_draw(service: Any) -> None:
+    plan = build_plan(service.output_schema)
     drawn = draw_answer(plan, {"data": service.output_example})
 
     assert drawn.facts or drawn.listed or drawn.excerpt
     assert all(level.tone in TONES.values() for level, _ in drawn.findings)
 
 
-def test_a_tree_has_every_row_once() -> None:
+def test_tree_has_every_row_once() -> None:
     names = ["a", "a.b", "a.b[].c", "ab", "d[].e"]
     rows = [SchemaRow(name, "string", (), None, required=True, nullable=False, meaning="") for name in names]
 
-    def names_of(nodes: list[FieldNode]) -> list[str]:
-        return [name for node in nodes for name in (node.row.name, *names_of(node.children))]
+    def list_names(nodes: list[FieldNode]) -> list[str]:
+        return [name for node in nodes for name in (node.row.name, *list_names(node.children))]
 
     roots = build_field_tree(rows)
 
     assert [node.name for node in roots] == ["a", "ab", "d[].e"]
-    assert names_of(roots) == names
+    assert list_names(roots) == names
 
 
-def test_a_section_that_pages_share_is_found_once() -> None:
+def test_common_section_of_pages_is_found_once() -> None:
     pages = [
         entry
         for name in ("A", "B")
@@ -119,7 +119,7 @@ def test_a_section_that_pages_share_is_found_once() -> None:
     assert [each.path for each in search(drop_repeated(pages), "same")] == ["/A#errors"]
 
 
-def test_a_search_needs_every_word_and_ranks_titles_first() -> None:
+def test_search_requires_all_words_and_ranks_titles_first() -> None:
     markdown = (
         "# Paying\n\n## Caps\n\nLimits of a wallet.\n\n```sh\n## no heading\n```\n\n## Wallet\n\nA key.\n"
     )

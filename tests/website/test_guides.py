@@ -1,4 +1,4 @@
-"""The guides say what is so: links lead somewhere, figures are the code's, commands exist."""
+"""Guides: links lead somewhere, figures are those of the code, commands and settings exist."""
 
 # eth_account is typed in part
 # pyright: reportUnknownMemberType=false
@@ -68,65 +68,67 @@ KILOBYTE = 1024
 each_code = pytest.mark.parametrize("code", list(ERROR_SPECS))
 
 
-def proof() -> str:
-    """A signature of the API's address by who is paid."""
+def sign_ownership() -> str:
+    """Return a proof of ownership: a signature of the API's URL by the payee."""
     signed = Account.sign_message(encode_defunct(text=API), BUYER_ACCOUNTS[0].private_key)
     return "0x" + signed.signature.hex().removeprefix("0x")
 
 
 @pytest.fixture(scope="module")
-def paid(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """A deployment for test money whose operator has said everything about himself."""
-    said = {
+def sepolia_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
+    """Website for test money whose operator has published everything about himself."""
+    options = {
         "pay_to": BUYER_ACCOUNTS[0].address,
         "operator": "mailto:desk@shop.example",
-        "ownership_proofs": (proof(),),
+        "ownership_proofs": (sign_ownership(),),
     }
-    with open_site_fixture(tmp_path_factory.mktemp("paid"), **said) as found:
+    with open_site_fixture(tmp_path_factory.mktemp("sepolia_site"), **options) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def for_dollars(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """A deployment for real money whose operator has said nothing about himself."""
+def mainnet_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
+    """Website for real money whose operator has published nothing about himself."""
     with open_site_fixture(tmp_path_factory.mktemp("dollars"), network="eip155:8453") as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def unpaid(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """A deployment that takes no payments."""
-    with open_site_fixture(tmp_path_factory.mktemp("unpaid"), pay_to=None) as found:
+def unpaid_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
+    """Website of an API that takes no payments."""
+    with open_site_fixture(tmp_path_factory.mktemp("unpaid_site"), pay_to=None) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def lost(paid: SiteFixture) -> SiteFixture:
-    """A deployment that does not answer any more."""
-    deployment = paid.deployment.as_unreachable(datetime.now(UTC))
-    return SiteFixture(deployment, build_files(deployment), paid.api)
+def unreachable_site(sepolia_site: SiteFixture) -> SiteFixture:
+    """Website of an API that does not answer any more."""
+    deployment = sepolia_site.deployment.as_unreachable(datetime.now(UTC))
+    return SiteFixture(deployment, build_files(deployment), sepolia_site.api)
 
 
-@pytest.fixture(params=["paid", "for_dollars", "unpaid", "lost"])
-def told(request: pytest.FixtureRequest) -> SiteFixture:
-    """Each kind of deployment."""
+@pytest.fixture(params=["sepolia_site", "mainnet_site", "unpaid_site", "unreachable_site"])
+def any_site(request: pytest.FixtureRequest) -> SiteFixture:
+    """Each kind of website."""
     return request.getfixturevalue(request.param)
 
 
-def led_astray(told: SiteFixture, target: str, page: str) -> bool:
+def is_broken_link(any_site: SiteFixture, target: str, page: str) -> bool:
     """Return True if a link of the website is broken; `page` is the path of its HTML page."""
     path, _, fragment = target.removeprefix(SITE).partition("#")
-    file = told.files.get(path or ("/" if target.startswith(SITE) else page))
+    file = any_site.files.get(path or ("/" if target.startswith(SITE) else page))
     if file is None:
         return True
     shown = (
-        told.files[file.alternate] if file.alternate and not file.media_type.startswith("text/html") else file
+        any_site.files[file.alternate]
+        if file.alternate and not file.media_type.startswith("text/html")
+        else file
     )
     return bool(fragment) and fragment not in element_ids(shown.content.decode())
 
 
-def commands(text: str) -> Iterator[list[str]]:
-    """Every call of our command in the code of a text, as words without the program's name."""
+def iterate_commands(text: str) -> Iterator[list[str]]:
+    """Yield every call of our command in the code of a text, as words without the program's name."""
     joined = "\n".join(iterate_code(text)).replace("\\\n", " ")
     for words in re.findall(
         r"(?<![\w./-])(?<!npm install )centgate ([a-z][a-z-]*(?![\w./:-])[^\n|;`]*)", joined
@@ -136,11 +138,11 @@ def commands(text: str) -> Iterator[list[str]]:
         yield json.loads(found)
 
 
-def objection(words: list[str]) -> str | None:
+def find_unknown_part(words: list[str]) -> str | None:
     """Return the unknown part of a command line, or None if all is known."""
     command: Any = get_command(app)
     while words and isinstance(command, TyperGroup):
-        group: Any = command  # which asks for a context, and does not look at it
+        group: Any = command  # it asks for a context, which is not used here
         if (found := group.get_command(None, words[0])) is None:
             break
         command, words = found, words[1:]
@@ -150,115 +152,134 @@ def objection(words: list[str]) -> str | None:
     return next((word for word in words if word.startswith("--") and word not in known), None)
 
 
-def test_every_text_begins_with_its_title_and_where_its_other_form_is(told: SiteFixture) -> None:
-    for twin in told.markdown_paths:
-        title, empty, pointer, *_ = told.text(twin).splitlines()
+def test_text_begins_with_title_and_link_to_page(any_site: SiteFixture) -> None:
+    for twin in any_site.markdown_paths:
+        title, empty, pointer, *_ = any_site.text(twin).splitlines()
 
         assert title.startswith("# ")
         assert not empty
-        assert f"<{SITE}{told.files[twin].alternate}>" in pointer
+        assert f"<{SITE}{any_site.files[twin].alternate}>" in pointer
         assert f"({SITE}/llms.txt)" in pointer
 
 
-def test_every_page_leads_to_its_text_before_its_title(told: SiteFixture) -> None:
-    for twin in told.markdown_paths:
-        before = xpath(told.text(told.files[twin].alternate), "//main//a[following::h1]/@href")
+def test_page_links_to_its_text_before_title(any_site: SiteFixture) -> None:
+    for twin in any_site.markdown_paths:
+        before = xpath(any_site.text(any_site.files[twin].alternate), "//main//a[following::h1]/@href")
 
         assert before == [twin, "/llms.txt"]
 
 
-def letters(text: str) -> str:
-    """The letters and digits of a text."""
+def letters_and_digits(text: str) -> str:
+    """Return the letters and digits of a text."""
     return re.sub(r"[\W_]+", "", text).lower()
 
 
-def test_every_page_says_nothing_that_its_markdown_does_not(told: SiteFixture) -> None:
+def test_page_says_nothing_beyond_its_markdown(any_site: SiteFixture) -> None:
     blocks = "self::h1 or self::h2 or self::h3 or self::p or self::td or self::pre"
     own = "ancestor-or-self::*[@data-markdown-ignore or @class='label' or self::form or self::noscript]"
-    for twin in told.markdown_paths:
-        rendered = MarkdownIt("commonmark").enable("table").render(told.text(twin))
-        said = letters("".join(xpath(rendered, "//text()")))
+    for twin in any_site.markdown_paths:
+        rendered = MarkdownIt("commonmark").enable("table").render(any_site.text(twin))
+        options = letters_and_digits("".join(xpath(rendered, "//text()")))
 
-        shown = xpath(told.text(told.files[twin].alternate), f"//main//*[{blocks}][not({own})]")
+        shown = xpath(any_site.text(any_site.files[twin].alternate), f"//main//*[{blocks}][not({own})]")
 
         texts = [each.text_content() for each in shown]
-        assert [each for each in texts if letters(each) not in said] == [], twin
+        assert [each for each in texts if letters_and_digits(each) not in options] == [], twin
 
 
-def test_the_guides_are_those_that_are_named_here(told: SiteFixture) -> None:
+def test_guides_are_those_listed_here(any_site: SiteFixture) -> None:
     guides = [
-        twin for twin in told.markdown_paths if twin != "/index.md" and not twin.startswith("/services/")
+        twin for twin in any_site.markdown_paths if twin != "/index.md" and not twin.startswith("/services/")
     ]
 
     assert guides == [f"/{name}.md" for name in GUIDES]
 
 
 @pytest.mark.parametrize("name", GUIDES)
-def test_a_guide_is_small_and_whole(told: SiteFixture, name: str) -> None:
-    page, text = told.text(f"/{name}"), told.text(f"/{name}.md")
+def test_guide_is_small_and_complete(any_site: SiteFixture, name: str) -> None:
+    page, text = any_site.text(f"/{name}"), any_site.text(f"/{name}.md")
 
     assert len(page.encode()) <= 60 * KILOBYTE
     assert not re.search(r"\{\{|\{%|\bNone\b|Undefined", text)
 
 
-def test_every_link_of_every_text_leads_somewhere(told: SiteFixture) -> None:
-    found = {(twin, target) for twin in told.markdown_paths for target in iterate_links(told.text(twin))}
+def test_links_of_texts_lead_somewhere(any_site: SiteFixture) -> None:
+    found = {
+        (twin, target) for twin in any_site.markdown_paths for target in iterate_links(any_site.text(twin))
+    }
     ours = {(twin, target) for twin, target in found if target.startswith((SITE, "#"))}
 
-    astray = {(twin, target) for twin, target in ours if led_astray(told, target, told.files[twin].alternate)}
+    astray = {
+        (twin, target)
+        for twin, target in ours
+        if is_broken_link(any_site, target, any_site.files[twin].alternate)
+    }
 
     assert len(ours) > 100
     assert not astray
 
 
-def test_every_link_of_every_page_leads_somewhere(told: SiteFixture) -> None:
-    pages = [told.files[twin].alternate for twin in told.markdown_paths]
+def test_links_of_pages_lead_somewhere(any_site: SiteFixture) -> None:
+    pages = [any_site.files[twin].alternate for twin in any_site.markdown_paths]
     found = {
         (path, str(target))
         for path in pages
-        for target in xpath(told.text(path), "//main//@href | //head//@href | //@src")
+        for target in xpath(any_site.text(path), "//main//@href | //head//@href | //@src")
     }
     ours = {(path, target) for path, target in found if target.startswith((SITE, "/", "#"))}
 
-    astray = {(path, target) for path, target in ours if led_astray(told, target, path)}
+    astray = {(path, target) for path, target in ours if is_broken_link(any_site, target, path)}
 
     assert len(ours) > 100
     assert not astray
 
 
-def test_every_address_of_the_api_is_a_route_of_it(paid: SiteFixture) -> None:
-    texts = [file.content.decode() for file in paid.files.values() if file.media_type.startswith("text/")]
+def test_api_urls_are_routes(sepolia_site: SiteFixture) -> None:
+    texts = [
+        file.content.decode() for file in sepolia_site.files.values() if file.media_type.startswith("text/")
+    ]
     named = {address for text in texts for address in find_addresses(text, API)}
     paths = {address.removeprefix(API).replace("{slug}", "token-risk") or "/" for address in named}
 
-    missing = {path for path in paths if paid.api.get(path).status_code == 404 and path != "/services/"}
+    missing = {
+        path for path in paths if sepolia_site.api.get(path).status_code == 404 and path != "/services/"
+    }
 
     assert {"/openapi.json", "/health", "/services/token-risk", "/mcp"} <= paths
     assert not missing
 
 
-def test_every_command_that_is_named_is_one(told: SiteFixture) -> None:
-    said = {tuple(words) for twin in told.markdown_paths for words in commands(told.text(twin))}
-    said |= {tuple(words) for words in commands(told.text("/.well-known/agent-skills/centgate/SKILL.md"))}
+def test_named_commands_exist(any_site: SiteFixture) -> None:
+    options = {
+        tuple(words) for twin in any_site.markdown_paths for words in iterate_commands(any_site.text(twin))
+    }
+    options |= {
+        tuple(words)
+        for words in iterate_commands(any_site.text("/.well-known/agent-skills/centgate/SKILL.md"))
+    }
 
-    unknown = {" ".join(words): found for words in said if (found := objection(list(words)))}
+    unknown = {" ".join(words): found for words in options if (found := find_unknown_part(list(words)))}
 
-    assert {"call", "dev", "mcp", "serve", "services", "settings", "site", "wallet"} <= {w[0] for w in said}
+    assert {"call", "dev", "mcp", "serve", "services", "settings", "site", "wallet"} <= {
+        w[0] for w in options
+    }
     assert not unknown
 
 
 @pytest.mark.parametrize("words", [["cal"], ["call", "--frobnicate"], ["wallet", "burn"]])
-def test_a_command_that_is_none_would_be_found(words: list[str]) -> None:
-    assert objection(words)
+def test_unknown_command_is_found(words: list[str]) -> None:
+    assert find_unknown_part(words)
 
 
-def test_every_setting_that_is_named_is_one(told: SiteFixture) -> None:
+def test_named_settings_exist(any_site: SiteFixture) -> None:
     fields = {PREFIX + name.upper() for model in (Settings, BuyerSettings) for name in model.model_fields}
     providers = all_providers(all_services()).values()
     sources = {PREFIX + name.replace("*", "") for each in providers for name in each.info.settings}
 
     words = {
-        word for twin in told.markdown_paths for word in re.findall(rf"{PREFIX}[A-Z0-9_<>]+", told.text(twin))
+        word
+        for twin in any_site.markdown_paths
+        for word in re.findall(rf"{PREFIX}[A-Z0-9_<>]+", any_site.text(twin))
     }
     named = {word for word in words if "<" not in word}
 
@@ -267,19 +288,19 @@ def test_every_setting_that_is_named_is_one(told: SiteFixture) -> None:
 
 
 @each_code
-def test_the_errors_page_has_every_code_as_the_code_has_it(paid: SiteFixture, code: str) -> None:
-    text, meaning = paid.text("/errors.md"), ERROR_SPECS[code]
+def test_errors_page_has_every_code(sepolia_site: SiteFixture, code: str) -> None:
+    text, meaning = sepolia_site.text("/errors.md"), ERROR_SPECS[code]
 
     row = f"| [`{code}`](#{code}) | {meaning.status} | {meaning.charged} | {meaning.action} |"
 
     assert row in text
     assert f"## {code}\n\nStatus {meaning.status}. {meaning.when}\n" in text
-    assert code in element_ids(paid.text("/errors"))
+    assert code in element_ids(sepolia_site.text("/errors"))
 
 
 @each_code
-def test_the_errors_page_shows_each_code_in_an_envelope(paid: SiteFixture, code: str) -> None:
-    section = paid.text("/errors.md").split(f"## {code}\n")[1]
+def test_errors_page_shows_each_code_in_envelope(sepolia_site: SiteFixture, code: str) -> None:
+    section = sepolia_site.text("/errors.md").split(f"## {code}\n")[1]
 
     example = json.loads(section.split("```json\n")[1].split("```")[0])
 
@@ -287,65 +308,66 @@ def test_the_errors_page_shows_each_code_in_an_envelope(paid: SiteFixture, code:
     assert example["error"]["code"] == code
 
 
-def test_the_envelope_of_a_402_is_shown_with_the_terms_of_this_deployment(paid: SiteFixture) -> None:
-    section = paid.text("/errors.md").split("## payment_required\n")[1]
+def test_envelope_of_402_has_terms_of_this_deployment(sepolia_site: SiteFixture) -> None:
+    section = sepolia_site.text("/errors.md").split("## payment_required\n")[1]
     example = json.loads(section.split("```json\n")[1].split("```")[0])
 
-    answer = paid.api.post("/services/token-risk").json()
+    answer = sepolia_site.api.post("/services/token-risk").json()
 
     assert example["error"]["details"]["accepts"] == answer["error"]["details"]["accepts"]
 
 
-def test_every_state_of_a_payment_is_told(paid: SiteFixture) -> None:
-    text = paid.text("/paying.md")
+def test_every_payment_state_is_explained(sepolia_site: SiteFixture) -> None:
+    text = sepolia_site.text("/paying.md")
 
     assert set(PAYMENT_STATES) == set(get_args(PaymentState))
     assert set(RETRY_MEANINGS) == set(get_args(Retry))
     assert all(
-        f"| `{state}` | {told} | {action} |" in text for state, (told, action) in PAYMENT_STATES.items()
+        f"| `{state}` | {any_site} | {action} |" in text
+        for state, (any_site, action) in PAYMENT_STATES.items()
     )
 
 
-def test_the_terms_that_are_explained_are_those_of_the_402(paid: SiteFixture) -> None:
-    header = paid.api.post("/services/token-risk").headers["PAYMENT-REQUIRED"]
+def test_explained_terms_are_those_of_402(sepolia_site: SiteFixture) -> None:
+    header = sepolia_site.api.post("/services/token-risk").headers["PAYMENT-REQUIRED"]
 
-    shown = paid.text("/paying.md").split("```json\n")[1].split("```")[0]
+    shown = sepolia_site.text("/paying.md").split("```json\n")[1].split("```")[0]
 
     assert json.loads(shown) == decode_header(header)["accepts"][0]
 
 
-def test_what_costs_nothing_is_what_the_error_table_says(paid: SiteFixture) -> None:
-    section = paid.text("/paying.md").split("## When nothing is charged\n")[1].split("\n## ")[0]
+def test_free_responses_match_error_table(sepolia_site: SiteFixture) -> None:
+    section = sepolia_site.text("/paying.md").split("## When nothing is charged\n")[1].split("\n## ")[0]
 
     listed = re.findall(r"\[`(\w+)`\]", section)
 
     assert listed == [code for code, meaning in ERROR_SPECS.items() if meaning.charged == "no"]
 
 
-def test_the_caps_that_are_told_are_those_of_the_client(paid: SiteFixture) -> None:
+def test_spending_limits_match_the_client(sepolia_site: SiteFixture) -> None:
     settings = BuyerSettings()
 
-    text = paid.text("/agents.md")
+    text = sepolia_site.text("/agents.md")
 
     assert f"at most ${settings.cap_per_call} for one call and ${settings.cap_total} in all" in text
 
 
 @pytest.mark.parametrize("page", ["/agents.md", "/start.md", "/.well-known/agent-skills/centgate/SKILL.md"])
-def test_what_pays_names_the_network_that_is_charged_on(paid: SiteFixture, page: str) -> None:
-    header = paid.api.post("/services/token-risk").headers["PAYMENT-REQUIRED"]
+def test_commands_name_the_network(sepolia_site: SiteFixture, page: str) -> None:
+    header = sepolia_site.api.post("/services/token-risk").headers["PAYMENT-REQUIRED"]
     network = decode_header(header)["accepts"][0]["network"]
 
-    text = paid.text(page)
+    text = sepolia_site.text(page)
 
     shown = text.count(f"--network {network}") + text.count(f'"--network",\n        "{network}"')
     assert shown >= 2
 
 
-def test_who_is_paid_is_whom_the_402_names(paid: SiteFixture) -> None:
-    header = paid.api.post("/services/token-risk").headers["PAYMENT-REQUIRED"]
+def test_payee_is_that_of_402(sepolia_site: SiteFixture) -> None:
+    header = sepolia_site.api.post("/services/token-risk").headers["PAYMENT-REQUIRED"]
     terms = decode_header(header)["accepts"][0]
 
-    text = paid.text("/trust.md")
+    text = sepolia_site.text("/trust.md")
 
     assert (
         f"| paid to | [`{terms['payTo']}`](https://sepolia.basescan.org/address/{terms['payTo']}) |" in text
@@ -353,8 +375,8 @@ def test_who_is_paid_is_whom_the_402_names(paid: SiteFixture) -> None:
     assert terms["asset"] in text
 
 
-def test_the_code_that_checks_a_proof_finds_who_is_paid(paid: SiteFixture) -> None:
-    program = paid.text("/trust.md").split("```python\n")[1].split("```")[0]
+def test_proof_code_finds_the_payee(sepolia_site: SiteFixture) -> None:
+    program = sepolia_site.text("/trust.md").split("```python\n")[1].split("```")[0]
 
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
@@ -363,16 +385,16 @@ def test_the_code_that_checks_a_proof_finds_who_is_paid(paid: SiteFixture) -> No
     assert done.stdout.strip() == BUYER_ACCOUNTS[0].address
 
 
-def test_nothing_is_claimed_of_an_operator_who_says_nothing(for_dollars: SiteFixture) -> None:
-    text = for_dollars.text("/trust.md")
+def test_silent_operator_has_no_claims(mainnet_site: SiteFixture) -> None:
+    text = mainnet_site.text("/trust.md")
 
     assert "has not published a contact" in text
     assert "has published no proof" in text
     assert "security.txt" not in text
 
 
-def test_every_source_is_named_once_with_its_terms(paid: SiteFixture) -> None:
-    text = paid.text("/trust.md")
+def test_source_is_named_once_with_its_terms(sepolia_site: SiteFixture) -> None:
+    text = sepolia_site.text("/trust.md")
 
     for provider in all_providers(all_services()).values():
         rows = [row for row in text.splitlines() if row.startswith(f"| [{provider.info.label}](")]
@@ -380,15 +402,17 @@ def test_every_source_is_named_once_with_its_terms(paid: SiteFixture) -> None:
         assert provider.info.terms in rows[0]
 
 
-@pytest.mark.parametrize(("kind", "state"), [("paid", "up"), ("unpaid", "up"), ("lost", "not reachable")])
-def test_the_status_is_that_of_the_api(request: pytest.FixtureRequest, kind: str, state: str) -> None:
-    told: SiteFixture = request.getfixturevalue(kind)
+@pytest.mark.parametrize(
+    ("kind", "state"), [("sepolia_site", "up"), ("unpaid_site", "up"), ("unreachable_site", "not reachable")]
+)
+def test_status_is_that_of_api(request: pytest.FixtureRequest, kind: str, state: str) -> None:
+    any_site: SiteFixture = request.getfixturevalue(kind)
 
-    assert f"| API | **{state}** |" in told.text("/status.md")
+    assert f"| API | **{state}** |" in any_site.text("/status.md")
 
 
-def test_the_status_of_each_service_is_told(paid: SiteFixture) -> None:
-    text, deployment = paid.text("/status.md"), paid.deployment
+def test_status_of_each_service_is_shown(sepolia_site: SiteFixture) -> None:
+    text, deployment = sepolia_site.text("/status.md"), sepolia_site.deployment
 
     rows = [f"/{each.slug}.md) | **{deployment.state(each)}** |" for each in deployment.services]
 
@@ -399,22 +423,24 @@ def test_the_status_of_each_service_is_told(paid: SiteFixture) -> None:
     )
 
 
-def test_nothing_is_up_where_nothing_is_sold(unpaid: SiteFixture) -> None:
-    text = unpaid.text("/status.md")
+def test_services_are_not_up_without_payments(unpaid_site: SiteFixture) -> None:
+    text = unpaid_site.text("/status.md")
 
-    assert f"| services | 0 of {len(unpaid.deployment.services)} can be bought |" in text
-    assert "Payments are disabled" in unpaid.text("/paying.md")
-
-
-def test_test_money_is_called_so_and_real_money_is_not(paid: SiteFixture, for_dollars: SiteFixture) -> None:
-    assert "test network" in paid.text("/start.md")
-    assert "test network" not in for_dollars.text("/start.md")
-    assert "Base (`eip155:8453`)" in for_dollars.text("/start.md")
+    assert f"| services | 0 of {len(unpaid_site.deployment.services)} can be bought |" in text
+    assert "Payments are disabled" in unpaid_site.text("/paying.md")
 
 
-def test_the_reference_has_every_operation(paid: SiteFixture) -> None:
-    text, document = paid.text("/reference.md"), paid.deployment.openapi
-    described = {service.path for service in paid.deployment.services}
+def test_test_money_is_distinguished_from_real_money(
+    sepolia_site: SiteFixture, mainnet_site: SiteFixture
+) -> None:
+    assert "test network" in sepolia_site.text("/start.md")
+    assert "test network" not in mainnet_site.text("/start.md")
+    assert "Base (`eip155:8453`)" in mainnet_site.text("/start.md")
+
+
+def test_reference_has_every_operation(sepolia_site: SiteFixture) -> None:
+    text, document = sepolia_site.text("/reference.md"), sepolia_site.deployment.openapi
+    described = {service.path for service in sepolia_site.deployment.services}
 
     operations = [
         f"`{method.upper()} {path}`"
@@ -427,10 +453,10 @@ def test_the_reference_has_every_operation(paid: SiteFixture) -> None:
     assert [operation for operation in operations if operation not in text] == []
 
 
-def test_the_reference_has_every_field_of_a_request(paid: SiteFixture) -> None:
-    text = paid.text("/reference.md")
+def test_reference_has_every_request_field(sepolia_site: SiteFixture) -> None:
+    text = sepolia_site.text("/reference.md")
 
-    for service in paid.deployment.services:
+    for service in sepolia_site.deployment.services:
         section = text.split(f"### POST {service.path}\n")[1].split("\n#")[0]
         listed = dict(re.findall(r"\| `(\w+)` \|.*\| (yes|no) \|", section))
         required = service.input_schema.get("required", [])
@@ -438,15 +464,15 @@ def test_the_reference_has_every_field_of_a_request(paid: SiteFixture) -> None:
         assert listed == wanted
 
 
-def test_the_reference_has_every_header(paid: SiteFixture) -> None:
-    text = paid.text("/reference.md")
+def test_reference_has_every_header(sepolia_site: SiteFixture) -> None:
+    text = sepolia_site.text("/reference.md")
 
-    headers = [*paid.deployment.openapi["components"]["headers"], "PAYMENT-SIGNATURE"]
+    headers = [*sepolia_site.deployment.openapi["components"]["headers"], "PAYMENT-SIGNATURE"]
 
     assert [name for name in headers if f"`{name}`" not in text] == []
 
 
-def test_the_changelog_is_the_repositorys(paid: SiteFixture) -> None:
-    said = CHANGELOG.read_text(encoding="utf-8").splitlines()
+def test_changelog_is_that_of_repository(sepolia_site: SiteFixture) -> None:
+    options = CHANGELOG.read_text(encoding="utf-8").splitlines()
 
-    assert paid.text("/changelog.md").splitlines()[4:] == said[2:]
+    assert sepolia_site.text("/changelog.md").splitlines()[4:] == options[2:]

@@ -1,4 +1,4 @@
-"""Figures and links of the first page that depend on what the API publishes."""
+"""Figures and links of the first page that depend on the API's public documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_CALLS = CallFigures(calls=0, success_share=None, p50_ms=None, p95_ms=None)
 
 
 def with_times(deployment: ApiSnapshot, *times: tuple[int, int]) -> ApiSnapshot:
-    """A deployment whose first services had these calls and median milliseconds in the last day."""
+    """Return a deployment whose first services had these calls and median milliseconds in the last day."""
     figures = [CallFigures(calls=calls, success_share=1, p50_ms=ms, p95_ms=ms) for calls, ms in times]
     services = tuple(
         ServiceStatus(
@@ -37,7 +37,7 @@ def with_times(deployment: ApiSnapshot, *times: tuple[int, int]) -> ApiSnapshot:
     return replace(deployment, measured=StatusReport(status="operational", time=now, services=services))
 
 
-def home_of(deployment: ApiSnapshot) -> str:
+def render_home(deployment: ApiSnapshot) -> str:
     pages = build_pages(deployment)
     return render_html(pages[0], deployment, pages)
 
@@ -46,14 +46,17 @@ def home_of(deployment: ApiSnapshot) -> str:
     ("times", "typical"),
     [([], None), ([(1, 40)], 40), ([(1, 40), (9, 900)], 900), ([(5, 40), (4, 900), (0, 10)], 40)],
 )
-def test_services_with_many_calls_decide_the_typical_time(
+def test_services_with_many_calls_give_typical_time(
     shop: ServedSite, times: list[tuple[int, int]], typical: int | None
 ) -> None:
     assert with_times(shop.deployment, *times).typical_milliseconds == typical
 
 
-def test_the_hero_shows_it_where_it_was_measured(shop: ServedSite) -> None:
-    shown, without = home_of(with_times(shop.deployment, (3, 1240))), home_of(with_times(shop.deployment))
+def test_hero_shows_typical_time_if_measured(shop: ServedSite) -> None:
+    shown, without = (
+        render_home(with_times(shop.deployment, (3, 1240))),
+        render_home(with_times(shop.deployment)),
+    )
 
     assert "<dt>median answer, last day</dt><dd>1.2 s</dd>" in shown
     assert "median answer" not in without
@@ -65,10 +68,8 @@ def test_the_hero_shows_it_where_it_was_measured(shop: ServedSite) -> None:
     ("published", "linked"),
     [("https://git.example/centgate", True), ('javascript:alert("1")', False), (7, False), (None, False)],
 )
-def test_the_source_code_is_linked_if_the_api_names_it(
-    shop: ServedSite, *, published: Any, linked: bool
-) -> None:
+def test_source_code_is_linked_if_named(shop: ServedSite, *, published: Any, linked: bool) -> None:
     info = {**shop.deployment.openapi["info"], "x-repository": published}
     deployment = replace(shop.deployment, openapi={**shop.deployment.openapi, "info": info})
 
-    assert (">Source code</a>" in home_of(deployment)) is linked
+    assert (">Source code</a>" in render_home(deployment)) is linked

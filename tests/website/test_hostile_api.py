@@ -1,4 +1,4 @@
-"""The website of an API that lies, breaks, drips or attacks: nothing runs, escapes, fails or hangs."""
+"""Website of a hostile or broken API: no script runs, no markup escapes, and no request hangs."""
 
 # lxml is typed in part
 # pyright: reportUnknownMemberType=false
@@ -54,7 +54,7 @@ ATTACK = (
     "`` [y](https://evil.example) ` \\` [z](https://evil.example) `\n\n[a]: https://evil.example\n"
 )
 WORDS = ("title", "summary", "description", "pricingNote", "label", "terms", "docsUrl")
-"""Members that hold words; their values are attacked wherever they stand."""
+"""Members that hold text; their values are attacked wherever they are."""
 
 FEW = ("token-risk", "phishing-check", "crawler-map")
 Bodies = dict[str, Any]
@@ -88,8 +88,8 @@ class _Api(ThreadingHTTPServer):
 
 
 @contextmanager
-def api_of(bodies: Bodies) -> Generator[str]:
-    """An API that says just this: JSON, bytes, or a status with either, by path."""
+def serve_api(bodies: Bodies) -> Generator[str]:
+    """Serve an API with these bodies by path: JSON, bytes, or a status with either."""
     server = _Api(("127.0.0.1", 0), _Handler)
     server.bodies = bodies
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -99,8 +99,8 @@ def api_of(bodies: Bodies) -> Generator[str]:
 
 
 @pytest.fixture(scope="module")
-def tame(shop: ServedSite) -> Bodies:
-    """Everything that an honest API of a few services says."""
+def honest_bodies(shop: ServedSite) -> Bodies:
+    """Public documents of an honest API with a few services."""
     with httpx.Client(base_url=shop.deployment.api, timeout=WAIT) as http:
         paths = [CATALOGUE, OPENAPI, TERMS, HEALTH]
         paths += [f"{CATALOGUE}/{slug}" for slug in FEW]
@@ -110,25 +110,25 @@ def tame(shop: ServedSite) -> Bodies:
 
 
 @pytest.fixture
-def bodies(tame: Bodies) -> Bodies:
-    """The same, to be spoilt."""
-    return copy.deepcopy(tame)
+def bodies(honest_bodies: Bodies) -> Bodies:
+    """Copy of these documents, for changes."""
+    return copy.deepcopy(honest_bodies)
 
 
-def attacked(node: Any, key: str = "") -> Any:
-    """JSON whose words attack."""
+def inject_attack(node: Any, key: str = "") -> Any:
+    """Return JSON whose texts contain attacks."""
     if isinstance(node, dict):
-        return {name: attacked(each, name) for name, each in cast(dict[str, Any], node).items()}
+        return {name: inject_attack(each, name) for name, each in cast(dict[str, Any], node).items()}
     if isinstance(node, list):
-        return [attacked(each, key) for each in cast(list[Any], node)]
+        return [inject_attack(each, key) for each in cast(list[Any], node)]
     if not isinstance(node, str) or key not in (*WORDS, "tags", "guardrails", "db"):
         return node
     return f"javascript:owned=1//{ATTACK}" if key == "docsUrl" else f"{ATTACK}{node}{ATTACK}"
 
 
-def made(bodies: Bodies) -> tuple[ApiSnapshot, dict[str, SiteFile]]:
-    """The website of an API that says this."""
-    with api_of(bodies) as api:
+def build_site(bodies: Bodies) -> tuple[ApiSnapshot, dict[str, SiteFile]]:
+    """Build the website of an API with these documents."""
+    with serve_api(bodies) as api:
         deployment = read_snapshot(api, SITE)
         return deployment, build_files(deployment)
 
@@ -141,13 +141,13 @@ def headings(markdown: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def hostile(tame: Bodies) -> dict[str, SiteFile]:
-    """The website of an API that attacks with every word."""
-    return made({path: attacked(body) for path, body in tame.items()})[1]
+def hostile_files(honest_bodies: Bodies) -> dict[str, SiteFile]:
+    """The website of an API whose texts all contain attacks."""
+    return build_site({path: inject_attack(body) for path, body in honest_bodies.items()})[1]
 
 
-def test_words_that_attack_put_nothing_into_a_page(hostile: dict[str, SiteFile]) -> None:
-    for path, file in hostile.items():
+def test_attacking_texts_add_nothing_to_pages(hostile_files: dict[str, SiteFile]) -> None:
+    for path, file in hostile_files.items():
         if not file.media_type.startswith("text/html"):
             continue
         page = file.content.decode()
@@ -157,11 +157,11 @@ def test_words_that_attack_put_nothing_into_a_page(hostile: dict[str, SiteFile])
         assert [to for to in xpath(page, "//@href") if "javascript" in to or "evil" in to] == [], path
 
 
-def test_words_that_attack_change_no_page_of_markdown_but_in_its_words(
-    tame: Bodies, hostile: dict[str, SiteFile]
+def test_attacking_texts_change_only_text_of_markdown(
+    honest_bodies: Bodies, hostile_files: dict[str, SiteFile]
 ) -> None:
-    honest = made(tame)[1]
-    for path, file in hostile.items():
+    honest = build_site(honest_bodies)[1]
+    for path, file in hostile_files.items():
         if path.endswith(".md") and path != "/changelog.md":
             expected = headings(honest[path].content.decode())
             assert len(headings(file.content.decode())) == len(expected), path
@@ -171,8 +171,8 @@ def test_words_that_attack_change_no_page_of_markdown_but_in_its_words(
 @pytest.mark.parametrize(
     "path", ["/llms.txt", "/services/token-risk.md", "/index.md", "/trust.md", "/search.md"]
 )
-def test_words_that_attack_make_no_link_of_markdown(hostile: dict[str, SiteFile], path: str) -> None:
-    tokens = MarkdownIt("commonmark").enable("table").parse(hostile[path].content.decode())
+def test_attacking_texts_make_no_markdown_link(hostile_files: dict[str, SiteFile], path: str) -> None:
+    tokens = MarkdownIt("commonmark").enable("table").parse(hostile_files[path].content.decode())
     links = [
         str(child.attrs.get("href") or child.attrs.get("src"))
         for token in tokens
@@ -184,8 +184,11 @@ def test_words_that_attack_make_no_link_of_markdown(hostile: dict[str, SiteFile]
     assert [link for link in links if "evil" in link or "javascript" in link] == []
 
 
-def test_words_that_attack_run_nothing_in_a_browser(page: Page, tame: Bodies) -> None:
-    with api_of({path: attacked(body) for path, body in tame.items()}) as api, serve_site(api) as site:
+def test_attacking_texts_run_nothing_in_browser(page: Page, honest_bodies: Bodies) -> None:
+    with (
+        serve_api({path: inject_attack(body) for path, body in honest_bodies.items()}) as api,
+        serve_site(api) as site,
+    ):
         for path in ("/", "/services/token-risk", "/trust", "/reference", "/status"):
             page.goto(site.url + path)
 
@@ -193,7 +196,7 @@ def test_words_that_attack_run_nothing_in_a_browser(page: Page, tame: Bodies) ->
             assert page.locator("#content h1").count() == 1
 
 
-def test_a_service_more_and_fields_of_another_version_are_shown(bodies: Bodies) -> None:
+def test_unknown_services_and_fields_are_shown(bodies: Bodies) -> None:
     new = bodies[f"{CATALOGUE}/token-risk"] | {
         "slug": "weather",
         "path": "/services/weather",
@@ -204,7 +207,7 @@ def test_a_service_more_and_fields_of_another_version_are_shown(bodies: Bodies) 
     paths = bodies[OPENAPI]["paths"]
     paths["/services/weather"] = paths["/services/token-risk"]
 
-    files = made(bodies)[1]
+    files = build_site(bodies)[1]
 
     assert b"Rain" in files["/services/weather"].content
     assert b"Rain" in files["/llms.txt"].content
@@ -213,7 +216,7 @@ def test_a_service_more_and_fields_of_another_version_are_shown(bodies: Bodies) 
 Spoil = Callable[[Bodies], object]
 
 
-def spoilt(path: str, *keys: str | int, value: Any) -> Spoil:
+def set_value(path: str, *keys: str | int, value: Any) -> Spoil:
     """Return a change that sets a value in the document at a path."""
 
     def spoil(bodies: Bodies) -> None:
@@ -225,12 +228,12 @@ def spoilt(path: str, *keys: str | int, value: Any) -> Spoil:
     return spoil
 
 
-def whole(path: str, value: Any) -> Spoil:
+def replace_document(path: str, value: Any) -> Spoil:
     """Return a change that replaces the document at a path."""
     return lambda bodies: bodies.__setitem__(path, value)
 
 
-def renamed(slug: str) -> Spoil:
+def rename_service(slug: str) -> Spoil:
     """Return a change of a service's slug, in the list and in its entry."""
 
     def spoil(bodies: Bodies) -> None:
@@ -240,8 +243,8 @@ def renamed(slug: str) -> Spoil:
     return spoil
 
 
-def nested(deep: int) -> dict[str, Any]:
-    """Objects inside one another."""
+def nest_objects(deep: int) -> dict[str, Any]:
+    """Return objects nested to this depth."""
     node: dict[str, Any] = {}
     for _ in range(deep):
         node = {"not": node}
@@ -251,70 +254,70 @@ def nested(deep: int) -> dict[str, Any]:
 ONE = f"{CATALOGUE}/token-risk"
 SELF: Mapping[str, Any] = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}
 BROKEN: dict[str, Spoil] = {
-    "a redirection": whole(OPENAPI, (302, {})),
-    "an error": whole(CATALOGUE, (500, {})),
-    "no JSON": whole(CATALOGUE, b"<html>"),
-    "half of a JSON": whole(OPENAPI, b'{"servers": [{"url'),
-    "too deep": whole(OPENAPI, b"[" * 100_000),
-    "too large": whole(OPENAPI, b'"' + b" " * (catalog.MAX_RESPONSE_BYTES + 1) + b'"'),
-    "no bytes of text": whole(CATALOGUE, b"\xff\xfe\x00"),
-    "a list for an object": whole(OPENAPI, []),
-    "null for everything": whole(CATALOGUE, None),
-    "no services": whole(CATALOGUE, {"services": []}),
+    "a redirection": replace_document(OPENAPI, (302, {})),
+    "an error": replace_document(CATALOGUE, (500, {})),
+    "no JSON": replace_document(CATALOGUE, b"<html>"),
+    "half of a JSON": replace_document(OPENAPI, b'{"servers": [{"url'),
+    "too deep": replace_document(OPENAPI, b"[" * 100_000),
+    "too large": replace_document(OPENAPI, b'"' + b" " * (catalog.MAX_RESPONSE_BYTES + 1) + b'"'),
+    "no bytes of text": replace_document(CATALOGUE, b"\xff\xfe\x00"),
+    "a list for an object": replace_document(OPENAPI, []),
+    "null for everything": replace_document(CATALOGUE, None),
+    "no services": replace_document(CATALOGUE, {"services": []}),
     "services without an end": lambda bodies: bodies[CATALOGUE].update(
         services=bodies[CATALOGUE]["services"] * 1000
     ),
-    "an address with a policy": spoilt(OPENAPI, "servers", 0, "url", value="https://x;script-src-elem *"),
-    "an address with a header": spoilt(OPENAPI, "servers", 0, "url", value="https://x\r\nX-Owned: 1"),
-    "an address of scripts": spoilt(OPENAPI, "servers", 0, "url", value="javascript:owned=1"),
-    "an address of nobody's alphabet": spoilt(
+    "an address with a policy": set_value(OPENAPI, "servers", 0, "url", value="https://x;script-src-elem *"),
+    "an address with a header": set_value(OPENAPI, "servers", 0, "url", value="https://x\r\nX-Owned: 1"),
+    "an address of scripts": set_value(OPENAPI, "servers", 0, "url", value="javascript:owned=1"),
+    "an address of nobody's alphabet": set_value(
         OPENAPI, "servers", 0, "url", value="https://\u00fc\u4e2d.example"
     ),
     "no version": lambda bodies: bodies[OPENAPI].pop("info"),
     "no paths": lambda bodies: bodies[OPENAPI].pop("paths"),
     "no components": lambda bodies: bodies[OPENAPI].pop("components"),
-    "a version that is a list": spoilt(OPENAPI, "info", "version", value=[]),
-    "a slug that climbs": renamed("../../../../etc/cron.d/owned"),
-    "a slug that overwrites": renamed("../llms.txt"),
-    "a slug that is a tag": renamed("<script>"),
-    "a slug without an end": renamed("a" * 300),
-    "another slug than the list's": spoilt(ONE, "slug", value="/etc/passwd"),
-    "a path to another host": spoilt(ONE, "path", value="@evil.example/"),
-    "a path that ends the shell's word": spoilt(ONE, "path", value="/x; rm -rf ~"),
-    "a price that is none": spoilt(ONE, "price", value="cheap"),
-    "a price without an end": spoilt(ONE, "price", value="$1e999999999"),
-    "no sources": spoilt(ONE, "providers", value=[]),
-    "no fields": spoilt(ONE, "outputFields", value=[]),
-    "a field that is code": spoilt(ONE, "inputExample", value={"x=1); import os #": 1}),
-    "a schema without fields": spoilt(ONE, "inputSchema", value={}),
-    "a schema of other types": spoilt(ONE, "inputSchema", value={"properties": {"a": 7}}),
-    "a schema that is itself": spoilt(
+    "a version that is a list": set_value(OPENAPI, "info", "version", value=[]),
+    "a slug that climbs": rename_service("../../../../etc/cron.d/owned"),
+    "a slug that overwrites": rename_service("../llms.txt"),
+    "a slug that is a tag": rename_service("<script>"),
+    "a slug without an end": rename_service("a" * 300),
+    "another slug than the list's": set_value(ONE, "slug", value="/etc/passwd"),
+    "a path to another host": set_value(ONE, "path", value="@evil.example/"),
+    "a path that ends the shell's word": set_value(ONE, "path", value="/x; rm -rf ~"),
+    "a price that is none": set_value(ONE, "price", value="cheap"),
+    "a price without an end": set_value(ONE, "price", value="$1e999999999"),
+    "no sources": set_value(ONE, "providers", value=[]),
+    "no fields": set_value(ONE, "outputFields", value=[]),
+    "a field that is code": set_value(ONE, "inputExample", value={"x=1); import os #": 1}),
+    "a schema without fields": set_value(ONE, "inputSchema", value={}),
+    "a schema of other types": set_value(ONE, "inputSchema", value={"properties": {"a": 7}}),
+    "a schema that is itself": set_value(
         ONE, "inputSchema", value={**SELF, "$defs": {"a": {"$ref": "#/$defs/a"}}}
     ),
-    "alternatives that multiply": spoilt(
+    "alternatives that multiply": set_value(
         ONE, "outputSchema", value={**SELF, "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}] * 20}}}
     ),
-    "a schema without a bottom": spoilt(ONE, "outputSchema", value=nested(900)),
-    "a schema of a number": spoilt(ONE, "inputSchema", value={"properties": 7}),
-    "bounds of other types": spoilt(
+    "a schema without a bottom": set_value(ONE, "outputSchema", value=nest_objects(900)),
+    "a schema of a number": set_value(ONE, "inputSchema", value={"properties": 7}),
+    "bounds of other types": set_value(
         ONE, "inputSchema", value={"properties": {"a": {"minimum": "x", "maximum": "y"}}}
     ),
-    "a document that is itself": spoilt(
+    "a document that is itself": set_value(
         OPENAPI, "components", "schemas", "Error", value={"$ref": "#/components/schemas/Error"}
     ),
-    "half a character": spoilt(ONE, "inputExample", value={"chain": "\ud800"}),
-    "terms of another chain": spoilt(TERMS, "products", 0, "accepts", 0, "network", value="solana:5eykt4"),
-    "terms for a tag": spoilt(TERMS, "products", 0, "accepts", 0, "payTo", value="<b>"),
+    "half a character": set_value(ONE, "inputExample", value={"chain": "\ud800"}),
+    "terms of another chain": set_value(TERMS, "products", 0, "accepts", 0, "network", value="solana:5eykt4"),
+    "terms for a tag": set_value(TERMS, "products", 0, "accepts", 0, "payTo", value="<b>"),
     "terms without words": lambda bodies: bodies[TERMS].pop("products"),
 }
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_an_api_that_breaks_ends_in_one_plain_sentence(bodies: Bodies, how: str) -> None:
+def test_broken_api_ends_with_one_sentence(bodies: Bodies, how: str) -> None:
     BROKEN[how](bodies)
 
     with pytest.raises(CatalogUnavailable) as raised:
-        made(bodies)
+        build_site(bodies)
 
     assert len(str(raised.value)) < 500
     assert str(raised.value).isprintable()
@@ -322,17 +325,17 @@ def test_an_api_that_breaks_ends_in_one_plain_sentence(bodies: Bodies, how: str)
 
 SHOWN: dict[str, Spoil] = {
     "no health": lambda bodies: bodies.pop(HEALTH),
-    "health of other types": whole(HEALTH, [1]),
-    "a contact of scripts": spoilt(OPENAPI, "info", "contact", value={"url": "javascript:owned=1"}),
-    "a contact of two lines": spoilt(
+    "health of other types": replace_document(HEALTH, [1]),
+    "a contact of scripts": set_value(OPENAPI, "info", "contact", value={"url": "javascript:owned=1"}),
+    "a contact of two lines": set_value(
         OPENAPI, "info", "contact", value={"email": "a@b\nPolicy: https://evil"}
     ),
-    "proofs that are code": spoilt(TERMS, "ownershipProofs", value=['"); import os; ("', 7]),
-    "tags of words": spoilt(OPENAPI, "tags", value=[]),
-    "a field that holds itself": spoilt(
+    "proofs that are code": set_value(TERMS, "ownershipProofs", value=['"); import os; ("', 7]),
+    "tags of words": set_value(OPENAPI, "tags", value=[]),
+    "a field that holds itself": set_value(
         ONE, "outputSchema", value={**SELF, "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}}
     ),
-    "fields that multiply": spoilt(
+    "fields that multiply": set_value(
         ONE,
         "outputSchema",
         value={
@@ -340,7 +343,7 @@ SHOWN: dict[str, Spoil] = {
             "$defs": {"a": {"properties": {f"m{at}": {"$ref": "#/$defs/a"} for at in range(20)}}},
         },
     ),
-    "a word with a fence in it": spoilt(ONE, "inputExample", value={"chain": "a\n```\n# Owned\n\n````\n"}),
+    "a word with a fence in it": set_value(ONE, "inputExample", value={"chain": "a\n```\n# Owned\n\n````\n"}),
     "a path of the document that is a table": lambda bodies: bodies[OPENAPI]["paths"].update(
         {"/x | y\n# Owned": bodies[OPENAPI]["paths"]["/health"]}
     ),
@@ -348,10 +351,10 @@ SHOWN: dict[str, Spoil] = {
 
 
 @pytest.mark.parametrize("how", SHOWN)
-def test_what_a_page_can_do_without_is_left_out(bodies: Bodies, how: str) -> None:
+def test_optional_parts_are_omitted(bodies: Bodies, how: str) -> None:
     SHOWN[how](bodies)
 
-    files = made(bodies)[1]
+    files = build_site(bodies)[1]
 
     told = b"".join(file.content for file in files.values() if file.path.endswith((".md", ".txt")))
     assert b'"); import os' not in told
@@ -364,7 +367,7 @@ def test_what_a_page_can_do_without_is_left_out(bodies: Bodies, how: str) -> Non
     )
 
 
-def test_an_api_that_drips_is_left(bodies: Bodies, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_api_is_abandoned(bodies: Bodies, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "REQUEST_TIMEOUT", 0.2)
     enough = threading.Event()
 
@@ -387,12 +390,12 @@ def test_an_api_that_drips_is_left(bodies: Bodies, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("command", ["serve", "build"])
-def test_the_commands_say_it_and_write_nothing(bodies: Bodies, tmp_path: Path, command: str) -> None:
-    renamed("../../owned")(bodies)
+def test_commands_report_error_and_write_nothing(bodies: Bodies, tmp_path: Path, command: str) -> None:
+    rename_service("../../owned")(bodies)
     bodies[f"{CATALOGUE}/..%2F..%2Fowned"] = bodies[ONE]
     out = tmp_path / "out"
 
-    with api_of(bodies) as api:
+    with serve_api(bodies) as api:
         arguments = ["build", "--api", api, "--out", str(out)] if command == "build" else ["--api", api]
         done = subprocess.run(
             [CENTGATE, "site", *arguments, *(["--port", "0"] if command == "serve" else [])],
@@ -409,8 +412,8 @@ def test_the_commands_say_it_and_write_nothing(bodies: Bodies, tmp_path: Path, c
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_api_that_turns_bad_leaves_the_pages_as_they_were(bodies: Bodies) -> None:
-    with api_of(bodies) as api:
+def test_broken_api_keeps_previous_pages(bodies: Bodies) -> None:
+    with serve_api(bodies) as api:
         window = SiteState(api, read_snapshot(api, SITE), ())
         before = set(window.files)
         bodies[ONE]["inputSchema"] = {"properties": 7}
@@ -420,9 +423,9 @@ def test_an_api_that_turns_bad_leaves_the_pages_as_they_were(bodies: Bodies) -> 
         assert b"not reachable" in window.files["/status.md"].content
 
 
-def test_a_website_of_a_hostile_api_lies_in_its_folder(tame: Bodies, tmp_path: Path) -> None:
+def test_files_of_hostile_api_stay_in_folder(honest_bodies: Bodies, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
-    deployment = made({path: attacked(body) for path, body in tame.items()})[0]
+    deployment = build_site({path: inject_attack(body) for path, body in honest_bodies.items()})[0]
 
     written = write_site(deployment, out)
 
@@ -431,7 +434,7 @@ def test_a_website_of_a_hostile_api_lies_in_its_folder(tame: Bodies, tmp_path: P
     assert content_security_policy(deployment).count("script-src") == 1
 
 
-def test_words_of_others_keep_their_place() -> None:
+def test_foreign_text_stays_in_its_place() -> None:
     assert escape_name(ATTACK).count("\n") == 0
     assert not set(escape_name(ATTACK)) & set("[]<>`|*#")
     for text in (ATTACK, "- a", "> a", "# a", "```sh", "~~~", "| a |", "=== b", "[a]: https://evil.example"):
@@ -476,7 +479,7 @@ HEADERS = [
 ]
 
 
-def sent(site: ServedSite, head: bytes) -> bytes:
+def send_raw(site: ServedSite, head: bytes) -> bytes:
     """Return the response to raw bytes."""
     port, answer = int(site.url.rpartition(":")[2]), b""
     with socket.create_connection(("127.0.0.1", port), timeout=WAIT) as connection, suppress(ConnectionError):
@@ -487,8 +490,8 @@ def sent(site: ServedSite, head: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("head", [*ODD, *(b"GET / HTTP/1.1\r\n" + each for each in HEADERS)], ids=range(25))
-def test_an_odd_request_is_answered_or_refused(shop: ServedSite, head: bytes) -> None:
-    answer = sent(shop, head)
+def test_malformed_request_is_answered_or_refused(shop: ServedSite, head: bytes) -> None:
+    answer = send_raw(shop, head)
 
     status = int(answer.split(b" ", 2)[1]) if answer else 400
     fields = answer.partition(b"\r\n\r\n")[0].lower()
@@ -497,5 +500,5 @@ def test_an_odd_request_is_answered_or_refused(shop: ServedSite, head: bytes) ->
     assert b"location: //" not in fields
     assert b"location: http" not in fields
     assert b"root:" not in answer
-    again = sent(shop, b"GET /paying HTTP/1.1")
+    again = send_raw(shop, b"GET /paying HTTP/1.1")
     assert again.startswith(b"HTTP/1.1 200")

@@ -1,4 +1,4 @@
-"""Files for machines are valid for real parsers and agree with the API."""
+"""Files for machines: valid for real parsers, and consistent with the API."""
 
 # lxml, protego and yaml are typed in part
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -46,26 +46,28 @@ SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """A deployment whose operator can be written to."""
-    with open_site_fixture(tmp_path_factory.mktemp("told"), operator="mailto:desk@shop.example") as found:
+def paid_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
+    """Website of an API whose operator can be contacted."""
+    with open_site_fixture(
+        tmp_path_factory.mktemp("paid_site"), operator="mailto:desk@shop.example"
+    ) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def unpaid(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """A deployment that takes no payments, and whose operator cannot be reached."""
-    with open_site_fixture(tmp_path_factory.mktemp("unpaid"), pay_to=None) as found:
+def unpaid_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
+    """Website of an API that takes no payments, and whose operator cannot be contacted."""
+    with open_site_fixture(tmp_path_factory.mktemp("unpaid_site"), pay_to=None) as found:
         yield found
 
 
-@pytest.fixture(params=["told", "unpaid"])
-def either(request: pytest.FixtureRequest) -> SiteFixture:
-    """Each of the two."""
+@pytest.fixture(params=["paid_site", "unpaid_site"])
+def any_site(request: pytest.FixtureRequest) -> SiteFixture:
+    """Each of the two websites."""
     return request.getfixturevalue(request.param)
 
 
-def structured(page: str) -> list[dict[str, Any]]:
+def parse_json_ld(page: str) -> list[dict[str, Any]]:
     """Return the JSON-LD of a page."""
     (script,) = xpath(page, "//script[@type='application/ld+json']/text()")
     content = json.loads(script)
@@ -73,15 +75,15 @@ def structured(page: str) -> list[dict[str, Any]]:
     return content["@graph"]
 
 
-def found(told: SiteFixture, address: str) -> bool:
-    """Return True if an address of the website or of the API exists."""
+def url_exists(paid_site: SiteFixture, address: str) -> bool:
+    """Return True if a URL of the website or of the API exists."""
     if address.startswith(SITE):
-        return (urlsplit(address).path or "/") in told.files
-    return told.api.get(urlsplit(address).path or "/").status_code == 200
+        return (urlsplit(address).path or "/") in paid_site.files
+    return paid_site.api.get(urlsplit(address).path or "/").status_code == 200
 
 
-def headings(text: str) -> list[str]:
-    """The headings of a text, with their levels."""
+def list_headings(text: str) -> list[str]:
+    """Return the headings of a text, with their levels."""
     tokens = MarkdownIt("commonmark").parse(text)
     return [
         f"{token.tag} {tokens[at + 1].content}"
@@ -90,50 +92,50 @@ def headings(text: str) -> list[str]:
     ]
 
 
-def test_llms_txt_has_the_form_that_readers_take(either: SiteFixture) -> None:
-    text = either.text("/llms.txt")
+def test_llms_txt_has_the_specified_form(any_site: SiteFixture) -> None:
+    text = any_site.text("/llms.txt")
 
     title, empty, summary = text.splitlines()[:3]
     assert title.startswith("# ")
     assert not empty
     assert summary.startswith("> ")
     assert len(text) < 50_000
-    assert [each[:2] for each in headings(text)] == ["h1", *["h2"] * 4]
+    assert [each[:2] for each in list_headings(text)] == ["h1", *["h2"] * 4]
 
 
-def test_llms_txt_leads_to_markdown_that_is_there(either: SiteFixture) -> None:
-    sections = either.text("/llms.txt").split("\n## Optional\n")
+def test_llms_txt_links_to_existing_markdown(any_site: SiteFixture) -> None:
+    sections = any_site.text("/llms.txt").split("\n## Optional\n")
 
     pages = re.findall(r"^- \[[^]]+\]\(([^)]+)\): ", sections[0], re.MULTILINE)
     optional = re.findall(r"^- (?:\[[^]]+\]\(([^)]+)\)|`([^`]+)`): ", sections[1], re.MULTILINE)
 
     indexes = ("/", "/search")
-    assert len(pages) == len([page for page in build_pages(either.deployment) if page.path not in indexes])
+    assert len(pages) == len([page for page in build_pages(any_site.deployment) if page.path not in indexes])
     assert all(page.startswith(f"{SITE}/") and page.endswith(".md") for page in pages)
     links, named = ([each for each in column if each] for column in zip(*optional, strict=True))
-    assert [address for address in [*pages, *links, *named] if not found(either, address)] == []
-    # its readers take every link to the website for a page
+    assert [address for address in [*pages, *links, *named] if not url_exists(any_site, address)] == []
+    # readers of llms.txt expect a page behind every link to the website
     assert all(each.endswith((".md", ".txt")) for each in links if each.startswith(f"{SITE}/"))
 
 
-def test_the_prices_of_llms_txt_are_those_of_the_catalogue_and_of_the_402(told: SiteFixture) -> None:
-    offered = re.findall(r"`(\w+) (/\S+) \$(\S+)`", told.text("/llms.txt"))
+def test_prices_of_llms_txt_match_catalogue_and_402(paid_site: SiteFixture) -> None:
+    offered = re.findall(r"`(\w+) (/\S+) \$(\S+)`", paid_site.text("/llms.txt"))
 
-    catalogue = told.api.get("/services").json()["services"]
+    catalogue = paid_site.api.get("/services").json()["services"]
     assert offered == [(each["method"], each["path"], str(each["price"])[1:]) for each in catalogue]
     for _, path, price in offered:
-        terms = decode_header(told.api.post(path).headers["PAYMENT-REQUIRED"])["accepts"][0]
+        terms = decode_header(paid_site.api.post(path).headers["PAYMENT-REQUIRED"])["accepts"][0]
         assert Decimal(price) * 10**6 == int(terms["amount"])
 
 
-def test_llms_full_has_every_page_under_headings_that_differ(either: SiteFixture) -> None:
-    text = either.text("/llms-full.txt")
+def test_llms_full_has_every_page_under_distinct_headings(any_site: SiteFixture) -> None:
+    text = any_site.text("/llms-full.txt")
 
-    found = headings(text)
+    found = list_headings(text)
 
     assert [each for each in found if each.startswith("h1")] == [
-        f"h1 {either.text(path).splitlines()[0][2:]}"
-        for path in either.markdown_paths
+        f"h1 {any_site.text(path).splitlines()[0][2:]}"
+        for path in any_site.markdown_paths
         if path != "/search.md"
     ]
     assert sorted(set(found)) == sorted(found)
@@ -141,41 +143,41 @@ def test_llms_full_has_every_page_under_headings_that_differ(either: SiteFixture
 
 
 @pytest.mark.parametrize("agent", [*CRAWLER_NAMES, "curl", "somebody-new"])
-def test_every_agent_may_read_every_page(told: SiteFixture, agent: str) -> None:
-    rules = Protego.parse(told.text("/robots.txt"))
+def test_all_agents_may_read_all_pages(paid_site: SiteFixture, agent: str) -> None:
+    rules = Protego.parse(paid_site.text("/robots.txt"))
 
-    assert all(rules.can_fetch(f"{SITE}{page.path}", agent) for page in build_pages(told.deployment))
+    assert all(rules.can_fetch(f"{SITE}{page.path}", agent) for page in build_pages(paid_site.deployment))
     assert rules.can_fetch(f"{SITE}/llms.txt", agent)
 
 
-def test_robots_txt_names_the_sitemap_in_words_that_every_reader_knows(told: SiteFixture) -> None:
-    text = told.text("/robots.txt")
+def test_robots_txt_names_sitemap_in_standard_syntax(paid_site: SiteFixture) -> None:
+    text = paid_site.text("/robots.txt")
 
     assert list(Protego.parse(text).sitemaps) == [f"{SITE}/sitemap.xml"]
     assert {line.partition(":")[0] for line in text.splitlines()} == {"User-agent", "Allow", "", "Sitemap"}
 
 
 def read_sitemap(content: bytes) -> dict[str, str]:
-    """Return the last change of each page of a sitemap by its path."""
+    """Return the last change of each page of a sitemap, by path."""
     tree = etree.fromstring(content)
     addresses, times = ([str(each.text) for each in tree.iter(SITEMAP + name)] for name in ("loc", "lastmod"))
     return dict(zip((each.removeprefix(SITE) for each in addresses), times, strict=True))
 
 
-def test_the_sitemap_has_every_page_and_when_it_was_made(told: SiteFixture) -> None:
-    changes = read_sitemap(told.files["/sitemap.xml"].content)
+def test_sitemap_has_every_page_with_build_time(paid_site: SiteFixture) -> None:
+    changes = read_sitemap(paid_site.files["/sitemap.xml"].content)
 
-    assert [*changes] == [page.path for page in build_pages(told.deployment)]
+    assert [*changes] == [page.path for page in build_pages(paid_site.deployment)]
     assert {datetime.fromisoformat(each) for each in changes.values()} == {
-        told.deployment.read_at.replace(microsecond=0)
+        paid_site.deployment.read_at.replace(microsecond=0)
     }
 
 
-def test_the_sitemap_keeps_the_time_of_pages_that_say_the_same(told: SiteFixture, tmp_path: Path) -> None:
-    later = replace(told.deployment, read_at=told.deployment.read_at + timedelta(minutes=5))
+def test_sitemap_keeps_time_of_unchanged_pages(paid_site: SiteFixture, tmp_path: Path) -> None:
+    later = replace(paid_site.deployment, read_at=paid_site.deployment.read_at + timedelta(minutes=5))
     down = replace(later, health=None)
-    write_site(told.deployment, tmp_path)
-    before = read_sitemap(told.files["/sitemap.xml"].content)
+    write_site(paid_site.deployment, tmp_path)
+    before = read_sitemap(paid_site.files["/sitemap.xml"].content)
 
     write_site(later, tmp_path)
     same = read_sitemap((tmp_path / "sitemap.xml").read_bytes())
@@ -187,8 +189,8 @@ def test_the_sitemap_keeps_the_time_of_pages_that_say_the_same(told: SiteFixture
     assert changed["/paying"] == before["/paying"]
 
 
-def test_the_api_catalog_is_a_linkset_whose_targets_are_there(either: SiteFixture) -> None:
-    file = either.files["/.well-known/api-catalog"]
+def test_api_catalog_is_linkset_with_existing_targets(any_site: SiteFixture) -> None:
+    file = any_site.files["/.well-known/api-catalog"]
     catalogue, said = json.loads(file.content)["linkset"]
 
     targets = [target for relation, each in said.items() if relation != "anchor" for target in each]
@@ -197,50 +199,50 @@ def test_the_api_catalog_is_a_linkset_whose_targets_are_there(either: SiteFixtur
     assert said["anchor"] == API
     assert {"service-desc", "service-doc", "service-meta", "status"} <= set(said)
     assert all(set(target) == {"href", "type"} for target in targets)
-    assert [target["href"] for target in targets if not found(either, target["href"])] == []
+    assert [target["href"] for target in targets if not url_exists(any_site, target["href"])] == []
 
 
-def test_the_types_of_the_api_catalog_are_those_of_the_responses(told: SiteFixture) -> None:
-    _, said = json.loads(told.text("/.well-known/api-catalog"))["linkset"]
+def test_types_of_api_catalog_match_responses(paid_site: SiteFixture) -> None:
+    _, said = json.loads(paid_site.text("/.well-known/api-catalog"))["linkset"]
 
     for relation in ("service-desc", "service-meta", "status"):
         for target in said[relation]:
-            response = told.api.get(urlsplit(target["href"]).path)
+            response = paid_site.api.get(urlsplit(target["href"]).path)
             assert response.headers["Content-Type"].partition(";")[0] == target["type"]
 
 
-def test_the_terms_of_the_website_are_the_apis_own(either: SiteFixture) -> None:
-    assert json.loads(either.text("/.well-known/x402")) == either.api.get("/.well-known/x402").json()
+def test_terms_are_those_of_api(any_site: SiteFixture) -> None:
+    assert json.loads(any_site.text("/.well-known/x402")) == any_site.api.get("/.well-known/x402").json()
 
 
-def test_security_txt_says_whom_to_write_to_for_less_than_a_year(told: SiteFixture) -> None:
-    lines = told.text("/.well-known/security.txt").splitlines()
+def test_security_txt_has_contact_and_expires_within_a_year(paid_site: SiteFixture) -> None:
+    lines = paid_site.text("/.well-known/security.txt").splitlines()
     fields = dict(line.split(": ", 1) for line in lines)
 
-    left = datetime.fromisoformat(fields["Expires"]) - told.deployment.read_at
+    left = datetime.fromisoformat(fields["Expires"]) - paid_site.deployment.read_at
     page, _, fragment = fields["Policy"].removeprefix(SITE).partition("#")
     assert fields["Contact"] == "mailto:desk@shop.example"
     assert fields["Canonical"] == f"{SITE}/.well-known/security.txt"
     assert timedelta(days=30) < left < timedelta(days=365)
-    assert f'id="{fragment}"' in told.text(page)
+    assert f'id="{fragment}"' in paid_site.text(page)
 
 
-def test_there_is_no_security_txt_without_a_contact(unpaid: SiteFixture) -> None:
-    assert "/.well-known/security.txt" not in unpaid.files
+def test_security_txt_is_absent_without_contact(unpaid_site: SiteFixture) -> None:
+    assert "/.well-known/security.txt" not in unpaid_site.files
 
 
-def test_a_contact_without_tls_is_none_for_security_txt(told: SiteFixture) -> None:
-    openapi = told.deployment.openapi
+def test_contact_without_tls_is_not_in_security_txt(paid_site: SiteFixture) -> None:
+    openapi = paid_site.deployment.openapi
     plain = {**openapi, "info": {**openapi["info"], "contact": {"url": "http://shop.example/contact"}}}
 
-    assert has_security_contact(told.deployment)
-    assert not has_security_contact(replace(told.deployment, openapi=plain))
+    assert has_security_contact(paid_site.deployment)
+    assert not has_security_contact(replace(paid_site.deployment, openapi=plain))
 
 
-def test_the_skill_is_the_one_its_index_promises(either: SiteFixture) -> None:
-    (skill,) = json.loads(either.text("/.well-known/agent-skills/index.json"))["skills"]
+def test_skill_matches_its_index(any_site: SiteFixture) -> None:
+    (skill,) = json.loads(any_site.text("/.well-known/agent-skills/index.json"))["skills"]
 
-    content = either.files[urlsplit(skill["url"]).path].content
+    content = any_site.files[urlsplit(skill["url"]).path].content
     front = yaml.safe_load(content.decode().split("---\n")[1])
     assert skill["digest"] == f"sha256:{sha256(content).hexdigest()}"
     assert front == {"name": skill["name"], "description": skill["description"]}
@@ -248,84 +250,86 @@ def test_the_skill_is_the_one_its_index_promises(either: SiteFixture) -> None:
     assert len(skill["description"]) <= 1024
 
 
-def test_a_service_page_offers_its_service_at_its_price(told: SiteFixture) -> None:
-    for service in told.deployment.services:
-        way, offered = structured(told.text(f"/services/{service.slug}"))
+def test_service_page_has_offer_with_price(paid_site: SiteFixture) -> None:
+    for service in paid_site.deployment.services:
+        way, offered = parse_json_ld(paid_site.text(f"/services/{service.slug}"))
 
         assert way["@type"] == "BreadcrumbList"
         assert offered["@type"] == "WebAPI"
         assert offered["url"] == f"{API}{service.path}"
         assert Decimal(offered["offers"]["price"]) == Decimal(str(service.price_usd))
         assert offered["offers"]["priceCurrency"] == "USD"
-        assert all(found(told, offered[name]) for name in ("documentation", "termsOfService"))
+        assert all(url_exists(paid_site, offered[name]) for name in ("documentation", "termsOfService"))
 
 
-def test_every_page_says_what_it_is(told: SiteFixture) -> None:
-    for page in build_pages(told.deployment):
+def test_page_has_its_structured_type(paid_site: SiteFixture) -> None:
+    for page in build_pages(paid_site.deployment):
         kind = "WebSite" if page.path == "/" else "BreadcrumbList"
-        metas = xpath(told.text(page.path), "//meta[@property]")
+        metas = xpath(paid_site.text(page.path), "//meta[@property]")
         properties = {each.get("property"): each.get("content") for each in metas}
 
-        assert structured(told.text(page.path))[0]["@type"] == kind
+        assert parse_json_ld(paid_site.text(page.path))[0]["@type"] == kind
         assert properties["og:url"] == f"{SITE}{page.path}"
         assert properties["og:title"] == page.title
 
 
-def test_what_a_service_says_of_itself_cannot_leave_its_data_block(told: SiteFixture) -> None:
+def test_service_text_stays_in_json_ld(paid_site: SiteFixture) -> None:
     hostile = '</script><script src="//evil.example"></script> & "quoted" <!--'
-    first = told.deployment.services[0].model_copy(update={"summary": hostile})
-    deployment = replace(told.deployment, services=(first, *told.deployment.services[1:]))
+    first = paid_site.deployment.services[0].model_copy(update={"summary": hostile})
+    deployment = replace(paid_site.deployment, services=(first, *paid_site.deployment.services[1:]))
 
     page = build_files(deployment)[f"/services/{first.slug}"].content.decode()
 
-    assert structured(page)[1]["description"] == hostile
+    assert parse_json_ld(page)[1]["description"] == hostile
     assert "evil.example" not in "".join(xpath(page, "//script/@src"))
 
 
-def test_pictures_show_the_titles_and_descriptions_of_their_pages(told: SiteFixture) -> None:
-    """Where this fails, a title or description has changed: `make social` takes the picture again."""
+def test_pictures_show_titles_and_descriptions_of_pages(paid_site: SiteFixture) -> None:
+    """On failure, a title or description has changed: `make social` creates the picture again."""
     taken = json.loads((SOCIAL / LIST_FILE).read_bytes())
-    pictures = {page.path: find_picture(page) for page in build_pages(told.deployment) if page.path in taken}
+    pictures = {
+        page.path: find_picture(page) for page in build_pages(paid_site.deployment) if page.path in taken
+    }
 
     assert [path for path, picture in pictures.items() if picture is None] == []
     assert len(set(pictures.values())) == len(taken)
     for path, picture in pictures.items():
-        page, content = told.text(path), told.files[str(picture)].content
+        page, content = paid_site.text(path), paid_site.files[str(picture)].content
         sides = [xpath(page, f"//meta[@property='og:image:{side}']/@content") for side in ("width", "height")]
         assert xpath(page, "//meta[@property='og:image']/@content") == [SITE + str(picture)]
         assert sides == [[str(side)] for side in struct.unpack(">2I", content[16:24])]
         assert len(content) < 40_000
 
 
-def test_all_shipped_pictures_are_listed() -> None:
+def test_shipped_pictures_are_listed() -> None:
     taken = json.loads((SOCIAL / LIST_FILE).read_bytes())
 
     assert {file.name for file in SOCIAL.iterdir()} == {LIST_FILE, *map(picture_name, taken)}
 
 
-def test_page_with_another_title_has_no_picture(told: SiteFixture) -> None:
-    page = replace(build_pages(told.deployment)[0], title="Facts at three cents a call")
+def test_page_with_other_title_has_no_picture(paid_site: SiteFixture) -> None:
+    page = replace(build_pages(paid_site.deployment)[0], title="Facts at three cents a call")
 
     assert find_picture(page) is None
 
 
-def test_the_mcp_card_is_that_of_the_api(told: SiteFixture) -> None:
-    card = json.loads(told.text("/.well-known/mcp.json"))
+def test_mcp_card_is_that_of_api(paid_site: SiteFixture) -> None:
+    card = json.loads(paid_site.text("/.well-known/mcp.json"))
 
-    assert card == told.api.get("/.well-known/mcp.json").json()
+    assert card == paid_site.api.get("/.well-known/mcp.json").json()
     assert card["remotes"][0]["url"] == f"{API}/mcp"
 
 
-def test_the_icon_is_there_in_both_forms(told: SiteFixture) -> None:
-    icon = told.files["/favicon.ico"]
+def test_icon_exists_in_both_formats(paid_site: SiteFixture) -> None:
+    icon = paid_site.files["/favicon.ico"]
 
     reserved, kind, images = struct.unpack("<3H", icon.content[:6])
     assert (reserved, kind, images, icon.media_type) == (0, 1, 1, "image/x-icon")
-    assert etree.fromstring(told.files["/favicon.svg"].content).tag == "{http://www.w3.org/2000/svg}svg"
+    assert etree.fromstring(paid_site.files["/favicon.svg"].content).tag == "{http://www.w3.org/2000/svg}svg"
 
 
 @pytest.mark.parametrize("path", ["/", "/start", "/start.md"])
-def test_every_page_is_served_with_links_to_what_machines_read(shop: ServedSite, path: str) -> None:
+def test_pages_link_to_machine_files(shop: ServedSite, path: str) -> None:
     response = httpx.get(shop.url + path)
 
     targets = {relation: link["url"] for relation, link in response.links.items()}
@@ -344,27 +348,27 @@ def test_every_page_is_served_with_links_to_what_machines_read(shop: ServedSite,
         ("/favicon.ico", "image/x-icon"),
     ],
 )
-def test_machine_files_are_served_with_their_types(shop: ServedSite, path: str, media_type: str) -> None:
+def test_machine_files_have_their_types(shop: ServedSite, path: str, media_type: str) -> None:
     response = httpx.get(shop.url + path)
 
     assert response.status_code == 200
     assert response.headers["Content-Type"].partition(";")[0] == media_type
 
 
-def test_an_operators_files_are_built_beside_ours(told: SiteFixture, tmp_path: Path) -> None:
+def test_files_of_operator_are_built(paid_site: SiteFixture, tmp_path: Path) -> None:
     folder, out = tmp_path / "own", tmp_path / "out"
     folder.mkdir()
     (folder / "402index-verify.txt").write_bytes(b"f00d")
 
-    write_site(told.deployment, out, own_files(folder))
+    write_site(paid_site.deployment, out, own_files(folder))
 
     assert (out / ".well-known" / "402index-verify.txt").read_bytes() == b"f00d"
-    assert (out / ".well-known" / "x402").read_bytes() == told.files["/.well-known/x402"].content
+    assert (out / ".well-known" / "x402").read_bytes() == paid_site.files["/.well-known/x402"].content
 
 
 @pytest.mark.parametrize("name", ["x402", "agent-skills", "security.txt"])
-def test_an_operators_file_that_would_hide_ours_ends_the_command(
-    told: SiteFixture, tmp_path: Path, name: str
+def test_operator_file_that_replaces_ours_is_refused(
+    paid_site: SiteFixture, tmp_path: Path, name: str
 ) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
@@ -376,7 +380,7 @@ def test_an_operators_file_that_would_hide_ours_ends_the_command(
         "site",
         "build",
         "--api",
-        str(told.api.base_url),
+        str(paid_site.api.base_url),
         "--out",
         "out",
     ]

@@ -1,4 +1,4 @@
-"""The website tells of payments by MPP where the API accepts them, and nowhere else."""
+"""MPP on the website: named if the API accepts it, and nowhere else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATHS = ("/llms.txt", "/paying.md", SKILL_PATH)
 
 
 @pytest.mark.parametrize("accepted", [True, False])
-def test_texts_for_agents_name_mpp_only_where_it_is_accepted(tmp_path: Path, *, accepted: bool) -> None:
+def test_agent_texts_name_mpp_only_if_accepted(tmp_path: Path, *, accepted: bool) -> None:
     changes = {"mpp_enabled": accepted, "mpp_secret": SecretStr(MPP_SECRET)}
     with open_site_fixture(tmp_path, **changes) as site:
         for path in PATHS:

@@ -1,4 +1,4 @@
-"""The script of every page in a real browser, and pages without it."""
+"""Script of the pages in a real browser, and pages without it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ DARK, LIGHT = "rgb(19, 21, 24)", "rgb(250, 248, 244)"
 
 @pytest.fixture
 def scriptless(chromium: Browser, shop: ServedSite) -> Generator[Page]:
-    """A tab of a browser that runs no scripts, as narrow as any."""
+    """A narrow tab of a browser that runs no scripts."""
     size = {"width": 320, "height": 640}
     context = chromium.new_context(base_url=shop.url, java_script_enabled=False, viewport=size)  # pyright: ignore[reportArgumentType]
     yield context.new_page()
     context.close()
 
 
-def test_the_theme_that_is_chosen_lasts(page: Page) -> None:
+def test_chosen_theme_is_kept(page: Page) -> None:
     page.emulate_media(color_scheme="light")
     page.goto("/paying")
     button = page.get_by_role("button", name="Theme")
@@ -35,7 +35,7 @@ def test_the_theme_that_is_chosen_lasts(page: Page) -> None:
     expect(page.locator("body")).to_have_css("background-color", DARK)
 
 
-def test_the_theme_is_the_systems_until_one_is_chosen(page: Page) -> None:
+def test_theme_is_that_of_system_until_chosen(page: Page) -> None:
     page.emulate_media(color_scheme="dark")
     page.goto("/paying")
     expect(page.locator("body")).to_have_css("background-color", DARK)
@@ -45,7 +45,7 @@ def test_the_theme_is_the_systems_until_one_is_chosen(page: Page) -> None:
     expect(page.locator("body")).to_have_css("background-color", LIGHT)
 
 
-def test_code_in_several_languages_becomes_tabs_that_keys_move_between(page: Page) -> None:
+def test_code_languages_become_tabs_for_keys(page: Page) -> None:
     page.goto(SERVICE)
     tabs = page.get_by_role("tab")
     expect(tabs.first).to_have_attribute("aria-selected", "true")
@@ -58,7 +58,7 @@ def test_code_in_several_languages_becomes_tabs_that_keys_move_between(page: Pag
     expect(page.get_by_role("tabpanel")).to_contain_text("from centgate.client import")
 
 
-def test_keys_go_round_the_tabs(page: Page) -> None:
+def test_keys_cycle_through_tabs(page: Page) -> None:
     page.goto(SERVICE)
     tabs = page.get_by_role("tab")
 
@@ -70,7 +70,7 @@ def test_keys_go_round_the_tabs(page: Page) -> None:
     expect(tabs.first).to_be_focused()
 
 
-def test_code_can_be_copied_and_the_button_says_so(page: Page) -> None:
+def test_code_is_copied_and_confirmed(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto("/")
 
@@ -81,7 +81,7 @@ def test_code_can_be_copied_and_the_button_says_so(page: Page) -> None:
     assert "\ncurl -si -X POST http://" in copied
 
 
-def test_what_does_not_scroll_is_no_stop_of_the_tab_key(page: Page) -> None:
+def test_unscrollable_block_is_no_tab_stop(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
     page.goto("/start")
     code = page.get_by_role("region", name="Code: Get a wallet and money", exact=True)
@@ -92,7 +92,7 @@ def test_what_does_not_scroll_is_no_stop_of_the_tab_key(page: Page) -> None:
     expect(code).to_have_attribute("tabindex", "0")
 
 
-def test_a_table_in_a_narrow_window_is_stacked_with_the_names_of_its_columns(page: Page) -> None:
+def test_narrow_table_is_stacked_with_column_names(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 700})
     page.goto(SERVICE)
 
@@ -102,7 +102,7 @@ def test_a_table_in_a_narrow_window_is_stacked_with_the_names_of_its_columns(pag
     assert cell.evaluate("each => getComputedStyle(each, '::before').content") == '"Status: "'
 
 
-def test_the_language_that_is_chosen_lasts(page: Page) -> None:
+def test_chosen_language_is_kept(page: Page) -> None:
     page.goto(SERVICE)
     page.get_by_role("tab", name="TypeScript").click()
 
@@ -111,7 +111,7 @@ def test_the_language_that_is_chosen_lasts(page: Page) -> None:
     expect(page.get_by_role("tab", name="TypeScript")).to_have_attribute("aria-selected", "true")
 
 
-def test_a_key_opens_a_search_that_leads_to_a_section(page: Page) -> None:
+def test_key_opens_search_that_leads_to_section(page: Page) -> None:
     page.goto(SERVICE)
 
     page.keyboard.press("Control+k")
@@ -122,7 +122,7 @@ def test_a_key_opens_a_search_that_leads_to_a_section(page: Page) -> None:
     expect(page).to_have_url(re.compile("/agents#spending-caps$"))
 
 
-def test_the_search_page_finds_without_scripts(scriptless: Page) -> None:
+def test_search_page_works_without_scripts(scriptless: Page) -> None:
     scriptless.goto("/search")
     scriptless.get_by_role("searchbox").fill("honeypot")
     scriptless.get_by_role("main").get_by_role("button", name="Search").click()
@@ -132,7 +132,7 @@ def test_the_search_page_finds_without_scripts(scriptless: Page) -> None:
     )
 
 
-def test_both_searches_find_the_same(page: Page, scriptless: Page) -> None:
+def test_both_searches_agree(page: Page, scriptless: Page) -> None:
     for query in ("redeem", "mcp wallet", "max tim", "zzzz"):
         scriptless.goto(f"/search?q={query}")
         page.goto("/search")
@@ -143,7 +143,7 @@ def test_both_searches_find_the_same(page: Page, scriptless: Page) -> None:
         assert [each.get_attribute("href") for each in page.locator("#found a").all()] == expected
 
 
-def test_the_menu_of_a_narrow_window_opens_without_scripts(scriptless: Page) -> None:
+def test_narrow_menu_opens_without_scripts(scriptless: Page) -> None:
     scriptless.goto(SERVICE)
     link = scriptless.locator("#menu").get_by_role("link", name="Get started")
     expect(link).to_be_hidden()
@@ -153,7 +153,7 @@ def test_the_menu_of_a_narrow_window_opens_without_scripts(scriptless: Page) -> 
     expect(link).to_be_visible()
 
 
-def test_the_content_can_be_skipped_to(page: Page) -> None:
+def test_skip_link_leads_to_content(page: Page) -> None:
     page.goto(SERVICE)
 
     page.keyboard.press("Tab")
@@ -162,7 +162,7 @@ def test_the_content_can_be_skipped_to(page: Page) -> None:
     expect(page.locator("main")).to_be_focused()
 
 
-def test_without_scripts_all_languages_stand_below_one_another(scriptless: Page) -> None:
+def test_all_languages_are_shown_without_scripts(scriptless: Page) -> None:
     scriptless.goto(SERVICE)
 
     code = scriptless.locator("#code ~ .code")
@@ -173,7 +173,7 @@ def test_without_scripts_all_languages_stand_below_one_another(scriptless: Page)
 
 
 @pytest.mark.parametrize("path", ["/", SERVICE, "/services/crawler-scrape", "/nothing"])
-def test_no_page_is_wider_than_a_narrow_window(scriptless: Page, path: str) -> None:
+def test_no_page_is_wider_than_narrow_window(scriptless: Page, path: str) -> None:
     scriptless.goto(path)
 
     box = scriptless.locator("html").evaluate("each => [each.scrollWidth, each.clientWidth]")
@@ -181,7 +181,7 @@ def test_no_page_is_wider_than_a_narrow_window(scriptless: Page, path: str) -> N
     assert box[0] <= box[1]
 
 
-def test_a_page_can_be_copied_as_a_prompt(page: Page) -> None:
+def test_page_can_be_copied_as_prompt(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto("/pricing")
 
@@ -193,7 +193,7 @@ def test_a_page_can_be_copied_as_a_prompt(page: Page) -> None:
     assert "# Pricing" in copied
 
 
-def test_a_page_that_may_not_connect_offers_nothing_that_does(page: Page) -> None:
+def test_page_without_connections_offers_none(page: Page) -> None:
     page.goto("/receipt")
 
     expect(page.get_by_role("button", name="Copy page as a prompt")).to_have_count(0)
@@ -202,7 +202,7 @@ def test_a_page_that_may_not_connect_offers_nothing_that_does(page: Page) -> Non
     expect(page).to_have_url(re.compile("/search$"))
 
 
-def test_the_reference_can_be_filtered(page: Page) -> None:
+def test_reference_can_be_filtered(page: Page) -> None:
     page.goto("/reference")
     heads = page.locator("main section > h3")
     everything = heads.count()
@@ -215,7 +215,7 @@ def test_the_reference_can_be_filtered(page: Page) -> None:
     assert heads.filter(visible=True).count() == everything
 
 
-def test_the_calculator_multiplies_calls_by_the_price(page: Page) -> None:
+def test_calculator_multiplies_calls_by_price(page: Page) -> None:
     page.goto("/pricing")
 
     page.get_by_label("Calls a day").fill("4")
@@ -223,7 +223,7 @@ def test_the_calculator_multiplies_calls_by_the_price(page: Page) -> None:
     expect(page.locator("#cost")).to_have_text("10,000 calls a day: $100.00 a day, $3,000.00 a month.")
 
 
-def test_fields_inside_a_field_are_unfolded_without_scripts(scriptless: Page) -> None:
+def test_nested_fields_open_without_scripts(scriptless: Page) -> None:
     scriptless.goto("/services/token-risk")
     inside = scriptless.locator(".fields .fields").get_by_text("isHoneypot", exact=True)
     expect(inside).to_be_hidden()
@@ -233,7 +233,7 @@ def test_fields_inside_a_field_are_unfolded_without_scripts(scriptless: Page) ->
     expect(inside).to_be_visible()
 
 
-def test_an_example_answer_is_drawn_without_scripts_and_without_a_payment(scriptless: Page) -> None:
+def test_example_answer_is_drawn_without_scripts_and_payment(scriptless: Page) -> None:
     scriptless.goto("/services/phishing-check")
     example = scriptless.locator("#try-example")
 

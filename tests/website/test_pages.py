@@ -28,7 +28,7 @@ from centgate.website.rendering import render_html, render_markdown
 from centgate.website.schema_tables import build_schema_table
 
 Tree = Any
-"""An element of a page; lxml's own types do not say what an XPath finds."""
+"""An element of a page; lxml's types do not declare the result of an XPath."""
 READER: Any = lxml
 SLUGS = [service.slug for service in all_services()]
 PAGE_BYTES, SCRIPT_BYTES = 72 * 1024, 18 * 1024
@@ -42,7 +42,7 @@ def deployment(shop: ServedSite) -> ApiSnapshot:
 
 @pytest.fixture(scope="session")
 def trees(shop: ServedSite) -> dict[str, Tree]:
-    """Every page's HTML by its path, read as a browser would, with those that apologise."""
+    """Parsed HTML of every page by path, with the error pages."""
     return {
         file.path: READER.document_fromstring(file.content.decode())
         for file in shop.files.values()
@@ -50,12 +50,12 @@ def trees(shop: ServedSite) -> dict[str, Tree]:
     }
 
 
-def page_of(deployment: ApiSnapshot, path: str) -> str:
-    """A page's Markdown."""
+def render_page(deployment: ApiSnapshot, path: str) -> str:
+    """Return a page's Markdown."""
     return next(render_markdown(page, deployment) for page in build_pages(deployment) if page.path == path)
 
 
-def test_every_page_is_light(shop: ServedSite) -> None:
+def test_pages_are_small(shop: ServedSite) -> None:
     sizes = {
         file.path: len(file.content)
         for file in shop.files.values()
@@ -65,32 +65,32 @@ def test_every_page_is_light(shop: ServedSite) -> None:
     assert {path: size for path, size in sizes.items() if size > PAGE_BYTES} == {}
 
 
-def test_the_scripts_of_a_page_are_light(shop: ServedSite, trees: dict[str, Tree]) -> None:
+def test_scripts_of_pages_are_small(shop: ServedSite, trees: dict[str, Tree]) -> None:
     for path, tree in trees.items():
         sources: list[str] = tree.xpath("//script/@src")
         assert sum(len(shop.files[source].content) for source in sources) <= SCRIPT_BYTES, path
 
 
-def test_the_policy_of_a_page_is_not_broken_by_the_page(trees: dict[str, Tree]) -> None:
+def test_page_complies_with_its_policy(trees: dict[str, Tree]) -> None:
     inline = "//@style | //style | //@*[starts-with(name(), 'on')] | //script[not(@src) and not(@type)]"
 
     assert {path: tree.xpath(inline) for path, tree in trees.items() if tree.xpath(inline)} == {}
 
 
-def test_every_page_tells_its_policy_itself(trees: dict[str, Tree]) -> None:
+def test_page_contains_its_policy(trees: dict[str, Tree]) -> None:
     for path, tree in trees.items():
         (policy,) = tree.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
         assert "default-src 'none'" in policy, path
         assert "unsafe" not in policy, path
 
 
-def test_ids_are_given_once(trees: dict[str, Tree]) -> None:
+def test_ids_are_unique(trees: dict[str, Tree]) -> None:
     for path, tree in trees.items():
         ids: list[str] = tree.xpath("//@id")
         assert len(ids) == len(set(ids)), path
 
 
-def test_headings_leave_no_level_out(trees: dict[str, Tree]) -> None:
+def test_headings_skip_no_level(trees: dict[str, Tree]) -> None:
     for path, tree in trees.items():
         levels = [int(each.tag[1]) for each in tree.xpath("//main//*[self::h1 or self::h2 or self::h3]")]
         assert levels[0] == 1, path
@@ -98,7 +98,7 @@ def test_headings_leave_no_level_out(trees: dict[str, Tree]) -> None:
         assert all(after - before <= 1 for before, after in pairwise(levels)), path
 
 
-def test_tables_have_captions_and_headings_with_a_scope(trees: dict[str, Tree]) -> None:
+def test_tables_have_captions_and_header_scopes(trees: dict[str, Tree]) -> None:
     for path, tree in trees.items():
         for each in tree.xpath("//table"):
             assert each.xpath("string(caption)"), path
@@ -106,7 +106,7 @@ def test_tables_have_captions_and_headings_with_a_scope(trees: dict[str, Tree]) 
             assert len(each.xpath(".//tbody/tr")) == len(each.xpath(".//tbody/tr/th[@scope='row']")), path
 
 
-def test_what_scrolls_can_be_reached_and_has_a_name_of_its_own(trees: dict[str, Tree]) -> None:
+def test_scrollable_regions_are_focusable_and_named(trees: dict[str, Tree]) -> None:
     for path, tree in trees.items():
         blocks: list[Tree] = tree.xpath("//*[@role='region']")
         names = [block.get("aria-label") for block in blocks]
@@ -115,7 +115,7 @@ def test_what_scrolls_can_be_reached_and_has_a_name_of_its_own(trees: dict[str, 
         assert not tree.xpath("//table[not(parent::*[@role='region'])]"), path
 
 
-def test_links_inside_the_site_lead_somewhere(shop: ServedSite, trees: dict[str, Tree]) -> None:
+def test_internal_links_lead_somewhere(shop: ServedSite, trees: dict[str, Tree]) -> None:
     for path, tree in trees.items():
         for link in tree.xpath("//a/@href | //link/@href | //script/@src | //img/@src"):
             target, _, fragment = link.removeprefix(shop.deployment.site).partition("#")
@@ -126,15 +126,15 @@ def test_links_inside_the_site_lead_somewhere(shop: ServedSite, trees: dict[str,
                 assert trees[target or path].xpath("//*[@id=$id]", id=fragment), f"{path}: {link}"
 
 
-def test_no_page_loads_anything_from_elsewhere(trees: dict[str, Tree]) -> None:
+def test_no_page_loads_external_resources(trees: dict[str, Tree]) -> None:
     loaded = "//script/@src | //img/@src | //link[@rel='stylesheet' or @rel='icon']/@href"
 
     for path, tree in trees.items():
         assert all(source.startswith("/") for source in tree.xpath(loaded)), path
 
 
-def test_the_first_page_lists_every_service_with_its_state(deployment: ApiSnapshot) -> None:
-    text = page_of(deployment, "/")
+def test_first_page_lists_services_with_state(deployment: ApiSnapshot) -> None:
+    text = render_page(deployment, "/")
 
     for service in deployment.services:
         line = next(each for each in text.splitlines() if f"[{service.title}]" in each)
@@ -143,21 +143,21 @@ def test_the_first_page_lists_every_service_with_its_state(deployment: ApiSnapsh
     assert deployment.services[0].price in text
 
 
-def test_the_first_page_says_that_the_money_is_worth_nothing(deployment: ApiSnapshot) -> None:
-    text = page_of(deployment, "/")
+def test_first_page_says_that_money_is_worthless(deployment: ApiSnapshot) -> None:
+    text = render_page(deployment, "/")
 
     assert "runs on a test network" in text
 
 
-def test_the_first_page_says_that_nothing_can_be_bought(deployment: ApiSnapshot) -> None:
-    text = page_of(unpaid(deployment), "/")
+def test_first_page_says_that_nothing_is_sold(deployment: ApiSnapshot) -> None:
+    text = render_page(unpaid(deployment), "/")
 
     assert "Payments are disabled" in text
     assert "**up**" not in text
 
 
 def unpaid(deployment: ApiSnapshot) -> ApiSnapshot:
-    """The same API where nobody is named to be paid."""
+    """Snapshot of the same API without a payee."""
     services = tuple(
         each.model_copy(update={"payment": each.payment.model_copy(update={"enforced": False})})
         for each in deployment.services
@@ -165,17 +165,17 @@ def unpaid(deployment: ApiSnapshot) -> ApiSnapshot:
     return replace(deployment, services=services, terms=None)
 
 
-def test_an_api_that_does_not_answer_is_said_on_every_page_that_tells_a_state(
+def test_unreachable_api_is_reported_on_pages_with_state(
     deployment: ApiSnapshot,
 ) -> None:
     lost = deployment.as_unreachable(datetime(2026, 11, 20, 9, 5, tzinfo=UTC))
 
-    texts = [page_of(lost, "/"), page_of(lost, "/services/token-risk")]
+    texts = [render_page(lost, "/"), render_page(lost, "/services/token-risk")]
 
     assert all("2026-11-20 09:05 UTC" in text and "**not reachable**" in text for text in texts)
 
 
-def test_an_api_is_lost_from_the_first_time_it_did_not_answer(deployment: ApiSnapshot) -> None:
+def test_api_is_unreachable_since_its_first_failure(deployment: ApiSnapshot) -> None:
     first, later = datetime(2026, 11, 20, 9, 5, tzinfo=UTC), datetime(2026, 11, 20, 9, 6, tzinfo=UTC)
 
     again = deployment.as_unreachable(first).as_unreachable(later)
@@ -183,27 +183,27 @@ def test_an_api_is_lost_from_the_first_time_it_did_not_answer(deployment: ApiSna
     assert again.unreachable_since == first
 
 
-def test_a_service_without_a_source_says_which_it_needs(deployment: ApiSnapshot) -> None:
+def test_unavailable_service_names_its_missing_sources(deployment: ApiSnapshot) -> None:
     service = next(each for each in deployment.services if each.slug == "crawler-search")
 
-    text = page_of(deployment, "/services/crawler-search")
+    text = render_page(deployment, "/services/crawler-search")
 
     assert not service.available
     assert all(lead.label in text for lead in service.leads)
     assert "which is not configured on this deployment" in text
 
 
-def test_an_older_api_that_says_nothing_of_its_sources_is_told_of_all_the_same(
+def test_older_api_without_sources_is_shown(
     deployment: ApiSnapshot,
 ) -> None:
     services = tuple(each.model_copy(update={"sources": ()}) for each in deployment.services)
 
-    text = page_of(replace(deployment, services=services, measured=None), "/services/crawler-search")
+    text = render_page(replace(deployment, services=services, measured=None), "/services/crawler-search")
 
     assert "**not known**" in text
 
 
-def test_an_api_without_sample_answers_is_said_to_lack_them(deployment: ApiSnapshot) -> None:
+def test_missing_sample_answers_are_reported(deployment: ApiSnapshot) -> None:
     others = {path: each for path, each in deployment.openapi["paths"].items() if "token-risk" not in path}
     bare = replace(deployment, openapi={**deployment.openapi, "paths": others})
 
@@ -213,10 +213,10 @@ def test_an_api_without_sample_answers_is_said_to_lack_them(deployment: ApiSnaps
 
 @pytest.mark.extended
 @pytest.mark.parametrize("slug", SLUGS)
-def test_a_service_page_says_all_there_is_to_know(deployment: ApiSnapshot, slug: str) -> None:
+def test_service_page_is_complete(deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)
 
-    text = page_of(deployment, f"/services/{slug}")
+    text = render_page(deployment, f"/services/{slug}")
 
     said = [service.price, service.summary, deployment.api + service.path, *service.guardrails]
     said += [f"[{each.label}]({each.docs_url}) | {each.role}" for each in service.providers]
@@ -227,12 +227,12 @@ def test_a_service_page_says_all_there_is_to_know(deployment: ApiSnapshot, slug:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("slug", SLUGS)
-def test_every_field_of_a_sample_answer_stands_in_the_table(deployment: ApiSnapshot, slug: str) -> None:
+def test_fields_of_sample_answer_are_in_table(deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)
 
     names = {row.name for row in build_schema_table(parse_schema(service.output_schema)).rows}
 
-    assert set(paths(service.output_example)) <= names
+    assert set(list_paths(service.output_example)) <= names
     assert {row.name for row in build_schema_table(parse_schema(service.input_schema)).rows} >= set(
         service.input_example
     )
@@ -240,88 +240,88 @@ def test_every_field_of_a_sample_answer_stands_in_the_table(deployment: ApiSnaps
 
 @pytest.mark.extended
 @pytest.mark.parametrize("slug", SLUGS)
-def test_fields_of_a_sample_answer_that_are_null_may_be(deployment: ApiSnapshot, slug: str) -> None:
+def test_null_fields_of_sample_answer_are_nullable(deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)
 
     rows = {row.name: row for row in build_schema_table(parse_schema(service.output_schema)).rows}
 
-    assert all(rows[path].nullable for path in nulls(service.output_example))
+    assert all(rows[path].nullable for path in list_null_paths(service.output_example))
 
 
-def paths(value: Any, above: str = "") -> Iterator[str]:
-    """The path of every field inside a value, as tables write it."""
+def list_paths(value: Any, above: str = "") -> Iterator[str]:
+    """Yield the path of every field inside a value, as tables write it."""
     if isinstance(value, dict):
         for name, inner in cast(dict[str, Any], value).items():
             yield above + name
-            yield from paths(inner, f"{above}{name}.")
+            yield from list_paths(inner, f"{above}{name}.")
     elif isinstance(value, list):
         for inner in cast(list[Any], value):
-            yield from paths(inner, f"{above.removesuffix('.')}[].")
+            yield from list_paths(inner, f"{above.removesuffix('.')}[].")
 
 
-def nulls(value: Any, above: str = "") -> Iterator[str]:
-    """The path of every field inside a value that is null."""
+def list_null_paths(value: Any, above: str = "") -> Iterator[str]:
+    """Yield the path of every null field inside a value."""
     if isinstance(value, dict):
         for name, inner in cast(dict[str, Any], value).items():
             if inner is None:
                 yield above + name
-            yield from nulls(inner, f"{above}{name}.")
+            yield from list_null_paths(inner, f"{above}{name}.")
     elif isinstance(value, list):
         for inner in cast(list[Any], value):
-            yield from nulls(inner, f"{above.removesuffix('.')}[].")
+            yield from list_null_paths(inner, f"{above.removesuffix('.')}[].")
 
 
 NAMES = st.text("abcXYZ", min_size=1, max_size=4)
 PLAIN = st.sampled_from([{"type": "string"}, {"type": "integer"}, {"const": "x"}, {"enum": ["a", None]}])
 
 
-def nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema that null fits as well."""
+def make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that accepts null as well."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def fields_of(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    """Objects, arrays and what can be null, of other schemas."""
+def combine_schemas(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Generate objects, arrays and nullable values of other schemas."""
     objects = st.dictionaries(NAMES, inner, max_size=3).map(
         lambda each: {"type": "object", "properties": each}
     )
     arrays = inner.map(lambda each: {"type": "array", "items": each})
-    return st.one_of(objects, arrays, inner.map(nullable))
+    return st.one_of(objects, arrays, inner.map(make_nullable))
 
 
-SCHEMAS = st.dictionaries(NAMES, st.recursive(PLAIN, fields_of, max_leaves=8), max_size=4).map(
+SCHEMAS = st.dictionaries(NAMES, st.recursive(PLAIN, combine_schemas, max_leaves=8), max_size=4).map(
     lambda each: {"type": "object", "properties": each}
 )
 
 
-def expected(schema: dict[str, Any], above: str = "") -> Iterator[str]:
-    """The paths of a schema made as above."""
+def list_schema_paths(schema: dict[str, Any], above: str = "") -> Iterator[str]:
+    """Yield the paths of a generated schema."""
     if "anyOf" in schema:
-        yield from expected(schema["anyOf"][0], above)
+        yield from list_schema_paths(schema["anyOf"][0], above)
     elif schema.get("type") == "array":
-        yield from expected(schema["items"], f"{above.removesuffix('.')}[].")
+        yield from list_schema_paths(schema["items"], f"{above.removesuffix('.')}[].")
     for name, inner in schema.get("properties", {}).items():
         yield above + name
-        yield from expected(inner, f"{above}{name}.")
+        yield from list_schema_paths(inner, f"{above}{name}.")
 
 
 @given(SCHEMAS)
-def test_a_table_has_every_field_of_a_schema_once_and_in_order(schema: dict[str, Any]) -> None:
+def test_table_has_every_field_once_in_order(schema: dict[str, Any]) -> None:
     rows = build_schema_table(parse_schema(schema)).rows
 
-    assert [row.name for row in rows] == list(expected(schema))
+    assert [row.name for row in rows] == list(list_schema_paths(schema))
 
 
 @given(SCHEMAS)
-def test_a_definition_reads_like_what_stands_in_its_place(schema: dict[str, Any]) -> None:
+def test_definition_is_shown_like_inline_schema(schema: dict[str, Any]) -> None:
     referring = {"type": "object", "properties": {"it": {"$ref": "#/$defs/It"}}, "$defs": {"It": schema}}
     whole = {"type": "object", "properties": {"it": schema}}
 
     assert build_schema_table(parse_schema(referring)) == build_schema_table(parse_schema(whole))
 
 
-def test_a_schema_that_contains_itself_comes_to_an_end() -> None:
-    node = {"type": "object", "properties": {"next": nullable({"$ref": "#/$defs/Node"})}}
+def test_recursive_schema_ends() -> None:
+    node = {"type": "object", "properties": {"next": make_nullable({"$ref": "#/$defs/Node"})}}
 
     rows = build_schema_table(parse_schema({"$ref": "#/$defs/Node", **node, "$defs": {"Node": node}})).rows
 
@@ -345,7 +345,7 @@ def test_a_schema_that_contains_itself_comes_to_an_end() -> None:
         ({"type": "string"}, ()),
     ],
 )  # fmt: skip
-def test_what_holds_a_value_is_told_in_words(schema: dict[str, Any], limits: tuple[str, ...]) -> None:
+def test_limits_of_values_are_described(schema: dict[str, Any], limits: tuple[str, ...]) -> None:
     (row,) = build_schema_table(parse_schema({"type": "object", "properties": {"it": schema}})).rows
 
     assert row.limits == limits
@@ -364,13 +364,13 @@ def test_what_holds_a_value_is_told_in_words(schema: dict[str, Any], limits: tup
         ({}, "any"),
     ],
 )
-def test_types_are_told_in_words(schema: dict[str, Any], words: str) -> None:
+def test_types_are_described(schema: dict[str, Any], words: str) -> None:
     (row,) = build_schema_table(parse_schema({"type": "object", "properties": {"it": schema}})).rows
 
     assert row.type == words
 
 
-def test_fields_that_stand_for_one_another_are_said_to() -> None:
+def test_alternative_fields_are_described() -> None:
     schema = {
         "type": "object",
         "properties": {name: {"type": "string"} for name in "abcd"},
@@ -391,9 +391,7 @@ def test_fields_that_stand_for_one_another_are_said_to() -> None:
     assert read.rows[1].limits == ("one of `x`",)
 
 
-def test_every_pattern_of_the_catalogue_reaches_its_reader_unharmed(
-    deployment: ApiSnapshot, trees: dict[str, Tree]
-) -> None:
+def test_patterns_are_shown_unchanged(deployment: ApiSnapshot, trees: dict[str, Tree]) -> None:
     for service in deployment.services:
         shown = trees[f"/services/{service.slug}"].xpath(
             "//table//code/text() | //*[@class='limits']/code/text()"
@@ -403,59 +401,59 @@ def test_every_pattern_of_the_catalogue_reaches_its_reader_unharmed(
                 assert field["pattern"] in shown
 
 
-def rendered(text: str) -> Tree:
-    """Markdown as HTML, links as they stand."""
+def parse_rendered(text: str) -> Tree:
+    """Return Markdown as parsed HTML, with unchanged links."""
     return READER.fragment_fromstring(str(Markup(render_document(text, str))), create_parent="div")
 
 
 def test_html_in_markdown_stays_text() -> None:
-    tree = rendered("a <script>alert(1)</script>\n\n<img src=x onerror=y>\n\n```html\n<b>\n```\n")
+    tree = parse_rendered("a <script>alert(1)</script>\n\n<img src=x onerror=y>\n\n```html\n<b>\n```\n")
 
     assert not tree.xpath("//script | //img | //b")
 
 
-def test_a_link_that_runs_something_is_no_link() -> None:
-    tree = rendered("[a](javascript:alert(1)) [b](data:text/html,x)")
+def test_script_link_is_no_link() -> None:
+    tree = parse_rendered("[a](javascript:alert(1)) [b](data:text/html,x)")
 
     assert not tree.xpath("//a")
 
 
-def test_links_that_lead_away_say_so() -> None:
-    tree = rendered("[a](https://example.org) [b](/here)")
+def test_external_links_are_marked() -> None:
+    tree = parse_rendered("[a](https://example.org) [b](/here)")
 
     assert tree.xpath("//a/@rel") == ["external noopener"]
 
 
-def test_headings_of_one_name_have_anchors_of_their_own() -> None:
-    tree = rendered("## Same\n\n## Same\n\n### `a_b` & c\n")
+def test_equal_headings_have_distinct_anchors() -> None:
+    tree = parse_rendered("## Same\n\n## Same\n\n### `a_b` & c\n")
 
     assert tree.xpath("//@id") == ["same", "same-2", "a_b-c"]
     assert tree.xpath("//h2/a/@href") == ["#same", "#same-2"]
 
 
-def test_alignment_in_a_table_is_no_inline_style() -> None:
-    tree = rendered("# T\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n")
+def test_table_alignment_is_no_inline_style() -> None:
+    tree = parse_rendered("# T\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n")
 
     assert not tree.xpath("//@style")
     assert tree.xpath("//td/@class") == ["right"]
 
 
-def test_only_the_words_for_a_state_get_a_shape() -> None:
-    tree = rendered("**up** **down** **not reachable** **other**")
+def test_only_state_words_get_a_shape() -> None:
+    tree = parse_rendered("**up** **down** **not reachable** **other**")
 
     assert tree.xpath("//strong/@class") == ["state up", "state down", "state lost"]
 
 
 @given(st.text(), st.sampled_from(["json", "python", "sh", "nonsense", ""]))
-def test_code_is_shown_as_it_was_written(code: str, language: str) -> None:
+def test_code_is_shown_unchanged(code: str, language: str) -> None:
     text = re.sub(r"[\x00-\x1f`~\x7f-\x9f\u2028\u2029]|[\ud800-\udfff]|[\ufffe\uffff]", "", code)
 
-    tree = rendered(f"```{language}\n{text}\n```\n")
+    tree = parse_rendered(f"```{language}\n{text}\n```\n")
 
     assert tree.xpath("string(//code)") == f"{text}\n"
 
 
-def test_a_page_leads_to_pages_and_its_markdown_to_markdown(deployment: ApiSnapshot) -> None:
+def test_page_links_to_pages_and_markdown_to_markdown(deployment: ApiSnapshot) -> None:
     pages = build_pages(deployment)
     first = pages[0]
 
@@ -486,20 +484,20 @@ LEVELS = ("critical", "high", "medium", "low", "info", "unknown")
         ("control", "surface", 3.0),
     ],
 )
-def test_colours_differ_enough_to_be_read(shown: str, ground: str, ratio: float, theme: int) -> None:
+def test_colours_have_sufficient_contrast(shown: str, ground: str, ratio: float, theme: int) -> None:
     colours = {name: pair[theme] for name, *pair in COLOURS}
 
-    assert contrast(colours[shown], colours[ground]) >= ratio
+    assert contrast_ratio(colours[shown], colours[ground]) >= ratio
 
 
-def contrast(one: str, other: str) -> float:
-    """WCAG 2.2's contrast ratio of two colours."""
+def contrast_ratio(one: str, other: str) -> float:
+    """Return WCAG 2.2's contrast ratio of two colours."""
     dark, light = sorted((luminance(one), luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 
 
 def luminance(colour: str) -> float:
-    """WCAG 2.2's relative luminance of `#rrggbb`."""
+    """Return WCAG 2.2's relative luminance of `#rrggbb`."""
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels]
     return sum(part * weight for part, weight in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))

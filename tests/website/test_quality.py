@@ -1,4 +1,4 @@
-"""Every page of the website by the rules of others: accessible, valid, small, alone, read without scripts."""
+"""Quality of every page by independent rules: accessible, valid, small, isolated, usable without scripts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def select_templates(paths: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", NARROW)])
-def test_axe_finds_nothing_against_any_page(
+def test_axe_finds_no_violations(
     chromium: Browser,
     shop: ServedSite,
     axe: Path,
@@ -79,7 +79,7 @@ def test_axe_finds_nothing_against_any_page(
     assert {path: each for path, each in found.items() if each} == {}
 
 
-def test_no_page_scrolls_sideways_on_the_smallest_phone(narrow: Page, paths: list[str]) -> None:
+def test_no_page_scrolls_sideways_on_smallest_phone(narrow: Page, paths: list[str]) -> None:
     widths: dict[str, int] = {}
     for path in paths:
         narrow.goto(path)
@@ -105,13 +105,13 @@ def test_no_table_is_wider_than_its_column(
     assert {path: names for path, names in cut.items() if names} == {}
 
 
-def test_pages_load_without_complaint_and_from_nowhere_else(
+def test_pages_load_without_errors_and_external_requests(
     context: BrowserContext, shop: ServedSite, paths: list[str]
 ) -> None:
     said: list[str] = []
     asked: set[str] = set()
-    context.on("request", lambda request: asked.add(origin(request)))
-    tabs = {path: context.new_page() for path in paths if path != NOWHERE}  # whose status alone is an error
+    context.on("request", lambda request: asked.add(get_origin(request)))
+    tabs = {path: context.new_page() for path in paths if path != NOWHERE}  # its status alone is an error
     for path, tab in tabs.items():
         tab.on("console", lambda message, path=path: said.append(f"{path}: {message.text}"))
         tab.on("pageerror", lambda error, path=path: said.append(f"{path}: {error}"))
@@ -123,7 +123,7 @@ def test_pages_load_without_complaint_and_from_nowhere_else(
     assert asked <= {shop.url, shop.deployment.api}
 
 
-def origin(request: Request) -> str:
+def get_origin(request: Request) -> str:
     parts = urlsplit(request.url)
     return f"{parts.scheme}://{parts.netloc}"
 
@@ -134,7 +134,7 @@ def test_pages_are_small(sources: dict[str, str]) -> None:
     assert {path: size for path, size in sizes.items() if size > 72 * KIB} == {}
 
 
-def test_the_scripts_of_a_page_are_small(shop: ServedSite, sources: dict[str, str]) -> None:
+def test_scripts_of_pages_are_small(shop: ServedSite, sources: dict[str, str]) -> None:
     sizes: dict[str, int] = {}
     with httpx.Client(base_url=shop.url) as http:
         for path, html in sources.items():
@@ -144,7 +144,7 @@ def test_the_scripts_of_a_page_are_small(shop: ServedSite, sources: dict[str, st
     assert {path: size for path, size in sizes.items() if size > 18 * KIB} == {}
 
 
-def test_no_page_has_style_or_script_in_its_html(sources: dict[str, str]) -> None:
+def test_pages_have_no_inline_style_or_script(sources: dict[str, str]) -> None:
     inline = re.compile(
         r"<style|<[^>]+ style=|<[^>]+ on[a-z]+=|<script(?![^>]*(?: src=|application/(?:ld\+)?json))",
         re.IGNORECASE,
@@ -159,11 +159,11 @@ VALIDATION = {
     "rules": {
         "no-inline-style": "error",
         "require-sri": ["error", {"target": "crossorigin"}],
-        # what scrolls sideways is a region so that it has a name and takes the focus: `pre` has no native one
+        # a scrolling block is a region to have a name and take the focus: `pre` has no native role
         "prefer-native-element": ["error", {"exclude": ["region"]}],
     },
 }
-"""No rule of the presets is off."""
+"""All rules of the presets are on."""
 VALIDATE = """
 import { readFileSync } from "node:fs";
 import { HtmlValidate, StaticConfigLoader } from "html-validate";
@@ -179,7 +179,7 @@ console.log(JSON.stringify(found));
 """
 
 
-def test_the_html_of_every_page_is_valid(npm_tools: Path, sources: dict[str, str]) -> None:
+def test_html_of_pages_is_valid(npm_tools: Path, sources: dict[str, str]) -> None:
     given = json.dumps({"config": VALIDATION, "pages": sources})
 
     command = ["node", "--input-type=module", "-e", VALIDATE]
@@ -190,9 +190,7 @@ def test_the_html_of_every_page_is_valid(npm_tools: Path, sources: dict[str, str
     assert json.loads(done.stdout) == []
 
 
-def test_headings_go_down_one_step_at_a_time_from_one_title(
-    context: BrowserContext, paths: list[str]
-) -> None:
+def test_headings_descend_step_by_step_from_one_title(context: BrowserContext, paths: list[str]) -> None:
     page = context.new_page()
     wrong: dict[str, list[int]] = {}
     for path in paths:
@@ -224,9 +222,9 @@ FOCUSED = """
 
 
 @pytest.mark.parametrize("path", ["/", "/services/token-risk", "/paying"])
-def test_the_tab_key_reaches_everything_and_the_focus_is_seen(context: BrowserContext, path: str) -> None:
+def test_tab_key_reaches_everything_with_visible_focus(context: BrowserContext, path: str) -> None:
     page = context.new_page()
-    page.goto(path, wait_until="networkidle")  # the form for wallets hides what does not apply
+    page.goto(path, wait_until="networkidle")  # the wallet form hides the fields that do not apply
     wanted = page.evaluate(REACHABLE)
 
     seen: dict[str, dict[str, Any]] = {}
@@ -241,9 +239,7 @@ def test_the_tab_key_reaches_everything_and_the_focus_is_seen(context: BrowserCo
     assert [each["what"] for each in seen.values() if not each["outlined"]] == []
 
 
-def test_the_first_stop_of_the_tab_key_leads_to_the_content(
-    context: BrowserContext, paths: list[str]
-) -> None:
+def test_first_tab_stop_leads_to_content(context: BrowserContext, paths: list[str]) -> None:
     page = context.new_page()
     for path in select_templates(paths):
         page.goto(path)
@@ -254,7 +250,7 @@ def test_the_first_stop_of_the_tab_key_leads_to_the_content(
         assert page.url.endswith("#content")
 
 
-def test_pages_can_be_read_without_scripts(chromium: Browser, shop: ServedSite, paths: list[str]) -> None:
+def test_pages_are_readable_without_scripts(chromium: Browser, shop: ServedSite, paths: list[str]) -> None:
     context = chromium.new_context(base_url=shop.url, java_script_enabled=False)
     page = context.new_page()
     lacking: list[str] = []
@@ -268,7 +264,7 @@ def test_pages_can_be_read_without_scripts(chromium: Browser, shop: ServedSite, 
     assert lacking == []
 
 
-def test_pages_print(context: BrowserContext, paths: list[str]) -> None:
+def test_pages_are_printable(context: BrowserContext, paths: list[str]) -> None:
     page = context.new_page()
     page.emulate_media(media="print")
     for path in select_templates(paths):
@@ -278,7 +274,7 @@ def test_pages_print(context: BrowserContext, paths: list[str]) -> None:
         assert page.pdf().startswith(b"%PDF"), path
 
 
-def test_every_link_within_the_site_leads_somewhere(shop: ServedSite, sources: dict[str, str]) -> None:
+def test_internal_links_lead_somewhere(shop: ServedSite, sources: dict[str, str]) -> None:
     links = {
         (path, link)
         for path, html in sources.items()

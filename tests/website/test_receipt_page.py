@@ -1,4 +1,4 @@
-"""The page that checks a receipt: in a real browser, under its policy, asking nobody."""
+"""Page that verifies a receipt: in a real browser, under its policy, without any request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEY = "5e" * 32
 
 @pytest.fixture(scope="module")
 def shop_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx.Client]:
-    """An API that signs."""
+    """API that signs receipts."""
     with (
         open_stub_facilitator() as stub,
         run_in_thread(build_settings(tmp_path_factory.mktemp("signing"), stub.url, receipt_key=KEY)) as url,
@@ -36,14 +36,14 @@ def shop_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx.Client
 
 @pytest.fixture(scope="module")
 def site(shop_api: httpx.Client) -> Generator[ServedSite]:
-    """The website of an API that signs."""
+    """Website of an API that signs receipts."""
     with serve_site(str(shop_api.base_url).rstrip("/")) as site:
         yield site
 
 
 @pytest.fixture(scope="module")
-def opened(chromium: Browser, site: ServedSite) -> Generator[tuple[Page, list[str]]]:
-    """A tab with the page, which has been loaded, and all that goes wrong or is asked for after that."""
+def receipt_page(chromium: Browser, site: ServedSite) -> Generator[tuple[Page, list[str]]]:
+    """A tab with the loaded page, and the list of all later errors and requests."""
     with chromium.new_context(base_url=site.url) as context:
         page = context.new_page()
         wrong: list[str] = []
@@ -55,9 +55,9 @@ def opened(chromium: Browser, site: ServedSite) -> Generator[tuple[Page, list[st
 
 
 @pytest.fixture
-def visitor(opened: tuple[Page, list[str]]) -> Generator[Page]:
-    """The tab with an empty form; nobody may be asked for anything."""
-    page, wrong = opened
+def empty_form(receipt_page: tuple[Page, list[str]]) -> Generator[Page]:
+    """The tab with an empty form; the test fails if it sends a request."""
+    page, wrong = receipt_page
     page.locator("#check-form").evaluate("form => form.reset()")
     yield page
     assert wrong == []
@@ -67,8 +67,8 @@ def header(message: Any) -> str:
     return b64encode(json.dumps(message).encode()).decode()
 
 
-def check(page: Page, receipt: str, *, body: bytes | None = None, signer: str | None = None) -> None:
-    """Fill the form in and send it, which goes nowhere."""
+def verify_receipt(page: Page, receipt: str, *, body: bytes | None = None, signer: str | None = None) -> None:
+    """Fill in the form and submit it, which sends no request."""
     page.locator("#check-header").fill(receipt)
     page.locator("#check-body").fill(body.decode() if body else "")
     if signer is not None:
@@ -76,68 +76,73 @@ def check(page: Page, receipt: str, *, body: bytes | None = None, signer: str | 
     page.get_by_role("button", name="Check the receipt").click()
 
 
-def states(page: Page) -> list[str]:
+def read_states(page: Page) -> list[str]:
     return page.locator("#check-list .state").all_inner_texts()
 
 
 @pytest.mark.extended
-def test_a_receipt_of_this_api_is_checked(visitor: Page, shop_api: httpx.Client) -> None:
+def test_receipt_of_this_api_is_verified(empty_form: Page, shop_api: httpx.Client) -> None:
     response = pay(shop_api, sign_payment(shop_api, Buyer()))
 
-    check(visitor, response.headers["PAYMENT-RESPONSE"], body=response.content)
+    verify_receipt(empty_form, response.headers["PAYMENT-RESPONSE"], body=response.content)
 
-    expect(visitor.locator("#check-title")).to_have_text("No check failed")
-    assert states(visitor) == ["ok"] * 5
-    told = visitor.locator("#check-told")
-    expect(told).to_contain_text(SIGNER.address.lower())
-    expect(told).to_contain_text(Buyer().address.lower())
+    expect(empty_form.locator("#check-title")).to_have_text("No check failed")
+    assert read_states(empty_form) == ["ok"] * 5
+    signing_site = empty_form.locator("#check-told")
+    expect(signing_site).to_contain_text(SIGNER.address.lower())
+    expect(signing_site).to_contain_text(Buyer().address.lower())
 
 
-def test_the_body_can_be_a_file(visitor: Page) -> None:
+def test_body_can_be_a_file(empty_form: Page) -> None:
     file = {"name": "body.json", "mimeType": "application/json", "buffer": BODY}
-    visitor.locator("#check-file").set_input_files([file])  # pyright: ignore[reportArgumentType]
+    empty_form.locator("#check-file").set_input_files([file])  # pyright: ignore[reportArgumentType]
 
-    check(visitor, header(signed_settle_response()), body=b"what is pasted does not count then")
+    verify_receipt(empty_form, header(signed_settle_response()), body=b"what is pasted does not count then")
 
-    expect(visitor.locator("#check-title")).to_have_text("No check failed")
-    expect(visitor.locator("#check-list")).to_contain_text("the body is the one that was signed")
+    expect(empty_form.locator("#check-title")).to_have_text("No check failed")
+    expect(empty_form.locator("#check-list")).to_contain_text("the body is the one that was signed")
 
 
-def test_whatever_was_changed_is_noticed_on_the_page(visitor: Page) -> None:
+def test_any_change_fails_on_page(empty_form: Page) -> None:
     missed: list[str] = []
     for name, tampered in TAMPERED.items():
-        check(visitor, json.dumps(tampered), body=BODY)
-        expect(visitor.locator("#check-verdict")).to_be_visible()
-        if "failed" not in states(visitor) or "TypeError" in visitor.locator("#check-list").inner_text():
+        verify_receipt(empty_form, json.dumps(tampered), body=BODY)
+        expect(empty_form.locator("#check-verdict")).to_be_visible()
+        if (
+            "failed" not in read_states(empty_form)
+            or "TypeError" in empty_form.locator("#check-list").inner_text()
+        ):
             missed.append(name)
 
     assert missed == []
 
 
-def test_another_body_is_noticed_on_the_page(visitor: Page) -> None:
-    check(visitor, header(signed_settle_response()), body=BODY + b" ")
+def test_other_body_fails_on_page(empty_form: Page) -> None:
+    verify_receipt(empty_form, header(signed_settle_response()), body=BODY + b" ")
 
-    expect(visitor.locator("#check-title")).to_have_text("The receipt is not valid")
-    expect(visitor.locator("#check-list")).to_contain_text("the body is not the one that was signed")
-
-
-def test_a_receipt_that_another_key_signed_does_not_hold(visitor: Page) -> None:
-    check(visitor, header(signed_settle_response(OTHER)), body=BODY)
-
-    expect(visitor.locator("#check-title")).to_have_text("The receipt is not valid")
-    expect(visitor.locator("#check-list")).to_contain_text(f"the receipt is not signed by {SIGNER.address}")
+    expect(empty_form.locator("#check-title")).to_have_text("The receipt is not valid")
+    expect(empty_form.locator("#check-list")).to_contain_text("the body is not the one that was signed")
 
 
-def test_a_receipt_is_read_from_among_other_headers(visitor: Page) -> None:
-    check(
-        visitor,
+def test_receipt_signed_by_other_key_fails(empty_form: Page) -> None:
+    verify_receipt(empty_form, header(signed_settle_response(OTHER)), body=BODY)
+
+    expect(empty_form.locator("#check-title")).to_have_text("The receipt is not valid")
+    expect(empty_form.locator("#check-list")).to_contain_text(
+        f"the receipt is not signed by {SIGNER.address}"
+    )
+
+
+def test_receipt_is_found_among_other_headers(empty_form: Page) -> None:
+    verify_receipt(
+        empty_form,
         f"HTTP/1.1 200 OK\npayment-response: {header(signed_settle_response())}\nx-request-id: 1\n",
         signer="",
     )
 
-    expect(visitor.locator("#check-told")).to_contain_text(URL)
-    expect(visitor.locator("#check-told")).to_contain_text("Mon, 21 Sep 2026 14:13:20 GMT")
-    assert states(visitor) == ["ok", "ok", "ok", "not checked", "not checked"]
+    expect(empty_form.locator("#check-told")).to_contain_text(URL)
+    expect(empty_form.locator("#check-told")).to_contain_text("Mon, 21 Sep 2026 14:13:20 GMT")
+    assert read_states(empty_form) == ["ok", "ok", "ok", "not checked", "not checked"]
 
 
 @pytest.mark.parametrize(
@@ -149,22 +154,26 @@ def test_a_receipt_is_read_from_among_other_headers(visitor: Page) -> None:
     ],
     ids=["nothing", "text", "signer"],
 )
-def test_what_cannot_be_checked_is_said(visitor: Page, receipt: str, signer: str | None, said: str) -> None:
-    check(visitor, receipt, signer=signer)
+def test_unverifiable_receipt_is_reported(
+    empty_form: Page, receipt: str, signer: str | None, said: str
+) -> None:
+    verify_receipt(empty_form, receipt, signer=signer)
 
-    expect(visitor.locator("#check-problem")).to_have_text(said)
-    expect(visitor.locator("#check-problem")).to_be_focused()
-    expect(visitor.locator("#check-verdict")).to_be_hidden()
-
-
-def test_text_of_strangers_stays_text(visitor: Page) -> None:
-    check(visitor, header(signed_settle_response(payer="<img src=x onerror=alert(1)>")), signer="")
-
-    expect(visitor.locator("#check-told")).to_contain_text("<img src=x")
-    assert visitor.locator("main img").count() == 0
+    expect(empty_form.locator("#check-problem")).to_have_text(said)
+    expect(empty_form.locator("#check-problem")).to_be_focused()
+    expect(empty_form.locator("#check-verdict")).to_be_hidden()
 
 
-def test_the_page_may_connect_to_nobody(chromium: Browser, site: ServedSite) -> None:
+def test_untrusted_text_stays_text(empty_form: Page) -> None:
+    verify_receipt(
+        empty_form, header(signed_settle_response(payer="<img src=x onerror=alert(1)>")), signer=""
+    )
+
+    expect(empty_form.locator("#check-told")).to_contain_text("<img src=x")
+    assert empty_form.locator("main img").count() == 0
+
+
+def test_page_may_not_connect(chromium: Browser, site: ServedSite) -> None:
     with chromium.new_context(base_url=site.url) as context:
         page = context.new_page()
         page.goto("/receipt")
@@ -174,7 +183,7 @@ def test_the_page_may_connect_to_nobody(chromium: Browser, site: ServedSite) -> 
     assert asked == "refused"
 
 
-def test_all_scripts_of_the_page_are_small(site: ServedSite, chromium: Browser) -> None:
+def test_scripts_of_page_are_small(site: ServedSite, chromium: Browser) -> None:
     loaded: list[str] = []
     with chromium.new_context(base_url=site.url) as context:
         page = context.new_page()
@@ -187,32 +196,36 @@ def test_all_scripts_of_the_page_are_small(site: ServedSite, chromium: Browser) 
 
 
 @pytest.fixture(scope="module", params=[SecretStr(KEY), None], ids=["signing", "not signing"])
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """The website of an API that signs, and of one that does not."""
-    with open_site_fixture(tmp_path_factory.mktemp("told"), receipt_key=request.param) as found:
+def signing_site(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[SiteFixture]:
+    """Website of an API that signs receipts, and of one that does not."""
+    with open_site_fixture(tmp_path_factory.mktemp("signing_site"), receipt_key=request.param) as found:
         yield found
 
 
 @pytest.mark.extended
-def test_pages_say_who_signs_only_where_somebody_does(told: SiteFixture) -> None:
-    signs = "receiptSigner" in told.deployment.x402
+def test_pages_name_signer_only_if_api_signs(signing_site: SiteFixture) -> None:
+    signs = "receiptSigner" in signing_site.deployment.x402
 
-    pages = {path: SIGNER.address in told.text(path) for path in ("/receipt", "/receipt.md", "/trust.md")}
+    pages = {
+        path: SIGNER.address in signing_site.text(path) for path in ("/receipt", "/receipt.md", "/trust.md")
+    }
 
     assert pages == dict.fromkeys(pages, signs)
-    assert ("does not sign receipts at the moment" in told.text("/receipt.md")) is not signs
-    assert (f"{told.deployment.site}/receipt.md" in told.text("/paying.md")) is signs
+    assert ("does not sign receipts at the moment" in signing_site.text("/receipt.md")) is not signs
+    assert (f"{signing_site.deployment.site}/receipt.md" in signing_site.text("/paying.md")) is signs
 
 
-def test_agents_find_the_command_and_the_types(told: SiteFixture) -> None:
-    text = told.text("/receipt.md")
+def test_agents_find_command_and_types(signing_site: SiteFixture) -> None:
+    text = signing_site.text("/receipt.md")
 
     assert "centgate receipt verify headers.txt --body body.json" in text
     assert "`Answer(bytes32 receipt,bytes32 bodySha256)`" in text
-    assert f"{told.deployment.site}/receipt.md" in told.text("/llms.txt")
-    assert xpath(told.text("/receipt"), "//form[@id='check-form']")
+    assert f"{signing_site.deployment.site}/receipt.md" in signing_site.text("/llms.txt")
+    assert xpath(signing_site.text("/receipt"), "//form[@id='check-form']")
 
 
 @pytest.mark.parametrize("said", [{}, [], None, {"receiptSigner": "0x12"}, {"receiptSigner": ["0x"]}])
-def test_what_an_api_says_of_its_signer_is_shown_only_when_it_is_an_address(said: Any) -> None:
+def test_signer_is_shown_only_if_it_is_an_address(said: Any) -> None:
     assert parse_signer(said) is None

@@ -1,4 +1,4 @@
-"""The website of a deployment whose services have different prices, and its refund policy."""
+"""Website of a deployment whose services have different prices, and its refund policy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
         yield site
 
 
-def test_no_page_names_the_default_price(site: SiteFixture) -> None:
+def test_no_page_names_default_price(site: SiteFixture) -> None:
     for path, file in site.files.items():
         if b"\0" in file.content or "changelog" in path:
             continue
@@ -44,7 +44,7 @@ def test_no_page_names_the_default_price(site: SiteFixture) -> None:
         assert not re.search(r"one cent|\$0\.01(?![0-9])", text), path
 
 
-def test_the_prices_of_all_services_are_shown(site: SiteFixture) -> None:
+def test_prices_of_all_services_are_shown(site: SiteFixture) -> None:
     home, pricing = site.text("/index.md"), site.text("/pricing.md")
 
     assert "$0.005 to $0.05 a call" in home
@@ -59,17 +59,17 @@ def test_the_prices_of_all_services_are_shown(site: SiteFixture) -> None:
     assert "Some calls here cost more" in pricing
 
 
-def test_the_terms_of_each_form_have_the_services_price(site: SiteFixture) -> None:
+def test_form_has_terms_with_service_price(site: SiteFixture) -> None:
     assert '"5000"' in site.text("/services/phishing-check")
     assert '"50000"' in site.text("/services/token-risk")
 
 
-def test_terms_and_price_on_the_guides_belong_together(site: SiteFixture) -> None:
-    assert "50000 of them are $0.05" in site.text("/paying.md")  # of the first service
+def test_guides_have_matching_terms_and_price(site: SiteFixture) -> None:
+    assert "50000 of them are $0.05" in site.text("/paying.md")  # those of the first service
     assert "The terms of all services differ only in their amount." in site.text("/trust.md")
 
 
-def test_the_refund_policy_is_the_deployments(site: SiteFixture) -> None:
+def test_refund_policy_is_that_of_deployment(site: SiteFixture) -> None:
     pricing = site.text("/pricing.md")
 
     assert "## Refunds" in pricing
@@ -80,17 +80,17 @@ def test_the_refund_policy_is_the_deployments(site: SiteFixture) -> None:
     assert "unless the operator has set another period" not in site.text("/trust.md")
 
 
-def test_the_preview_image_with_the_default_price_is_not_offered(site: SiteFixture) -> None:
+def test_preview_image_with_default_price_is_not_offered(site: SiteFixture) -> None:
     assert "og:image" not in site.text("/")
 
 
 @pytest.mark.parametrize("terms", [None, {}, {"redeemableHours": True}, {"redeemableHours": "24"}, [], 24])
-def test_malformed_terms_of_an_api_are_ignored(terms: object) -> None:
+def test_malformed_terms_are_ignored(terms: object) -> None:
     assert parse_redeem_hours({"x-delivery-terms": terms}) is None
     assert parse_redeem_hours({"x-delivery-terms": {"redeemableHours": float("inf")}}) is None
 
 
-def test_the_calculator_takes_the_price_of_the_chosen_service(
+def test_calculator_uses_price_of_chosen_service(
     chromium: Browser, devchain: DevChain, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     settings = devchain_settings(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))

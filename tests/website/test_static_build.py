@@ -1,4 +1,4 @@
-"""The website as files: that a host which knows nothing of it serves it whole."""
+"""Website as files, which any static host can serve."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAIT = 30.0
 
 @pytest.fixture(scope="session")
 def built(shop: ServedSite, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The website, written."""
+    """The website, written to a folder."""
     out = tmp_path_factory.mktemp("built")
     write_site(shop.deployment, out)
     return out
@@ -32,7 +32,7 @@ def built(shop: ServedSite, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def host(built: Path) -> Generator[httpx.Client]:
-    """A client of Python's own server of static files, which follows redirections."""
+    """Client of Python's own server of static files, which follows redirects."""
     command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]
     with subprocess.Popen(
         command, cwd=built, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -45,12 +45,12 @@ def host(built: Path) -> Generator[httpx.Client]:
         server.terminate()
 
 
-def test_everything_that_is_served_is_written(shop: ServedSite, built: Path) -> None:
+def test_all_served_files_are_written(shop: ServedSite, built: Path) -> None:
     for file in shop.files.values():
         assert (built / file.static_path).read_bytes() == file.content, file.path
 
 
-def test_a_plain_host_serves_every_page_and_all_that_it_links_to(
+def test_plain_host_serves_every_page_and_its_links(
     shop: ServedSite, built: Path, host: httpx.Client
 ) -> None:
     links: set[str] = set()
@@ -64,18 +64,18 @@ def test_a_plain_host_serves_every_page_and_all_that_it_links_to(
     assert {link: host.get(link).status_code for link in inside if host.get(link).status_code != 200} == {}
 
 
-def test_hosts_are_told_what_they_do_not_know(shop: ServedSite, built: Path) -> None:
+def test_hosts_get_headers_and_404_page(shop: ServedSite, built: Path) -> None:
     told = (built / "_headers").read_text()
 
     rules = {block.splitlines()[0]: block for block in ("\n" + told).split("\n/") if block.strip()}
     assert "Content-Security-Policy: default-src 'none'" in rules["*"]
     assert "Content-Type: text/markdown" in rules["services/token-risk.md"]
     assert "application/linkset+json" in rules[".well-known/api-catalog"]
-    assert len(rules) <= 100  # as many as Cloudflare reads
+    assert len(rules) <= 100  # the maximum that Cloudflare reads
     assert (built / "404.html").is_file()
 
 
-def test_what_the_operator_gives_is_written_too(shop: ServedSite, tmp_path: Path) -> None:
+def test_operator_files_are_written(shop: ServedSite, tmp_path: Path) -> None:
     own = WellKnownFile("proof.txt", "text/plain; charset=utf-8", b"proof")
 
     write_site(shop.deployment, tmp_path, [own])
@@ -85,7 +85,7 @@ def test_what_the_operator_gives_is_written_too(shop: ServedSite, tmp_path: Path
 
 @pytest.mark.extended
 @pytest.mark.parametrize("slug", ["../../outside", "a/../../../outside"])
-def test_nothing_is_written_outside_the_folder(shop: ServedSite, tmp_path: Path, slug: str) -> None:
+def test_nothing_is_written_outside_folder(shop: ServedSite, tmp_path: Path, slug: str) -> None:
     first, *others = shop.deployment.services
     hostile = replace(shop.deployment, services=(first.model_copy(update={"slug": slug}), *others))
 
@@ -95,7 +95,7 @@ def test_nothing_is_written_outside_the_folder(shop: ServedSite, tmp_path: Path,
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_a_link_in_the_folder_does_not_lead_out_of_it(shop: ServedSite, tmp_path: Path) -> None:
+def test_symlink_in_folder_is_refused(shop: ServedSite, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "services").symlink_to(tmp_path / "elsewhere")
@@ -106,7 +106,7 @@ def test_a_link_in_the_folder_does_not_lead_out_of_it(shop: ServedSite, tmp_path
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_what_lies_in_the_folder_stays(shop: ServedSite, tmp_path: Path) -> None:
+def test_existing_files_are_kept(shop: ServedSite, tmp_path: Path) -> None:
     (tmp_path / "CNAME").write_text("site.example")
 
     write_site(shop.deployment, tmp_path)
@@ -115,8 +115,10 @@ def test_what_lies_in_the_folder_stays(shop: ServedSite, tmp_path: Path) -> None
 
 
 @pytest.mark.extended
-def test_the_command_writes_a_site_under_the_address_given(shop: ServedSite, tmp_path: Path) -> None:
-    done = run("--api", shop.deployment.api, "--url", "https://site.example/", "--out", str(tmp_path / "out"))
+def test_command_writes_site_with_given_url(shop: ServedSite, tmp_path: Path) -> None:
+    done = run_build(
+        "--api", shop.deployment.api, "--url", "https://site.example/", "--out", str(tmp_path / "out")
+    )
 
     assert (done.returncode, done.stderr) == (0, "")
     assert 'href="https://site.example/paying"' in (tmp_path / "out" / "paying" / "index.html").read_text()
@@ -124,24 +126,26 @@ def test_the_command_writes_a_site_under_the_address_given(shop: ServedSite, tmp
 
 
 @pytest.mark.extended
-def test_without_an_address_it_says_which_one_it_took(shop: ServedSite, tmp_path: Path) -> None:
-    done = run("--api", shop.deployment.api, "--out", str(tmp_path))
+def test_command_reports_its_default_url(shop: ServedSite, tmp_path: Path) -> None:
+    done = run_build("--api", shop.deployment.api, "--out", str(tmp_path))
 
     assert done.returncode == 0
     assert "--url is not set" in done.stderr
 
 
 @pytest.mark.extended
-def test_a_folder_that_cannot_be_written_is_said(shop: ServedSite, tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported(shop: ServedSite, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
 
-    done = run("--api", shop.deployment.api, "--url", "https://site.example", "--out", str(tmp_path / "out"))
+    done = run_build(
+        "--api", shop.deployment.api, "--url", "https://site.example", "--out", str(tmp_path / "out")
+    )
 
     assert done.returncode == 1
     assert done.stderr.startswith(f"centgate: cannot write {tmp_path / 'out'}")
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """`centgate site build` with arguments, to its end."""
+def run_build(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `centgate site build` with arguments."""
     command = [CENTGATE, "site", "build", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -1,4 +1,4 @@
-"""Trying a service on the website, in a real browser, paid on the development chain."""
+"""Form of a service page in a real browser, paid on the development chain."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from centgate.website.payment_states import PAYMENT_STATES
 PHISHING = "/services/phishing-check"
 
 
-def ask(page: Page, path: str = PHISHING, **fields: str) -> None:
-    """Open a service's page, fill its form in, and ask for the price."""
+def request_price(page: Page, path: str = PHISHING, **fields: str) -> None:
+    """Open a service's page, fill in its form, and request the price."""
     page.goto(path)
     for name, value in fields.items():
         page.locator(f"[name={name}]").fill(value)
@@ -27,24 +27,24 @@ def ask(page: Page, path: str = PHISHING, **fields: str) -> None:
 
 
 def pay(page: Page, wallet: str = "wallet") -> None:
-    """Go on from the price to a signature."""
+    """Continue from the price to a signature."""
     page.get_by_role("button", name=f"Pay with {wallet}").click()
     page.get_by_role("button", name="Sign and pay 0.01 USDC").click()
 
 
-def receipt(page: Page) -> dict[str, str]:
-    """The receipt that is shown."""
+def find_receipt(page: Page) -> dict[str, str]:
+    """Return the shown receipt."""
     expect(page.locator("#try-answer")).to_be_visible()
     return {name: page.locator(f"#try-{name}").inner_text() for name in ("transaction", "payer", "request")}
 
 
-def said(page: Page, text: str) -> None:
-    """The page says this where screen readers listen."""
+def expect_announcement(page: Page, text: str) -> None:
+    """Assert that the page announces this text to screen readers."""
     expect(page.locator("#try-said")).to_contain_text(text)
 
 
 @pytest.mark.smoke
-def test_a_visitor_finds_a_service_reads_it_and_buys_an_answer(page: Page, devchain: DevChain) -> None:
+def test_visitor_finds_reads_and_buys_a_service(page: Page, devchain: DevChain) -> None:
     wallet = BrowserWallet(1)
     before = devchain.token_balance(DEFAULT_PAYEE), devchain.token_balance(wallet.address)
     install_wallet(page, wallet)
@@ -61,7 +61,7 @@ def test_a_visitor_finds_a_service_reads_it_and_buys_an_answer(page: Page, devch
     assert wallet.signed == []
     page.get_by_role("button", name="Sign and pay 0.01 USDC").click()
 
-    paid = receipt(page)
+    paid = find_receipt(page)
     expect(page.locator("#try-drawn")).to_contain_text("myetherwallet.cx")
     expect(page.locator("#try-drawn")).to_contain_text("ok")
     assert re.fullmatch("0x[0-9a-f]{64}", paid["transaction"])
@@ -72,8 +72,8 @@ def test_a_visitor_finds_a_service_reads_it_and_buys_an_answer(page: Page, devch
     assert before[1] - devchain.token_balance(wallet.address) == 10_000
 
 
-def test_what_the_api_says_of_the_input_stands_at_the_fields(page: Page) -> None:
-    ask(page, "/services/token-risk", tokenAddress="0x12")
+def test_api_issues_are_shown_at_their_fields(page: Page) -> None:
+    request_price(page, "/services/token-risk", tokenAddress="0x12")
 
     field = page.locator("[name=tokenAddress]")
     expect(field).to_have_attribute("aria-invalid", "true")
@@ -83,7 +83,7 @@ def test_what_the_api_says_of_the_input_stands_at_the_fields(page: Page) -> None
     expect(page.locator("#try-issues")).to_contain_text("tokenAddress")
 
 
-def test_an_issue_of_no_field_stands_in_the_summary(page: Page) -> None:
+def test_issue_without_field_is_in_summary(page: Page) -> None:
     page.goto("/services/token-risk")
     page.locator("[name=chain]").select_option("")
     page.get_by_role("button", name="See the price").click()
@@ -93,13 +93,13 @@ def test_an_issue_of_no_field_stands_in_the_summary(page: Page) -> None:
     expect(page.locator("[aria-invalid]")).to_have_count(0)
 
 
-def test_an_issue_of_one_line_names_the_line(page: Page) -> None:
-    ask(page, "/services/neuralweb-contents", urls="https://example.com/\nnowhere")
+def test_issue_of_a_line_names_the_line(page: Page) -> None:
+    request_price(page, "/services/neuralweb-contents", urls="https://example.com/\nnowhere")
 
     expect(page.locator("#try-field-urls-issue")).to_contain_text("Line 2: ")
 
 
-def test_an_option_beyond_one_cent_is_told(page: Page) -> None:
+def test_option_beyond_one_cent_is_reported(page: Page) -> None:
     page.goto("/services/crawler-search")
     more = '{"query": "asyncio", "scrapeOptions": {}}'
     page.route("**/services/**", lambda route: route.continue_(post_data=more))
@@ -109,8 +109,8 @@ def test_an_option_beyond_one_cent_is_told(page: Page) -> None:
     expect(page.locator("#try-issues")).to_contain_text("scrapeOptions: not included in the price of a call")
 
 
-def test_corrected_input_leaves_no_complaint(page: Page) -> None:
-    ask(page, url="x")
+def test_corrected_input_removes_message(page: Page) -> None:
+    request_price(page, url="x")
     expect(page.locator("[aria-invalid]")).to_have_count(1)
 
     page.locator("[name=url]").fill("https://example.com/")
@@ -121,8 +121,8 @@ def test_corrected_input_leaves_no_complaint(page: Page) -> None:
     expect(page.locator("#try-problem")).to_be_empty()
 
 
-def test_a_price_is_only_shown_for_the_request_it_was_asked_for(page: Page) -> None:
-    ask(page)
+def test_price_is_hidden_after_a_change(page: Page) -> None:
+    request_price(page)
     expect(page.locator("#try-offer")).to_be_visible()
 
     page.locator("[name=url]").fill("https://other.example/")
@@ -130,7 +130,7 @@ def test_a_price_is_only_shown_for_the_request_it_was_asked_for(page: Page) -> N
     expect(page.locator("#try-offer")).to_be_hidden()
 
 
-def test_what_is_left_out_is_not_sent(page: Page) -> None:
+def test_empty_fields_are_not_sent(page: Page) -> None:
     page.goto("/services/crawler-search")
     page.locator("[name=limit]").fill("")
     with page.expect_request(lambda request: request.method == "POST") as sent:
@@ -139,7 +139,7 @@ def test_what_is_left_out_is_not_sent(page: Page) -> None:
     assert sent.value.post_data_json == {"query": "EIP-3009 transferWithAuthorization"}
 
 
-def test_values_are_sent_as_the_types_of_the_schema(page: Page) -> None:
+def test_values_are_sent_with_schema_types(page: Page) -> None:
     page.goto("/services/crawler-scrape")
     page.locator("[name=onlyMainContent]").uncheck()
     with page.expect_request(lambda request: request.method == "POST") as scrape:
@@ -154,26 +154,26 @@ def test_values_are_sent_as_the_types_of_the_schema(page: Page) -> None:
     assert brief.value.post_data_json == {"chainId": 10, "walletAddress": wallet}
 
 
-def test_a_wallet_that_declines_costs_nothing_and_can_be_asked_again(page: Page, devchain: DevChain) -> None:
+def test_declined_signature_costs_nothing_and_can_be_repeated(page: Page, devchain: DevChain) -> None:
     wallet = BrowserWallet(2, refuses={"eth_signTypedData_v4"})
     before = devchain.token_balance(wallet.address)
     install_wallet(page, wallet)
-    ask(page)
+    request_price(page)
     pay(page)
-    said(page, "You declined in your wallet. Nothing was signed or paid")
+    expect_announcement(page, "You declined in your wallet. Nothing was signed or paid")
 
     wallet.refuses.clear()
     page.get_by_role("button", name="Sign and pay 0.01 USDC").click()
 
-    receipt(page)
+    find_receipt(page)
     assert len(wallet.signed) == 1
     assert before - devchain.token_balance(wallet.address) == 10_000
 
 
-def test_a_wallet_on_another_chain_is_switched_by_a_click(page: Page) -> None:
+def test_wallet_on_other_chain_is_switched(page: Page) -> None:
     wallet = BrowserWallet(3, chain=1)
     install_wallet(page, wallet)
-    ask(page)
+    request_price(page)
     page.get_by_role("button", name="Pay with wallet").click()
     expect(page.locator("#try-next")).to_contain_text(
         "Your wallet is on chain 1. The payment must be on Base Sepolia"
@@ -183,14 +183,14 @@ def test_a_wallet_on_another_chain_is_switched_by_a_click(page: Page) -> None:
     page.get_by_role("button", name="Switch the wallet to Base Sepolia").click()
     page.get_by_role("button", name="Sign and pay 0.01 USDC").click()
 
-    receipt(page)
+    find_receipt(page)
     assert wallet.chain == 84532
 
 
-def test_a_chain_that_the_wallet_does_not_know_is_told_to_it(page: Page) -> None:
+def test_unknown_chain_is_added_to_wallet(page: Page) -> None:
     wallet = BrowserWallet(3, chain=1, knows={1})
     install_wallet(page, wallet)
-    ask(page)
+    request_price(page)
     page.get_by_role("button", name="Pay with wallet").click()
 
     page.get_by_role("button", name="Switch the wallet to Base Sepolia").click()
@@ -199,23 +199,23 @@ def test_a_chain_that_the_wallet_does_not_know_is_told_to_it(page: Page) -> None
     assert "wallet_addEthereumChain" in wallet.asked
 
 
-def test_nothing_is_signed_on_the_wrong_chain(page: Page) -> None:
+def test_wrong_chain_is_never_signed(page: Page) -> None:
     wallet = BrowserWallet(3, chain=1, refuses={"wallet_switchEthereumChain"})
     install_wallet(page, wallet)
-    ask(page)
+    request_price(page)
     page.get_by_role("button", name="Pay with wallet").click()
 
     page.get_by_role("button", name="Switch the wallet to Base Sepolia").click()
 
-    said(page, "You declined in your wallet. Nothing was signed or paid")
+    expect_announcement(page, "You declined in your wallet. Nothing was signed or paid")
     assert wallet.signed == []
     assert "wallet_addEthereumChain" not in wallet.asked
 
 
-def test_a_wallet_that_changes_its_chain_before_the_signature_signs_nothing(page: Page) -> None:
+def test_chain_change_before_signature_signs_nothing(page: Page) -> None:
     wallet = BrowserWallet(3)
     install_wallet(page, wallet)
-    ask(page)
+    request_price(page)
     page.get_by_role("button", name="Pay with wallet").click()
     expect(page.get_by_role("button", name="Sign and pay 0.01 USDC")).to_be_visible()
 
@@ -226,19 +226,19 @@ def test_a_wallet_that_changes_its_chain_before_the_signature_signs_nothing(page
     assert wallet.signed == []
 
 
-def test_a_wallet_that_announces_itself_is_called_by_its_name(page: Page) -> None:
+def test_announced_wallet_is_called_by_name(page: Page) -> None:
     wallet = BrowserWallet(3)
     install_wallet(page, wallet, announced_as="Fox <b>& Co</b>")
-    ask(page)
+    request_price(page)
 
     pay(page, "Fox <b>& Co</b>")
 
-    receipt(page)
+    find_receipt(page)
     assert len(wallet.signed) == 1
 
 
-def test_without_a_wallet_the_page_says_what_is_needed(page: Page) -> None:
-    ask(page)
+def test_missing_wallet_is_explained(page: Page) -> None:
+    request_price(page)
 
     needed = page.locator("#try-no-wallet")
     expect(needed).to_contain_text("you need a wallet extension that holds 0.01 USDC on Base Sepolia")
@@ -247,12 +247,12 @@ def test_without_a_wallet_the_page_says_what_is_needed(page: Page) -> None:
     expect(page.get_by_role("button", name="Pay with")).to_have_count(0)
 
 
-def test_the_signed_payment_is_what_was_shown(page: Page, shop: ServedSite) -> None:
+def test_signed_payment_is_as_shown(page: Page, shop: ServedSite) -> None:
     wallet = BrowserWallet(4)
     install_wallet(page, wallet)
-    ask(page)
+    request_price(page)
     pay(page)
-    receipt(page)
+    find_receipt(page)
 
     signed = wallet.signed[0]
     assert shop.deployment.terms is not None
@@ -263,60 +263,60 @@ def test_the_signed_payment_is_what_was_shown(page: Page, shop: ServedSite) -> N
     assert signed["domain"]["verifyingContract"] == shop.deployment.terms.asset
 
 
-def test_two_clicks_at_once_are_one_signature(page: Page) -> None:
+def test_two_clicks_give_one_signature(page: Page) -> None:
     wallet = BrowserWallet(4)
     install_wallet(page, wallet)
-    ask(page)
+    request_price(page)
     page.get_by_role("button", name="Pay with wallet").click()
 
     page.get_by_role("button", name="Sign and pay 0.01 USDC").dblclick()
 
-    receipt(page)
+    find_receipt(page)
     assert len(wallet.signed) == 1
 
 
-def test_a_lost_connection_after_the_signature_loses_no_money(page: Page, devchain: DevChain) -> None:
+def test_lost_connection_after_signature_loses_no_money(page: Page, devchain: DevChain) -> None:
     wallet = BrowserWallet(5)
     before = devchain.token_balance(wallet.address)
     install_wallet(page, wallet)
-    lost = losing_the_answer(page)
-    ask(page)
+    lost = drop_first_answer(page)
+    request_price(page)
     pay(page)
-    said(page, "Your payment is still valid: send it again")
+    expect_announcement(page, "Your payment is still valid: send it again")
     assert lost == [200]
 
     page.get_by_role("button", name="Send the same payment again").click()
 
-    receipt(page)
+    find_receipt(page)
     assert len(wallet.signed) == 1
     assert before - devchain.token_balance(wallet.address) == 10_000
 
 
-def test_a_payment_outlives_a_reload_of_the_page(page: Page, devchain: DevChain) -> None:
+def test_payment_survives_page_reload(page: Page, devchain: DevChain) -> None:
     wallet = BrowserWallet(6)
     before = devchain.token_balance(wallet.address)
     install_wallet(page, wallet)
-    losing_the_answer(page)
-    ask(page)
+    drop_first_answer(page)
+    request_price(page)
     pay(page)
-    said(page, "Your payment is still valid")
+    expect_announcement(page, "Your payment is still valid")
 
     page.reload()
     expect(page.locator("#try-waiting")).to_contain_text("https://myetherwallet.cx/login")
     page.get_by_role("button", name="Send the same payment again").click()
 
-    receipt(page)
+    find_receipt(page)
     assert len(wallet.signed) == 1
     assert before - devchain.token_balance(wallet.address) == 10_000
 
 
-def test_no_other_payment_is_offered_while_one_is_waiting(page: Page) -> None:
+def test_waiting_payment_blocks_other_payments(page: Page) -> None:
     wallet = BrowserWallet(6)
     install_wallet(page, wallet)
-    losing_the_answer(page)
-    ask(page)
+    drop_first_answer(page)
+    request_price(page)
     pay(page)
-    said(page, "Your payment is still valid")
+    expect_announcement(page, "Your payment is still valid")
 
     page.get_by_role("button", name="See the price").click()
     expect(page.locator("#try-waiting-title")).to_be_focused()
@@ -328,10 +328,10 @@ def test_no_other_payment_is_offered_while_one_is_waiting(page: Page) -> None:
     expect(page.locator("#try-waiting")).to_be_hidden()
 
 
-def test_a_payer_without_money_is_told_so_and_can_pay_again(page: Page, devchain: DevChain) -> None:
+def test_payer_without_money_is_informed_and_can_retry(page: Page, devchain: DevChain) -> None:
     poor = EmptyWallet()
     install_wallet(page, poor)
-    ask(page)
+    request_price(page)
     pay(page)
 
     expect(page.locator("#try-problem")).to_contain_text(PAYMENT_STATES["refused"][0])
@@ -341,14 +341,12 @@ def test_a_payer_without_money_is_told_so_and_can_pay_again(page: Page, devchain
     assert devchain.token_balance(poor.address) == 0
 
 
-def test_a_service_that_is_down_says_so_and_takes_nothing(
-    page: Page, shop: ServedSite, devchain: DevChain
-) -> None:
+def test_unavailable_service_takes_nothing(page: Page, shop: ServedSite, devchain: DevChain) -> None:
     down = next(each for each in shop.deployment.services if not shop.deployment.is_up(each))
     wallet = BrowserWallet(7)
     before = devchain.token_balance(wallet.address)
     install_wallet(page, wallet)
-    ask(page, f"/services/{down.slug}")
+    request_price(page, f"/services/{down.slug}")
     expect(page.locator("#try")).to_contain_text("This service is down at the moment.")
 
     pay(page)
@@ -367,19 +365,19 @@ def test_a_service_that_is_down_says_so_and_takes_nothing(
     ],
     ids=["another payee", "another price", "another time"],
 )
-def test_terms_that_the_page_does_not_promise_are_not_signed(
+def test_unpromised_terms_are_not_signed(
     page: Page, shop: ServedSite, promise: dict[str, Any], sentence: str
 ) -> None:
     install_wallet(page, BrowserWallet(7))
     with serve_site(shop.deployment.api, **promise) as other:
-        ask(page, other.url + PHISHING)
+        request_price(page, other.url + PHISHING)
 
         expect(page.locator("#try-refused")).to_contain_text("so nothing is signed")
         expect(page.locator("#try-wrong")).to_have_text(sentence)
         expect(page.get_by_role("button", name="Pay with wallet")).to_have_count(0)
 
 
-def test_without_scripts_the_page_shows_a_command_and_no_form(chromium: Browser, shop: ServedSite) -> None:
+def test_command_replaces_form_without_scripts(chromium: Browser, shop: ServedSite) -> None:
     context = chromium.new_context(base_url=shop.url, java_script_enabled=False)
     page = context.new_page()
     page.goto(PHISHING)
@@ -390,7 +388,7 @@ def test_without_scripts_the_page_shows_a_command_and_no_form(chromium: Browser,
     context.close()
 
 
-def test_the_whole_purchase_goes_by_keyboard_alone(page: Page) -> None:
+def test_purchase_works_by_keyboard_alone(page: Page) -> None:
     wallet = BrowserWallet(8)
     install_wallet(page, wallet)
     page.goto(PHISHING)
@@ -408,7 +406,7 @@ def test_the_whole_purchase_goes_by_keyboard_alone(page: Page) -> None:
 
 
 def press_until_focused(page: Page, name: str) -> None:
-    """Go on with the Tab key until a button has the focus."""
+    """Press Tab until a button has the focus."""
     button = page.get_by_role("button", name=name)
     for _ in range(10):
         if button.evaluate("each => each === document.activeElement"):
@@ -417,8 +415,8 @@ def press_until_focused(page: Page, name: str) -> None:
     raise AssertionError(f"{name} cannot be reached")
 
 
-def losing_the_answer(page: Page) -> list[int]:
-    """Let the first paid request reach the API, and lose its answer; gives the statuses that were lost."""
+def drop_first_answer(page: Page) -> list[int]:
+    """Let the first paid request reach the API, and drop its response; returns the dropped statuses."""
     lost: list[int] = []
 
     def lose(route: Route) -> None:
@@ -432,7 +430,7 @@ def losing_the_answer(page: Page) -> list[int]:
     return lost
 
 
-def test_terms_that_hide_their_price_behind_another_are_not_signed(page: Page) -> None:
+def test_terms_with_hidden_price_are_not_signed(page: Page) -> None:
     install_wallet(page, BrowserWallet(7))
 
     def dearer(route: Route) -> None:
@@ -452,7 +450,7 @@ def test_terms_that_hide_their_price_behind_another_are_not_signed(page: Page) -
     expect(page.get_by_role("button", name="Pay with wallet")).to_have_count(0)
 
 
-def test_a_request_that_changes_while_its_price_is_asked_has_no_price(page: Page) -> None:
+def test_request_changed_during_quote_has_no_price(page: Page) -> None:
     def changing(route: Route) -> None:
         page.locator("[name=url]").fill("https://other.example/")
         route.continue_()
@@ -461,12 +459,12 @@ def test_a_request_that_changes_while_its_price_is_asked_has_no_price(page: Page
     page.route("**/services/**", changing)
     page.get_by_role("button", name="See the price").click()
 
-    said(page, "The request has changed")
+    expect_announcement(page, "The request has changed")
     expect(page.locator("#try-offer")).to_be_hidden()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_against_any_state_of_the_form(
+def test_axe_finds_no_violation_in_any_form_state(
     chromium: Browser, shop: ServedSite, axe: Path, scheme: Literal["light", "dark"]
 ) -> None:
     context = chromium.new_context(base_url=shop.url, bypass_csp=True, color_scheme=scheme)
@@ -478,36 +476,36 @@ def test_axe_finds_nothing_against_any_state_of_the_form(
         page.add_script_tag(path=axe)
         found.extend(axe_violations(page))
 
-    ask(page, url="x")
+    request_price(page, url="x")
     expect(page.locator("[aria-invalid]")).to_have_count(1)
     look()
-    losing_the_answer(page)
+    drop_first_answer(page)
     page.locator("[name=url]").fill("https://example.com/")
     page.get_by_role("button", name="See the price").click()
     page.get_by_role("button", name="Pay with wallet").click()
     expect(page.get_by_role("button", name="Sign and pay")).to_be_visible()
     look()
     page.get_by_role("button", name="Sign and pay").click()
-    said(page, "Your payment is still valid")
+    expect_announcement(page, "Your payment is still valid")
     look()
     page.get_by_role("button", name="Send the same payment again").click()
-    receipt(page)
+    find_receipt(page)
     look()
     context.close()
 
     assert found == []
 
 
-def test_every_state_of_the_form_fits_the_smallest_phone(page: Page) -> None:
+def test_form_states_fit_smallest_phone(page: Page) -> None:
     page.set_viewport_size({"width": 320, "height": 640})
     install_wallet(page, BrowserWallet(9))
-    ask(page)
+    request_price(page)
     page.get_by_role("button", name="Pay with wallet").click()
     expect(page.get_by_role("button", name="Sign and pay")).to_be_visible()
     page.locator("#try-offer summary").click()
     offered = page.evaluate("document.documentElement.scrollWidth")
     page.get_by_role("button", name="Sign and pay").click()
-    receipt(page)
+    find_receipt(page)
     for each in page.locator("#try-answer summary").all():
         each.click()
     answered = page.evaluate("document.documentElement.scrollWidth")

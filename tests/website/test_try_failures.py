@@ -19,21 +19,21 @@ HOSTILE = '<img src="x" onerror="document.title = \'broken in\'">'
 
 @pytest.fixture(scope="module")
 def stub() -> Generator[StubFacilitator]:
-    """A facilitator that does what a test says."""
+    """A stub facilitator with behaviour set by the test."""
     with open_stub_facilitator() as stub:
         yield stub
 
 
 @pytest.fixture(scope="module")
 def catalogue() -> Generator[ServiceFailures]:
-    """A service more, which fails when a test says so."""
-    with install_failing_service() as moods:
-        yield moods
+    """An additional service, which fails as a test sets it."""
+    with install_failing_service() as failures:
+        yield failures
 
 
 @pytest.fixture
-def moods(catalogue: ServiceFailures, stub: StubFacilitator) -> ServiceFailures:
-    """The same, in no mood yet."""
+def failures(catalogue: ServiceFailures, stub: StubFacilitator) -> ServiceFailures:
+    """The failures of this service, all removed."""
     catalogue.reset()
     stub.next.clear()
     return catalogue
@@ -43,14 +43,14 @@ def moods(catalogue: ServiceFailures, stub: StubFacilitator) -> ServiceFailures:
 def site(
     catalogue: ServiceFailures, stub: StubFacilitator, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[ServedSite]:
-    """The website of an API with the moody service and that facilitator."""
+    """Website of an API with the failing service and the stub facilitator."""
     settings = build_settings(tmp_path_factory.mktemp("trouble"), stub.url)
     with run_in_thread(settings) as api, serve_site(api) as site:
         yield site
 
 
 @pytest.fixture
-def wallet(page: Page, moods: ServiceFailures) -> BrowserWallet:
+def wallet(page: Page, failures: ServiceFailures) -> BrowserWallet:
     """The visitor's wallet."""
     wallet = BrowserWallet()
     install_wallet(page, wallet)
@@ -58,7 +58,7 @@ def wallet(page: Page, moods: ServiceFailures) -> BrowserWallet:
 
 
 def buy(page: Page, site: ServedSite, question: str = "why") -> None:
-    """Ask the moody service, and pay."""
+    """Query the failing service, and pay."""
     page.goto(site.url + FAILING_SERVICE)
     page.locator("[name=question]").fill(question)
     page.get_by_role("button", name="See the price").click()
@@ -67,14 +67,14 @@ def buy(page: Page, site: ServedSite, question: str = "why") -> None:
 
 
 def send_again(page: Page) -> None:
-    """Send the payment that waits, as soon as the API wants it."""
+    """Send the waiting payment, as soon as the API accepts it."""
     page.get_by_role("button", name="Send the same payment again").click()
 
 
-def test_a_service_that_fails_after_the_payment_answers_the_same_payment_later(
-    page: Page, site: ServedSite, wallet: BrowserWallet, moods: ServiceFailures
+def test_service_that_failed_answers_same_payment_later(
+    page: Page, site: ServedSite, wallet: BrowserWallet, failures: ServiceFailures
 ) -> None:
-    moods.raise_next(lambda: ProviderError("moon", "it is dark there"))
+    failures.raise_next(lambda: ProviderError("moon", "it is dark there"))
     buy(page, site)
     expect(page.locator("#try-said")).to_contain_text("it is dark there")
     expect(page.locator("#try-said")).to_contain_text(PAYMENT_STATES["settled"][0])
@@ -85,7 +85,7 @@ def test_a_service_that_fails_after_the_payment_answers_the_same_payment_later(
     assert len(wallet.signed) == 1
 
 
-def test_an_open_settlement_is_sent_again_when_the_api_wants_it(
+def test_open_settlement_is_sent_again_when_allowed(
     page: Page, site: ServedSite, wallet: BrowserWallet, stub: StubFacilitator
 ) -> None:
     stub.next.append(stub.move_then_reply(reply_with(502, "<h1>Bad Gateway</h1>")))
@@ -100,10 +100,10 @@ def test_an_open_settlement_is_sent_again_when_the_api_wants_it(
     assert stub.moved[wallet.address.lower(), wallet.signed[0]["message"]["nonce"].lower()] == 1
 
 
-def test_a_payment_that_waits_is_sent_again_after_a_reload(
-    page: Page, site: ServedSite, wallet: BrowserWallet, moods: ServiceFailures
+def test_waiting_payment_is_sent_again_after_reload(
+    page: Page, site: ServedSite, wallet: BrowserWallet, failures: ServiceFailures
 ) -> None:
-    moods.raise_next(lambda: ProviderError("moon", "it is dark there"))
+    failures.raise_next(lambda: ProviderError("moon", "it is dark there"))
     buy(page, site)
     expect(page.locator("#try-waiting")).to_be_visible()
 
@@ -114,7 +114,7 @@ def test_a_payment_that_waits_is_sent_again_after_a_reload(
     assert len(wallet.signed) == 1
 
 
-def test_a_refused_payment_is_explained(
+def test_refused_payment_is_explained(
     page: Page, site: ServedSite, wallet: BrowserWallet, stub: StubFacilitator
 ) -> None:
     stub.next.append(refuse_with("insufficient_funds"))
@@ -126,10 +126,10 @@ def test_a_refused_payment_is_explained(
     expect(page.locator("#try-waiting")).to_be_hidden()
 
 
-def test_that_nothing_is_known_is_a_paid_answer(
-    page: Page, site: ServedSite, wallet: BrowserWallet, moods: ServiceFailures
+def test_no_data_is_a_paid_answer(
+    page: Page, site: ServedSite, wallet: BrowserWallet, failures: ServiceFailures
 ) -> None:
-    moods.raise_next(lambda: NoData("nobody knows why"))
+    failures.raise_next(lambda: NoData("nobody knows why"))
 
     buy(page, site)
 
@@ -138,7 +138,7 @@ def test_that_nothing_is_known_is_a_paid_answer(
     expect(page.locator("#try-said")).to_contain_text("Paid.")
 
 
-def test_text_of_strangers_stays_text(page: Page, site: ServedSite, wallet: BrowserWallet) -> None:
+def test_untrusted_text_stays_text(page: Page, site: ServedSite, wallet: BrowserWallet) -> None:
     buy(page, site, HOSTILE)
 
     expect(page.locator("#try-drawn")).to_contain_text(HOSTILE)
@@ -147,9 +147,7 @@ def test_text_of_strangers_stays_text(page: Page, site: ServedSite, wallet: Brow
     expect(page).not_to_have_title("broken in")
 
 
-def test_an_api_that_cannot_be_reached_is_told_before_anything_is_signed(
-    page: Page, site: ServedSite
-) -> None:
+def test_unreachable_api_is_reported_before_signature(page: Page, site: ServedSite) -> None:
     page.goto(site.url + FAILING_SERVICE)
     page.route("**/services/**", lambda route: route.abort())
 
@@ -158,7 +156,7 @@ def test_an_api_that_cannot_be_reached_is_told_before_anything_is_signed(
     expect(page.locator("#try-problem")).to_contain_text("The API did not return a readable response")
 
 
-def test_a_transaction_of_a_development_chain_is_no_link(
+def test_transaction_of_development_chain_is_no_link(
     page: Page, site: ServedSite, wallet: BrowserWallet
 ) -> None:
     buy(page, site)

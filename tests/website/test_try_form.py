@@ -1,4 +1,4 @@
-"""The form of a service as its JSON Schema describes it, and what its page promises of the payment."""
+"""Form of a service, generated from its JSON Schema, and the terms that its page promises."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENTRIES = [ServiceDetail.model_validate(service_details(service, Settings())) fo
 
 
 def deployment(terms: ListedRequirements | None = TERMS) -> ApiSnapshot:
-    """A deployment that takes payments on Base, or none."""
+    """Return a deployment that takes payments on Base, or none."""
     return ApiSnapshot(
         api=API,
         site="https://www.example",
@@ -42,8 +42,8 @@ def deployment(terms: ListedRequirements | None = TERMS) -> ApiSnapshot:
     )
 
 
-def entry(**properties: Any) -> ServiceDetail:
-    """A service with these fields; `example`, `required` and other words of the schema are taken as such."""
+def build_entry(**properties: Any) -> ServiceDetail:
+    """Return a service with these fields; `example`, `required` and other keywords go into the schema."""
     words = {
         name: properties.pop(name) for name in ("anyOf", "oneOf", "allOf", "required") if name in properties
     }
@@ -52,21 +52,21 @@ def entry(**properties: Any) -> ServiceDetail:
     return ENTRIES[0].model_copy(update={"input_schema": schema, "input_example": example})
 
 
-def only(**properties: Any) -> FormField:
-    """The one field of a service."""
-    (field,) = build_form(entry(**properties), deployment()).fields
+def build_field(**properties: Any) -> FormField:
+    """Return the only field of a service."""
+    (field,) = build_form(build_entry(**properties), deployment()).fields
     return field
 
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
-def test_every_field_of_every_service_is_asked_for_in_its_order(service: ServiceDetail) -> None:
+def test_form_has_every_field_in_order(service: ServiceDetail) -> None:
     form = build_form(service, deployment())
 
     assert [field.name for field in form.fields] == list(service.input_schema["properties"])
 
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
-def test_every_form_starts_with_the_example(service: ServiceDetail) -> None:
+def test_form_starts_with_example(service: ServiceDetail) -> None:
     form = build_form(service, deployment())
 
     shown = {field.name: field.value for field in form.fields if field.kind != "flag" and field.value}
@@ -78,7 +78,7 @@ def test_every_form_starts_with_the_example(service: ServiceDetail) -> None:
 
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
-def test_every_hint_says_what_the_field_means(service: ServiceDetail) -> None:
+def test_hint_is_the_field_description(service: ServiceDetail) -> None:
     form = build_form(service, deployment())
 
     meanings = [
@@ -88,8 +88,8 @@ def test_every_hint_says_what_the_field_means(service: ServiceDetail) -> None:
     assert all(hint.startswith(meaning) for hint, meaning in zip(hints, meanings, strict=True))
 
 
-def test_hints_are_escaped_and_have_code_in_them() -> None:
-    field = only(it={"type": "string", "description": "Like `<a>` & co."})
+def test_hints_are_escaped_and_format_code() -> None:
+    field = build_field(it={"type": "string", "description": "Like `<a>` & co."})
 
     assert field.hint == "Like <code>&lt;a&gt;</code> &amp; co. Optional."
 
@@ -116,24 +116,22 @@ def test_hints_are_escaped_and_have_code_in_them() -> None:
     ],
     ids=["text", "short text", "choice", "number", "from zero", "any number", "flag", "lines"],
 )
-def test_a_field_has_the_control_and_the_bounds_of_its_schema(
-    schema: dict[str, Any], kind: str, hint: str
-) -> None:
-    field = only(it=schema)
+def test_field_has_control_and_bounds_of_schema(schema: dict[str, Any], kind: str, hint: str) -> None:
+    field = build_field(it=schema)
 
     assert (field.kind, field.hint) == (kind, hint)
 
 
-def test_a_number_above_a_bound_starts_after_it() -> None:
-    field = only(it={"type": "integer", "exclusiveMinimum": 0, "maximum": 7})
+def test_exclusive_bound_is_excluded() -> None:
+    field = build_field(it={"type": "integer", "exclusiveMinimum": 0, "maximum": 7})
 
     assert field.bounds == {"min": 1, "max": 7}
 
 
-def test_values_allowed_by_a_rule_are_choices_and_chains_have_their_names() -> None:
+def test_allowed_values_are_choices_and_chains_are_named() -> None:
     rule = {"properties": {"chainId": {"enum": [8453, 31337]}}}
 
-    field = only(chainId={"type": "integer"}, allOf=[{"anyOf": [rule]}])
+    field = build_field(chainId={"type": "integer"}, allOf=[{"anyOf": [rule]}])
 
     assert field.kind == "choice"
     assert field.options == (("8453", "8453 (base)"), ("31337", "31337"))
@@ -143,10 +141,10 @@ def test_values_allowed_by_a_rule_are_choices_and_chains_have_their_names() -> N
     ("word", "rule"),
     [("anyOf", "At least one"), ("oneOf", "Exactly one")],
 )
-def test_fields_that_stand_for_one_another_are_told(word: str, rule: str) -> None:
+def test_alternative_fields_are_described(word: str, rule: str) -> None:
     either = {word: [{"required": ["a"]}, {"required": ["b"]}]}
 
-    form = build_form(entry(a={"type": "string"}, b={"type": "string"}, allOf=[either]), deployment())
+    form = build_form(build_entry(a={"type": "string"}, b={"type": "string"}, allOf=[either]), deployment())
 
     assert form.rules == (f"{rule} of <code>a</code> and <code>b</code> is required.",)
 
@@ -161,17 +159,17 @@ def test_fields_that_stand_for_one_another_are_told(word: str, rule: str) -> Non
     ],
     ids=["on", "off", "on, off in the example", "must be sent"],
 )
-def test_a_flag_knows_when_it_need_not_be_sent(given: dict[str, Any], value: str, default: str) -> None:
-    field = only(**given)
+def test_flag_is_omitted_at_its_default(given: dict[str, Any], value: str, default: str) -> None:
+    field = build_field(**given)
 
     assert (field.value, field.default) == (value, default)
 
 
-def test_names_are_told_in_words() -> None:
-    assert only(onlyMainContent={"type": "boolean"}).label == "Only main content"
+def test_names_become_words() -> None:
+    assert build_field(onlyMainContent={"type": "boolean"}).label == "Only main content"
 
 
-def test_the_promise_is_the_price_in_the_tokens_base_units() -> None:
+def test_promise_has_price_in_base_units() -> None:
     promise = promise_terms(ENTRIES[0].model_copy(update={"price": "$0.25"}), deployment())
 
     assert promise is not None
@@ -179,7 +177,7 @@ def test_the_promise_is_the_price_in_the_tokens_base_units() -> None:
     assert promise["terms"]["amount"][1] == "250000"
 
 
-def test_the_token_is_the_known_one_whatever_the_api_says() -> None:
+def test_known_token_is_used_whatever_api_says() -> None:
     lying = TERMS.model_copy(update={"asset": "0x" + "99" * 20, "extra": {"name": "Fake", "version": "9"}})
 
     promise = promise_terms(ENTRIES[0], deployment(lying))
@@ -189,7 +187,7 @@ def test_the_token_is_the_known_one_whatever_the_api_says() -> None:
     assert promise["typedData"]["domain"]["name"] == "USD Coin"
 
 
-def test_on_an_unknown_network_the_token_is_the_one_the_api_says() -> None:
+def test_unknown_network_uses_token_of_api() -> None:
     own = TERMS.model_copy(update={"network": "eip155:424242", "extra": {"name": "Own", "version": "1"}})
 
     promise = promise_terms(ENTRIES[0], deployment(own))
@@ -199,7 +197,7 @@ def test_on_an_unknown_network_the_token_is_the_one_the_api_says() -> None:
     assert (promise["explorer"], promise["addChain"]) == (None, None)
 
 
-def test_a_wallet_is_only_told_of_networks_that_are_known() -> None:
+def test_wallet_is_given_known_networks_only() -> None:
     promise = promise_terms(ENTRIES[0], deployment())
 
     assert promise is not None
@@ -207,7 +205,7 @@ def test_a_wallet_is_only_told_of_networks_that_are_known() -> None:
     assert promise["addChain"]["blockExplorerUrls"] == ["https://basescan.org"]
 
 
-def test_a_development_chain_links_to_no_explorer() -> None:
+def test_development_chain_has_no_explorer_links() -> None:
     payment = ENTRIES[0].payment.model_copy(update={"dev_mode": True})
     development = ENTRIES[0].model_copy(update={"payment": payment})
     there = replace(deployment(), services=(development,), api="http://127.0.0.1:8402")
@@ -219,5 +217,5 @@ def test_a_development_chain_links_to_no_explorer() -> None:
     assert (local["explorer"], public["explorer"]) == (None, "https://basescan.org/tx/")
 
 
-def test_where_no_payments_are_taken_there_is_no_promise() -> None:
+def test_promise_is_absent_without_payments() -> None:
     assert promise_terms(ENTRIES[0], replace(deployment(), terms=None)) is None

@@ -1,4 +1,4 @@
-"""The website as a server: in which form, with which headers, and what it does when the API is gone."""
+"""Website server: content negotiation, headers, and pages while the API is unreachable."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ WAIT = 30.0
 
 @pytest.fixture(scope="session")
 def visitor(shop: ServedSite) -> Generator[httpx.Client]:
-    """A client of the website that follows nothing by itself."""
+    """Client of the website that follows no redirects."""
     with httpx.Client(base_url=shop.url, timeout=WAIT) as client:
         yield client
 
 
 @contextmanager
-def served(api: str, deployment: ApiSnapshot, every: float) -> Generator[httpx.Client]:
-    """A website that reads its API again every so many seconds."""
+def open_site(api: str, deployment: ApiSnapshot, every: float) -> Generator[httpx.Client]:
+    """Serve a website that reads its API again at this interval in seconds."""
     listener, listening = open_listener(Settings(port=0))
     config = uvicorn.Config(create_site_app(api, deployment, interval=every), log_config=None, ws="none")
     server = uvicorn.Server(config)
@@ -86,27 +86,27 @@ def served(api: str, deployment: ApiSnapshot, every: float) -> Generator[httpx.C
         ("text/markdown;q=nonsense", "text/html"),
     ],
 )
-def test_a_page_comes_in_the_form_that_is_liked_best(visitor: httpx.Client, accept: str, form: str) -> None:
+def test_preferred_form_is_served(visitor: httpx.Client, accept: str, form: str) -> None:
     response = visitor.get("/services/token-risk", headers={"Accept": accept})
 
     assert response.headers["content-type"].startswith(form)
     assert "Accept" in response.headers["vary"]
 
 
-def test_markdown_by_accept_is_the_twin_byte_for_byte(visitor: httpx.Client) -> None:
+def test_negotiated_markdown_equals_markdown_file(visitor: httpx.Client) -> None:
     asked = visitor.get("/services/token-risk", headers={"Accept": "text/markdown"})
 
     assert asked.content == visitor.get("/services/token-risk.md").content
 
 
-def test_a_file_that_has_one_form_does_not_vary(visitor: httpx.Client) -> None:
+def test_file_with_one_form_does_not_vary(visitor: httpx.Client) -> None:
     response = visitor.get("/site.css", headers={"Accept": "text/markdown"})
 
     assert response.headers["content-type"] == "text/css"
     assert "Accept," not in response.headers["vary"] + ","
 
 
-def test_every_file_is_served_with_its_type(shop: ServedSite, visitor: httpx.Client) -> None:
+def test_files_have_their_types(shop: ServedSite, visitor: httpx.Client) -> None:
     for path, file in shop.files.items():
         response = visitor.get(path)
         expected = 404 if path in ("/404.html", "/500.html") else 200
@@ -116,7 +116,7 @@ def test_every_file_is_served_with_its_type(shop: ServedSite, visitor: httpx.Cli
 
 
 @pytest.mark.parametrize("path", ["/", "/services/token-risk", "/site.css", "/nothing"])
-def test_head_answers_like_get_without_a_body(visitor: httpx.Client, path: str) -> None:
+def test_head_equals_get_without_body(visitor: httpx.Client, path: str) -> None:
     head, get = visitor.head(path), visitor.get(path)
 
     assert head.status_code == get.status_code
@@ -125,7 +125,7 @@ def test_head_answers_like_get_without_a_body(visitor: httpx.Client, path: str) 
 
 
 @pytest.mark.parametrize("tag", ["{}", '"other", {}', "*", "strong"])
-def test_what_the_client_has_is_not_sent_again(visitor: httpx.Client, tag: str) -> None:
+def test_cached_file_is_not_sent_again(visitor: httpx.Client, tag: str) -> None:
     known = visitor.get("/paying").headers["etag"]
     tag = known.removeprefix("W/") if tag == "strong" else tag.format(known)
 
@@ -135,7 +135,7 @@ def test_what_the_client_has_is_not_sent_again(visitor: httpx.Client, tag: str) 
     assert response.headers["etag"] == known
 
 
-def test_another_form_has_another_tag(visitor: httpx.Client) -> None:
+def test_each_form_has_its_etag(visitor: httpx.Client) -> None:
     known = visitor.get("/paying").headers["etag"]
 
     response = visitor.get("/paying", headers={"If-None-Match": known, "Accept": "text/markdown"})
@@ -143,7 +143,7 @@ def test_another_form_has_another_tag(visitor: httpx.Client) -> None:
     assert response.status_code == 200
 
 
-def test_pages_are_compressed_for_who_can_read_it(visitor: httpx.Client) -> None:
+def test_pages_are_compressed_on_request(visitor: httpx.Client) -> None:
     with visitor.stream("GET", "/services/token-risk", headers={"Accept-Encoding": "gzip"}) as response:
         raw = b"".join(response.iter_raw())
 
@@ -159,7 +159,7 @@ def test_pages_are_compressed_for_who_can_read_it(visitor: httpx.Client) -> None
         ("*/*", "text/plain; charset=utf-8"),
     ],
 )
-def test_what_is_not_there_is_said_in_the_clients_form(visitor: httpx.Client, accept: str, form: str) -> None:
+def test_not_found_is_in_requested_form(visitor: httpx.Client, accept: str, form: str) -> None:
     response = visitor.get("/nothing/here", headers={"Accept": accept})
 
     assert (response.status_code, response.headers["content-type"]) == (404, form)
@@ -167,7 +167,7 @@ def test_what_is_not_there_is_said_in_the_clients_form(visitor: httpx.Client, ac
     assert "/#services" in response.text or "/index.md#services" in response.text
 
 
-def test_the_page_for_what_is_not_there_is_no_page(visitor: httpx.Client) -> None:
+def test_not_found_page_has_status_404(visitor: httpx.Client) -> None:
     assert visitor.get("/404.html").status_code == 404
 
 
@@ -183,16 +183,14 @@ def test_the_page_for_what_is_not_there_is_no_page(visitor: httpx.Client) -> Non
         ("/llms.txt/", "/llms.txt"),
     ],
 )
-def test_other_ways_to_write_an_address_lead_to_the_one(
-    visitor: httpx.Client, path: str, canonical: str
-) -> None:
+def test_other_spellings_redirect_to_canonical_path(visitor: httpx.Client, path: str, canonical: str) -> None:
     response = visitor.get(path)
 
     assert (response.status_code, response.headers["location"]) == (308, canonical)
 
 
-def test_no_address_leads_to_another_host(shop: ServedSite) -> None:
-    answer = raw(shop, "GET //evil.example/paying/ HTTP/1.1")
+def test_no_path_redirects_to_other_host(shop: ServedSite) -> None:
+    answer = send_raw(shop, "GET //evil.example/paying/ HTTP/1.1")
 
     assert answer.startswith("HTTP/1.1 404")
 
@@ -200,7 +198,7 @@ def test_no_address_leads_to_another_host(shop: ServedSite) -> None:
 @pytest.mark.extended
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
 @pytest.mark.parametrize("path", ["/", "/nothing"])
-def test_only_get_and_head_are_answered(visitor: httpx.Client, method: str, path: str) -> None:
+def test_only_get_and_head_are_allowed(visitor: httpx.Client, method: str, path: str) -> None:
     response = visitor.request(method, path)
 
     assert response.status_code == 405
@@ -211,14 +209,14 @@ def test_only_get_and_head_are_answered(visitor: httpx.Client, method: str, path
     ("method", "path"),
     [("GET", "/"), ("GET", "/llms.txt"), ("GET", "/nothing"), ("POST", "/"), ("HEAD", "/site.css")],
 )
-def test_every_response_is_safe(visitor: httpx.Client, method: str, path: str) -> None:
+def test_responses_have_security_headers(visitor: httpx.Client, method: str, path: str) -> None:
     response = visitor.request(method, path)
 
     assert [name for name in SAFETY if name not in response.headers] == []
     assert "unsafe" not in response.headers["content-security-policy"]
 
 
-def test_a_page_names_its_twin_and_the_address_it_goes_by(shop: ServedSite, visitor: httpx.Client) -> None:
+def test_page_names_its_markdown_and_canonical_url(shop: ServedSite, visitor: httpx.Client) -> None:
     page, twin = visitor.get("/paying"), visitor.get("/paying.md")
 
     assert '</paying.md>; rel="alternate"; type="text/markdown"' in page.headers["link"]
@@ -243,14 +241,14 @@ def test_a_page_names_its_twin_and_the_address_it_goes_by(shop: ServedSite, visi
         "GET paying HTTP/1.1",
     ],
 )
-def test_odd_requests_do_not_break_it(shop: ServedSite, line: str) -> None:
-    answer = raw(shop, line)
+def test_malformed_requests_do_not_break_server(shop: ServedSite, line: str) -> None:
+    answer = send_raw(shop, line)
 
     assert int(answer.split()[1]) in (200, 308, 400, 404)
     assert "set-cookie" not in answer.partition("\r\n\r\n")[0].lower()
 
 
-def raw(shop: ServedSite, line: str) -> str:
+def send_raw(shop: ServedSite, line: str) -> str:
     """Return the response to a raw request line."""
     host, port = shop.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=WAIT) as connection:
@@ -260,24 +258,24 @@ def raw(shop: ServedSite, line: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def app(shop: ServedSite) -> Starlette:
-    """The website itself, without a server before it."""
+def site_app(shop: ServedSite) -> Starlette:
+    """The ASGI application of the website, without a server."""
     return create_site_app(shop.deployment.api, shop.deployment)
 
 
 @given(st.text(max_size=40), st.binary(max_size=40), st.binary(max_size=40))
 @settings(max_examples=200, deadline=None)
-def test_no_path_and_no_header_breaks_it(app: Starlette, path: str, accept: bytes, tag: bytes) -> None:
+def test_any_path_and_headers_are_answered(site_app: Starlette, path: str, accept: bytes, tag: bytes) -> None:
     headers = [(b"accept", accept), (b"if-none-match", tag)]
     scope = {"type": "http", "method": "GET", "path": f"/{path}", "query_string": accept, "headers": headers}
 
-    status = asyncio.run(answered(app, scope))
+    status = asyncio.run(request_status(site_app, scope))
 
     assert status in (200, 304, 308, 404)
 
 
-async def answered(app: Starlette, scope: dict[str, Any]) -> int:
-    """The status that an ASGI request is answered with."""
+async def request_status(site_app: Starlette, scope: dict[str, Any]) -> int:
+    """Return the status of an ASGI request."""
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -286,13 +284,13 @@ async def answered(app: Starlette, scope: dict[str, Any]) -> int:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    await app(scope, receive, send)
+    await site_app(scope, receive, send)
     return sent[0]["status"]
 
 
-def test_a_failure_of_its_own_is_an_apology(shop: ServedSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = create_site_app(shop.deployment.api, shop.deployment)
-    client = TestClient(app, raise_server_exceptions=False)
+def test_internal_error_gives_error_page(shop: ServedSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    site_app = create_site_app(shop.deployment.api, shop.deployment)
+    client = TestClient(site_app, raise_server_exceptions=False)
 
     def broken(*_given: object) -> None:
         raise RuntimeError("secret detail")
@@ -307,15 +305,13 @@ def test_a_failure_of_its_own_is_an_apology(shop: ServedSite, monkeypatch: pytes
 
 
 @pytest.mark.extended
-def test_pages_stay_when_the_api_goes_and_say_since_when(
-    tmp_path: Path, facilitator: StubFacilitator
-) -> None:
+def test_pages_stay_during_api_outage_with_its_start(tmp_path: Path, facilitator: StubFacilitator) -> None:
     with run_in_thread(build_settings(tmp_path, facilitator.url)) as api:
         deployment = read_snapshot(api, "https://site.example")
-        assert "**no recent calls**" in page(api, deployment)
+        assert "**no recent calls**" in read_first_page(api, deployment)
 
-    with served(api, deployment, every=0.05) as client:
-        text = until(client, "**not reachable** since")
+    with open_site(api, deployment, every=0.05) as client:
+        text = wait_for_text(client, "**not reachable** since")
         guide = client.get("/paying")
 
     assert "**no recent calls**" not in text
@@ -323,27 +319,27 @@ def test_pages_stay_when_the_api_goes_and_say_since_when(
 
 
 @pytest.mark.extended
-def test_an_api_that_comes_back_is_reachable_again(tmp_path: Path, facilitator: StubFacilitator) -> None:
+def test_returning_api_is_reachable_again(tmp_path: Path, facilitator: StubFacilitator) -> None:
     with reserve_port() as port:
         api_settings = build_settings(tmp_path, facilitator.url, port=port)
         with run_in_thread(api_settings) as api:
             deployment = read_snapshot(api, "https://site.example")
 
-        with served(api, deployment, every=0.05) as client:
-            until(client, "**not reachable** since")
+        with open_site(api, deployment, every=0.05) as client:
+            wait_for_text(client, "**not reachable** since")
             with run_in_thread(api_settings):
-                text = until(client, "**no recent calls**")
+                text = wait_for_text(client, "**no recent calls**")
 
     assert "not reachable" not in text
 
 
-def page(api: str, deployment: ApiSnapshot) -> str:
-    """The first page as Markdown, as it is before the API is read again."""
+def read_first_page(api: str, deployment: ApiSnapshot) -> str:
+    """Return the first page as Markdown, before the API is read again."""
     return TestClient(create_site_app(api, deployment)).get("/index.md").text
 
 
-def until(client: httpx.Client, said: str) -> str:
-    """The first page's Markdown once it says so."""
+def wait_for_text(client: httpx.Client, said: str) -> str:
+    """Return the first page's Markdown as soon as it contains a text."""
     end = time.monotonic() + WAIT
     while time.monotonic() < end:
         text = client.get("/index.md").text
@@ -352,7 +348,7 @@ def until(client: httpx.Client, said: str) -> str:
     raise AssertionError(f"the first page does not come to say {said!r}")
 
 
-def test_the_command_serves_and_says_when_it_is_ready(shop: ServedSite) -> None:
+def test_command_serves_and_prints_ready(shop: ServedSite) -> None:
     command = [CENTGATE, "site", "--api", shop.deployment.api + "/", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -368,8 +364,8 @@ def test_the_command_serves_and_says_when_it_is_ready(shop: ServedSite) -> None:
     assert f'<link rel="canonical" href="{url}/">' in response.text
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """`centgate site` with arguments, to its end."""
+def run_site(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `centgate site` with arguments to its end."""
     return subprocess.run(
         [CENTGATE, "site", *arguments], capture_output=True, text=True, timeout=60, check=False
     )
@@ -377,11 +373,11 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("command", [[], ["build", "--out", "out"]], ids=["serve", "build"])
-def test_without_the_api_there_is_a_sentence(command: list[str]) -> None:
+def test_unreachable_api_ends_with_a_sentence(command: list[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         nobody = f"http://127.0.0.1:{closed.getsockname()[1]}"
 
-    done = run(*command, "--api", nobody)
+    done = run_site(*command, "--api", nobody)
 
     assert done.returncode == 1
     assert done.stderr.startswith(f"centgate: {nobody}")
@@ -404,7 +400,7 @@ def test_without_the_api_there_is_a_sentence(command: list[str]) -> None:
         "http://api.example.com:99999",
     ],
 )
-def test_what_is_no_address_is_said_to_be_none(api: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_url_is_refused(api: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended:
         parse_api_address(api)
 
@@ -418,7 +414,7 @@ def test_what_is_no_address_is_said_to_be_none(api: str, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     "api", ["http://127.0.0.1:8402", "https://api.example.com", "https://example.com/api"]
 )
-def test_an_address_may_end_in_a_slash(api: str) -> None:
+def test_url_may_end_with_slash(api: str) -> None:
     assert parse_api_address(api) == parse_api_address(f"{api}/") == api
 
 
@@ -426,7 +422,7 @@ def test_an_address_may_end_in_a_slash(api: str) -> None:
 @pytest.mark.parametrize(
     "content", ["nothing", "[]", '{"openapi": "3.1.0"}', '{"servers": []}', '{"servers": [7]}']
 )
-def test_another_server_than_ours_is_said_to_be_another(tmp_path: Path, content: str) -> None:
+def test_other_server_is_detected(tmp_path: Path, content: str) -> None:
     (tmp_path / "openapi.json").write_text(content)
     (tmp_path / "services").mkdir()
     command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]
@@ -444,7 +440,7 @@ def test_another_server_than_ours_is_said_to_be_another(tmp_path: Path, content:
     other.stdout.close()
 
 
-def test_a_query_is_shown_as_text_with_what_it_finds(visitor: httpx.Client) -> None:
+def test_query_is_shown_as_text_with_results(visitor: httpx.Client) -> None:
     response = visitor.get("/search", params={"q": '"><script>alert(1)</script>'})
 
     assert response.status_code == 200
@@ -454,7 +450,7 @@ def test_a_query_is_shown_as_text_with_what_it_finds(visitor: httpx.Client) -> N
     assert 'href="/services/token-risk"' in found.partition('id="found"')[2]
 
 
-def test_a_page_that_is_missing_offers_the_search(visitor: httpx.Client) -> None:
+def test_not_found_page_offers_search(visitor: httpx.Client) -> None:
     response = visitor.get("/nothing", headers={"Accept": "text/html"})
 
     assert response.status_code == 404

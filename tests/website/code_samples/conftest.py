@@ -33,7 +33,7 @@ def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Mapping[str, str]:
-    """Environment of a buyer who runs a snippet: a wallet, and a separate home."""
+    """Environment of a buyer who runs a code sample: a wallet, and a separate home."""
     wallet = tmp_path / "wallet"
     wallet.write_text(PAYER.private_key + "\n")
     wallet.chmod(0o600)
@@ -50,5 +50,5 @@ def environment(tmp_path: Path) -> Mapping[str, str]:
 
 @pytest.fixture(scope="session")
 def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder with the npm packages of the TypeScript snippet; skips without npm."""
+    """Folder with the npm packages of the TypeScript sample; skips without npm."""
     return install_packages(tmp_path_factory, "clients", CLIENTS.glob("*.json"), "ci")

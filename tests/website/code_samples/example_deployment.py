@@ -39,7 +39,7 @@ def run_with_examples(settings: Settings) -> Generator[str]:
     providers = dict.fromkeys(all_providers(all_services()), unreachable)
     with redis_server() as redis, pytest.MonkeyPatch.context() as patch:
         asyncio.run(_store_examples(redis.url))
-        # an answer that is not read in time would be asked of its sources
+        # an answer that is not read in time would be requested from its sources
         patch.setattr("centgate.cache.redis.open_redis", partial(open_redis, timeout=TIMEOUT))
         shared = settings.model_copy(update={"cache_url": redis.url})
         with run_in_thread(configure_providers(shared, providers)) as url:
@@ -47,7 +47,7 @@ def run_with_examples(settings: Settings) -> Generator[str]:
 
 
 async def _store_examples(redis_url: str) -> None:
-    """Compute the example of each service as a server that shares its answers does."""
+    """Compute the example of each service, as a server that shares its answers does."""
     async with open_redis(redis_url, TIMEOUT) as redis:
         while not redis.is_up:  # noqa: ASYNC110 - it has no event to wait for
             await asyncio.sleep(0.01)

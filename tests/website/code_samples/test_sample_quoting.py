@@ -1,4 +1,4 @@
-"""Whatever stands in an example or an address, a snippet means just that and nothing else."""
+"""Quoting in code samples: any example and any URL means the same in every language."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ PLAIN = {"type": "object", "properties": {"query": {"type": "string"}, "limit": 
 API = "http://127.0.0.1:8402"
 
 
-def codes(query: str, api: str = API) -> dict[str, str]:
-    """The snippets of a search for this, by their labels."""
+def build_codes(query: str, api: str = API) -> dict[str, str]:
+    """Return the samples of a search with this query, by label."""
     service = SEARCH.model_copy(update={"input_example": {"query": query, "limit": 3}})
-    return {snippet.label: snippet.code for snippet in build_samples(service, of_one(service, api))}
+    return {snippet.label: snippet.code for snippet in build_samples(service, build_snapshot(service, api))}
 
 
-def of_one(service: ServiceDetail, api: str = API) -> ApiSnapshot:
-    """A deployment with one service."""
+def build_snapshot(service: ServiceDetail, api: str = API) -> ApiSnapshot:
+    """Return the snapshot of an API with one service."""
     return ApiSnapshot(
         api=api,
         site=api,
@@ -68,8 +68,8 @@ def of_one(service: ServiceDetail, api: str = API) -> ApiSnapshot:
     )
 
 
-def words(code: str) -> list[list[str]]:
-    """What a shell runs: each command with its arguments, as bash itself reads them."""
+def parse_shell(code: str) -> list[list[str]]:
+    """Return each command with its arguments, as bash reads them."""
     telling = "tell() { printf '%s\\0' \"$@\" >&2; printf '\\n\\0' >&2; }; curl() { tell curl \"$@\"; }; "
     done = subprocess.run(
         ["bash", "-c", f'{telling} centgate() {{ tell centgate "$@"; }}; {code}'],
@@ -81,17 +81,17 @@ def words(code: str) -> list[list[str]]:
     return [command.split("\0") for command in commands]
 
 
-def each_nasty(function: Any) -> Any:
-    """The property, tried with all that is known to be nasty as well."""
+def try_hostile_texts(function: Any) -> Any:
+    """Test a property with arbitrary text and with all known hostile examples."""
     for text in NASTY:
         function = example(text)(function)
     return FEW(given(TEXT)(function))
 
 
 @pytest.mark.extended
-@each_nasty
-def test_curl_sends_the_example(query: str) -> None:
-    (command,) = words(codes(query)["curl"])
+@try_hostile_texts
+def test_curl_sends_example(query: str) -> None:
+    (command,) = parse_shell(build_codes(query)["curl"])
 
     assert json.loads(command[command.index("-d") + 1]) == {"query": query, "limit": 3}
     assert not command[command.index("-d") + 1].startswith("@")
@@ -99,18 +99,18 @@ def test_curl_sends_the_example(query: str) -> None:
 
 
 @pytest.mark.extended
-@each_nasty
-def test_the_command_line_means_the_example(query: str) -> None:
-    (command,) = words(codes(query)["Command line"])
+@try_hostile_texts
+def test_command_line_passes_the_example(query: str) -> None:
+    (command,) = parse_shell(build_codes(query)["Command line"])
 
     options = ["--api", API, "--network", SEARCH.payment.network]
     assert command == ["centgate", "call", "crawler-search", f"query={query}", "limit=3", *options]
     assert parse_pairs(command[3:5], parse_schema(PLAIN)) == {"query": query, "limit": 3}
 
 
-@each_nasty
+@try_hostile_texts
 def test_python_passes_the_example(query: str) -> None:
-    tree = ast.parse(codes(query)["Python"])
+    tree = ast.parse(build_codes(query)["Python"])
 
     (call,) = (
         node
@@ -120,9 +120,9 @@ def test_python_passes_the_example(query: str) -> None:
     assert {each.arg: ast.literal_eval(each.value) for each in call.keywords} == {"query": query, "limit": 3}
 
 
-@each_nasty
+@try_hostile_texts
 def test_typescript_sends_the_example(query: str) -> None:
-    code = codes(query)["TypeScript"]
+    code = build_codes(query)["TypeScript"]
 
     before, _, rest = code.partition("client.crawlerSearch(")
     body, end = json.JSONDecoder().raw_decode(rest)
@@ -132,9 +132,9 @@ def test_typescript_sends_the_example(query: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not on this machine")
-def test_node_reads_what_is_nasty_as_it_is_meant() -> None:
+def test_node_reads_hostile_text_unchanged() -> None:
     bodies = [
-        codes(text)["TypeScript"].partition("client.crawlerSearch(")[2].partition("\n});")[0] + "}"
+        build_codes(text)["TypeScript"].partition("client.crawlerSearch(")[2].partition("\n});")[0] + "}"
         for text in NASTY
     ]
     program = f"console.log(JSON.stringify([{', '.join(bodies)}].map((each) => each.query)))"
@@ -147,11 +147,11 @@ def test_node_reads_what_is_nasty_as_it_is_meant() -> None:
 
 
 @pytest.mark.parametrize("api", ["https://x'; touch pwned; '", 'https://x"$(touch pwned)`touch pwned`\\'])
-def test_an_address_is_no_code(api: str) -> None:
-    found = codes("x", api)
+def test_url_is_never_code(api: str) -> None:
+    found = build_codes("x", api)
 
-    (asked,) = words(found["curl"])
-    (called,) = words(found["Command line"])
+    (asked,) = parse_shell(found["curl"])
+    (called,) = parse_shell(found["Command line"])
     assert api + SEARCH.path in asked
     assert called[called.index("--api") + 1] == api
     assert api in [
@@ -168,12 +168,12 @@ def test_an_address_is_no_code(api: str) -> None:
     assert json.loads(found["MCP over HTTP"])["mcpServers"]["centgate"]["url"] == f"{api}/mcp"
 
 
-def test_the_network_that_is_charged_on_is_named() -> None:
+def test_network_of_the_payment_is_named() -> None:
     payment = SEARCH.payment.model_copy(update={"network": "eip155:8453"})
     service = SEARCH.model_copy(update={"payment": payment})
-    found = {each.label: each.code for each in build_samples(service, of_one(service))}
+    found = {each.label: each.code for each in build_samples(service, build_snapshot(service))}
 
-    (called,) = words(found["Command line"])
+    (called,) = parse_shell(found["Command line"])
     (client,) = (
         node
         for node in ast.walk(ast.parse(found["Python"]))
@@ -187,27 +187,27 @@ def test_the_network_that_is_charged_on_is_named() -> None:
 
 
 @pytest.mark.parametrize("network", ["", "base", "x'; touch pwned; '", 'x"$(touch pwned)`'])
-def test_what_is_no_network_is_not_named(network: str) -> None:
+def test_invalid_network_is_not_named(network: str) -> None:
     payment = SEARCH.payment.model_copy(update={"network": network})
     service = SEARCH.model_copy(update={"payment": payment})
 
-    found = {each.label: each.code for each in build_samples(service, of_one(service))}
+    found = {each.label: each.code for each in build_samples(service, build_snapshot(service))}
 
     assert "network" not in found["Python"] + found["Command line"] + found["MCP, paid from a wallet"]
 
 
-@each_nasty
-def test_no_snippet_ends_the_block_of_code_it_stands_in(query: str) -> None:
-    """A fence of Markdown ends at a line of its own."""
-    for code in codes(query).values():
+@try_hostile_texts
+def test_sample_never_closes_its_code_block(query: str) -> None:
+    """A Markdown fence ends at a line of its own."""
+    for code in build_codes(query).values():
         assert not [line for line in code.splitlines() if line.lstrip().startswith(("```", "~~~"))]
 
 
 @pytest.mark.parametrize("slug", SERVICES)
-def test_the_command_line_is_one_that_the_command_reads_back(slug: str) -> None:
+def test_command_line_is_parsed_back_by_the_command(slug: str) -> None:
     service = SERVICES[slug]
     entry = ServiceDetail.model_validate(service_details(service, Settings(pay_to=DEFAULT_PAYEE)))
-    code = {each.label: each.code for each in build_samples(entry, of_one(entry))}["Command line"]
+    code = {each.label: each.code for each in build_samples(entry, build_snapshot(entry))}["Command line"]
 
     _, _, _, *pairs, _, _, _, _ = shlex.split(code.replace("\\\n", ""))
 

@@ -1,4 +1,4 @@
-"""Every snippet of every service runs as it stands, and buys the answer where it is one that buys."""
+"""Every code sample of every service runs unchanged, and buys the answer if it is one that pays."""
 
 from __future__ import annotations
 
@@ -32,18 +32,20 @@ CENT = 10_000
 each_slug = pytest.mark.parametrize("slug", SLUGS)
 
 
-def entry_of(deployment: ApiSnapshot, slug: str) -> ServiceDetail:
+def find_entry(deployment: ApiSnapshot, slug: str) -> ServiceDetail:
     (entry,) = (each for each in deployment.services if each.slug == slug)
     return entry
 
 
-def snippet(deployment: ApiSnapshot, slug: str, label: str) -> CodeSample:
-    (found,) = (each for each in build_samples(entry_of(deployment, slug), deployment) if each.label == label)
+def find_sample(deployment: ApiSnapshot, slug: str, label: str) -> CodeSample:
+    (found,) = (
+        each for each in build_samples(find_entry(deployment, slug), deployment) if each.label == label
+    )
     return found
 
 
-def run(command: list[str], environment: Mapping[str, str], folder: Path) -> str:
-    """What a command prints, which must not fail."""
+def run_command(command: list[str], environment: Mapping[str, str], folder: Path) -> str:
+    """Run a command, which must succeed, and return its output."""
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=RUN_WITHIN, check=False
     )
@@ -52,8 +54,8 @@ def run(command: list[str], environment: Mapping[str, str], folder: Path) -> str
 
 
 @each_slug
-def test_there_is_one_of_each_kind(deployment: ApiSnapshot, slug: str) -> None:
-    found = build_samples(entry_of(deployment, slug), deployment)
+def test_service_has_each_kind_of_sample(deployment: ApiSnapshot, slug: str) -> None:
+    found = build_samples(find_entry(deployment, slug), deployment)
 
     assert [each.label for each in found] == LABELS
     assert all(each.code.endswith("\n") and each.code.isascii() for each in found)
@@ -61,29 +63,29 @@ def test_there_is_one_of_each_kind(deployment: ApiSnapshot, slug: str) -> None:
 
 
 @each_slug
-def test_curl_shows_the_terms_and_pays_nothing(
+def test_curl_prints_terms_and_pays_nothing(
     deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
 ) -> None:
     before = devchain.token_balance(PAYER.address)
 
-    status, _, terms = run(
-        ["bash", "-c", snippet(deployment, slug, "curl").code], environment, tmp_path
+    status, _, terms = run_command(
+        ["bash", "-c", find_sample(deployment, slug, "curl").code], environment, tmp_path
     ).partition("\n")
 
     assert status == "HTTP/1.1 402 Payment Required"
     assert json.loads(terms)["accepts"][0]["amount"] == str(CENT)
-    assert json.loads(terms)["resource"]["url"] == deployment.api + entry_of(deployment, slug).path
+    assert json.loads(terms)["resource"]["url"] == deployment.api + find_entry(deployment, slug).path
     assert devchain.token_balance(PAYER.address) == before
 
 
 @each_slug
-def test_python_buys_the_answer(
+def test_python_buys_answer(
     deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
 ) -> None:
     before = devchain.token_balance(PAYER.address)
-    (tmp_path / "snippet.py").write_text(snippet(deployment, slug, "Python").code)
+    (tmp_path / "snippet.py").write_text(find_sample(deployment, slug, "Python").code)
 
-    printed = run([sys.executable, "snippet.py"], environment, tmp_path).splitlines()
+    printed = run_command([sys.executable, "snippet.py"], environment, tmp_path).splitlines()
 
     assert printed[0]
     assert printed[-1].startswith("paid in 0x")
@@ -91,7 +93,7 @@ def test_python_buys_the_answer(
 
 
 @each_slug
-def test_typescript_buys_the_answer(
+def test_typescript_buys_answer(
     deployment: ApiSnapshot,
     devchain: DevChain,
     environment: Mapping[str, str],
@@ -99,9 +101,9 @@ def test_typescript_buys_the_answer(
     slug: str,
 ) -> None:
     before = devchain.token_balance(PAYER.address)
-    (typescript_client / "snippet.mjs").write_text(snippet(deployment, slug, "TypeScript").code)
+    (typescript_client / "snippet.mjs").write_text(find_sample(deployment, slug, "TypeScript").code)
 
-    printed = run(["node", "snippet.mjs"], environment, typescript_client).splitlines()
+    printed = run_command(["node", "snippet.mjs"], environment, typescript_client).splitlines()
 
     assert printed[0] != "undefined"
     assert printed[-1].startswith("paid in 0x")
@@ -109,29 +111,31 @@ def test_typescript_buys_the_answer(
 
 
 @each_slug
-def test_the_command_buys_the_answer(
+def test_command_buys_the_answer(
     deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
 ) -> None:
     before = devchain.token_balance(PAYER.address)
 
-    printed = run(["bash", "-c", snippet(deployment, slug, "Command line").code], environment, tmp_path)
+    printed = run_command(
+        ["bash", "-c", find_sample(deployment, slug, "Command line").code], environment, tmp_path
+    )
 
     assert "0x" in printed
     assert before - devchain.token_balance(PAYER.address) == CENT
 
 
-def configured(deployment: ApiSnapshot, label: str) -> dict[str, Any]:
-    """The one server that the snippets of all services configure."""
-    codes = {snippet(deployment, slug, label).code for slug in SLUGS}
+def read_mcp_server(deployment: ApiSnapshot, label: str) -> dict[str, Any]:
+    """Return the only server that the samples of all services configure."""
+    codes = {find_sample(deployment, slug, label).code for slug in SLUGS}
     (code,) = codes
     server: dict[str, Any] = json.loads(code)["mcpServers"]["centgate"]
     return server
 
 
-async def test_the_configuration_of_mcp_starts_a_server_that_pays(
+async def test_mcp_configuration_starts_paying_server(
     deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str]
 ) -> None:
-    server = configured(deployment, "MCP, paid from a wallet")
+    server = read_mcp_server(deployment, "MCP, paid from a wallet")
     before = devchain.token_balance(PAYER.address)
     given = {
         name: environment["CENTGATE_WALLET"] if each == WALLET_PLACEHOLDER else each
@@ -149,7 +153,7 @@ async def test_the_configuration_of_mcp_starts_a_server_that_pays(
         ):
             await session.initialize()
             listed = await session.list_tools()
-            example = entry_of(deployment, "phishing-check").input_example
+            example = find_entry(deployment, "phishing-check").input_example
             answer = await session.call_tool("phishing-check", example)
 
     assert [tool.name for tool in listed.tools] == SLUGS
@@ -157,8 +161,8 @@ async def test_the_configuration_of_mcp_starts_a_server_that_pays(
     assert before - devchain.token_balance(PAYER.address) == CENT
 
 
-async def test_the_configuration_of_mcp_over_http_leads_to_the_tools(deployment: ApiSnapshot) -> None:
-    server = configured(deployment, "MCP over HTTP")
+async def test_mcp_over_http_configuration_lists_the_tools(deployment: ApiSnapshot) -> None:
+    server = read_mcp_server(deployment, "MCP over HTTP")
 
     async with (
         streamable_http_client(server["url"]) as (read, write, *_),

@@ -29,7 +29,7 @@ TIMEOUT = 120
 
 
 def run_tool(folder: Path, *command: str, **environment: str) -> str:
-    """Run a program in the package's folder, and return what it prints."""
+    """Run a program in the package's folder and return its output."""
     result = subprocess.run(
         command,
         cwd=folder,
@@ -44,7 +44,7 @@ def run_tool(folder: Path, *command: str, **environment: str) -> str:
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves files and logs nothing."""
+    """Serves files without a log."""
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
         pass
@@ -52,7 +52,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve_folder(folder: Path) -> Generator[str]:
-    """Serve a folder on a loopback port: another origin than the API's, as a buyer's page has."""
+    """Serve a folder on a loopback port: an origin other than the API's, as a buyer's page has."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=folder)) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
@@ -61,7 +61,7 @@ def serve_folder(folder: Path) -> Generator[str]:
         thread.join()
 
 
-def test_the_typescript_client_buys_every_answer(
+def test_typescript_client_buys_every_answer(
     typescript_client: Path, deployment: ApiSnapshot, devchain: DevChain
 ) -> None:
     before = devchain.token_balance(PAYER.address)
@@ -85,7 +85,7 @@ def test_the_typescript_client_buys_every_answer(
     assert bought["spent"] == f"{len(services) / 100:.2f}"
 
 
-def test_the_typescript_client_buys_in_a_browser(
+def test_typescript_client_buys_in_browser(
     typescript_client: Path, deployment: ApiSnapshot, devchain: DevChain, chromium: Browser, tmp_path: Path
 ) -> None:
     program = run_tool(
