@@ -1,4 +1,4 @@
-"""Services with several legs, through the paid API: who leads, who stands in, what is never downgraded."""
+"""Services with alternative providers, through the paid API: order, fallback, pins and options."""
 
 from __future__ import annotations
 
@@ -45,106 +45,110 @@ Made = Callable[[FakeUpstreams], Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A service with two legs: what it is asked, and what each leg's upstream answers."""
+    """Service with two providers: its request, and the response of each one's upstream."""
 
     slug: str
     body: Callable[[FakeUpstreams], dict[str, Any]]
-    lead: str
+    primary: str
     path: str
     method: str
-    says: Callable[[FakeUpstreams], Any]
-    other: str
-    """The leg that stands in; its upstream is prepared by `standing`."""
+    response_body: Callable[[FakeUpstreams], Any]
+    alternative: str
+    """The alternative that answers otherwise; `serve_alternatives` prepares its upstream."""
 
     def __str__(self) -> str:
         return self.slug
 
 
-def page(upstreams: FakeUpstreams, name: str = "page") -> str:
-    """The address of a page of the site that the built-in legs read."""
+def page_url(upstreams: FakeUpstreams, name: str = "page") -> str:
+    """Return the URL of a page of the site that the built-in providers read."""
     return f"{upstreams.url}/site/{name}"
 
 
-def scraped(upstreams: FakeUpstreams) -> Any:
-    """What Firecrawl answers for a page."""
-    metadata = {"title": WORD, "sourceURL": page(upstreams), "statusCode": 200}
+def firecrawl_page(upstreams: FakeUpstreams) -> Any:
+    """Return Firecrawl's response for a page."""
+    metadata = {"title": WORD, "sourceURL": page_url(upstreams), "statusCode": 200}
     return {"success": True, "data": {"markdown": f"# {WORD}\n\nA small fruit.", "metadata": metadata}}
 
 
-def read(upstreams: FakeUpstreams) -> Any:
-    """What Exa answers for a page."""
+def exa_page(upstreams: FakeUpstreams) -> Any:
+    """Return Exa's response for a page."""
     return {
-        "results": [{"id": page(upstreams), "url": page(upstreams), "title": WORD, "text": f"{WORD} text"}],
-        "statuses": [{"id": page(upstreams), "status": "success"}],
+        "results": [
+            {"id": page_url(upstreams), "url": page_url(upstreams), "title": WORD, "text": f"{WORD} text"}
+        ],
+        "statuses": [{"id": page_url(upstreams), "status": "success"}],
     }
 
 
-def _fixed(value: Any) -> Made:
+def _return_always(value: Any) -> Made:
     return lambda _upstreams: value
 
 
 CASES = (
     Case(
         "neuralweb-search",
-        _fixed({"query": WORD}),
+        _return_always({"query": WORD}),
         "exa",
         "/search",
         "POST",
-        _fixed(SEARCHED["exa"][2]),
+        _return_always(SEARCHED["exa"][2]),
         "searxng",
     ),
     Case(
         "neuralweb-contents",
-        lambda upstreams: {"urls": [page(upstreams)]},
+        lambda upstreams: {"urls": [page_url(upstreams)]},
         "exa",
         "/contents",
         "POST",
-        read,
+        exa_page,
         "pagereader",
     ),
     Case(
         "crawler-map",
-        lambda upstreams: {"url": page(upstreams)},
+        lambda upstreams: {"url": page_url(upstreams)},
         "firecrawl",
         "/v2/map",
         "POST",
-        _fixed({"success": True, "links": [{"url": "https://a.test/1", "title": WORD}]}),
+        _return_always({"success": True, "links": [{"url": "https://a.test/1", "title": WORD}]}),
         "sitemapper",
     ),
     Case(
         "crawler-search",
-        _fixed({"query": WORD}),
+        _return_always({"query": WORD}),
         "firecrawl",
         "/v2/search",
         "POST",
-        _fixed(SEARCHED["firecrawl"][2]),
+        _return_always(SEARCHED["firecrawl"][2]),
         "searxng",
     ),
     Case(
         "crawler-scrape",
-        lambda upstreams: {"url": page(upstreams)},
+        lambda upstreams: {"url": page_url(upstreams)},
         "firecrawl",
         "/v2/scrape",
         "POST",
-        scraped,
+        firecrawl_page,
         "pagereader",
     ),
     Case(
         "libdocs-resolve-library",
-        _fixed({"libraryName": "kumquat"}),
+        _return_always({"libraryName": "kumquat"}),
         "context7",
         "/api/v2/libs/search",
         "GET",
-        _fixed({"results": [{"id": "/kumquat/kumquat", "title": WORD, "state": "finalized"}]}),
+        _return_always({"results": [{"id": "/kumquat/kumquat", "title": WORD, "state": "finalized"}]}),
         "packagedocs",
     ),
     Case(
         "libdocs-query-docs",
-        _fixed({"libraryId": "/pypi/kumquat", "topic": "peel"}),
+        _return_always({"libraryId": "/pypi/kumquat", "topic": "peel"}),
         "context7",
         "/api/v2/context",
         "GET",
-        _fixed({"codeSnippets": [], "infoSnippets": [{"content": f"How to peel a {WORD}", "pageId": "x"}]}),
+        _return_always(
+            {"codeSnippets": [], "infoSnippets": [{"content": f"How to peel a {WORD}", "pageId": "x"}]}
+        ),
         "packagedocs",
     ),
 )
@@ -158,13 +162,13 @@ LEFT_TO_THE_OTHER: tuple[Fault, ...] = (
     "wrong types",
 )
 IN_TWO_PARTS = tuple(FAULTS)[::2], tuple(FAULTS)[1::2]
-"""Of all faults: an upstream that fails ten times in a row is not asked for a while."""
+"""All faults in two parts: an upstream that fails ten times in a row is not called for a while."""
 SERVICES = {service.slug: service for service in all_services()}
 Deploy = Callable[..., httpx.Client]
 
 
-def sdist() -> bytes:
-    """A source distribution with a README."""
+def pack_source() -> bytes:
+    """Return a source distribution with a README."""
     readme = f"# {WORD}\n\nA library about fruit.\n\n## Peel\n\nTo peel a {WORD}:\n\n```python\npeel()\n```\n"
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
@@ -175,9 +179,9 @@ def sdist() -> bytes:
     return packed.getvalue()
 
 
-def registries(upstreams: FakeUpstreams) -> None:
-    """Package registries that know one package."""
-    packed = sdist()
+def serve_registries(upstreams: FakeUpstreams) -> None:
+    """Serve package registries that know one package."""
+    packed = pack_source()
     file = {
         "packagetype": "sdist",
         "filename": "kumquat-1.0.tar.gz",
@@ -193,20 +197,20 @@ def registries(upstreams: FakeUpstreams) -> None:
     upstreams.set_response("packagedocs_pypi", "/packages/kumquat-1.0.tar.gz", packed)
 
 
-def standing(upstreams: FakeUpstreams) -> None:
-    """Every upstream that stands behind the legs which need no key."""
+def serve_alternatives(upstreams: FakeUpstreams) -> None:
+    """Serve every upstream of the providers that need no key."""
     upstreams.set_response("site", "/page", ARTICLE)
     method, path, body = SEARCHED["searxng"]
     upstreams.set_response("searxng", path, body, method=method)
-    registries(upstreams)
+    serve_registries(upstreams)
 
 
 @pytest.fixture
 def deploy(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> Deploy:
-    """Serves an API: `deploy(*names)` with keys for these, `**more` further settings."""
+    """Function that serves an API: `deploy(*names)` with keys for these, `**more` further settings."""
 
     def start(*keyed: str, pinned: tuple[str, ...] = (), off: tuple[str, ...] = ()) -> httpx.Client:
-        standing(upstreams)
+        serve_alternatives(upstreams)
         key = {"key": SecretStr("a-secret-key"), "timeout": 2.5}
         providers: Mapping[str, ProviderSettings] = {
             **upstreams.provider_settings("searxng", "packagedocs_pypi", "packagedocs_npm"),
@@ -223,29 +227,29 @@ def deploy(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> Dep
     return start
 
 
-def says(upstreams: FakeUpstreams, case: Case) -> None:
-    """Have the lead's upstream answer."""
-    upstreams.set_response(case.lead, case.path, case.says(upstreams), method=case.method)
+def serve_primary(upstreams: FakeUpstreams, case: Case) -> None:
+    """Let the primary's upstream answer."""
+    upstreams.set_response(case.primary, case.path, case.response_body(upstreams), method=case.method)
 
 
-def ask(client: httpx.Client, case: Case, upstreams: FakeUpstreams) -> httpx.Response:
-    """The paid answer."""
+def buy(client: httpx.Client, case: Case, upstreams: FakeUpstreams) -> httpx.Response:
+    """Buy the answer."""
     return send_paid(client, SERVICES[case.slug].path, case.body(upstreams))
 
 
 def statuses(response: httpx.Response) -> dict[str, tuple[str, str]]:
-    """Role and status of each source."""
+    """Return role and status of each provider."""
     return {each["name"]: (each["role"], each["status"]) for each in response.json()["providers"]}
 
 
-def catalogue(client: httpx.Client, case: Case) -> list[tuple[str, str]]:
-    """Name and role of each source, as the catalogue lists them."""
+def list_providers(client: httpx.Client, case: Case) -> list[tuple[str, str]]:
+    """Return name and role of each provider, as the catalogue lists them."""
     entry = client.get(f"/services/{case.slug}").json()
     return [(each["name"], each["role"]) for each in entry["providers"]]
 
 
-def complete(response: httpx.Response, case: Case) -> None:
-    """The answer is of the promised shape and about what was asked."""
+def assert_complete(response: httpx.Response, case: Case) -> None:
+    """Assert that the answer is valid by its schema, and about the query."""
     assert response.status_code == 200, response.text
     data = response.json()["data"]
     validator: Any = Draft202012Validator(SERVICES[case.slug].output_schema)
@@ -255,52 +259,52 @@ def complete(response: httpx.Response, case: Case) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_with_a_key_the_upstream_leads(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
-    client = deploy(case.lead)
-    says(upstreams, case)
+def test_keyed_provider_is_primary(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
+    client = deploy(case.primary)
+    serve_primary(upstreams, case)
 
-    response = ask(client, case, upstreams)
+    response = buy(client, case, upstreams)
 
-    complete(response, case)
-    assert catalogue(client, case)[:2] == [(case.lead, "primary"), (case.other, "fallback")]
-    assert statuses(response)[case.lead] == ("primary", "ok")
-    assert statuses(response)[case.other] == ("fallback", "skipped")
+    assert_complete(response, case)
+    assert list_providers(client, case)[:2] == [(case.primary, "primary"), (case.alternative, "fallback")]
+    assert statuses(response)[case.primary] == ("primary", "ok")
+    assert statuses(response)[case.alternative] == ("fallback", "skipped")
     assert not any("fallback source" in warning for warning in response.json()["warnings"])
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_without_a_key_the_other_leg_leads(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
+def test_alternative_is_primary_without_key(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy()
 
-    response = ask(client, case, upstreams)
+    response = buy(client, case, upstreams)
 
-    complete(response, case)
-    assert catalogue(client, case)[0] == (case.other, "primary")
-    assert statuses(response)[case.other] == ("primary", "ok")
-    assert statuses(response)[case.lead] == ("fallback", "unconfigured")
+    assert_complete(response, case)
+    assert list_providers(client, case)[0] == (case.alternative, "primary")
+    assert statuses(response)[case.alternative] == ("primary", "ok")
+    assert statuses(response)[case.primary] == ("fallback", "unconfigured")
     assert not any("fallback source" in warning for warning in response.json()["warnings"])
-    assert upstreams.requests_of(case.lead) == []
+    assert upstreams.requests_of(case.primary) == []
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_when_the_lead_fails_the_other_leg_answers_and_it_is_said(
+def test_alternative_answers_if_primary_fails(
     case: Case, deploy: Deploy, upstreams: FakeUpstreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(response_cache, "MAX_DEGRADED_TTL", 0.0)  # so that the lead is asked each time
-    client = deploy(case.lead)
+    monkeypatch.setattr(response_cache, "MAX_DEGRADED_TTL", 0.0)  # so that the primary is called each time
+    client = deploy(case.primary)
 
     for fault in LEFT_TO_THE_OTHER:
-        upstreams.faults[case.lead] = fault
+        upstreams.faults[case.primary] = fault
         upstreams.requests.clear()
 
-        response = ask(client, case, upstreams)
+        response = buy(client, case, upstreams)
 
-        complete(response, case)
-        assert upstreams.requests_of(case.lead), fault
-        assert statuses(response)[case.lead][1] in ("error", "rate_limited"), fault
-        assert statuses(response)[case.other] == ("fallback", "ok"), fault
+        assert_complete(response, case)
+        assert upstreams.requests_of(case.primary), fault
+        assert statuses(response)[case.primary][1] in ("error", "rate_limited"), fault
+        assert statuses(response)[case.alternative] == ("fallback", "ok"), fault
         assert any("a fallback source was used" in warning for warning in response.json()["warnings"]), fault
         assert "a-secret-key" not in response.text
 
@@ -308,71 +312,69 @@ def test_when_the_lead_fails_the_other_leg_answers_and_it_is_said(
 @pytest.mark.extended
 @pytest.mark.parametrize("faults", IN_TWO_PARTS, ids=["some", "others"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_pinned_lead_that_fails_is_not_stood_in_for(
+def test_pinned_primary_has_no_fallback(
     case: Case, faults: tuple[Fault, ...], deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
-    client = deploy(case.lead, pinned=(f"{case.slug}={case.lead}",))
+    client = deploy(case.primary, pinned=(f"{case.slug}={case.primary}",))
 
     for fault in faults:
-        upstreams.faults[case.lead] = fault
+        upstreams.faults[case.primary] = fault
         upstreams.requests.clear()
 
-        response = ask(client, case, upstreams)
+        response = buy(client, case, upstreams)
 
         error = response.json()["error"]
-        assert upstreams.requests_of(case.lead), fault
+        assert upstreams.requests_of(case.primary), fault
         assert (response.status_code, error["code"]) == FAULTS[fault], fault
-        assert error["provider"] == case.lead
+        assert error["provider"] == case.primary
         assert error["details"]["payment"]["retry"] == "same_payment"
-    assert (case.other, "primary") not in catalogue(client, case)
+    assert (case.alternative, "primary") not in list_providers(client, case)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_pinned_leg_answers_although_the_upstream_has_a_key(
-    case: Case, deploy: Deploy, upstreams: FakeUpstreams
-) -> None:
-    client = deploy(case.lead, pinned=(f"{case.slug}={case.other}",))
-    says(upstreams, case)
+def test_pinned_alternative_answers_despite_key(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
+    client = deploy(case.primary, pinned=(f"{case.slug}={case.alternative}",))
+    serve_primary(upstreams, case)
 
-    response = ask(client, case, upstreams)
+    response = buy(client, case, upstreams)
 
-    complete(response, case)
-    assert statuses(response)[case.other] == ("primary", "ok")
-    assert upstreams.requests_of(case.lead) == []
+    assert_complete(response, case)
+    assert statuses(response)[case.alternative] == ("primary", "ok")
+    assert upstreams.requests_of(case.primary) == []
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_without_any_leg_nothing_is_charged(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
+def test_nothing_is_charged_without_providers(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
     legs = tuple(source.info.name for source in SERVICES[case.slug].sources)
     client = deploy(off=legs)
 
-    response = ask(client, case, upstreams)
+    response = buy(client, case, upstreams)
 
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (503, "provider_unconfigured")
     assert error["details"]["payment"]["charged"] is False
-    assert case.lead in error["message"]
+    assert case.primary in error["message"]
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_an_upstreams_own_refusal_never_reaches_the_buyer(
+def test_refusal_of_upstream_never_reaches_buyer(
     case: Case, deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
-    client = deploy(case.lead, pinned=(f"{case.slug}={case.lead}",))
+    client = deploy(case.primary, pinned=(f"{case.slug}={case.primary}",))
     terms = {"x402Version": 2, "accepts": [{"payTo": "0x" + "66" * 20}], "error": "pay me"}
 
     for status in (401, 402, 403):
-        upstreams.set_response(case.lead, case.path, terms, status=status, method=case.method)
+        upstreams.set_response(case.primary, case.path, terms, status=status, method=case.method)
 
-        response = ask(client, case, upstreams)
+        response = buy(client, case, upstreams)
 
         assert (response.status_code, response.json()["error"]["code"]) == (502, "provider_error"), status
         assert "PAYMENT-REQUIRED" not in response.headers
         assert "66" * 20 not in response.text
-    assert len(upstreams.requests_of(case.lead)) >= 3
+    assert len(upstreams.requests_of(case.primary)) >= 3
 
 
 FORBIDDEN = (
@@ -393,9 +395,7 @@ BY_URL: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 @pytest.mark.extended
 @pytest.mark.parametrize("slug", BY_URL)
-def test_an_address_that_must_not_be_fetched_is_refused_before_payment(
-    slug: str, client: httpx.Client
-) -> None:
+def test_forbidden_url_is_refused_before_payment(slug: str, client: httpx.Client) -> None:
     for url in FORBIDDEN:
         response = client.post(SERVICES[slug].path, json=BY_URL[slug](url))
 
@@ -408,9 +408,7 @@ def test_an_address_that_must_not_be_fetched_is_refused_before_payment(
     ("slug", "name"),
     [("neuralweb-search", "query"), ("crawler-search", "query"), ("libdocs-resolve-library", "libraryName")],
 )
-def test_white_space_is_no_question_and_is_refused_before_payment(
-    slug: str, name: str, client: httpx.Client
-) -> None:
+def test_white_space_query_is_refused_before_payment(slug: str, name: str, client: httpx.Client) -> None:
     response = client.post(SERVICES[slug].path, json={name: " \t\u3000"})
 
     error = response.json()["error"]
@@ -418,19 +416,19 @@ def test_white_space_is_no_question_and_is_refused_before_payment(
     assert [issue["path"] for issue in error["details"]["issues"]] == [name]
 
 
-def test_pages_found_by_keywords_are_told_apart_from_those_found_by_meaning(
+def test_keyword_search_is_distinguished_from_search_by_meaning(
     deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
-    by_keywords = ask(deploy(), CASES[0], upstreams)
-    says(upstreams, CASES[0])
-    by_meaning = ask(deploy("exa"), CASES[0], upstreams)
+    by_keywords = buy(deploy(), CASES[0], upstreams)
+    serve_primary(upstreams, CASES[0])
+    by_meaning = buy(deploy("exa"), CASES[0], upstreams)
 
     assert KEYWORD_WARNING in by_keywords.json()["warnings"]
     assert KEYWORD_WARNING not in by_meaning.json()["warnings"]
 
 
 @pytest.mark.parametrize("category", ["company"])
-def test_an_option_that_no_leg_can_honour_is_refused_before_payment(category: str, deploy: Deploy) -> None:
+def test_unsupported_option_is_refused_before_payment(category: str, deploy: Deploy) -> None:
     client = deploy()
 
     response = client.post(SERVICES["neuralweb-search"].path, json={"query": WORD, "category": category})
@@ -440,9 +438,7 @@ def test_an_option_that_no_leg_can_honour_is_refused_before_payment(category: st
     assert error["details"]["options"] == ["category"]
 
 
-def test_an_option_that_one_leg_cannot_honour_goes_to_the_others_only(
-    deploy: Deploy, upstreams: FakeUpstreams
-) -> None:
+def test_option_is_sent_only_to_supporting_provider(deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy("exa")
     upstreams.faults["exa"] = "500"
 
@@ -453,33 +449,31 @@ def test_an_option_that_one_leg_cannot_honour_goes_to_the_others_only(
 
 
 @pytest.mark.extended
-def test_pages_that_the_lead_could_not_read_are_read_by_the_built_in_reader(
+def test_pages_unread_by_primary_are_read_by_built_in_reader(
     deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
     client = deploy("exa")
     upstreams.set_response("site", "/second", ARTICLE)
-    second = page(upstreams, "second")
+    second = page_url(upstreams, "second")
     failed = {"id": second, "status": "error", "error": {"tag": "CRAWL_TIMEOUT"}}
-    told = read(upstreams)
+    told = exa_page(upstreams)
     upstreams.set_response(
         "exa", "/contents", {**told, "statuses": [*told["statuses"], failed]}, method="POST"
     )
 
-    response = send_paid(client, SERVICES["neuralweb-contents"].path, {"urls": [page(upstreams), second]})
+    response = send_paid(client, SERVICES["neuralweb-contents"].path, {"urls": [page_url(upstreams), second]})
 
-    first, other = response.json()["data"]["pages"]
+    first, alternative = response.json()["data"]["pages"]
     assert (first["text"], first["error"]) == (f"{WORD} text", None)
-    assert (other["url"], other["error"]) == (second, None)
-    assert "small fruit" in other["text"]
+    assert (alternative["url"], alternative["error"]) == (second, None)
+    assert "small fruit" in alternative["text"]
     assert any("a fallback source was used" in warning for warning in response.json()["warnings"])
 
 
 @pytest.mark.extended
-def test_a_page_that_nobody_can_read_has_its_error_beside_the_others(
-    deploy: Deploy, upstreams: FakeUpstreams
-) -> None:
+def test_unreadable_page_has_error_beside_others(deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy()
-    urls = [page(upstreams), page(upstreams, "missing"), page(upstreams)]
+    urls = [page_url(upstreams), page_url(upstreams, "missing"), page_url(upstreams)]
 
     response = send_paid(client, SERVICES["neuralweb-contents"].path, {"urls": urls})
 
@@ -489,11 +483,9 @@ def test_a_page_that_nobody_can_read_has_its_error_beside_the_others(
     assert statuses(response)["pagereader"] == ("primary", "ok")
 
 
-def test_when_no_page_can_be_read_it_is_a_failure_of_the_provider(
-    deploy: Deploy, upstreams: FakeUpstreams
-) -> None:
+def test_unreadable_pages_alone_are_a_provider_failure(deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy()
-    urls = [page(upstreams, f"missing-{number}") for number in range(5)]
+    urls = [page_url(upstreams, f"missing-{number}") for number in range(5)]
 
     response = send_paid(client, SERVICES["neuralweb-contents"].path, {"urls": urls})
 
@@ -503,28 +495,28 @@ def test_when_no_page_can_be_read_it_is_a_failure_of_the_provider(
     assert all(url in error["message"] for url in urls)
 
 
-def test_a_page_that_is_not_there_is_no_data(deploy: Deploy, upstreams: FakeUpstreams) -> None:
-    response = send_paid(deploy(), SERVICES["crawler-scrape"].path, {"url": page(upstreams, "missing")})
+def test_missing_page_is_no_data(deploy: Deploy, upstreams: FakeUpstreams) -> None:
+    response = send_paid(deploy(), SERVICES["crawler-scrape"].path, {"url": page_url(upstreams, "missing")})
 
     assert (response.status_code, response.json()["error"]["code"]) == (404, "no_data")
 
 
 @pytest.mark.extended
-def test_a_long_page_is_cut_and_says_so(deploy: Deploy, upstreams: FakeUpstreams) -> None:
+def test_long_page_is_truncated_with_warning(deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy()
     upstreams.set_response(
         "site", "/long", f"<main><h1>{WORD}</h1>" + "<p>some words of it</p>" * 4000 + "</main>"
     )
 
-    data = send_paid(client, SERVICES["crawler-scrape"].path, {"url": page(upstreams, "long")}).json()["data"]
+    data = send_paid(client, SERVICES["crawler-scrape"].path, {"url": page_url(upstreams, "long")}).json()[
+        "data"
+    ]
 
     assert data["metadata"]["truncated"] is True
     assert data["metadata"]["length"] > 20_000 >= len(data["markdown"]) > 19_000
 
 
-def test_hosts_that_the_upstream_bills_many_times_are_left_to_the_built_in_reader(
-    deploy: Deploy, upstreams: FakeUpstreams
-) -> None:
+def test_expensive_hosts_are_left_to_built_in_reader(deploy: Deploy, upstreams: FakeUpstreams) -> None:
     alone = deploy("firecrawl", pinned=("crawler-scrape=firecrawl",))
 
     refused = alone.post(SERVICES["crawler-scrape"].path, json={"url": "https://x.com/somebody"})
@@ -533,7 +525,7 @@ def test_hosts_that_the_upstream_bills_many_times_are_left_to_the_built_in_reade
     assert upstreams.requests_of("firecrawl") == []
 
 
-async def test_a_lead_that_cannot_honour_a_request_is_said_to_have_been_passed_over(
+async def test_skipped_primary_is_reported(
     settings: Settings,
 ) -> None:
     class Reader(PageReader):

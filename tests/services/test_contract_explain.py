@@ -1,4 +1,4 @@
-"""contract-explain as it is bought: registries in turn, the chain beside them, and any of them may fail."""
+"""contract-explain through the paid API: registries in turn beside the chain, and failures of each."""
 
 from __future__ import annotations
 
@@ -54,25 +54,25 @@ def word(address: str) -> str:
 
 @dataclass
 class Node:
-    """A JSON-RPC node with these codes, storage words and answers to calls; a block a second until now."""
+    """Fake JSON-RPC node with these codes, storage words and call results; one block a second until now."""
 
     codes: dict[str, str] = field(default_factory=lambda: {CONTRACT: PLAIN})
     slots: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     answers: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     ages: dict[int, float] = field(default_factory=dict[int, float])
-    """Days ago that a block was made."""
+    """Age of blocks in days, by number."""
     refuses: set[str] = field(default_factory=set[str])
     latest: int = 1_000
     """Number of the last block."""
     logs: list[Body] = field(default_factory=list[Body])
 
     def __call__(self, asked: RecordedRequest) -> tuple[int, Any]:
-        """The answer to a request, or to a batch of them."""
+        """Answer a request, or a batch of them."""
         if isinstance(asked.body, dict):
-            return 200, self.one(cast(Body, asked.body))
-        return 200, [self.one(each) for each in cast(list[Body], asked.body)]
+            return 200, self.answer_request(cast(Body, asked.body))
+        return 200, [self.answer_request(each) for each in cast(list[Body], asked.body)]
 
-    def one(self, request: Body) -> Body:
+    def answer_request(self, request: Body) -> Body:
         envelope = {"jsonrpc": "2.0", "id": request["id"]}
         if request["method"] in self.refuses:
             return envelope | {"error": {"code": -32601, "message": "no such method"}}
@@ -105,18 +105,18 @@ class Node:
 
     @staticmethod
     def has_log(log: Body, wanted: Body) -> bool:
-        """True if a log is in the blocks that are asked for."""
+        """Return True if a log is in the requested blocks."""
         first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
         return first <= int(log["blockNumber"], 16) <= last
 
-    def points(self, slot: str, target: str = LOGIC) -> None:
-        """Make the contract a proxy to code that is there."""
+    def set_proxy(self, slot: str, target: str = LOGIC) -> None:
+        """Make the contract a proxy of existing code."""
         self.codes |= {CONTRACT: PROXY, target: PLAIN}
         self.slots[CONTRACT, slot] = word(target)
 
 
 class World:
-    """All sources, in which nothing is published until a test says so."""
+    """All sources, without any published contract at first."""
 
     def __init__(self, upstreams: FakeUpstreams, settings: Settings) -> None:
         self.upstreams, self.settings = upstreams, settings
@@ -179,12 +179,12 @@ class World:
             | more
         )
 
-    def breaks(self, fault: Fault, *names: str) -> None:
-        """Let sources fail; who waits for an answer that never comes does so briefly."""
+    def fail_sources(self, fault: Fault, *names: str) -> None:
+        """Let sources fail; timeouts are short."""
         self.upstreams.faults |= dict.fromkeys(names, fault)
         self.timeout = 0.3 if fault == "timeout" else self.timeout
 
-    def asked(self, name: str) -> int:
+    def requests_of(self, name: str) -> int:
         return len(self.upstreams.requests_of(name))
 
 
@@ -194,18 +194,18 @@ def world(upstreams: FakeUpstreams, settings: Settings) -> World:
 
 
 @pytest.fixture
-def ask(world: World, api: ApiFactory) -> Any:
-    """Buys an answer: `ask(chain_id=…, key=…)`."""
+def buy(world: World, api: ApiFactory) -> Any:
+    """Function that buys an answer: `buy(chain_id=…, key=…)`."""
 
-    def ask(chain_id: int = 8453, *, key: bool = True, **more: ProviderSettings) -> httpx.Response:
+    def buy(chain_id: int = 8453, *, key: bool = True, **more: ProviderSettings) -> httpx.Response:
         client = api(configure_providers(world.settings, world.providers(key=key, **more)))
         return send_paid(client, PATH, {"chainId": chain_id, "contractAddress": CONTRACT})
 
-    return ask
+    return buy
 
 
-def row(**more: Any) -> Body:
-    """A verified contract as Etherscan tells it."""
+def etherscan_row(**more: Any) -> Body:
+    """Return a verified contract in Etherscan's format."""
     told: Body = {
         "SourceCode": "contract Vault {}",
         "ABI": "[]",
@@ -219,19 +219,19 @@ def row(**more: Any) -> Body:
     return told | more
 
 
-def match(level: str = "exact_match", **more: Any) -> Body:
-    """A verified contract as Sourcify tells it."""
+def sourcify_match(level: str = "exact_match", **more: Any) -> Body:
+    """Return a verified contract in Sourcify's format."""
     told: Body = {"match": level, "abi": [], "compilation": {"language": "Solidity", "name": "Vault"}}
     return told | more
 
 
-def created(days: float) -> Body:
-    """A contract's creation as Etherscan tells it."""
+def etherscan_creation(days: float) -> Body:
+    """Return a contract's creation in Etherscan's format."""
     stamp = str(int(time.time() - days * DAY))
     return {"contractCreator": CREATOR, "txHash": TRANSACTION, "timestamp": stamp}
 
 
-def data_of(response: httpx.Response) -> Any:
+def valid_data(response: httpx.Response) -> Any:
     assert response.status_code == 200, response.text
     data = response.json()["data"]
     validator: Any = Draft202012Validator(contract_explain.output_schema)
@@ -243,18 +243,18 @@ def statuses(response: httpx.Response) -> dict[str, str]:
     return {each["name"]: each["status"] for each in response.json()["providers"]}
 
 
-def says(data: Any, words: str) -> bool:
+def has_warning(data: Any, words: str) -> bool:
     return any(words in sentence for sentence in data["warnings"])
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("chain_id", [chain.id for chain in CHAINS])
-def test_a_verified_contract_is_told_on_every_chain(world: World, ask: Any, chain_id: int):
-    world.rows[CONTRACT] = row()
-    world.created = created(400)
+def test_verified_contract_is_explained_on_every_chain(world: World, buy: Any, chain_id: int):
+    world.rows[CONTRACT] = etherscan_row()
+    world.created = etherscan_creation(400)
 
-    response = ask(chain_id)
-    data = data_of(response)
+    response = buy(chain_id)
+    data = valid_data(response)
 
     assert (data["verified"], data["contractName"]) == (True, "Vault")
     assert (data["sourceAvailable"], data["abiAvailable"]) == (True, True)
@@ -273,8 +273,8 @@ def test_a_verified_contract_is_told_on_every_chain(world: World, ask: Any, chai
     }
 
 
-def test_implementation_has_the_name_that_an_explorer_gives(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
+def test_implementation_has_name_of_explorer(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
     world.blockscout[CONTRACT] = {
         "is_verified": False,
         "proxy_type": "eip1967",
@@ -282,32 +282,32 @@ def test_implementation_has_the_name_that_an_explorer_gives(world: World, ask: A
         "deployed_bytecode": "0x6001",
     }
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["proxy"]["implementations"] == [
         {"address": LOGIC, "name": "LogicByName", "verified": False, "functionCount": None}
     ]
 
 
-def test_a_proxy_costs_four_calls_of_the_explorer(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
-    world.rows = {CONTRACT: row(ContractName="Proxy"), LOGIC: row(ContractName="Logic")}
+def test_proxy_takes_four_calls_of_explorer(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    world.rows = {CONTRACT: etherscan_row(ContractName="Proxy"), LOGIC: etherscan_row(ContractName="Logic")}
     world.node.slots[CONTRACT, ADMIN_SLOT] = word(ADMIN)
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["proxy"]["kind"] == "eip1967"
     assert data["proxy"]["implementations"] == [
         {"address": LOGIC, "name": "Logic", "verified": True, "functionCount": None}
     ]
     assert data["proxy"]["upgrade"] == {"possible": True, "byAddress": ADMIN, "byKind": "wallet"}
-    assert says(data, f"changed at any time by a single wallet, {ADMIN}")
-    assert world.asked("etherscan") == 4
+    assert has_warning(data, f"changed at any time by a single wallet, {ADMIN}")
+    assert world.requests_of("etherscan") == 4
     assert data["upgradeController"]["kind"] == "wallet"
 
 
-def upgraded(block: int, implementation: str, *, by: str = CONTRACT) -> Body:
-    """An event of a proxy or beacon, as Etherscan tells it."""
+def upgrade_log(block: int, implementation: str, *, by: str = CONTRACT) -> Body:
+    """Return an event of a proxy or beacon in Etherscan's format."""
     return log(block, by, [UPGRADED_TOPIC, word(implementation), None])
 
 
@@ -323,11 +323,11 @@ def log(block: int, address: str, topics: list[str | None], data: str = "0x") ->
     }
 
 
-def test_the_upgrades_of_a_proxy_are_listed_the_latest_first(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
-    world.logs = [upgraded(5, OLD), upgraded(900, LOGIC), {"address": "nonsense"}]
+def test_upgrades_are_listed_latest_first(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    world.logs = [upgrade_log(5, OLD), upgrade_log(900, LOGIC), {"address": "nonsense"}]
 
-    upgrades = data_of(ask())["upgrades"]
+    upgrades = valid_data(buy())["upgrades"]
 
     assert [each["implementationAddress"] for each in upgrades["events"]] == [LOGIC, OLD]
     assert upgrades["events"][0] == {
@@ -339,65 +339,63 @@ def test_the_upgrades_of_a_proxy_are_listed_the_latest_first(world: World, ask: 
     assert upgrades["fromBlock"] == 0
 
 
-def test_the_upgrades_of_a_beacon_proxy_are_those_of_its_beacon(world: World, ask: Any):
+def test_beacon_proxy_has_upgrades_of_its_beacon(world: World, buy: Any):
     world.node.codes |= {CONTRACT: PROXY, ADMIN: PLAIN, LOGIC: PLAIN}
     world.node.slots[CONTRACT, BEACON_SLOT] = word(ADMIN)
     world.node.answers[ADMIN, IMPLEMENTATION_CALL] = word(LOGIC)
-    world.logs = [upgraded(5, OLD, by=ADMIN), upgraded(900, LOGIC, by=ADMIN)]
+    world.logs = [upgrade_log(5, OLD, by=ADMIN), upgrade_log(900, LOGIC, by=ADMIN)]
 
-    upgrades = data_of(ask())["upgrades"]
+    upgrades = valid_data(buy())["upgrades"]
 
     assert [each["implementationAddress"] for each in upgrades["events"]] == [LOGIC, OLD]
 
 
 @pytest.mark.parametrize(("latest", "lies"), [(OLD, True), (LOGIC, False)])
-def test_an_implementation_other_than_that_of_the_latest_upgrade_is_doubted(
-    world: World, ask: Any, latest: str, *, lies: bool
-):
-    world.node.points(IMPLEMENTATION_SLOT)
-    world.logs = [upgraded(5, LOGIC), upgraded(6, OLD), upgraded(900, latest)]
+def test_implementation_unlike_latest_upgrade_is_doubted(world: World, buy: Any, latest: str, *, lies: bool):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    world.logs = [upgrade_log(5, LOGIC), upgrade_log(6, OLD), upgrade_log(900, latest)]
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
-    assert says(data, "this proxy shows") is lies
+    assert has_warning(data, "this proxy shows") is lies
 
 
-def test_a_beacon_that_shows_other_code_than_its_latest_upgrade_is_doubted(world: World, ask: Any):
+def test_beacon_code_unlike_latest_upgrade_is_doubted(world: World, buy: Any):
     world.node.codes |= {CONTRACT: PROXY, ADMIN: PLAIN, LOGIC: PLAIN}
     world.node.slots[CONTRACT, BEACON_SLOT] = word(ADMIN)
     world.node.answers[ADMIN, IMPLEMENTATION_CALL] = word(LOGIC)
-    world.logs = [upgraded(5, LOGIC, by=ADMIN), upgraded(900, OLD, by=ADMIN)]
+    world.logs = [upgrade_log(5, LOGIC, by=ADMIN), upgrade_log(900, OLD, by=ADMIN)]
 
-    assert says(data_of(ask()), f"names {OLD}, but this proxy shows {LOGIC}")
+    assert has_warning(valid_data(buy()), f"names {OLD}, but this proxy shows {LOGIC}")
 
 
-def test_an_upgrade_before_a_gap_in_the_event_logs_contradicts_nothing(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
-    # a whole page of the explorer, so that newer ones may be missing up to the node's last hour
-    world.logs = [upgraded(block, OLD) for block in range(1, 1_001)]
+def test_gap_in_event_logs_prevents_contradiction(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    # a full page of the explorer, so that newer logs may be missing up to the node's last hour
+    world.logs = [upgrade_log(block, OLD) for block in range(1, 1_001)]
     world.node.latest = 10_000_000
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["upgrades"]["fromBlock"] > 1_000
-    assert not says(data, "this proxy shows")
+    assert not has_warning(data, "this proxy shows")
 
 
 def facet_cut(*cuts: tuple[str, int]) -> str:
-    """The data of a DiamondCut event: facets with what is done (0 adds, 1 replaces, 2 removes)."""
+    """Return the data of a DiamondCut event: facets with their actions (0 adds, 1 replaces, 2 removes)."""
     selectors = [bytes(4)]
     rows = [(address, action, selectors) for address, action in cuts]
     return "0x" + encode(["(address,uint8,bytes4[])[]", "address", "bytes"], [rows, OWNED, b""]).hex()
 
 
-def diamond(world: World) -> None:
+def set_diamond(world: World) -> None:
     """Make the contract a diamond with one facet."""
     world.node.codes |= {CONTRACT: PROXY, LOGIC: PLAIN}
     world.node.answers[CONTRACT, FACETS_CALL] = f"0x{32:064x}{1:064x}{word(LOGIC)[2:]}"
 
 
-def test_the_upgrades_of_a_diamond_are_its_cuts(world: World, ask: Any):
-    diamond(world)
+def test_diamond_has_its_cuts_as_upgrades(world: World, buy: Any):
+    set_diamond(world)
     nobody = "0x" + "0" * 40
     world.logs = [
         log(5, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((OLD, 0), (ADMIN, 0), (OLD, 0))),
@@ -405,102 +403,102 @@ def test_the_upgrades_of_a_diamond_are_its_cuts(world: World, ask: Any):
         log(901, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((nobody, 2))),
     ]
 
-    upgrades = data_of(ask())["upgrades"]
+    upgrades = valid_data(buy())["upgrades"]
 
     told = [(each["blockNumber"], each["implementationAddress"]) for each in upgrades["events"]]
     assert told == [(901, None), (900, LOGIC), (5, OLD), (5, ADMIN)]
 
 
-def test_a_cut_to_facets_that_are_gone_contradicts_nothing(world: World, ask: Any):
-    diamond(world)
+def test_cut_to_removed_facets_contradicts_nothing(world: World, buy: Any):
+    set_diamond(world)
     world.logs = [log(5, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((OLD, 0)))]
 
-    assert not says(data_of(ask()), "this proxy shows")
+    assert not has_warning(valid_data(buy()), "this proxy shows")
 
 
 @pytest.mark.parametrize(
     "data", ["0x", "0x" + "ff" * 128, "0x" + f"{32:064x}" * 4, facet_cut((OLD, 0))[:322]]
 )
-def test_a_cut_that_cannot_be_read_is_counted(world: World, ask: Any, data: str):
-    diamond(world)
+def test_unreadable_cut_is_counted(world: World, buy: Any, data: str):
+    set_diamond(world)
     world.logs = [
         log(5, CONTRACT, [DIAMOND_CUT_TOPIC], data),
         log(6, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((LOGIC, 0))),
     ]
 
-    answer = data_of(ask())
+    answer = valid_data(buy())
 
     assert [each["blockNumber"] for each in answer["upgrades"]["events"]] == [6]
-    assert says(answer, "not all event logs could be read")
+    assert has_warning(answer, "not all event logs could be read")
 
 
-def test_a_proxy_of_a_kind_without_published_events_is_not_said_to_be_unchanged(world: World, ask: Any):
-    world.node.points(PROXIABLE_SLOT)
+def test_proxy_without_events_is_not_called_unchanged(world: World, buy: Any):
+    world.node.set_proxy(PROXIABLE_SLOT)
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["proxy"]["kind"] == "eip1822"
     assert data["upgrades"] is None
-    assert says(data, "upgrades of this proxy are not known")
+    assert has_warning(data, "upgrades of this proxy are not known")
 
 
-def test_a_node_that_gives_event_logs_is_asked_for_their_times(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
-    world.node.logs = [upgraded(900, LOGIC) | {"logIndex": "0x0", "timeStamp": None}]
+def test_event_logs_of_node_have_times(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    world.node.logs = [upgrade_log(900, LOGIC) | {"logIndex": "0x0", "timeStamp": None}]
     world.node.ages[900] = 3
 
-    (event,) = data_of(ask(key=False))["upgrades"]["events"]
+    (event,) = valid_data(buy(key=False))["upgrades"]["events"]
 
     assert datetime.now(UTC) - datetime.fromisoformat(event["at"]) > timedelta(days=2.9)
 
 
-def test_a_contract_that_is_no_proxy_has_no_upgrades(ask: Any):
-    assert data_of(ask())["upgrades"] is None
+def test_plain_contract_has_no_upgrades(buy: Any):
+    assert valid_data(buy())["upgrades"] is None
 
 
-def test_without_event_logs_the_upgrades_are_unknown(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
+def test_upgrades_are_unknown_without_event_logs(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
     world.node.refuses = {"eth_getLogs", "eth_getBlockByNumber"}
 
-    data = data_of(ask(key=False))
+    data = valid_data(buy(key=False))
 
     assert data["upgrades"] is None
-    assert says(data, "upgrades of this proxy are not known")
+    assert has_warning(data, "upgrades of this proxy are not known")
 
 
-def abi(*functions: tuple[str, list[str]]) -> list[Body]:
-    """An ABI of functions with the types of their arguments."""
+def build_abi(*functions: tuple[str, list[str]]) -> list[Body]:
+    """Return an ABI of functions with their argument types."""
     return [
         {"type": "function", "name": name, "inputs": [{"type": each} for each in types]}
         for name, types in functions
     ]
 
 
-def test_functions_have_the_names_of_the_abi_of_their_own_contract(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
+def test_functions_have_names_of_their_own_abi(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
     world.node.codes[LOGIC] = "0x" + load_contract(CONTRACTS, "Owners", "Safe").runtime_code.hex()
     world.sourcify = {
-        CONTRACT: match(abi=abi(("nonce", []), ("getOwners", []))),
-        LOGIC: match(abi=abi(("isOwner", ["address"]), ("madeUp", []))),
+        CONTRACT: sourcify_match(abi=build_abi(("nonce", []), ("getOwners", []))),
+        LOGIC: sourcify_match(abi=build_abi(("isOwner", ["address"]), ("madeUp", []))),
     }
 
-    data = data_of(ask(bytecode=ProviderSettings()))
+    data = valid_data(buy(bytecode=ProviderSettings()))
 
     told = {(each["signature"], each["signatureSource"]) for each in data["functions"]}
     assert told == {("isOwner(address)", "abi"), ("execute(address,uint256,bytes)", "common"), (None, None)}
     assert data["proxy"]["implementations"][0]["functionCount"] == data["functionCount"] == 6
 
 
-def test_an_admin_contract_is_told_with_its_owner(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
+def test_admin_contract_is_returned_with_owner(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
     world.node.slots[CONTRACT, ADMIN_SLOT] = word(ADMIN)
     world.node.codes[ADMIN] = PLAIN
     world.node.answers[ADMIN, OWNER_CALL] = word(OWNED)
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["proxy"]["upgrade"]["byKind"] == "contract"
-    assert says(data, f"whose owner() is {OWNED}, a wallet")
+    assert has_warning(data, f"whose owner() is {OWNED}, a wallet")
     controller = data["upgradeController"]
     assert (controller["address"], controller["kind"]) == (ADMIN, "contract")
     assert (controller["owner"]["address"], controller["owner"]["kind"]) == (OWNED, "wallet")
@@ -516,28 +514,28 @@ def test_an_admin_contract_is_told_with_its_owner(world: World, ask: Any):
     ],
 )
 @pytest.mark.parametrize("code", [PLAIN, CLONE])
-def test_the_owner_is_the_one_that_a_contract_or_clone_states(
-    world: World, ask: Any, code: str, answers: dict[str, str], kind: str, address: str | None
+def test_owner_is_stated_by_contract_or_clone(
+    world: World, buy: Any, code: str, answers: dict[str, str], kind: str, address: str | None
 ):
     world.node.codes |= {CONTRACT: code, LOGIC: PLAIN}
     world.node.answers = {(CONTRACT, call): told for call, told in answers.items()}
 
-    owner = data_of(ask())["owner"]
+    owner = valid_data(buy())["owner"]
 
     assert (owner["kind"], owner["address"], owner["owner"]) == (kind, address, None)
 
 
-def test_an_owner_that_the_node_does_not_tell_is_unknown(world: World, ask: Any):
+def test_unreadable_owner_is_unknown(world: World, buy: Any):
     world.node.refuses = {"eth_call"}
 
-    assert data_of(ask())["owner"] is None
+    assert valid_data(buy())["owner"] is None
 
 
-def test_what_the_explorer_has_not_the_next_registry_may_have(world: World, ask: Any):
-    world.sourcify[CONTRACT] = match("match")
+def test_next_registry_is_queried_if_explorer_has_no_source(world: World, buy: Any):
+    world.sourcify[CONTRACT] = sourcify_match("match")
 
-    response = ask()
-    data = data_of(response)
+    response = buy()
+    data = valid_data(response)
 
     assert data["verified"] is True
     levels = [(each["source"], each["matchLevel"]) for each in data["links"]["verifications"]]
@@ -545,11 +543,11 @@ def test_what_the_explorer_has_not_the_next_registry_may_have(world: World, ask:
     assert not [each for each in world.upstreams.requests_of("blockscout") if "smart-contracts" in each.path]
 
 
-def test_how_closely_the_source_matches_is_told_beside_the_explorer(world: World, ask: Any):
-    world.rows[CONTRACT] = row()
-    world.sourcify[CONTRACT] = match("exact_match")
+def test_source_match_is_reported_beside_explorer(world: World, buy: Any):
+    world.rows[CONTRACT] = etherscan_row()
+    world.sourcify[CONTRACT] = sourcify_match("exact_match")
 
-    verifications = data_of(ask())["links"]["verifications"]
+    verifications = valid_data(buy())["links"]["verifications"]
 
     assert [(each["source"], each["matchLevel"]) for each in verifications] == [
         ("etherscan", "unspecified"),
@@ -559,13 +557,13 @@ def test_how_closely_the_source_matches_is_told_beside_the_explorer(world: World
 
 
 @pytest.mark.extended
-def test_explorer_and_registry_are_asked_at_once(world: World, ask: Any):
-    world.rows[CONTRACT] = row()
-    world.created = created(400)
-    world.sourcify[CONTRACT] = match()
+def test_explorer_and_registry_are_queried_concurrently(world: World, buy: Any):
+    world.rows[CONTRACT] = etherscan_row()
+    world.created = etherscan_creation(400)
+    world.sourcify[CONTRACT] = sourcify_match()
     world.upstreams.delay = 0.5
 
-    data_of(ask())
+    valid_data(buy())
 
     asked = [each.at for name in ("etherscan", "sourcify") for each in world.upstreams.requests_of(name)]
     assert len(asked) == 3
@@ -574,15 +572,13 @@ def test_explorer_and_registry_are_asked_at_once(world: World, ask: Any):
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_a_registry_that_fails_beside_the_explorer_costs_the_match_alone(
-    world: World, ask: Any, fault: Fault
-):
-    world.rows[CONTRACT] = row()
-    world.created = created(400)
-    world.breaks(fault, "sourcify")
+def test_failed_registry_beside_explorer_affects_only_match(world: World, buy: Any, fault: Fault):
+    world.rows[CONTRACT] = etherscan_row()
+    world.created = etherscan_creation(400)
+    world.fail_sources(fault, "sourcify")
 
-    response = ask()
-    data = data_of(response)
+    response = buy()
+    data = valid_data(response)
 
     assert (data["verified"], data["contractName"]) == (True, "Vault")
     assert [each["source"] for each in data["links"]["verifications"]] == ["etherscan"]
@@ -590,26 +586,26 @@ def test_a_registry_that_fails_beside_the_explorer_costs_the_match_alone(
 
 
 @pytest.mark.parametrize("days_ahead", [11_600_000, 2.0**230, 0.1, 400, -20_000])
-def test_a_block_with_an_impossible_time_dates_no_contract(world: World, ask: Any, days_ahead: float):
-    world.sourcify[CONTRACT] = match(deployment={"blockNumber": "7"})
+def test_impossible_block_time_dates_no_contract(world: World, buy: Any, days_ahead: float):
+    world.sourcify[CONTRACT] = sourcify_match(deployment={"blockNumber": "7"})
     world.node.ages[7] = -days_ahead
 
-    data = data_of(ask(key=False))
+    data = valid_data(buy(key=False))
 
     assert data["verified"] is True
     assert data["links"]["creation"]["createdAt"] is None
-    assert says(data, "the creation time of this contract is not known")
+    assert has_warning(data, "the creation time of this contract is not known")
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize(
     "odd", ["2024-11-02T10:15:47", "2020-11-02T10:15:47Z", "0001-01-01T00:00:00+14:00", "soon"]
 )
-def test_a_transaction_with_an_impossible_time_dates_no_contract(world: World, ask: Any, odd: str):
+def test_impossible_transaction_time_dates_no_contract(world: World, buy: Any, odd: str):
     world.accounts[CONTRACT] = {"is_contract": True, "creation_transaction_hash": TRANSACTION}
     world.times[TRANSACTION] = odd
 
-    data = data_of(ask(key=False))
+    data = valid_data(buy(key=False))
 
     assert data["links"]["creation"] == {
         "createdAt": None,
@@ -621,31 +617,31 @@ def test_a_transaction_with_an_impossible_time_dates_no_contract(world: World, a
 BEYOND_PLAN = "Free API access is not supported for this chain. Please upgrade your api plan"
 
 
-def beyond_plan(world: World) -> None:
-    """Let the explorer tell of source alone."""
+def limit_plan(world: World) -> None:
+    """Let the explorer return source alone."""
 
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
         if asked.params["action"] == "getcontractcreation":
             return 200, {"status": "0", "message": "NOTOK", "result": BEYOND_PLAN}
-        return 200, {"status": "1", "message": "OK", "result": [row()]}
+        return 200, {"status": "1", "message": "OK", "result": [etherscan_row()]}
 
     world.upstreams.set_response_function("etherscan", "/v2/api", answer)
 
 
-def test_where_the_plan_lacks_creation_the_block_of_deployment_tells_its_time(world: World, ask: Any):
-    beyond_plan(world)
-    world.sourcify[CONTRACT] = match(deployment={"blockNumber": "7"})
+def test_block_of_deployment_dates_contract_outside_plan(world: World, buy: Any):
+    limit_plan(world)
+    world.sourcify[CONTRACT] = sourcify_match(deployment={"blockNumber": "7"})
     world.node.ages[7] = 2.5
 
-    response = ask()
-    data = data_of(response)
+    response = buy()
+    data = valid_data(response)
 
-    assert says(data, "this contract is new: it was created 2 days ago")
+    assert has_warning(data, "this contract is new: it was created 2 days ago")
     assert (statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [])
 
 
-def test_where_the_plan_lacks_creation_another_explorer_tells_it(world: World, ask: Any):
-    beyond_plan(world)
+def test_other_explorer_dates_contract_outside_plan(world: World, buy: Any):
+    limit_plan(world)
     world.accounts[CONTRACT] = {
         "is_contract": True,
         "creator_address_hash": CREATOR,
@@ -653,7 +649,7 @@ def test_where_the_plan_lacks_creation_another_explorer_tells_it(world: World, a
     }
     world.times[TRANSACTION] = "2024-11-02T10:15:47Z"
 
-    creation = data_of(ask())["links"]["creation"]
+    creation = valid_data(buy())["links"]["creation"]
 
     assert creation == {
         "createdAt": "2024-11-02T10:15:47Z",
@@ -662,62 +658,62 @@ def test_where_the_plan_lacks_creation_another_explorer_tells_it(world: World, a
     }
 
 
-def test_a_creation_that_nobody_can_tell_is_named(world: World, ask: Any):
-    beyond_plan(world)
+def test_unknown_creation_is_reported(world: World, buy: Any):
+    limit_plan(world)
 
-    response = ask()
-    data = data_of(response)
+    response = buy()
+    data = valid_data(response)
 
     assert data["links"]["creation"] is None
-    assert says(data, "the creation time of this contract is not known")
+    assert has_warning(data, "the creation time of this contract is not known")
     assert (statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [])
 
 
-def test_an_admin_that_nobody_owns_changes_no_code(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
+def test_admin_without_owner_cannot_upgrade(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
     world.node.slots[CONTRACT, ADMIN_SLOT] = word(ADMIN)
     world.node.codes[ADMIN] = PLAIN + function_selector("upgrade(address,address)").hex()
     world.node.answers[ADMIN, OWNER_CALL] = "0x" + "0" * 64
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["proxy"]["upgrade"] == {"possible": False, "byAddress": None, "byKind": None}
     assert data["proxy"]["evidence"][-1]["value"] == "0x" + "0" * 40
-    assert says(data, "whose owner() is a burn address")
+    assert has_warning(data, "whose owner() is a burn address")
 
 
-def test_of_very_many_implementations_the_first_are_told(world: World, ask: Any):
+def test_number_of_implementations_is_limited(world: World, buy: Any):
     world.node.codes = {CONTRACT: PROXY}
     many = [{"address": f"0x{number:040x}"} for number in range(0x1000, 0x1000 + 20_000)]
-    world.sourcify[CONTRACT] = match(
+    world.sourcify[CONTRACT] = sourcify_match(
         proxyResolution={"isProxy": True, "proxyType": "DiamondProxy", "implementations": many}
     )
 
-    response = ask()
-    data = data_of(response)
+    response = buy()
+    data = valid_data(response)
 
     assert len(data["proxy"]["implementations"]) == 60
-    assert says(data, "19940 more implementations")
+    assert has_warning(data, "19940 more implementations")
     assert len(response.content) < 20_000
 
 
-def test_unverified_is_said_after_all_registries_were_asked(world: World, ask: Any):
-    data = data_of(ask())
+def test_unverified_needs_answers_of_all_registries(world: World, buy: Any):
+    data = valid_data(buy())
 
     assert (data["verified"], data["contractName"]) == (False, None)
     assert (data["sourceAvailable"], data["abiAvailable"]) == (False, False)
     assert [each["source"] for each in data["links"]["verifications"]] == [*REGISTRIES]
-    assert says(data, "closed source")
+    assert has_warning(data, "closed source")
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("chain_id", [1, 56])
-def test_without_a_key_sourcify_leads(world: World, ask: Any, chain_id: int):
-    world.sourcify[CONTRACT] = match(deployment={"blockNumber": "7"})
+def test_sourcify_is_primary_without_key(world: World, buy: Any, chain_id: int):
+    world.sourcify[CONTRACT] = sourcify_match(deployment={"blockNumber": "7"})
     world.node.ages[7] = 100
 
-    response = ask(chain_id, key=False)
-    data = data_of(response)
+    response = buy(chain_id, key=False)
+    data = valid_data(response)
 
     assert data["verified"] is True
     assert data["links"]["creation"]["createdAt"]
@@ -725,190 +721,193 @@ def test_without_a_key_sourcify_leads(world: World, ask: Any, chain_id: int):
     assert response.json()["warnings"] == []
 
 
-def test_blockscout_knows_what_the_others_do_not(world: World, ask: Any):
+def test_blockscout_is_used_if_others_have_no_source(world: World, buy: Any):
     world.blockscout[CONTRACT] = {"is_verified": True, "name": "Vault", "source_code": "x", "abi": []}
     world.accounts[CONTRACT] = {"is_contract": True, "creation_transaction_hash": TRANSACTION}
     world.times[TRANSACTION] = "2024-11-02T10:15:47.000000Z"
 
-    data = data_of(ask(key=False))
+    data = valid_data(buy(key=False))
 
     assert data["verified"] is True
     assert data["links"]["creation"]["createdAt"] == "2024-11-02T10:15:47Z"
 
 
-def test_source_of_a_twin_does_not_count(world: World, ask: Any):
-    world.rows[CONTRACT] = row(SimilarMatch=OLD)
+def test_source_of_twin_is_ignored(world: World, buy: Any):
+    world.rows[CONTRACT] = etherscan_row(SimilarMatch=OLD)
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert (data["verified"], data["contractName"]) == (False, "Vault")
     assert data["links"]["verifications"][0]["similarAddress"] == OLD
-    assert says(data, f"of {OLD}, another contract with the same code")
+    assert has_warning(data, f"of {OLD}, another contract with the same code")
 
 
-def test_a_twin_with_source_of_its_own_elsewhere_counts(world: World, ask: Any):
-    world.rows[CONTRACT] = row(SimilarMatch=OLD)
-    world.sourcify[CONTRACT] = match()
+def test_twin_with_source_in_other_registry_counts(world: World, buy: Any):
+    world.rows[CONTRACT] = etherscan_row(SimilarMatch=OLD)
+    world.sourcify[CONTRACT] = sourcify_match()
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["verified"] is True
-    assert not says(data, "same code")
+    assert not has_warning(data, "same code")
 
 
-def test_an_explorer_that_is_behind_is_contradicted(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
-    world.rows[CONTRACT] = row(Proxy="1", Implementation=OLD)
+def test_outdated_explorer_is_contradicted(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    world.rows[CONTRACT] = etherscan_row(Proxy="1", Implementation=OLD)
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert [each["address"] for each in data["proxy"]["implementations"]] == [LOGIC]
-    assert says(data, f"etherscan gives {OLD} as implementation, the slot has {LOGIC}")
-    assert says(data, f"no source is published for the implementation {LOGIC}")
+    assert has_warning(data, f"etherscan gives {OLD} as implementation, the slot has {LOGIC}")
+    assert has_warning(data, f"no source is published for the implementation {LOGIC}")
 
 
-def test_a_published_proxy_does_not_vouch_for_the_code_that_runs(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
-    world.rows[CONTRACT] = row()
+def test_published_proxy_does_not_verify_implementation(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    world.rows[CONTRACT] = etherscan_row()
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["verified"] is True
     assert [each["verified"] for each in data["proxy"]["implementations"]] == [False]
-    assert says(data, f"no source is published for the implementation {LOGIC}")
+    assert has_warning(data, f"no source is published for the implementation {LOGIC}")
 
 
-def test_of_many_facets_three_are_looked_up(world: World, ask: Any):
+def test_at_most_three_facets_are_looked_up(world: World, buy: Any):
     many = [f"0x{number:040x}" for number in range(0x1000, 0x1005)]
     world.node.codes |= {CONTRACT: PROXY} | dict.fromkeys(many, PLAIN)
     words = [f"{32:064x}", f"{5:064x}", *(word(each)[2:] for each in many)]
     world.node.answers[CONTRACT, FACETS_CALL] = "0x" + "".join(words)
-    world.rows = {CONTRACT: row()} | {each: row(ContractName="Facet") for each in many}
+    world.rows = {CONTRACT: etherscan_row()} | {each: etherscan_row(ContractName="Facet") for each in many}
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["proxy"]["kind"] == "eip2535"
     assert [each["verified"] for each in data["proxy"]["implementations"]] == [True, True, True, None, None]
-    assert says(data, "the first 3 of 5 implementations")
+    assert has_warning(data, "the first 3 of 5 implementations")
 
 
-def test_a_wallet_is_no_unverified_contract(world: World, ask: Any):
+def test_wallet_is_no_unverified_contract(world: World, buy: Any):
     world.node.codes = {}
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert (data["verified"], data["sourceAvailable"], data["abiAvailable"]) == (None, None, None)
     assert (data["proxy"]["accountKind"], data["proxy"]["isProxy"]) == ("wallet", False)
     assert data["warnings"] == []
 
 
-def test_a_wallet_with_delegated_code_is_named_so(world: World, ask: Any):
+def test_delegated_wallet_is_reported(world: World, buy: Any):
     world.node.codes = {CONTRACT: "0xef0100" + LOGIC[2:], LOGIC: PLAIN}
-    world.rows = {CONTRACT: row(ContractName="Delegate"), LOGIC: row(ContractName="Delegate")}
+    world.rows = {
+        CONTRACT: etherscan_row(ContractName="Delegate"),
+        LOGIC: etherscan_row(ContractName="Delegate"),
+    }
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert (data["verified"], data["contractName"]) == (None, None)
     assert (data["proxy"]["accountKind"], data["proxy"]["kind"]) == ("delegated_wallet", "eip7702")
     assert data["proxy"]["implementations"][0]["verified"] is True
     assert data["proxy"]["upgrade"]["byKind"] == "delegated_wallet"
-    assert says(data, "wallet with delegated code")
+    assert has_warning(data, "wallet with delegated code")
 
 
-def test_a_clone_cannot_be_changed(world: World, ask: Any):
+def test_clone_is_not_upgradeable(world: World, buy: Any):
     world.node.codes |= {CONTRACT: CLONE, LOGIC: PLAIN}
 
-    upgrade = data_of(ask())["proxy"]["upgrade"]
+    upgrade = valid_data(buy())["proxy"]["upgrade"]
 
     assert upgrade == {"possible": False, "byAddress": None, "byKind": None}
 
 
 @pytest.mark.parametrize("outer", ["slot", "clone"])
-def test_the_code_behind_a_clone_is_looked_at(world: World, ask: Any, outer: str):
+def test_code_of_cloned_contract_is_looked_up(world: World, buy: Any, outer: str):
     world.node.codes |= {LOGIC: CLONE.replace(LOGIC[2:], OLD[2:]), OLD: PLAIN}
     if outer == "slot":
-        world.node.points(IMPLEMENTATION_SLOT)
+        world.node.set_proxy(IMPLEMENTATION_SLOT)
         world.node.codes[LOGIC] = CLONE.replace(LOGIC[2:], OLD[2:])
     else:
         world.node.codes[CONTRACT] = CLONE
-    world.rows = {CONTRACT: row(), LOGIC: row()}
+    world.rows = {CONTRACT: etherscan_row(), LOGIC: etherscan_row()}
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert [(each["address"], each["verified"]) for each in data["proxy"]["implementations"]] == [
         (LOGIC, True),
         (OLD, False),
     ]
     assert data["proxy"]["upgrade"]["possible"] is (None if outer == "slot" else False)
-    assert says(data, f"of {LOGIC}, is a minimal proxy itself, which runs the code of {OLD}")
-    assert says(data, f"no source is published for the implementation {OLD}")
+    assert has_warning(data, f"of {LOGIC}, is a minimal proxy itself, which runs the code of {OLD}")
+    assert has_warning(data, f"no source is published for the implementation {OLD}")
 
 
-def test_a_clone_of_too_many_clones_is_not_called_unchangeable(world: World, ask: Any):
+def test_long_chain_of_clones_may_be_upgradeable(world: World, buy: Any):
     chain = [CONTRACT, LOGIC, OLD, ADMIN, OWNED]
     for each, target in itertools.pairwise(chain):
         world.node.codes[each] = CLONE.replace(LOGIC[2:], target[2:])
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["proxy"]["upgrade"]["possible"] is None
-    assert says(data, f"runs the code of {OWNED}: that code was not looked at")
+    assert has_warning(data, f"runs the code of {OWNED}: that code was not looked at")
 
 
-def test_a_registry_that_fails_for_the_implementation_leaves_the_proxy_s_own_answer(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
+def test_registry_failure_for_implementation_keeps_proxy_answer(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
     world.upstreams.set_response("sourcify", f"/server/v2/contract/8453/{LOGIC}", "x", status=500)
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["verified"] is False
     assert data["proxy"]["implementations"][0]["verified"] is None
-    assert says(
+    assert has_warning(
         data, "whether the source of an implementation is published is not known: Sourcify (no answer)"
     )
 
 
-def test_code_that_is_gone_is_not_called_a_wallet(world: World, ask: Any):
+def test_destroyed_contract_is_no_wallet(world: World, buy: Any):
     world.node.codes = {}
-    world.rows[CONTRACT] = row()
+    world.rows[CONTRACT] = etherscan_row()
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert (data["verified"], data["proxy"]["accountKind"], data["proxy"]["isProxy"]) == (
         None,
         "unknown",
         None,
     )
-    assert says(data, "there is no code now")
+    assert has_warning(data, "there is no code now")
 
 
 @pytest.mark.parametrize(
     ("flag", "words"),
     [("is_self_destructed", "destroyed itself"), ("is_changed_bytecode", "has changed since")],
 )
-def test_what_the_explorer_says_of_the_code_is_told(world: World, ask: Any, flag: str, words: str):
+def test_explorer_notes_about_code_are_returned(world: World, buy: Any, flag: str, words: str):
     world.blockscout[CONTRACT] = {"is_verified": True, "source_code": "x", flag: True}
 
-    assert says(data_of(ask(key=False)), words)
+    assert has_warning(valid_data(buy(key=False)), words)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize(("days", "new"), [(0.1, True), (6.9, True), (7.1, False)])
-def test_a_new_contract_deserves_a_second_look(world: World, ask: Any, days: float, *, new: bool):
-    world.rows[CONTRACT] = row()
-    world.created = created(days)
+def test_new_contract_is_marked(world: World, buy: Any, days: float, *, new: bool):
+    world.rows[CONTRACT] = etherscan_row()
+    world.created = etherscan_creation(days)
 
-    assert says(data_of(ask()), "this contract is new") is new
+    assert has_warning(valid_data(buy()), "this contract is new") is new
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_the_next_registry_stands_in_for_the_first(world: World, ask: Any, fault: Fault):
-    world.breaks(fault, "etherscan")
-    world.sourcify[CONTRACT] = match()
+def test_next_registry_replaces_failed_one(world: World, buy: Any, fault: Fault):
+    world.fail_sources(fault, "etherscan")
+    world.sourcify[CONTRACT] = sourcify_match()
 
-    response = ask()
-    data = data_of(response)
+    response = buy()
+    data = valid_data(response)
 
     assert data["verified"] is True
     status = {"timeout": "timeout", "429": "rate_limited"}.get(fault, "error")
@@ -918,39 +917,39 @@ def test_the_next_registry_stands_in_for_the_first(world: World, ask: Any, fault
 
 
 @pytest.mark.parametrize("registry", ["etherscan", "sourcify", "blockscout"])
-def test_registry_that_fails_leaves_verification_open(world: World, ask: Any, registry: str):
+def test_failed_registry_leaves_verification_open(world: World, buy: Any, registry: str):
     world.upstreams.faults[registry] = "500"
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert (data["verified"], data["sourceAvailable"], data["abiAvailable"]) == (None, None, None)
-    assert says(data, f"{registry.capitalize()} (no answer)")
-    assert not says(data, "closed source")
+    assert has_warning(data, f"{registry.capitalize()} (no answer)")
+    assert not has_warning(data, "closed source")
 
 
-def test_registry_without_key_leaves_verification_open(world: World, ask: Any):
-    data = data_of(ask(key=False))
+def test_registry_without_key_leaves_verification_open(world: World, buy: Any):
+    data = valid_data(buy(key=False))
 
     assert data["verified"] is None
-    assert says(data, "Etherscan (not configured)")
-    assert not says(data, "closed source")
+    assert has_warning(data, "Etherscan (not configured)")
+    assert not has_warning(data, "closed source")
 
 
-def test_code_that_only_an_explorer_saw_is_a_contract(world: World, ask: Any):
+def test_code_known_to_explorer_alone_is_a_contract(world: World, buy: Any):
     world.upstreams.faults |= {"etherscan": "500", "sourcify": "500", "rpc": "500"}
     world.blockscout[CONTRACT] = {"is_verified": False, "deployed_bytecode": "0x6001"}
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert (data["proxy"]["accountKind"], data["verified"]) == ("contract", None)
-    assert says(data, "Etherscan (no answer), Sourcify (no answer)")
+    assert has_warning(data, "Etherscan (no answer), Sourcify (no answer)")
 
 
-def test_creation_that_fails_loses_nothing_else(world: World, ask: Any):
-    world.rows[CONTRACT] = row()
+def test_failed_creation_query_affects_nothing_else(world: World, buy: Any):
+    world.rows[CONTRACT] = etherscan_row()
     world.created = {"timestamp": "x" * 5, "contractCreator": 7, "txHash": None}
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["verified"] is True
     assert data["links"]["creation"] == {"createdAt": None, "creatorAddress": None, "transactionHash": None}
@@ -958,10 +957,10 @@ def test_creation_that_fails_loses_nothing_else(world: World, ask: Any):
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-def test_when_all_registries_fail_the_first_is_named(world: World, ask: Any, fault: Fault):
-    world.breaks(fault, *REGISTRIES)
+def test_first_registry_is_named_if_all_fail(world: World, buy: Any, fault: Fault):
+    world.fail_sources(fault, *REGISTRIES)
 
-    response = ask()
+    response = buy()
 
     status, code = FAULTS[fault]
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
@@ -969,7 +968,7 @@ def test_when_all_registries_fail_the_first_is_named(world: World, ask: Any, fau
     assert payment_note(response)["retry"] == "same_payment"
 
 
-def test_the_same_payment_gets_the_answer_once_the_registries_are_back(world: World, api: ApiFactory):
+def test_same_payment_is_answered_after_recovery(world: World, api: ApiFactory):
     client = api(configure_providers(world.settings, world.providers()))
     body = {"chainId": 8453, "contractAddress": CONTRACT}
     payment = sign_payment(client, Buyer(), PATH, body)
@@ -982,11 +981,14 @@ def test_the_same_payment_gets_the_answer_once_the_registries_are_back(world: Wo
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_without_the_chain_registries_tell_of_the_proxy(world: World, ask: Any, fault: Fault):
-    world.breaks(fault, "rpc")
-    world.rows = {CONTRACT: row(Proxy="1", Implementation=LOGIC), LOGIC: row(ContractName="Logic")}
+def test_registries_describe_proxy_without_chain(world: World, buy: Any, fault: Fault):
+    world.fail_sources(fault, "rpc")
+    world.rows = {
+        CONTRACT: etherscan_row(Proxy="1", Implementation=LOGIC),
+        LOGIC: etherscan_row(ContractName="Logic"),
+    }
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["verified"] is True
     assert (data["proxy"]["accountKind"], data["proxy"]["isProxy"]) == ("contract", True)
@@ -994,29 +996,29 @@ def test_without_the_chain_registries_tell_of_the_proxy(world: World, ask: Any, 
         {"address": LOGIC, "name": "Logic", "verified": True, "functionCount": None}
     ]
     assert data["proxy"]["upgrade"]["possible"] is None
-    assert says(data, "the chain itself could not be read")
+    assert has_warning(data, "the chain itself could not be read")
 
 
-def test_without_the_chain_nobody_knows_whether_there_is_a_contract(world: World, ask: Any):
+def test_existence_is_unknown_without_chain(world: World, buy: Any):
     world.upstreams.faults["rpc"] = "500"
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert (data["verified"], data["proxy"]["accountKind"], data["proxy"]["isProxy"]) == (
         None,
         "unknown",
         None,
     )
-    assert says(data, "whether there is a contract at this address is not known")
+    assert has_warning(data, "whether there is a contract at this address is not known")
 
 
 @pytest.mark.extended
-def test_without_the_chain_an_explorer_can_tell_a_contract_from_a_wallet(world: World, ask: Any):
+def test_explorer_identifies_contract_without_chain(world: World, buy: Any):
     world.upstreams.faults["rpc"] = "500"
     world.accounts[CONTRACT] = {"is_contract": True}
-    contract = data_of(ask())
+    contract = valid_data(buy())
     world.accounts[CONTRACT] = {"is_contract": False}
-    wallet = data_of(ask())
+    wallet = valid_data(buy())
 
     assert (contract["verified"], contract["proxy"]["accountKind"]) == (False, "contract")
     assert (wallet["verified"], wallet["proxy"]["accountKind"]) == (None, "wallet")
@@ -1024,52 +1026,52 @@ def test_without_the_chain_an_explorer_can_tell_a_contract_from_a_wallet(world: 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("method", ["eth_call", "eth_getStorageAt"])
-def test_a_chain_that_answers_in_part_is_told_in_part(world: World, ask: Any, method: str):
-    world.node.points(PROXIABLE_SLOT)
+def test_partial_chain_answers_give_partial_data(world: World, buy: Any, method: str):
+    world.node.set_proxy(PROXIABLE_SLOT)
     world.node.refuses = {method}
 
-    data = data_of(ask())
+    data = valid_data(buy())
 
     assert data["proxy"]["accountKind"] == "contract"
-    assert says(data, "could not be read in full")
+    assert has_warning(data, "could not be read in full")
 
 
 @pytest.mark.extended
-def test_a_development_chain_is_explained_by_the_chain_alone(world: World, ask: Any):
-    world.node.points(IMPLEMENTATION_SLOT)
+def test_development_chain_is_explained_by_chain_alone(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
 
-    response = ask(84532)
-    data = data_of(response)
+    response = buy(84532)
+    data = valid_data(response)
 
     assert (data["verified"], data["sourceAvailable"], data["links"]["explorer"]) == (None, None, None)
     assert (data["proxy"]["kind"], data["links"]["verifications"]) == ("eip1967", [])
-    assert says(data, "no registry of published source is configured")
-    assert {world.asked(each) for each in REGISTRIES} == {0}
+    assert has_warning(data, "no registry of published source is configured")
+    assert {world.requests_of(each) for each in REGISTRIES} == {0}
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_on_a_development_chain_nothing_stands_in_for_the_chain(world: World, ask: Any, fault: Fault):
-    world.breaks(fault, "rpc")
+def test_development_chain_has_no_fallback(world: World, buy: Any, fault: Fault):
+    world.fail_sources(fault, "rpc")
 
-    response = ask(84532)
+    response = buy(84532)
 
     status, code = FAULTS[fault]
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
     assert response.json()["error"]["provider"] == "rpc"
 
 
-def test_an_explorer_of_ones_own_explains_a_development_chain(world: World, ask: Any):
+def test_own_explorer_explains_development_chain(world: World, buy: Any):
     world.blockscout[CONTRACT] = {"is_verified": True, "name": "Vault", "source_code": "x", "abi": []}
     own = ProviderSettings(url=world.upstreams.url_of("blockscout"))
 
-    data = data_of(ask(84532, blockscout_84532=own))
+    data = valid_data(buy(84532, blockscout_84532=own))
 
     assert (data["verified"], data["contractName"]) == (True, "Vault")
 
 
 @pytest.mark.extended
-def test_without_any_source_nothing_is_charged(world: World, api: ApiFactory):
+def test_nothing_is_charged_without_sources(world: World, api: ApiFactory):
     off = ProviderSettings(enabled=False)
     names = (*REGISTRIES, "rpc", "rpc_8453")
     client = api(configure_providers(world.settings, world.providers(**dict.fromkeys(names, off))))
@@ -1089,7 +1091,7 @@ def test_without_any_source_nothing_is_charged(world: World, api: ApiFactory):
         {"chainId": 1, "contractAddress": "0x"},
     ],
 )
-def test_what_cannot_be_asked_is_refused_for_free(world: World, api: ApiFactory, body: Body):
+def test_invalid_request_is_refused_before_payment(world: World, api: ApiFactory, body: Body):
     client = api(configure_providers(world.settings, world.providers()))
 
     response = client.post(PATH, json=body)
@@ -1098,31 +1100,31 @@ def test_what_cannot_be_asked_is_refused_for_free(world: World, api: ApiFactory,
 
 
 @pytest.mark.extended
-def test_the_same_question_is_answered_from_the_cache(world: World, api: ApiFactory):
-    world.rows[CONTRACT] = row()
+def test_repeated_request_is_served_from_cache(world: World, api: ApiFactory):
+    world.rows[CONTRACT] = etherscan_row()
     client = api(configure_providers(world.settings, world.providers()))
     body = {"chainId": 8453, "contractAddress": CONTRACT}
     first = send_paid(client, PATH, body)
-    calls = world.asked("etherscan")
+    calls = world.requests_of("etherscan")
     again = send_paid(client, PATH, {**body, "contractAddress": CONTRACT.upper().replace("0X", "0x")})
 
     assert first.json()["data"] == again.json()["data"]
-    assert world.asked("etherscan") == calls
+    assert world.requests_of("etherscan") == calls
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("names", [("rpc", "rpc_8453"), ("rpc_8453",)])
-def test_a_chain_that_is_switched_off_weakens_the_answer(world: World, ask: Any, names: tuple[str, ...]):
-    world.rows[CONTRACT] = row()
+def test_disabled_chain_gives_warnings(world: World, buy: Any, names: tuple[str, ...]):
+    world.rows[CONTRACT] = etherscan_row()
 
-    response = ask(**dict.fromkeys(names, ProviderSettings(enabled=False)))
+    response = buy(**dict.fromkeys(names, ProviderSettings(enabled=False)))
 
     assert any("the chain itself could not be read" in each for each in response.json()["warnings"])
-    assert says(data_of(response), "the chain itself could not be read")
+    assert has_warning(valid_data(response), "the chain itself could not be read")
 
 
-def test_registries_that_are_switched_off_weaken_the_answer(world: World, ask: Any):
-    response = ask(**dict.fromkeys(REGISTRIES, ProviderSettings(enabled=False)))
+def test_disabled_registries_give_warnings(world: World, buy: Any):
+    response = buy(**dict.fromkeys(REGISTRIES, ProviderSettings(enabled=False)))
 
     assert any("no registry of published source" in each for each in response.json()["warnings"])
-    assert says(data_of(response), "no registry of published source")
+    assert has_warning(valid_data(response), "no registry of published source")

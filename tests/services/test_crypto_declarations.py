@@ -1,4 +1,4 @@
-"""What six crypto services accept and promise, before any source is asked."""
+"""Requests and sources of the six crypto services, before any source is called."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ Body = dict[str, Any]
 Case = tuple[AnyService, Body]
 
 
-def asking(service: AnyService, **more: Any) -> Body:
-    """A body with the address that the service is about; right when `more` names a chain."""
+def build_body(service: AnyService, **more: Any) -> Body:
+    """Return a body with the address that the service is about; valid if `more` names a chain."""
     return {ABOUT[service.slug]: ADDRESS, **more}
 
 
-def problems(service: AnyService, body: Body, development_chain: int | None = None) -> list[Issue]:
-    """Everything the validator finds in a body."""
+def validate(service: AnyService, body: Body, development_chain: int | None = None) -> list[Issue]:
+    """Return all issues that the validator finds in a body."""
     found: list[Issue] = []
     try:
         service.request.model_validate(body, by_name=False)
@@ -58,22 +58,30 @@ def problems(service: AnyService, body: Body, development_chain: int | None = No
     return [*found, *service.request.check_cross_field_rules(body, {"development_chain": development_chain})]
 
 
-def against(schema: dict[str, Any], value: Any) -> list[Any]:
-    """Everything a JSON Schema finds in a value."""
+def list_schema_errors(schema: dict[str, Any], value: Any) -> list[Any]:
+    """Return all errors of a value by a JSON Schema."""
     Draft202012Validator.check_schema(schema)
     validator: Any = Draft202012Validator(schema)
     return list(validator.iter_errors(value))
 
 
-def accepted() -> list[Case]:
-    """Bodies that are right."""
+def list_valid_cases() -> list[Case]:
+    """Return valid bodies."""
     return [
         *((service, service.input_example) for service in SERVICES),
         *((service, {**service.input_example, "unknown": 1, "token_address": 1}) for service in SERVICES),
-        *((service, asking(service, chainId=number)) for service in CHAINED for number in CHAINS.values()),
-        *((service, asking(service, chain=slug)) for service in NAMED for slug in CHAINS),
-        *((service, asking(service, chain="base", chainId=number)) for service in NAMED for number in (1, 5)),
-        *((service, asking(service, chain=["no chain"], chainId=1)) for service in BY_ID),
+        *(
+            (service, build_body(service, chainId=number))
+            for service in CHAINED
+            for number in CHAINS.values()
+        ),
+        *((service, build_body(service, chain=slug)) for service in NAMED for slug in CHAINS),
+        *(
+            (service, build_body(service, chain="base", chainId=number))
+            for service in NAMED
+            for number in (1, 5)
+        ),
+        *((service, build_body(service, chain=["no chain"], chainId=1)) for service in BY_ID),
         (token_risk, {"chain": "base", "tokenAddress": "0x" + "F" * 40}),
         (pool_snapshot, {"chain": "base", "pairAddress": OTHER}),
         (pool_snapshot, {"chainId": 10, "pairAddress": OTHER}),
@@ -81,28 +89,31 @@ def accepted() -> list[Case]:
     ]
 
 
-def refused() -> list[Case]:
-    """Bodies that are wrong."""
+def list_invalid_cases() -> list[Case]:
+    """Return invalid bodies."""
     return [
         *((service, {}) for service in SERVICES),
-        *((service, asking(service)) for service in CHAINED),
+        *((service, build_body(service)) for service in CHAINED),
         *((service, {"chainId": 1}) for service in CHAINED),
-        *((service, asking(service, chainId=bad)) for service in CHAINED for bad in BAD_IDS),
+        *((service, build_body(service, chainId=bad)) for service in CHAINED for bad in BAD_IDS),
         *(
             (service, {"chainId": 1, ABOUT[service.slug]: bad})
             for service in CHAINED
             for bad in BAD_ADDRESSES
         ),
-        *((service, asking(service, chain=bad)) for service in NAMED for bad in BAD_SLUGS),
-        *((service, asking(service, chain=bad, chainId=1)) for service in NAMED for bad in BAD_SLUGS),
+        *((service, build_body(service, chain=bad)) for service in NAMED for bad in BAD_SLUGS),
+        *((service, build_body(service, chain=bad, chainId=1)) for service in NAMED for bad in BAD_SLUGS),
         *(
-            (service, asking(service, chain="base", chainId=bad))
+            (service, build_body(service, chain="base", chainId=bad))
             for service in NAMED
             for bad in (0, 2**53, "1", None)
         ),
-        *((service, asking(service, chain="base")) for service in BY_ID),
+        *((service, build_body(service, chain="base")) for service in BY_ID),
         *((pool_snapshot, {"chain": "base", "pairAddress": bad}) for bad in BAD_ADDRESSES),
-        *((pool_snapshot, asking(pool_snapshot, chain="base", pairAddress=other)) for other in (OTHER, None)),
+        *(
+            (pool_snapshot, build_body(pool_snapshot, chain="base", pairAddress=other))
+            for other in (OTHER, None)
+        ),
         (pool_snapshot, {"chain": "base", "tokenAddress": None, "pairAddress": OTHER}),
         (pool_snapshot, {"chain": "base", "tokenAddress": None, "pairAddress": None}),
         (pool_snapshot, {"chain": "base", "token_address": ADDRESS}),
@@ -111,77 +122,77 @@ def refused() -> list[Case]:
 
 
 @pytest.mark.extended
-@each_case(("service", "body"), accepted())
-def test_a_right_body_is_accepted_by_validator_and_schema(service: AnyService, body: Body):
-    assert problems(service, body) == []
-    assert against(service.input_schema(None), body) == []
+@each_case(("service", "body"), list_valid_cases())
+def test_valid_body_is_accepted_by_validator_and_schema(service: AnyService, body: Body):
+    assert validate(service, body) == []
+    assert list_schema_errors(service.input_schema(None), body) == []
 
 
 @pytest.mark.extended
-@each_case(("service", "body"), refused())
-def test_a_wrong_body_is_refused_by_validator_and_schema(service: AnyService, body: Body):
-    assert problems(service, body) != []
-    assert against(service.input_schema(None), body) != []
+@each_case(("service", "body"), list_invalid_cases())
+def test_invalid_body_is_refused_by_validator_and_schema(service: AnyService, body: Body):
+    assert validate(service, body) != []
+    assert list_schema_errors(service.input_schema(None), body) != []
 
 
-def test_an_address_with_a_line_break_behind_it_is_refused():
-    assert problems(token_risk, {"chain": "base", "tokenAddress": ADDRESS + "\n"}) != []
+def test_address_with_line_break_is_refused():
+    assert validate(token_risk, {"chain": "base", "tokenAddress": ADDRESS + "\n"}) != []
 
 
 @each_case("service", BY_ID)
-def test_a_chain_that_is_not_ours_is_answered_with_those_that_are(service: AnyService):
-    issues = problems(service, asking(service, chainId=5))
+def test_unsupported_chain_is_refused_with_supported_ones(service: AnyService):
+    issues = validate(service, build_body(service, chainId=5))
 
     assert [issue.path for issue in issues] == ["chainId"]
     assert all(f"{slug} ({number})" in issues[0].message for slug, number in CHAINS.items())
 
 
 @each_case("service", CHAINED)
-def test_a_development_chain_is_accepted_where_there_is_one_and_nowhere_else(service: AnyService):
-    body = asking(service, chainId=31337)
+def test_development_chain_is_accepted_only_if_configured(service: AnyService):
+    body = build_body(service, chainId=31337)
 
-    assert problems(service, body, 31337) == []
-    assert against(service.input_schema(31337), body) == []
-    assert problems(service, body) != []
-    assert against(service.input_schema(None), body) != []
+    assert validate(service, body, 31337) == []
+    assert list_schema_errors(service.input_schema(31337), body) == []
+    assert validate(service, body) != []
+    assert list_schema_errors(service.input_schema(None), body) != []
 
 
-def test_all_problems_of_a_body_come_at_once():
-    issues = problems(pool_snapshot, {"chainId": 5, "tokenAddress": "0x", "pairAddress": None})
+def test_all_issues_are_reported_together():
+    issues = validate(pool_snapshot, {"chainId": 5, "tokenAddress": "0x", "pairAddress": None})
 
     assert sorted(issue.path for issue in issues) == ["", "chainId", "pairAddress", "tokenAddress"]
 
 
 @each_case("service", NAMED)
-def test_a_body_without_a_chain_is_told_of_both_ways_to_name_one(service: AnyService):
-    assert problems(service, asking(service)) == [Issue("", "one of chain or chainId is required")]
+def test_body_without_chain_is_told_of_both_fields(service: AnyService):
+    assert validate(service, build_body(service)) == [Issue("", "one of chain or chainId is required")]
 
 
 @each_case("body", [{}, {"tokenAddress": ADDRESS, "pairAddress": OTHER}])
-def test_a_pool_is_named_by_its_token_or_itself_but_not_both(body: Body):
-    issues = problems(pool_snapshot, {"chain": "base", **body})
+def test_pool_is_named_by_token_or_address_but_not_both(body: Body):
+    issues = validate(pool_snapshot, {"chain": "base", **body})
 
     assert issues == [Issue("", "exactly one of tokenAddress or pairAddress is required")]
 
 
 @each_case("number", [1, 5])
-def test_the_slug_of_a_chain_wins_over_its_id(number: int):
+def test_chain_slug_precedes_chain_id(number: int):
     request = token_risk.request.model_validate({"chain": "base", "chainId": number, "tokenAddress": ADDRESS})
 
     assert request.target_chain_id == 8453
 
 
 @each_case("service", NAMED)
-def test_a_chain_by_slug_and_by_id_is_the_same_request(service: AnyService):
-    by_slug = service.request.model_validate(asking(service, chain="bsc"))
-    by_id = service.request.model_validate(asking(service, chainId=56))
+def test_chain_by_slug_and_id_give_same_request(service: AnyService):
+    by_slug = service.request.model_validate(build_body(service, chain="bsc"))
+    by_id = service.request.model_validate(build_body(service, chainId=56))
 
     assert by_slug.canonical == by_id.canonical
 
 
 @each_case("service", CHAINED)
-def test_an_address_is_read_in_lower_case(service: AnyService):
-    request = service.request.model_validate(asking(service, chainId=1))
+def test_address_is_read_in_lower_case(service: AnyService):
+    request = service.request.model_validate(build_body(service, chainId=1))
 
     assert ADDRESS.lower() in request.canonical.values()
 
@@ -204,7 +215,7 @@ def test_an_address_is_read_in_lower_case(service: AnyService):
         (approval_risk, "goplus:primary rpc:fallback etherscan:enrichment defillama:enrichment"),
     ],
 )
-def test_every_source_is_asked_in_its_role(service: AnyService, sources: str):
+def test_sources_have_their_roles(service: AnyService, sources: str):
     declared = [f"{source.info.name}:{source.declared_role.name}" for source in service.sources]
 
     assert declared == sources.split()

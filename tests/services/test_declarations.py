@@ -1,4 +1,4 @@
-"""What the declaration of every service keeps to, before any source is asked."""
+"""Declarations of all services: order, examples, schemas and texts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from centgate.service import AnyService
 each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 
 
-def test_places_in_the_catalogue_differ() -> None:
+def test_orders_are_unique() -> None:
     places = [service.order for service in all_services()]
 
     assert len(set(places)) == len(places)
 
 
 @each_service
-def test_every_source_has_a_place_of_its_own(service: AnyService) -> None:
+def test_sources_have_unique_orders(service: AnyService) -> None:
     first, *others = [source.declared_role.name for source in service.leads]
 
     assert first == "primary"
@@ -29,12 +29,12 @@ def test_every_source_has_a_place_of_its_own(service: AnyService) -> None:
 
 
 @each_service
-def test_the_sample_has_all_fields_in_their_order(service: AnyService) -> None:
+def test_sample_has_all_fields_in_order(service: AnyService) -> None:
     assert list(service.output_example) == list(service.output_schema["properties"])
 
 
 @each_service
-def test_the_sample_is_what_the_schema_promises(service: AnyService) -> None:
+def test_sample_is_valid_by_schema(service: AnyService) -> None:
     Draft202012Validator.check_schema(service.output_schema)
     validator: Any = Draft202012Validator(service.output_schema)
 
@@ -42,12 +42,12 @@ def test_the_sample_is_what_the_schema_promises(service: AnyService) -> None:
 
 
 @each_service
-def test_the_sample_can_be_read_back(service: AnyService) -> None:
+def test_sample_is_restored_from_json(service: AnyService) -> None:
     assert service.data.model_validate(service.output_example) == service.example_data
 
 
 @each_service
-def test_nothing_is_published_that_nobody_wrote(service: AnyService) -> None:
+def test_every_field_has_a_description(service: AnyService) -> None:
     schema = service.input_schema(None)
 
     assert schema["description"] == service.request.__doc__
@@ -61,7 +61,7 @@ def test_tags_are_few_and_short(service: AnyService) -> None:
 
 
 @each_service
-def test_options_beyond_one_cent_are_known_in_every_spelling(service: AnyService) -> None:
+def test_refused_options_are_known_in_every_spelling(service: AnyService) -> None:
     for name in {*service.refused_options.names, *(service.refused_options.values or {})}:
         snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
         for spelling in (name, snake, snake.replace("_", "-"), name.upper()):
@@ -69,7 +69,7 @@ def test_options_beyond_one_cent_are_known_in_every_spelling(service: AnyService
 
 
 @each_service
-def test_no_field_of_a_service_is_beyond_one_cent(service: AnyService) -> None:
+def test_fields_of_services_are_no_refused_options(service: AnyService) -> None:
     fields = dict.fromkeys([*service.request.model_fields, *service.input_schema(None)["properties"]], "any")
 
     assert service.refused_options.find_refused(fields) == []

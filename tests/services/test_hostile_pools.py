@@ -1,4 +1,4 @@
-"""pool-snapshot of pools whose contracts answer what no honest pool does; the node is a stand-in."""
+"""pool-snapshot of pools whose contracts return impossible values, on a fake node."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ WETH = "0x4200000000000000000000000000000000000006"
 CODE = "0x6000"
 
 
-def words(*numbers: int) -> str:
+def encode_words(*numbers: int) -> str:
     return "0x" + b"".join(number.to_bytes(32, "big") for number in numbers).hex()
 
 
-def address_word(address: str) -> int:
+def encode_address_word(address: str) -> int:
     return int(address, 16)
 
 
-def factory_of(kind: FactoryKind) -> str:
-    """The first factory of a kind on Base."""
+def first_factory(kind: FactoryKind) -> str:
+    """Return the first factory of a kind on Base."""
     return next(each.factory for each in EXCHANGES[8453] if each.kind == kind)
 
 
 @dataclass
 class Node:
-    """A node of Base that knows these answers to calls, with a price of 2,000 dollars for the coin."""
+    """Fake node of Base with these call results, and a price of 2,000 dollars for the native coin."""
 
     answers: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     codes: dict[str, str] = field(default_factory=dict[str, str])
     delay: float = 0
-    """Seconds before each answer."""
+    """Delay of each answer in seconds."""
 
     def __post_init__(self) -> None:
         feeds, now = PRICE_FEEDS[8453], int(time.time())
@@ -51,14 +51,14 @@ class Node:
         self.answer(feeds.sequencer or "", "latestRoundData()", 1, 0, now - 10**6, now, 1)
 
     def answer(self, to: str, function: str, *numbers: int, arguments: bytes = b"") -> None:
-        self.answers[to, "0x" + (function_selector(function) + arguments).hex()] = words(*numbers)
+        self.answers[to, "0x" + (function_selector(function) + arguments).hex()] = encode_words(*numbers)
 
-    def hold(self, *, tokens: int, coins: int) -> None:
-        """Let the pool hold tokens and coins."""
+    def set_balances(self, *, tokens: int, coins: int) -> None:
+        """Set the pool's balances of tokens and coins."""
         self.answer(TOKEN, "decimals()", 18)
         for token, units in ((TOKEN, tokens), (WETH, coins)):
             call = balance_of_call(token, POOL)
-            self.answers[token, "0x" + call.data.hex()] = words(units)
+            self.answers[token, "0x" + call.data.hex()] = encode_words(units)
 
     def add_pair(self, kind: FactoryKind, *, tokens: int, coins: int) -> None:
         """Add a pair with reserves whose contract names the first factory of a kind."""
@@ -68,24 +68,24 @@ class Node:
 
     def add_pool(self, kind: FactoryKind, *, tokens: int, coins: int) -> None:
         token0, token1 = sorted((TOKEN, WETH))
-        self.answer(POOL, "token0()", address_word(token0))
-        self.answer(POOL, "token1()", address_word(token1))
-        self.answer(POOL, "factory()", address_word(factory_of(kind)))
-        self.hold(tokens=tokens, coins=coins)
+        self.answer(POOL, "token0()", encode_address_word(token0))
+        self.answer(POOL, "token1()", encode_address_word(token1))
+        self.answer(POOL, "factory()", encode_address_word(first_factory(kind)))
+        self.set_balances(tokens=tokens, coins=coins)
 
     def register(self, kind: FactoryKind, function: str, *terms: int) -> None:
-        """Let the factory name the pool for its tokens."""
+        """Let the factory return the pool for its tokens."""
         pair = b"".join(map(encode_address, sorted((TOKEN, WETH))))
-        arguments = pair + bytes.fromhex(words(*terms)[2:])
-        self.answer(factory_of(kind), function, address_word(POOL), arguments=arguments)
+        arguments = pair + bytes.fromhex(encode_words(*terms)[2:])
+        self.answer(first_factory(kind), function, encode_address_word(POOL), arguments=arguments)
 
     def __call__(self, asked: RecordedRequest) -> tuple[int, Any]:
         time.sleep(self.delay)
         if isinstance(asked.body, dict):
-            return 200, self.one(cast(dict[str, Any], asked.body))
-        return 200, [self.one(each) for each in cast(list[dict[str, Any]], asked.body)]
+            return 200, self.answer_request(cast(dict[str, Any], asked.body))
+        return 200, [self.answer_request(each) for each in cast(list[dict[str, Any]], asked.body)]
 
-    def one(self, request: dict[str, Any]) -> dict[str, Any]:
+    def answer_request(self, request: dict[str, Any]) -> dict[str, Any]:
         return {"jsonrpc": "2.0", "id": request["id"]} | {
             "result": self.result(request["method"], request["params"])
         }
@@ -104,7 +104,7 @@ class Node:
 
 @pytest.fixture
 def node(upstreams: FakeUpstreams) -> Node:
-    """A node without any pool."""
+    """A fake node without pools."""
     node = Node()
     upstreams.set_response_function("rpc", "/*", node, method="POST")
     return node
@@ -126,9 +126,7 @@ def buy(
     return buy
 
 
-def test_amounts_that_no_contract_can_hold_are_not_quoted(
-    buy: Callable[..., dict[str, Any]], node: Node
-) -> None:
+def test_impossible_amounts_are_not_quoted(buy: Callable[..., dict[str, Any]], node: Node) -> None:
     node.add_pair("solidly", tokens=10**72, coins=10**5)
     node.answer(POOL, "stable()", 0)
     node.register("solidly", "getPool(address,address,bool)", 0)
@@ -140,11 +138,11 @@ def test_amounts_that_no_contract_can_hold_are_not_quoted(
         ]
 
 
-def test_terms_that_no_pool_can_have_are_left_out(buy: Callable[..., dict[str, Any]], node: Node) -> None:
+def test_pools_with_impossible_terms_are_omitted(buy: Callable[..., dict[str, Any]], node: Node) -> None:
     node.add_pair("solidly", tokens=10**24, coins=10**21)
     node.answer(POOL, "stable()", 0)
     node.answer(
-        factory_of("solidly"),
+        first_factory("solidly"),
         "getFee(address,bool)",
         2**256 - 1,
         arguments=encode_address(POOL) + bytes(32),
@@ -154,9 +152,7 @@ def test_terms_that_no_pool_can_have_are_left_out(buy: Callable[..., dict[str, A
     assert buy(pairAddress=POOL)["data"]["feePercent"] is None
 
 
-def test_a_contract_that_its_factory_does_not_know_is_no_pool(
-    buy: Callable[..., dict[str, Any]], node: Node
-) -> None:
+def test_contract_unknown_to_its_factory_is_no_pool(buy: Callable[..., dict[str, Any]], node: Node) -> None:
     node.add_pair("v2", tokens=10**18, coins=10**21)
 
     error = buy(pairAddress=POOL)["error"]
@@ -168,7 +164,7 @@ def test_a_contract_that_its_factory_does_not_know_is_no_pool(
 
 
 @pytest.mark.parametrize("code", ["0x", CODE])
-def test_sales_without_a_quoter_are_not_said_to_be_impossible(
+def test_missing_quoter_does_not_mean_impossible_sales(
     buy: Callable[..., dict[str, Any]], node: Node, code: str
 ) -> None:
     node.add_pool("v3", tokens=10**21, coins=10**21)
@@ -187,7 +183,7 @@ def test_sales_without_a_quoter_are_not_said_to_be_impossible(
     assert (warning in body["warnings"]) is (code == "0x")
 
 
-def test_a_node_that_is_too_slow_counts_as_failed(
+def test_too_slow_node_counts_as_failed(
     api: ApiFactory,
     settings: Settings,
     upstreams: FakeUpstreams,

@@ -1,4 +1,4 @@
-"""Outages through the paid API: while every source is known to be down, a new payment is not settled."""
+"""Outages through the paid API: no new payment is settled while all sources are known to be down."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
 from facilitators import StubFacilitator, refuse_with
 from fake_upstreams import FakeUpstreams, RecordedRequest, configure_providers, send_paid
 from pydantic import SecretStr
-from test_alternatives import registries
+from test_alternatives import serve_registries
 
 from centgate.catalog import all_services
 from centgate.circuit_breaker import CircuitBreaker
@@ -28,12 +28,12 @@ SERVICES = {service.slug: service for service in all_services()}
 UNUSED = {"state": "unused", "charged": False, "retry": "same_payment"}
 TOKENS = [f"0x{number:040x}" for number in range(0x10000, 0x10040)]
 ENOUGH = 3 * CircuitBreaker.FAILURE_LIMIT
-"""Requests after which the breakers of all sources that a service asks are open."""
+"""Number of requests that open the circuit breakers of all sources of a service."""
 
 
 @dataclass
 class Clock:
-    """The clock of the breakers, which a test can move on."""
+    """Clock of the circuit breakers, which a test can advance."""
 
     ahead: float = 0.0
 
@@ -41,13 +41,15 @@ class Clock:
         return time.monotonic() + self.ahead
 
     def end_pause(self) -> None:
-        """Move on until a trial is due."""
+        """Advance to the time of the next trial."""
         self.ahead += CircuitBreaker.PAUSE_SECONDS
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 60.0)  # no trial is due before the test says so
+    monkeypatch.setattr(
+        CircuitBreaker, "PAUSE_SECONDS", 60.0
+    )  # no trial is due before the test advances the clock
     clock = Clock()
     monkeypatch.setattr("centgate.circuit_breaker.time", clock)
     return clock
@@ -55,7 +57,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @dataclass
 class Shop:
-    """An API, its facilitator and the stand-ins of its sources."""
+    """API with its facilitator and the fake upstreams of its sources."""
 
     client: httpx.Client
     facilitator: StubFacilitator
@@ -74,7 +76,7 @@ class Shop:
         """Let these sources fail from now on."""
         self.upstreams.faults |= dict.fromkeys(names, "500")
 
-    def refusal(self, slug: str, body: Any) -> httpx.Response:
+    def buy_until_refused(self, slug: str, body: Any) -> httpx.Response:
         """Buy until a payment is refused before it is settled, and return that response."""
         for _ in range(ENOUGH):
             response = self.buy(slug, body)
@@ -91,7 +93,7 @@ Open = Callable[..., Shop]
 def shop(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams, clock: Clock
 ) -> Open:
-    """Opens a shop whose sources of these names are stand-ins, with keys; `off` are switched off."""
+    """Function that opens an API with fake upstreams and keys for these sources; `off` are disabled."""
 
     def open_shop(*names: str, off: tuple[str, ...] = (), pinned: tuple[str, ...] = ()) -> Shop:
         key = SecretStr("a-secret-key")
@@ -105,7 +107,7 @@ def shop(
 
 
 def is_networked(provider: type[Provider]) -> bool:
-    """True for a provider that asks an upstream whose address is set, and not what buyers name."""
+    """Return True for a provider that calls a configured upstream, and not URLs from buyers."""
     about = provider.info
     return bool(about.url or about.part_urls or about.per_chain or about.key != "none")
 
@@ -116,15 +118,15 @@ def upstream_names(provider: type[Provider]) -> list[str]:
     return [f"{about.name}_{part}" for part, _ in about.part_urls] or [about.name]
 
 
-def networked(service: AnyService) -> list[type[Provider]]:
+def list_networked_providers(service: AnyService) -> list[type[Provider]]:
     leads = [source.provider for source in service.sources if source.can_answer_alone]
     return [provider for provider in leads if is_networked(provider)]
 
 
-NETWORKED = [service for service in SERVICES.values() if networked(service)]
+NETWORKED = [service for service in SERVICES.values() if list_networked_providers(service)]
 
 
-def test_networked_services_are_all_but_those_without_upstreams() -> None:
+def test_networked_services_are_those_with_upstreams() -> None:
     samples = {"token-risk", "crawler-scrape", "phishing-check"}
 
     assert samples - {service.slug for service in NETWORKED} == {"phishing-check"}
@@ -132,14 +134,12 @@ def test_networked_services_are_all_but_those_without_upstreams() -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("service", NETWORKED, ids=lambda service: service.slug)
-def test_new_payment_while_all_sources_are_down_is_not_settled(
-    service: AnyService, shop: Open, clock: Clock
-) -> None:
+def test_new_payment_during_outage_is_not_settled(service: AnyService, shop: Open, clock: Clock) -> None:
     sources = [source.provider for source in service.sources]
     names = [name for each in sources if is_networked(each) for name in upstream_names(each)]
     open_shop = shop(*names, off=tuple(each.info.name for each in sources if not is_networked(each)))
     open_shop.fail(*names)
-    first = open_shop.refusal(service.slug, service.input_example)
+    first = open_shop.buy_until_refused(service.slug, service.input_example)
     charged = open_shop.facilitator.asked
     payment = open_shop.sign(service.slug, service.input_example)
 
@@ -147,7 +147,7 @@ def test_new_payment_while_all_sources_are_down_is_not_settled(
 
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (502, "provider_error")
-    assert error["provider"] == networked(service)[0].info.name
+    assert error["provider"] == list_networked_providers(service)[0].info.name
     assert payment_note(response) == payment_note(first) == UNUSED
     assert 1 <= int(response.headers["Retry-After"]) <= 60
     assert open_shop.facilitator.asked == charged
@@ -160,23 +160,23 @@ def test_new_payment_while_all_sources_are_down_is_not_settled(
     assert after.status_code == 200 or payment_note(after)["charged"]
 
 
-def safe_token() -> dict[str, Any]:
-    """GoPlus's answer for a token without fault."""
+def safe_token_body() -> dict[str, Any]:
+    """Return GoPlus's response for a token without findings."""
     flags = {"is_open_source": "1", "is_honeypot": "0", "buy_tax": "0", "sell_tax": "0"}
     return {"code": 1, "message": "OK", "result": {TOKENS[0]: flags}}
 
 
-def test_payment_refused_in_an_outage_buys_the_answer_after_it(shop: Open, clock: Clock) -> None:
+def test_payment_refused_in_outage_is_accepted_afterwards(shop: Open, clock: Clock) -> None:
     open_shop = shop("goplus", "honeypotis", "dexscreener", "geckoterminal")
     body = {"chain": "base", "tokenAddress": TOKENS[0]}
     open_shop.fail("goplus")
-    open_shop.refusal("token-risk", body)
+    open_shop.buy_until_refused("token-risk", body)
     payment = open_shop.sign("token-risk", body)
     before = open_shop.send("token-risk", body, payment)
     charged = open_shop.facilitator.asked
 
     open_shop.upstreams.faults.clear()
-    open_shop.upstreams.set_response("goplus", "/api/v1/token_security/8453", safe_token())
+    open_shop.upstreams.set_response("goplus", "/api/v1/token_security/8453", safe_token_body())
     clock.end_pause()
     after = open_shop.send("token-risk", body, payment)
 
@@ -186,7 +186,7 @@ def test_payment_refused_in_an_outage_buys_the_answer_after_it(shop: Open, clock
 
 
 @pytest.mark.extended
-def test_enrichment_that_is_down_refuses_nothing(shop: Open) -> None:
+def test_failed_enrichment_refuses_no_payment(shop: Open) -> None:
     open_shop = shop("goplus", "honeypotis", "dexscreener", "geckoterminal")
     open_shop.fail("honeypotis", "dexscreener", "geckoterminal")
     for token in TOKENS[:ENOUGH]:
@@ -199,7 +199,7 @@ def test_enrichment_that_is_down_refuses_nothing(shop: Open) -> None:
     assert len(open_shop.upstreams.requests_of("dexscreener")) == CircuitBreaker.FAILURE_LIMIT
 
 
-def pools(upstreams: FakeUpstreams, *tokens: str) -> None:
+def serve_pools(upstreams: FakeUpstreams, *tokens: str) -> None:
     """Let GeckoTerminal know a pool of each token."""
     for token in tokens:
         ids = {"base_token": f"base_{token}", "quote_token": f"base_{TOKENS[-1]}", "dex": "aerodrome"}
@@ -217,10 +217,10 @@ def of_token(token: str) -> dict[str, Any]:
 
 
 @pytest.mark.extended
-def test_fallback_that_is_up_answers_while_the_primary_is_down(shop: Open) -> None:
+def test_available_fallback_answers_while_primary_is_down(shop: Open) -> None:
     open_shop = shop("dexscreener", "geckoterminal")
     open_shop.fail("dexscreener")
-    pools(open_shop.upstreams, *TOKENS[:ENOUGH])
+    serve_pools(open_shop.upstreams, *TOKENS[:ENOUGH])
 
     responses = [open_shop.buy("pool-snapshot", of_token(token)) for token in TOKENS[:ENOUGH]]
 
@@ -228,14 +228,14 @@ def test_fallback_that_is_up_answers_while_the_primary_is_down(shop: Open) -> No
     assert len(open_shop.upstreams.requests_of("dexscreener")) == CircuitBreaker.FAILURE_LIMIT
 
 
-def test_fresh_answer_in_the_cache_is_sold_in_an_outage(shop: Open) -> None:
+def test_cached_answer_is_sold_during_outage(shop: Open) -> None:
     open_shop = shop("dexscreener", "geckoterminal")
-    pools(open_shop.upstreams, TOKENS[0])
+    serve_pools(open_shop.upstreams, TOKENS[0])
     open_shop.upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{TOKENS[0]}", [])
     open_shop.upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{TOKENS[0]}", {"pairs": None})
     open_shop.buy("pool-snapshot", of_token(TOKENS[0]))
     open_shop.fail("dexscreener", "geckoterminal")
-    open_shop.refusal("pool-snapshot", of_token(TOKENS[1]))
+    open_shop.buy_until_refused("pool-snapshot", of_token(TOKENS[1]))
     charged = open_shop.facilitator.asked
 
     response = open_shop.buy("pool-snapshot", of_token(TOKENS[0]))
@@ -245,16 +245,16 @@ def test_fresh_answer_in_the_cache_is_sold_in_an_outage(shop: Open) -> None:
     assert open_shop.facilitator.asked == charged + 1
 
 
-def test_settled_payment_runs_in_an_outage(shop: Open, clock: Clock) -> None:
+def test_settled_payment_runs_during_outage(shop: Open, clock: Clock) -> None:
     open_shop = shop("dexscreener", "geckoterminal")
     open_shop.fail("dexscreener", "geckoterminal")
     payment = open_shop.sign("pool-snapshot", of_token(TOKENS[0]))
     open_shop.send("pool-snapshot", of_token(TOKENS[0]), payment)
-    open_shop.refusal("pool-snapshot", of_token(TOKENS[0]))
+    open_shop.buy_until_refused("pool-snapshot", of_token(TOKENS[0]))
 
     during = open_shop.send("pool-snapshot", of_token(TOKENS[0]), payment)
     open_shop.upstreams.faults.clear()
-    pools(open_shop.upstreams, TOKENS[0])
+    serve_pools(open_shop.upstreams, TOKENS[0])
     clock.end_pause()
     after = open_shop.send("pool-snapshot", of_token(TOKENS[0]), payment)
 
@@ -262,7 +262,7 @@ def test_settled_payment_runs_in_an_outage(shop: Open, clock: Clock) -> None:
     assert after.status_code == 200, after.text
 
 
-def test_delivered_payment_is_replayed_in_an_outage(shop: Open) -> None:
+def test_delivered_payment_is_replayed_during_outage(shop: Open) -> None:
     open_shop = shop("phishinglist", "exa", off=("searxng", "brave"))
     body = {"query": "kumquat"}
     found = {"results": [{"id": "1", "url": "https://a.test/1", "title": "A"}]}
@@ -270,7 +270,7 @@ def test_delivered_payment_is_replayed_in_an_outage(shop: Open) -> None:
     payment = open_shop.sign("neuralweb-search", body)
     delivered = open_shop.send("neuralweb-search", body, payment)
     open_shop.fail("exa")
-    open_shop.refusal("neuralweb-search", {"query": "another"})
+    open_shop.buy_until_refused("neuralweb-search", {"query": "another"})
 
     response = open_shop.send("neuralweb-search", body, payment)
 
@@ -279,13 +279,13 @@ def test_delivered_payment_is_replayed_in_an_outage(shop: Open) -> None:
     assert response.content == delivered.content
 
 
-def test_payment_refused_by_the_facilitator_before_is_new_in_an_outage(shop: Open) -> None:
+def test_payment_refused_by_facilitator_counts_as_new(shop: Open) -> None:
     open_shop = shop("exa", off=("searxng", "brave"))
     open_shop.fail("exa")
     payment = open_shop.sign("neuralweb-search", {"query": "kumquat"})
     open_shop.facilitator.next.append(refuse_with("insufficient_funds"))
     open_shop.send("neuralweb-search", {"query": "kumquat"}, payment)
-    open_shop.refusal("neuralweb-search", {"query": "kumquat"})
+    open_shop.buy_until_refused("neuralweb-search", {"query": "kumquat"})
     charged = open_shop.facilitator.asked
 
     response = open_shop.send("neuralweb-search", {"query": "kumquat"}, payment)
@@ -294,10 +294,10 @@ def test_payment_refused_by_the_facilitator_before_is_new_in_an_outage(shop: Ope
     assert open_shop.facilitator.asked == charged
 
 
-def test_unpaid_request_gets_terms_in_an_outage(shop: Open) -> None:
+def test_unpaid_request_gets_terms_during_outage(shop: Open) -> None:
     open_shop = shop("exa", off=("searxng", "brave"))
     open_shop.fail("exa")
-    open_shop.refusal("neuralweb-search", {"query": "kumquat"})
+    open_shop.buy_until_refused("neuralweb-search", {"query": "kumquat"})
 
     response = open_shop.client.post(SERVICES["neuralweb-search"].path, json={"query": "kumquat"})
 
@@ -305,29 +305,29 @@ def test_unpaid_request_gets_terms_in_an_outage(shop: Open) -> None:
 
 
 @pytest.mark.extended
-def test_pinned_source_that_is_down_refuses_although_another_is_up(shop: Open) -> None:
+def test_pinned_source_that_is_down_refuses_payment(shop: Open) -> None:
     open_shop = shop("exa", "searxng", pinned=("neuralweb-search=exa",))
     open_shop.fail("exa")
 
-    response = open_shop.refusal("neuralweb-search", {"query": "kumquat"})
+    response = open_shop.buy_until_refused("neuralweb-search", {"query": "kumquat"})
 
     assert response.json()["error"]["provider"] == "exa"
 
 
 @pytest.mark.extended
-def test_source_that_cannot_honour_the_request_does_not_count(shop: Open) -> None:
+def test_source_without_requested_option_does_not_count(shop: Open) -> None:
     open_shop = shop("exa", "searxng", off=("brave",))
     open_shop.fail("exa")
     found = {"results": [{"url": "https://a.test/1", "title": "A"}]}
     open_shop.upstreams.set_response("searxng", "/search", found)
-    open_shop.refusal("neuralweb-search", {"query": "kumquat", "category": "company"})
+    open_shop.buy_until_refused("neuralweb-search", {"query": "kumquat", "category": "company"})
 
     response = open_shop.buy("neuralweb-search", {"query": "kumquat"})
 
     assert response.status_code == 200, response.text
 
 
-def test_built_in_reader_answers_while_the_keyed_source_is_down(shop: Open) -> None:
+def test_built_in_reader_answers_while_keyed_source_is_down(shop: Open) -> None:
     open_shop = shop("firecrawl")
     open_shop.fail("firecrawl")
 
@@ -341,7 +341,7 @@ def test_built_in_reader_answers_while_the_keyed_source_is_down(shop: Open) -> N
 
 
 def set_wait(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let every queue expect this wait."""
+    """Let every queue estimate this wait."""
 
     def estimate_wait(_queue: FairQueue, _keys: Sequence[str]) -> float:
         return seconds
@@ -349,7 +349,7 @@ def set_wait(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(FairQueue, "estimate_wait", estimate_wait)
 
 
-def test_long_queue_of_the_page_reader_refuses_before_payment(
+def test_long_queue_of_page_reader_refuses_before_payment(
     shop: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_shop, body = shop(off=("firecrawl",)), {"url": "https://site.invalid/"}
@@ -367,7 +367,7 @@ def test_long_queue_of_the_page_reader_refuses_before_payment(
     assert payment_note(accepted)["charged"]
 
 
-def test_short_queue_of_the_page_reader_is_waited_for(shop: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_queue_of_page_reader_is_accepted(shop: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     set_wait(monkeypatch, 1.0)
 
     response = shop(off=("firecrawl",)).buy("crawler-scrape", {"url": "https://site.invalid/"})
@@ -376,7 +376,7 @@ def test_short_queue_of_the_page_reader_is_waited_for(shop: Open, monkeypatch: p
 
 
 def empty_chain(asked: RecordedRequest) -> tuple[int, Any]:
-    """A node of a chain on which there is nothing."""
+    """Fake node of a chain without contents."""
 
     def result(request: Mapping[str, Any]) -> Any:
         empty = "0x" + "0" * 64 if request["method"] == "eth_getStorageAt" else "0x"
@@ -387,22 +387,24 @@ def empty_chain(asked: RecordedRequest) -> tuple[int, Any]:
     return 200, [result(each) for each in cast(list[Any], asked.body)]
 
 
-def test_contract_explain_is_refused_while_all_registries_are_down_and_the_chain_is_up(shop: Open) -> None:
+def test_contract_explain_is_refused_if_all_registries_are_down(shop: Open) -> None:
     open_shop = shop("etherscan", "sourcify", "blockscout", "rpc")
     open_shop.upstreams.set_response_function("rpc", "/", empty_chain, method="POST")
     open_shop.fail("etherscan", "sourcify", "blockscout")
 
-    response = open_shop.refusal("contract-explain", {"chainId": 8453, "contractAddress": TOKENS[0]})
+    response = open_shop.buy_until_refused(
+        "contract-explain", {"chainId": 8453, "contractAddress": TOKENS[0]}
+    )
 
     assert response.json()["error"]["provider"] == "etherscan"
     assert "Etherscan and Sourcify and Blockscout are unavailable" in response.json()["error"]["message"]
 
 
-def test_contract_explain_is_answered_by_the_chain_where_no_registry_is_set_up(shop: Open) -> None:
+def test_contract_explain_uses_chain_without_registries(shop: Open) -> None:
     open_shop = shop("rpc", off=("etherscan", "sourcify", "blockscout"))
     body = {"chainId": 8453, "contractAddress": TOKENS[0]}
     open_shop.fail("rpc")
-    open_shop.refusal("contract-explain", body)
+    open_shop.buy_until_refused("contract-explain", body)
     open_shop.upstreams.faults.clear()
     open_shop.upstreams.set_response_function("rpc", "/", empty_chain, method="POST")
 
@@ -413,7 +415,7 @@ def test_contract_explain_is_answered_by_the_chain_where_no_registry_is_set_up(s
     assert payment_note(same_chain) == UNUSED
 
 
-def test_protocol_in_the_kept_directory_is_sold_in_an_outage(shop: Open) -> None:
+def test_cached_directory_is_used_during_outage(shop: Open) -> None:
     open_shop = shop("defillama", off=("exa",))
     listed = [{"slug": name, "name": name, "category": "Lending", "tvl": 1} for name in ("aave", "lido")]
     open_shop.upstreams.set_response("defillama", "/protocols", listed)
@@ -427,19 +429,19 @@ def test_protocol_in_the_kept_directory_is_sold_in_an_outage(shop: Open) -> None
     assert response.status_code == 200, response.text
 
 
-def test_web_search_does_not_replace_a_directory_that_is_down(shop: Open) -> None:
+def test_web_search_does_not_replace_directory_that_is_down(shop: Open) -> None:
     open_shop = shop("defillama", "exa")
     open_shop.fail("defillama")
 
-    response = open_shop.refusal("protocol-context", {"protocol": "aave"})
+    response = open_shop.buy_until_refused("protocol-context", {"protocol": "aave"})
 
     assert response.json()["error"]["provider"] == "defillama"
 
 
-def test_package_of_a_registry_that_is_up_is_sold_while_the_other_is_down(shop: Open) -> None:
+def test_package_of_available_registry_is_sold(shop: Open) -> None:
     open_shop = shop("packagedocs_pypi", "packagedocs_npm", off=("context7",))
     open_shop.fail("packagedocs_pypi")
-    open_shop.refusal("libdocs-query-docs", {"libraryId": "/pypi/kumquat"})
+    open_shop.buy_until_refused("libdocs-query-docs", {"libraryId": "/pypi/kumquat"})
 
     response = open_shop.buy("libdocs-query-docs", {"libraryId": "/npm/kumquat"})
 
@@ -447,12 +449,12 @@ def test_package_of_a_registry_that_is_up_is_sold_while_the_other_is_down(shop: 
     assert payment_note(response)["charged"]
 
 
-def test_documentation_that_is_indexed_is_sold_in_an_outage(shop: Open) -> None:
+def test_indexed_documentation_is_sold_during_outage(shop: Open) -> None:
     open_shop = shop("packagedocs_pypi", "packagedocs_npm", off=("context7",))
-    registries(open_shop.upstreams)
+    serve_registries(open_shop.upstreams)
     open_shop.buy("libdocs-query-docs", {"libraryId": "/pypi/kumquat"})
     open_shop.fail("packagedocs_pypi", "packagedocs_npm")
-    open_shop.refusal("libdocs-query-docs", {"libraryId": "/pypi/another"})
+    open_shop.buy_until_refused("libdocs-query-docs", {"libraryId": "/pypi/another"})
 
     response = open_shop.buy("libdocs-query-docs", {"libraryId": "/pypi/kumquat", "topic": "peel"})
 
@@ -461,34 +463,34 @@ def test_documentation_that_is_indexed_is_sold_in_an_outage(shop: Open) -> None:
 
 @pytest.fixture
 def down(shop: Open) -> Shop:
-    """A shop whose only source is down, until a test lets it answer."""
+    """An API whose only source is down until the test repairs it."""
     open_shop = shop("exa", off=("searxng", "brave"))
     open_shop.fail("exa")
-    open_shop.refusal("neuralweb-search", {"query": "kumquat"})
+    open_shop.buy_until_refused("neuralweb-search", {"query": "kumquat"})
     return open_shop
 
 
-def buy_at_once(open_shop: Shop, payments: list[str], body: Any) -> list[httpx.Response]:
+def buy_concurrently(open_shop: Shop, payments: list[str], body: Any) -> list[httpx.Response]:
     with ThreadPoolExecutor(len(payments)) as pool:
         return list(pool.map(partial(open_shop.send, "neuralweb-search", body), payments))
 
 
 @pytest.mark.extended
-def test_trial_is_one_buyer_however_many_come(down: Shop, clock: Clock) -> None:
+def test_trial_is_given_to_one_buyer(down: Shop, clock: Clock) -> None:
     body = {"query": "kumquat"}
     payments = [down.sign("neuralweb-search", body) for _ in range(12)]
     charged = down.facilitator.asked
     down.facilitator.usually = down.facilitator.reply_slowly(0.3)
     clock.end_pause()
 
-    responses = buy_at_once(down, payments, body)
+    responses = buy_concurrently(down, payments, body)
 
     assert sorted(payment_note(response)["charged"] for response in responses) == [False] * 11 + [True]
     assert down.facilitator.asked == charged + 1
 
 
 @pytest.mark.extended
-def test_trial_sent_twice_is_one_flight(down: Shop, clock: Clock) -> None:
+def test_trial_that_is_sent_twice_runs_once(down: Shop, clock: Clock) -> None:
     body = {"query": "kumquat"}
     payment = down.sign("neuralweb-search", body)
     down.upstreams.faults.clear()
@@ -496,12 +498,12 @@ def test_trial_sent_twice_is_one_flight(down: Shop, clock: Clock) -> None:
     down.facilitator.usually = down.facilitator.reply_slowly(0.3)
     clock.end_pause()
 
-    responses = buy_at_once(down, [payment] * 4, body)
+    responses = buy_concurrently(down, [payment] * 4, body)
 
     assert {response.status_code for response in responses} == {200}
 
 
-def test_trial_whose_payment_fails_delays_the_next_by_one_pause(down: Shop, clock: Clock) -> None:
+def test_trial_with_failed_payment_delays_next_by_one_pause(down: Shop, clock: Clock) -> None:
     down.upstreams.faults.clear()
     down.upstreams.set_response("exa", "/search", {"results": []}, method="POST")
     broke = refuse_with("insufficient_funds")

@@ -1,4 +1,4 @@
-"""pool-snapshot through the paid API: the right pair, the right price, and what is said about it."""
+"""pool-snapshot through the paid API: selection of the pair, its price, and warnings."""
 
 from __future__ import annotations
 
@@ -63,18 +63,20 @@ LISTED = (
 UNKNOWN = {"errors": [{"status": "404", "title": "Not Found"}]}
 
 
-def address(number: int) -> str:
-    """A pair's address."""
+def pair_address(number: int) -> str:
+    """Return the address of a pair by its number."""
     return f"0x{number:040x}"
 
 
-def row(number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **more: Any) -> dict[str, Any]:
-    """A balanced pair as DEX Screener tells it."""
+def dexscreener_row(
+    number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **more: Any
+) -> dict[str, Any]:
+    """Return a balanced pair in DEX Screener's format."""
     return {
         "chainId": "base",
         "dexId": "uniswap",
-        "url": f"https://dexscreener.com/base/{address(number)}",
-        "pairAddress": address(number),
+        "url": f"https://dexscreener.com/base/{pair_address(number)}",
+        "pairAddress": pair_address(number),
         "baseToken": {"address": base, "symbol": SYMBOLS[base]},
         "quoteToken": {"address": quote, "symbol": SYMBOLS[quote]},
         "priceUsd": str(PRICES[base]),
@@ -87,12 +89,14 @@ def row(number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **m
     } | more
 
 
-def pool(number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **told: Any) -> dict[str, Any]:
-    """A pool as GeckoTerminal tells it."""
+def geckoterminal_pool(
+    number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **told: Any
+) -> dict[str, Any]:
+    """Return a pool in GeckoTerminal's format."""
     return {
-        "id": f"base_{address(number)}",
+        "id": f"base_{pair_address(number)}",
         "attributes": {
-            "address": address(number),
+            "address": pair_address(number),
             "base_token_price_usd": str(PRICES[base]),
             "quote_token_price_usd": str(PRICES[quote]),
             "reserve_in_usd": str(usd),
@@ -111,30 +115,30 @@ def pool(number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **
 
 
 def serve_dexscreener_pairs(upstreams: FakeUpstreams, *rows: Any, token: str = TOKEN) -> None:
-    """The pairs of a token on Base at the first source."""
+    """Serve the pairs of a token on Base at DEX Screener."""
     upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{token}", list(rows))
 
 
 def serve_dexscreener_pair(upstreams: FakeUpstreams, at: str, *rows: Any) -> None:
-    """The pair at an address on Base at the first source."""
+    """Serve the pair of an address on Base at DEX Screener."""
     body = {"schemaVersion": "1.0.0", "pairs": list(rows) or None, "pair": rows[0] if rows else None}
     upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{at}", body)
 
 
 def serve_geckoterminal_pools(upstreams: FakeUpstreams, *pools: Any, token: str = TOKEN) -> None:
-    """The pools of a token on Base at the second source."""
+    """Serve the pools of a token on Base at GeckoTerminal."""
     path, status = f"/api/v2/networks/base/tokens/{token}/pools", 200 if pools else 404
     upstreams.set_response("geckoterminal", path, {"data": list(pools)} if pools else UNKNOWN, status=status)
 
 
 def serve_geckoterminal_pool(upstreams: FakeUpstreams, at: str, *pools: Any) -> None:
-    """The pool at an address on Base at the second source."""
+    """Serve the pool of an address on Base at GeckoTerminal."""
     path, status = f"/api/v2/networks/base/pools/{at}", 200 if pools else 404
     upstreams.set_response("geckoterminal", path, {"data": pools[0]} if pools else UNKNOWN, status=status)
 
 
-def nobody_knows(upstreams: FakeUpstreams, at: str) -> None:
-    """Neither source has a token or a pair at an address."""
+def serve_nothing(upstreams: FakeUpstreams, at: str) -> None:
+    """Let neither source know a token or a pair at an address."""
     serve_dexscreener_pairs(upstreams, token=at)
     serve_dexscreener_pair(upstreams, at)
     serve_geckoterminal_pools(upstreams, token=at)
@@ -143,7 +147,7 @@ def nobody_knows(upstreams: FakeUpstreams, at: str) -> None:
 
 @pytest.fixture
 def client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
-    """An API whose sources are stand-ins."""
+    """An API with fake upstreams."""
     return api(
         configure_providers(
             settings, upstreams.provider_settings("dexscreener", "geckoterminal", timeout=2.5) | NO_NODE
@@ -151,30 +155,32 @@ def client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> htt
     )
 
 
-def of_pair(number: int) -> dict[str, Any]:
-    """A request for a pair on Base."""
-    return {"chain": "base", "pairAddress": address(number)}
+def pair_request(number: int) -> dict[str, Any]:
+    """Return a request for a pair on Base."""
+    return {"chain": "base", "pairAddress": pair_address(number)}
 
 
-def healthy(client: httpx.Client, upstreams: FakeUpstreams, number: int) -> None:
-    """The first source answers once, so that what fails next is no row of failures."""
+def reset_failures(client: httpx.Client, upstreams: FakeUpstreams, number: int) -> None:
+    """Let DEX Screener answer once, so that its failures are no longer consecutive."""
     upstreams.faults.pop("dexscreener", None)
-    serve_dexscreener_pair(upstreams, address(1000 + number), row(1000 + number))
-    assert send_paid(client, PATH, of_pair(1000 + number)).status_code == 200
+    serve_dexscreener_pair(upstreams, pair_address(1000 + number), dexscreener_row(1000 + number))
+    assert send_paid(client, PATH, pair_request(1000 + number)).status_code == 200
 
 
 def statuses(body: Any) -> dict[str, str]:
-    """What each source did."""
+    """Return the status of each source."""
     return {each["name"]: each["status"] for each in body["providers"]}
 
 
-def selection(body: Any, source: str = "dexscreener") -> Any:
-    """What a source says of the pair that was chosen."""
+def find_selection(body: Any, source: str = "dexscreener") -> Any:
+    """Return a source's data about the selected pair."""
     return next(each["selection"] for each in body["providers"] if each["name"] == source)
 
 
-def test_a_token_is_answered_with_its_deepest_pair(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    serve_dexscreener_pairs(upstreams, row(1, usd=5e4), row(2), row(3, usd=400))
+def test_token_is_answered_with_deepest_pair(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    serve_dexscreener_pairs(
+        upstreams, dexscreener_row(1, usd=5e4), dexscreener_row(2), dexscreener_row(3, usd=400)
+    )
 
     response = send_paid(client, PATH, OF_TOKEN)
 
@@ -184,16 +190,16 @@ def test_a_token_is_answered_with_its_deepest_pair(client: httpx.Client, upstrea
     assert statuses(body) == {"dexscreener": "ok", "geckoterminal": "skipped", "rpc": "unconfigured"}
     known = {key: body["data"][key] for key in FIGURES}
     assert known == {
-        "pairAddress": address(2),
+        "pairAddress": pair_address(2),
         "priceUsd": 0.5,
         "liquidityUsd": 1e6,
         "volume24hUsd": 34_000,
         "fdvUsd": 5_000_000,
         "pairCreatedAt": "2023-08-16T19:05:00Z",
         "txns24h": {"buys": 12, "sells": 9},
-        "url": f"https://dexscreener.com/base/{address(2)}",
+        "url": f"https://dexscreener.com/base/{pair_address(2)}",
     }
-    assert selection(body) == {
+    assert find_selection(body) == {
         "pairsConsidered": 3,
         "reason": "The deepest of 3 pairs by liquidity. priceUsd is for its base token.",
         "baseToken": {"address": TOKEN, "symbol": "TKN"},
@@ -202,8 +208,8 @@ def test_a_token_is_answered_with_its_deepest_pair(client: httpx.Client, upstrea
     }
 
 
-def test_the_answer_is_as_its_schema_says(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    bare = {key: row(1)[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
+def test_answer_is_valid_by_schema(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    bare = {key: dexscreener_row(1)[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
     serve_dexscreener_pairs(upstreams, bare)
 
     data = send_paid(client, PATH, OF_TOKEN).json()["data"]
@@ -214,10 +220,12 @@ def test_the_answer_is_as_its_schema_says(client: httpx.Client, upstreams: FakeU
     assert list(data) == list(pool_snapshot.output_example)
 
 
-def test_each_chain_is_served_by_slug_and_by_id(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+def test_chains_are_accepted_by_slug_and_id(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     token = TOKEN.upper().replace("0X", "0x")
     for name in CHAINS:
-        upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [row(1, chainId=name)])
+        upstreams.set_response(
+            "dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [dexscreener_row(1, chainId=name)]
+        )
 
     by_slug = [send_paid(client, PATH, {"chain": slug, "tokenAddress": token}) for slug in CHAINS]
     by_id = [send_paid(client, PATH, {"chainId": n, "tokenAddress": TOKEN}) for n, _ in CHAINS.values()]
@@ -230,7 +238,7 @@ def test_each_chain_is_served_by_slug_and_by_id(client: httpx.Client, upstreams:
 def test_each_chain_has_its_fallback(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     upstreams.faults["dexscreener"] = "500"
     for _, network in CHAINS.values():
-        told = json.loads(json.dumps(pool(1)).replace("base_0x", f"{network}_0x"))
+        told = json.loads(json.dumps(geckoterminal_pool(1)).replace("base_0x", f"{network}_0x"))
         upstreams.set_response(
             "geckoterminal", f"/api/v2/networks/{network}/tokens/{TOKEN}/pools", {"data": [told]}
         )
@@ -238,34 +246,32 @@ def test_each_chain_has_its_fallback(client: httpx.Client, upstreams: FakeUpstre
     responses = [send_paid(client, PATH, {"chain": slug, "tokenAddress": TOKEN}) for slug in CHAINS]
 
     assert [response.json()["data"]["url"] for response in responses] == [
-        f"https://www.geckoterminal.com/{network}/pools/{address(1)}" for _, network in CHAINS.values()
+        f"https://www.geckoterminal.com/{network}/pools/{pair_address(1)}" for _, network in CHAINS.values()
     ]
 
 
-def test_a_token_that_is_the_quote_has_its_own_price_and_no_fdv(
-    client: httpx.Client, upstreams: FakeUpstreams
-) -> None:
-    deep = row(1, WETH, USDC, 5e6, priceUsd="2000.00", priceNative="2000.40")
-    serve_dexscreener_pairs(upstreams, row(2, USDC, WETH, 3e4), deep, token=USDC)
+def test_quote_token_has_own_price_and_no_fdv(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    deep = dexscreener_row(1, WETH, USDC, 5e6, priceUsd="2000.00", priceNative="2000.40")
+    serve_dexscreener_pairs(upstreams, dexscreener_row(2, USDC, WETH, 3e4), deep, token=USDC)
 
     body = send_paid(client, PATH, {"chain": "base", "tokenAddress": USDC}).json()
 
     assert body["warnings"] == []
-    assert body["data"]["pairAddress"] == address(1)
+    assert body["data"]["pairAddress"] == pair_address(1)
     assert body["data"]["priceUsd"] == pytest.approx(0.9998)
     assert body["data"]["fdvUsd"] is None
-    assert selection(body)["reason"].endswith("priceUsd is for its quote token, so fdvUsd does not apply.")
+    assert find_selection(body)["reason"].endswith(
+        "priceUsd is for its quote token, so fdvUsd does not apply."
+    )
 
 
-def test_trading_of_a_quote_token_is_seen_from_its_side(
-    client: httpx.Client, upstreams: FakeUpstreams
-) -> None:
+def test_trades_of_quote_token_are_mirrored(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     trading = {
         "txns": {"h1": {"buys": 3, "sells": 1}, "h24": {"buys": 12, "sells": 9}},
         "volume": {"h1": 500, "h24": 34_000},
         "priceChange": {"h1": 1.5, "h24": -2},
     }
-    deep = row(1, WETH, USDC, 5e6, **trading)
+    deep = dexscreener_row(1, WETH, USDC, 5e6, **trading)
     serve_dexscreener_pairs(upstreams, deep, token=USDC)
     serve_dexscreener_pairs(upstreams, deep, token=WETH)
 
@@ -293,37 +299,42 @@ def test_trading_of_a_quote_token_is_seen_from_its_side(
 
 
 def test_other_pairs_have_their_share(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    serve_dexscreener_pairs(upstreams, row(1, usd=1e6, labels=["v3"]), row(2, usd=2.5e5), row(3, usd=7.5e5))
+    serve_dexscreener_pairs(
+        upstreams,
+        dexscreener_row(1, usd=1e6, labels=["v3"]),
+        dexscreener_row(2, usd=2.5e5),
+        dexscreener_row(3, usd=7.5e5),
+    )
 
     data = send_paid(client, PATH, OF_TOKEN).json()["data"]
 
     assert (data["dex"], data["dexVersion"], data["pairCount"]) == ("uniswap", "v3", 3)
     assert [(each["pairAddress"], each["liquidityShare"]) for each in data["otherPairs"]] == [
-        (address(3), 37.5),
-        (address(2), 12.5),
+        (pair_address(3), 37.5),
+        (pair_address(2), 12.5),
     ]
     assert data["baseToken"]["reserveUsd"] == pytest.approx(5e5)
 
 
-def test_a_pool_at_a_nonsense_price_is_passed_over_and_said_so(
+def test_pool_at_implausible_price_is_skipped_with_warning(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
-    nonsense = row(1, usd=2e6, priceUsd="11.53", liquidity={"usd": 2e6})
-    serve_dexscreener_pairs(upstreams, nonsense, row(2, usd=1.5e6), row(3, usd=1.2e6))
+    nonsense = dexscreener_row(1, usd=2e6, priceUsd="11.53", liquidity={"usd": 2e6})
+    serve_dexscreener_pairs(upstreams, nonsense, dexscreener_row(2, usd=1.5e6), dexscreener_row(3, usd=1.2e6))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
-    assert body["data"]["pairAddress"] == address(2)
-    assert "1 whose price is far from that of the deep pairs" in selection(body)["reason"]
+    assert body["data"]["pairAddress"] == pair_address(2)
+    assert "1 whose price is far from that of the deep pairs" in find_selection(body)["reason"]
     assert body["warnings"] == [
         "prices of the token's deepest pairs differ by more than 10%: from $0.5 to $11.53"
     ]
 
 
-def test_a_shallow_pool_at_a_nonsense_price_is_no_cause_for_alarm(
+def test_shallow_pool_at_implausible_price_gives_no_warning(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
-    serve_dexscreener_pairs(upstreams, row(1, usd=1_219.57, priceUsd="11.53"), row(2))
+    serve_dexscreener_pairs(upstreams, dexscreener_row(1, usd=1_219.57, priceUsd="11.53"), dexscreener_row(2))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
@@ -331,65 +342,65 @@ def test_a_shallow_pool_at_a_nonsense_price_is_no_cause_for_alarm(
     assert body["warnings"] == []
 
 
-def test_a_one_sided_pool_does_not_hide_a_sound_one(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    hollow = row(1, usd=9e7, liquidity={"usd": 9e7, "base": 1.8e8, "quote": 0.002})
-    serve_dexscreener_pairs(upstreams, hollow, row(2, usd=5e4))
+def test_one_sided_pool_does_not_hide_balanced_one(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    hollow = dexscreener_row(1, usd=9e7, liquidity={"usd": 9e7, "base": 1.8e8, "quote": 0.002})
+    serve_dexscreener_pairs(upstreams, hollow, dexscreener_row(2, usd=5e4))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
-    assert body["data"]["pairAddress"] == address(2)
-    assert "hides an almost empty side" in selection(body)["reason"]
+    assert body["data"]["pairAddress"] == pair_address(2)
+    assert "hides an almost empty side" in find_selection(body)["reason"]
     assert body["warnings"] == []
 
 
-def test_what_is_doubtful_or_missing_is_a_warning(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+def test_doubtful_or_missing_values_give_warnings(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     for number, (odd, _) in enumerate(DOUBTS):
-        serve_dexscreener_pair(upstreams, address(number), row(number, **odd))
+        serve_dexscreener_pair(upstreams, pair_address(number), dexscreener_row(number, **odd))
 
-    warnings = [send_paid(client, PATH, of_pair(number)).json()["warnings"] for number in range(len(DOUBTS))]
+    warnings = [
+        send_paid(client, PATH, pair_request(number)).json()["warnings"] for number in range(len(DOUBTS))
+    ]
 
     assert [len(each) for each in warnings] == [1] * len(DOUBTS)
     assert [said for (_, said), (warning,) in zip(DOUBTS, warnings, strict=True) if said not in warning] == []
 
 
-def test_a_pair_is_answered_with_its_base_tokens_price(
-    client: httpx.Client, upstreams: FakeUpstreams
-) -> None:
-    serve_dexscreener_pair(upstreams, address(7), row(7, WETH, USDC))
+def test_pair_is_answered_with_price_of_base_token(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    serve_dexscreener_pair(upstreams, pair_address(7), dexscreener_row(7, WETH, USDC))
 
-    body = send_paid(client, PATH, of_pair(7)).json()
+    body = send_paid(client, PATH, pair_request(7)).json()
 
     assert body["warnings"] == []
     assert body["data"]["priceUsd"] == 2000
     assert body["data"]["fdvUsd"] == 5_000_000
-    assert selection(body)["pairsConsidered"] == 1
-    assert selection(body)["reason"] == "The requested pair. priceUsd is for its base token."
+    assert find_selection(body)["pairsConsidered"] == 1
+    assert find_selection(body)["reason"] == "The requested pair. priceUsd is for its base token."
 
 
 @pytest.mark.extended
-def test_whatever_befalls_the_first_source_the_second_stands_in(
-    client: httpx.Client, upstreams: FakeUpstreams
-) -> None:
+def test_second_source_answers_after_any_failure(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     for number, fault in enumerate(FAULTS):
-        serve_geckoterminal_pool(upstreams, address(number), pool(number))
-        healthy(client, upstreams, number)
+        serve_geckoterminal_pool(upstreams, pair_address(number), geckoterminal_pool(number))
+        reset_failures(client, upstreams, number)
         upstreams.faults["dexscreener"] = fault
 
-        body = send_paid(client, PATH, of_pair(number)).json()
+        body = send_paid(client, PATH, pair_request(number)).json()
 
-        assert body["data"]["pairAddress"] == address(number), fault
-        assert selection(body, "geckoterminal")
+        assert body["data"]["pairAddress"] == pair_address(number), fault
+        assert find_selection(body, "geckoterminal")
         assert f"provider_{statuses(body)['dexscreener']}" == FAULTS[fault][1]
         assert statuses(body)["geckoterminal"] == "ok"
         assert body["warnings"][0].startswith("DEX Screener ")
         assert body["warnings"][1:] == [FALLBACK, LISTED]
 
 
-def test_what_the_first_source_does_not_know_the_second_may(
+def test_second_source_is_queried_if_first_has_no_data(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
-    nobody_knows(upstreams, TOKEN)
-    serve_geckoterminal_pools(upstreams, pool(4, WETH, TOKEN, pool_created_at="2021-12-29T12:35:14Z"))
+    serve_nothing(upstreams, TOKEN)
+    serve_geckoterminal_pools(
+        upstreams, geckoterminal_pool(4, WETH, TOKEN, pool_created_at="2021-12-29T12:35:14Z")
+    )
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
@@ -400,14 +411,14 @@ def test_what_the_first_source_does_not_know_the_second_may(
     assert body["warnings"] == [UNLISTED, "the source gives no pairCreatedAt for this pair"]
 
 
-def test_the_fallback_answers_where_the_first_source_is_switched_off(
+def test_fallback_answers_if_first_source_is_disabled(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    serve_geckoterminal_pool(upstreams, address(4), pool(4))
+    serve_geckoterminal_pool(upstreams, pair_address(4), geckoterminal_pool(4))
     off = {"dexscreener": ProviderSettings(url=upstreams.url_of("dexscreener"), enabled=False)}
     client = api(configure_providers(settings, upstreams.provider_settings("geckoterminal") | off | NO_NODE))
 
-    response = send_paid(client, PATH, of_pair(4))
+    response = send_paid(client, PATH, pair_request(4))
 
     assert response.status_code == 200
     assert statuses(response.json()) == {
@@ -421,11 +432,11 @@ def test_the_fallback_answers_where_the_first_source_is_switched_off(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("of", ["tokenAddress", "pairAddress"])
-def test_when_both_fail_the_first_ones_failure_is_told_and_the_payment_stays_good(
+def test_first_failure_is_reported_and_payment_stays_redeemable(
     of: str, client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     for number, fault in enumerate(FAULTS):
-        healthy(client, upstreams, number)
+        reset_failures(client, upstreams, number)
         upstreams.faults |= {"dexscreener": fault, "geckoterminal": "503"}
 
         response = send_paid(client, PATH, {"chain": "base", of: TOKEN})
@@ -439,10 +450,10 @@ def test_when_both_fail_the_first_ones_failure_is_told_and_the_payment_stays_goo
 @pytest.mark.parametrize(
     ("of", "hint"), [("tokenAddress", "is it on another chain?"), ("pairAddress", "send it as tokenAddress")]
 )
-def test_what_nobody_knows_is_no_data_with_a_hint(
+def test_unknown_token_is_no_data_with_hint(
     of: str, hint: str, client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
-    nobody_knows(upstreams, TOKEN)
+    serve_nothing(upstreams, TOKEN)
 
     response = send_paid(client, PATH, {"chain": "base", of: TOKEN})
 
@@ -453,10 +464,10 @@ def test_what_nobody_knows_is_no_data_with_a_hint(
 
 
 @pytest.mark.extended
-def test_a_token_without_pairs_is_unknown_whatever_becomes_of_the_question_for_a_pair(
+def test_token_without_pairs_is_unknown_despite_failed_pair_query(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
-    nobody_knows(upstreams, TOKEN)
+    serve_nothing(upstreams, TOKEN)
     for name, path in (
         ("dexscreener", f"/latest/dex/pairs/base/{TOKEN}"),
         ("geckoterminal", f"/api/v2/networks/base/pools/{TOKEN}"),
@@ -471,10 +482,10 @@ def test_a_token_without_pairs_is_unknown_whatever_becomes_of_the_question_for_a
 @pytest.mark.extended
 @pytest.mark.parametrize("of", ["tokenAddress", "pairAddress"])
 @pytest.mark.parametrize("failing", ["dexscreener", "geckoterminal"])
-def test_that_nothing_is_known_is_not_said_while_a_source_is_down(
+def test_no_data_is_not_reported_while_source_is_down(
     failing: str, of: str, client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
-    nobody_knows(upstreams, TOKEN)
+    serve_nothing(upstreams, TOKEN)
     upstreams.faults[failing] = "500"
 
     response = send_paid(client, PATH, {"chain": "base", of: TOKEN})
@@ -486,10 +497,10 @@ def test_that_nothing_is_known_is_not_said_while_a_source_is_down(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("off", ["dexscreener", "geckoterminal"])
-def test_a_source_that_is_switched_off_leaves_the_others_word_certain(
+def test_disabled_source_does_not_weaken_no_data(
     off: str, api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    nobody_knows(upstreams, TOKEN)
+    serve_nothing(upstreams, TOKEN)
     there = upstreams.provider_settings("dexscreener", "geckoterminal")
     client = api(
         configure_providers(
@@ -503,27 +514,25 @@ def test_a_source_that_is_switched_off_leaves_the_others_word_certain(
     assert upstreams.requests_of(off) == []
 
 
-def test_a_pair_sent_as_a_token_is_answered_as_a_pair_with_a_warning(
-    client: httpx.Client, upstreams: FakeUpstreams
-) -> None:
-    nobody_knows(upstreams, address(7))
-    serve_dexscreener_pair(upstreams, address(7), row(7, WETH, USDC))
+def test_pair_sent_as_token_is_answered_with_warning(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    serve_nothing(upstreams, pair_address(7))
+    serve_dexscreener_pair(upstreams, pair_address(7), dexscreener_row(7, WETH, USDC))
 
-    body = send_paid(client, PATH, {"chain": "base", "tokenAddress": address(7)}).json()
+    body = send_paid(client, PATH, {"chain": "base", "tokenAddress": pair_address(7)}).json()
 
     assert statuses(body)["dexscreener"] == "ok"
-    assert body["data"]["pairAddress"] == address(7)
+    assert body["data"]["pairAddress"] == pair_address(7)
     assert body["data"]["priceUsd"] == 2000
     assert body["warnings"] == [
-        f"{address(7)} is not a token with pairs but a pair, and was answered as pairAddress"
+        f"{pair_address(7)} is not a token with pairs but a pair, and was answered as pairAddress"
     ]
 
 
-def test_a_pool_at_its_own_tokens_address_is_that_tokens(
+def test_pool_at_address_of_its_token_belongs_to_token(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
-    nobody_knows(upstreams, TOKEN)
-    serve_geckoterminal_pool(upstreams, TOKEN, pool(1, WETH, TOKEN, address=TOKEN))
+    serve_nothing(upstreams, TOKEN)
+    serve_geckoterminal_pool(upstreams, TOKEN, geckoterminal_pool(1, WETH, TOKEN, address=TOKEN))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
@@ -533,10 +542,10 @@ def test_a_pool_at_its_own_tokens_address_is_that_tokens(
 
 
 @pytest.mark.extended
-def test_what_the_first_source_does_not_know_is_asked_of_the_rest_at_once(
+def test_remaining_queries_are_concurrent_after_no_data(
     client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
-    nobody_knows(upstreams, TOKEN)
+    serve_nothing(upstreams, TOKEN)
     upstreams.delay = 0.2
 
     response = send_paid(client, PATH, OF_TOKEN)
@@ -548,11 +557,9 @@ def test_what_the_first_source_does_not_know_is_asked_of_the_rest_at_once(
 
 
 @pytest.mark.extended
-def test_a_failing_first_source_costs_the_second_one_question(
-    client: httpx.Client, upstreams: FakeUpstreams
-) -> None:
+def test_failed_first_source_costs_second_one_query(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     upstreams.faults["dexscreener"] = "500"
-    serve_geckoterminal_pools(upstreams, pool(1))
+    serve_geckoterminal_pools(upstreams, geckoterminal_pool(1))
     upstreams.delay = 0.1
 
     response = send_paid(client, PATH, OF_TOKEN)
@@ -562,21 +569,19 @@ def test_a_failing_first_source_costs_the_second_one_question(
 
 
 @pytest.mark.extended
-def test_an_amount_of_next_to_nothing_does_not_win_by_a_large_figure(
-    client: httpx.Client, upstreams: FakeUpstreams
-) -> None:
-    odd = row(1, usd=1e7, priceUsd="0.9", liquidity={"usd": 1e7, "quote": 0.0015})
-    serve_dexscreener_pairs(upstreams, odd, row(2))
+def test_tiny_amount_does_not_win_by_large_figure(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    odd = dexscreener_row(1, usd=1e7, priceUsd="0.9", liquidity={"usd": 1e7, "quote": 0.0015})
+    serve_dexscreener_pairs(upstreams, odd, dexscreener_row(2))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
-    assert (body["data"]["pairAddress"], body["data"]["priceUsd"]) == (address(2), 0.5)
-    assert "hides an almost empty side" in selection(body)["reason"]
+    assert (body["data"]["pairAddress"], body["data"]["priceUsd"]) == (pair_address(2), 0.5)
+    assert "hides an almost empty side" in find_selection(body)["reason"]
 
 
 @pytest.mark.extended
-def test_another_pair_than_was_asked_for_is_no_answer(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    serve_dexscreener_pair(upstreams, TOKEN, row(5))
+def test_other_pair_than_requested_is_ignored(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    serve_dexscreener_pair(upstreams, TOKEN, dexscreener_row(5))
     serve_geckoterminal_pool(upstreams, TOKEN)
 
     response = send_paid(client, PATH, {"chain": "base", "pairAddress": TOKEN})
@@ -585,8 +590,8 @@ def test_another_pair_than_was_asked_for_is_no_answer(client: httpx.Client, upst
 
 
 @pytest.mark.extended
-def test_a_token_with_pairs_costs_one_question(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    serve_dexscreener_pairs(upstreams, row(1))
+def test_token_with_pairs_costs_one_query(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    serve_dexscreener_pairs(upstreams, dexscreener_row(1))
 
     send_paid(client, PATH, OF_TOKEN)
     second = send_paid(client, PATH, OF_TOKEN)
@@ -595,17 +600,17 @@ def test_a_token_with_pairs_costs_one_question(client: httpx.Client, upstreams: 
     assert [asked.path for asked in upstreams.requests] == [f"/token-pairs/v1/base/{TOKEN}"]
 
 
-def test_a_broken_row_is_left_out_with_a_warning(client: httpx.Client, upstreams: FakeUpstreams) -> None:
-    serve_dexscreener_pairs(upstreams, {"chainId": "base"}, row(1))
+def test_invalid_row_is_omitted_with_warning(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    serve_dexscreener_pairs(upstreams, {"chainId": "base"}, dexscreener_row(1))
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
-    assert body["data"]["pairAddress"] == address(1)
+    assert body["data"]["pairAddress"] == pair_address(1)
     assert body["warnings"] == ["DEX Screener: 1 of 2 pairs could not be read and are left out"]
 
 
 @pytest.mark.extended
-def test_without_any_source_the_deployment_says_so_before_it_takes_money(
+def test_request_without_sources_is_refused_before_payment(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     client = api(
@@ -622,7 +627,7 @@ def test_without_any_source_the_deployment_says_so_before_it_takes_money(
     assert payment_note(response)["charged"] is False
 
 
-def test_wrong_requests_are_refused_for_free(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+def test_invalid_request_is_refused_before_payment(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     responses = [client.post(PATH, json=wrong) for wrong in WRONG]
 
     assert [response.status_code for response in responses] == [400] * len(WRONG)
@@ -630,7 +635,7 @@ def test_wrong_requests_are_refused_for_free(client: httpx.Client, upstreams: Fa
     assert upstreams.requests == []
 
 
-def test_the_recorded_pair_is_answered(
+def test_recorded_pair_is_answered(
     api: ApiFactory, settings: Settings, replayed: str, tmp_path: Path
 ) -> None:
     names = ("dexscreener", "geckoterminal")
@@ -649,7 +654,7 @@ def test_the_recorded_pair_is_answered(
     assert body["data"]["priceUsd"] == 2701.37
 
 
-def test_the_recorded_pools_of_weth_are_answered_from_the_fallback(
+def test_recorded_pools_are_answered_from_fallback(
     api: ApiFactory, settings: Settings, replayed: str, upstreams: FakeUpstreams
 ) -> None:
     upstreams.faults["dexscreener"] = "503"
@@ -666,7 +671,7 @@ def test_the_recorded_pools_of_weth_are_answered_from_the_fallback(
 
 @pytest.mark.recorded
 @pytest.mark.extended
-def test_the_recorded_pairs_of_bnb_are_answered(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+def test_recorded_pairs_of_bnb_are_answered(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     rows = load_body("dexscreener", "search_eth_wbnb_30_pairs")["pairs"]
     wbnb = "0xbb4cdb9cbd36b01bd1cbaebf2de08d9173bc095c"
     upstreams.set_response("dexscreener", f"/token-pairs/v1/bsc/{wbnb}", rows)

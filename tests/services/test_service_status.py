@@ -1,4 +1,4 @@
-"""The public status: counted from real calls, never up without one, an outage while buyers are refused."""
+"""Public service status: counts of real calls, unknown without calls, outage while buyers are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from test_outages import TOKENS, Open, clock, safe_token, shop
+from test_outages import TOKENS, Open, clock, safe_token_body, shop
 
 from centgate import service_status
 from centgate.client.catalog import parse_service
@@ -41,7 +41,7 @@ def read_status(client: httpx.Client, slug: str) -> dict[str, Any]:
     return next(each for each in response.json()["services"] if each["slug"] == slug)
 
 
-def test_service_without_calls_is_unknown_and_not_up(shop: Open) -> None:
+def test_service_without_calls_is_unknown(shop: Open) -> None:
     status = read_status(shop(*SOURCES).client, "token-risk")
 
     assert (status["state"], status["lastAnswerAt"]) == ("unknown", None)
@@ -50,9 +50,9 @@ def test_service_without_calls_is_unknown_and_not_up(shop: Open) -> None:
     assert {day["state"] for day in status["days"]} == {None}
 
 
-def test_answer_makes_a_service_operational(shop: Open) -> None:
+def test_answer_makes_service_operational(shop: Open) -> None:
     open_shop = shop(*SOURCES)
-    open_shop.upstreams.set_response("goplus", "/api/v1/token_security/8453", safe_token())
+    open_shop.upstreams.set_response("goplus", "/api/v1/token_security/8453", safe_token_body())
     assert open_shop.buy("token-risk", BODY).status_code == 200
 
     status = read_status(open_shop.client, "token-risk")
@@ -63,15 +63,15 @@ def test_answer_makes_a_service_operational(shop: Open) -> None:
     assert [day["state"] for day in status["days"]][-2:] == [None, "operational"]
 
 
-def test_dead_sources_are_an_outage_until_they_answer_again(shop: Open, clock: Any) -> None:
+def test_dead_sources_are_outage_until_they_answer(shop: Open, clock: Any) -> None:
     open_shop = shop(*SOURCES)
     open_shop.fail("goplus")
-    open_shop.refusal("token-risk", BODY)
+    open_shop.buy_until_refused("token-risk", BODY)
 
     during = read_status(open_shop.client, "token-risk")
     site = read_snapshot(str(open_shop.client.base_url), "https://site.example")
     open_shop.upstreams.faults.clear()
-    open_shop.upstreams.set_response("goplus", "/api/v1/token_security/8453", safe_token())
+    open_shop.upstreams.set_response("goplus", "/api/v1/token_security/8453", safe_token_body())
     clock.end_pause()
     assert open_shop.buy("token-risk", BODY).status_code == 200
     after = read_status(open_shop.client, "token-risk")
@@ -88,7 +88,7 @@ def test_dead_sources_are_an_outage_until_they_answer_again(shop: Open, clock: A
     assert "None of its sources answers" in files["/services/token-risk"].content.decode()
 
 
-def test_unconfigured_services_are_those_that_the_catalogue_calls_unavailable(shop: Open) -> None:
+def test_unconfigured_services_match_catalogue(shop: Open) -> None:
     client = shop("goplus", off=("defillama",)).client
     listed = [
         parse_service(client.get(f"/services/{slug}").json(), "the API", slug)
@@ -103,7 +103,7 @@ def test_unconfigured_services_are_those_that_the_catalogue_calls_unavailable(sh
     assert "unconfigured" in states.values()
 
 
-def test_counts_of_processes_are_added_and_a_repeated_write_counts_once(database_url: str) -> None:
+def test_counts_of_processes_are_added_once(database_url: str) -> None:
     now = time.time()
     key = HealthKey("token-risk", 86400, int(now // 86400) * 86400)
     old = HealthKey("token-risk", 86400, key.start - 93 * 86400)
@@ -128,7 +128,7 @@ def test_counts_of_processes_are_added_and_a_repeated_write_counts_once(database
     assert rows[key].percentile_ms(0.5) == pytest.approx(200, rel=0.08)
 
 
-def test_percentiles_of_merged_histograms_are_those_of_all_answers() -> None:
+def test_percentiles_of_merged_histograms_match_all_answers() -> None:
     fast, slow = HealthCounts(), HealthCounts()
     fast.latency.update([find_bucket(0.05)] * 90)
     slow.latency.update([find_bucket(4)] * 10)

@@ -1,4 +1,4 @@
-"""token-risk over the paid API: its sources answering, failing, contradicting each other."""
+"""token-risk through the paid API: sources that answer, fail, or contradict each other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from centgate.settings import ProviderSettings, Settings
 PATH = "/services/token-risk"
 NAMES = ("goplus", "honeypotis", "dexscreener", "geckoterminal")
 NODES_OFF = {f"rpc_{chain.id}": ProviderSettings(enabled=False) for chain in CHAINS}
-"""The chain has tests of its own."""
+"""The chain has separate tests."""
 TOKEN, OTHER = "0x" + "ab" * 20, "0x" + "cd" * 20
 ADDRESS = "0x" + "AB" * 20
 ETHEREUM = CHAINS[0]
@@ -44,7 +44,7 @@ HONEST = dict.fromkeys(
 ) | {"is_open_source": "1", "is_in_dex": "1", "owner_address": "", "holder_count": "5000"}
 
 SOME_FAULTS: tuple[Fault, ...] = ("timeout", "500", "429", "reset", "wrong types")
-"""Every fault is tried with each provider by itself."""
+"""Each fault is tested with each provider separately."""
 
 Body = dict[str, Any]
 
@@ -56,13 +56,15 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
-    """A deployment whose four sources are stand-ins."""
+    """An API with fake upstreams of its four sources."""
     return api(configure_providers(settings, NODES_OFF | upstreams.provider_settings(*NAMES, timeout=5)))
 
 
 @pytest.fixture
-def suffering(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault) -> httpx.Client:
-    """Such a deployment in the test of a fault, which does not wait long for what never comes."""
+def faulty_client(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
+) -> httpx.Client:
+    """A client of an API for the test of a fault, with a short timeout."""
     timeout = 0.8 if fault == "timeout" else 5
     return api(
         configure_providers(settings, NODES_OFF | upstreams.provider_settings(*NAMES, timeout=timeout))
@@ -70,7 +72,7 @@ def suffering(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fau
 
 
 class Market:
-    """What the four sources say of the token; by default that all is well."""
+    """Responses of the four sources about the token; by default all are favourable."""
 
     def __init__(self, upstreams: FakeUpstreams, chain: Chain = ETHEREUM) -> None:
         self._upstreams, self.chain = upstreams, chain
@@ -80,9 +82,9 @@ class Market:
         self.geckoterminal()
 
     def goplus(self, **fields: Any) -> None:
-        self.goplus_says({"code": 1, "message": "OK", "result": {TOKEN: HONEST | fields}})
+        self.set_goplus_body({"code": 1, "message": "OK", "result": {TOKEN: HONEST | fields}})
 
-    def goplus_says(self, body: Any) -> None:
+    def set_goplus_body(self, body: Any) -> None:
         self._upstreams.set_response("goplus", f"/api/v1/token_security/{self.chain.id}", body)
 
     def honeypotis(self, *, honeypot: bool = False, **more: Any) -> None:
@@ -98,7 +100,7 @@ class Market:
         }
         self._upstreams.set_response("honeypotis", "/v2/IsHoneypot", body | more)
 
-    def no_simulation(self) -> None:
+    def remove_simulation(self) -> None:
         body = {"code": 404, "error": "No pairs found"}
         self._upstreams.set_response("honeypotis", "/v2/IsHoneypot", body, status=404)
 
@@ -107,7 +109,7 @@ class Market:
         rows = [self._pair(name, number, each) for number, each in enumerate(usd or (400_000, 100_000))]
         self._upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", rows)
 
-    def no_pairs(self) -> None:
+    def remove_pairs(self) -> None:
         name = dexscreener.CHAIN_NAMES[self.chain.id]
         self._upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [])
 
@@ -149,7 +151,7 @@ class Market:
         }
         self._upstreams.set_response("geckoterminal", self._pools, {"data": [row]})
 
-    def no_pools(self) -> None:
+    def remove_pools(self) -> None:
         body = {"errors": [{"status": "404", "title": "Not Found"}]}
         self._upstreams.set_response("geckoterminal", self._pools, body, status=404)
 
@@ -159,7 +161,7 @@ def send_request(client: httpx.Client, **named: Any) -> httpx.Response:
 
 
 def buy_report(client: httpx.Client, **named: Any) -> Body:
-    """The envelope of an answer; its data is what the published schema says."""
+    """Buy an answer, validate its data by the published schema, and return its envelope."""
     response = send_request(client, **named)
     assert response.status_code == 200, response.text
     Draft202012Validator(token_risk.output_schema).validate(  # pyright: ignore[reportUnknownMemberType]
@@ -176,7 +178,7 @@ def flags(envelope: Body) -> dict[str, str]:
     return {flag["id"]: flag["severity"] for flag in envelope["data"]["riskFlags"]}
 
 
-def test_an_honest_token_is_low_with_nothing_degraded(client: httpx.Client, upstreams: FakeUpstreams):
+def test_honest_token_is_low_without_degradation(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams)
 
     envelope = buy_report(client)
@@ -198,7 +200,7 @@ def test_an_honest_token_is_low_with_nothing_degraded(client: httpx.Client, upst
 
 @pytest.mark.extended
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.slug)
-def test_each_chain_can_be_named_in_two_ways(client: httpx.Client, upstreams: FakeUpstreams, chain: Chain):
+def test_chains_are_accepted_by_slug_and_id(client: httpx.Client, upstreams: FakeUpstreams, chain: Chain):
     Market(upstreams, chain)
     simulated = chain.id in (1, 8453, 56)
 
@@ -211,9 +213,7 @@ def test_each_chain_can_be_named_in_two_ways(client: httpx.Client, upstreams: Fa
     assert bool(upstreams.requests_of("honeypotis")) is simulated
 
 
-def test_a_chain_without_simulation_says_which_checks_were_not_made(
-    client: httpx.Client, upstreams: FakeUpstreams
-):
+def test_chain_without_simulation_names_missing_checks(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams, CHAINS[3])
 
     envelope = buy_report(client, chain="polygon")
@@ -228,21 +228,19 @@ def test_a_chain_without_simulation_says_which_checks_were_not_made(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-def test_without_the_flags_there_is_no_answer(
-    suffering: httpx.Client, upstreams: FakeUpstreams, fault: Fault
-):
+def test_flags_are_required(faulty_client: httpx.Client, upstreams: FakeUpstreams, fault: Fault):
     Market(upstreams)
     upstreams.faults["goplus"] = fault
 
-    response = send_request(suffering)
+    response = send_request(faulty_client)
 
     assert (response.status_code, response.json()["error"]["code"]) == FAULTS[fault]
     assert response.json()["error"]["provider"] == "goplus"
 
 
 @pytest.mark.extended
-def test_too_often_with_status_200_is_a_rate_limit(client: httpx.Client, upstreams: FakeUpstreams):
-    Market(upstreams).goplus_says({"code": 4029, "message": "too many requests"})
+def test_rate_limit_with_status_200_is_recognised(client: httpx.Client, upstreams: FakeUpstreams):
+    Market(upstreams).set_goplus_body({"code": 4029, "message": "too many requests"})
 
     response = send_request(client)
 
@@ -251,13 +249,11 @@ def test_too_often_with_status_200_is_a_rate_limit(client: httpx.Client, upstrea
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_without_the_simulation_the_flags_decide(
-    suffering: httpx.Client, upstreams: FakeUpstreams, fault: Fault
-):
+def test_flags_decide_without_simulation(faulty_client: httpx.Client, upstreams: FakeUpstreams, fault: Fault):
     Market(upstreams)
     upstreams.faults["honeypotis"] = fault
 
-    envelope = buy_report(suffering)
+    envelope = buy_report(faulty_client)
 
     assert statuses(envelope)["honeypotis"] in ("error", "timeout", "rate_limited")
     assert any("honeypot.is" in warning for warning in envelope["warnings"])
@@ -269,11 +265,11 @@ def test_without_the_simulation_the_flags_decide(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_liquidity_comes_from_the_next_index(suffering: httpx.Client, upstreams: FakeUpstreams, fault: Fault):
+def test_liquidity_comes_from_next_index(faulty_client: httpx.Client, upstreams: FakeUpstreams, fault: Fault):
     Market(upstreams)
     upstreams.faults["dexscreener"] = fault
 
-    envelope = buy_report(suffering)
+    envelope = buy_report(faulty_client)
 
     assert envelope["data"]["liquidity"]["source"] == "geckoterminal"
     assert envelope["data"]["liquidity"]["totalUsd"] == 300_000.5
@@ -281,8 +277,8 @@ def test_liquidity_comes_from_the_next_index(suffering: httpx.Client, upstreams:
     assert envelope["data"]["riskLevel"] == "low"
 
 
-def test_the_next_index_is_asked_when_the_first_knows_nothing(client: httpx.Client, upstreams: FakeUpstreams):
-    Market(upstreams).no_pairs()
+def test_next_index_is_queried_if_first_has_no_data(client: httpx.Client, upstreams: FakeUpstreams):
+    Market(upstreams).remove_pairs()
 
     envelope = buy_report(client)
 
@@ -291,9 +287,7 @@ def test_the_next_index_is_asked_when_the_first_knows_nothing(client: httpx.Clie
     assert envelope["warnings"] == []
 
 
-def test_the_last_resort_for_liquidity_is_the_list_of_the_flags(
-    client: httpx.Client, upstreams: FakeUpstreams
-):
+def test_flags_give_liquidity_as_last_resort(client: httpx.Client, upstreams: FakeUpstreams):
     pools = [
         {"name": "UniswapV2", "liquidity": "20000.5", "pair": OTHER},
         {"name": "UniswapV3", "liquidity": "1000", "pair": "0x" + "ef" * 20},
@@ -309,7 +303,7 @@ def test_the_last_resort_for_liquidity_is_the_list_of_the_flags(
     assert any("GoPlus Security lists" in warning for warning in envelope["warnings"])
 
 
-def test_liquidity_that_no_source_tells_is_unknown_and_named(client: httpx.Client, upstreams: FakeUpstreams):
+def test_unknown_liquidity_is_reported(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams)
     upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
 
@@ -321,12 +315,12 @@ def test_liquidity_that_no_source_tells_is_unknown_and_named(client: httpx.Clien
     assert "no_pair" not in flags(envelope)
 
 
-def test_a_token_without_a_pair_cannot_be_sold(client: httpx.Client, upstreams: FakeUpstreams):
+def test_token_without_pair_cannot_be_sold(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus(is_in_dex="0")
-    market.no_simulation()
-    market.no_pairs()
-    market.no_pools()
+    market.remove_simulation()
+    market.remove_pairs()
+    market.remove_pools()
 
     envelope = buy_report(client)
 
@@ -336,7 +330,7 @@ def test_a_token_without_a_pair_cannot_be_sold(client: httpx.Client, upstreams: 
     assert envelope["data"]["honeypot"]["notSimulated"] == "no_pair"
 
 
-def test_when_all_sources_fail_so_does_the_answer(client: httpx.Client, upstreams: FakeUpstreams):
+def test_answer_fails_if_all_sources_fail(client: httpx.Client, upstreams: FakeUpstreams):
     upstreams.faults |= dict.fromkeys(NAMES, "500")
 
     response = send_request(client)
@@ -348,11 +342,9 @@ def test_when_all_sources_fail_so_does_the_answer(client: httpx.Client, upstream
 NOTHING: Body = {"code": 1, "message": "OK", "result": {}}
 
 
-def test_a_token_the_flags_do_not_know_is_judged_by_its_simulation(
-    client: httpx.Client, upstreams: FakeUpstreams
-):
+def test_token_without_flags_is_assessed_by_simulation(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
-    market.goplus_says(NOTHING)
+    market.set_goplus_body(NOTHING)
     market.honeypotis(honeypot=True)
 
     envelope = buy_report(client)
@@ -364,12 +356,10 @@ def test_a_token_the_flags_do_not_know_is_judged_by_its_simulation(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("failing", [True, False])
-def test_a_token_of_which_only_liquidity_is_known_is_unknown(
-    client: httpx.Client, upstreams: FakeUpstreams, failing: Any
-):
+def test_token_with_only_liquidity_is_unknown(client: httpx.Client, upstreams: FakeUpstreams, failing: Any):
     market = Market(upstreams)
-    market.goplus_says(NOTHING)
-    market.no_simulation()
+    market.set_goplus_body(NOTHING)
+    market.remove_simulation()
     if failing:
         upstreams.faults["honeypotis"] = "503"
 
@@ -380,12 +370,12 @@ def test_a_token_of_which_only_liquidity_is_known_is_unknown(
     assert data["ownership"]["state"] == "unknown"
 
 
-def test_a_token_that_no_source_knows_is_no_data(client: httpx.Client, upstreams: FakeUpstreams):
+def test_unknown_token_is_no_data(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
-    market.goplus_says(NOTHING)
-    market.no_simulation()
-    market.no_pairs()
-    market.no_pools()
+    market.set_goplus_body(NOTHING)
+    market.remove_simulation()
+    market.remove_pairs()
+    market.remove_pools()
 
     response = send_request(client)
 
@@ -393,14 +383,12 @@ def test_a_token_that_no_source_knows_is_no_data(client: httpx.Client, upstreams
 
 
 @pytest.mark.parametrize("failing", ["honeypotis", "geckoterminal"])
-def test_nothing_known_beside_a_failure_can_be_asked_again(
-    client: httpx.Client, upstreams: FakeUpstreams, failing: str
-):
+def test_no_data_beside_failure_is_retryable(client: httpx.Client, upstreams: FakeUpstreams, failing: str):
     market = Market(upstreams)
-    market.goplus_says(NOTHING)
-    market.no_simulation()
-    market.no_pairs()
-    market.no_pools()
+    market.set_goplus_body(NOTHING)
+    market.remove_simulation()
+    market.remove_pairs()
+    market.remove_pools()
     upstreams.faults[failing] = "503"
 
     response = send_request(client)
@@ -408,9 +396,7 @@ def test_nothing_known_beside_a_failure_can_be_asked_again(
     assert (response.status_code, response.json()["error"]["provider"]) == (502, failing)
 
 
-def test_a_simulation_that_is_switched_off_is_named(
-    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
-):
+def test_disabled_simulation_is_reported(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams):
     Market(upstreams)
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("honeypotis", enabled=False)
 
@@ -421,19 +407,19 @@ def test_a_simulation_that_is_switched_off_is_named(
     assert upstreams.requests_of("honeypotis") == []
 
 
-def test_what_is_switched_off_is_no_failure_of_an_unknown_token(
+def test_disabled_source_is_no_failure_of_unknown_token(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ):
     market = Market(upstreams)
-    market.goplus_says(NOTHING)
-    market.no_pairs()
-    market.no_pools()
+    market.set_goplus_body(NOTHING)
+    market.remove_pairs()
+    market.remove_pools()
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("honeypotis", enabled=False)
 
     assert send_request(api(configure_providers(settings, NODES_OFF | off))).status_code == 404
 
 
-def test_without_the_flags_set_up_nothing_is_charged(
+def test_nothing_is_charged_without_configured_flags(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ):
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("goplus", enabled=False)
@@ -444,15 +430,13 @@ def test_without_the_flags_set_up_nothing_is_charged(
     assert response.json()["error"]["details"]["payment"]["charged"] is False
 
 
-def test_the_flags_do_not_cover_a_development_chain(client: httpx.Client):
+def test_flags_do_not_cover_development_chain(client: httpx.Client):
     response = send_request(client, chainId=84532)
 
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
 
 
-def test_a_key_goes_along_and_never_into_an_answer(
-    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
-):
+def test_key_is_sent_and_never_returned(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams):
     Market(upstreams)
     upstreams.faults["goplus"] = "403 page"
     keyed = upstreams.provider_settings(*NAMES) | upstreams.provider_settings(
@@ -479,7 +463,7 @@ REFUSED: list[tuple[Body, str]] = [
 ]
 
 
-def test_a_wrong_body_is_refused_before_any_payment(client: httpx.Client, upstreams: FakeUpstreams):
+def test_invalid_body_is_refused_before_payment(client: httpx.Client, upstreams: FakeUpstreams):
     for body, path in REFUSED:
         response = client.post(PATH, json=body)
 
@@ -488,18 +472,18 @@ def test_a_wrong_body_is_refused_before_any_payment(client: httpx.Client, upstre
     assert upstreams.requests == []
 
 
-def test_an_address_close_to_what_is_no_token_is_asked_to_be_paid(client: httpx.Client):
+def test_address_similar_to_invalid_one_is_accepted(client: httpx.Client):
     for address in ("0x" + "0" * 35 + "10000", "0x" + "e" * 39 + "f"):
         assert client.post(PATH, json={"chain": "base", "tokenAddress": address}).status_code == 402
 
 
 @pytest.mark.extended
-def test_an_analysis_that_has_only_begun_can_be_asked_again(client: httpx.Client, upstreams: FakeUpstreams):
+def test_started_analysis_is_retryable(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
-    market.goplus_says({"code": 2, "message": "pending sync", "result": {}})
-    market.no_simulation()
-    market.no_pairs()
-    market.no_pools()
+    market.set_goplus_body({"code": 2, "message": "pending sync", "result": {}})
+    market.remove_simulation()
+    market.remove_pairs()
+    market.remove_pools()
 
     response = send_request(client)
 
@@ -507,10 +491,8 @@ def test_an_analysis_that_has_only_begun_can_be_asked_again(client: httpx.Client
     assert response.json()["error"]["provider"] == "goplus"
 
 
-def test_beside_an_analysis_that_has_only_begun_the_simulation_answers(
-    client: httpx.Client, upstreams: FakeUpstreams
-):
-    Market(upstreams).goplus_says({"code": 2, "message": "pending sync", "result": {}})
+def test_simulation_answers_beside_started_analysis(client: httpx.Client, upstreams: FakeUpstreams):
+    Market(upstreams).set_goplus_body({"code": 2, "message": "pending sync", "result": {}})
 
     envelope = buy_report(client)
 
@@ -520,8 +502,8 @@ def test_beside_an_analysis_that_has_only_begun_the_simulation_answers(
 
 
 @pytest.mark.extended
-def test_a_pair_index_that_fails_after_an_empty_one_is_named(client: httpx.Client, upstreams: FakeUpstreams):
-    Market(upstreams).no_pairs()
+def test_failed_index_after_empty_one_is_reported(client: httpx.Client, upstreams: FakeUpstreams):
+    Market(upstreams).remove_pairs()
     upstreams.faults["geckoterminal"] = "500"
 
     data = buy_report(client)["data"]
@@ -530,10 +512,8 @@ def test_a_pair_index_that_fails_after_an_empty_one_is_named(client: httpx.Clien
     assert "liquidity, how long it has been traded" in unmade
 
 
-def test_the_other_side_is_null_where_the_source_does_not_tell(
-    client: httpx.Client, upstreams: FakeUpstreams
-):
-    Market(upstreams).no_pairs()
+def test_missing_other_side_is_null(client: httpx.Client, upstreams: FakeUpstreams):
+    Market(upstreams).remove_pairs()
 
     data = buy_report(client)["data"]
 
@@ -541,9 +521,7 @@ def test_the_other_side_is_null_where_the_source_does_not_tell(
     assert any("one-sided" in each for each in data["warnings"])
 
 
-def test_an_empty_pair_of_the_simulation_is_no_rug_where_others_are_deep(
-    client: httpx.Client, upstreams: FakeUpstreams
-):
+def test_empty_pair_of_simulation_is_ignored_beside_deep_ones(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).honeypotis(pair={"liquidity": 0})
 
     envelope = buy_report(client)
@@ -552,7 +530,7 @@ def test_an_empty_pair_of_the_simulation_is_no_rug_where_others_are_deep(
     assert envelope["data"]["riskLevel"] == "medium"
 
 
-def test_strangers_text_does_not_swell_an_answer(client: httpx.Client, upstreams: FakeUpstreams):
+def test_untrusted_text_is_bounded(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     long = "0x" + "a" * 500_000
     rows = [{"address": long, "percent": "0.9"}]
@@ -566,7 +544,7 @@ def test_strangers_text_does_not_swell_an_answer(client: httpx.Client, upstreams
 
 
 @pytest.mark.extended
-def test_taxes_of_both_sources_are_told_in_percent(client: httpx.Client, upstreams: FakeUpstreams):
+def test_taxes_of_both_sources_are_in_percent(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus(sell_tax="0.05")
     market.honeypotis(simulationResult={"buyTax": 0, "sellTax": 12.5, "transferTax": 0})
@@ -584,7 +562,7 @@ def test_taxes_of_both_sources_are_told_in_percent(client: httpx.Client, upstrea
     assert any("sources disagree on the sell tax" in each for each in envelope["data"]["warnings"])
 
 
-def test_numbers_that_are_none_become_null(client: httpx.Client, upstreams: FakeUpstreams):
+def test_invalid_numbers_are_null(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus(sell_tax="NaN", owner_percent="1e400", holder_count="inf")
     market.honeypotis(simulationResult={"sellTax": "Infinity"}, pair={"liquidity": "NaN"})
@@ -597,7 +575,7 @@ def test_numbers_that_are_none_become_null(client: httpx.Client, upstreams: Fake
 
 
 @pytest.mark.extended
-def test_sources_that_disagree_about_a_sale_are_both_named(client: httpx.Client, upstreams: FakeUpstreams):
+def test_sources_that_disagree_about_sale_are_named(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).goplus(is_honeypot="1")
 
     envelope = buy_report(client)
@@ -611,7 +589,7 @@ def test_sources_that_disagree_about_a_sale_are_both_named(client: httpx.Client,
     ]
 
 
-def test_a_well_known_token_with_an_issuer_is_low(client: httpx.Client, upstreams: FakeUpstreams):
+def test_known_token_with_issuer_is_low(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).goplus(
         owner_address=OTHER,
         trust_list="1",
@@ -629,10 +607,10 @@ def test_a_well_known_token_with_an_issuer_is_low(client: httpx.Client, upstream
     )
 
 
-# what holders, locks and the chain of a body tell
+# holders, locks and the chain in a response
 
 
-def test_failing_holders_are_counted_without_a_summary(client: httpx.Client, upstreams: FakeUpstreams):
+def test_failing_holders_are_counted_without_summary(client: httpx.Client, upstreams: FakeUpstreams):
     analysis = {"holders": "1000", "successful": "100", "failed": "900", "siphoned": "0", "averageTax": 1}
     Market(upstreams).honeypotis(summary=None, holderAnalysis=analysis)
 
@@ -644,7 +622,7 @@ def test_failing_holders_are_counted_without_a_summary(client: httpx.Client, ups
     assert not any("gives no value: failed sales" in each for each in data["warnings"])
 
 
-def test_locks_are_told_with_locker_share_and_end(client: httpx.Client, upstreams: FakeUpstreams):
+def test_locks_have_locker_share_and_end(client: httpx.Client, upstreams: FakeUpstreams):
     locker = {"address": "0x663a5c229c09b049e36dcc11a9b0d4a8eb9db214", "is_locked": 1, "is_contract": 1}
     ends = [
         {"amount": "60", "end_time": "2099-01-01T00:00:00+00:00"},
@@ -672,7 +650,7 @@ def test_locks_are_told_with_locker_share_and_end(client: httpx.Client, upstream
     ]
 
 
-def test_reasons_of_strangers_are_kept_apart(client: httpx.Client, upstreams: FakeUpstreams):
+def test_untrusted_reasons_are_kept_separate(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     text = "execution reverted: TransferHelper: TRANSFER_FROM_FAILED, claim at evil.example"
     market.honeypotis(honeypotResult={"isHoneypot": True, "honeypotReason": text})
@@ -685,7 +663,7 @@ def test_reasons_of_strangers_are_kept_apart(client: httpx.Client, upstreams: Fa
     assert "evil" not in " ".join([*data["warnings"], *(each["explanation"] for each in data["riskFlags"])])
 
 
-def test_powers_of_nobody_read_false_and_stay_in_the_evidence(client: httpx.Client, upstreams: FakeUpstreams):
+def test_powers_of_burned_owner_are_false_but_in_evidence(client: httpx.Client, upstreams: FakeUpstreams):
     powers = dict.fromkeys(("is_mintable", "transfer_pausable", "slippage_modifiable"), "1")
     Market(upstreams).goplus(**powers, owner_address="0x" + "0" * 40)
 
@@ -697,12 +675,12 @@ def test_powers_of_nobody_read_false_and_stay_in_the_evidence(client: httpx.Clie
     assert (flag["severity"], flag["evidence"][0]["value"]) == ("info", "1")
 
 
-def test_the_simulations_pair_comes_before_none(client: httpx.Client, upstreams: FakeUpstreams):
+def test_pair_of_simulation_precedes_none(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus(is_in_dex=None)
     market.honeypotis(pairAddress=OTHER)
-    market.no_pairs()
-    market.no_pools()
+    market.remove_pairs()
+    market.remove_pools()
 
     data = buy_report(client)["data"]
 
@@ -711,17 +689,17 @@ def test_the_simulations_pair_comes_before_none(client: httpx.Client, upstreams:
     assert any(each.startswith("sources disagree: honeypot.is shows $500,000") for each in data["warnings"])
 
 
-def test_a_tax_of_everything_is_no_proof_against_a_honeypot(client: httpx.Client, upstreams: FakeUpstreams):
+def test_total_tax_does_not_disprove_honeypot(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus(sell_tax="1")
-    market.no_simulation()
+    market.remove_simulation()
 
     honeypot = buy_report(client)["data"]["honeypot"]
 
     assert (honeypot["isHoneypot"], honeypot["canSell"]) == (None, False)
 
 
-def test_a_body_of_another_chain_is_refused(client: httpx.Client, upstreams: FakeUpstreams):
+def test_response_of_other_chain_is_refused(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).honeypotis(chain={"id": "8453"})
 
     envelope = buy_report(client)
@@ -730,7 +708,7 @@ def test_a_body_of_another_chain_is_refused(client: httpx.Client, upstreams: Fak
     assert any("another chain" in each for each in envelope["warnings"])
 
 
-def test_the_score_and_the_tokens_name_are_told(client: httpx.Client, upstreams: FakeUpstreams):
+def test_score_and_token_name_are_returned(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).goplus(
         is_proxy="1", token_name="Some\u202eName", token_symbol="SOME", total_supply="12.5"
     )
@@ -750,8 +728,8 @@ def test_the_score_and_the_tokens_name_are_told(client: httpx.Client, upstreams:
 
 
 @pytest.fixture
-def replaying(api: ApiFactory, settings: Settings, replayed: str) -> httpx.Client:
-    """A deployment that is answered by recordings."""
+def replay_client(api: ApiFactory, settings: Settings, replayed: str) -> httpx.Client:
+    """A client of an API that is answered by recordings."""
     folders = {"goplus": "goplus_token_security", "honeypotis": "honeypot_is"}
     recorded_at = {name: ProviderSettings(url=f"{replayed}/{folders.get(name, name)}") for name in NAMES}
     return api(configure_providers(settings, NODES_OFF | recorded_at))
@@ -767,24 +745,24 @@ def replaying(api: ApiFactory, settings: Settings, replayed: str) -> httpx.Clien
         ("ethereum", "0x4e7e15a6b83718ba79674cc4ce09f7d4a631ec2c", "critical"),
     ],
 )
-def test_recorded_tokens(
+def test_recorded_token_has_its_level(
     api: ApiFactory,
     settings: Settings,
     upstreams: FakeUpstreams,
-    replaying: httpx.Client,
+    replay_client: httpx.Client,
     chain: str,
     token: str,
     level: str,
 ):
-    if chain == "bsc":  # recorded together with another token, so asked for by both
+    if chain == "bsc":  # recorded together with another token, so both are requested
         case = "bsc_two_tokens_launchpad_and_cake_trusted"
         upstreams.set_response(
             "goplus", "/api/v1/token_security/56", load_body("goplus_token_security", case)
         )
         upstreams.faults["dexscreener"] = "500"
-        replaying = api(configure_providers(settings, NODES_OFF | upstreams.provider_settings(*NAMES)))
+        replay_client = api(configure_providers(settings, NODES_OFF | upstreams.provider_settings(*NAMES)))
 
-    envelope = send_paid(replaying, PATH, {"chain": chain, "tokenAddress": token}).json()
+    envelope = send_paid(replay_client, PATH, {"chain": chain, "tokenAddress": token}).json()
 
     assert envelope["data"]["riskLevel"] == level
 
@@ -804,7 +782,7 @@ def test_recorded_tokens(
         recorded_case("documented_summary_honeypot_closed_source", TOKEN, "honeypot", "critical"),
     ],
 )
-def test_a_saved_simulation_alone_gives_a_risk_level(
+def test_saved_simulation_alone_gives_risk_level(
     client: httpx.Client, upstreams: FakeUpstreams, case: str, token: str, flag: str, level: str
 ):
     upstreams.set_response("goplus", "/api/v1/token_security/1", NOTHING)

@@ -1,4 +1,4 @@
-"""wallet-brief, bought over HTTP: every chain, every source, and every way a source can fail."""
+"""wallet-brief through the paid API: every chain and source, and failures of each."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 QUICK = {"timeout": 1.0}
 SOME_FAULTS: tuple[Fault, ...] = ("timeout", "429", "403 page", "wrong types", "reset")
-"""One of each kind; the providers are tried with all."""
+"""One fault of each kind; the tests of the providers use all."""
 
 Result = Callable[[list[Any]], Any]
 
 
-class Refused(Exception):
-    """What a method answers an error with."""
+class MethodError(Exception):
+    """Error of a JSON-RPC method."""
 
 
-def speaks(upstreams: FakeUpstreams, name: str, path: str, methods: Mapping[str, Result]) -> None:
-    """Answer JSON-RPC, single requests and batches."""
+def serve_rpc(upstreams: FakeUpstreams, name: str, path: str, methods: Mapping[str, Result]) -> None:
+    """Answer JSON-RPC requests, single and in batches."""
 
     def one(request: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
         try:
             return answer | {"result": methods[request["method"]](request["params"])}
-        except (Refused, KeyError) as refused:
+        except (MethodError, KeyError) as refused:
             return answer | {"error": {"code": -32000, "message": f"not here: {refused}"}}
 
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
@@ -74,28 +74,29 @@ def speaks(upstreams: FakeUpstreams, name: str, path: str, methods: Mapping[str,
     upstreams.set_response_function(name, path, answer, method="POST")
 
 
-def word(value: int | str) -> str:
-    """32 bytes as hex digits."""
+def encode_word(value: int | str) -> str:
+    """Return 32 bytes as hex digits."""
     number = int(value, 16) if isinstance(value, str) else value
     return f"{number:064x}"
 
 
-def string(text: str) -> str:
-    """What a token returns for its name."""
+def encode_string(text: str) -> str:
+    """Return the ABI encoding of a token's name."""
     raw = text.encode().hex()
-    return "0x" + word(32) + word(len(text.encode())) + raw.ljust(-(-len(raw) // 64) * 64, "0")
+    return "0x" + encode_word(32) + encode_word(len(text.encode())) + raw.ljust(-(-len(raw) // 64) * 64, "0")
 
 
-def held(amounts: Mapping[str, int]) -> dict[str, Result]:
-    """Alchemy's answer on the tokens of a wallet."""
+def alchemy_balances(amounts: Mapping[str, int]) -> dict[str, Result]:
+    """Return Alchemy's response on the tokens of a wallet."""
     rows = [
-        {"contractAddress": token, "tokenBalance": "0x" + word(amount)} for token, amount in amounts.items()
+        {"contractAddress": token, "tokenBalance": "0x" + encode_word(amount)}
+        for token, amount in amounts.items()
     ]
     return {"alchemy_getTokenBalances": lambda _params: {"address": WALLET, "tokenBalances": rows}}
 
 
-def moved(number: int, **more: Any) -> dict[str, Any]:
-    """One of Alchemy's transfers: 1 USDC from a friend."""
+def alchemy_transfer(number: int, **more: Any) -> dict[str, Any]:
+    """Return a transfer in Alchemy's format: 1 USDC from a friend."""
     return {
         "blockNum": hex(number),
         "uniqueId": f"0x{number:064x}:log:0x1",
@@ -109,20 +110,20 @@ def moved(number: int, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def coin_moved(number: int, wei: int, **more: Any) -> dict[str, Any]:
-    """One of Alchemy's transfers of the chain's own coin."""
+def alchemy_coin_transfer(number: int, wei: int, **more: Any) -> dict[str, Any]:
+    """Return a transfer of the native coin in Alchemy's format."""
     raw = {"value": hex(wei), "address": None, "decimal": "0x12"}
-    return moved(number, category="external", asset="ETH", rawContract=raw, **more)
+    return alchemy_transfer(number, category="external", asset="ETH", rawContract=raw, **more)
 
 
-def alchemy(
+def serve_alchemy(
     upstreams: FakeUpstreams,
     amounts: Mapping[str, int] | None = None,
     transfers: list[dict[str, Any]] | None = None,
     names: Mapping[str, tuple[str | None, str | None, int | None]] | None = None,
     **methods: Result,
 ) -> None:
-    """Alchemy, with what it tells of the wallet: 1.25 of the chain's own coin, and what is given."""
+    """Serve Alchemy's data about the wallet: 1.25 of the native coin, and the given data."""
 
     def metadata(params: list[Any]) -> Any:
         symbol, name, decimals = (names or {})[params[0]]
@@ -137,20 +138,20 @@ def alchemy(
         "eth_getBalance": lambda _params: hex(125 * 10**16),
         "alchemy_getTokenMetadata": metadata,
         "alchemy_getAssetTransfers": side,
-        **held(amounts or {}),
+        **alchemy_balances(amounts or {}),
         **methods,
     }
-    speaks(upstreams, "alchemy", f"/v2/{KEY}", known)
+    serve_rpc(upstreams, "alchemy", f"/v2/{KEY}", known)
 
 
-def blockscout(
+def serve_blockscout(
     upstreams: FakeUpstreams,
     tokens: list[dict[str, Any]] | None = None,
     transfers: list[dict[str, Any]] | None = None,
     transactions: list[dict[str, Any]] | None = None,
     **more: Any,
 ) -> None:
-    """Blockscout, with what it lists of the wallet."""
+    """Serve Blockscout's lists of the wallet."""
     at = f"/api/v2/addresses/{WALLET}"
     upstreams.set_response(
         "blockscout", at, {"hash": WALLET, "coin_balance": "77", "exchange_rate": "2000.5"}
@@ -166,8 +167,8 @@ def blockscout(
     )
 
 
-def listed(token: str, amount: int, **more: Any) -> dict[str, Any]:
-    """One of Blockscout's rows of tokens."""
+def blockscout_token(token: str, amount: int, **more: Any) -> dict[str, Any]:
+    """Return a token row in Blockscout's format."""
     told = {
         "address_hash": token,
         "symbol": "USDC",
@@ -180,7 +181,7 @@ def listed(token: str, amount: int, **more: Any) -> dict[str, Any]:
 
 
 class Node:
-    """A JSON-RPC node: balances and events as a test says."""
+    """Fake JSON-RPC node with balances and events set by a test."""
 
     def __init__(self, upstreams: FakeUpstreams, *, name: str = "rpc") -> None:
         self.wei = 3 * 10**18
@@ -197,23 +198,23 @@ class Node:
             "eth_blockNumber": lambda _params: hex(self.height),
             "eth_getCode": lambda _params: self.code,
             "eth_getTransactionCount": lambda _params: "0x7",
-            "eth_getStorageAt": lambda _params: "0x" + word(0),
+            "eth_getStorageAt": lambda _params: "0x" + encode_word(0),
             "eth_getBlockByNumber": self._block,
             "eth_call": self._call,
             "eth_getLogs": self._logs,
         }
-        speaks(upstreams, name, "/", methods)
+        serve_rpc(upstreams, name, "/", methods)
 
-    def emits(self, token: str, sender: str, recipient: str, amount: int, *, block: int) -> None:
-        """An event of a transfer."""
+    def add_transfer(self, token: str, sender: str, recipient: str, amount: int, *, block: int) -> None:
+        """Add the event of a transfer."""
         self.logs.append(
             {
                 "address": token,
-                "topics": [TRANSFER, "0x" + word(sender), "0x" + word(recipient)],
-                "data": "0x" + word(amount),
+                "topics": [TRANSFER, "0x" + encode_word(sender), "0x" + encode_word(recipient)],
+                "data": "0x" + encode_word(amount),
                 "blockNumber": hex(block),
                 "logIndex": hex(len(self.logs)),
-                "transactionHash": "0x" + word(block),
+                "transactionHash": "0x" + encode_word(block),
             }
         )
 
@@ -228,22 +229,22 @@ class Node:
         if token == MULTICALL:
             return "0x"
         if data.startswith("0x70a08231"):
-            return "0x" + word(self.balances.get(token, 0))
+            return "0x" + encode_word(self.balances.get(token, 0))
         if data.startswith("0xdf592f7d"):
-            return "0x" + word(self.sanctioned)
+            return "0x" + encode_word(self.sanctioned)
         if token not in self.names:
-            raise Refused("execution reverted")
+            raise MethodError("execution reverted")
         symbol, name, decimals = self.names[token]
         return {
-            "0x95d89b41": string(symbol),
-            "0x06fdde03": string(name),
-            "0x313ce567": "0x" + word(decimals),
-            "0x18160ddd": "0x" + word(2**256 - 1),
+            "0x95d89b41": encode_string(symbol),
+            "0x06fdde03": encode_string(name),
+            "0x313ce567": "0x" + encode_word(decimals),
+            "0x18160ddd": "0x" + encode_word(2**256 - 1),
         }[data]
 
     def _logs(self, params: list[Any]) -> Any:
         if not self.gives_logs:
-            raise Refused("this node has no logs")
+            raise MethodError("this node has no logs")
         query = params[0]
         first, last = int(query["fromBlock"], 16), int(query["toBlock"], 16)
         return [
@@ -254,8 +255,8 @@ class Node:
         ]
 
 
-def standing(upstreams: FakeUpstreams, settings: Settings, *names: str, **more: Any) -> Settings:
-    """Settings in which only these upstreams are there, as stand-ins; nobody else can be reached."""
+def configure_sources(upstreams: FakeUpstreams, settings: Settings, *names: str, **more: Any) -> Settings:
+    """Return settings with fake upstreams for these sources only; no others can be reached."""
     nodes = {
         f"rpc_{chain}": ProviderSettings(url="http://127.0.0.1:9", enabled="rpc" in names) for chain in SLUGS
     }
@@ -278,8 +279,8 @@ def standing(upstreams: FakeUpstreams, settings: Settings, *names: str, **more: 
     return configure_providers(settings, {**off, **there, **nodes, "rpc": ProviderSettings(**more)})
 
 
-def asked(client: httpx.Client, chain: int, wallet: str = WALLET) -> dict[str, Any]:
-    """The answer on a wallet."""
+def buy_brief(client: httpx.Client, chain: int, wallet: str = WALLET) -> dict[str, Any]:
+    """Buy the answer about a wallet and return its envelope."""
     response = send_paid(client, BRIEF, {"chainId": chain, "walletAddress": wallet})
     assert response.status_code == 200, response.text
     return response.json()
@@ -292,28 +293,28 @@ def statuses(answer: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("age", "warned"), [(3500, False), (3700, True)], ids=["within the hour", "older than an hour"]
 )
-def test_old_price_is_named(
+def test_old_price_is_reported(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, *, age: int, warned: bool
 ) -> None:
-    alchemy(upstreams, {GEM: 10**18}, [], {GEM: ("GEM", "A gem", 18)})
+    serve_alchemy(upstreams, {GEM: 10**18}, [], {GEM: ("GEM", "A gem", 18)})
     serve_prices(upstreams, {ZERO: 3000, GEM: 100}, quoted_at=time.time() - age, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
 
-    warnings = asked(client, 1)["warnings"]
+    warnings = buy_brief(client, 1)["warnings"]
 
     old = [each for each in warnings if "older than an hour" in each]
     assert bool(old) is warned
     assert all("the native coin" in each and GEM in each for each in old)
 
 
-def test_with_a_key_alchemy_tells_it_all(
+def test_alchemy_with_key_gives_all_data(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     Node(upstreams)
-    alchemy(
+    serve_alchemy(
         upstreams,
         {SPAM: 10**24, GEM: 5 * 10**18, USDC[1]: 42_500_000},
-        [moved(1), coin_moved(2, 10**18, **{"from": WALLET, "to": FRIEND})],
+        [alchemy_transfer(1), alchemy_coin_transfer(2, 10**18, **{"from": WALLET, "to": FRIEND})],
         {SPAM: ("GIFT", "Visit example.com to claim", 18), GEM: ("GEM", "A gem\n", 18)},
     )
     quoted_at = datetime.now(UTC).replace(microsecond=0)
@@ -323,9 +324,9 @@ def test_with_a_key_alchemy_tells_it_all(
         quoted_at=quoted_at.timestamp(),
         chain=SLUGS[1],
     )
-    client = api(standing(upstreams, settings, "alchemy", "rpc", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "rpc", "defillama"))
 
-    answer = asked(client, 1)
+    answer = buy_brief(client, 1)
 
     data = answer["data"]
     assert list(data) == [
@@ -385,22 +386,22 @@ def test_with_a_key_alchemy_tells_it_all(
 def test_poisoned_history_is_marked(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     nothing = {"value": "0x0", "address": USDC[1], "decimal": "0x6"}
     counterfeit = {"value": hex(10**9), "address": SPAM, "decimal": "0x6"}
-    alchemy(
+    serve_alchemy(
         upstreams,
         transfers=[
-            moved(5, asset="USDC", rawContract=counterfeit, **{"from": IMPOSTOR}),
-            moved(4, rawContract=nothing, **{"from": IMPOSTOR}),
-            coin_moved(3, 0, **{"from": IMPOSTOR}),
-            coin_moved(2, 0, **{"from": WALLET, "to": GEM}),
-            moved(1, **{"from": WALLET, "to": FRIEND}),
+            alchemy_transfer(5, asset="USDC", rawContract=counterfeit, **{"from": IMPOSTOR}),
+            alchemy_transfer(4, rawContract=nothing, **{"from": IMPOSTOR}),
+            alchemy_coin_transfer(3, 0, **{"from": IMPOSTOR}),
+            alchemy_coin_transfer(2, 0, **{"from": WALLET, "to": GEM}),
+            alchemy_transfer(1, **{"from": WALLET, "to": FRIEND}),
         ],
     )
     serve_prices(upstreams, {USDC[1]: 1}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
 
-    transfers = asked(client, 1)["data"]["recentTransfers"]
+    transfers = buy_brief(client, 1)["data"]["recentTransfers"]
 
-    assert [each["blockNumber"] for each in transfers] == [5, 4, 3, 1], "a call that moves nothing is none"
+    assert [each["blockNumber"] for each in transfers] == [5, 4, 3, 1], "a call without value is no transfer"
     notes = [{note["id"]: note["value"] for note in each["notes"]} for each in transfers]
     assert notes[0] == {"lookalike_counterparty": FRIEND, "imitates_known_symbol": "USDC"}
     assert notes[1] == {"lookalike_counterparty": FRIEND, "zero_value": "0"}
@@ -409,13 +410,13 @@ def test_poisoned_history_is_marked(api: ApiFactory, settings: Settings, upstrea
 
 
 @pytest.mark.extended
-def test_ten_of_each_the_best_first(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_ten_best_of_each_are_returned(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     tokens = [f"0x{number:040x}" for number in range(0x2000, 0x2000 + 15)]
     Node(upstreams)
-    alchemy(
+    serve_alchemy(
         upstreams,
         dict.fromkeys(tokens, 10**18),
-        [moved(number) for number in range(1, 16)],
+        [alchemy_transfer(number) for number in range(1, 16)],
         {token: (f"T{place:02}", "Token", 18) for place, token in enumerate(tokens)},
     )
     usd: dict[str, Any] = {token: place for place, token in enumerate(tokens[:8], start=1)}
@@ -424,15 +425,15 @@ def test_ten_of_each_the_best_first(api: ApiFactory, settings: Settings, upstrea
         usd | {ZERO: 3000, tokens[8]: (10**6, 0.3), tokens[9]: ("NaN", 0.99), tokens[10]: -1},
         chain=SLUGS[1],
     )
-    client = api(standing(upstreams, settings, "alchemy", "rpc", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "rpc", "defillama"))
 
-    answer = asked(client, 1)
+    answer = buy_brief(client, 1)
 
     balances = answer["data"]["tokenBalances"]
     assert [each["symbol"] for each in balances] == [
         *("T07", "T06", "T05", "T04", "T03", "T02", "T01", "T00"),
         *("T08", "T09"),
-    ], "the doubtful one after the confident ones, then those without a price by symbol"
+    ], "doubtful values follow confident ones, then tokens without a price by symbol"
     assert (balances[8]["worth"]["doubtful"], balances[8]["worth"]["confidence"]) == (True, 0.3)
     assert balances[9]["worth"] is None
     assert answer["warnings"] == [f"doubtful prices, ranked after the others: {tokens[8]}"]
@@ -449,60 +450,62 @@ def test_ten_of_each_the_best_first(api: ApiFactory, settings: Settings, upstrea
 
 
 @pytest.mark.extended
-def test_tokens_that_nobody_looked_at_are_counted(
+def test_tokens_without_metadata_are_counted(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     tokens = [f"0x{number:040x}" for number in range(0x2000, 0x2000 + 40)]
     Node(upstreams)
-    alchemy(
+    serve_alchemy(
         upstreams,
         dict.fromkeys([*tokens, USDC[1]], 10**18),
         names=dict.fromkeys(tokens, ("TKN", "Token", 18)),
     )
     serve_prices(upstreams, {ZERO: 3000, tokens[-1]: 7}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "rpc", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "rpc", "defillama"))
 
-    answer = asked(client, 1)
+    answer = buy_brief(client, 1)
 
     assert answer["warnings"] == ["10 further tokens of the wallet were not checked"]
-    assert answer["data"]["tokenBalances"][0]["tokenAddress"] == tokens[-1], "one with a price is looked at"
+    assert answer["data"]["tokenBalances"][0]["tokenAddress"] == tokens[-1], (
+        "metadata of a priced token is read"
+    )
     assert answer["data"]["total"]["uncheckedCount"] == 10
     batches = [each.body for each in upstreams.requests_of("alchemy") if not isinstance(each.body, dict)]
     assert [len(batch) for batch in batches] == [30]
 
 
 @pytest.mark.extended
-def test_no_amount_breaks_anything(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_any_amount_is_answered(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     tokens: dict[str, int | None] = {GEM: 0, SPAM: 255, FRIEND: None}
-    alchemy(
+    serve_alchemy(
         upstreams,
         dict.fromkeys(tokens, 2**256 - 1),
         names={token: ("GEM", "Gem", decimals) for token, decimals in tokens.items()},
     )
     serve_prices(upstreams, dict.fromkeys(tokens, 1e15), chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
 
-    balances = asked(client, 1)["data"]["tokenBalances"]
+    balances = buy_brief(client, 1)["data"]["tokenBalances"]
 
     assert {each["tokenAddress"]: each["decimals"] for each in balances} == tokens
     for each in balances:
         assert each["amountBaseUnits"] == str(2**256 - 1)
         assert (each["amount"] is None) == (each["decimals"] is None)
-        assert (each["worth"] is None) == (each["decimals"] != 255), "no worth beyond all that is owned"
+        assert (each["worth"] is None) == (each["decimals"] != 255), "no value exceeds all wealth"
 
 
 @pytest.mark.extended
-def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
+def test_blockscout_and_node_answer_without_key(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     Node(upstreams)
-    blockscout(
+    serve_blockscout(
         upstreams,
         [
-            listed(USDC[8453], 42_500_000, exchange_rate="0.9"),
-            listed(GEM, 2, symbol="GEM", name="Gem", decimals="0", exchange_rate="30"),
-            listed(SPAM, 5, symbol="OK", name="Okay", reputation="scam"),
-            listed(IMPOSTOR, 5, type="ERC-721"),
+            blockscout_token(USDC[8453], 42_500_000, exchange_rate="0.9"),
+            blockscout_token(GEM, 2, symbol="GEM", name="Gem", decimals="0", exchange_rate="30"),
+            blockscout_token(SPAM, 5, symbol="OK", name="Okay", reputation="scam"),
+            blockscout_token(IMPOSTOR, 5, type="ERC-721"),
             {"token": None, "value": "1"},
         ],
         [
@@ -531,9 +534,9 @@ def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
         ],
     )
     serve_prices(upstreams, {ZERO: 3000, USDC[8453]: 1}, chain=SLUGS[8453])
-    client = api(standing(upstreams, settings, "blockscout", "rpc", "defillama"))
+    client = api(configure_sources(upstreams, settings, "blockscout", "rpc", "defillama"))
 
-    answer = asked(client, 8453)
+    answer = buy_brief(client, 8453)
 
     data = answer["data"]
     assert (data["nativeBalance"]["amountBaseUnits"], data["nativeBalance"]["source"]) == (
@@ -554,16 +557,16 @@ def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
 
 
 @pytest.mark.extended
-def test_of_a_wallet_that_blockscout_never_saw_nothing_is_made_up(
+def test_wallet_unknown_to_blockscout_has_no_invented_data(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     at = f"/api/v2/addresses/{WALLET}"
     for path in (at, f"{at}/tokens", f"{at}/token-transfers", f"{at}/transactions"):
         upstreams.set_response("blockscout", path, {"message": "Not found"}, status=404)
     serve_prices(upstreams, {}, chain=SLUGS[8453])
-    client = api(standing(upstreams, settings, "blockscout", "defillama"))
+    client = api(configure_sources(upstreams, settings, "blockscout", "defillama"))
 
-    answer = asked(client, 8453)
+    answer = buy_brief(client, 8453)
 
     data = answer["data"]
     native = data["nativeBalance"]
@@ -573,21 +576,21 @@ def test_of_a_wallet_that_blockscout_never_saw_nothing_is_made_up(
 
 
 @pytest.mark.extended
-def test_on_bsc_the_chain_itself_is_read_and_coverage_is_said(
+def test_bsc_is_read_from_chain_with_coverage(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
     node.balances = {USDC[56]: 25 * 10**17, GEM: 10**18, SPAM: 10**18}
     node.names = {GEM: ("GEM", "Gem", 18), SPAM: ("FREE", "claim at t.me/free", 18)}
-    node.emits(GEM, FRIEND, WALLET, 10**18, block=59_000)
-    node.emits(SPAM, FRIEND, WALLET, 10**18, block=59_001)
-    node.emits(USDC[56], WALLET, WALLET, 5, block=59_002)
-    node.emits(IMPOSTOR, WALLET, FRIEND, 9, block=59_003)
-    node.emits(GEM, FRIEND, WALLET, 10**18, block=50_000)
+    node.add_transfer(GEM, FRIEND, WALLET, 10**18, block=59_000)
+    node.add_transfer(SPAM, FRIEND, WALLET, 10**18, block=59_001)
+    node.add_transfer(USDC[56], WALLET, WALLET, 5, block=59_002)
+    node.add_transfer(IMPOSTOR, WALLET, FRIEND, 9, block=59_003)
+    node.add_transfer(GEM, FRIEND, WALLET, 10**18, block=50_000)
     serve_prices(upstreams, {ZERO: 600, USDC[56]: 1}, chain=SLUGS[56])
-    client = api(standing(upstreams, settings, "rpc", "defillama"))
+    client = api(configure_sources(upstreams, settings, "rpc", "defillama"))
 
-    answer = asked(client, 56)
+    answer = buy_brief(client, 56)
 
     data = answer["data"]
     assert (data["nativeBalance"]["symbol"], data["nativeBalance"]["worth"]["valueUsd"]) == ("BNB", 1800)
@@ -608,16 +611,16 @@ def test_on_bsc_the_chain_itself_is_read_and_coverage_is_said(
 
 
 @pytest.mark.extended
-def test_a_node_without_logs_still_tells_the_known_tokens(
+def test_node_without_logs_gives_known_tokens(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
     node.balances = {USDC[56]: 25 * 10**17}
     node.gives_logs = False
     serve_prices(upstreams, {}, chain=SLUGS[56])
-    client = api(standing(upstreams, settings, "rpc", "defillama"))
+    client = api(configure_sources(upstreams, settings, "rpc", "defillama"))
 
-    answer = asked(client, 56)
+    answer = buy_brief(client, 56)
 
     assert [each["symbol"] for each in answer["data"]["tokenBalances"]] == ["USDC"]
     assert answer["data"]["recentTransfers"] == []
@@ -626,16 +629,16 @@ def test_a_node_without_logs_still_tells_the_known_tokens(
 
 
 @pytest.mark.extended
-def test_every_chain_is_answered_from_its_node_alone(
+def test_every_chain_is_answered_by_node_alone(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
-    client = api(standing(upstreams, settings, "rpc", "defillama"))
+    client = api(configure_sources(upstreams, settings, "rpc", "defillama"))
     for chain, usdc in USDC.items():
         node.balances = {usdc: 10**18}
         serve_prices(upstreams, {ZERO: 2}, chain=SLUGS[chain])
 
-        data = asked(client, chain)["data"]
+        data = buy_brief(client, chain)["data"]
 
         native = data["nativeBalance"]
         assert (native["symbol"], native["worth"]["valueUsd"]) == (NATIVE[chain], 6)
@@ -644,16 +647,16 @@ def test_every_chain_is_answered_from_its_node_alone(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_a_lead_that_fails_hands_over_to_the_next(
+def test_failed_primary_is_replaced_by_next_source(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults["alchemy"] = fault
     Node(upstreams)
-    blockscout(upstreams, [listed(USDC[1], 5)])
+    serve_blockscout(upstreams, [blockscout_token(USDC[1], 5)])
     serve_prices(upstreams, {}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **QUICK))
+    client = api(configure_sources(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **QUICK))
 
-    answer = asked(client, 1)
+    answer = buy_brief(client, 1)
 
     data = answer["data"]
     assert (data["nativeBalance"]["source"], data["tokenBalances"][0]["source"]) == ("rpc", "blockscout")
@@ -665,18 +668,18 @@ def test_a_lead_that_fails_hands_over_to_the_next(
     assert statuses(answer)["alchemy"] in ("error", "timeout", "rate_limited")
 
 
-def test_transfers_alone_are_handed_over_when_they_alone_fail(
+def test_failed_transfers_alone_are_read_from_next_source(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    def refused(_params: list[Any]) -> Any:
-        raise Refused("too expensive")
+    def refuse(_params: list[Any]) -> Any:
+        raise MethodError("too expensive")
 
-    alchemy(upstreams, {USDC[1]: 5}, alchemy_getAssetTransfers=refused)
-    blockscout(upstreams)
+    serve_alchemy(upstreams, {USDC[1]: 5}, alchemy_getAssetTransfers=refuse)
+    serve_blockscout(upstreams)
     serve_prices(upstreams, {}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "blockscout", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "blockscout", "defillama"))
 
-    answer = asked(client, 1)
+    answer = buy_brief(client, 1)
 
     assert answer["data"]["tokenBalances"][0]["source"] == "alchemy"
     assert any("transfers are from Blockscout" in warning for warning in answer["warnings"])
@@ -684,14 +687,14 @@ def test_transfers_alone_are_handed_over_when_they_alone_fail(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_prices_are_done_without(
+def test_answer_works_without_prices(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults["defillama"] = fault
-    alchemy(upstreams, {USDC[1]: 5})
-    client = api(standing(upstreams, settings, "alchemy", "defillama", **QUICK))
+    serve_alchemy(upstreams, {USDC[1]: 5})
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama", **QUICK))
 
-    answer = asked(client, 1)
+    answer = buy_brief(client, 1)
 
     assert answer["data"]["tokenBalances"][0]["worth"] is None
     assert answer["data"]["nativeBalance"]["worth"] is None
@@ -701,11 +704,11 @@ def test_prices_are_done_without(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_when_all_fail_the_first_failure_is_told_and_the_payment_stays_good(
+def test_first_failure_is_reported_and_payment_stays_redeemable(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults |= {"alchemy": fault, "blockscout": "500", "rpc": "500"}
-    client = api(standing(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **QUICK))
+    client = api(configure_sources(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **QUICK))
 
     response = send_paid(client, BRIEF, {"chainId": 1, "walletAddress": WALLET})
 
@@ -716,10 +719,10 @@ def test_when_all_fail_the_first_failure_is_told_and_the_payment_stays_good(
     assert KEY not in response.text
 
 
-def test_with_nobody_to_ask_it_is_unconfigured_and_free(
+def test_request_without_sources_is_unconfigured_and_free(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    client = api(standing(upstreams, settings, "defillama"))
+    client = api(configure_sources(upstreams, settings, "defillama"))
 
     response = send_paid(client, BRIEF, {"chainId": 56, "walletAddress": WALLET})
 
@@ -727,22 +730,22 @@ def test_with_nobody_to_ask_it_is_unconfigured_and_free(
     assert response.json()["error"]["details"]["payment"]["charged"] is False
 
 
-def test_a_second_question_comes_from_the_cache(
+def test_repeated_request_is_served_from_cache(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    alchemy(upstreams)
+    serve_alchemy(upstreams)
     serve_prices(upstreams, {}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
-    asked(client, 1)
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
+    buy_brief(client, 1)
     calls = len(upstreams.requests)
 
-    answer = asked(client, 1, WALLET.upper().replace("0X", "0x"))
+    answer = buy_brief(client, 1, WALLET.upper().replace("0X", "0x"))
 
     assert answer["cache"]["hit"] is True
     assert len(upstreams.requests) == calls
 
 
-def test_a_bad_request_is_free(client: httpx.Client) -> None:
+def test_invalid_request_is_free(client: httpx.Client) -> None:
     bad: list[tuple[dict[str, Any], str]] = [
         ({"walletAddress": WALLET}, "chainId"),
         ({"chainId": 5, "walletAddress": WALLET}, "chainId"),
@@ -756,7 +759,7 @@ def test_a_bad_request_is_free(client: httpx.Client) -> None:
         assert [issue["path"] for issue in response.json()["error"]["details"]["issues"]] == [path]
 
 
-def test_on_the_development_chain_a_buyer_sees_the_payment(
+def test_buyer_sees_own_payment_on_development_chain(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain
 ) -> None:
     client = api(chain_settings)
@@ -786,11 +789,11 @@ def test_on_the_development_chain_a_buyer_sees_the_payment(
     }
 
 
-def test_a_node_that_answers_what_was_not_asked_breaks_nothing(
+def test_unrequested_data_of_node_is_ignored(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
-    node.emits(GEM, FRIEND, WALLET, 10**18, block=59_000)
+    node.add_transfer(GEM, FRIEND, WALLET, 10**18, block=59_000)
     (good,) = node.logs
     node.logs += [
         good | {"transactionHash": None, "logIndex": "0x11"},
@@ -800,7 +803,12 @@ def test_a_node_that_answers_what_was_not_asked_breaks_nothing(
         good | {"address": "0x12", "logIndex": "0x15"},
         good
         | {
-            "topics": [TRANSFER, "0x" + word(FRIEND), "0x" + word(WALLET), "0x" + word(7)],
+            "topics": [
+                TRANSFER,
+                "0x" + encode_word(FRIEND),
+                "0x" + encode_word(WALLET),
+                "0x" + encode_word(7),
+            ],
             "logIndex": "0x16",
         },
         good | {"blockNumber": hex(59_500), "logIndex": "0x17"},
@@ -808,9 +816,9 @@ def test_a_node_that_answers_what_was_not_asked_breaks_nothing(
     node.names = {GEM: ("GEM\0\u202e" + "g" * 5000, "\U0001f48e" * 300, 255)}
     node.balances = {GEM: 2**256 - 1}
     serve_prices(upstreams, {}, chain=SLUGS[56])
-    client = api(standing(upstreams, settings, "rpc", "defillama"))
+    client = api(configure_sources(upstreams, settings, "rpc", "defillama"))
 
-    data = asked(client, 56)["data"]
+    data = buy_brief(client, 56)["data"]
 
     shown = [(each["blockNumber"], each["amountBaseUnits"]) for each in data["recentTransfers"]]
     assert shown == [(59_500, str(10**18)), (59_000, None), (59_000, str(10**18))]
@@ -820,41 +828,39 @@ def test_a_node_that_answers_what_was_not_asked_breaks_nothing(
     assert [reason["id"] for reason in gem["reasons"]] == ["unusual_characters"]
 
 
-def test_a_balance_that_no_chain_has_is_a_failure(
+def test_impossible_balance_is_a_failure(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     Node(upstreams).wei = 2**20_000
-    client = api(standing(upstreams, settings, "rpc", **QUICK))
+    client = api(configure_sources(upstreams, settings, "rpc", **QUICK))
 
     response = send_paid(client, BRIEF, {"chainId": 56, "walletAddress": WALLET})
 
     assert (response.status_code, response.json()["error"]["code"]) == (502, "provider_error")
 
 
-def test_the_coin_that_a_source_lists_among_the_tokens_is_not_counted_twice(
+def test_native_coin_among_tokens_is_not_counted_twice(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     coin = "0x0000000000000000000000000000000000001010"
-    alchemy(upstreams, {coin: 125 * 10**16, USDC[137]: 5})
+    serve_alchemy(upstreams, {coin: 125 * 10**16, USDC[137]: 5})
     serve_prices(upstreams, {ZERO: 1}, chain=SLUGS[137])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
 
-    data = asked(client, 137)["data"]
+    data = buy_brief(client, 137)["data"]
 
     assert data["nativeBalance"]["worth"]["valueUsd"] == 1.25
     assert [each["tokenAddress"] for each in data["tokenBalances"]] == [USDC[137]]
 
 
-def test_a_balance_that_nobody_knows_is_no_zero(
-    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
-) -> None:
-    blockscout(upstreams, [listed(USDC[8453], 5)])
+def test_unknown_balance_is_not_zero(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
+    serve_blockscout(upstreams, [blockscout_token(USDC[8453], 5)])
     upstreams.set_response(
         "blockscout", f"/api/v2/addresses/{WALLET}", {"hash": WALLET, "coin_balance": None}
     )
     upstreams.faults["rpc"] = "500"
     serve_prices(upstreams, {ZERO: 3000}, chain=SLUGS[8453])
-    client = api(standing(upstreams, settings, "blockscout", "rpc", "defillama", **QUICK))
+    client = api(configure_sources(upstreams, settings, "blockscout", "rpc", "defillama", **QUICK))
 
     response = send_paid(client, BRIEF, {"chainId": 8453, "walletAddress": WALLET})
 
@@ -862,30 +868,30 @@ def test_a_balance_that_nobody_knows_is_no_zero(
     assert response.json()["error"]["details"]["payment"]["retry"] == "same_payment"
 
 
-def test_names_that_cannot_be_had_are_said_with_the_checks_they_were_for(
+def test_missing_names_are_reported_with_skipped_checks(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    def busy(_params: list[Any]) -> Any:
-        raise Refused("429 too many requests")
+    def fail_as_busy(_params: list[Any]) -> Any:
+        raise MethodError("429 too many requests")
 
-    alchemy(upstreams, {GEM: 5, SPAM: 6, USDC[1]: 7}, alchemy_getTokenMetadata=busy)
+    serve_alchemy(upstreams, {GEM: 5, SPAM: 6, USDC[1]: 7}, alchemy_getTokenMetadata=fail_as_busy)
     serve_prices(upstreams, {ZERO: 3000}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
 
-    warnings = asked(client, 1)["warnings"]
+    warnings = buy_brief(client, 1)["warnings"]
 
     assert any("2 tokens have neither a known name nor a symbol" in warning for warning in warnings)
 
 
-def test_tokens_whose_metadata_is_null_are_said(
+def test_tokens_with_null_metadata_are_reported(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     Node(upstreams)
-    alchemy(upstreams, {GEM: 5}, names={GEM: (None, None, None)})
+    serve_alchemy(upstreams, {GEM: 5}, names={GEM: (None, None, None)})
     serve_prices(upstreams, {}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "rpc", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "rpc", "defillama"))
 
-    answer = asked(client, 1)
+    answer = buy_brief(client, 1)
 
     assert answer["data"]["nativeBalance"]["worth"] is None
     assert [warning.partition(",")[0] for warning in answer["warnings"]] == [
@@ -894,79 +900,81 @@ def test_tokens_whose_metadata_is_null_are_said(
     ]
 
 
-def test_notes_are_bounded_and_the_rest_is_counted(
+def test_notes_are_limited_and_rest_is_counted(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    scams = [listed(f"0x{number:040x}", 1, reputation="scam") for number in range(0x2000, 0x2000 + 60)]
+    scams = [
+        blockscout_token(f"0x{number:040x}", 1, reputation="scam") for number in range(0x2000, 0x2000 + 60)
+    ]
     Node(upstreams)
-    blockscout(upstreams, scams)
+    serve_blockscout(upstreams, scams)
     serve_prices(upstreams, {ZERO: 3000}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "blockscout", "rpc", "defillama"))
+    client = api(configure_sources(upstreams, settings, "blockscout", "rpc", "defillama"))
 
-    answer = asked(client, 1)
+    answer = buy_brief(client, 1)
 
     assert len(answer["data"]["suspiciousTokenNotes"]) == 50
     assert answer["warnings"] == ["10 further suspicious tokens are not listed"]
 
 
-def test_no_number_of_a_source_breaks_the_answer(
+def test_any_number_of_a_source_is_answered(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    alchemy(upstreams, transfers=[moved(2**64), moved(7)])
+    serve_alchemy(upstreams, transfers=[alchemy_transfer(2**64), alchemy_transfer(7)])
     serve_prices(upstreams, {ZERO: 3000}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
 
-    transfers = asked(client, 1)["data"]["recentTransfers"]
+    transfers = buy_brief(client, 1)["data"]["recentTransfers"]
 
     assert sorted(str(each["blockNumber"]) for each in transfers) == ["7", "None"]
 
 
-def test_a_genuine_token_named_after_its_site_is_listed_where_it_trades(
+def test_traded_token_named_after_site_is_listed(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    alchemy(
+    serve_alchemy(
         upstreams,
         {GEM: 10**18, SPAM: 10**18},
         names={GEM: ("LP", "Curve.fi pool", 18), SPAM: ("X", "gift.fi pool", 18)},
     )
     serve_prices(upstreams, {ZERO: 3000, GEM: 2, SPAM: (5, 0.5)}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
 
-    data = asked(client, 1)["data"]
+    data = buy_brief(client, 1)["data"]
 
     assert [each["tokenAddress"] for each in data["tokenBalances"]] == [GEM]
     assert [each["tokenAddress"] for each in data["suspiciousTokenNotes"]] == [SPAM]
 
 
-def test_two_counterparties_that_look_alike_are_pointed_out_whatever_they_moved(
+def test_two_lookalike_counterparties_are_reported(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     gem = {"value": hex(10**21), "address": GEM, "decimal": None}
-    alchemy(
+    serve_alchemy(
         upstreams,
         transfers=[
-            moved(3, asset=None, rawContract=gem, **{"from": WALLET, "to": IMPOSTOR}),
-            moved(2, **{"from": WALLET, "to": FRIEND}),
+            alchemy_transfer(3, asset=None, rawContract=gem, **{"from": WALLET, "to": IMPOSTOR}),
+            alchemy_transfer(2, **{"from": WALLET, "to": FRIEND}),
         ],
         names={GEM: ("GEM", "Gem", None)},
     )
     serve_prices(upstreams, {ZERO: 3000, USDC[1]: 1}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
 
-    bait, honest = asked(client, 1)["data"]["recentTransfers"]
+    bait, honest = buy_brief(client, 1)["data"]["recentTransfers"]
 
     assert [(note["id"], note["value"]) for note in bait["notes"]] == [("lookalike_counterparty", FRIEND)]
     assert honest["notes"] == []
 
 
-def test_delegation_and_sanctions_are_the_first_warnings(
+def test_delegation_and_sanctions_are_first_warnings(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
     node.code, node.sanctioned = "0xef0100" + GEM[2:], 1
-    client = api(standing(upstreams, settings, "rpc", "defillama"))
+    client = api(configure_sources(upstreams, settings, "rpc", "defillama"))
 
-    answer = asked(client, 56)
+    answer = buy_brief(client, 56)
 
     account, (delegation, sanctions, *rest) = answer["data"]["account"], answer["warnings"]
     assert (account["kind"], account["delegateAddress"]) == ("delegated_wallet", GEM)
@@ -976,17 +984,17 @@ def test_delegation_and_sanctions_are_the_first_warnings(
 
 
 @pytest.mark.parametrize("fault", ["500", "wrong types", None])
-def test_a_node_that_fails_leaves_the_account_unknown_and_the_rest_whole(
+def test_failing_node_leaves_account_unknown(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault | None
 ) -> None:
-    alchemy(upstreams, {USDC[1]: 5})
+    serve_alchemy(upstreams, {USDC[1]: 5})
     serve_prices(upstreams, {ZERO: 3000}, chain=SLUGS[1])
     if fault:
         upstreams.faults["rpc"] = fault
     nodes = ["rpc"] if fault else []
-    client = api(standing(upstreams, settings, "alchemy", *nodes, "defillama", **QUICK))
+    client = api(configure_sources(upstreams, settings, "alchemy", *nodes, "defillama", **QUICK))
 
-    answer = asked(client, 1)
+    answer = buy_brief(client, 1)
 
     account = answer["data"]["account"]
     assert account.pop("kind") == "unknown"
@@ -996,40 +1004,40 @@ def test_a_node_that_fails_leaves_the_account_unknown_and_the_rest_whole(
 
 
 @pytest.mark.parametrize(("code", "kind"), [("0xef0100" + GEM[2:], "delegated_wallet"), ("0x60", "unknown")])
-def test_calls_that_fail_hide_no_delegation(
+def test_failed_calls_hide_no_delegation(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, code: str, kind: str
 ) -> None:
-    alchemy(upstreams)
+    serve_alchemy(upstreams)
     node = Node(upstreams)
     node.code, node.has_calls = code, False
-    client = api(standing(upstreams, settings, "alchemy", "rpc", "defillama", **QUICK))
+    client = api(configure_sources(upstreams, settings, "alchemy", "rpc", "defillama", **QUICK))
 
-    answer = asked(client, 1)
+    answer = buy_brief(client, 1)
 
     assert (answer["data"]["account"]["kind"], answer["data"]["account"]["sanctioned"]) == (kind, None)
     assert ("EIP-7702" in answer["warnings"][0]) is (kind == "delegated_wallet")
     assert any("sanctions of the account are unknown" in each for each in answer["warnings"])
 
 
-def test_what_crosses_in_one_transaction_is_a_swap_unless_it_is_made_up(
+def test_crossing_transfers_are_swap_unless_fabricated(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     one, other = {"hash": "0x" + "1f" * 32}, {"hash": "0x" + "2f" * 32}
     gem = {"value": hex(10**21), "address": GEM, "decimal": "0x12"}
     dust = {"value": "0x1", "address": USDC[1], "decimal": "0x6"}
-    alchemy(
+    serve_alchemy(
         upstreams,
         transfers=[
-            moved(4, rawContract=gem, **other, **{"from": WALLET, "to": FRIEND}),
-            moved(3, rawContract=dust, **other),
-            moved(2, **one),
-            coin_moved(1, 10**15, **one, **{"from": WALLET, "to": FRIEND}),
+            alchemy_transfer(4, rawContract=gem, **other, **{"from": WALLET, "to": FRIEND}),
+            alchemy_transfer(3, rawContract=dust, **other),
+            alchemy_transfer(2, **one),
+            alchemy_coin_transfer(1, 10**15, **one, **{"from": WALLET, "to": FRIEND}),
         ],
         names={GEM: ("GEM", "Gem", 18)},
     )
     serve_prices(upstreams, {ZERO: 3000, USDC[1]: 1}, chain=SLUGS[1])
-    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
 
-    transfers = asked(client, 1)["data"]["recentTransfers"]
+    transfers = buy_brief(client, 1)["data"]["recentTransfers"]
 
     assert [each["kind"] for each in transfers] == ["send", "receive", "swap", "swap"]

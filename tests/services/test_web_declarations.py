@@ -1,4 +1,4 @@
-"""What the seven web services accept, refuse by name and promise, before any source is asked."""
+"""Requests of the seven web services: accepted values, refused ones, and options beyond one cent."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ GOOD_URLS = (
     PAGE + "a" * (2048 - len(PAGE)),
 )
 UNDESCRIBED_URLS = ("https://b\u00fccher.example/\u00e4", "https://[2606:4700::1]/", "https://198.41.0.4/")
-"""Accepted URLs whose hosts no pattern tells from refused ones, so that the schema is narrower."""
+"""Accepted URLs that the schema refuses, since no pattern separates their hosts from refused ones."""
 BAD_URLS = (
     *("", "example.com", "www.example.com/a", "/a", "//example.com/", "ftp://example.com/", "file:///etc/a"),
     *("javascript:alert(1)", "https:example.com", "https:/example.com", "https://", "https:///example.com"),
@@ -81,63 +81,71 @@ Body = dict[str, Any]
 Case = tuple[AnyService, Body]
 
 
-def asking(service: AnyService, **more: Any) -> Body:
-    """The service's example with `more` in it."""
+def build_body(service: AnyService, **more: Any) -> Body:
+    """Return the service's example with changes."""
     return {**service.input_example, **more}
 
 
-def text(low: int, high: int) -> tuple[list[str], list[Any]]:
-    """Texts at and inside the bounds, and values outside them."""
+def text_cases(low: int, high: int) -> tuple[list[str], list[Any]]:
+    """Return texts at and inside the bounds, and values outside them."""
     inside = ["a" * low, "a" * high, "\N{OCTOPUS}" * high]
     return inside, ["a" * (high + 1), *(["a" * (low - 1)] if low else []), *NOT_TEXT]
 
 
-def whole(low: int, high: int) -> tuple[list[int], list[Any]]:
-    """Numbers at and inside the bounds, and values outside them."""
+def integer_cases(low: int, high: int) -> tuple[list[int], list[Any]]:
+    """Return integers at and inside the bounds, and values outside them."""
     return [low, low + 1, high], [low - 1, high + 1, -high, 2**63, *NOT_WHOLE]
 
 
 RULES: tuple[tuple[AnyService, str, tuple[Any, Any]], ...] = (
-    *((service, "query", text(2, 500)) for service in SEARCHES),
-    (neuralweb_search, "numResults", whole(1, 10)),
+    *((service, "query", text_cases(2, 500)) for service in SEARCHES),
+    (neuralweb_search, "numResults", integer_cases(1, 10)),
     (neuralweb_search, "category", (CATEGORIES, ("people", "News", "", *NOT_TEXT))),
     (neuralweb_contents, "urls", ([[PAGE], [PAGE] * 5], ([], [PAGE] * 6, PAGE, {"0": PAGE}, None))),
     (neuralweb_contents, "urls", ([[url] for url in GOOD_URLS], [[PAGE, url] for url in BAD_URLS])),
     *((service, "url", (GOOD_URLS, BAD_URLS)) for service in PAGED),
-    (crawler_map, "search", text(0, 200)),
-    (crawler_search, "limit", whole(1, 10)),
+    (crawler_map, "search", text_cases(0, 200)),
+    (crawler_search, "limit", integer_cases(1, 10)),
     (crawler_scrape, "onlyMainContent", ([True, False], ["true", 0, 1, None, []])),
-    (libdocs_resolve_library, "libraryName", text(1, 200)),
+    (libdocs_resolve_library, "libraryName", text_cases(1, 200)),
     (libdocs_query_docs, "libraryId", (GOOD_IDS, BAD_IDS)),
-    (libdocs_query_docs, "topic", text(0, 200)),
-    (libdocs_query_docs, "tokens", whole(500, 5000)),
+    (libdocs_query_docs, "topic", text_cases(0, 200)),
+    (libdocs_query_docs, "tokens", integer_cases(500, 5000)),
 )
 RIGHT: list[Case] = [
     *((service, service.input_example) for service in SERVICES),
-    *((service, asking(service, **{field: value})) for service, field, (good, _) in RULES for value in good),
+    *(
+        (service, build_body(service, **{field: value}))
+        for service, field, (good, _) in RULES
+        for value in good
+    ),
 ]
 WRONG: list[Case] = [
-    *((service, asking(service, **{field: value})) for service, field, (_, bad) in RULES for value in bad),
-    *((service, asking(service, unknown=1)) for service in SERVICES),
+    *(
+        (service, build_body(service, **{field: value}))
+        for service, field, (_, bad) in RULES
+        for value in bad
+    ),
+    *((service, build_body(service, unknown=1)) for service in SERVICES),
     *((service, {}) for service in SERVICES),
-    (neuralweb_search, asking(neuralweb_search, num_results=3)),
-    (crawler_scrape, asking(crawler_scrape, only_main_content=True)),
-    (libdocs_query_docs, asking(libdocs_query_docs, library_id="/fastapi/fastapi")),
+    (neuralweb_search, build_body(neuralweb_search, num_results=3)),
+    (crawler_scrape, build_body(crawler_scrape, only_main_content=True)),
+    (libdocs_query_docs, build_body(libdocs_query_docs, library_id="/fastapi/fastapi")),
 ]
 
 
 TEXTS = [(service, field) for service, field, (good, _) in RULES if isinstance(good[0], str)]
 
 
-def parsed(url: object) -> bool:
-    """Raises unless the validator's own parser takes it; what is no text is no URL to parse."""
+def is_unchanged_by_parser(url: object) -> bool:
+    """Return True if the validator's own parser returns the URL unchanged; other values are no URLs."""
     return not isinstance(url, str) or validate_web_url(url) == url
 
 
-def against(schema: dict[str, Any], value: Any) -> list[Any]:
-    """Everything a JSON Schema finds in a value."""
+def list_schema_errors(schema: dict[str, Any], value: Any) -> list[Any]:
+    """Return all errors of a value by a JSON Schema."""
     formats = FormatChecker(formats=())
-    formats.checks("uri", raises=PydanticCustomError)(parsed)
+    formats.checks("uri", raises=PydanticCustomError)(is_unchanged_by_parser)
     Draft202012Validator.check_schema(schema)
     validator: Any = Draft202012Validator(schema, format_checker=formats)
     return list(validator.iter_errors(value))
@@ -145,32 +153,30 @@ def against(schema: dict[str, Any], value: Any) -> list[Any]:
 
 @pytest.mark.extended
 @each_case(("service", "body"), RIGHT)
-def test_what_is_within_the_bounds_is_accepted(service: AnyService, body: Body) -> None:
+def test_values_within_bounds_are_accepted(service: AnyService, body: Body) -> None:
     request = service.request.model_validate(body, by_name=False)
 
     assert request.model_dump(by_alias=True, exclude_unset=True) == body
-    assert against(service.input_schema(None), body) == []
+    assert list_schema_errors(service.input_schema(None), body) == []
 
 
 @each_case("url", UNDESCRIBED_URLS)
-def test_hosts_that_no_pattern_describes_are_accepted(url: str) -> None:
+def test_hosts_beyond_patterns_are_accepted(url: str) -> None:
     assert crawler_scrape.request.model_validate({"url": url}, by_name=False)
-    assert against(crawler_scrape.input_schema(None), {"url": url})
+    assert list_schema_errors(crawler_scrape.input_schema(None), {"url": url})
 
 
 @pytest.mark.extended
 @each_case(("service", "body"), WRONG)
-def test_what_is_outside_the_bounds_is_refused_by_validator_and_schema_alike(
-    service: AnyService, body: Body
-) -> None:
+def test_values_outside_bounds_are_refused_by_validator_and_schema(service: AnyService, body: Body) -> None:
     with pytest.raises(ValidationError):
         service.request.model_validate(body, by_name=False)
 
-    assert against(service.input_schema(None), body)
+    assert list_schema_errors(service.input_schema(None), body)
 
 
 @each_case("service", SERVICES)
-def test_what_is_left_out_has_its_default(service: AnyService) -> None:
+def test_omitted_field_has_its_default(service: AnyService) -> None:
     required = {key: service.input_example[key] for key in service.input_schema(None)["required"]}
 
     asked = service.request.model_validate(required, by_name=False).canonical
@@ -180,19 +186,19 @@ def test_what_is_left_out_has_its_default(service: AnyService) -> None:
 
 @each_case("bad", ["\ud800", PAGE + "\udfff"])
 @each_case(("service", "field"), TEXTS)
-def test_half_a_surrogate_pair_is_refused_cleanly(service: AnyService, field: str, bad: str) -> None:
+def test_lone_surrogate_is_refused(service: AnyService, field: str, bad: str) -> None:
     with pytest.raises(ValidationError):
-        service.request.model_validate(asking(service, **{field: bad}), by_name=False)
+        service.request.model_validate(build_body(service, **{field: bad}), by_name=False)
 
 
-def test_half_a_surrogate_pair_among_urls_is_refused_with_its_place() -> None:
+def test_lone_surrogate_in_urls_is_refused_with_index() -> None:
     with pytest.raises(ValidationError) as refused:
         neuralweb_contents.request.model_validate({"urls": [PAGE, PAGE + "\ud800"]}, by_name=False)
 
     assert [error["loc"] for error in refused.value.errors()] == [("urls", 1)]
 
 
-def test_credentials_in_a_url_are_refused_in_so_many_words() -> None:
+def test_credentials_in_url_are_refused_with_reason() -> None:
     with pytest.raises(ValidationError, match="user name or password"):
         crawler_scrape.request.model_validate({"url": "https://user:secret@example.com/"}, by_name=False)
 
@@ -212,7 +218,7 @@ BEYOND: tuple[tuple[AnyService, str, tuple[Any, ...], tuple[Any, ...]], ...] = (
 
 
 @each_case(("service", "option", "inside", "outside"), BEYOND)
-def test_an_option_is_beyond_one_cent_by_what_it_asks_for(
+def test_option_beyond_one_cent_is_recognised_by_value(
     service: AnyService, option: str, inside: tuple[Any, ...], outside: tuple[Any, ...]
 ) -> None:
     assert [value for value in inside if service.refused_options.find_refused({option: value})] == []
@@ -220,5 +226,5 @@ def test_an_option_is_beyond_one_cent_by_what_it_asks_for(
 
 
 @each_case("service", SERVICES)
-def test_an_option_nobody_knows_is_an_unknown_key_and_no_more(service: AnyService) -> None:
+def test_unknown_option_is_an_unknown_key(service: AnyService) -> None:
     assert service.refused_options.find_refused({"numberOfResults": 3, "unknown": 1}) == []
