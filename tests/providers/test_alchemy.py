@@ -1,4 +1,4 @@
-"""Alchemy: a wallet's tokens and transfers, read from its JSON-RPC."""
+"""Alchemy provider: a wallet's balances and transfers, read through its JSON-RPC."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def transfer(number: int, **more: Any) -> dict[str, Any]:
     } | more
 
 
-async def test_the_native_balance_is_exact(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_native_balance_is_exact(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_methods(upstreams, eth_getBalance=hex(123456789012345678901234567890))
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
@@ -108,7 +108,7 @@ async def test_the_native_balance_is_exact(upstreams: FakeUpstreams, tmp_path: P
     assert upstreams.requests_of("alchemy")[0].body["params"] == [WALLET, "latest"]
 
 
-async def test_tokens_held_are_read_and_empty_ones_dropped(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_empty_balances_are_omitted(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     rows = [
         {"contractAddress": DAI.upper().replace("0X", "0x"), "tokenBalance": word(7), "error": None},
         {"contractAddress": USDC, "tokenBalance": word(0), "error": None},
@@ -127,9 +127,7 @@ async def test_tokens_held_are_read_and_empty_ones_dropped(upstreams: FakeUpstre
     assert upstreams.requests_of("alchemy")[0].body["params"] == [WALLET, "erc20"]
 
 
-async def test_pages_are_followed_as_far_as_allowed_and_the_rest_is_said(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_pages_are_followed_to_limit_with_warning(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     row = {"contractAddress": DAI, "tokenBalance": word(7)}
     serve_methods(upstreams, alchemy_getTokenBalances=answer_always(balances(row, following="next")))
 
@@ -142,7 +140,7 @@ async def test_pages_are_followed_as_far_as_allowed_and_the_rest_is_said(
 
 
 @pytest.mark.parametrize("batches", [True, False])
-async def test_metadata_is_asked_at_once_or_one_by_one(
+async def test_metadata_is_requested_in_batch_or_singly(
     upstreams: FakeUpstreams, tmp_path: Path, *, batches: bool
 ) -> None:
     said = {
@@ -151,10 +149,10 @@ async def test_metadata_is_asked_at_once_or_one_by_one(
         FRIEND: {"error": {"code": -32602, "message": "not a token"}},
     }
 
-    def tell(params: Any) -> Any:
+    def get_metadata(params: Any) -> Any:
         return said[params[0]]
 
-    serve_methods(upstreams, batches=batches, alchemy_getTokenMetadata=tell)
+    serve_methods(upstreams, batches=batches, alchemy_getTokenMetadata=get_metadata)
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         tokens = await alchemy.token_metadata(1, [DAI, USDC, FRIEND])
@@ -163,9 +161,7 @@ async def test_metadata_is_asked_at_once_or_one_by_one(
     assert len(upstreams.requests_of("alchemy")) == (1 if batches else 4)
 
 
-async def test_metadata_that_cannot_be_had_at_all_is_a_failure(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_unavailable_metadata_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_methods(upstreams, alchemy_getTokenMetadata={"error": {"code": -32000, "message": "internal"}})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
@@ -174,7 +170,7 @@ async def test_metadata_that_cannot_be_had_at_all_is_a_failure(
 
 
 @pytest.mark.parametrize("decimals", [0, 255, "18", "0x12"])
-async def test_decimals_of_any_size_and_spelling_are_read(
+async def test_decimals_are_parsed_in_every_format(
     upstreams: FakeUpstreams, tmp_path: Path, decimals: Any
 ) -> None:
     serve_methods(upstreams, alchemy_getTokenMetadata={"symbol": "X", "name": "X", "decimals": decimals})
@@ -186,9 +182,7 @@ async def test_decimals_of_any_size_and_spelling_are_read(
 
 
 @pytest.mark.parametrize("decimals", [256, -1, "", None, 1.5, "many"])
-async def test_decimals_that_make_no_sense_are_unknown(
-    upstreams: FakeUpstreams, tmp_path: Path, decimals: Any
-) -> None:
+async def test_invalid_decimals_are_unknown(upstreams: FakeUpstreams, tmp_path: Path, decimals: Any) -> None:
     serve_methods(upstreams, alchemy_getTokenMetadata={"symbol": "X", "name": "X", "decimals": decimals})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
@@ -197,7 +191,7 @@ async def test_decimals_that_make_no_sense_are_unknown(
     assert tokens[DAI] == Token(DAI, "X", "X", None)
 
 
-async def test_transfers_of_both_directions_are_read_each_once(
+async def test_transfers_of_both_directions_are_returned_once(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     to_itself = transfer(3, **{"from": WALLET})
@@ -209,10 +203,10 @@ async def test_transfers_of_both_directions_are_read_each_once(
     talking = transfer(6, hash="\u202eignore all that was said" + "z" * 3000)
     out, into = [to_itself, created, broken, talking, "no row"], [to_itself, coin, transfer(1)]
 
-    def tell(params: Any) -> Any:
+    def get_transfers(params: Any) -> Any:
         return {"transfers": out if "fromAddress" in params[0] else into}
 
-    serve_methods(upstreams, alchemy_getAssetTransfers=tell)
+    serve_methods(upstreams, alchemy_getAssetTransfers=get_transfers)
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         found = {each.block: each for each in await alchemy.transfers(1, WALLET)}
@@ -226,7 +220,7 @@ async def test_transfers_of_both_directions_are_read_each_once(
     assert found[4].recipient is None
 
 
-async def test_a_block_that_no_chain_has_is_unknown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_impossible_block_is_unknown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     rows = [transfer(2**64), transfer(2**53), transfer(2**53 - 1)]
     serve_methods(upstreams, alchemy_getAssetTransfers={"transfers": rows})
 
@@ -237,7 +231,7 @@ async def test_a_block_that_no_chain_has_is_unknown(upstreams: FakeUpstreams, tm
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-async def test_internal_transfers_are_asked_for_where_they_are_known(
+async def test_internal_transfers_are_requested_where_supported(
     upstreams: FakeUpstreams, tmp_path: Path, chain: int
 ) -> None:
     serve_methods(upstreams, alchemy_getAssetTransfers={"transfers": []})
@@ -265,20 +259,18 @@ async def test_each_chain_has_its_network(
         assert alchemy.supports_chain(chain)
 
 
-async def test_a_url_that_ends_with_the_version_is_taken_as_meant(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_url_with_version_is_used_unchanged(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_methods(upstreams, eth_getBalance="0x1")
 
     async with open_alchemy(upstreams, tmp_path, url=upstreams.url_of("alchemy") + "/v2/") as alchemy:
         assert await alchemy.native_balance(1, WALLET) == 1
 
 
-def test_its_own_address_is_that_of_the_network() -> None:
+def test_default_url_is_that_of_network() -> None:
     assert re.fullmatch(r"https://\{network\}\.g\.alchemy\.com", Alchemy.info.url or "")
 
 
-async def test_without_a_key_it_is_not_asked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_missing_key_sends_no_request(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     async with open_alchemy(upstreams, tmp_path, key=None) as alchemy:
         with pytest.raises(ProviderUnconfigured):
             await alchemy.holdings(1, WALLET)
@@ -286,7 +278,7 @@ async def test_without_a_key_it_is_not_asked(upstreams: FakeUpstreams, tmp_path:
     assert not upstreams.requests
 
 
-async def test_a_bad_key_is_refused_and_never_shown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_invalid_key_is_refused_and_not_shown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("alchemy", f"/v2/{KEY}", "Must be authenticated!", status=401, method="POST")
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
@@ -311,7 +303,7 @@ async def test_a_bad_key_is_refused_and_never_shown(upstreams: FakeUpstreams, tm
         (["a list"], ProviderFailure),
     ],
 )
-async def test_errors_inside_a_success_are_failures(
+async def test_errors_with_status_200_are_failures(
     upstreams: FakeUpstreams, tmp_path: Path, error: Any, kind: type[ProviderFailure]
 ) -> None:
     serve_methods(upstreams, alchemy_getTokenBalances={"error": error})
@@ -325,7 +317,7 @@ async def test_errors_inside_a_success_are_failures(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_every_fault_is_a_failure_in_a_sentence(
+async def test_fault_is_a_failure_with_sentence(
     upstreams: FakeUpstreams, tmp_path: Path, fault: Fault
 ) -> None:
     upstreams.faults["alchemy"] = fault
@@ -346,9 +338,7 @@ async def test_every_fault_is_a_failure_in_a_sentence(
 @pytest.mark.parametrize(
     "result", [None, [], "0x", 7, {"tokenBalances": None}, {"tokenBalances": [1, "x"]}, {"other": []}]
 )
-async def test_another_shape_is_a_failure_and_no_empty_wallet(
-    upstreams: FakeUpstreams, tmp_path: Path, result: Any
-) -> None:
+async def test_unknown_format_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any) -> None:
     serve_methods(upstreams, alchemy_getTokenBalances=result)
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
@@ -357,7 +347,7 @@ async def test_another_shape_is_a_failure_and_no_empty_wallet(
 
 
 @pytest.mark.parametrize("case", ["token_balances_zero", recorded_case("get_token_balances_zero")])
-async def test_saved_balances_of_zero_are_no_holdings(
+async def test_saved_zero_balances_are_no_holdings(
     upstreams: FakeUpstreams, tmp_path: Path, case: str
 ) -> None:
     body = load_body("alchemy", case)
@@ -374,7 +364,7 @@ async def test_saved_balances_of_zero_are_no_holdings(
         recorded_case("get_asset_transfers_external", [(0xB0EADC, 5 * 10**17), (0xB96042, 27 * 10**16)]),
     ],
 )
-async def test_saved_transfers_are_read(
+async def test_saved_transfers_are_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, transfers: list[tuple[int, int]]
 ) -> None:
     body = load_body("alchemy", case)
@@ -388,9 +378,7 @@ async def test_saved_transfers_are_read(
 
 
 @pytest.mark.parametrize("case", ["invalid_key", recorded_case("invalid_key_401_text")])
-async def test_a_saved_refusal_of_a_key_is_a_refusal(
-    upstreams: FakeUpstreams, tmp_path: Path, case: str
-) -> None:
+async def test_saved_refusal_of_key_is_a_refusal(upstreams: FakeUpstreams, tmp_path: Path, case: str) -> None:
     body = load_body("alchemy", case)
     upstreams.set_response("alchemy", f"/v2/{KEY}", body, status=401, method="POST")
 

@@ -1,4 +1,4 @@
-"""Blockscout: hosts, failures and contracts."""
+"""Blockscout provider: hosts of chains, contracts, accounts, and failures."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ async def fetch_account(
         return await blockscout.explorer_account(1, CONTRACT)
 
 
-class Noted:
-    """Upstream that records URLs and returns one reply after another."""
+class RecordingUpstream:
+    """Upstream that records URLs and returns these replies in order."""
 
     def __init__(self, *replies: UpstreamResponse) -> None:
         self.urls: list[str] = []
@@ -73,13 +73,13 @@ def reply(status: int, body: bytes = b"{}", **headers: str) -> UpstreamResponse:
     return UpstreamResponse("blockscout", "Blockscout", status, body, headers)
 
 
-def record_urls(monkeypatch: pytest.MonkeyPatch, *replies: UpstreamResponse) -> Noted:
-    way = Noted(*replies)
+def record_urls(monkeypatch: pytest.MonkeyPatch, *replies: UpstreamResponse) -> RecordingUpstream:
+    way = RecordingUpstream(*replies)
 
-    def way_out(*_given: object, **_more: object) -> Noted:
+    def open_upstream(*_given: object, **_more: object) -> RecordingUpstream:
         return way
 
-    monkeypatch.setattr(Blockscout, "open_upstream", way_out)
+    monkeypatch.setattr(Blockscout, "open_upstream", open_upstream)
     return way
 
 
@@ -87,9 +87,7 @@ FOUND = reply(200, b'{"is_verified": false}')
 
 
 @pytest.mark.parametrize("chain_id", HOSTS)
-async def test_without_a_key_each_chain_has_its_host(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chain_id: int
-):
+async def test_chain_has_its_host_without_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chain_id: int):
     way = record_urls(monkeypatch, FOUND)
     async with open_provider(Blockscout, tmp_path) as blockscout:
         await blockscout.source_record(chain_id, CONTRACT)
@@ -98,7 +96,7 @@ async def test_without_a_key_each_chain_has_its_host(
     assert way.params == [{}]
 
 
-async def test_with_a_key_the_gateway_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+async def test_gateway_is_used_with_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     way = record_urls(monkeypatch, FOUND)
     async with open_provider(Blockscout, tmp_path, key=SecretStr(KEY)) as blockscout:
         await blockscout.source_record(8453, CONTRACT)
@@ -108,7 +106,7 @@ async def test_with_a_key_the_gateway_is_asked(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.parametrize(("key", "prefix"), [(None, ""), (SecretStr(KEY), "/8453")])
-async def test_an_address_of_the_operator_stands_in_for_both(
+async def test_operator_url_replaces_host_and_gateway(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: SecretStr | None, prefix: str
 ):
     way = record_urls(monkeypatch, FOUND)
@@ -119,7 +117,7 @@ async def test_an_address_of_the_operator_stands_in_for_both(
 
 
 @pytest.mark.parametrize("chain_id", [1, 56, 84532])
-async def test_one_chain_can_have_a_host_of_its_own_which_gets_no_key(
+async def test_chain_with_own_host_sends_no_key(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chain_id: int
 ):
     way = record_urls(monkeypatch, FOUND)
@@ -136,7 +134,7 @@ async def test_one_chain_can_have_a_host_of_its_own_which_gets_no_key(
     assert way.params == [{}]
 
 
-async def test_it_covers_five_chains_and_what_is_set_up(tmp_path: Path):
+async def test_coverage_is_five_chains_and_configured_ones(tmp_path: Path):
     async with open_provider(Blockscout, tmp_path, key=SecretStr(KEY)) as blockscout:
         covered = {each for each in (*HOSTS, 56, 31337, 84532) if blockscout.supports_chain(each)}
 
@@ -145,7 +143,7 @@ async def test_it_covers_five_chains_and_what_is_set_up(tmp_path: Path):
     assert not Blockscout(build_settings(tmp_path, "http://127.0.0.1:9", providers=off)).supports_chain(10)
 
 
-async def test_a_key_allows_more_calls(tmp_path: Path):
+async def test_key_allows_higher_rate(tmp_path: Path):
     rates: list[RateLimit | None] = []
     for given in ({}, {"key": SecretStr(KEY)}, {"key": SecretStr(KEY), "per_minute": 9}):
         async with open_provider(Blockscout, tmp_path, **given) as blockscout:
@@ -155,7 +153,7 @@ async def test_a_key_allows_more_calls(tmp_path: Path):
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-async def test_a_redirect_to_a_known_host_is_followed_once(
+async def test_redirect_to_known_host_is_followed_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, status: int
 ):
     onward = f"https://optimism.blockscout.com{PATH}"
@@ -180,20 +178,20 @@ async def test_a_redirect_to_a_known_host_is_followed_once(
         "file:///etc/passwd",
     ],
 )
-def test_no_redirect_leads_elsewhere(location: str | None):
+def test_other_redirects_are_refused(location: str | None):
     assert redirect_target(HOSTS[1] + PATH, location) is None
 
 
-def test_a_redirect_within_the_host_is_trusted():
+def test_redirect_within_host_is_followed():
     assert redirect_target(HOSTS[1] + "/x", "/api/y") == HOSTS[1] + "/api/y"
 
 
-async def test_a_redirect_elsewhere_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_redirect_to_other_host_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="redirects"):
         await fetch_source(upstreams, tmp_path, {}, 302)
 
 
-async def test_signatures_of_the_abi_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_abi_signatures_are_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     abi = [{"type": "function", "name": "mint", "inputs": [{"type": "address"}]}, {"type": "error"}, 7]
 
     found = await fetch_source(upstreams, tmp_path, VERIFIED | {"abi": abi})
@@ -201,7 +199,7 @@ async def test_signatures_of_the_abi_are_read(upstreams: FakeUpstreams, tmp_path
     assert found.signatures == ("mint(address)",)
 
 
-async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_verified_contract_is_parsed_without_source(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source(upstreams, tmp_path, VERIFIED)
 
     assert (found.match, found.name, found.language, found.license) == (
@@ -223,28 +221,26 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
         ({"is_verified": False}, "none"),
     ],
 )
-async def test_how_closely_it_matches_is_told(
+async def test_kind_of_match_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, flags: dict[str, Any], level: str
 ):
     assert (await fetch_source(upstreams, tmp_path, {**VERIFIED, **flags})).match == level
 
 
 @pytest.mark.parametrize("flag", [None, "true", 1])
-async def test_a_flag_that_is_neither_yes_nor_no_is_a_failure(
-    upstreams: FakeUpstreams, tmp_path: Path, flag: Any
-):
+async def test_invalid_flag_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, flag: Any):
     with pytest.raises(ProviderError):
         await fetch_source(upstreams, tmp_path, {**VERIFIED, "is_verified": flag})
 
 
-async def test_source_of_a_twin_is_no_verification(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_source_of_twin_is_no_verification(upstreams: FakeUpstreams, tmp_path: Path):
     twin = {"is_verified": False, "verified_twin_address_hash": LOGIC.upper().replace("0X", "0x")}
     found = await fetch_source(upstreams, tmp_path, {**VERIFIED, **twin})
 
     assert (found.match, found.similar_address, found.is_verified) == ("similar", LOGIC, False)
 
 
-async def test_destroyed_and_changed_code_is_told(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_destroyed_and_changed_code_are_reported(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source(
         upstreams, tmp_path, {**VERIFIED, "is_self_destructed": True, "is_changed_bytecode": True}
     )
@@ -252,7 +248,7 @@ async def test_destroyed_and_changed_code_is_told(upstreams: FakeUpstreams, tmp_
     assert (found.is_self_destructed, found.is_code_changed) == (True, True)
 
 
-async def test_an_older_server_tells_in_older_names(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_field_names_of_older_server_are_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     old = {"is_vyper_contract": True, "language": None, "license_type": "none", "proxy_type": None}
     names = {"implementation_address": LOGIC, "implementation_name": "Logic"}
     found = await fetch_source(upstreams, tmp_path, {**VERIFIED, **old, **names})
@@ -265,7 +261,7 @@ async def test_an_older_server_tells_in_older_names(upstreams: FakeUpstreams, tm
 @pytest.mark.parametrize(
     ("body", "status"), [({"message": "Not found"}, 404), ({"deployed_bytecode": "0x"}, 200)]
 )
-async def test_that_nothing_is_published_is_an_answer(
+async def test_unpublished_contract_is_an_answer(
     upstreams: FakeUpstreams, tmp_path: Path, body: Any, status: int
 ):
     found = await fetch_source(upstreams, tmp_path, body, status)
@@ -288,7 +284,7 @@ async def test_that_nothing_is_published_is_an_answer(
         (None, None),
     ],
 )
-async def test_each_kind_of_proxy_has_our_word(
+async def test_proxy_kinds_are_mapped(
     upstreams: FakeUpstreams, tmp_path: Path, theirs: str | None, ours: str | None
 ):
     body = {
@@ -303,7 +299,7 @@ async def test_each_kind_of_proxy_has_our_word(
     assert found.proxy.implementations == (NamedAddress(LOGIC, "Logic"), NamedAddress(CONTRACT, None))
 
 
-async def test_an_account_tells_who_created_it(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_account_has_its_creator(upstreams: FakeUpstreams, tmp_path: Path):
     body: dict[str, Any] = {
         "is_contract": True,
         "name": "Vault",
@@ -317,12 +313,12 @@ async def test_an_account_tells_who_created_it(upstreams: FakeUpstreams, tmp_pat
     assert found == ExplorerAccount(True, "Vault", None, ContractCreation(LOGIC, TRANSACTION))  # noqa: FBT003
 
 
-async def test_an_address_it_never_saw_is_known_to_be_nothing(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_unknown_address_has_no_account(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(NoData):
         await fetch_account(upstreams, tmp_path, {"message": "Not found"}, 404)
 
 
-async def test_a_transaction_tells_its_time(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_transaction_has_its_time(upstreams: FakeUpstreams, tmp_path: Path):
     body = {"timestamp": "2026-11-02T10:15:47.000000Z"}
     upstreams.set_response("blockscout", f"/api/v2/transactions/{TRANSACTION}", body)
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
@@ -343,14 +339,14 @@ async def test_a_transaction_tells_its_time(upstreams: FakeUpstreams, tmp_path: 
         None,
     ],
 )
-async def test_a_time_that_is_none_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, odd: Any):
+async def test_invalid_time_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, odd: Any):
     upstreams.set_response("blockscout", f"/api/v2/transactions/{TRANSACTION}", {"timestamp": odd})
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(ProviderError):
             await blockscout.transaction_time(1, TRANSACTION)
 
 
-async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_error_text_is_shortened(upstreams: FakeUpstreams, tmp_path: Path):
     said = {"errors": [{"detail": "Odd\u202e\n" + "x" * 5000}]}
 
     with pytest.raises(ProviderError) as failure:
@@ -379,7 +375,7 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Fake
         (200, {"message": "something else"}, ProviderError),
     ],
 )
-async def test_every_refusal_is_a_failure(
+async def test_refusals_are_failures(
     upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any, kind: type[ProviderFailure]
 ):
     with pytest.raises(kind) as failure:
@@ -390,7 +386,7 @@ async def test_every_refusal_is_a_failure(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
+async def test_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["blockscout"] = fault
     timeout = 0.3 if fault == "timeout" else 5
     given: Any = {"url": upstreams.url_of("blockscout"), "timeout": timeout, "key": SecretStr(KEY)}
@@ -413,7 +409,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
         recorded_case("smart_contract_verified", "WPOA", "GPL-3.0"),
     ],
 )
-async def test_a_saved_verified_contract_is_read(
+async def test_saved_verified_contract_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, name: str, license_name: str
 ):
     found = await fetch_source(upstreams, tmp_path, load_body("blockscout_v2", case))
@@ -431,35 +427,33 @@ async def test_a_saved_verified_contract_is_read(
         recorded_case("smart_contract_not_found_404", 404),
     ],
 )
-async def test_a_saved_unverified_contract_has_no_match(
+async def test_saved_unverified_contract_has_no_match(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, status: int
 ):
     assert (await fetch_source(upstreams, tmp_path, load_body("blockscout_v2", case), status)).match == "none"
 
 
 @pytest.mark.parametrize("case", ["address_unused", recorded_case("address_unknown_200_nulls")])
-async def test_a_saved_unused_address_is_read(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+async def test_saved_unused_address_is_parsed(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     found = await fetch_account(upstreams, tmp_path, load_body("blockscout_v2", case))
 
     assert found == ExplorerAccount(False, None, None, None)  # noqa: FBT003
 
 
 @pytest.mark.parametrize("case", ["address_invalid", recorded_case("invalid_address_422")])
-async def test_a_saved_refusal_is_a_failure_with_its_reason(
-    upstreams: FakeUpstreams, tmp_path: Path, case: str
-):
+async def test_saved_refusal_is_a_failure_with_reason(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     with pytest.raises(ProviderError, match="Invalid format"):
         await fetch_account(upstreams, tmp_path, load_body("blockscout_v2", case), 422)
 
 
-async def test_a_path_without_a_key_is_that_of_the_recordings(replayed: str, tmp_path: Path):
+async def test_path_without_key_matches_recordings(replayed: str, tmp_path: Path):
     async with open_provider(Blockscout, tmp_path, url=f"{replayed}/blockscout_v2") as blockscout:
         found = await blockscout.source_record(1, "0x0000000000000000000000000000000000000001")
 
     assert found.match == "none"
 
 
-async def test_a_path_with_a_key_is_that_of_the_recordings(replayed: str, tmp_path: Path):
+async def test_path_with_key_matches_recordings(replayed: str, tmp_path: Path):
     transaction = "0x5b97c69211cda5d0ac192302f478a7046da72004438beae14164550e2722d380"
     given = {"url": f"{replayed}/blockscout_v2", "key": SecretStr(KEY)}
 

@@ -1,4 +1,4 @@
-"""Blockscout's lists of holdings and transfers, in the field names of old servers and new."""
+"""Blockscout's lists of holdings and transfers, in the formats of old and new servers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def serve_transfers(upstreams: FakeUpstreams, transfers: list[Any], transactions
 
 
 @pytest.mark.parametrize("names", [NEW, OLD])
-async def test_tokens_held_are_read(upstreams: FakeUpstreams, tmp_path: Path, names: dict[str, Any]) -> None:
+async def test_holdings_are_parsed(upstreams: FakeUpstreams, tmp_path: Path, names: dict[str, Any]) -> None:
     upstreams.set_response(
         "blockscout", f"{AT}/tokens", listing({"token": TOLD | names, "value": "42500000"})
     )
@@ -93,7 +93,7 @@ async def test_tokens_held_are_read(upstreams: FakeUpstreams, tmp_path: Path, na
         ({"symbol": None, "name": 7}, {"symbol": None, "name": None}),
     ],
 )
-async def test_a_broken_field_is_unknown_and_loses_nothing_else(
+async def test_invalid_field_is_unknown_and_keeps_the_rest(
     upstreams: FakeUpstreams, tmp_path: Path, changes: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     upstreams.set_response(
@@ -107,9 +107,7 @@ async def test_a_broken_field_is_unknown_and_loses_nothing_else(
     assert (held.token.address, held.amount) == (USDC, 1)
 
 
-async def test_rows_that_are_no_tokens_or_empty_are_left_out(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_non_token_and_empty_rows_are_omitted(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     good = {"token": TOLD | NEW, "value": "1"}
     bad = [
         {"token": TOLD | NEW, "value": "0"},
@@ -130,7 +128,7 @@ async def test_rows_that_are_no_tokens_or_empty_are_left_out(
     assert blockscout.trace.warnings == ["Blockscout lists 6 balances that could not be read"]
 
 
-async def test_more_tokens_than_a_page_are_said(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_further_pages_are_reported(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     page = listing({"token": TOLD | NEW, "value": "1"}, more={"fiat_value": "0", "id": 9})
     upstreams.set_response("blockscout", f"{AT}/tokens", page)
 
@@ -140,7 +138,7 @@ async def test_more_tokens_than_a_page_are_said(upstreams: FakeUpstreams, tmp_pa
     assert blockscout.trace.warnings == ["the wallet has more tokens than were read: the 1 worth most were"]
 
 
-async def test_transfers_of_tokens_and_of_the_coin_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_token_and_coin_transfers_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_transfers(upstreams, [token_transfer()], [transaction()])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
@@ -154,7 +152,7 @@ async def test_transfers_of_tokens_and_of_the_coin_are_read(upstreams: FakeUpstr
     assert all("limit" not in asked.params for asked in upstreams.requests_of("blockscout"))
 
 
-async def test_the_fields_of_old_servers_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_fields_of_old_servers_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     old = token_transfer(token=TOLD | OLD, tx_hash="0x" + "3f" * 32, log_index="9", block_number=None)
     del old["transaction_hash"], old["block_number"]
     serve_transfers(upstreams, [old], [transaction(block=7, block_number=None, result=None, status=None)])
@@ -166,7 +164,7 @@ async def test_the_fields_of_old_servers_are_read(upstreams: FakeUpstreams, tmp_
     assert coin.block == 7
 
 
-async def test_what_failed_or_cannot_be_read_did_not_move(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_failed_or_unreadable_transfers_are_omitted(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_transfers(
         upstreams,
         [
@@ -187,9 +185,7 @@ async def test_what_failed_or_cannot_be_read_did_not_move(upstreams: FakeUpstrea
 
 
 @pytest.mark.parametrize("number", [2**53, 2**64, "1" + "0" * 30, -1, "x"])
-async def test_a_block_that_no_chain_has_is_unknown(
-    upstreams: FakeUpstreams, tmp_path: Path, number: object
-) -> None:
+async def test_impossible_block_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, number: object) -> None:
     serve_transfers(upstreams, [token_transfer(block_number=number)], [])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
@@ -198,7 +194,7 @@ async def test_a_block_that_no_chain_has_is_unknown(
     assert found.block is None
 
 
-async def test_a_created_contract_has_no_other_side(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_contract_creation_has_no_recipient(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_transfers(upstreams, [], [transaction(to=None, created_contract={"hash": FRIEND})])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
@@ -217,7 +213,7 @@ async def test_a_created_contract_has_no_other_side(upstreams: FakeUpstreams, tm
         ({"coin_balance": "0"}, NativeCoin(0)),
     ],
 )
-async def test_the_coin_is_read(
+async def test_coin_balance_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, body: dict[str, Any], coin: NativeCoin
 ) -> None:
     upstreams.set_response("blockscout", AT, {"hash": WALLET, **body})
@@ -227,9 +223,7 @@ async def test_the_coin_is_read(
 
 
 @pytest.mark.parametrize("body", [{"coin_balance": "much"}, {"hash": WALLET}, [], 7])
-async def test_a_balance_that_is_none_is_a_failure(
-    upstreams: FakeUpstreams, tmp_path: Path, body: Any
-) -> None:
+async def test_invalid_balance_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any) -> None:
     upstreams.set_response("blockscout", AT, body)
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
@@ -238,9 +232,7 @@ async def test_a_balance_that_is_none_is_a_failure(
 
 
 @pytest.mark.extended
-async def test_an_address_it_never_saw_has_no_tokens_and_an_unknown_balance(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_unknown_address_has_unknown_balance(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     for path in ("", "/tokens", "/token-transfers", "/transactions"):
         upstreams.set_response("blockscout", AT + path, {"message": "Not found"}, status=404)
 
@@ -254,9 +246,7 @@ async def test_an_address_it_never_saw_has_no_tokens_and_an_unknown_balance(
 
 
 @pytest.mark.parametrize("body", [{}, [], {"items": None}, {"items": ["a", 1]}, {"items": "x"}, None])
-async def test_another_shape_is_a_failure_and_no_empty_wallet(
-    upstreams: FakeUpstreams, tmp_path: Path, body: Any
-) -> None:
+async def test_unknown_format_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any) -> None:
     upstreams.set_response("blockscout", f"{AT}/tokens", body)
     upstreams.set_response("blockscout", f"{AT}/token-transfers", body)
 
@@ -269,7 +259,7 @@ async def test_another_shape_is_a_failure_and_no_empty_wallet(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault) -> None:
+async def test_faults_are_failures(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault) -> None:
     upstreams.faults["blockscout"] = fault
 
     timeout = 1 if fault == "timeout" else 8
@@ -285,7 +275,7 @@ async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path
             assert failed.value.code == FAULTS[fault][1]
 
 
-async def test_saved_transfers_of_an_old_server_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_transfers_of_old_server_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("blockscout_v2", "token_transfers_old_names")
     upstreams.set_response("blockscout", f"{AT}/token-transfers", body)
     upstreams.set_response("blockscout", f"{AT}/transactions", listing())
@@ -299,9 +289,7 @@ async def test_saved_transfers_of_an_old_server_are_read(upstreams: FakeUpstream
 
 
 @pytest.mark.recorded
-async def test_the_recorded_transfers_of_an_old_server_are_read(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_recorded_transfers_of_old_server_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response(
         "blockscout",
         f"{AT}/token-transfers",
@@ -316,11 +304,11 @@ async def test_the_recorded_transfers_of_an_old_server_are_read(
     assert first.transaction == "0x62d597ebcf3e8d60096dd0363bc2f0f5e2df27ba1dacd696c51aa7c9409f3193"
     assert (first.amount, first.token and first.token.symbol) == (31567373703130350, "ARIA")
     assert first.at == datetime(2022, 10, 10, 14, 34, 30, tzinfo=UTC)
-    assert all(each.token for each in found), "transfers of NFTs are none of tokens"
+    assert all(each.token for each in found), "transfers of NFTs are not transfers of tokens"
 
 
 @pytest.mark.parametrize("case", ["address_unused", recorded_case("address_unknown_200_nulls")])
-async def test_a_saved_unused_address_has_no_known_balance(
+async def test_saved_unused_address_has_unknown_balance(
     upstreams: FakeUpstreams, tmp_path: Path, case: str
 ) -> None:
     upstreams.set_response("blockscout", AT, load_body("blockscout_v2", case))
@@ -331,7 +319,7 @@ async def test_a_saved_unused_address_has_no_known_balance(
 
 
 @pytest.mark.parametrize("case", ["address_invalid", recorded_case("invalid_address_422")])
-async def test_a_saved_refusal_of_an_address_is_a_failure(
+async def test_saved_refusal_of_address_is_a_failure(
     upstreams: FakeUpstreams, tmp_path: Path, case: str
 ) -> None:
     body = load_body("blockscout_v2", case)

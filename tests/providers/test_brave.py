@@ -58,7 +58,7 @@ async def search(
         return await brave.search(*asked), brave.trace.warnings
 
 
-async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_results_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     more = {"profile": {"name": "A site"}, "thumbnail": {"src": "https://a.example/1.png"}}
     odd = {"profile": "x", "thumbnail": {"src": "javascript:x"}, "language": "en\u202e; drop"}
     body = search_body(row(**more), {"url": B} | odd)
@@ -79,7 +79,7 @@ async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path:
     ("category", "query"),
     [(None, "rollups"), ("github", "rollups site:github.com"), ("pdf", "rollups filetype:pdf")],
 )
-async def test_a_search_is_asked_for_in_these_words_and_no_more(
+async def test_request_has_exactly_these_parameters(
     category: str | None, query: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     await search(upstreams, tmp_path, search_body(), "rollups", 7, category)
@@ -104,18 +104,18 @@ async def test_a_search_is_asked_for_in_these_words_and_no_more(
         ({"query": "x" * 401}, ("query",)),
         ({"query": "x " * 50}, ()),
         ({"query": "x " * 51}, ("query",)),
-        # the operator counts as well
+        # the search operator counts as well
         ({"query": "x" * 384, "category": "github"}, ()),
         ({"query": "x" * 385, "category": "github"}, ("query",)),
         ({"query": "x " * 50, "category": "pdf"}, ("query",)),
     ],
 )
-def test_it_says_beforehand_what_it_cannot_look_for(asked: dict[str, Any], unable: tuple[str, ...]) -> None:
+def test_unsupported_options_are_declared(asked: dict[str, Any], unable: tuple[str, ...]) -> None:
     assert Brave(Settings()).unsupported_options(asked) == unable
 
 
 @pytest.mark.parametrize("asked", [("x", 5, "news"), ("x" * 401, 5), ("x " * 51, 5)])
-async def test_what_it_cannot_look_for_is_a_failure_and_never_cut_or_dropped(
+async def test_unsupported_query_is_a_failure(
     asked: tuple[Any, ...], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match=r"does not support this (category|query)"):
@@ -137,7 +137,7 @@ async def test_what_it_cannot_look_for_is_a_failure_and_never_cut_or_dropped(
         (None, None),
     ],
 )
-async def test_marks_are_taken_off_and_entities_read_once(
+async def test_markup_is_removed_and_entities_decoded_once(
     sent: Any, told: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     found, _ = await search(upstreams, tmp_path, search_body(row(title=sent, description=sent)), "rollups", 5)
@@ -146,7 +146,7 @@ async def test_marks_are_taken_off_and_entities_read_once(
     assert (hit.title, hit.description) == (told, told)
 
 
-async def test_text_is_bounded(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_text_is_limited(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     long = "<strong>x</strong>" * 5000
 
     found, _ = await search(upstreams, tmp_path, search_body(row(title=long, description=long)), "rollups", 5)
@@ -164,13 +164,13 @@ async def test_text_is_bounded(upstreams: FakeUpstreams, tmp_path: Path) -> None
         {"query": {"original": "q"}, "videos": {"results": [row()]}},
     ],
 )
-async def test_no_results_are_an_answer(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_empty_results_are_an_answer(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
     assert (found.hits, warnings) == ((), [])
 
 
-async def test_doubles_what_is_too_much_and_what_cannot_be_opened_are_left_out(
+async def test_duplicates_excess_and_invalid_urls_are_omitted(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = search_body(
@@ -182,7 +182,7 @@ async def test_doubles_what_is_too_much_and_what_cannot_be_opened_are_left_out(
     assert [hit.url for hit in found.hits] == [A, A + "#", B]
 
 
-async def test_results_that_an_operator_should_have_left_out_are_left_out_and_that_is_said(
+async def test_results_against_operators_are_omitted_with_warning(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = search_body(row(), row(url="https://github.com/a/b"))
@@ -193,14 +193,12 @@ async def test_results_that_an_operator_should_have_left_out_are_left_out_and_th
     assert warnings == ["Brave Search: 1 of 2 results are not of the category 'github' and are left out"]
 
 
-async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_ignored_operator_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="ignored the category 'pdf'"):
         await search(upstreams, tmp_path, search_body(row()), "rollups", 5, "pdf")
 
 
-async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_missing_key_sends_no_request(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     async with open_provider(Brave, tmp_path, url=upstreams.url_of("brave")) as brave:
         with pytest.raises(ProviderFailure, match="not configured"):
             await brave.search("rollups", 5)
@@ -218,7 +216,7 @@ async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: FakeUpstr
         (None, False),
     ],
 )
-async def test_a_422_is_about_the_key_or_the_question(
+async def test_status_422_is_about_key_or_query(
     error: Any, refused: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError) as caught:
@@ -243,16 +241,14 @@ async def test_a_422_is_about_the_key_or_the_question(
         "text",
     ],
 )
-async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unknown_format_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError):
         await search(upstreams, tmp_path, body, "rollups", 5)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(
-    fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.faults["brave"] = fault
 
     async with open_provider(
@@ -267,16 +263,14 @@ async def test_a_fault_is_a_failure_of_its_kind(
 
 
 @pytest.mark.parametrize("case", ["invalid_token", recorded_case("error-422-bad-token")])
-async def test_a_saved_refusal_of_the_key_is_a_refusal(
-    case: str, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_saved_refusal_of_key_is_a_refusal(case: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("brave", case)
 
     with pytest.raises(ProviderRefused, match="SUBSCRIPTION_TOKEN_INVALID"):
         await search(upstreams, tmp_path, body, "x", 5, status=422)
 
 
-async def test_the_replayed_refusal_of_the_key_is_a_refusal(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_refusal_of_key_is_a_refusal(replayed: str, tmp_path: Path) -> None:
     async with open_provider(Brave, tmp_path, url=f"{replayed}/brave", key=SECRET) as brave:
         with pytest.raises(ProviderRefused):
             await brave.search("x", 5)
@@ -293,7 +287,7 @@ ODD_ROWS = st.dictionaries(st.sampled_from(sorted(row())), JSON)
 @pytest.mark.extended
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ODD_ROWS.map(lambda odd: row(**odd)) | JSON, max_size=4))
-async def test_whatever_comes_is_read_or_a_failure(
+async def test_any_response_is_parsed_or_a_failure(
     upstreams: FakeUpstreams, tmp_path: Path, results: list[Any]
 ) -> None:
     try:

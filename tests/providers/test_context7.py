@@ -94,7 +94,7 @@ async def read_docs(
         return await context7.query_docs(ID, "clients", budget)
 
 
-async def test_a_library_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_library_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     libraries = await search_libraries(
         upstreams, tmp_path, {"results": [library()], "searchFilterApplied": False}
     )
@@ -103,9 +103,7 @@ async def test_a_library_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path
 
 
 @each_description("context7")
-async def test_a_name_is_asked_for_as_name_and_as_query(
-    spec: str, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_name_is_sent_as_name_and_query(spec: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     await search_libraries(upstreams, tmp_path, {"results": [library()]})
 
     (asked,) = upstreams.requests_of("context7")
@@ -114,7 +112,9 @@ async def test_a_name_is_asked_for_as_name_and_as_query(
     assert find_request_problems(spec, "GET", "/v2/libs/search", asked.params) == []
 
 
-async def test_at_most_five_that_are_ready_are_named_once(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_at_most_five_ready_libraries_are_returned_once(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     states = ["initial", "processing", "error", "delete", 7]
     listed = [library(id=f"/a/{state}", state=state) for state in states]
     listed += [library(), library(title="Again")]
@@ -145,9 +145,7 @@ async def test_at_most_five_that_are_ready_are_named_once(upstreams: FakeUpstrea
         [],
     ],
 )
-async def test_ids_that_nobody_could_ask_for_are_left_out(
-    identity: Any, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_invalid_ids_are_omitted(identity: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     libraries = await search_libraries(upstreams, tmp_path, {"results": [library(id=identity), library()]})
 
     assert [each.id for each in libraries] == [ID]
@@ -164,14 +162,16 @@ async def test_ids_that_nobody_could_ask_for_are_left_out(
         "/v/n@1.0+b",
     ],
 )
-async def test_ids_of_every_kind_are_kept(identity: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_valid_ids_of_every_kind_are_kept(
+    identity: str, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     libraries = await search_libraries(upstreams, tmp_path, {"results": [library(id=identity)]})
 
     assert [each.id for each in libraries] == [identity]
 
 
 @pytest.mark.parametrize("odd", [-1, None, "x", "NaN", [], {}, True, "-inf"])
-async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_invalid_figures_are_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     (each,) = await search_libraries(
         upstreams, tmp_path, {"results": [library(totalSnippets=odd, trustScore=odd, versions=odd)]}
     )
@@ -179,7 +179,7 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstre
     assert (each.snippet_count, each.score, each.version) == (None, None, None)
 
 
-async def test_the_version_is_the_newest_release(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_version_is_newest_release(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     versions = ["v14.3.0-canary.87", "v9.5.1", "main", "v14.2.0", "v14.10.1", "15.0.0-rc.1"]
 
     (each,) = await search_libraries(upstreams, tmp_path, {"results": [library(versions=versions)]})
@@ -188,15 +188,13 @@ async def test_the_version_is_the_newest_release(upstreams: FakeUpstreams, tmp_p
 
 
 @pytest.mark.parametrize("versions", [["main"], [], [None], [7], [""], ["\u200b"], [{}]])
-async def test_a_version_that_is_none_is_null(
-    versions: Any, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_invalid_version_is_null(versions: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     (each,) = await search_libraries(upstreams, tmp_path, {"results": [library(versions=versions)]})
 
     assert each.version is None
 
 
-async def test_a_library_needs_nothing_but_its_id(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_library_needs_only_its_id(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     libraries = await search_libraries(upstreams, tmp_path, {"results": [{"id": ID}]})
 
     assert libraries == [DocumentedLibrary(ID, None, None, None, None, None)]
@@ -210,7 +208,7 @@ async def test_a_library_needs_nothing_but_its_id(upstreams: FakeUpstreams, tmp_
         (200, {"results": [library(state="processing")]}),
     ],
 )
-async def test_no_library_by_a_name_is_no_data(
+async def test_unknown_name_is_no_data(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(NoData, match="httpx"):
@@ -234,14 +232,14 @@ async def test_no_library_by_a_name_is_no_data(
         (503, {"error": "search_failed", "message": "Search failed"}),
     ],
 )
-async def test_another_answer_to_a_name_is_a_failure(
+async def test_invalid_library_response_is_a_failure(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
         await search_libraries(upstreams, tmp_path, body, status)
 
 
-async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_code_and_explanations_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     snippets = await read_docs(upstreams, tmp_path, {"codeSnippets": [code()], "infoSnippets": [info()]})
 
     assert snippets == [
@@ -284,7 +282,7 @@ async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstre
     ],
 )
 @each_description("context7")
-async def test_documentation_is_asked_for_as_json_with_a_query(
+async def test_documentation_is_requested_as_json(
     identity: str, topic: str | None, query: str, spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("context7", CONTEXT, {"codeSnippets": [code()], "infoSnippets": []})
@@ -297,9 +295,7 @@ async def test_documentation_is_asked_for_as_json_with_a_query(
     assert find_request_problems(spec, "GET", "/v2/context", asked.params) == []
 
 
-async def test_the_best_explanation_comes_right_after_the_best_code(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_best_explanation_follows_best_code(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {
         "codeSnippets": [code(codeTitle=f"code {n}") for n in range(4)],
         "infoSnippets": [info(breadcrumb=f"info {n}") for n in range(3)],
@@ -312,9 +308,7 @@ async def test_the_best_explanation_comes_right_after_the_best_code(
 
 
 @pytest.mark.parametrize("budget", [500, 1200, 5000])
-async def test_whole_snippets_are_kept_within_the_budget(
-    budget: int, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_whole_snippets_fit_budget(budget: int, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {
         "codeSnippets": [code(codeDescription=f"word {n} " * 40) for n in range(20)],
         "infoSnippets": [info(content="word " * 3000), info(content="short")],
@@ -329,9 +323,7 @@ async def test_whole_snippets_are_kept_within_the_budget(
     assert all(each.text and each.text in str(body) for each in snippets)
 
 
-async def test_code_in_two_languages_is_two_snippets_with_one_explanation(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_code_in_two_languages_becomes_two_snippets(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     shown = [
         {"language": "TypeScript", "code": "const a = 1"},
         {"language": "typescript", "code": "const b = 2"},
@@ -352,7 +344,7 @@ async def test_code_in_two_languages_is_two_snippets_with_one_explanation(
 
 
 @pytest.mark.parametrize("listed", [None, [], [{}], [{"code": None}], [7], "x"])
-async def test_code_without_code_is_its_explanation(
+async def test_code_without_content_becomes_explanation(
     listed: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     (snippet,) = await read_docs(upstreams, tmp_path, {"codeSnippets": [code(codeList=listed)]})
@@ -363,7 +355,7 @@ async def test_code_without_code_is_its_explanation(
 @pytest.mark.parametrize(
     "source", ["dynamic:src/a.py", "javascript:alert(1)", "/docs/a.md", 7, None, "https://a:b@c.d/"]
 )
-async def test_only_addresses_are_sources(source: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_only_urls_are_sources(source: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"codeSnippets": [code(codeId=source)], "infoSnippets": [info(pageId=source)]}
 
     snippets = await read_docs(upstreams, tmp_path, body)
@@ -371,7 +363,7 @@ async def test_only_addresses_are_sources(source: Any, upstreams: FakeUpstreams,
     assert [each.source_url for each in snippets] == [None, None]
 
 
-async def test_what_cannot_be_seen_is_removed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_invisible_characters_are_removed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hidden = "a\u202eb\u200bc\x00\U000e0041\x1b"
     body = {
         "codeSnippets": [
@@ -401,14 +393,14 @@ async def test_what_cannot_be_seen_is_removed(upstreams: FakeUpstreams, tmp_path
         (404, "tag_not_found", "no such version"),
     ],
 )
-async def test_what_is_not_known_is_no_data_and_says_why(
+async def test_unknown_id_is_no_data_with_reason(
     status: int, error: str, says: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(NoData, match=says):
         await read_docs(upstreams, tmp_path, {"error": error, "message": "so it is"}, status)
 
 
-async def test_the_versions_that_there_are_are_named(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_available_versions_are_named(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     message = f'Tag "v1" not found for library "{ID}". Available tags: v2.0.0, v1.5.0\u202e'
 
     with pytest.raises(NoData, match=r"it has v2\.0\.0, v1\.5\.0$"):
@@ -416,19 +408,19 @@ async def test_the_versions_that_there_are_are_named(upstreams: FakeUpstreams, t
 
 
 @pytest.mark.parametrize("body", [{"codeSnippets": [], "infoSnippets": []}, {"codeSnippets": []}])
-async def test_no_snippets_are_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_empty_documentation_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(NoData, match=ID):
         await read_docs(upstreams, tmp_path, body)
 
 
-async def test_snippets_that_do_not_fit_are_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_snippets_beyond_budget_are_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"codeSnippets": [code(codeDescription="word " * 900)], "infoSnippets": []}
 
     with pytest.raises(NoData, match="within 500 tokens"):
         await read_docs(upstreams, tmp_path, body, budget=500)
 
 
-async def test_a_library_that_is_still_indexed_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_library_being_indexed_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"error": "library_not_finalized", "message": f"Library {ID} not finalized yet."}
 
     with pytest.raises(ProviderError, match="still indexing"):
@@ -454,7 +446,7 @@ NO_ANSWERS: list[tuple[int, Any]] = [
 
 
 @pytest.mark.parametrize(("status", "body"), NO_ANSWERS)
-async def test_another_answer_is_a_failure(
+async def test_invalid_documentation_response_is_a_failure(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
@@ -465,7 +457,7 @@ async def test_another_answer_is_a_failure(
     ("status", "error"),
     [(401, "invalid_api_key"), (402, "spending_limit_exceeded"), (403, "access_denied")],
 )
-async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
+async def test_refusal_of_operator_is_no_buyer_error(
     status: int, error: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused):
@@ -475,7 +467,7 @@ async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
 
 
 def serve_redirect(upstreams: FakeUpstreams, targets: dict[str, Any], status: int = 301) -> None:
-    """Libraries that have moved, by their id; all others have documentation."""
+    """Serve redirects of these library ids; all others have documentation."""
 
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
         identity = asked.params["libraryId"]
@@ -496,7 +488,7 @@ def serve_redirect(upstreams: FakeUpstreams, targets: dict[str, Any], status: in
         (f"{ID}/v1.0", "/new/httpx/v1.0", "/new/httpx/v1.0"),
     ],
 )
-async def test_a_library_that_moved_is_followed_once(
+async def test_redirect_of_library_is_followed_once(
     identity: str, target: str, asked_next: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     serve_redirect(upstreams, {identity: target})
@@ -523,7 +515,7 @@ async def test_a_library_that_moved_is_followed_once(
         {ID: 7},
     ],
 )
-async def test_a_library_that_moves_on_or_nowhere_is_a_failure(
+async def test_further_or_invalid_redirect_is_a_failure(
     targets: dict[str, Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     serve_redirect(upstreams, targets)
@@ -535,14 +527,14 @@ async def test_a_library_that_moves_on_or_nowhere_is_a_failure(
     assert len(upstreams.requests_of("context7")) <= 2
 
 
-async def test_being_asked_to_slow_down_is_told_apart(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_rate_limit_is_distinguished(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderRateLimited):
         await read_docs(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
     with pytest.raises(ProviderRateLimited):
         await search_libraries(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
 
 
-def set_up(folder: Path, **given: Any) -> Context7:
+def build_provider(folder: Path, **given: Any) -> Context7:
     """Build the provider with these settings."""
     settings = {"context7": ProviderSettings(**given)} if given else {}
     return Context7(build_settings(folder, "http://127.0.0.1:9", providers=settings))
@@ -557,26 +549,26 @@ def set_up(folder: Path, **given: Any) -> Context7:
         ({"key": SECRET, "enabled": False}, False),
     ],
 )
-def test_it_leads_only_where_an_operator_has_set_it_up(
+def test_provider_is_primary_only_if_configured(
     *, given: dict[str, Any], configured: bool, tmp_path: Path
 ) -> None:
-    assert set_up(tmp_path, **given).is_configured is configured
+    assert build_provider(tmp_path, **given).is_configured is configured
 
 
 @pytest.mark.parametrize(
     "base", ["https://c7.example", "https://c7.example/api", "https://c7.example/api/v2/"]
 )
-def test_an_address_with_a_path_is_taken_as_it_is_meant(base: str, tmp_path: Path) -> None:
-    assert set_up(tmp_path, url=base).url(CONTEXT) == "https://c7.example/api/v2/context"
+def test_url_with_path_is_used_unchanged(base: str, tmp_path: Path) -> None:
+    assert build_provider(tmp_path, url=base).url(CONTEXT) == "https://c7.example/api/v2/context"
 
 
-async def test_without_a_key_or_an_address_it_is_not_asked(tmp_path: Path) -> None:
+async def test_missing_key_and_url_send_no_request(tmp_path: Path) -> None:
     async with open_provider(Context7, tmp_path) as context7:
         with pytest.raises(ProviderUnconfigured):
             await context7.find_libraries("httpx")
 
 
-async def test_without_a_key_none_is_sent(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_missing_key_is_not_sent(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("context7", SEARCH, {"results": [library()]})
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
@@ -588,7 +580,7 @@ async def test_without_a_key_none_is_sent(upstreams: FakeUpstreams, tmp_path: Pa
 @pytest.mark.extended
 @pytest.mark.parametrize("question", ["libraries", "docs"])
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(
+async def test_fault_is_a_failure_of_its_kind(
     fault: Fault, question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.faults["context7"] = fault
@@ -613,7 +605,7 @@ async def run_query(context7: Context7, question: str) -> Any:
 
 @pytest.mark.parametrize("question", ["libraries", "docs"])
 @pytest.mark.parametrize("status", [200, 202, 301, 400, 401, 402, 403, 404, 422, 429, 500])
-async def test_a_key_is_never_repeated(
+async def test_key_is_never_repeated(
     status: int, question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"error": KEY, "message": f"the key {KEY} is bad", "redirectUrl": KEY}
@@ -648,13 +640,13 @@ async def test_a_key_is_never_repeated(
         ),
     ],
 )
-async def test_a_saved_search_is_read(
+async def test_saved_search_is_parsed(
     case: str, library: DocumentedLibrary, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     assert await search_libraries(upstreams, tmp_path, load_body("context7", case)) == [library]
 
 
-async def test_saved_documentation_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_documentation_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     example, explanation = await read_docs(upstreams, tmp_path, load_body("context7", "context"))
 
     assert (example.title, example.language) == ("Open a session", "python")
@@ -666,7 +658,7 @@ async def test_saved_documentation_is_read(upstreams: FakeUpstreams, tmp_path: P
     )
 
 
-async def test_the_recorded_documentation_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_recorded_documentation_is_parsed(replayed: str, tmp_path: Path) -> None:
     async with open_provider(Context7, tmp_path, url=f"{replayed}/context7", key=SECRET) as context7:
         example, explanation = await context7.query_docs("/vercel/next.js", "middleware authentication", 2500)
 
@@ -692,7 +684,7 @@ async def test_the_recorded_documentation_is_read(replayed: str, tmp_path: Path)
         recorded_case("redirect-301", 301, ProviderError),
     ],
 )
-async def test_saved_failures_are_told_apart(
+async def test_saved_failures_are_distinguished(
     case: str, status: int, error: type[Exception], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(error):
@@ -700,16 +692,14 @@ async def test_saved_failures_are_told_apart(
 
 
 @pytest.mark.parametrize("case", ["no_libraries", recorded_case("error-404-no-libraries")])
-async def test_a_name_without_a_library_is_no_data(
-    case: str, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_unknown_saved_name_is_no_data(case: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(NoData):
         await search_libraries(upstreams, tmp_path, load_body("context7", case), 404)
 
 
 @each_description("context7")
 @pytest.mark.parametrize("question", ["libraries", "docs"])
-async def test_answers_that_its_description_allows_are_read(
+async def test_responses_of_its_description_are_parsed(
     question: str, spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     path = {"libraries": "/v2/libs/search", "docs": "/v2/context"}[question]
@@ -762,7 +752,7 @@ JSON = st.recursive(
     st.dictionaries(st.sampled_from(sorted(code())), JSON),
     st.dictionaries(st.sampled_from(sorted(info())), JSON),
 )
-def test_whatever_stands_in_a_snippet_it_says_something(odd: dict[str, Any], strange: dict[str, Any]) -> None:
+def test_any_snippet_has_content(odd: dict[str, Any], strange: dict[str, Any]) -> None:
     snippets = parse_snippets({"codeSnippets": [code(**odd), code()], "infoSnippets": [info(**strange)]})
 
     assert any(each.title == "Open a client" for each in snippets)

@@ -1,4 +1,4 @@
-"""DefiLlama: prices, the list of protocols, a protocol's page, fees and revenue."""
+"""DefiLlama provider: prices, the list of protocols, a protocol's page, fees, revenue and incidents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def serve_prices(upstreams: FakeUpstreams, *given: tuple[str, Any], chain: str =
     )
 
 
-async def test_prices_are_by_token_in_lower_case(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_prices_are_by_lower_case_token(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_prices(
         upstreams,
         (
@@ -65,9 +65,7 @@ async def test_prices_are_by_token_in_lower_case(upstreams: FakeUpstreams, tmp_p
     }
 
 
-async def test_tokens_are_asked_for_once_and_a_hundred_at_a_time(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_tokens_are_requested_once_in_groups_of_100(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     tokens = [f"0x{number:040x}" for number in range(1, 251)]
     for start in (0, 100, 200):
         serve_prices(upstreams, *((token, {"price": 2}) for token in tokens[start : start + 100]))
@@ -82,9 +80,7 @@ async def test_tokens_are_asked_for_once_and_a_hundred_at_a_time(
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.slug)
-async def test_prices_are_known_on_all_six_chains(
-    upstreams: FakeUpstreams, tmp_path: Path, chain: Any
-) -> None:
+async def test_prices_exist_on_all_six_chains(upstreams: FakeUpstreams, tmp_path: Path, chain: Any) -> None:
     serve_prices(upstreams, (USDC, {"price": 1}), chain=chain.slug)
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -107,7 +103,7 @@ async def test_prices_are_known_on_all_six_chains(
         {"price": 1e300},
     ],
 )
-async def test_what_is_no_price_is_absent(upstreams: FakeUpstreams, tmp_path: Path, coin: Any) -> None:
+async def test_invalid_price_is_omitted(upstreams: FakeUpstreams, tmp_path: Path, coin: Any) -> None:
     serve_prices(
         upstreams, (USDC, coin), (NATIVE, {"price": "2.5", "decimals": "x", "timestamp": 1e300, "symbol": 5})
     )
@@ -119,9 +115,7 @@ async def test_what_is_no_price_is_absent(upstreams: FakeUpstreams, tmp_path: Pa
 
 
 @pytest.mark.parametrize("ahead", [15 * 60, 4_000_000_000])
-async def test_a_price_of_the_future_has_no_time(
-    upstreams: FakeUpstreams, tmp_path: Path, ahead: float
-) -> None:
+async def test_future_price_has_no_time(upstreams: FakeUpstreams, tmp_path: Path, ahead: float) -> None:
     serve_prices(upstreams, (USDC, {"price": 1, "timestamp": time.time() + ahead}))
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -130,14 +124,14 @@ async def test_a_price_of_the_future_has_no_time(
     assert prices == {USDC.lower(): Price(1, None, None, None, None)}
 
 
-async def test_no_tokens_are_no_question(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_no_tokens_send_no_request(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         assert await llama.token_prices(1, []) == {}
 
     assert upstreams.requests == []
 
 
-async def test_a_development_chain_has_no_prices(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_development_chain_has_no_prices(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         assert not llama.supports_chain(84532)
         with pytest.raises(NoData):
@@ -146,7 +140,7 @@ async def test_a_development_chain_has_no_prices(upstreams: FakeUpstreams, tmp_p
     assert upstreams.requests == []
 
 
-async def test_a_part_of_the_prices_that_fails_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_partial_price_failure_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_prices(upstreams, *((f"0x{number:040x}", {"price": 2}) for number in range(1, 101)))
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -154,7 +148,7 @@ async def test_a_part_of_the_prices_that_fails_is_a_failure(upstreams: FakeUpstr
             await llama.token_prices(8453, [f"0x{number:040x}" for number in range(1, 200)])
 
 
-async def test_paid_plan_has_an_address_for_each_part(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_paid_plan_has_url_for_each_part(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     host = upstreams.url_of("llama")
     upstreams.set_response("llama", "/key/api/protocol/aave", {"name": "Aave", "tvl": []})
     upstreams.set_response("llama", f"/key/coins/prices/current/base:{USDC.lower()}", {"coins": {}})
@@ -178,7 +172,7 @@ async def test_paid_plan_has_an_address_for_each_part(upstreams: FakeUpstreams, 
     }
 
 
-async def test_saved_prices_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_prices_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     token, other = "0x" + "ab" * 20, "0x" + "cd" * 20
     prices = "/prices/current/polygon:"
     upstreams.set_response("defillama", f"{prices}{token}", load_body("defillama", "prices"))
@@ -192,7 +186,7 @@ async def test_saved_prices_are_read(upstreams: FakeUpstreams, tmp_path: Path) -
     assert unknown == {}
 
 
-async def test_replayed_prices_are_read(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_prices_are_parsed(replayed: str, tmp_path: Path) -> None:
     token = "0x3b7e1ce09afe2bb3a23919afb65a38e627cfbe97"
 
     async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
@@ -204,7 +198,7 @@ async def test_replayed_prices_are_read(replayed: str, tmp_path: Path) -> None:
     assert unknown == {}
 
 
-async def test_the_list_is_asked_for_once_by_all_copies(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_list_is_requested_once_by_all_instances(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("defillama", "/protocols", [ROW])
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -217,7 +211,7 @@ async def test_the_list_is_asked_for_once_by_all_copies(upstreams: FakeUpstreams
     assert all(record.providers["defillama"]["fetchedAt"] for record in records)
 
 
-async def test_the_saved_list_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_list_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("defillama", "/protocols", load_body("defillama", "protocols"))
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -226,14 +220,14 @@ async def test_the_saved_list_is_read(upstreams: FakeUpstreams, tmp_path: Path) 
     assert {"example-lend", "example-swap"} <= {*directory.all_slugs()}
 
 
-async def test_the_replayed_list_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_list_is_parsed(replayed: str, tmp_path: Path) -> None:
     async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         directory = await llama.directory()
 
     assert {"eigenlayer", "eigenpie"} <= {*directory.all_slugs()}
 
 
-async def test_an_old_list_is_used_with_a_warning(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_stale_list_is_used_with_warning(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("defillama", "/protocols", [ROW])
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -247,7 +241,7 @@ async def test_an_old_list_is_used_with_a_warning(upstreams: FakeUpstreams, tmp_
     assert "list of protocols cannot be refreshed now" in warning
 
 
-async def test_a_page_of_megabytes_of_figures_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_page_of_several_megabytes_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     days = [{"date": day, "totalLiquidityUSD": day / 7} for day in range(50_000)]
     body = {
         "name": "Jito",
@@ -263,7 +257,7 @@ async def test_a_page_of_megabytes_of_figures_is_read(upstreams: FakeUpstreams, 
     assert (protocol.name, protocol.tvl_usd, protocol.chains) == ("Jito", 3, ("Solana",))
 
 
-async def test_a_saved_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_page_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("defillama", "/protocol/example-lend", load_body("defillama", "protocol"))
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -274,7 +268,7 @@ async def test_a_saved_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) ->
     assert [link.kind for link in protocol.links] == ["website", "social", "code", "audit", "audit"]
 
 
-async def test_the_replayed_page_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_page_is_parsed(replayed: str, tmp_path: Path) -> None:
     async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         jito = await llama.protocol("jito")
 
@@ -300,7 +294,7 @@ async def test_the_replayed_page_is_read(replayed: str, tmp_path: Path) -> None:
         (422, {"detail": "no such slug"}),
     ],
 )
-async def test_a_page_that_there_is_not_is_nothing_known(
+async def test_missing_page_is_no_data(
     upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
 ) -> None:
     upstreams.set_response("defillama", "/protocol/none", body, status=status)
@@ -314,9 +308,7 @@ async def test_a_page_that_there_is_not_is_nothing_known(
 
 
 @pytest.mark.parametrize("case", ["protocol_unknown", recorded_case("protocol_unknown_400")])
-async def test_a_saved_response_for_an_unknown_protocol_is_no_data(
-    upstreams: FakeUpstreams, tmp_path: Path, case: str
-) -> None:
+async def test_saved_unknown_protocol_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, case: str) -> None:
     body = load_body("defillama", case)
     upstreams.set_response("defillama", "/protocol/this-does-not-exist", body, status=400)
 
@@ -326,7 +318,9 @@ async def test_a_saved_response_for_an_unknown_protocol_is_no_data(
 
 
 @pytest.mark.parametrize("status", [400, 404, 410, 500, 502])
-async def test_a_gateways_page_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, status: int) -> None:
+async def test_error_page_of_gateway_is_a_failure(
+    upstreams: FakeUpstreams, tmp_path: Path, status: int
+) -> None:
     for path in ("/protocol/aave", "/summary/fees/aave"):
         upstreams.set_response("defillama", path, PAGE, status=status)
 
@@ -338,7 +332,7 @@ async def test_a_gateways_page_is_a_failure(upstreams: FakeUpstreams, tmp_path: 
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_a_refusal_is_no_word_about_the_protocol(
+async def test_refusal_says_nothing_about_protocol(
     upstreams: FakeUpstreams, tmp_path: Path, status: int
 ) -> None:
     for path in ("/protocol/aave", "/summary/fees/aave"):
@@ -352,7 +346,7 @@ async def test_a_refusal_is_no_word_about_the_protocol(
 
 
 @pytest.mark.parametrize("body", [{"message": "Internal server error"}, "Internal Server Error", "{}"])
-async def test_fees_that_end_in_a_bare_500_are_taken_as_not_measured_for_a_moment(
+async def test_bare_500_of_fees_is_unmeasured_for_short_time(
     upstreams: FakeUpstreams, tmp_path: Path, body: Any
 ) -> None:
     upstreams.set_response("defillama", "/summary/fees/none", body, status=500)
@@ -364,7 +358,7 @@ async def test_fees_that_end_in_a_bare_500_are_taken_as_not_measured_for_a_momen
     assert llama.trace.is_provisional
 
 
-async def test_an_empty_500_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_empty_500_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("defillama", "/summary/fees/none", "", status=500)
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -372,7 +366,7 @@ async def test_an_empty_500_is_a_failure(upstreams: FakeUpstreams, tmp_path: Pat
             await llama.fees("none")
 
 
-async def test_totals_beyond_all_there_is_are_not_measured(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_impossible_totals_are_unmeasured(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response(
         "defillama", "/summary/fees/odd", {"total24h": 1e300, "total7d": -1e300, "total30d": -5}
     )
@@ -384,7 +378,7 @@ async def test_totals_beyond_all_there_is_are_not_measured(upstreams: FakeUpstre
 
 
 @pytest.mark.parametrize("slug", ["../admin", "%2e%2e", "a b", "a?b#c", "\N{OCTOPUS}", "a&b=c"])
-async def test_a_slug_is_one_part_of_the_path(upstreams: FakeUpstreams, tmp_path: Path, slug: str) -> None:
+async def test_slug_is_one_path_segment(upstreams: FakeUpstreams, tmp_path: Path, slug: str) -> None:
     upstreams.set_response("defillama", f"/protocol/{slug}", {"name": "Odd"})
     upstreams.set_response("defillama", f"/summary/fees/{slug}", {"total24h": 1})
 
@@ -395,7 +389,7 @@ async def test_a_slug_is_one_part_of_the_path(upstreams: FakeUpstreams, tmp_path
     assert (protocol.name, fees.day_usd) == ("Odd", 1)
 
 
-async def test_fees_and_revenue_are_asked_for_without_the_daily_figures(
+async def test_fees_and_revenue_are_requested_without_daily_figures(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     totals = {
@@ -418,7 +412,7 @@ async def test_fees_and_revenue_are_asked_for_without_the_daily_figures(
     assert llama.trace.warnings == []
 
 
-async def test_saved_fees_of_a_parent_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_fees_of_parent_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("defillama", "/summary/fees/example", load_body("defillama", "fees"))
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -427,7 +421,7 @@ async def test_saved_fees_of_a_parent_are_read(upstreams: FakeUpstreams, tmp_pat
     assert fees == FlowTotals(1200, 8000.5, None)
 
 
-async def test_replayed_fees_of_a_parent_are_read(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_fees_of_parent_are_parsed(replayed: str, tmp_path: Path) -> None:
     async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         fees = await llama.fees("hyperliquid")
 
@@ -445,7 +439,7 @@ async def test_replayed_fees_of_a_parent_are_read(replayed: str, tmp_path: Path)
         (200, {"total24h": None, "total7d": "NaN", "total30d": []}),
     ],
 )
-async def test_fees_that_are_not_measured_are_nothing_known(
+async def test_unmeasured_fees_are_no_data(
     upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
 ) -> None:
     upstreams.set_response("defillama", "/summary/fees/none", body, status=status)
@@ -457,7 +451,7 @@ async def test_fees_that_are_not_measured_are_nothing_known(
     assert llama.trace.warnings == []
 
 
-async def test_fees_that_were_not_updated_are_marked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_outdated_fees_are_marked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("defillama", "/summary/fees/aave", {"total24h": 4, "latestFetchIsOk": False})
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -470,13 +464,13 @@ async def test_fees_that_were_not_updated_are_marked(upstreams: FakeUpstreams, t
 @pytest.mark.extended
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_every_failure_is_a_failure_of_the_provider(
+async def test_failures_are_provider_failures(
     upstreams: FakeUpstreams, tmp_path: Path, fault: Fault, question: str
 ) -> None:
     upstreams.faults["defillama"] = fault
     if fault == "500" and question in ("fees", "revenue"):
-        upstreams.faults["defillama"] = "503"  # a 500 is what these say of what is not measured
-    # the longest answer takes a moment to arrive before it is refused
+        upstreams.faults["defillama"] = "503"  # a 500 means here that a figure is not measured
+    # the longest answer takes some time to arrive before it is refused
     patience = 0.2 if fault == "timeout" else 5
 
     async with open_provider(
@@ -490,9 +484,7 @@ async def test_every_failure_is_a_failure_of_the_provider(
     assert llama.trace.warnings == [caught.value.message]
 
 
-async def test_a_refusal_for_the_rate_says_when_to_come_back(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_rate_limit_has_retry_after(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.faults["defillama"] = "429"
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
@@ -502,9 +494,7 @@ async def test_a_refusal_for_the_rate_says_when_to_come_back(
     assert llama.trace.providers["defillama"]["status"] == "rate_limited"
 
 
-async def test_an_old_list_of_incidents_is_used_with_a_warning(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_stale_incidents_are_used_with_warning(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("defillama", "/hacks", [{"defillamaId": 1599, "date": 1_699_056_000, "amount": 7}])
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:

@@ -1,4 +1,4 @@
-"""DefiLlama's list of protocols: parsing of rows, slices and cache time."""
+"""DefiLlama's list of protocols: parsing of rows, slices, and sums of parents."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def parse_protocol_row(**changes: Any) -> DefiProtocol:
     return directory.get_protocol(listing)
 
 
-async def test_a_row_gives_name_category_chains_value_and_links() -> None:
+async def test_row_has_name_category_chains_value_and_links() -> None:
     protocol = await parse_protocol_row()
 
     assert protocol == DefiProtocol(
@@ -100,7 +100,7 @@ async def test_a_row_gives_name_category_chains_value_and_links() -> None:
         ({"tvl": None, "chainTvls": [1, 2]}, None),
     ],
 )
-async def test_value_locked_is_the_rows_own_figure_or_the_sum_of_its_chains(
+async def test_value_locked_is_own_figure_or_sum_of_chains(
     changes: dict[str, Any], usd: float | None
 ) -> None:
     protocol = await parse_protocol_row(**changes)
@@ -108,7 +108,7 @@ async def test_value_locked_is_the_rows_own_figure_or_the_sum_of_its_chains(
     assert protocol.tvl_usd == usd
 
 
-async def test_a_number_out_of_range_costs_only_its_own_member() -> None:
+async def test_number_out_of_range_affects_only_itself() -> None:
     body = json.dumps([ROW]).replace("300.5", "1e400").encode()
 
     directory = await parse_directory(body)
@@ -120,7 +120,7 @@ async def test_a_number_out_of_range_costs_only_its_own_member() -> None:
 @pytest.mark.parametrize(
     "member", ["category", "chains", "url", "twitter", "github", "audit_links", "symbol"]
 )
-async def test_a_broken_member_costs_only_itself(member: str, broken: Any) -> None:
+async def test_invalid_member_affects_only_itself(member: str, broken: Any) -> None:
     protocol = await parse_protocol_row(**{member: broken})
 
     assert (protocol.slug, protocol.name, protocol.tvl_usd) == ("aave-v3", "Aave V3", 300.5)
@@ -141,14 +141,14 @@ async def test_a_broken_member_costs_only_itself(member: str, broken: Any) -> No
         "https://aave.com/" + "a" * 2000,
     ],
 )
-async def test_addresses_that_are_not_plain_https_are_left_out(url: str) -> None:
+async def test_non_https_urls_are_omitted(url: str) -> None:
     protocol = await parse_protocol_row(url=url, audit_links=[url])
 
     assert {link.kind for link in protocol.links} == {"social", "code"}
 
 
 @pytest.mark.parametrize("handle", ["a b", "a/b", "sixteen_letters_", "", "ab?c", "aäb"])
-async def test_handles_that_cannot_be_are_left_out(handle: str) -> None:
+async def test_invalid_handles_are_omitted(handle: str) -> None:
     protocol = await parse_protocol_row(
         twitter=handle, github=[handle + " "] if "/" not in handle else ["a/b/c"]
     )
@@ -156,7 +156,7 @@ async def test_handles_that_cannot_be_are_left_out(handle: str) -> None:
     assert "social" not in {link.kind for link in protocol.links}
 
 
-async def test_many_audits_are_a_few_links_and_each_once() -> None:
+async def test_audits_are_few_distinct_links() -> None:
     audits = [f"https://audits.example/{number}" for number in range(30)]
 
     protocol = await parse_protocol_row(audit_links=[*audits[:1] * 5, *audits])
@@ -172,7 +172,7 @@ async def test_names_are_cleaned() -> None:
     assert (protocol.name, protocol.category, protocol.chains) == ("Aave V3", "Lending", ("Base",))
 
 
-async def test_chains_are_those_of_the_values_where_none_are_named() -> None:
+async def test_chains_of_values_replace_missing_chains() -> None:
     protocol = await parse_protocol_row(
         chains=None, chainTvls={"Base": 1, "Ethereum": 5, "staking": 9, "Base-pool2": 9}
     )
@@ -180,7 +180,7 @@ async def test_chains_are_those_of_the_values_where_none_are_named() -> None:
     assert protocol.chains == ("Ethereum", "Base")
 
 
-async def test_one_chain_is_enough_and_multi_chain_is_none() -> None:
+async def test_one_chain_suffices_and_multi_chain_is_none() -> None:
     one = await parse_protocol_row(chains=[], chainTvls={}, chain="Base")
     many = await parse_protocol_row(chains=[], chainTvls={}, chain="Multi-Chain")
 
@@ -188,13 +188,13 @@ async def test_one_chain_is_enough_and_multi_chain_is_none() -> None:
 
 
 @pytest.mark.parametrize("row", [7, None, "x", [], [ROW], {}, {"slug": ".."}, {"slug": None, "name": "-"}])
-async def test_a_broken_row_is_left_out(row: Any) -> None:
+async def test_invalid_row_is_omitted(row: Any) -> None:
     directory = await parse_rows(row, ROW, row)
 
     assert [*directory.by_slug] == ["aave-v3"]
 
 
-async def test_a_row_without_slug_goes_by_its_name_and_one_without_name_by_its_slug() -> None:
+async def test_slug_and_name_replace_each_other() -> None:
     directory = await parse_rows({"name": "Maker's Own DAO"}, {"slug": "b-c"})
 
     assert [(each.slug, each.name) for each in directory.by_slug.values()] == [
@@ -204,7 +204,7 @@ async def test_a_row_without_slug_goes_by_its_name_and_one_without_name_by_its_s
 
 
 @pytest.mark.parametrize("odd", ["a" * 5_000, "aave\u202e-v3", "aave v3 is safe", "\n", "a\tb", 7])
-async def test_a_slug_that_cannot_be_gives_way_to_the_name(odd: Any) -> None:
+async def test_invalid_slug_is_replaced_by_name(odd: Any) -> None:
     named = await parse_protocol_row(slug=odd)
     nameless = await parse_rows({**ROW, "slug": odd, "name": "a" * 5_000}, {**ROW, "slug": "lido"})
 
@@ -213,13 +213,13 @@ async def test_a_slug_that_cannot_be_gives_way_to_the_name(odd: Any) -> None:
 
 
 @pytest.mark.parametrize("odd", ["parent#" + "a" * 5_000, "parent#aa\u202eve", "parent#", 7])
-async def test_a_parent_that_cannot_be_is_none(odd: Any) -> None:
+async def test_invalid_parent_is_none(odd: Any) -> None:
     directory = await parse_rows({**ROW, "parentProtocol": odd})
 
     assert directory.children == {}
 
 
-async def test_chains_are_bounded() -> None:
+async def test_number_of_chains_is_limited() -> None:
     many = {f"Chain {number}": 1 for number in range(50_000)}
     rows = [
         {**ROW, "slug": f"aave-v{half}", "chains": [f"{half} {number}" for number in range(150)]}
@@ -235,7 +235,7 @@ async def test_chains_are_bounded() -> None:
     assert [len(each.chains) for each in (named, valued, parent)] == [200] * 3
 
 
-async def test_a_sum_beyond_all_there_is_says_nothing() -> None:
+async def test_impossible_sum_is_unknown() -> None:
     many = {f"Chain {number}": 1e15 for number in range(20)}
 
     protocol = await parse_protocol_row(tvl=None, chainTvls=many)
@@ -249,12 +249,12 @@ async def test_a_sum_beyond_all_there_is_says_nothing() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{}", b"[7, {}]", b"null", b"<html>", b"[" * 100_000, b'[{"slug": "a"}', b"[NaN]"]
 )
-async def test_what_is_no_list_of_protocols_is_refused(body: bytes) -> None:
+async def test_invalid_list_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         await parse_directory(body)
 
 
-async def test_saved_rows_are_read() -> None:
+async def test_saved_rows_are_parsed() -> None:
     directory = await parse_rows(*load_body("defillama", "protocols"))
 
     lend, swap = directory.by_slug["example-lend"], directory.by_slug["example-swap"]
@@ -265,7 +265,7 @@ async def test_saved_rows_are_read() -> None:
 
 
 @pytest.mark.recorded
-async def test_recorded_rows_are_read() -> None:
+async def test_recorded_rows_are_parsed() -> None:
     rows = load_body("defillama", "protocols_two_rows_eigen")
 
     directory = await parse_rows(*rows)
@@ -277,7 +277,7 @@ async def test_recorded_rows_are_read() -> None:
     assert directory.by_slug["eigenpie"].symbol is None
 
 
-async def test_a_parent_is_the_sum_of_its_children_without_those_that_do_not_count() -> None:
+async def test_parent_is_sum_of_counted_children() -> None:
     directory = await parse_rows(
         {
             **ROW,
@@ -300,7 +300,7 @@ async def test_a_parent_is_the_sum_of_its_children_without_those_that_do_not_cou
     assert [link.kind for link in parent.links] == ["website", "social", "code", "audit"]
 
 
-async def test_a_parent_of_children_without_value_has_none() -> None:
+async def test_parent_without_child_values_has_none() -> None:
     directory = await parse_rows({**ROW, "tvl": None, "chainTvls": {}, "name": "Other", "slug": "other"})
 
     parent = directory.build_parent("aave")
@@ -308,7 +308,7 @@ async def test_a_parent_of_children_without_value_has_none() -> None:
     assert (parent.name, parent.tvl_usd) == ("Aave", None)
 
 
-def test_rows_are_read_in_slices_of_bounded_size() -> None:
+def test_slices_have_limited_size() -> None:
     sizes = [300] * 2000 + [SLICE_BYTES * 3] + [2] * 5000 + [SLICE_BYTES // 2] * 9
     rows = [msgspec.Raw(b"x" * size) for size in sizes]
 
@@ -319,11 +319,11 @@ def test_rows_are_read_in_slices_of_bounded_size() -> None:
     assert max(sum(few) for few in given if len(few) > 1) <= SLICE_BYTES
 
 
-def test_no_rows_are_no_slice() -> None:
+def test_no_rows_give_no_slice() -> None:
     assert [*split_rows([])] == []
 
 
-async def test_others_get_their_turn_between_slices() -> None:
+async def test_other_tasks_run_between_slices() -> None:
     turns = 0
 
     async def other() -> None:
@@ -339,7 +339,7 @@ async def test_others_get_their_turn_between_slices() -> None:
     assert turns >= 8
 
 
-def test_a_page_of_its_own_is_summed_without_what_is_no_chain() -> None:
+def test_separate_page_is_summed_over_chains() -> None:
     body = {
         **ROW,
         "tvl": [{"date": 1, "totalLiquidityUSD": 9}],
@@ -354,12 +354,12 @@ def test_a_page_of_its_own_is_summed_without_what_is_no_chain() -> None:
 
 
 @pytest.mark.parametrize("body", [b"[7]", b"7", b'"text"', b"", b'{"name":', b'{"a":' * 100_000])
-def test_what_is_no_page_of_a_protocol_is_refused(body: bytes) -> None:
+def test_invalid_page_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_protocol("a", body)
 
 
-def test_slugs_are_made_as_the_directory_makes_them() -> None:
+def test_slugs_match_those_of_directory() -> None:
     assert [to_slug(name) for name in ("Aave V3", " Maker's  DAO_x", "Curve.fi", "A - B", "\uff21ave")] == [
         "aave-v3",
         "makers-dao-x",
@@ -370,7 +370,7 @@ def test_slugs_are_made_as_the_directory_makes_them() -> None:
     assert alphanumeric_key("Aave-V3 \N{OCTOPUS}!") == "aavev3"
 
 
-async def test_oracles_of_newer_rows_are_in_the_breakdown() -> None:
+async def test_oracles_of_newer_rows_are_in_breakdown() -> None:
     breakdown = [
         {"name": "Switchboard", "type": "Secondary"},
         {"name": "Pyth\u202e", "type": "Primary", "endDate": None},
@@ -386,7 +386,7 @@ async def test_oracles_of_newer_rows_are_in_the_breakdown() -> None:
     assert protocol.details.oracles == ("Pyth", "Switchboard")
 
 
-async def test_origins_of_a_fork_are_named_by_their_identifiers() -> None:
+async def test_fork_origins_are_named_by_id() -> None:
     directory = await parse_rows(
         {**ROW, "forkedFrom": ["Uniswap V2"], "forkedFromIds": ["111", 112, "none", None]},
         {**ROW, "slug": "aave-v2", "name": "Aave V2", "id": "111"},
@@ -402,14 +402,14 @@ async def test_origins_of_a_fork_are_named_by_their_identifiers() -> None:
     ("audits", "status"),
     [("0", "none"), ("1", "partial"), (2, "audited"), ("3", "audited_origin"), ("7", None), (None, None)],
 )
-async def test_audits_are_a_status_and_no_count(audits: Any, status: str | None) -> None:
+async def test_audits_are_a_status_not_a_count(audits: Any, status: str | None) -> None:
     protocol = await parse_protocol_row(audits=audits, governanceID=["snapshot:aave.eth", 7])
 
     assert protocol.details.audit_status == status
     assert protocol.details.governance_ids == ("snapshot:aave.eth",)
 
 
-async def test_a_renamed_parent_has_its_new_slug() -> None:
+async def test_renamed_parent_has_new_slug() -> None:
     directory = await parse_rows({**ROW, "parentProtocol": "parent#old", "parentProtocolSlug": "new-name"})
 
     protocol = directory.get_protocol(directory.by_slug["aave-v3"])
@@ -428,9 +428,7 @@ async def test_a_renamed_parent_has_its_new_slug() -> None:
         ({"tvl": 50, "change_1d": None, "excludeTvlFromParent": True}, 50.0),
     ],
 )
-async def test_the_change_of_a_parent_is_that_of_the_sum_of_its_children(
-    other: dict[str, Any], change: float | None
-) -> None:
+async def test_change_of_parent_is_that_of_sum(other: dict[str, Any], change: float | None) -> None:
     directory = await parse_rows(
         {**ROW, "tvl": 150, "change_1d": 50}, {**ROW, "slug": "aave-v2", "name": "Aave V2", **other}
     )

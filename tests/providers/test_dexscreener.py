@@ -53,7 +53,7 @@ def serve_pairs(upstreams: FakeUpstreams, body: Any) -> None:
     upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{TOKEN}", body)
 
 
-async def test_a_pair_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_pair_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pairs(upstreams, [row()])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
@@ -73,7 +73,7 @@ async def test_a_pair_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: P
 
 
 @pytest.mark.parametrize(("chain_id", "name"), CHAIN_NAMES.items())
-async def test_each_chain_is_asked_by_its_name(
+async def test_each_chain_has_its_name(
     chain_id: int, name: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [row(chainId=name)])
@@ -88,7 +88,7 @@ async def test_each_chain_is_asked_by_its_name(
 
 
 @pytest.mark.parametrize("body", [[], {"schemaVersion": "1.0.0", "pairs": None}])
-async def test_no_pairs_of_a_token_are_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_token_without_pairs_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pairs(upstreams, body)
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
@@ -108,7 +108,7 @@ async def test_no_pairs_of_a_token_are_no_data(body: Any, upstreams: FakeUpstrea
         {"pairs": None, "pair": row(pairAddress="0x" + "05" * 20)},
     ],
 )
-async def test_no_pair_at_an_address_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unknown_pair_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{PAIR}", body)
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
@@ -137,7 +137,7 @@ async def test_foreign_chain_and_bare_null_are_failures(
             await dexscreener.pairs(BASE, TOKEN)
 
 
-async def test_page_of_another_chain_is_not_linked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_page_of_other_chain_is_not_linked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pairs(upstreams, [row(url=f"https://dexscreener.com/bsc/{PAIR}")])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
@@ -146,7 +146,7 @@ async def test_page_of_another_chain_is_not_linked(upstreams: FakeUpstreams, tmp
     assert pair.url == f"https://dexscreener.com/base/{PAIR}"
 
 
-async def test_a_pair_may_stand_beside_null_for_pairs(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_pair_beside_null_pairs_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{PAIR}", {"pairs": None, "pair": row()})
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
@@ -155,9 +155,7 @@ async def test_a_pair_may_stand_beside_null_for_pairs(upstreams: FakeUpstreams, 
     assert pair.address == PAIR
 
 
-async def test_pairs_of_other_chains_and_other_tokens_are_left_out(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_foreign_pairs_are_omitted(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     other = {"address": "0x" + "1" * 40, "symbol": "OTHER"}
     serve_pairs(upstreams, [row(chainId="bsc"), row(quoteToken=other), row()])
 
@@ -168,9 +166,7 @@ async def test_pairs_of_other_chains_and_other_tokens_are_left_out(
     assert dexscreener.trace.warnings == []
 
 
-async def test_a_pair_with_nothing_but_its_tokens_has_null_for_the_rest(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_pair_with_only_tokens_has_nulls(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     bare = {key: row()[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
     serve_pairs(upstreams, [bare])
 
@@ -183,7 +179,7 @@ async def test_a_pair_with_nothing_but_its_tokens_has_null_for_the_rest(
 
 
 @pytest.mark.parametrize("odd", ODD_NUMBERS)
-async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_invalid_figures_are_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pairs(
         upstreams,
         [
@@ -207,7 +203,7 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstre
 
 
 @pytest.mark.parametrize(("chain_id", "is_possible"), [(1, True), (8453, False)])
-def test_no_pair_is_older_than_its_chain(chain_id: int, *, is_possible: bool) -> None:
+def test_pair_is_not_older_than_chain(chain_id: int, *, is_possible: bool) -> None:
     pair = parse_pair(row(pairCreatedAt=1_600_000_000_000), chain_id)
 
     assert pair
@@ -215,7 +211,7 @@ def test_no_pair_is_older_than_its_chain(chain_id: int, *, is_possible: bool) ->
 
 
 @pytest.mark.parametrize("in_quote", ["0", None, "NaN", "1e-320", "-2"])
-async def test_without_a_usable_native_price_the_quote_token_has_none(
+async def test_quote_price_needs_native_price(
     in_quote: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     serve_pairs(upstreams, [row(priceNative=in_quote)])
@@ -228,7 +224,7 @@ async def test_without_a_usable_native_price_the_quote_token_has_none(
     assert pair.quote_side_usd is None
 
 
-async def test_zero_liquidity_is_zero_and_a_zero_price_is_unknown(
+async def test_zero_liquidity_is_zero_and_zero_price_unknown(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     serve_pairs(upstreams, [row(priceUsd="0", fdv=0, liquidity={"usd": 0, "base": 0, "quote": 0})])
@@ -252,7 +248,7 @@ async def test_zero_liquidity_is_zero_and_a_zero_price_is_unknown(
         row(baseToken={"symbol": "WETH"}),
     ],
 )
-async def test_one_broken_row_does_not_lose_the_others(
+async def test_invalid_row_does_not_affect_others(
     broken: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     serve_pairs(upstreams, [broken, row()])
@@ -264,7 +260,7 @@ async def test_one_broken_row_does_not_lose_the_others(
     assert dexscreener.trace.warnings == ["DEX Screener: 1 of 2 pairs could not be read and are left out"]
 
 
-async def test_only_broken_rows_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_only_invalid_rows_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pairs(upstreams, [row(pairAddress="unknown")])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
@@ -273,7 +269,7 @@ async def test_only_broken_rows_are_a_failure(upstreams: FakeUpstreams, tmp_path
 
 
 @pytest.mark.parametrize("body", [{}, {"error": "no"}, {"pairs": 7}, {"pairs": {}}, 7, "text"])
-async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unknown_format_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pairs(upstreams, body)
     upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{PAIR}", body)
 
@@ -287,7 +283,7 @@ async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, t
 @pytest.mark.parametrize(
     "url", ["http://dexscreener.com/base/x", "https://evil.example/base", "javascript:alert(1)", 7, None]
 )
-async def test_only_its_own_pages_are_handed_on(url: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_only_own_page_urls_are_returned(url: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pairs(upstreams, [row(url=url)])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
@@ -309,7 +305,7 @@ async def test_symbols_are_cleaned(upstreams: FakeUpstreams, tmp_path: Path) -> 
     assert pair.dex is None
 
 
-async def test_a_pool_id_of_32_bytes_is_an_address(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_pool_id_of_32_bytes_is_an_address(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pairs(upstreams, [row(pairAddress="0x" + "AB" * 32)])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
@@ -320,9 +316,7 @@ async def test_a_pool_id_of_32_bytes_is_an_address(upstreams: FakeUpstreams, tmp
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(
-    fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pairs(upstreams, [row()])
     upstreams.faults["dexscreener"] = fault
 
@@ -337,7 +331,7 @@ async def test_a_fault_is_a_failure_of_its_kind(
     assert dexscreener.trace.warnings == [caught.value.message]
 
 
-async def test_being_asked_to_slow_down_is_told_apart(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_rate_limit_is_distinguished(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.faults["dexscreener"] = "429"
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
@@ -347,7 +341,7 @@ async def test_being_asked_to_slow_down_is_told_apart(upstreams: FakeUpstreams, 
     assert dexscreener.trace.providers["dexscreener"]["status"] == "rate_limited"
 
 
-async def test_a_saved_pair_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_pair_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     address = "0x" + "d1" * 20
     upstreams.set_response(
         "dexscreener", f"/latest/dex/pairs/base/{address}", load_body("dexscreener", "pair")
@@ -364,7 +358,7 @@ async def test_a_saved_pair_is_read(upstreams: FakeUpstreams, tmp_path: Path) ->
     assert pair.created_at == datetime(2025, 6, 15, 15, 6, 40, tzinfo=UTC)
 
 
-async def test_saved_rows_of_two_chains_are_told_apart(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_rows_of_two_chains_are_separated(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     rows = load_body("dexscreener", "pairs_of_two_chains")["pairs"]
     upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{WETH}", rows)
 
@@ -378,7 +372,7 @@ async def test_saved_rows_of_two_chains_are_told_apart(upstreams: FakeUpstreams,
     assert dexscreener.trace.warnings == []
 
 
-async def test_the_replayed_weth_pair_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_weth_pair_is_parsed(replayed: str, tmp_path: Path) -> None:
     address = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640"
 
     async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
@@ -391,7 +385,7 @@ async def test_the_replayed_weth_pair_is_read(replayed: str, tmp_path: Path) -> 
     assert pair.created_at == datetime(2021, 5, 5, 21, 42, 11, tzinfo=UTC)
 
 
-async def test_the_replayed_bnb_pair_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_bnb_pair_is_parsed(replayed: str, tmp_path: Path) -> None:
     async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
         pair = await dexscreener.pair(56, "0xd0e226f674bbf064f54ab47f42473ff80db98cba")
 
@@ -400,14 +394,14 @@ async def test_the_replayed_bnb_pair_is_read(replayed: str, tmp_path: Path) -> N
     assert (pair.buys24h, pair.sells24h) == (5393, 5302)
 
 
-async def test_the_replayed_unknown_token_is_no_data(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_unknown_token_is_no_data(replayed: str, tmp_path: Path) -> None:
     async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
         with pytest.raises(NoData):
             await dexscreener.pairs(1, "0x" + "0" * 39 + "1")
 
 
 @pytest.mark.recorded
-async def test_recorded_rows_of_two_chains_are_told_apart(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_recorded_rows_of_two_chains_are_separated(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("dexscreener", "search_eth_wbnb_30_pairs")
     wbnb = "0xbb4cdb9cbd36b01bd1cbaebf2de08d9173bc095c"
     upstreams.set_response("dexscreener", f"/token-pairs/v1/bsc/{wbnb}", body["pairs"])
@@ -434,7 +428,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(sorted(row())), JSON | st.just({"h24": "-inf", "usd": math.nan})))
-def test_whatever_stands_in_a_row_its_figures_are_finite_or_null(odd: dict[str, Any]) -> None:
+def test_figures_of_any_row_are_finite_or_null(odd: dict[str, Any]) -> None:
     pair = parse_pair(row(**odd), 8453)
 
     figures = [each for each in asdict(pair).values() if isinstance(each, float)] if pair else []
@@ -442,9 +436,7 @@ def test_whatever_stands_in_a_row_its_figures_are_finite_or_null(odd: dict[str, 
 
 
 @given(st.floats(1e-9, 1e9), st.floats(1e-6, 1e6))
-def test_the_price_of_the_quote_token_agrees_with_that_of_the_base_token(
-    price_usd: float, in_quote: float
-) -> None:
+def test_quote_price_agrees_with_base_price(price_usd: float, in_quote: float) -> None:
     pair = parse_pair(row(priceUsd=repr(price_usd), priceNative=repr(in_quote)), 8453)
 
     assert pair is not None

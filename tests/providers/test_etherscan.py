@@ -1,4 +1,4 @@
-"""Etherscan: answers, refusals and limits all come with status 200, and only words tell them apart."""
+"""Etherscan provider: answers, refusals and rate limits, which all have status 200 and differ by text."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def fetch_creation(upstreams: FakeUpstreams, folder: Path, body: Any) -> C
         return await etherscan.contract_creation(8453, CONTRACT)
 
 
-async def test_it_is_asked_by_chain_with_the_key(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_request_has_chain_and_key(upstreams: FakeUpstreams, tmp_path: Path):
     await fetch_source(upstreams, tmp_path, ok(VERIFIED))
 
     (call,) = upstreams.requests_of("etherscan")
@@ -100,7 +100,7 @@ async def test_it_is_asked_by_chain_with_the_key(upstreams: FakeUpstreams, tmp_p
     }
 
 
-async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_verified_contract_is_parsed_without_source(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source(upstreams, tmp_path, ok(VERIFIED))
 
     assert found.is_verified
@@ -116,7 +116,7 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
     "body",
     [ok(UNVERIFIED), refusal("Contract source code not verified"), refusal(None, "No data found")],
 )
-async def test_that_nothing_is_published_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
+async def test_unpublished_contract_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     found = await fetch_source(upstreams, tmp_path, body)
 
     assert (found.match, found.is_verified, found.name, found.proxy) == ("none", False, None, None)
@@ -124,12 +124,12 @@ async def test_that_nothing_is_published_is_an_answer(upstreams: FakeUpstreams, 
 
 
 @pytest.mark.parametrize("body", [ok(), ok({}), ok({"SourceCode": None}), ok({"SourceCode": 7})])
-async def test_a_success_without_an_answer_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
+async def test_success_without_result_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     with pytest.raises(ProviderError):
         await fetch_source(upstreams, tmp_path, body)
 
 
-async def test_signatures_of_the_abi_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_abi_signatures_are_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     abi = [{"type": "function", "name": "mint", "inputs": [{"type": "address"}]}, {"type": "error"}, 7]
 
     found = await fetch_source(upstreams, tmp_path, ok(VERIFIED | {"ABI": json.dumps(abi)}))
@@ -137,7 +137,7 @@ async def test_signatures_of_the_abi_are_read(upstreams: FakeUpstreams, tmp_path
     assert found.signatures == ("mint(address)",)
 
 
-async def test_source_of_another_contract_is_no_verification(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_source_of_other_contract_is_no_verification(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source(
         upstreams, tmp_path, ok({**VERIFIED, "SimilarMatch": TWIN.upper().replace("0X", "0x")})
     )
@@ -156,7 +156,7 @@ async def test_source_of_another_contract_is_no_verification(upstreams: FakeUpst
         ("something", "", None),
     ],
 )
-async def test_every_form_of_source_is_read(
+async def test_source_is_parsed_in_every_format(
     upstreams: FakeUpstreams, tmp_path: Path, source: str, compiler: str, language: str | None
 ):
     row = {**VERIFIED, "SourceCode": source, "CompilerVersion": compiler}
@@ -167,7 +167,7 @@ async def test_every_form_of_source_is_read(
     assert found.compiler_version == (compiler.removeprefix("vyper:") or None)
 
 
-async def test_its_mark_of_a_proxy_is_a_claim(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_proxy_mark_is_a_claim(upstreams: FakeUpstreams, tmp_path: Path):
     marked = {"Proxy": "1", "Implementation": TWIN.upper().replace("0X", "0x")}
     found = await fetch_source(upstreams, tmp_path, ok({**VERIFIED, **marked}))
 
@@ -177,7 +177,7 @@ async def test_its_mark_of_a_proxy_is_a_claim(upstreams: FakeUpstreams, tmp_path
 
 
 @pytest.mark.parametrize("implementation", ["", "0x", "0x" + "0" * 40, None, 7, "nonsense"])
-async def test_a_proxy_without_a_usable_implementation_keeps_the_mark(
+async def test_proxy_without_valid_implementation_keeps_mark(
     upstreams: FakeUpstreams, tmp_path: Path, implementation: Any
 ):
     found = await fetch_source(
@@ -188,7 +188,7 @@ async def test_a_proxy_without_a_usable_implementation_keeps_the_mark(
     assert (found.proxy.is_proxy, found.proxy.implementations) == (True, ())
 
 
-async def test_broken_details_do_not_lose_the_answer(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_invalid_details_keep_the_answer(upstreams: FakeUpstreams, tmp_path: Path):
     row = {"SourceCode": "contract A {}", "ABI": "[broken", "ContractName": 7, "LicenseType": None}
     found = await fetch_source(upstreams, tmp_path, ok(row))
 
@@ -196,7 +196,7 @@ async def test_broken_details_do_not_lose_the_answer(upstreams: FakeUpstreams, t
     assert (found.name, found.license, found.abi_available) == (None, None, False)
 
 
-async def test_a_name_that_hides_something_is_cleaned(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_name_with_hidden_characters_is_cleaned(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source(
         upstreams, tmp_path, ok({**VERIFIED, "ContractName": "Va\u202eult\n" + "x" * 200})
     )
@@ -206,7 +206,7 @@ async def test_a_name_that_hides_something_is_cleaned(upstreams: FakeUpstreams, 
     assert len(found.name) == 64
 
 
-async def test_a_complaint_beside_usable_data_is_no_refusal(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_complaint_beside_valid_data_is_no_refusal(upstreams: FakeUpstreams, tmp_path: Path):
     message = "OK-Missing/Invalid API Key, rate limit of 1/5sec applied"
 
     assert (await fetch_source(upstreams, tmp_path, ok(VERIFIED, message=message))).is_verified
@@ -231,7 +231,7 @@ async def test_a_complaint_beside_usable_data_is_no_refusal(upstreams: FakeUpstr
         ("Query Timeout occured. Please select a smaller result dataset", ProviderTimeout),
     ],
 )
-async def test_every_refusal_is_told_apart(
+async def test_refusals_are_distinguished(
     upstreams: FakeUpstreams, tmp_path: Path, said: str, kind: type[ProviderFailure]
 ):
     with pytest.raises(kind) as failure:
@@ -241,7 +241,7 @@ async def test_every_refusal_is_told_apart(
     assert KEY not in failure.value.message
 
 
-async def test_a_used_up_day_is_not_asked_again_before_midnight(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_daily_limit_stops_queries_until_midnight(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response("etherscan", "/v2/api", refusal("Max daily rate limit reached. 100000/100000"))
     async with open_provider(
         Etherscan, tmp_path, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
@@ -260,7 +260,7 @@ async def test_a_used_up_day_is_not_asked_again_before_midnight(upstreams: FakeU
     assert found.is_verified
 
 
-async def test_a_busy_hour_is_worth_asking_again_in_a_minute(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_hourly_limit_is_retried_after_a_minute(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderRateLimited) as failure:
         await fetch_source(
             upstreams, tmp_path, refusal("Free API access is temporarily unavailable due to …")
@@ -269,9 +269,7 @@ async def test_a_busy_hour_is_worth_asking_again_in_a_minute(upstreams: FakeUpst
     assert failure.value.retry_after == 60
 
 
-async def test_a_chain_beyond_the_plan_is_asked_for_source_once_an_hour(
-    upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_chain_outside_plan_is_queried_once_an_hour(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response(
         "etherscan", "/v2/api", refusal("Free API access is not supported for this chain.")
     )
@@ -287,7 +285,7 @@ async def test_a_chain_beyond_the_plan_is_asked_for_source_once_an_hour(
     assert len(upstreams.requests_of("etherscan")) == 2
 
 
-async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_error_text_is_shortened(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError) as failure:
         await fetch_source(upstreams, tmp_path, refusal("Odd\u202e\n" + "x" * 5000))
 
@@ -296,14 +294,14 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Fake
 
 
 @pytest.mark.parametrize("body", WRONG)
-async def test_another_shape_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
+async def test_unknown_format_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     with pytest.raises(ProviderError):
         await fetch_source(upstreams, tmp_path, body)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
+async def test_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["etherscan"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
@@ -313,42 +311,40 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
     assert KEY not in failure.value.message
 
 
-async def test_without_a_key_it_is_not_asked(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_missing_key_sends_no_request(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderUnconfigured):
         await fetch_source(upstreams, tmp_path, key=None)
 
     assert not upstreams.requests_of("etherscan")
 
 
-async def test_creation_is_told_by_whom_and_when(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_creation_has_creator_and_time(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_creation(upstreams, tmp_path, ok(CREATED))
 
     at = datetime.fromtimestamp(1763000000, UTC)
     assert found == ContractCreation(creator=TWIN, transaction="0x" + "1f" * 32, at=at, block=38400000)
 
 
-async def test_creation_in_its_older_form_has_no_time(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_creation_in_old_format_has_no_time(upstreams: FakeUpstreams, tmp_path: Path):
     row = {"contractAddress": CONTRACT, "contractCreator": TWIN, "txHash": "0x" + "1f" * 32}
 
     assert await fetch_creation(upstreams, tmp_path, ok(row)) == ContractCreation(TWIN, "0x" + "1f" * 32)
 
 
 @pytest.mark.parametrize("odd", ["²", "9" * 15, "x", None, [], -1, "1e400"])
-async def test_an_odd_time_of_creation_is_left_out(upstreams: FakeUpstreams, tmp_path: Path, odd: Any):
+async def test_invalid_creation_time_is_omitted(upstreams: FakeUpstreams, tmp_path: Path, odd: Any):
     found = await fetch_creation(upstreams, tmp_path, ok({**CREATED, "timestamp": odd, "blockNumber": odd}))
 
     assert (found.creator, found.at) == (TWIN, None)
 
 
 @pytest.mark.parametrize("body", [refusal(None, "No data found"), refusal("None", "No data found"), ok()])
-async def test_what_was_never_created_is_known_to_be_nothing(
-    upstreams: FakeUpstreams, tmp_path: Path, body: Any
-):
+async def test_contract_without_creation_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     with pytest.raises(NoData):
         await fetch_creation(upstreams, tmp_path, body)
 
 
-async def test_a_plan_without_creation_is_asked_for_it_once(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_plan_without_creation_is_queried_once(upstreams: FakeUpstreams, tmp_path: Path):
     said = "Free API access is not supported for this chain. Please upgrade your api plan"
     upstreams.set_response("etherscan", "/v2/api", refusal(said))
     async with open_provider(
@@ -374,7 +370,7 @@ async def test_a_plan_without_creation_is_asked_for_it_once(upstreams: FakeUpstr
         (10, "optimistic.etherscan.io"),
     ],
 )
-def test_every_chain_has_its_page(chain_id: int, host: str):
+def test_each_chain_has_its_page(chain_id: int, host: str):
     assert explorer_page(chain_id, CONTRACT) == f"https://{host}/address/{CONTRACT}#code"
     assert explorer_page(31337, CONTRACT) is None
 
@@ -382,7 +378,7 @@ def test_every_chain_has_its_page(chain_id: int, host: str):
 # saved bodies
 
 
-async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str) -> SourceRecord:
+async def parse_saved(upstreams: FakeUpstreams, folder: Path, case: str) -> SourceRecord:
     return await fetch_source(upstreams, folder, load_body("etherscan", case))
 
 
@@ -400,10 +396,10 @@ async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str) -> Sourc
         recorded_case("getsourcecode_vyper_vault", "Vyper_contract", "Vyper", "0.2.12"),
     ],
 )
-async def test_a_saved_source_is_read(
+async def test_saved_source_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, name: str, language: str, version: str
 ):
-    found = await read_saved(upstreams, tmp_path, case)
+    found = await parse_saved(upstreams, tmp_path, case)
 
     assert found.is_verified
     assert (found.name, found.language, found.compiler_version) == (name, language, version)
@@ -417,10 +413,10 @@ async def test_a_saved_source_is_read(
         recorded_case("getsourcecode_single_file_marked_proxy", "0xfb1647bd77d28d0acab0c3632ceef87e7cd62b04"),
     ],
 )
-async def test_a_saved_clone_with_source_of_its_own_is_marked(
+async def test_saved_clone_with_own_source_is_marked(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, implementation: str
 ):
-    found = await read_saved(upstreams, tmp_path, case)
+    found = await parse_saved(upstreams, tmp_path, case)
 
     assert found.proxy
     assert found.proxy.implementations[0].address == implementation
@@ -435,8 +431,8 @@ async def test_a_saved_clone_with_source_of_its_own_is_marked(
         recorded_case("getabi_unverified"),
     ],
 )
-async def test_a_saved_unverified_contract_has_no_match(upstreams: FakeUpstreams, tmp_path: Path, case: str):
-    assert (await read_saved(upstreams, tmp_path, case)).match == "none"
+async def test_saved_unverified_contract_has_no_match(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+    assert (await parse_saved(upstreams, tmp_path, case)).match == "none"
 
 
 @pytest.mark.parametrize(
@@ -453,22 +449,22 @@ async def test_a_saved_unverified_contract_has_no_match(upstreams: FakeUpstreams
         recorded_case("free_api_temporarily_unavailable", ProviderRateLimited),
     ],
 )
-async def test_saved_refusals_are_told_apart(
+async def test_saved_refusals_are_distinguished(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, kind: type[ProviderFailure]
 ):
     with pytest.raises(kind) as failure:
-        await read_saved(upstreams, tmp_path, case)
+        await parse_saved(upstreams, tmp_path, case)
 
     assert type(failure.value) is kind
 
 
 @pytest.mark.parametrize("case", ["creation_none", recorded_case("getcontractcreation_none")])
-async def test_a_saved_absence_of_creation_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+async def test_saved_missing_creation_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     with pytest.raises(NoData):
         await fetch_creation(upstreams, tmp_path, load_body("etherscan", case))
 
 
-async def test_the_path_is_that_of_the_recordings(replayed: str, tmp_path: Path):
+async def test_path_matches_recordings(replayed: str, tmp_path: Path):
     url = f"{replayed}/etherscan"
     async with open_provider(Etherscan, tmp_path, url=url, key=SecretStr(KEY)) as etherscan:
         found = await etherscan.source_record(1, "0x" + "0" * 39 + "1")

@@ -61,14 +61,14 @@ def serve_results(upstreams: FakeUpstreams, *results: Any, **more: Any) -> None:
 
 
 def refuse_categories(upstreams: FakeUpstreams, *words: str) -> None:
-    """Upstream that rejects these categories with 400 and finds a page for all others."""
+    """Let the upstream refuse these categories with 400 and find a page for all others."""
 
-    def say(asked: RecordedRequest) -> tuple[int, Any]:
+    def search_pages(asked: RecordedRequest) -> tuple[int, Any]:
         if asked.body.get("category") in words:
             return 400, {"requestId": "r", "error": "Invalid category", "tag": "INVALID_REQUEST_BODY"}
         return 200, search_body(row(), row(url="https://a.example/paper.PDF?x=1", id="b"))
 
-    upstreams.set_response_function("exa", "/search", say, method="POST")
+    upstreams.set_response_function("exa", "/search", search_pages, method="POST")
 
 
 async def search(upstreams: FakeUpstreams, folder: Path, *asked: Any) -> tuple[SearchResults, list[str]]:
@@ -86,7 +86,7 @@ async def fetch_contents(
         return await exa.page_contents(urls, most)
 
 
-async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_results_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_results(
         upstreams, row(), row(url=B, id="other", title=None, author="", publishedDate=None, score=None)
     )
@@ -115,7 +115,7 @@ WAYS: list[tuple[str | None, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("category", "way"), WAYS)
-async def test_a_search_is_asked_for_in_these_words_and_no_more(
+async def test_search_request_has_exactly_these_fields(
     category: str | None, way: dict[str, Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     serve_results(upstreams, row())
@@ -130,9 +130,7 @@ async def test_a_search_is_asked_for_in_these_words_and_no_more(
 
 @each_description("exa")
 @pytest.mark.parametrize(("category", "way"), WAYS)
-def test_a_search_keeps_to_the_upstreams_description(
-    category: str | None, way: dict[str, Any], spec: str
-) -> None:
+def test_search_request_matches_description(category: str | None, way: dict[str, Any], spec: str) -> None:
     problems = find_request_problems(
         spec, "POST", "/search", {"query": "x", "numResults": 10, "type": "auto", **way}
     )
@@ -143,7 +141,7 @@ def test_a_search_keeps_to_the_upstreams_description(
 
 
 @each_description("exa")
-async def test_the_text_of_pages_is_asked_for_in_these_words_and_no_more(
+async def test_contents_request_has_exactly_these_fields(
     spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     await fetch_contents(upstreams, tmp_path, {"results": [], "statuses": []}, A, B, A, most=20_000)
@@ -154,9 +152,7 @@ async def test_the_text_of_pages_is_asked_for_in_these_words_and_no_more(
     assert find_request_problems(spec, "POST", "/contents", asked.body) == []
 
 
-async def test_a_paper_is_looked_for_under_its_older_name_when_the_newer_is_refused(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_refused_category_is_retried_under_older_name(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     refuse_categories(upstreams, "publication")
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 5, "research paper")
@@ -166,7 +162,7 @@ async def test_a_paper_is_looked_for_under_its_older_name_when_the_newer_is_refu
     assert (len(found.hits), warnings) == (2, [])
 
 
-async def test_pdfs_are_picked_from_any_pages_when_the_category_is_refused_and_that_is_said(
+async def test_pdfs_are_selected_if_category_is_refused_with_warning(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     refuse_categories(upstreams, "pdf")
@@ -182,25 +178,23 @@ async def test_pdfs_are_picked_from_any_pages_when_the_category_is_refused_and_t
     assert "whose address ends in .pdf" in warnings[0]
 
 
-async def test_a_result_whose_id_is_a_pdf_is_one(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    def say(asked: RecordedRequest) -> tuple[int, Any]:
+async def test_result_with_pdf_id_is_a_pdf(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    def search_pages(asked: RecordedRequest) -> tuple[int, Any]:
         refused = "category" in asked.body
         return (400, {}) if refused else (200, search_body(row(id="https://x.example/a.pdf"), row(url=B)))
 
-    upstreams.set_response_function("exa", "/search", say, method="POST")
+    upstreams.set_response_function("exa", "/search", search_pages, method="POST")
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3, "pdf")
 
     assert [hit.url for hit in found.hits] == [A]
 
 
-async def test_no_pdf_among_pages_of_any_kind_is_a_failure_and_not_nothing(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
-    def say(asked: RecordedRequest) -> tuple[int, Any]:
+async def test_no_pdf_among_other_pages_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    def search_pages(asked: RecordedRequest) -> tuple[int, Any]:
         return (400, {}) if "category" in asked.body else (200, search_body(row()))
 
-    upstreams.set_response_function("exa", "/search", say, method="POST")
+    upstreams.set_response_function("exa", "/search", search_pages, method="POST")
 
     with pytest.raises(ProviderError, match="category 'pdf'"):
         await search(upstreams, tmp_path, "rollups", 3, "pdf")
@@ -216,7 +210,7 @@ async def test_no_pdf_among_pages_of_any_kind_is_a_failure_and_not_nothing(
         (None, [None]),
     ],
 )
-async def test_a_category_that_is_refused_is_a_failure_and_never_dropped(
+async def test_refused_category_is_a_failure(
     category: str | None, sent: list[str | None], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"requestId": "r", "error": f"Bad key {KEY}", "tag": "INVALID_REQUEST_BODY"}
@@ -230,9 +224,7 @@ async def test_a_category_that_is_refused_is_a_failure_and_never_dropped(
     assert KEY not in caught.value.message
 
 
-async def test_more_results_than_asked_for_are_cut_and_doubles_left_out(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_excess_and_duplicate_results_are_omitted(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     listed = [row(url=f"https://a.example/{place // 2}", title=str(place)) for place in range(20)]
     serve_results(upstreams, *listed)
 
@@ -241,7 +233,7 @@ async def test_more_results_than_asked_for_are_cut_and_doubles_left_out(
     assert [(hit.url[-1], hit.title) for hit in found.hits] == [("0", "0"), ("1", "2"), ("2", "4")]
 
 
-async def test_no_results_are_an_answer(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_empty_results_are_an_answer(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_results(upstreams)
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 3)
@@ -263,7 +255,7 @@ async def test_no_results_are_an_answer(upstreams: FakeUpstreams, tmp_path: Path
         ({"searchType": "fast"}, "fast"),
     ],
 )
-async def test_the_kind_of_search_is_the_upstreams_where_it_is_one_of_ours(
+async def test_search_type_of_upstream_is_mapped(
     said: dict[str, Any], kind: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     serve_results(upstreams, row(), **said)
@@ -276,9 +268,7 @@ async def test_the_kind_of_search_is_the_upstreams_where_it_is_one_of_ours(
 @pytest.mark.parametrize(
     "odd", [None, 7, "", "ftp://a.example/", "javascript:alert(1)", "//a.example", "x" * 9]
 )
-async def test_a_result_that_cannot_be_opened_is_left_out(
-    odd: Any, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_result_with_invalid_url_is_omitted(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_results(upstreams, row(url=odd), row(url=B), 7, None)
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
@@ -286,9 +276,7 @@ async def test_a_result_that_cannot_be_opened_is_left_out(
     assert [hit.url for hit in found.hits] == [B]
 
 
-async def test_results_without_any_address_are_none_and_that_is_said(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_results_without_urls_are_none_with_warning(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_results(upstreams, row(url=None), row(url=7))
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 3)
@@ -297,9 +285,7 @@ async def test_results_without_any_address_are_none_and_that_is_said(
     assert warnings == ["Exa found 2 pages and returned no URL for any of them"]
 
 
-async def test_of_an_endless_list_the_beginning_is_looked_at(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_only_beginning_of_long_list_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_results(upstreams, *[row(url="ftp://a.example")] * 999, row(url=A), row(url=B))
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
@@ -307,7 +293,7 @@ async def test_of_an_endless_list_the_beginning_is_looked_at(
     assert [hit.url for hit in found.hits] == [A]
 
 
-async def test_text_is_made_legible_and_bounded(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_text_is_cleaned_and_limited(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hostile = "Pay\u202e me\u200b\x00 now\n" + "x" * 5000
     serve_results(
         upstreams, row(title=hostile, author=hostile, url="https://b\u00fccher.example/\u202e?q=\u00fc")
@@ -336,7 +322,7 @@ async def test_text_is_made_legible_and_bounded(upstreams: FakeUpstreams, tmp_pa
         None,
     ],
 )
-async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unknown_format_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("exa", "/search", body, method="POST")
 
     with pytest.raises(ProviderError):
@@ -345,9 +331,7 @@ async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, t
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(
-    fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.faults["exa"] = fault
 
     async with open_provider(Exa, tmp_path, url=upstreams.url_of("exa"), key=SECRET, timeout=2.5) as exa:
@@ -364,7 +348,7 @@ async def test_a_fault_is_a_failure_of_its_kind(
     assert searched == [caught.value.message]
 
 
-async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_missing_key_sends_no_request(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     async with open_provider(Exa, tmp_path, url=upstreams.url_of("exa")) as exa:
         with pytest.raises(ProviderFailure, match="not configured"):
             await exa.search("rollups", 3)
@@ -373,9 +357,7 @@ async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: FakeUpstr
     assert upstreams.requests == []
 
 
-async def test_a_key_that_an_upstream_repeats_is_told_to_nobody(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_key_repeated_by_upstream_is_not_shown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("exa", "/search", {"error": "no", "tag": KEY.upper()}, status=400, method="POST")
     upstreams.set_response("exa", "/contents", {"results": [], "statuses": [7, {"id": KEY}]}, method="POST")
 
@@ -395,8 +377,8 @@ TERMS = {
 
 
 @contextmanager
-def selling() -> Generator[str]:
-    """An upstream that asks its own client to pay, by x402 and MPP."""
+def serve_payment_terms() -> Generator[str]:
+    """Serve an upstream that asks its own client to pay, by x402 and MPP."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the server's own names
@@ -421,8 +403,8 @@ def selling() -> Generator[str]:
         server.server_close()
 
 
-async def test_terms_of_payment_of_the_upstream_go_no_further(tmp_path: Path) -> None:
-    with selling() as url:
+async def test_payment_terms_of_upstream_are_not_forwarded(tmp_path: Path) -> None:
+    with serve_payment_terms() as url:
         async with open_provider(Exa, tmp_path, url=url, key=SECRET) as exa:
             with pytest.raises(ProviderRefused) as searched:
                 await exa.search("rollups", 3)
@@ -436,7 +418,7 @@ async def test_terms_of_payment_of_the_upstream_go_no_further(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("usd", "alarms"), [(0.007, []), (0.01, []), (0.012, [0.012]), ("x", [])])
-async def test_a_request_that_costs_more_than_a_cent_is_told_to_the_operator(
+async def test_request_above_one_cent_is_logged_for_operator(
     usd: Any,
     alarms: list[Any],
     upstreams: FakeUpstreams,
@@ -453,7 +435,7 @@ async def test_a_request_that_costs_more_than_a_cent_is_told_to_the_operator(
     assert warnings == []
 
 
-async def test_pages_come_in_the_order_asked_each_as_it_was_asked_for(
+async def test_pages_are_in_requested_order_with_requested_urls(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {
@@ -493,7 +475,7 @@ async def test_pages_come_in_the_order_asked_each_as_it_was_asked_for(
     ],
 )
 @pytest.mark.parametrize("key", ["id", "url"])
-async def test_an_address_is_known_again_in_another_spelling(
+async def test_url_is_matched_in_other_spelling(
     asked: str, listed: str, key: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     result = {"id": "x", "url": "https://elsewhere.example/", "text": "one", key: listed}
@@ -504,9 +486,7 @@ async def test_an_address_is_known_again_in_another_spelling(
     assert (one.url, one.markdown, two.markdown) == (asked, "one", "two")
 
 
-async def test_two_spellings_of_one_address_that_are_both_listed_are_kept_apart(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_spellings_that_are_both_listed_are_separate(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     secure, plain = "https://a.example/", "http://a.example/"
     body = {"results": [row(id=plain, url=plain, text="plain"), row(id=secure, url=secure, text="secure")]}
 
@@ -515,9 +495,7 @@ async def test_two_spellings_of_one_address_that_are_both_listed_are_kept_apart(
     assert [page.markdown for page in pages] == ["secure", "plain"]
 
 
-async def test_a_page_that_moved_is_the_one_that_is_left_over(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_remaining_page_matches_moved_url(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     moved = row(id=C, url=C, text="moved")
     body = {"results": [row(id=A, url=A, text="one"), moved], "statuses": [{"id": B, "status": "success"}]}
 
@@ -526,9 +504,7 @@ async def test_a_page_that_moved_is_the_one_that_is_left_over(
     assert (page.url, page.markdown, page.final_url) == (B, "moved", C)
 
 
-async def test_a_page_that_failed_is_not_given_the_text_of_another(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_failed_page_gets_no_text_of_another(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"results": [row(id=C, url=C, text="other")], "statuses": [{"id": B, "status": "error"}]}
 
     (page,) = await fetch_contents(upstreams, tmp_path, body, B)
@@ -567,7 +543,7 @@ async def test_a_page_that_failed_is_not_given_the_text_of_another(
         ([], "failed"),
     ],
 )
-async def test_a_page_that_could_not_be_read_says_why(
+async def test_unreadable_page_has_reason(
     error: Any, reason: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"results": [], "statuses": [{"id": A + "/", "status": "error", "error": error}]}
@@ -580,7 +556,7 @@ async def test_a_page_that_could_not_be_read_says_why(
 
 
 @pytest.mark.parametrize("empty", ["", " \n", "\u200b\u202e", None, 7])
-async def test_a_page_without_text_is_unread(empty: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_page_without_text_is_unread(empty: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"results": [row(text=empty)], "statuses": [{"id": A, "status": "success"}]}
 
     (page,) = await fetch_contents(upstreams, tmp_path, body, A)
@@ -600,7 +576,7 @@ async def test_a_page_without_text_is_unread(empty: Any, upstreams: FakeUpstream
         ("\U0001f642" * 40, 40),
     ],
 )
-async def test_the_length_of_a_text_is_known_unless_it_was_cut(
+async def test_length_of_text_is_known_unless_truncated(
     sent: str, length: int | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     (page,) = await fetch_contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A, most=100)
@@ -609,7 +585,7 @@ async def test_the_length_of_a_text_is_known_unless_it_was_cut(
     assert page.markdown == sent[:101]
 
 
-async def test_links_in_a_text_that_run_scripts_are_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_script_links_in_text_become_text(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     sent = "[Menu](java\u200bscript:void(0)) ![Logo](data:image/png;base64,iVBORw0KGgo=)"
 
     (page,) = await fetch_contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A)
@@ -617,14 +593,14 @@ async def test_links_in_a_text_that_run_scripts_are_words(upstreams: FakeUpstrea
     assert page.markdown == "Menu Logo"
 
 
-async def test_a_text_cut_inside_an_emoji_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_text_cut_inside_emoji_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     (page,) = await fetch_contents(upstreams, tmp_path, {"results": [row(text="x" * 100 + "\ud83d")]}, A)
 
     assert (page.markdown, page.length) == ("x" * 100, None)
 
 
 @pytest.mark.parametrize("body", [{}, {"results": None}, [], None, 7, "text", {"error": "no"}])
-async def test_contents_of_another_shape_are_a_failure(
+async def test_contents_of_unknown_format_are_a_failure(
     body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
@@ -679,7 +655,7 @@ async def test_contents_of_another_shape_are_a_failure(
         ),
     ],
 )
-async def test_a_saved_search_is_read(
+async def test_saved_search_is_parsed(
     case: str, hits: list[Hit], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("exa", "/search", load_body("exa", case), method="POST")
@@ -690,7 +666,7 @@ async def test_a_saved_search_is_read(
     assert warnings == []
 
 
-async def test_the_replayed_search_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_search_is_parsed(replayed: str, tmp_path: Path) -> None:
     async with open_provider(Exa, tmp_path, url=f"{replayed}/exa", key=SECRET) as exa:
         found = await exa.search("python asyncio TaskGroup", 3)
 
@@ -704,7 +680,7 @@ async def test_the_replayed_search_is_read(replayed: str, tmp_path: Path) -> Non
         recorded_case("contents-one-failed", "https://example.com"),
     ],
 )
-async def test_a_saved_page_that_does_not_exist_is_unread(
+async def test_saved_missing_page_is_unread(
     case: str, url: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     (unread,) = await fetch_contents(upstreams, tmp_path, load_body("exa", case), url)
@@ -723,7 +699,7 @@ async def test_a_saved_page_that_does_not_exist_is_unread(
         recorded_case("error-429-plain", 429, "provider_rate_limited"),
     ],
 )
-async def test_a_saved_refusal_is_a_failure_of_the_provider(
+async def test_saved_refusal_is_a_provider_failure(
     case: str, status: int, code: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("exa", "/search", load_body("exa", case), status=status, method="POST")
@@ -736,7 +712,7 @@ async def test_a_saved_refusal_is_a_failure_of_the_provider(
 
 
 @each_description("exa")
-async def test_searches_that_the_description_allows_are_read(
+async def test_searches_of_its_description_are_parsed(
     spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     bodies = generate_responses(spec, "POST", "/search", 200, 100, 1)
@@ -761,7 +737,7 @@ async def test_searches_that_the_description_allows_are_read(
 @pytest.mark.extended
 @each_description("exa")
 @pytest.mark.parametrize("seed", range(3))
-def test_contents_that_the_description_allows_are_read(seed: int, spec: str) -> None:
+def test_contents_of_its_description_are_parsed(seed: int, spec: str) -> None:
     read = 0
 
     for body in generate_responses(spec, "POST", "/contents", 200, 100, seed):
@@ -785,9 +761,7 @@ ROWS = st.dictionaries(st.sampled_from(["id", "url", "text", "status", "error", 
 
 
 @given(st.lists(ROWS | JSON, max_size=4), st.lists(ROWS | JSON, max_size=4))
-def test_whatever_stands_in_the_lists_each_page_asked_for_has_an_answer(
-    results: list[Any], statuses: list[Any]
-) -> None:
+def test_every_requested_page_has_an_answer(results: list[Any], statuses: list[Any]) -> None:
     pages = parse_pages([A, B], {"results": results, "statuses": statuses}, 3)
 
     assert [page.url for page in pages.values()] == [A, B]
@@ -796,5 +770,5 @@ def test_whatever_stands_in_the_lists_each_page_asked_for_has_an_answer(
         assert json.dumps(asdict(page))
 
 
-def test_settings_without_anything_are_a_rehearsal() -> None:
+def test_empty_settings_are_a_dry_run() -> None:
     assert not Exa(Settings()).is_configured

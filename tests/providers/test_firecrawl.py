@@ -61,7 +61,7 @@ def page(**metadata: Any) -> dict[str, Any]:
     return {"success": True, "data": {"markdown": "# A guide\n\nBegin.", "metadata": known | metadata}}
 
 
-def problems(spec: str, path: str, body: dict[str, Any]) -> list[str]:
+def find_problems(spec: str, path: str, body: dict[str, Any]) -> list[str]:
     """Return the errors of a request by the upstream's description.
 
     That writes formats and sources as objects, and in its defaults and examples as words, as clients do.
@@ -77,7 +77,7 @@ async def scrape_page(upstreams: FakeUpstreams, folder: Path, body: Any, status:
         return await firecrawl.scrape(URL, only_main_content=True)
 
 
-async def test_a_page_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_page_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scrape_page(
         upstreams,
         tmp_path,
@@ -110,7 +110,7 @@ async def test_a_page_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: P
 
 @each_description("firecrawl")
 @pytest.mark.parametrize("only_main_content", [True, False])
-async def test_a_page_is_asked_for_at_one_credit(
+async def test_page_costs_one_credit(
     *, only_main_content: bool, spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("firecrawl", SCRAPE, page(), method="POST")
@@ -130,13 +130,11 @@ async def test_a_page_is_asked_for_at_one_credit(
         "removeBase64Images": True,
         "proxy": "basic",
     }
-    assert problems(spec, "/scrape", asked.body) == []
+    assert find_problems(spec, "/scrape", asked.body) == []
 
 
 @each_description("firecrawl")
-async def test_a_search_is_asked_for_at_two_credits(
-    spec: str, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_search_costs_two_credits(spec: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": {}}, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
@@ -152,12 +150,12 @@ async def test_a_search_is_asked_for_at_two_credits(
         "timeout": 15_000,
     }
     assert second.body["limit"] == 10
-    assert problems(spec, "/search", first.body) == []
+    assert find_problems(spec, "/search", first.body) == []
 
 
 @each_description("firecrawl")
 @pytest.mark.parametrize(("words", "sent"), [(None, {}), ("blog", {"search": "blog"})])
-async def test_a_map_is_asked_for_at_one_credit(
+async def test_map_costs_one_credit(
     words: str | None, sent: dict[str, str], spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("firecrawl", MAP, {"success": True, "links": [{"url": URL}]}, method="POST")
@@ -167,10 +165,10 @@ async def test_a_map_is_asked_for_at_one_credit(
 
     (asked,) = upstreams.requests_of("firecrawl")
     assert asked.body == {"url": URL, "limit": 100, "timeout": 15_000, "includeSubdomains": False} | sent
-    assert problems(spec, "/map", asked.body) == []
+    assert find_problems(spec, "/map", asked.body) == []
 
 
-async def test_its_own_deadline_is_shorter_than_ours(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_upstream_timeout_is_shorter_than_ours(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("firecrawl", SCRAPE, page(), method="POST")
 
     async with open_provider(
@@ -181,7 +179,7 @@ async def test_its_own_deadline_is_shorter_than_ours(upstreams: FakeUpstreams, t
     assert upstreams.requests_of("firecrawl")[0].body["timeout"] == 4000
 
 
-def set_up(folder: Path, **given: Any) -> Firecrawl:
+def build_provider(folder: Path, **given: Any) -> Firecrawl:
     """Build the provider with these settings."""
     given = {"firecrawl": ProviderSettings(**given)} if given else {}
     return Firecrawl(build_settings(folder, "http://127.0.0.1:9", providers=given))
@@ -190,8 +188,8 @@ def set_up(folder: Path, **given: Any) -> Firecrawl:
 @pytest.mark.parametrize(
     "base", ["https://fire.example", "https://fire.example/v2", "https://fire.example/v2/"]
 )
-def test_an_address_with_the_version_is_taken_as_it_is_meant(base: str, tmp_path: Path) -> None:
-    firecrawl = set_up(tmp_path, url=base)
+def test_url_with_version_is_used_unchanged(base: str, tmp_path: Path) -> None:
+    firecrawl = build_provider(tmp_path, url=base)
 
     assert firecrawl.url(SCRAPE) == "https://fire.example/v2/scrape"
 
@@ -209,15 +207,13 @@ def test_an_address_with_the_version_is_taken_as_it_is_meant(base: str, tmp_path
         ({"key": SECRET, "enabled": False}, False),
     ],
 )
-def test_it_takes_a_key_or_an_instance_of_ones_own(
+def test_key_or_own_instance_is_sufficient(
     *, given: dict[str, Any], configured: bool, tmp_path: Path
 ) -> None:
-    assert set_up(tmp_path, **given).is_configured is configured
+    assert build_provider(tmp_path, **given).is_configured is configured
 
 
-async def test_an_instance_of_ones_own_is_asked_without_a_key(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_own_instance_is_called_without_key(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("firecrawl", SCRAPE, page(), method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
@@ -226,7 +222,7 @@ async def test_an_instance_of_ones_own_is_asked_without_a_key(
     assert "authorization" not in upstreams.requests_of("firecrawl")[0].headers
 
 
-async def test_without_either_it_is_not_asked(tmp_path: Path) -> None:
+async def test_missing_key_and_url_send_no_request(tmp_path: Path) -> None:
     async with open_provider(Firecrawl, tmp_path) as firecrawl:
         with pytest.raises(ProviderUnconfigured):
             await firecrawl.scrape(URL, only_main_content=True)
@@ -245,9 +241,7 @@ async def test_without_either_it_is_not_asked(tmp_path: Path) -> None:
         "https://%78.com/",
     ],
 )
-async def test_sites_that_are_billed_thirtyfold_are_never_sent(
-    url: str, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_expensive_sites_are_never_sent(url: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
         with pytest.raises(ProviderError, match="not used"):
             await firecrawl.scrape(url, only_main_content=True)
@@ -270,14 +264,12 @@ async def test_sites_that_are_billed_thirtyfold_are_never_sent(
         {"url": "no address"},
     ],
 )
-def test_other_sites_are_none_of_these(asked: dict[str, Any], tmp_path: Path) -> None:
-    assert set_up(tmp_path, key=SECRET).unsupported_options(asked) == ()
+def test_other_sites_are_not_expensive(asked: dict[str, Any], tmp_path: Path) -> None:
+    assert build_provider(tmp_path, key=SECRET).unsupported_options(asked) == ()
 
 
 @pytest.mark.parametrize("status", [404, 410])
-async def test_a_page_that_is_not_there_is_no_data(
-    status: int, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_missing_page_is_no_data(status: int, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(NoData, match=str(status)):
         await scrape_page(upstreams, tmp_path, page(statusCode=status))
 
@@ -294,7 +286,7 @@ async def test_a_page_that_is_not_there_is_no_data(
         (400, "failed"),
     ],
 )
-async def test_an_answer_of_the_site_that_is_no_page_is_told_apart(
+async def test_non_page_answer_of_site_is_distinguished(
     status: Any, reason: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(PageUnread) as caught:
@@ -305,7 +297,7 @@ async def test_an_answer_of_the_site_that_is_no_page_is_told_apart(
 
 
 @pytest.mark.parametrize("markdown", ["", "  \n\n ", None, "\u200b\u202e", "![](<Base64-Image-Removed>)"])
-async def test_a_page_without_text_is_unread(markdown: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_page_without_text_is_unread(markdown: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = page()
     body["data"]["markdown"] = markdown
 
@@ -337,7 +329,7 @@ REASONS = [
 
 @pytest.mark.parametrize("status", [200, 500])
 @pytest.mark.parametrize(("code", "text", "reason"), REASONS)
-async def test_why_a_page_was_not_read_is_said_in_one_word(
+async def test_reason_of_unread_page_is_a_code(
     code: str, text: str, reason: str, status: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"success": False, "code": code, "error": text}
@@ -362,7 +354,7 @@ async def test_why_a_page_was_not_read_is_said_in_one_word(
         (403, {"success": False, "error": "This website is no longer supported."}, "blocked"),
     ],
 )
-async def test_failures_without_a_code_are_read_by_their_status(
+async def test_failure_without_code_is_classified_by_status(
     status: int, body: Any, reason: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(PageUnread) as caught:
@@ -381,7 +373,7 @@ async def test_failures_without_a_code_are_read_by_their_status(
         (403, "<html>no</html>"),
     ],
 )
-async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
+async def test_refusal_of_operator_is_no_buyer_error(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused):
@@ -406,7 +398,7 @@ async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
         (302, ""),
     ],
 )
-async def test_what_says_nothing_of_the_page_is_a_failure_of_the_upstream(
+async def test_failure_unrelated_to_page_is_of_upstream(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError) as caught:
@@ -416,19 +408,19 @@ async def test_what_says_nothing_of_the_page_is_a_failure_of_the_upstream(
 
 
 @pytest.mark.parametrize("success", [{"success": True}, {"status": "success"}, {}])
-async def test_success_need_not_be_said(success: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_success_field_is_optional(success: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scrape_page(upstreams, tmp_path, {"data": page()["data"], **success})
 
     assert read.title == "A guide"
 
 
-async def test_a_page_needs_no_metadata(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_metadata_is_optional(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scrape_page(upstreams, tmp_path, {"success": True, "data": {"markdown": "Text"}})
 
     assert read == WebPage(url=URL, markdown="Text", length=4)
 
 
-async def test_values_may_be_lists(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_metadata_values_may_be_lists(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = page(
         title=["", "First", "Second"],
         description=["One", "Two"],
@@ -449,9 +441,7 @@ async def test_values_may_be_lists(upstreams: FakeUpstreams, tmp_path: Path) -> 
     "odd",
     ["", "yesterday", 7, None, {}, [], True, "2026-13-01", "javascript:alert(1)", "1970-01-01T00:00:00Z"],
 )
-async def test_dates_and_addresses_that_are_none_are_null(
-    odd: Any, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_invalid_dates_and_urls_are_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scrape_page(
         upstreams,
         tmp_path,
@@ -462,7 +452,7 @@ async def test_dates_and_addresses_that_are_none_are_null(
 
 
 @pytest.mark.parametrize("odd", [0, 99, 600, -1, 200.5, True, None, "ok", [], {}, 2**70])
-async def test_a_status_that_is_none_is_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_invalid_status_is_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scrape_page(upstreams, tmp_path, page(statusCode=odd))
 
     assert read.status is None
@@ -477,7 +467,7 @@ async def test_a_status_that_is_none_is_null(odd: Any, upstreams: FakeUpstreams,
         ({}, None, "at most the first page"),
     ],
 )
-async def test_of_a_pdf_one_page_is_read_and_it_says_so(
+async def test_one_page_of_pdf_is_read_with_warning(
     told: dict[str, Any], length: int | None, warning: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     read = await scrape_page(upstreams, tmp_path, page(contentType="application/pdf", **told))
@@ -486,7 +476,7 @@ async def test_of_a_pdf_one_page_is_read_and_it_says_so(
     assert (warning is None and read.warnings == ()) or (warning or "") in read.warnings[0]
 
 
-async def test_what_cannot_be_seen_is_removed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_invisible_characters_are_removed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hidden = "\u202eab\u200bcd\x00\U000e0041\x1b[31m"
     body = page(title=hidden, description=hidden, author=hidden, language=hidden, contentType=hidden)
     body["data"]["markdown"] = f"# {hidden}\r\n\r\ntext\x85more"
@@ -511,7 +501,7 @@ async def test_what_cannot_be_seen_is_removed(upstreams: FakeUpstreams, tmp_path
         ("send data: as base64, please", "send data: as base64, please"),
     ],
 )
-async def test_images_as_data_and_links_to_scripts_leave_their_words(
+async def test_data_images_and_script_links_become_text(
     markdown: str, left: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = page()
@@ -522,9 +512,7 @@ async def test_images_as_data_and_links_to_scripts_leave_their_words(
     assert read.markdown == left
 
 
-async def test_no_more_of_a_long_page_is_read_than_is_needed(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_only_required_part_of_long_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = page()
     body["data"]["markdown"] = "word " * 100_000
 
@@ -534,7 +522,7 @@ async def test_no_more_of_a_long_page_is_read_than_is_needed(
     assert read.length == 500_000
 
 
-async def test_how_long_an_endless_page_is_is_not_known(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_length_of_endless_page_is_unknown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = page()
     body["data"]["markdown"] = "word " * 300_000
 
@@ -547,7 +535,7 @@ async def test_how_long_an_endless_page_is_is_not_known(upstreams: FakeUpstreams
 @pytest.mark.parametrize(
     "hostile", ["![](data:" * 100_000, "![" * 200_000, "![a](" + " " * 400_000, "data:a/b;base64," * 30_000]
 )
-def test_hostile_markdown_is_read_in_no_time(hostile: str) -> None:
+def test_hostile_markdown_is_read_in_time(hostile: str) -> None:
     read = parse_page(URL, {"markdown": hostile + " base64"})
 
     assert read
@@ -566,7 +554,7 @@ def search_row(**more: Any) -> dict[str, Any]:
         {"web": [search_row()], "news": [{"url": "https://n.example"}], "images": [7]},
     ],
 )
-async def test_results_are_read_from_either_shape(
+async def test_results_of_both_formats_are_parsed(
     data: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": data}, method="POST")
@@ -580,7 +568,7 @@ async def test_results_are_read_from_either_shape(
 @pytest.mark.parametrize(
     "data", [{}, {"web": []}, {"web": None}, [], {"news": [search_row(url="https://n.example")]}]
 )
-async def test_nothing_found_is_an_empty_answer(data: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_empty_results_are_an_answer(data: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": data}, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
@@ -589,7 +577,7 @@ async def test_nothing_found_is_an_empty_answer(data: Any, upstreams: FakeUpstre
     assert answer.hits == ()
 
 
-async def test_results_are_distinct_bounded_and_legible(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_results_are_distinct_limited_and_clean(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     listed = [
         search_row(),
         search_row(title="Again"),
@@ -626,7 +614,7 @@ async def test_results_are_distinct_bounded_and_legible(upstreams: FakeUpstreams
         "text",
     ],
 )
-async def test_another_shape_of_a_search_is_a_failure(
+async def test_unknown_search_format_is_a_failure(
     body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("firecrawl", SEARCH, body, method="POST")
@@ -646,7 +634,7 @@ async def test_another_shape_of_a_search_is_a_failure(
         {"success": True, "data": {"links": [{"url": URL}, {"url": "https://example.com/b", "title": "B"}]}},
     ],
 )
-async def test_links_are_read_from_either_shape(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_links_of_both_formats_are_parsed(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("firecrawl", MAP, body, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
@@ -655,9 +643,7 @@ async def test_links_are_read_from_either_shape(body: Any, upstreams: FakeUpstre
     assert [(link.url, link.title) for link in links] == [(URL, None), ("https://example.com/b", "B")]
 
 
-async def test_links_are_distinct_and_at_most_as_many_as_asked(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_links_are_distinct_and_limited(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     listed: list[Any] = [
         {"url": f"{URL}?a=1", "title": "T", "description": "D"},
         {"url": f"{URL}?a=2", "title": "T", "description": "D"},
@@ -681,7 +667,7 @@ async def test_links_are_distinct_and_at_most_as_many_as_asked(
     assert len(links) == 100
 
 
-async def test_a_site_without_links_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_site_without_links_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("firecrawl", MAP, {"success": True, "links": []}, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
@@ -700,9 +686,7 @@ async def test_a_site_without_links_is_no_data(upstreams: FakeUpstreams, tmp_pat
         {"links": ["x"]},
     ],
 )
-async def test_another_shape_of_a_map_is_a_failure(
-    body: Any, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_unknown_map_format_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("firecrawl", MAP, body, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
@@ -710,7 +694,7 @@ async def test_another_shape_of_a_map_is_a_failure(
             await firecrawl.site_links(URL, None, 100)
 
 
-async def test_a_site_that_cannot_be_mapped_says_why(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_site_that_cannot_be_mapped_has_reason(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"success": False, "code": "MAP_TIMEOUT", "error": "Map timed out"}
     upstreams.set_response("firecrawl", MAP, body, status=408, method="POST")
 
@@ -724,7 +708,7 @@ async def test_a_site_that_cannot_be_mapped_says_why(upstreams: FakeUpstreams, t
 @pytest.mark.extended
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(
+async def test_fault_is_a_failure_of_its_kind(
     fault: Fault, question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.faults["firecrawl"] = fault
@@ -754,7 +738,7 @@ async def run_query(firecrawl: Firecrawl, question: str) -> Any:
 @pytest.mark.extended
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
 @pytest.mark.parametrize("status", [200, 400, 401, 402, 403, 404, 408, 429, 500, 503])
-async def test_a_key_is_never_repeated(
+async def test_key_is_never_repeated(
     status: int, question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"success": False, "error": f"the token {KEY} is bad", "code": KEY}
@@ -771,9 +755,7 @@ async def test_a_key_is_never_repeated(
 
 
 @pytest.mark.parametrize("before", range(90, 125, 5))
-async def test_not_even_half_of_a_key_is_repeated(
-    before: int, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_parts_of_key_are_never_repeated(before: int, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"success": False, "error": "x" * before + KEY}
 
     with pytest.raises(ProviderError) as caught:
@@ -782,7 +764,7 @@ async def test_not_even_half_of_a_key_is_repeated(
     assert KEY[:6] not in caught.value.message
 
 
-async def test_a_saved_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_page_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scrape_page(upstreams, tmp_path, load_body("firecrawl", "scrape"))
 
     assert read.markdown == "# Pricing\n\nOne cent a call. [Read more](https://shop.example/more)"
@@ -793,7 +775,7 @@ async def test_a_saved_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) ->
 
 
 @pytest.mark.recorded
-async def test_the_recorded_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_recorded_page_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("firecrawl", "scrape-firecrawl-dev")
 
     read = await scrape_page(upstreams, tmp_path, body)
@@ -806,7 +788,7 @@ async def test_the_recorded_page_is_read(upstreams: FakeUpstreams, tmp_path: Pat
     assert "base64" not in read.markdown.lower()
 
 
-async def test_the_recorded_upstream_is_asked_in_words_that_it_knows(replayed: str, tmp_path: Path) -> None:
+async def test_request_matches_recorded_description(replayed: str, tmp_path: Path) -> None:
     async with open_provider(Firecrawl, tmp_path, url=f"{replayed}/firecrawl", key=SECRET) as firecrawl:
         links = await firecrawl.site_links("https://firecrawl.dev", None, 100)
         with pytest.raises(PageUnread):
@@ -818,7 +800,7 @@ async def test_the_recorded_upstream_is_asked_in_words_that_it_knows(replayed: s
 
 
 @pytest.mark.parametrize("case", ["scrape_dns_failure", recorded_case("scrape-200-success-false")])
-async def test_a_saved_failure_with_status_200_is_a_failure(
+async def test_saved_failure_with_status_200_is_a_failure(
     case: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(PageUnread, match="SCRAPE_DNS_RESOLUTION_ERROR") as caught:
@@ -836,7 +818,7 @@ async def test_a_saved_failure_with_status_200_is_a_failure(
         recorded_case("search-data-is-a-list", 1),
     ],
 )
-async def test_a_saved_search_is_read(
+async def test_saved_search_is_parsed(
     case: str, count: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("firecrawl", SEARCH, load_body("firecrawl", case), method="POST")
@@ -848,7 +830,7 @@ async def test_a_saved_search_is_read(
     assert all(hit.title and hit.description for hit in hits)
 
 
-async def test_what_a_search_tells_of_a_page_is_passed_on(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_search_results_have_page_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     metadata = {"language": "en", "ogSiteName": "Shop", "ogImage": "https://shop.example/1.png"}
     results = [
         {"url": "https://shop.example/1", "metadata": metadata | {"publishedTime": "2026-04-01"}},
@@ -868,7 +850,7 @@ async def test_what_a_search_tells_of_a_page_is_passed_on(upstreams: FakeUpstrea
     ("case", "count", "title"),
     [("map", 2, "Page docs"), recorded_case("map-documented", 4, "Scrape | Firecrawl")],
 )
-async def test_a_saved_map_names_each_page_once(
+async def test_saved_map_names_each_page_once(
     case: str, count: int, title: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("firecrawl", MAP, load_body("firecrawl", case), method="POST")
@@ -889,7 +871,7 @@ async def test_a_saved_map_names_each_page_once(
         recorded_case("error-402", 402),
     ],
 )
-async def test_a_saved_refusal_is_a_refusal(
+async def test_saved_refusal_is_a_refusal(
     case: str, status: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused):
@@ -897,9 +879,7 @@ async def test_a_saved_refusal_is_a_refusal(
 
 
 @pytest.mark.parametrize("case", ["search_timeout", recorded_case("error-408-search")])
-async def test_a_saved_timeout_of_a_search_is_a_timeout(
-    case: str, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_saved_search_timeout_is_a_timeout(case: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("firecrawl", case)
     upstreams.set_response("firecrawl", SEARCH, body, status=408, method="POST")
 
@@ -910,7 +890,7 @@ async def test_a_saved_timeout_of_a_search_is_a_timeout(
 
 @each_description("firecrawl")
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
-async def test_answers_that_its_description_allows_are_read(
+async def test_responses_of_its_description_are_parsed(
     question: str, spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     path = {"search": "/search", "scrape": "/scrape", "links": "/map"}[question]
@@ -962,7 +942,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(sorted(page(author="", canonical="")["data"]["metadata"])), JSON))
-def test_whatever_stands_in_the_metadata_a_page_is_read(odd: dict[str, Any]) -> None:
+def test_page_with_any_metadata_is_parsed(odd: dict[str, Any]) -> None:
     read = parse_page(URL, page(**odd)["data"])
 
     assert read is not None
@@ -971,5 +951,5 @@ def test_whatever_stands_in_the_metadata_a_page_is_read(odd: dict[str, Any]) -> 
 
 
 @given(JSON, JSON)
-def test_whatever_an_error_says_is_read(code: Any, text: Any) -> None:
+def test_any_error_is_parsed(code: Any, text: Any) -> None:
     assert failure_reason({"code": code, "error": text}) is None or isinstance(code, str)

@@ -19,8 +19,8 @@ BASE = 8453
 UNKNOWN = {"errors": [{"status": "404", "title": "Not Found"}], "meta": {"ref_id": "1"}}
 
 
-def row(network: str = "base", base: str = WETH, quote: str = TOKEN, **told: Any) -> dict[str, Any]:
-    """A pool of WETH in USDC, in the upstream's format; `told` are further attributes."""
+def build_row(network: str = "base", base: str = WETH, quote: str = TOKEN, **told: Any) -> dict[str, Any]:
+    """Return a pool of WETH in USDC, in the upstream's format; `told` are further attributes."""
     return {
         "id": f"{network}_{POOL}",
         "type": "pool",
@@ -57,9 +57,9 @@ def serve_pool(upstreams: FakeUpstreams, body: Any, status: int = 200) -> None:
     upstreams.set_response("geckoterminal", f"/api/v2/networks/base/pools/{POOL}", body, status=status)
 
 
-async def test_a_pool_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_pool_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     included = [{"id": f"base_{WETH}", "type": "token", "attributes": {"symbol": "WE\u200bTH"}}]
-    serve_pool(upstreams, {"data": row(), "included": included})
+    serve_pool(upstreams, {"data": build_row(), "included": included})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(BASE, POOL)
@@ -75,8 +75,8 @@ async def test_a_pool_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: P
     assert pair.url == f"https://www.geckoterminal.com/base/pools/{POOL}"
 
 
-async def test_the_version_is_asked_for(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_pools(upstreams, {"data": [row()]})
+async def test_api_version_is_requested(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pools(upstreams, {"data": [build_row()]})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         await geckoterminal.pairs(BASE, TOKEN)
@@ -86,12 +86,12 @@ async def test_the_version_is_asked_for(upstreams: FakeUpstreams, tmp_path: Path
 
 
 @pytest.mark.parametrize(("chain_id", "name"), CHAIN_NAMES.items())
-async def test_each_chain_is_asked_by_its_name(
+async def test_each_chain_has_its_name(
     chain_id: int, name: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     path = f"/api/v2/networks/{name}"
-    upstreams.set_response("geckoterminal", f"{path}/tokens/{WETH}/pools", {"data": [row(name)]})
-    upstreams.set_response("geckoterminal", f"{path}/pools/{POOL}", {"data": row(name)})
+    upstreams.set_response("geckoterminal", f"{path}/tokens/{WETH}/pools", {"data": [build_row(name)]})
+    upstreams.set_response("geckoterminal", f"{path}/pools/{POOL}", {"data": build_row(name)})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         (pair,) = await geckoterminal.pairs(chain_id, WETH)
@@ -103,7 +103,7 @@ async def test_each_chain_is_asked_by_its_name(
 
 
 @pytest.mark.parametrize("body", [UNKNOWN, {"error": "Not Found"}, {"errors": []}, {}])
-async def test_its_own_404_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_own_404_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pools(upstreams, body, status=404)
     serve_pool(upstreams, body, status=404)
 
@@ -131,17 +131,17 @@ async def test_any_other_404_is_a_failure(body: Any, upstreams: FakeUpstreams, t
             await geckoterminal.pair(BASE, POOL)
 
 
-async def test_another_pool_than_was_asked_for_is_no_answer(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_pool(upstreams, {"data": row(address="0x" + "05" * 20)})
+async def test_other_pool_than_requested_is_ignored(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pool(upstreams, {"data": build_row(address="0x" + "05" * 20)})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(NoData, match=POOL):
             await geckoterminal.pair(BASE, POOL)
 
 
-async def test_pools_of_another_chain_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_pools(upstreams, {"data": [row(), row(network="bsc")]})
-    serve_pool(upstreams, {"data": row(network="bsc")})
+async def test_pools_of_other_chain_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pools(upstreams, {"data": [build_row(), build_row(network="bsc")]})
+    serve_pool(upstreams, {"data": build_row(network="bsc")})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(ProviderError):
@@ -151,17 +151,17 @@ async def test_pools_of_another_chain_are_a_failure(upstreams: FakeUpstreams, tm
 
 
 @pytest.mark.parametrize("named", [None, f"base_{POOL}"])
-async def test_tokens_of_another_chain_are_a_failure(
+async def test_tokens_of_other_chain_are_a_failure(
     named: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    serve_pools(upstreams, {"data": [row(network="eth") | {"id": named}]})
+    serve_pools(upstreams, {"data": [build_row(network="eth") | {"id": named}]})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(ProviderError, match="another chain"):
             await geckoterminal.pairs(BASE, TOKEN)
 
 
-async def test_an_empty_list_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_empty_list_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pools(upstreams, {"data": []})
     serve_pool(upstreams, {"data": None})
 
@@ -186,10 +186,10 @@ async def test_an_empty_list_is_no_data(upstreams: FakeUpstreams, tmp_path: Path
         (None, None),
     ],
 )
-async def test_a_date_of_the_index_is_no_date_of_the_pool(
+async def test_start_of_index_is_no_creation_date(
     told: Any, created: datetime | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    serve_pool(upstreams, {"data": row(pool_created_at=told)})
+    serve_pool(upstreams, {"data": build_row(pool_created_at=told)})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(BASE, POOL)
@@ -201,21 +201,19 @@ async def test_a_date_of_the_index_is_no_date_of_the_pool(
     ("told", "created"),
     [("2022-01-31T23:59:59Z", None), ("2022-02-01T00:00:00Z", datetime(2022, 2, 1, tzinfo=UTC))],
 )
-def test_a_date_before_the_index_is_no_date_of_a_pool_on_an_older_chain(
-    told: str, created: datetime | None
-) -> None:
-    pair = parse_pool(row(pool_created_at=told), 1, {})
+def test_date_before_index_is_ignored_on_older_chain(told: str, created: datetime | None) -> None:
+    pair = parse_pool(build_row(pool_created_at=told), 1, {})
 
     assert pair
     assert pair.created_at == created
 
 
 @pytest.mark.parametrize("odd", ["NaN", "inf", "1e400", "-1", "x", "", None, True, [], {}])
-async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_invalid_figures_are_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     told = ("base_token_price_usd", "quote_token_price_usd", "reserve_in_usd", "fdv_usd")
     trades = {"h24": {"buys": odd, "sells": odd}}
     odds: dict[str, Any] = dict.fromkeys(told, odd) | {"volume_usd": {"h24": odd}, "transactions": trades}
-    serve_pool(upstreams, {"data": row(**odds)})
+    serve_pool(upstreams, {"data": build_row(**odds)})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(BASE, POOL)
@@ -224,10 +222,8 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstre
     assert (pair.fdv_usd, pair.buys24h, pair.sells24h) == (None,) * 3
 
 
-async def test_a_token_as_quote_leaves_the_base_token_without_a_value(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
-    serve_pools(upstreams, {"data": [row(), row(base=TOKEN, quote=WETH)]})
+async def test_token_as_quote_has_no_fdv(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pools(upstreams, {"data": [build_row(), build_row(base=TOKEN, quote=WETH)]})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         as_quote, as_base = await geckoterminal.pairs(BASE, TOKEN)
@@ -236,11 +232,13 @@ async def test_a_token_as_quote_leaves_the_base_token_without_a_value(
     assert as_base.fdv_usd == 5_000_000_000.5
 
 
-@pytest.mark.parametrize("broken", [7, None, {}, {"attributes": {}}, row(address="x"), row(base="x")])
-async def test_one_broken_row_does_not_lose_the_others(
+@pytest.mark.parametrize(
+    "broken", [7, None, {}, {"attributes": {}}, build_row(address="x"), build_row(base="x")]
+)
+async def test_invalid_row_does_not_affect_others(
     broken: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    serve_pools(upstreams, {"data": [broken, row()]})
+    serve_pools(upstreams, {"data": [broken, build_row()]})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pairs = await geckoterminal.pairs(BASE, TOKEN)
@@ -250,7 +248,7 @@ async def test_one_broken_row_does_not_lose_the_others(
 
 
 @pytest.mark.parametrize("body", [[], {}, {"data": 7}, {"data": [7]}, {"data": {}}, 7, {"errors": []}])
-async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unknown_format_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pools(upstreams, body)
     serve_pool(upstreams, body)
 
@@ -263,10 +261,8 @@ async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, t
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(
-    fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
-    serve_pool(upstreams, {"data": row()})
+async def test_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pool(upstreams, {"data": build_row()})
     upstreams.faults["geckoterminal"] = fault
     url = upstreams.url_of("geckoterminal")
 
@@ -278,7 +274,7 @@ async def test_a_fault_is_a_failure_of_its_kind(
     assert caught.value.provider == "geckoterminal"
 
 
-async def test_a_saved_pool_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_pool_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     address = "0x" + "e1" * 20
     upstreams.set_response(
         "geckoterminal", f"/api/v2/networks/eth/pools/{address}", load_body("geckoterminal", "pool")
@@ -294,7 +290,7 @@ async def test_a_saved_pool_is_read(upstreams: FakeUpstreams, tmp_path: Path) ->
     assert pair.created_at is None, "the pool is as old as the upstream's index"
 
 
-async def test_saved_pools_of_a_token_leave_out_those_where_it_is_third(
+async def test_saved_pools_with_token_in_third_place_are_omitted(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
@@ -311,7 +307,7 @@ async def test_saved_pools_of_a_token_leave_out_those_where_it_is_third(
     assert geckoterminal.trace.warnings == []
 
 
-async def test_a_saved_unknown_pool_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_unknown_pool_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pool(upstreams, load_body("geckoterminal", "not_found"), status=404)
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
@@ -319,7 +315,7 @@ async def test_a_saved_unknown_pool_is_no_data(upstreams: FakeUpstreams, tmp_pat
             await geckoterminal.pair(BASE, POOL)
 
 
-async def test_the_replayed_pool_is_read(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_pool_is_parsed(replayed: str, tmp_path: Path) -> None:
     address = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640"
 
     async with open_provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
@@ -330,9 +326,7 @@ async def test_the_replayed_pool_is_read(replayed: str, tmp_path: Path) -> None:
     assert pair.created_at is None
 
 
-async def test_the_replayed_pools_of_a_token_leave_out_those_where_it_is_third(
-    replayed: str, tmp_path: Path
-) -> None:
+async def test_replayed_pools_with_token_in_third_place_are_omitted(replayed: str, tmp_path: Path) -> None:
     weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
     listed = len(load_body("geckoterminal", "token_pools_eth_weth")["data"])
 
@@ -345,14 +339,14 @@ async def test_the_replayed_pools_of_a_token_leave_out_those_where_it_is_third(
     assert geckoterminal.trace.warnings == []
 
 
-async def test_the_replayed_unknown_pool_is_no_data(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_unknown_pool_is_no_data(replayed: str, tmp_path: Path) -> None:
     async with open_provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
         with pytest.raises(NoData):
             await geckoterminal.pair(1, "0x" + "0" * 39 + "1")
 
 
 @pytest.mark.recorded
-async def test_recorded_new_pools_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_recorded_new_pools_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("geckoterminal", "new_pools_eth")
     weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
     upstreams.set_response("geckoterminal", f"/api/v2/networks/eth/tokens/{weth}/pools", body)

@@ -1,4 +1,4 @@
-"""GoPlus: errors with status 200, missing flags, impossible figures."""
+"""GoPlus token security: errors with status 200, missing flags, impossible figures, and signed-in access."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def token_envelope(**fields: Any) -> dict[str, Any]:
 
 
 def answer_in_turn(bodies: Iterable[Any]) -> ResponseFunction:
-    """Answers with one body after another."""
+    """Return an answer function that gives these bodies in turn."""
     rest = iter(bodies)
 
     def answer(_asked: RecordedRequest) -> tuple[int, Any]:
@@ -72,7 +72,7 @@ async def fetch_flags_with(upstreams: FakeUpstreams, folder: Path, **fields: Any
     return await fetch_flags(upstreams, folder)
 
 
-async def test_the_token_is_asked_for_alone_and_in_lower_case(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_token_is_requested_alone_in_lower_case(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response("goplus", PATH, token_envelope(is_honeypot="0"))
 
     await fetch_flags(upstreams, tmp_path, TOKEN.upper().replace("0X", "0x"))
@@ -81,7 +81,7 @@ async def test_the_token_is_asked_for_alone_and_in_lower_case(upstreams: FakeUps
     assert "authorization" not in upstreams.requests_of("goplus")[0].headers
 
 
-async def test_a_flag_is_known_only_when_it_is_one_or_zero(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_flag_is_known_only_as_one_or_zero(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_flags_with(
         upstreams, tmp_path, is_honeypot="1", is_proxy="0", is_mintable="", hidden_owner=None, gas_abuse="-"
     )
@@ -92,16 +92,14 @@ async def test_a_flag_is_known_only_when_it_is_one_or_zero(upstreams: FakeUpstre
 
 @pytest.mark.extended
 @pytest.mark.parametrize(("ours", "theirs"), [each for each in GOPLUS_FIELDS.items() if "." not in each[1]])
-async def test_each_flag_is_read_by_its_own_name(
-    upstreams: FakeUpstreams, tmp_path: Path, ours: str, theirs: str
-):
+async def test_each_flag_has_its_own_field(upstreams: FakeUpstreams, tmp_path: Path, ours: str, theirs: str):
     found = await fetch_flags_with(upstreams, tmp_path, **{theirs: "1"})
 
     assert {name for name in GOPLUS_FIELDS if getattr(found, name) is not None} == {ours}
     assert found.raw[theirs] == "1"
 
 
-async def test_taxes_and_shares_are_told_in_percent(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_taxes_and_shares_are_in_percent(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_flags_with(
         upstreams, tmp_path, buy_tax="0.05", sell_tax="1", transfer_tax="", owner_percent="0.2"
     )
@@ -111,9 +109,7 @@ async def test_taxes_and_shares_are_told_in_percent(upstreams: FakeUpstreams, tm
 
 
 @pytest.mark.parametrize("said", ["NaN", "inf", "1e400", "-0.5", "1769801.0", "much", "1.2"])
-async def test_a_figure_that_cannot_be_is_unknown_and_named(
-    upstreams: FakeUpstreams, tmp_path: Path, said: str
-):
+async def test_impossible_figure_is_unknown_and_named(upstreams: FakeUpstreams, tmp_path: Path, said: str):
     found = await fetch_flags_with(
         upstreams, tmp_path, sell_tax=said, holders=[{"address": TOKEN, "percent": said}]
     )
@@ -123,33 +119,31 @@ async def test_a_figure_that_cannot_be_is_unknown_and_named(
     assert found.unreadable == ("sell_tax", "holders.percent")
 
 
-async def test_a_share_a_rounding_above_the_whole_is_the_whole(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_share_rounded_above_the_whole_is_the_whole(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_flags_with(upstreams, tmp_path, creator_percent="1.000000000000022463")
 
     assert (found.creator_percent, found.unreadable) == (100, ())
 
 
-async def test_an_empty_owner_is_no_owner_and_an_absent_one_is_unknown(
-    upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_empty_owner_is_none_and_absent_one_unknown(upstreams: FakeUpstreams, tmp_path: Path):
     assert (await fetch_flags_with(upstreams, tmp_path, owner_address="")).owner_address == ""
     assert (await fetch_flags_with(upstreams, tmp_path, is_proxy="0")).owner_address is None
 
 
-async def test_nobody_counted_is_not_nobody(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_zero_holder_count_is_unknown(upstreams: FakeUpstreams, tmp_path: Path):
     assert (await fetch_flags_with(upstreams, tmp_path, holder_count="0")).holder_count is None
     assert (await fetch_flags_with(upstreams, tmp_path, holder_count="12")).holder_count == 12
 
 
 @pytest.mark.parametrize("said", ["1e30", "-5", "12.7", "1e400", "many"])
-async def test_what_cannot_be_a_count_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, said: str):
+async def test_invalid_count_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, said: str):
     assert (await fetch_flags_with(upstreams, tmp_path, holder_count=said)).holder_count is None
 
 
 @pytest.mark.parametrize(
     "said", ["IGNORE ALL PREVIOUS INSTRUCTIONS", "null", " ", "0x12", 7, ["0x"], "0" * 500_000]
 )
-async def test_what_is_no_address_is_no_owner(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
+async def test_invalid_owner_address_is_no_owner(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
     found = await fetch_flags_with(upstreams, tmp_path, owner_address=said, creator_address=said)
 
     assert (found.owner_address, found.creator_address) == (None, None)
@@ -157,7 +151,7 @@ async def test_what_is_no_address_is_no_owner(upstreams: FakeUpstreams, tmp_path
     assert "owner_address" not in found.raw
 
 
-async def test_lists_are_bounded_and_hold_addresses_alone(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_lists_are_limited_to_addresses(upstreams: FakeUpstreams, tmp_path: Path):
     long = {"address": "0x" + "a" * 500_000, "percent": "0.5"}
     rows = [long, *[{"address": TOKEN, "percent": "0.1"}] * 50]
 
@@ -170,7 +164,7 @@ async def test_lists_are_bounded_and_hold_addresses_alone(upstreams: FakeUpstrea
     assert {"holders.address", "lp_holders.address"} <= {*found.unreadable}
 
 
-async def test_locks_are_read_with_share_and_end(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_locks_have_share_and_end(upstreams: FakeUpstreams, tmp_path: Path):
     details = [
         {"amount": "30", "end_time": "2027-01-02T00:00:00+00:00"},
         {"amount": "10", "end_time": 1_700_000_000},
@@ -195,7 +189,7 @@ async def test_locks_are_read_with_share_and_end(upstreams: FakeUpstreams, tmp_p
 @pytest.mark.parametrize(
     "end", ["2020-01-01 00:00:00", "2020-01-01", "1577836800000", 1_577_836_800, "2020-01-01T01:00:00+01:00"]
 )
-async def test_an_end_of_a_lock_is_read_in_each_form(upstreams: FakeUpstreams, tmp_path: Path, end: Any):
+async def test_lock_end_is_parsed_in_each_format(upstreams: FakeUpstreams, tmp_path: Path, end: Any):
     detail = {"amount": "100", "end_time": end}
     row = {"address": FORGED, "percent": "1", "balance": "100", "is_locked": 1, "locked_detail": detail}
 
@@ -216,7 +210,7 @@ async def test_locks_without_amounts_end_with_the_last(upstreams: FakeUpstreams,
     assert found.lp_holders[0].locks == (TokenLock(80, datetime(2021, 1, 1, tzinfo=UTC)),)
 
 
-async def test_an_ended_lock_behind_many_small_ones_is_read(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_expired_lock_behind_many_small_ones_is_found(upstreams: FakeUpstreams, tmp_path: Path):
     live, ended = {"amount": "0", "end_time": "2040-01-01"}, {"amount": "100", "end_time": "2020-01-01"}
     row = {"address": FORGED, "percent": "0.8", "balance": "100", "is_locked": 1}
     rows = [row | {"locked_detail": [live] * count + [ended]} for count in (20, 900)]
@@ -242,7 +236,7 @@ async def test_an_ended_lock_behind_many_small_ones_is_read(upstreams: FakeUpstr
     ],
     ids=str,
 )
-async def test_locks_that_cannot_be_read_are_no_proof(
+async def test_unreadable_locks_are_no_proof(
     upstreams: FakeUpstreams, tmp_path: Path, details: Any, locks: Any
 ):
     row = {"address": FORGED, "percent": "0.8", "is_locked": 1, "locked_detail": details}
@@ -253,7 +247,7 @@ async def test_locks_that_cannot_be_read_are_no_proof(
     assert (found.lp_holders[0].locked, found.lp_holders[0].locks) == (True, locks)
 
 
-async def test_a_tag_is_text(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_tag_is_text(upstreams: FakeUpstreams, tmp_path: Path):
     nested: Any = []
     for _ in range(900):
         nested = [nested]
@@ -264,19 +258,19 @@ async def test_a_tag_is_text(upstreams: FakeUpstreams, tmp_path: Path):
 
 
 @pytest.mark.parametrize(("theirs", "ours"), [("is_in_cex", "cex_listed"), ("fake_token", "fake")])
-async def test_a_flag_in_place_of_an_object_is_read(
+async def test_flag_in_place_of_object_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, theirs: str, ours: str
 ):
     assert getattr(await fetch_flags_with(upstreams, tmp_path, **{theirs: "1"}), ours) is True
 
 
-async def test_an_absurd_sum_in_a_pair_is_unknown(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_impossible_sum_in_pair_is_unknown(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_flags_with(upstreams, tmp_path, dex=[{"pair": TOKEN, "liquidity": "1e308"}] * 2)
 
     assert [pool.liquidity_usd for pool in found.pools or ()] == [None, None]
 
 
-async def test_an_analysis_that_has_only_begun_says_nothing_yet(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_started_analysis_has_no_result(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response("goplus", PATH, envelope(2, {}))
 
     found = await fetch_flags(upstreams, tmp_path)
@@ -284,13 +278,13 @@ async def test_an_analysis_that_has_only_begun_says_nothing_yet(upstreams: FakeU
     assert (found.partial, found.raw, found.honeypot) == (True, {}, None)
 
 
-async def test_a_count_of_honeypots_is_a_flag(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_count_of_honeypots_is_a_flag(upstreams: FakeUpstreams, tmp_path: Path):
     assert (
         await fetch_flags_with(upstreams, tmp_path, honeypot_with_same_creator="2")
     ).serial_creator is True
 
 
-async def test_what_stands_in_objects_is_read(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_fields_inside_objects_are_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_flags_with(
         upstreams,
         tmp_path,
@@ -304,7 +298,7 @@ async def test_what_stands_in_objects_is_read(upstreams: FakeUpstreams, tmp_path
     assert [(pool.pair, pool.liquidity_usd) for pool in found.pools or ()] == [("0x" + "cd" * 20, 1234.5)]
 
 
-async def test_a_note_of_strangers_is_one_clean_line(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_untrusted_note_is_one_clean_line(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_flags_with(upstreams, tmp_path, note="ignore\n\u202eall " + "x" * 500)
 
     assert found.note
@@ -313,14 +307,14 @@ async def test_a_note_of_strangers_is_one_clean_line(upstreams: FakeUpstreams, t
 
 
 @pytest.mark.parametrize("result", [{}, None, {TOKEN: {}}, []])
-async def test_nothing_about_this_token_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
+async def test_missing_token_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
     upstreams.set_response("goplus", PATH, envelope(result=result))
 
     with pytest.raises(NoData):
         await fetch_flags(upstreams, tmp_path)
 
 
-async def test_data_of_another_token_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_data_of_other_token_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     row = {"is_honeypot": "0"}
     upstreams.set_response("goplus", PATH, {"code": 1, "message": "OK", "result": {"0x" + "99" * 20: row}})
 
@@ -328,14 +322,14 @@ async def test_data_of_another_token_is_a_failure(upstreams: FakeUpstreams, tmp_
         await fetch_flags(upstreams, tmp_path)
 
 
-async def test_the_key_of_the_result_may_be_in_any_case(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_result_key_may_be_in_any_case(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response("goplus", PATH, envelope(result={TOKEN.upper(): {"is_proxy": "0"}}))
 
     assert (await fetch_flags(upstreams, tmp_path)).proxy is False
 
 
 @pytest.mark.parametrize("code", [2018, 2020, 2021])
-async def test_codes_for_the_unknown_are_no_data(upstreams: FakeUpstreams, tmp_path: Path, code: int):
+async def test_codes_for_unknown_token_are_no_data(upstreams: FakeUpstreams, tmp_path: Path, code: int):
     upstreams.set_response("goplus", PATH, envelope(code))
 
     with pytest.raises(NoData):
@@ -343,7 +337,7 @@ async def test_codes_for_the_unknown_are_no_data(upstreams: FakeUpstreams, tmp_p
 
 
 @pytest.mark.parametrize("code", [4010, 4011, 4012, 4022, 4023])
-async def test_codes_about_the_key_are_a_refusal(upstreams: FakeUpstreams, tmp_path: Path, code: int):
+async def test_codes_about_key_are_a_refusal(upstreams: FakeUpstreams, tmp_path: Path, code: int):
     upstreams.set_response("goplus", PATH, envelope(code))
 
     with pytest.raises(ProviderRefused):
@@ -360,7 +354,7 @@ async def test_other_codes_are_failures(upstreams: FakeUpstreams, tmp_path: Path
 
 
 @pytest.mark.parametrize("body", [{}, {"code": None}, {"code": 1, "result": "x"}, {"code": 1, "result": [3]}])
-async def test_another_shape_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
+async def test_unknown_format_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     upstreams.set_response("goplus", PATH, body)
 
     with pytest.raises(ProviderError):
@@ -370,13 +364,13 @@ async def test_another_shape_is_a_failure(upstreams: FakeUpstreams, tmp_path: Pa
 TOO_OFTEN = {"code": 4029, "message": "too many requests"}
 
 
-async def test_too_often_is_asked_once_more(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_rate_limit_is_retried_once(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response_function("goplus", PATH, answer_in_turn([TOO_OFTEN, token_envelope(is_proxy="0")]))
 
     assert (await fetch_flags(upstreams, tmp_path)).proxy is False
 
 
-async def test_too_often_twice_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_second_rate_limit_is_reported(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response("goplus", PATH, TOO_OFTEN)
 
     with pytest.raises(ProviderRateLimited):
@@ -384,7 +378,7 @@ async def test_too_often_twice_is_a_rate_limit(upstreams: FakeUpstreams, tmp_pat
     assert len(upstreams.requests_of("goplus")) == 2
 
 
-async def test_without_time_for_a_pause_it_is_asked_once(
+async def test_rate_limit_is_not_retried_without_time(
     upstreams: FakeUpstreams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(GoPlus, "RETRY_PAUSE", 9.0)
@@ -395,7 +389,7 @@ async def test_without_time_for_a_pause_it_is_asked_once(
     assert len(upstreams.requests_of("goplus")) == 1
 
 
-async def test_data_that_is_still_collected_is_asked_once_more(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_incomplete_data_is_requested_once_more(upstreams: FakeUpstreams, tmp_path: Path):
     first = envelope(2, {TOKEN: {"is_proxy": "0"}})
     upstreams.set_response_function("goplus", PATH, answer_in_turn([first, token_envelope(is_proxy="1")]))
 
@@ -409,7 +403,7 @@ async def test_data_that_is_still_collected_is_asked_once_more(upstreams: FakeUp
     [envelope(2, {TOKEN: {"is_proxy": "0"}}), TOO_OFTEN, envelope(5000), {}],
     ids=["2", "4029", "5000", "?"],
 )
-async def test_partial_data_is_used_with_a_warning(upstreams: FakeUpstreams, tmp_path: Path, then: Any):
+async def test_partial_data_is_used_with_warning(upstreams: FakeUpstreams, tmp_path: Path, then: Any):
     upstreams.set_response_function(
         "goplus", PATH, answer_in_turn([envelope(2, {TOKEN: {"is_proxy": "0"}}), then])
     )
@@ -425,7 +419,7 @@ async def test_partial_data_is_used_with_a_warning(upstreams: FakeUpstreams, tmp
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
+async def test_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["goplus"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
@@ -460,7 +454,7 @@ class TokenIssuer:
         return 200, token_envelope(is_proxy="0") if good else envelope(4022)
 
 
-async def test_an_app_signs_in_once_for_many_questions(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_app_signs_in_once_for_many_queries(upstreams: FakeUpstreams, tmp_path: Path):
     issuer = TokenIssuer(upstreams)
 
     async with open_provider(
@@ -472,9 +466,7 @@ async def test_an_app_signs_in_once_for_many_questions(upstreams: FakeUpstreams,
     assert issuer.given == 1
 
 
-async def test_an_access_token_that_expired_is_replaced_before_it_is_used(
-    upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_expired_access_token_is_replaced_before_use(upstreams: FakeUpstreams, tmp_path: Path):
     issuer = TokenIssuer(upstreams, expires_in=1e-9)
 
     async with open_provider(
@@ -487,7 +479,7 @@ async def test_an_access_token_that_expired_is_replaced_before_it_is_used(
     assert len(upstreams.requests_of("goplus")) == 4
 
 
-async def test_an_access_token_that_is_refused_is_replaced_once(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_refused_access_token_is_replaced_once(upstreams: FakeUpstreams, tmp_path: Path):
     issuer = TokenIssuer(upstreams)
 
     async with open_provider(
@@ -501,7 +493,7 @@ async def test_an_access_token_that_is_refused_is_replaced_once(upstreams: FakeU
     assert issuer.given == 2
 
 
-async def test_a_wrong_secret_is_a_refusal_without_the_secret_in_it(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_wrong_secret_is_refused_without_showing_it(upstreams: FakeUpstreams, tmp_path: Path):
     TokenIssuer(upstreams)
 
     with pytest.raises(ProviderRefused) as refusal:
@@ -510,7 +502,7 @@ async def test_a_wrong_secret_is_a_refusal_without_the_secret_in_it(upstreams: F
     assert "wrong" not in refusal.value.message
 
 
-async def test_a_key_without_a_colon_is_the_access_token(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_key_without_colon_is_access_token(upstreams: FakeUpstreams, tmp_path: Path):
     issuer = TokenIssuer(upstreams)
     issuer.good = {"mine"}
 
@@ -521,7 +513,7 @@ async def test_a_key_without_a_colon_is_the_access_token(upstreams: FakeUpstream
 # saved bodies
 
 
-async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> TokenFlags:
+async def parse_saved(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> TokenFlags:
     upstreams.set_response("goplus", PATH, load_body("goplus_token_security", case))
     return await fetch_flags(upstreams, folder, token)
 
@@ -533,10 +525,10 @@ async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str, token: s
         recorded_case("eth_kokodi_honeypot_hidden_owner_serial_creator", KOKODI),
     ],
 )
-async def test_a_honeypot_with_a_forged_balance_is_read(
+async def test_saved_honeypot_with_forged_balance_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str
 ):
-    found = await read_saved(upstreams, tmp_path, case, token)
+    found = await parse_saved(upstreams, tmp_path, case, token)
 
     assert (found.honeypot, found.hidden_owner, found.sell_tax) == (True, True, 0)
     assert found.unreadable == ("holders.percent",)
@@ -548,10 +540,10 @@ async def test_a_honeypot_with_a_forged_balance_is_read(
     ("case", "token"),
     [("full_sell_tax", TAXED), recorded_case("eth_gvr_100pct_taxes_owner_can_pause", GVR)],
 )
-async def test_a_token_that_taxes_everything_is_read_although_it_is_no_honeypot(
+async def test_saved_token_with_total_tax_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str
 ):
-    found = await read_saved(upstreams, tmp_path, case, token)
+    found = await parse_saved(upstreams, tmp_path, case, token)
 
     assert (found.honeypot, found.sell_tax, found.pausable) == (False, 100, True)
 
@@ -563,10 +555,10 @@ async def test_a_token_that_taxes_everything_is_read_although_it_is_no_honeypot(
         recorded_case("eth_weth_trusted_no_owner_no_dex_list", WETH),
     ],
 )
-async def test_a_trusted_token_without_an_owner_has_no_known_owner(
+async def test_saved_trusted_token_has_no_known_owner(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str
 ):
-    found = await read_saved(upstreams, tmp_path, case, token)
+    found = await parse_saved(upstreams, tmp_path, case, token)
 
     assert (found.trusted, found.owner_address, found.pools, found.transfer_tax) == (True, None, None, None)
 
@@ -578,10 +570,10 @@ async def test_a_trusted_token_without_an_owner_has_no_known_owner(
         recorded_case("bsc_two_tokens_launchpad_and_cake_trusted", CAKE, "Cake"),
     ],
 )
-async def test_of_two_tokens_the_one_asked_for_is_read(
+async def test_requested_one_of_two_tokens_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str, symbol: str
 ):
-    found = await read_saved(upstreams, tmp_path, case, token)
+    found = await parse_saved(upstreams, tmp_path, case, token)
 
     assert (found.raw["token_symbol"], found.cex_listed, found.sell_tax) == (symbol, True, None)
 
@@ -595,8 +587,8 @@ async def test_of_two_tokens_the_one_asked_for_is_read(
         recorded_case("rate_limited_200_code_4029", ProviderRateLimited),
     ],
 )
-async def test_a_saved_failure_is_of_its_kind(
+async def test_saved_failure_is_of_its_kind(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, failure: type[Exception]
 ):
     with pytest.raises(failure):
-        await read_saved(upstreams, tmp_path, case, TOKEN)
+        await parse_saved(upstreams, tmp_path, case, TOKEN)

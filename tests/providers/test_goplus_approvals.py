@@ -30,11 +30,11 @@ def no_pause(monkeypatch: pytest.MonkeyPatch):
 
 
 START = 1_700_000_000
-"""A time in seconds since 1970 at which the chains exist."""
+"""A time in seconds since 1970, after the start of all chains."""
 
 
 def entry(**fields: Any) -> dict[str, Any]:
-    """One spender of a row; `fields` replace its own."""
+    """Return one spender of a row; `fields` replace its own."""
     info: dict[str, Any] = {
         "contract_name": "Router",
         "is_contract": 1,
@@ -50,7 +50,7 @@ def entry(**fields: Any) -> dict[str, Any]:
 
 
 def row(*entries: Any, **fields: Any) -> dict[str, Any]:
-    """One token of the index."""
+    """Return one token of the index."""
     own = {"token_address": TOKEN, "token_symbol": "USDT", "decimals": 18, "approved_list": list(entries)}
     return own | fields
 
@@ -70,7 +70,7 @@ async def fetch_approvals(
         return await goplus.approvals(56, WALLET.upper().replace("0X", "0x"))
 
 
-async def test_a_row_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_row_is_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     told = await fetch_approvals(upstreams, tmp_path, {"code": 1, "message": "ok", "result": [row(entry())]})
 
     (approval,) = told.entries
@@ -97,7 +97,7 @@ async def test_no_approvals_are_an_answer(upstreams: FakeUpstreams, tmp_path: Pa
 
 
 @pytest.mark.parametrize("result", [[row(entry())], [], None])
-async def test_an_index_that_is_still_collecting_is_partial_and_a_warning(
+async def test_collecting_index_is_partial_with_warning(
     upstreams: FakeUpstreams, tmp_path: Path, result: Any
 ):
     upstreams.set_response("goplus", PATH, {"code": 2, "message": "partial data obtained", "result": result})
@@ -110,7 +110,7 @@ async def test_an_index_that_is_still_collecting_is_partial_and_a_warning(
     assert any("still collecting" in warning for warning in goplus.trace.warnings)
 
 
-async def test_rows_that_cannot_be_read_are_left_out_and_counted(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_unreadable_rows_are_omitted_and_counted(upstreams: FakeUpstreams, tmp_path: Path):
     rows = [
         7,
         None,
@@ -153,14 +153,14 @@ async def test_rows_that_cannot_be_read_are_left_out_and_counted(upstreams: Fake
     ],
     ids=repr,
 )
-def test_an_amount_is_read_exactly_or_not_at_all(said: Any, decimals: Any, amount: int | None):
+def test_amount_is_parsed_exactly_or_not_at_all(said: Any, decimals: Any, amount: int | None):
     (approval,) = parse_row(entry(approved_amount=said), decimals=decimals)
 
     assert approval.amount == amount
 
 
 @pytest.mark.parametrize("said", ["Unlimited", "unlimited", " UNLIMITED "])
-def test_the_word_unlimited_is_understood(said: str):
+def test_word_unlimited_is_parsed(said: str):
     (approval,) = parse_row(entry(approved_amount=said))
 
     assert approval.unlimited
@@ -181,7 +181,7 @@ def test_the_word_unlimited_is_understood(said: str):
     ],
     ids=repr,
 )
-def test_a_flag_is_a_number_or_its_text_or_unknown(said: Any, known: Any):
+def test_flag_is_number_text_or_unknown(said: Any, known: Any):
     (approval,) = parse_row(entry(address_info={"trust_list": said, "is_contract": said, "doubt_list": said}))
 
     spender = approval.spender
@@ -191,7 +191,7 @@ def test_a_flag_is_a_number_or_its_text_or_unknown(said: Any, known: Any):
 @pytest.mark.parametrize(
     "said", [0, "0", None, "soon", -5, 1_737_626_832_000, "9" * 5000], ids=lambda said: repr(said)[:20]
 )
-def test_a_time_that_is_none_is_unknown(said: Any):
+def test_invalid_time_is_unknown(said: Any):
     (approval,) = parse_row(entry(approved_time=said, address_info={"deployed_time": said}))
 
     assert approval.changed_at is None
@@ -201,14 +201,14 @@ def test_a_time_that_is_none_is_unknown(said: Any):
 @pytest.mark.parametrize(
     "info", [None, [], "x", {}, {"contract_name": None, "tag": 7, "malicious_behavior": None}]
 )
-def test_a_spender_of_whom_nothing_is_said_is_unknown(info: Any):
+def test_spender_without_data_is_unknown(info: Any):
     (approval,) = parse_row(entry(address_info=info))
 
     spender = approval.spender
     assert (spender.name, spender.project, spender.is_contract, spender.misconduct) == (None, None, None, ())
 
 
-def test_names_and_misdeeds_are_strangers_text():
+def test_names_and_misconduct_are_cleaned():
     hostile = "Te\u202ether\n\u200bUSD " + "x" * 500
     (approval,) = parse_row(
         entry(
@@ -229,7 +229,7 @@ def test_names_and_misdeeds_are_strangers_text():
     assert len(approval.token.misconduct) == 10
 
 
-async def test_approvals_of_another_chain_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_approvals_of_other_chain_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     foreign = row(entry()) | {"chain_id": "1"}
 
     with pytest.raises(ProviderError):
@@ -237,14 +237,14 @@ async def test_approvals_of_another_chain_are_a_failure(upstreams: FakeUpstreams
 
 
 @pytest.mark.parametrize("said", [1, 1_400_000_000, 4_000_000_000])
-def test_times_before_the_chain_and_in_the_future_are_unknown(said: int) -> None:
+def test_impossible_times_are_unknown(said: int) -> None:
     (approval,) = parse_row(entry(approved_time=said, address_info={"deployed_time": said}))
 
     assert approval.changed_at is None
     assert approval.spender.deployed_at is None
 
 
-def test_of_several_rows_for_one_token_and_spender_the_latest_counts():
+def test_latest_row_of_token_and_spender_counts():
     rows = [
         row(
             entry(approved_amount="1", approved_time=START + 5),
@@ -263,7 +263,7 @@ def test_of_several_rows_for_one_token_and_spender_the_latest_counts():
 
 
 @pytest.mark.parametrize("result", [{}, "x", 7, None, True])
-async def test_a_result_that_is_no_list_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
+async def test_result_that_is_no_list_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
     with pytest.raises(ProviderError):
         await fetch_approvals(upstreams, tmp_path, {"code": 1, "result": result})
 
@@ -278,7 +278,7 @@ async def test_a_result_that_is_no_list_is_a_failure(upstreams: FakeUpstreams, t
         (2018, NoData),
     ],
 )
-async def test_a_code_that_is_no_success_is_never_an_empty_list(
+async def test_error_code_is_never_an_empty_list(
     upstreams: FakeUpstreams, tmp_path: Path, code: int, failure: type[CentgateError]
 ):
     with pytest.raises(failure):
@@ -287,7 +287,7 @@ async def test_a_code_that_is_no_success_is_never_an_empty_list(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
+async def test_faults_are_failures(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["goplus"] = fault
 
     with pytest.raises(CentgateError) as raised:
@@ -296,9 +296,7 @@ async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path
     assert raised.value.code == FAULTS[fault][1]
 
 
-async def test_a_saved_unlimited_approval_of_a_trusted_router_is_read(
-    upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_saved_unlimited_approval_of_router_is_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     reported = await fetch_approvals(upstreams, tmp_path, load_body("goplus_approvals", "unlimited_trusted"))
 
     (approval,) = reported.entries
@@ -310,7 +308,7 @@ async def test_a_saved_unlimited_approval_of_a_trusted_router_is_read(
     assert approval.spender.deployed_at == 1_650_000_000
 
 
-async def test_the_replayed_router_is_read(replayed: str, tmp_path: Path):
+async def test_replayed_router_is_parsed(replayed: str, tmp_path: Path):
     async with open_provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
         told = await goplus.approvals(56, WALLET)
 
@@ -323,13 +321,13 @@ async def test_the_replayed_router_is_read(replayed: str, tmp_path: Path):
     assert approval.spender.deployed_at == 1_600_000_000
 
 
-async def test_a_saved_wallet_without_approvals_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_saved_wallet_without_approvals_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path):
     assert (
         await fetch_approvals(upstreams, tmp_path, load_body("goplus_approvals", "no_approvals"))
     ).entries == ()
 
 
-async def test_the_replayed_wallet_without_approvals_is_an_answer(replayed: str, tmp_path: Path):
+async def test_replayed_wallet_without_approvals_is_an_answer(replayed: str, tmp_path: Path):
     async with open_provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
         told = await goplus.approvals(1, "0x" + "00" * 20)
 
@@ -340,7 +338,7 @@ async def test_the_replayed_wallet_without_approvals_is_an_answer(replayed: str,
     ("case", "project"),
     [("doubtful_spender", "Example Farm"), recorded_case("v1_spender_doubt_and_phishing", "ALPACA")],
 )
-def test_a_saved_spender_with_doubts_is_read(case: str, project: str):
+def test_saved_doubtful_spender_is_parsed(case: str, project: str):
     info = load_body("goplus_approvals", case)["result"]
 
     (approval,) = parse_row(entry(address_info=info))

@@ -1,4 +1,4 @@
-"""honeypot.is: a successful sale, a failed one, and one without a result."""
+"""honeypot.is provider: successful and failed simulations, their figures, and missing results."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def simulate_against(
     return await simulate(upstreams, folder, token, chain_id)
 
 
-async def test_it_covers_three_chains(tmp_path: Path):
+async def test_coverage_is_three_chains(tmp_path: Path):
     async with open_provider(HoneypotIs, tmp_path) as honeypotis:
         assert [chain.slug for chain in CHAINS if honeypotis.supports_chain(chain.id)] == [
             "ethereum",
@@ -62,7 +62,7 @@ async def test_it_covers_three_chains(tmp_path: Path):
         ]
 
 
-async def test_a_sale_that_worked_is_told_in_percent_and_dollars(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_successful_sale_has_percent_and_usd(upstreams: FakeUpstreams, tmp_path: Path):
     found = await simulate_against(upstreams, tmp_path, sale())
 
     assert upstreams.requests_of("honeypotis")[0].params == {"address": TOKEN, "chainID": "8453"}
@@ -73,7 +73,7 @@ async def test_a_sale_that_worked_is_told_in_percent_and_dollars(upstreams: Fake
     assert found.raw["simulationResult.sellTax"] == "4.999999999999993"
 
 
-async def test_no_pair_is_no_data(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_missing_pair_is_no_data(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response("honeypotis", PATH, {"code": 404, "error": "No pairs found"}, status=404)
 
     with pytest.raises(NoData):
@@ -91,7 +91,9 @@ async def test_no_pair_is_no_data(upstreams: FakeUpstreams, tmp_path: Path):
     ],
     ids=str,
 )
-async def test_other_errors_and_shapes(upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any):
+async def test_other_errors_and_formats_are_failures(
+    upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
+):
     upstreams.set_response("honeypotis", PATH, body, status=status)
 
     if status == 200 and body:
@@ -115,13 +117,13 @@ async def test_other_errors_and_shapes(upstreams: FakeUpstreams, tmp_path: Path,
     ],
     ids=str,
 )
-async def test_the_code_that_runs_decides(upstreams: FakeUpstreams, tmp_path: Path, code: Any, is_open: Any):
+async def test_executed_code_decides_about_source(
+    upstreams: FakeUpstreams, tmp_path: Path, code: Any, is_open: Any
+):
     assert (await simulate_against(upstreams, tmp_path, sale(contractCode=code))).open_source is is_open
 
 
-async def test_the_code_of_all_contracts_is_told_beside_the_tokens_own(
-    upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_code_of_all_contracts_is_separate_from_token(upstreams: FakeUpstreams, tmp_path: Path):
     found = await simulate_against(
         upstreams, tmp_path, sale(contractCode={"openSource": False, "rootOpenSource": True})
     )
@@ -130,22 +132,18 @@ async def test_the_code_of_all_contracts_is_told_beside_the_tokens_own(
 
 
 @pytest.mark.parametrize("naming", [{"pairAddress": TOKEN}, {"pair": {"pair": {"address": TOKEN}}}], ids=str)
-async def test_an_answer_about_the_token_in_a_pair_is_no_data(
-    upstreams: FakeUpstreams, tmp_path: Path, naming: Body
-):
+async def test_answer_about_paired_token_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, naming: Body):
     with pytest.raises(NoData, match="pair"):
         await simulate_against(upstreams, tmp_path, sale(token={"address": "0x" + "cd" * 20}, **naming))
 
 
-async def test_an_answer_about_another_token_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_answer_about_other_token_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="another token"):
         await simulate_against(upstreams, tmp_path, sale(token={"address": "0x" + "cd" * 20}))
 
 
 @pytest.mark.parametrize("naming", [{"chain": {"id": "1"}}, {"pair": {"chainId": 56}}], ids=str)
-async def test_an_answer_about_another_chain_is_a_failure(
-    upstreams: FakeUpstreams, tmp_path: Path, naming: Body
-):
+async def test_answer_about_other_chain_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, naming: Body):
     with pytest.raises(ProviderError, match="another chain"):
         await simulate_against(upstreams, tmp_path, sale(**naming))
 
@@ -164,7 +162,7 @@ async def test_an_answer_about_another_chain_is_a_failure(
     ],
     ids=repr,
 )
-async def test_a_verdict_may_be_a_figure(upstreams: FakeUpstreams, tmp_path: Path, said: Any, honeypot: Any):
+async def test_verdict_may_be_a_number(upstreams: FakeUpstreams, tmp_path: Path, said: Any, honeypot: Any):
     found = await simulate_against(upstreams, tmp_path, sale(honeypotResult={"isHoneypot": said}))
 
     assert found.honeypot is honeypot
@@ -177,7 +175,7 @@ async def test_a_verdict_may_be_a_figure(upstreams: FakeUpstreams, tmp_path: Pat
     [(1, True), ("1", True), ("true", True), (0, False), ("false", False), (2, False), ([], False)],
     ids=repr,
 )
-async def test_a_success_may_be_a_figure(
+async def test_success_may_be_a_number(
     upstreams: FakeUpstreams, tmp_path: Path, said: Any, *, succeeded: bool
 ):
     taxes = {"buyTax": 0, "sellTax": 100, "transferTax": 0}
@@ -209,20 +207,18 @@ async def test_sales_of_holders_are_counted(upstreams: FakeUpstreams, tmp_path: 
     ],
     ids=str,
 )
-async def test_what_the_counts_of_sales_imply_is_read(
+async def test_counts_of_sales_are_completed(
     upstreams: FakeUpstreams, tmp_path: Path, said: Any, sales: HolderSales
 ):
     assert (await simulate_against(upstreams, tmp_path, sale(holderAnalysis=said))).holder_sales == sales
 
 
 @pytest.mark.parametrize("said", [None, 7, {}, {"averageTax": 300}, {"holders": "many"}], ids=str)
-async def test_without_figures_no_sales_of_holders_are_known(
-    upstreams: FakeUpstreams, tmp_path: Path, said: Any
-):
+async def test_holder_sales_are_unknown_without_counts(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
     assert (await simulate_against(upstreams, tmp_path, sale(holderAnalysis=said))).holder_sales is None
 
 
-async def test_the_largest_trades_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_largest_trades_are_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     limits = {"maxBuy": {"token": 2000, "withToken": 7.5}, "maxSell": {"token": 5}}
 
     found = await simulate_against(upstreams, tmp_path, sale(simulationResult={"sellTax": 0, **limits}))
@@ -232,15 +228,13 @@ async def test_the_largest_trades_are_read(upstreams: FakeUpstreams, tmp_path: P
 
 # 2016-01-01 is before the first block of Base
 @pytest.mark.parametrize("seconds", ["1", "1451606400", "99999999999"])
-async def test_a_pair_older_than_its_chain_or_of_the_future_has_no_age(
-    upstreams: FakeUpstreams, tmp_path: Path, seconds: str
-):
+async def test_pair_with_impossible_time_has_no_age(upstreams: FakeUpstreams, tmp_path: Path, seconds: str):
     found = await simulate_against(upstreams, tmp_path, sale(pair={"createdAtTimestamp": seconds}))
 
     assert found.pair_created_at is None
 
 
-async def test_taxes_that_cannot_be_are_named(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_impossible_taxes_are_named(upstreams: FakeUpstreams, tmp_path: Path):
     found = await simulate_against(upstreams, tmp_path, sale(simulationResult={"sellTax": 150, "buyTax": -5}))
 
     assert (found.sell_tax, found.buy_tax, found.transfer_tax) == (None, None, None)
@@ -251,9 +245,7 @@ async def test_taxes_that_cannot_be_are_named(upstreams: FakeUpstreams, tmp_path
     ("index", "severity"),
     [(20, "critical"), (16, "high"), ("12", "medium"), (8, "low"), (4, "info"), (99, "critical")],
 )
-async def test_a_severity_may_be_a_figure(
-    upstreams: FakeUpstreams, tmp_path: Path, index: Any, severity: str
-):
+async def test_severity_may_be_a_number(upstreams: FakeUpstreams, tmp_path: Path, index: Any, severity: str):
     listed = [{"flag": "mild", "severity": "info"}, {"flag": "new", "severityIndex": index}]
 
     found = await simulate_against(upstreams, tmp_path, sale(summary={"flags": listed}))
@@ -262,7 +254,7 @@ async def test_a_severity_may_be_a_figure(
     assert severity == "info" or found.flags[0].name == "new"
 
 
-async def test_what_is_nested_deep_is_passed_over(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_deeply_nested_values_are_skipped(upstreams: FakeUpstreams, tmp_path: Path):
     nested: Any = "end"
     for _ in range(900):
         nested = {"a": nested}
@@ -275,11 +267,11 @@ async def test_what_is_nested_deep_is_passed_over(upstreams: FakeUpstreams, tmp_
 
 
 @pytest.mark.parametrize("said", [1e308, -5, "much"])
-async def test_liquidity_that_cannot_be_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
+async def test_impossible_liquidity_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
     assert (await simulate_against(upstreams, tmp_path, sale(pair={"liquidity": said}))).liquidity_usd is None
 
 
-async def test_without_success_there_are_no_taxes(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_failed_simulation_has_no_taxes(upstreams: FakeUpstreams, tmp_path: Path):
     found = await simulate_against(
         upstreams, tmp_path, sale(simulationSuccess=False, simulationError="no\nroute")
     )
@@ -288,7 +280,7 @@ async def test_without_success_there_are_no_taxes(upstreams: FakeUpstreams, tmp_
 
 
 @pytest.mark.parametrize(("said", "tax"), [(-0.2, 0), (100.4, 100), (1e9, None), ("NaN", None), ("3", 3)])
-async def test_a_tax_is_between_nothing_and_everything(
+async def test_tax_is_between_0_and_100_percent(
     upstreams: FakeUpstreams, tmp_path: Path, said: Any, tax: float | None
 ):
     assert (
@@ -307,13 +299,13 @@ async def test_a_tax_is_between_nothing_and_everything(
     ],
     ids=str,
 )
-async def test_the_risk_is_its_level_or_where_its_word_begins(
+async def test_risk_is_level_or_start_of_its_word(
     upstreams: FakeUpstreams, tmp_path: Path, summary: Any, level: float | None
 ):
     assert (await simulate_against(upstreams, tmp_path, sale(summary=summary))).risk_level == level
 
 
-async def test_flags_come_in_two_lists_and_either_case(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_flags_are_parsed_from_both_lists(upstreams: FakeUpstreams, tmp_path: Path):
     listed = [{"flag": "CLOSED_SOURCE", "severity": "High", "description": "a\u202eb"}, {"flag": None}, 7]
 
     found = await simulate_against(
@@ -339,7 +331,7 @@ async def test_flags_come_in_two_lists_and_either_case(upstreams: FakeUpstreams,
     ],
     ids=str,
 )
-async def test_a_pair_is_empty_when_nothing_stands_in_it(
+async def test_pair_with_zero_liquidity_is_empty(
     upstreams: FakeUpstreams, tmp_path: Path, pair: Any, empty: Any
 ):
     assert (await simulate_against(upstreams, tmp_path, sale(pair=pair))).pair_empty is empty
@@ -354,13 +346,13 @@ async def test_a_pair_is_empty_when_nothing_stands_in_it(
         (None, False),
     ],
 )
-def test_a_refused_transfer_is_told_from_a_lack_of_money(reason: str | None, blocked: Any):
+def test_refused_transfer_is_distinguished_from_missing_money(reason: str | None, blocked: Any):
     assert Simulation(reason=reason).is_transfer_blocked is blocked
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
+async def test_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["honeypotis"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
@@ -372,7 +364,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
 # saved bodies
 
 
-async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> Simulation:
+async def parse_saved(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> Simulation:
     return await simulate_against(upstreams, folder, load_body("honeypot_is", case), token, 1)
 
 
@@ -383,10 +375,10 @@ async def read_saved(upstreams: FakeUpstreams, folder: Path, case: str, token: s
         recorded_case("eth_cndl_5pct_taxes_max_buy", CNDL, (5, 4.9791)),
     ],
 )
-async def test_a_saved_token_with_taxes_is_read(
+async def test_saved_token_with_taxes_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str, taxes: tuple[float, float]
 ):
-    found = await read_saved(upstreams, tmp_path, case, token)
+    found = await parse_saved(upstreams, tmp_path, case, token)
 
     assert (found.honeypot, found.open_source) == (False, True)
     assert (found.buy_tax, found.sell_tax) == taxes
@@ -396,10 +388,10 @@ async def test_a_saved_token_with_taxes_is_read(
     ("case", "token"),
     [("liquidity_removed", TOKEN), recorded_case("eth_nitro_honeypot_liquidity_removed", NITRO)],
 )
-async def test_a_saved_pair_without_liquidity_is_read(
+async def test_saved_pair_without_liquidity_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str
 ):
-    found = await read_saved(upstreams, tmp_path, case, token)
+    found = await parse_saved(upstreams, tmp_path, case, token)
 
     assert (found.honeypot, found.pair_empty, found.is_transfer_blocked) == (True, True, False)
     assert [flag.name for flag in found.flags] == ["extremely_high_taxes", "high_tax"]
@@ -412,10 +404,10 @@ async def test_a_saved_pair_without_liquidity_is_read(
         recorded_case("eth_weth_ok_no_holder_analysis", WETH, 99606174.27085423),
     ],
 )
-async def test_a_saved_token_without_holder_analysis_is_read(
+async def test_saved_token_without_holder_analysis_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, token: str, liquidity: float
 ):
-    found = await read_saved(upstreams, tmp_path, case, token)
+    found = await parse_saved(upstreams, tmp_path, case, token)
 
     assert (found.honeypot, found.sell_tax, found.liquidity_usd) == (False, 0, liquidity)
 
@@ -423,10 +415,10 @@ async def test_a_saved_token_without_holder_analysis_is_read(
 @pytest.mark.parametrize(
     "case", ["not_simulated", recorded_case("documented_summary_honeypot_closed_source")]
 )
-async def test_a_saved_honeypot_known_from_its_holders_alone_is_read(
+async def test_saved_honeypot_known_from_holders_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, case: str
 ):
-    found = await read_saved(upstreams, tmp_path, case, TOKEN)
+    found = await parse_saved(upstreams, tmp_path, case, TOKEN)
 
     assert (found.succeeded, found.honeypot, found.sell_tax, found.risk_level) == (False, True, None, 100)
     assert found.has_any_flag("high_fail_rate")
@@ -441,7 +433,7 @@ async def test_a_saved_honeypot_known_from_its_holders_alone_is_read(
         recorded_case("invalid_address_400", 400, ProviderError),
     ],
 )
-async def test_a_saved_failure_is_of_its_kind(
+async def test_saved_failure_is_of_its_kind(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, status: int, failure: type[Exception]
 ):
     upstreams.set_response("honeypotis", PATH, load_body("honeypot_is", case), status=status)

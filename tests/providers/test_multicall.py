@@ -1,4 +1,4 @@
-"""Calls for Multicall3: the same bytes as a general ABI codec, and nothing but results read as results."""
+"""Multicall3 encoding, compared with a general ABI codec, and decoding of any bytes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ADDRESSES = st.binary(min_size=20, max_size=20).map(lambda raw: "0x" + raw.hex()
 
 
 @given(st.lists(st.tuples(ADDRESSES, st.binary(max_size=100)), max_size=5))
-def test_encoding_is_that_of_an_abi_codec(calls: list[tuple[str, bytes]]) -> None:
+def test_encoding_matches_abi_codec(calls: list[tuple[str, bytes]]) -> None:
     expected = encode(["(address,bool,bytes)[]"], [[(address, True, data) for address, data in calls]])
 
     assert encode_aggregate(calls) == SELECTOR + expected
 
 
 @given(st.lists(st.tuples(st.booleans(), st.binary(max_size=100)), max_size=5))
-def test_results_are_read_as_encoded(results: list[tuple[bool, bytes]]) -> None:
+def test_encoded_results_are_decoded(results: list[tuple[bool, bytes]]) -> None:
     returned = encode(["(bool,bytes)[]"], [results])
 
     assert parse_aggregate(returned, len(results)) == [
@@ -29,7 +29,7 @@ def test_results_are_read_as_encoded(results: list[tuple[bool, bytes]]) -> None:
 
 
 @given(st.binary(max_size=400), st.integers(1, 5))
-def test_any_bytes_give_results_or_a_value_error(returned: bytes, count: int) -> None:
+def test_any_bytes_give_results_or_value_error(returned: bytes, count: int) -> None:
     try:
         results = parse_aggregate(returned, count)
     except ValueError:

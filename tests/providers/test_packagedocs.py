@@ -1,4 +1,4 @@
-"""Libraries and their documentation out of package registries."""
+"""Libraries and their documentation, read from package registries."""
 
 from __future__ import annotations
 
@@ -98,24 +98,24 @@ TYPED = {
 Open = Callable[..., AbstractAsyncContextManager[PackageDocs]]
 
 
-def saying(sentence: str) -> dict[str, str]:
-    """A package whose documentation is one sentence."""
+def build_readme(sentence: str) -> dict[str, str]:
+    """Return a package whose documentation is one sentence."""
     return {"README.md": f"# Quill\n\n{sentence} That is all there is to be said of it here, and no more.\n"}
 
 
 @pytest.fixture
 def registry() -> Generator[PackageRegistry]:
-    """One registry for both languages."""
+    """One registry for all languages."""
     with run_package_registry() as publishing:
         yield publishing
 
 
 @pytest.fixture
-def opened(registry: PackageRegistry, tmp_path: Path) -> Open:
-    """Opens the provider: `opened(**its settings)`."""
+def open_docs(registry: PackageRegistry, tmp_path: Path) -> Open:
+    """Function that opens the provider with settings: `open_docs(**settings)`."""
 
     @asynccontextmanager
-    async def open_it(**given: Any) -> AsyncGenerator[PackageDocs]:
+    async def open_provider_with(**given: Any) -> AsyncGenerator[PackageDocs]:
         url = ProviderSettings(url=registry.url)
         providers = {
             "packagedocs_pypi": url,
@@ -130,14 +130,14 @@ def opened(registry: PackageRegistry, tmp_path: Path) -> Open:
         async with open_resources(settings) as resources:
             yield PackageDocs(settings, resources)
 
-    return open_it
+    return open_provider_with
 
 
-async def test_a_name_is_resolved_in_both_registries(registry: PackageRegistry, opened: Open) -> None:
+async def test_name_is_resolved_in_all_registries(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("Quill", "1.4.0", QUILL, releases=200)
     registry.publish_javascript("quill", "0.0.2", TYPED, releases=2)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         found = await packagedocs.find_libraries("quill")
 
     assert [(each.id, each.title, each.version) for each in found] == [
@@ -155,10 +155,10 @@ async def test_a_name_is_resolved_in_both_registries(registry: PackageRegistry, 
     ]
 
 
-async def test_a_name_that_was_resolved_is_counted_soon(registry: PackageRegistry, opened: Open) -> None:
+async def test_resolved_name_is_cached(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 
-    async with opened() as packagedocs, asyncio.timeout(20):
+    async with open_docs() as packagedocs, asyncio.timeout(20):
         (found,) = await packagedocs.find_libraries("quill")
         while found.snippet_count is None:
             await asyncio.sleep(0.05)
@@ -169,12 +169,12 @@ async def test_a_name_that_was_resolved_is_counted_soon(registry: PackageRegistr
 
 
 @pytest.mark.parametrize("name", ["sidekiq", "https://rubygems.org/gems/quill"])
-async def test_a_library_of_another_ecosystem_is_not_its_namesake(
-    name: str, registry: PackageRegistry, opened: Open
+async def test_library_of_other_ecosystem_is_not_its_namesake(
+    name: str, registry: PackageRegistry, open_docs: Open
 ) -> None:
     registry.publish_javascript("sidekiq", "1.0.0", TYPED)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         with pytest.raises(
             NoData, match=r"is a library of Ruby: only PyPI, npm, crates\.io and Go modules are"
         ):
@@ -193,8 +193,8 @@ async def test_a_library_of_another_ecosystem_is_not_its_namesake(
         *(("serilog", ".NET"), ("quill nuget", ".NET"), ("alamofire", "Swift"), ("quill swift", "Swift")),
     ],
 )
-async def test_a_word_or_a_known_name_says_the_ecosystem(name: str, ecosystem: str, opened: Open) -> None:
-    async with opened() as packagedocs:
+async def test_word_or_known_name_selects_ecosystem(name: str, ecosystem: str, open_docs: Open) -> None:
+    async with open_docs() as packagedocs:
         with pytest.raises(NoData, match=f"is a library of {re.escape(ecosystem)}: only PyPI"):
             await packagedocs.find_libraries(name)
 
@@ -202,20 +202,20 @@ async def test_a_word_or_a_known_name_says_the_ecosystem(name: str, ecosystem: s
 @pytest.mark.parametrize(
     "name", ["quill rust", "rust quill", "quill crate", "cargo quill", "quill for rust 1.2"]
 )
-async def test_a_word_says_that_a_crate_is_meant(name: str, registry: PackageRegistry, opened: Open) -> None:
+async def test_word_selects_crates(name: str, registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_javascript("quill", "1.0.0", TYPED)
     registry.publish_rust("quill", "1.2.0", {"src/lib.rs": RUST})
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         (found,) = await packagedocs.find_libraries(name)
 
     assert found.id == "/crates/quill"
 
 
-async def test_an_unknown_crate_is_no_data_with_a_hint(registry: PackageRegistry, opened: Open) -> None:
+async def test_unknown_crate_is_no_data_with_hint(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_javascript("quill", "1.0.0", TYPED)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         with pytest.raises(NoData, match=r"no crate known as 'quill rust'; send its name on crates\.io"):
             await packagedocs.find_libraries("quill rust")
 
@@ -229,8 +229,8 @@ async def test_an_unknown_crate_is_no_data_with_a_hint(registry: PackageRegistry
     ],
     ids=["above a namesake", "beside a library", "little used"],
 )
-async def test_a_crate_of_the_name_is_among_the_libraries(
-    releases: int, downloads: int, expected: list[str], registry: PackageRegistry, opened: Open
+async def test_crate_of_the_name_is_among_libraries(
+    releases: int, downloads: int, expected: list[str], registry: PackageRegistry, open_docs: Open
 ) -> None:
     repository = "https://github.com/quill/quill"
     registry.publish_javascript("quill", "1.0.0", TYPED, releases=releases, repository=repository)
@@ -243,7 +243,7 @@ async def test_a_crate_of_the_name_is_among_the_libraries(
             repository=repository,
         )
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         found = await packagedocs.find_libraries("quill")
 
     assert [each.id for each in found] == expected
@@ -254,18 +254,18 @@ async def test_a_crate_of_the_name_is_among_the_libraries(
     ("hanging", "searched"),
     [(None, "PyPI, npm and crates.io"), ("/api/v1/crates/quill", "PyPI and npm")],
 )
-async def test_a_namesake_comes_with_the_ecosystems_that_were_searched(
+async def test_namesake_is_returned_with_searched_ecosystems(
     hanging: str | None,
     searched: str,
     registry: PackageRegistry,
-    opened: Open,
+    open_docs: Open,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(client, "NAMESAKE_SECONDS", 0.2)
     registry.publish_javascript("quill", "1.0.0", TYPED, releases=2, repository=None, description=None)
     registry.hanging = hanging
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         (found,) = await packagedocs.find_libraries("quill")
 
     assert found.id == "/npm/quill"
@@ -278,13 +278,13 @@ async def test_a_namesake_comes_with_the_ecosystems_that_were_searched(
 @pytest.mark.parametrize(
     "name", ["tokio", "/crates/tokio", "https://docs.rs/tokio/latest/tokio/", "tokio 1.2"]
 )
-async def test_a_crate_is_read_and_not_its_namesake(
-    name: str, registry: PackageRegistry, opened: Open
+async def test_crate_is_read_instead_of_namesake(
+    name: str, registry: PackageRegistry, open_docs: Open
 ) -> None:
     registry.publish_javascript("tokio", "1.0.0", TYPED)
     registry.publish_rust("tokio", "1.2.0", {"README.md": README, "src/lib.rs": RUST})
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         (found,) = await packagedocs.find_libraries(name)
         first, *_ = await packagedocs.query_docs(found.id, "dip a pen", 2_000)
 
@@ -302,13 +302,13 @@ async def test_a_crate_is_read_and_not_its_namesake(
     ],
 )
 @pytest.mark.extended
-async def test_a_go_module_is_read_and_not_its_namesake(
-    name: str, registry: PackageRegistry, opened: Open
+async def test_go_module_is_read_instead_of_namesake(
+    name: str, registry: PackageRegistry, open_docs: Open
 ) -> None:
     registry.publish_javascript("gorm", "1.0.0", TYPED)
     registry.publish_go("gorm.io/gorm", "v1.2.0", {"README.md": README, "pen.go": GO, "pen_test.go": GO_TEST})
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         (found,) = await packagedocs.find_libraries(name)
         snippets = await packagedocs.query_docs(found.id, "dip a pen", 2_000)
 
@@ -323,35 +323,33 @@ async def test_a_go_module_is_read_and_not_its_namesake(
 
 
 @pytest.mark.parametrize("name", ["quill golang", "https://pkg.go.dev/net/http"])
-async def test_an_unknown_go_module_is_no_data_with_a_hint(
-    name: str, registry: PackageRegistry, opened: Open
+async def test_unknown_go_module_is_no_data_with_hint(
+    name: str, registry: PackageRegistry, open_docs: Open
 ) -> None:
     registry.publish_javascript("quill", "1.0.0", TYPED)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         with pytest.raises(NoData, match=r"no module of Go known as .*; send its path"):
             await packagedocs.find_libraries(name)
 
 
-async def test_a_go_module_that_was_changed_on_its_way_is_a_failure(
-    registry: PackageRegistry, opened: Open
-) -> None:
+async def test_go_module_with_wrong_checksum_is_a_failure(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_go("gorm.io/gorm", "v1.2.0", {"pen.go": GO})
     registry.bodies["/gorm.io/gorm/@v/v1.2.0.zip"] = make_zip({"gorm.io/gorm@v1.2.0/pen.go": GO + "//"})
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         with pytest.raises(ProviderError, match="its digest differs from the published one"):
             await packagedocs.query_docs("/go/gorm.io~gorm", "dip a pen", 2_000)
 
 
-async def test_a_registry_that_hangs_is_left_out(
-    registry: PackageRegistry, opened: Open, monkeypatch: pytest.MonkeyPatch
+async def test_hanging_registry_is_skipped(
+    registry: PackageRegistry, open_docs: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registry.publish_python("quill", "1.0", QUILL)
     monkeypatch.setattr(client, "RESOLVE_SECONDS", 0.3)
     registry.hanging = "/quill/latest"
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         (found,) = await packagedocs.find_libraries("quill")
 
     assert found.id == "/pypi/quill"
@@ -360,67 +358,63 @@ async def test_a_registry_that_hangs_is_left_out(
     )
 
 
-async def test_a_placeholder_comes_after_the_library_of_the_other_registry(
-    registry: PackageRegistry, opened: Open
+async def test_placeholder_follows_library_of_other_registry(
+    registry: PackageRegistry, open_docs: Open
 ) -> None:
     registry.publish_python("react", "0.0.1", None, releases=1, summary="Reserved package name.")
     registry.publish_javascript("react", "19.3.1", TYPED, releases=90)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         found = await packagedocs.find_libraries("react")
 
     assert found[0].id == "/npm/react"
 
 
 @pytest.mark.parametrize("name", ["next.js", "NextJS", "Next JS", "vercel/next.js"])
-async def test_a_nickname_means_its_library_before_a_namesake(
-    name: str, registry: PackageRegistry, opened: Open
-) -> None:
+async def test_nickname_precedes_namesake(name: str, registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_javascript("next", "16.0.0", TYPED, releases=90)
     registry.publish_javascript("nextjs", "0.0.3", TYPED, releases=3)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         found = await packagedocs.find_libraries(name)
 
     assert found[0].id == "/npm/next"
 
 
-async def test_a_library_given_up_says_so(registry: PackageRegistry, opened: Open) -> None:
+async def test_abandoned_library_is_marked(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_javascript("quill", "1.0.0", TYPED, deprecated="use ink")
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         (found,) = await packagedocs.find_libraries("quill")
 
     assert found.description == "Deprecated (use ink). What quill is for."
 
 
-async def test_at_most_five_libraries_are_told(registry: PackageRegistry, opened: Open) -> None:
+async def test_at_most_five_libraries_are_returned(registry: PackageRegistry, open_docs: Open) -> None:
     for name in ("my-quill", "myquill"):
         registry.publish_python(name, "1.0", QUILL)
         registry.publish_javascript(name, "1.0.0", TYPED)
     registry.publish_python("quill", "1.0", QUILL)
     registry.publish_javascript("quill", "1.0.0", TYPED)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         found = await packagedocs.find_libraries("my quill")
 
     assert 4 <= len(found) <= 5
 
 
 @pytest.mark.parametrize("name", ["no such library", "ünïcode", "../..", "@", "/pypi/", "x" * 200])
-async def test_a_name_nobody_published_is_no_data(name: str, opened: Open) -> None:
-    async with opened() as packagedocs:
+async def test_unpublished_name_is_no_data(name: str, open_docs: Open) -> None:
+    async with open_docs() as packagedocs:
         with pytest.raises(NoData, match="no library called"):
             await packagedocs.find_libraries(name)
 
 
 @pytest.mark.extended
-async def test_a_name_that_is_nearly_right_finds_what_was_read_before(
-    registry: PackageRegistry, opened: Open
-) -> None:
+async def test_similar_name_finds_indexed_library(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("calligraphy", "1.0", QUILL)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         await packagedocs.query_docs("/pypi/calligraphy", None, 1000)
         (found,) = await packagedocs.find_libraries("caligraphy")
 
@@ -428,11 +422,11 @@ async def test_a_name_that_is_nearly_right_finds_what_was_read_before(
     assert "similar names" in packagedocs.trace.warnings[0]
 
 
-async def test_one_registry_that_fails_is_a_warning(registry: PackageRegistry, opened: Open) -> None:
+async def test_one_failed_registry_gives_a_warning(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.0", QUILL)
     registry.bodies["/quill/latest"] = b"<html>down</html>"
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         (found,) = await packagedocs.find_libraries("quill")
 
     assert found.id == "/pypi/quill"
@@ -443,33 +437,33 @@ async def test_one_registry_that_fails_is_a_warning(registry: PackageRegistry, o
 
 
 @pytest.mark.parametrize("body", [b'{"info": 3}', b'{"info": {"name": ["x"]}}'])
-async def test_one_registry_in_another_shape_is_a_warning(
-    body: bytes, registry: PackageRegistry, opened: Open
+async def test_one_invalid_registry_response_gives_a_warning(
+    body: bytes, registry: PackageRegistry, open_docs: Open
 ) -> None:
     registry.publish_javascript("quill", "1.0.0", TYPED)
     registry.bodies["/pypi/quill/json"] = body
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         (found,) = await packagedocs.find_libraries("quill")
 
     assert found.id == "/npm/quill"
     assert sum("is not considered" in each for each in packagedocs.trace.warnings) == 1
 
 
-async def test_registries_that_fail_are_no_empty_answer(registry: PackageRegistry, opened: Open) -> None:
+async def test_failed_registries_are_no_empty_answer(registry: PackageRegistry, open_docs: Open) -> None:
     registry.status = 503
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         with pytest.raises(ProviderError, match="status 503"):
             await packagedocs.find_libraries("quill")
         with pytest.raises(ProviderError, match="status 503"):
             await packagedocs.query_docs("/pypi/quill", None, 1000)
 
 
-async def test_documentation_is_read_out_of_a_python_package(registry: PackageRegistry, opened: Open) -> None:
+async def test_documentation_of_python_package_is_read(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("Quill", "1.4.0", QUILL)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs("/pypi/quill", "dip a pen", 1000)
         (found,) = await packagedocs.find_libraries("quill")
 
@@ -487,15 +481,15 @@ async def test_documentation_is_read_out_of_a_python_package(registry: PackageRe
     assert packagedocs.trace.warnings == []
 
 
-async def test_documentation_is_read_out_of_a_javascript_package_and_its_types(
-    registry: PackageRegistry, opened: Open
+async def test_documentation_and_types_of_javascript_package_are_read(
+    registry: PackageRegistry, open_docs: Open
 ) -> None:
     registry.publish_javascript(
         "quill", "4.1.0", {"README.md": TYPED["README.md"], "index.js": "exports.dip = () => {};"}
     )
     registry.publish_javascript("@types/quill", "4.0.7", TYPED)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs("/npm/quill", "dip", 1000)
 
     assert any("dip(pen: string): boolean" in (each.code or "") for each in snippets)
@@ -503,7 +497,7 @@ async def test_documentation_is_read_out_of_a_javascript_package_and_its_types(
 
 
 @pytest.mark.extended
-async def test_types_are_those_of_the_same_major_version(registry: PackageRegistry, opened: Open) -> None:
+async def test_types_are_of_same_major_version(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_javascript("quill", "4.1.0", {"README.md": TYPED["README.md"]})
     registry.publish_javascript("@types/quill", "4.0.7", TYPED)
     registry.publish_javascript("@types/quill", "5.0.0", {"index.d.ts": "export const other: string;\n"})
@@ -511,14 +505,14 @@ async def test_types_are_those_of_the_same_major_version(registry: PackageRegist
     whole["versions"] = {"4.0.6": {}, "4.0.7": {}, "5.0.0": {}}
     registry.bodies["/@types/quill"] = json.dumps(whole).encode()
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         await packagedocs.query_docs("/npm/quill", "dip", 1000)
 
     assert registry.count_requests(".tgz") == 2
     assert registry.count_requests("/@types/quill/-/quill-4.0.7.tgz") == 1
 
 
-async def test_what_a_package_is_made_of_is_read_with_it(registry: PackageRegistry, opened: Open) -> None:
+async def test_parts_of_package_are_read_with_it(registry: PackageRegistry, open_docs: Open) -> None:
     declared = "/** Opens an inkwell of glass. */\nexport function openInkwell(): void;\n"
     registry.publish_javascript("@quill/deep", "2.0.0", {"index.d.ts": declared}, types="index.d.ts")
     registry.publish_javascript(
@@ -528,32 +522,32 @@ async def test_what_a_package_is_made_of_is_read_with_it(registry: PackageRegist
         "quill", "2.0.0", TYPED, types="x", dependencies={"@quill/core": "2.0.0", "ws": "8"}
     )
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs("/npm/quill", "openInkwell", 1000)
 
     assert any("openInkwell" in (each.code or "") for each in snippets)
     assert registry.count_requests("/ws/latest") == 0
 
 
-async def test_an_index_is_made_once(registry: PackageRegistry, opened: Open) -> None:
+async def test_index_is_built_once(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         both = await asyncio.gather(
             *(packagedocs.query_docs("/pypi/quill", topic, 1000) for topic in ("dip", "inkwell"))
         )
         again = await packagedocs.query_docs("/pypi/quill", "dip", 1000)
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         later = await packagedocs.query_docs("/pypi/quill", "dip", 1000)
 
     assert again == later == both[0]
     assert registry.count_requests(".tar.gz") == 1
 
 
-async def test_the_newest_version_is_asked_for_once(registry: PackageRegistry, opened: Open) -> None:
+async def test_newest_version_is_requested_once(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         for _ in range(3):
             await packagedocs.query_docs("/pypi/quill", "dip", 1000)
 
@@ -561,13 +555,13 @@ async def test_the_newest_version_is_asked_for_once(registry: PackageRegistry, o
 
 
 @pytest.mark.extended
-async def test_a_new_version_is_read_when_it_is_known(registry: PackageRegistry, opened: Open) -> None:
+async def test_new_version_is_read_when_known(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         await packagedocs.query_docs("/pypi/quill", None, 1000)
-    registry.publish_python("quill", "1.5.0", saying("Now with fountain pens."))
+    registry.publish_python("quill", "1.5.0", build_readme("Now with fountain pens."))
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs("/pypi/quill", "fountain", 1000)
 
     assert "fountain" in (snippets[0].text or "")
@@ -575,32 +569,30 @@ async def test_a_new_version_is_read_when_it_is_known(registry: PackageRegistry,
 
 @pytest.mark.extended
 @pytest.mark.parametrize("written", ["/pypi/quill/1.3.0", "/pypi/quill@1.3.0", "/pypi/quill/v1.3"])
-async def test_a_version_that_is_asked_for_is_read(
-    written: str, registry: PackageRegistry, opened: Open
-) -> None:
-    old = registry.publish_python("quill", "1.3.0", saying("Only goose feathers."))
+async def test_requested_version_is_read(written: str, registry: PackageRegistry, open_docs: Open) -> None:
+    old = registry.publish_python("quill", "1.3.0", build_readme("Only goose feathers."))
     body = registry.publish_python("quill", "1.4.0", QUILL)
     body["releases"]["1.3.0"] = old["urls"]
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs(written, "goose feathers", 1000)
 
     assert "Only goose" in (snippets[0].text or "")
 
 
-async def test_a_version_nobody_released_is_no_data(registry: PackageRegistry, opened: Open) -> None:
+async def test_unreleased_version_is_no_data(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         with pytest.raises(NoData, match=r"no version 9\.9 of /pypi/quill: the newest is 1\.4\.0"):
             await packagedocs.query_docs("/pypi/quill/9.9", None, 1000)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("written", ["/encode/quill", "/Encode/Quill/1.4.0", "/encode/python-quill"])
-async def test_the_id_of_a_repository_finds_its_package(
-    written: str, registry: PackageRegistry, opened: Open
+async def test_id_of_repository_finds_its_package(
+    written: str, registry: PackageRegistry, open_docs: Open
 ) -> None:
     url = f"https://github.com/{written.lower().removesuffix('/1.4.0')[1:]}.git"
     registry.publish_python(
@@ -608,32 +600,30 @@ async def test_the_id_of_a_repository_finds_its_package(
     )
     registry.publish_javascript("quill", "9.0.0", TYPED)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs(written, "dip", 1000)
 
     assert any(each.language == "python" for each in snippets)
 
 
 @pytest.mark.extended
-async def test_the_id_of_a_repository_that_has_moved_finds_its_package(
-    registry: PackageRegistry, opened: Open
-) -> None:
+async def test_id_of_moved_repository_finds_its_package(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python(
         "fastapi", "1.0.0", QUILL, project_urls={"Source": "https://github.com/fastapi/fastapi"}
     )
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs("/tiangolo/fastapi", "dip", 1000)
 
     assert snippets
 
 
-async def test_many_who_ask_at_once_cause_one_question_and_one_download(
-    registry: PackageRegistry, opened: Open, tmp_path: Path
+async def test_concurrent_requests_cause_one_query_and_download(
+    registry: PackageRegistry, open_docs: Open, tmp_path: Path
 ) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         asked = (packagedocs.query_docs("/pypi/quill", f"dip {number}", 1000) for number in range(50))
         answers = await asyncio.gather(*asked)
 
@@ -646,10 +636,10 @@ def _files(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file()]
 
 
-async def test_the_id_of_another_repository_is_no_data(registry: PackageRegistry, opened: Open) -> None:
+async def test_id_of_other_repository_is_no_data(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         with pytest.raises(NoData, match="/pypi/quill has such a name"):
             await packagedocs.query_docs("/somebody/quill", None, 1000)
 
@@ -663,16 +653,16 @@ async def test_the_id_of_another_repository_is_no_data(registry: PackageRegistry
         ("/pypi/quill/1.0/2.0", "libdocs-resolve-library"),
     ],
 )
-async def test_an_unknown_id_is_no_data_with_a_hint(written: str, hint: str, opened: Open) -> None:
-    async with opened() as packagedocs:
+async def test_unknown_id_is_no_data_with_hint(written: str, hint: str, open_docs: Open) -> None:
+    async with open_docs() as packagedocs:
         with pytest.raises(NoData, match=hint):
             await packagedocs.query_docs(written, None, 1000)
 
 
-async def test_a_library_without_documentation_is_no_data(registry: PackageRegistry, opened: Open) -> None:
+async def test_library_without_documentation_is_no_data(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", {"quill/data.bin": "x"})
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         for _ in range(2):
             with pytest.raises(NoData, match=r"no documentation in /pypi/quill 1\.4\.0"):
                 await packagedocs.query_docs("/pypi/quill", None, 1000)
@@ -681,8 +671,8 @@ async def test_a_library_without_documentation_is_no_data(registry: PackageRegis
 
 
 @pytest.mark.extended
-async def test_a_source_without_documentation_is_made_up_for_by_the_wheel(
-    registry: PackageRegistry, opened: Open
+async def test_wheel_replaces_source_without_documentation(
+    registry: PackageRegistry, open_docs: Open
 ) -> None:
     body = registry.publish_python("quill", "1.4.0", {"quill/data.bin": "x"})
     body["urls"].append(
@@ -690,23 +680,23 @@ async def test_a_source_without_documentation_is_made_up_for_by_the_wheel(
     )
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs("/pypi/quill", "dip", 1000)
 
     assert any("dip" in (each.code or "") for each in snippets)
 
 
 @pytest.mark.extended
-async def test_a_release_whose_archives_are_too_large_is_told_by_its_description(
-    registry: PackageRegistry, opened: Open
+async def test_release_with_too_large_archives_has_description_only(
+    registry: PackageRegistry, open_docs: Open
 ) -> None:
     body = registry.publish_python(
-        "quill", "1.4.0", QUILL, description=saying("Pens that weigh sixty megabytes.")["README.md"]
+        "quill", "1.4.0", QUILL, description=build_readme("Pens that weigh sixty megabytes.")["README.md"]
     )
     body["urls"][0]["size"] = 61 << 20
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs("/pypi/quill", "pens", 1000)
 
     assert "sixty megabytes" in (snippets[0].text or "")
@@ -715,71 +705,69 @@ async def test_a_release_whose_archives_are_too_large_is_told_by_its_description
     ]
 
 
-async def test_an_archive_that_is_too_large_is_a_failure(registry: PackageRegistry, opened: Open) -> None:
+async def test_too_large_archive_is_a_failure(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_javascript("quill", "1.0.0", TYPED, types="x")
     registry.bodies["/quill/-/quill-1.0.0.tgz"] = bytes(61 << 20)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         with pytest.raises(ProviderError, match="at most 60 MB"):
             await packagedocs.query_docs("/npm/quill", None, 1000)
 
 
 @pytest.mark.extended
-async def test_an_archive_that_was_changed_on_its_way_is_a_failure(
-    registry: PackageRegistry, opened: Open
-) -> None:
+async def test_modified_archive_is_a_failure(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
     (path,) = [path for path in registry.bodies if path.endswith(".tar.gz")]
     registry.bodies[path] += b"x"
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         with pytest.raises(ProviderError, match="digest differs from the published one"):
             await packagedocs.query_docs("/pypi/quill", None, 1000)
 
 
 @pytest.mark.extended
-async def test_an_archive_elsewhere_is_not_fetched(registry: PackageRegistry, opened: Open) -> None:
+async def test_archive_on_other_host_is_not_fetched(registry: PackageRegistry, open_docs: Open) -> None:
     body = registry.publish_javascript("quill", "1.0.0", TYPED, types="x")
     with run_package_registry("127.0.0.2") as elsewhere:
         body["dist"]["tarball"] = f"{elsewhere.url}/quill-1.0.0.tgz"
         registry.bodies["/quill/latest"] = json.dumps(body).encode()
 
-        async with opened() as packagedocs:
+        async with open_docs() as packagedocs:
             with pytest.raises(ProviderError):
                 await packagedocs.query_docs("/npm/quill", None, 1000)
 
     assert elsewhere.requested_paths == []
 
 
-async def test_an_archive_that_is_none_is_a_failure(registry: PackageRegistry, opened: Open) -> None:
+async def test_invalid_archive_is_a_failure(registry: PackageRegistry, open_docs: Open) -> None:
     body = registry.publish_python("quill", "1.4.0", QUILL)
     body["urls"] = [registry.add_upload("quill-1.4.0.tar.gz", b"not an archive")]
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         with pytest.raises(ProviderError, match="not a valid archive of its kind"):
             await packagedocs.query_docs("/pypi/quill", None, 1000)
 
 
-async def test_a_topic_that_nothing_matches_is_answered_with_an_introduction(
-    registry: PackageRegistry, opened: Open
+async def test_unmatched_topic_is_answered_with_introduction(
+    registry: PackageRegistry, open_docs: Open
 ) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs("/pypi/quill", "qwertzuiop", 1000)
 
     assert "Pens for people" in " ".join(each.text or "" for each in snippets)
     assert packagedocs.trace.warnings == ["nothing in quill 1.4.0 matches the topic: this is an introduction"]
 
 
-async def test_an_index_answers_while_its_registry_is_down(registry: PackageRegistry, opened: Open) -> None:
+async def test_index_answers_while_registry_is_down(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         await packagedocs.query_docs("/pypi/quill", None, 1000)
     registry.status = 503
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs("/pypi/quill", "dip", 1000)
 
     assert snippets
@@ -790,13 +778,13 @@ async def test_an_index_answers_while_its_registry_is_down(registry: PackageRegi
     assert packagedocs.trace.providers["packagedocs"]["status"] == "ok"
 
 
-async def test_a_version_on_the_shelf_needs_no_registry(registry: PackageRegistry, opened: Open) -> None:
+async def test_indexed_version_needs_no_registry(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         await packagedocs.query_docs("/pypi/quill", None, 1000)
     registry.requested_paths.clear()
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         await packagedocs.query_docs("/pypi/quill/1.4.0", "dip", 1000)
 
     assert registry.requested_paths == []
@@ -804,15 +792,15 @@ async def test_a_version_on_the_shelf_needs_no_registry(registry: PackageRegistr
 
 
 @pytest.mark.extended
-async def test_a_reading_that_takes_long_goes_on(registry: PackageRegistry, opened: Open) -> None:
+async def test_long_build_continues_after_timeout(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
     registry.archives_released.clear()
 
-    async with opened(timeout=2) as packagedocs:
+    async with open_docs(timeout=2) as packagedocs:
         with pytest.raises(ProviderTimeout, match="same payment can be sent again") as late:
             await packagedocs.query_docs("/pypi/quill", "dip", 1000)
         registry.archives_released.set()
-        snippets = await _patiently(packagedocs, "/pypi/quill")
+        snippets = await query_until_built(packagedocs, "/pypi/quill")
 
     assert late.value.retry_after
     assert snippets
@@ -820,13 +808,13 @@ async def test_a_reading_that_takes_long_goes_on(registry: PackageRegistry, open
 
 
 @pytest.mark.extended
-async def test_only_so_many_libraries_are_read_at_once(registry: PackageRegistry, opened: Open) -> None:
+async def test_concurrent_builds_are_limited(registry: PackageRegistry, open_docs: Open) -> None:
     names = [f"quill{number}" for number in range(MAX_BUILDS + 1)]
     for name in names:
         registry.publish_python(name, "1.0", QUILL)
     registry.archives_released.clear()
 
-    async with opened(timeout=2.5) as packagedocs:
+    async with open_docs(timeout=2.5) as packagedocs:
         tries = [asyncio.create_task(packagedocs.query_docs(f"/pypi/{name}", None, 1000)) for name in names]
         failures = await asyncio.gather(*tries, return_exceptions=True)
         waits = [packagedocs.estimate_wait({"libraryId": f"/pypi/{name}"}) for name in ("other", *names)]
@@ -838,13 +826,13 @@ async def test_only_so_many_libraries_are_read_at_once(registry: PackageRegistry
 
 
 @pytest.mark.extended
-async def test_a_reading_that_takes_too_long_is_ended_and_not_begun_again(
-    registry: PackageRegistry, opened: Open, monkeypatch: pytest.MonkeyPatch
+async def test_too_slow_build_is_ended_and_not_repeated(
+    registry: PackageRegistry, open_docs: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registry.publish_python("quill", "1.4.0", {f"quill/m{number}.py": PEN * 2000 for number in range(40)})
     monkeypatch.setattr("centgate.providers.packagedocs.BUILD_SECONDS", 0.01)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         for _ in range(2):
             with pytest.raises(ProviderError, match=r"cannot read /pypi/quill 1\.4\.0: it took more than"):
                 await packagedocs.query_docs("/pypi/quill", None, 1000)
@@ -852,12 +840,12 @@ async def test_a_reading_that_takes_too_long_is_ended_and_not_begun_again(
     assert registry.count_requests(".tar.gz") == 1
 
 
-async def test_a_broken_index_is_made_anew(registry: PackageRegistry, opened: Open, tmp_path: Path) -> None:
+async def test_broken_index_is_rebuilt(registry: PackageRegistry, open_docs: Open, tmp_path: Path) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         await packagedocs.query_docs("/pypi/quill", None, 1000)
-        _spoil(tmp_path)
+        damage_index(tmp_path)
         with pytest.raises(ProviderError, match="broken index"):
             await packagedocs.query_docs("/pypi/quill", "dip", 1000)
         snippets = await packagedocs.query_docs("/pypi/quill", "dip", 1000)
@@ -865,18 +853,18 @@ async def test_a_broken_index_is_made_anew(registry: PackageRegistry, opened: Op
     assert snippets
 
 
-async def test_a_folder_that_cannot_be_written_is_a_failure(
-    registry: PackageRegistry, opened: Open, tmp_path: Path
+async def test_unwritable_folder_is_a_failure(
+    registry: PackageRegistry, open_docs: Open, tmp_path: Path
 ) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
     (tmp_path / "docs").write_text("in the way")
 
-    async with opened() as packagedocs:
+    async with open_docs() as packagedocs:
         with pytest.raises(ProviderError, match="cannot store its indexes"):
             await packagedocs.query_docs("/pypi/quill", None, 1000)
 
 
-def test_the_addresses_of_the_registries_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registry_urls_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CENTGATE_PACKAGEDOCS_PYPI_URL", "https://mirror.example/pypi")
     monkeypatch.setenv("CENTGATE_PACKAGEDOCS_NPM_URL", "https://mirror.example/npm")
 
@@ -889,7 +877,7 @@ def test_the_addresses_of_the_registries_are_settings(monkeypatch: pytest.Monkey
     assert "CENTGATE_PACKAGEDOCS_URL" not in render_env_example()
 
 
-# against the registries themselves
+# tests against the public registries
 
 
 @pytest.fixture(scope="module")
@@ -905,7 +893,7 @@ def public_registries() -> None:
 
 
 @asynccontextmanager
-async def real(folder: Path) -> AsyncGenerator[PackageDocs]:
+async def open_public_docs(folder: Path) -> AsyncGenerator[PackageDocs]:
     """Open the provider with its default settings."""
     settings = Settings(packagedocs_folder=folder)
     async with open_resources(settings) as resources:
@@ -931,7 +919,7 @@ async def real(folder: Path) -> AsyncGenerator[PackageDocs]:
     ],
 )
 async def test_well_known_names_are_resolved(name: str, first: str, tmp_path: Path) -> None:
-    async with real(tmp_path) as packagedocs:
+    async with open_public_docs(tmp_path) as packagedocs:
         found = await packagedocs.find_libraries(name)
 
     assert found[0].id == first
@@ -952,17 +940,17 @@ async def test_well_known_names_are_resolved(name: str, first: str, tmp_path: Pa
 async def test_well_known_libraries_are_documented(
     library_id: str, topic: str, expected: str, tmp_path: Path
 ) -> None:
-    async with real(tmp_path) as packagedocs:
-        snippets = await _patiently(packagedocs, library_id, topic, 2500)
+    async with open_public_docs(tmp_path) as packagedocs:
+        snippets = await query_until_built(packagedocs, library_id, topic, 2500)
 
     assert any(expected in f"{each.title} {each.code}" for each in snippets)
     assert sum(each.tokens for each in snippets) <= 2500
 
 
-async def _patiently(
+async def query_until_built(
     packagedocs: PackageDocs, library_id: str, topic: str = "dip", tokens: int = 1000
 ) -> list[DocSnippet]:
-    """The answer, also if a busy machine needs longer for the first index than one request may take."""
+    """Return the answer, waiting if the first build of the index exceeds a request's time."""
     while True:
         try:
             return await packagedocs.query_docs(library_id, topic, tokens)
@@ -970,7 +958,7 @@ async def _patiently(
             continue
 
 
-def _spoil(folder: Path) -> None:
+def damage_index(folder: Path) -> None:
     """Overwrite the only index."""
     (file,) = folder.glob("docs/*/pypi/quill/*")
     file.write_bytes(b"no index" * 1000)

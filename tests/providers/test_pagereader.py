@@ -1,4 +1,4 @@
-"""The built-in reader against a site on loopback."""
+"""Built-in page reader, with a site on loopback."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ STORY = (
 
 @dataclass
 class Site:
-    """Site with a set response for each path; `asked` are the requested paths, with their user agents."""
+    """Site with a set response for each path; `asked` has the requested paths with their user agents."""
 
     url: str = ""
     pages: dict[str, tuple[int, str, bytes]] = field(default_factory=dict[str, tuple[int, str, bytes]])
     asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     refresh: dict[str, str] = field(default_factory=dict[str, str])
-    """`Refresh` header of a path."""
+    """`Refresh` header by path."""
 
-    def says(
+    def set_page(
         self, path: str, body: str | bytes, kind: str = "text/html; charset=utf-8", status: int = 200
     ) -> str:
         """Set the response of a path and return its URL."""
@@ -85,8 +85,8 @@ Reader = Callable[..., AbstractAsyncContextManager[PageReader]]
 
 
 @pytest.fixture
-def reader(site: Site, readers: Sandbox, tmp_path: Path) -> Reader:
-    """Function that opens a reader for the site: `reader(**settings)`."""
+def open_reader(site: Site, readers: Sandbox, tmp_path: Path) -> Reader:
+    """Function that opens a reader for the site: `open_reader(**settings)`."""
     port = int(site.url.rsplit(":", 1)[1])
     changes = {
         "fetch_ports": (port,),
@@ -96,19 +96,19 @@ def reader(site: Site, readers: Sandbox, tmp_path: Path) -> Reader:
     }
 
     @asynccontextmanager
-    async def opened(**given: Any) -> AsyncGenerator[PageReader]:
+    async def open_with_settings(**given: Any) -> AsyncGenerator[PageReader]:
         settings = build_settings(tmp_path, "http://127.0.0.1:9").model_copy(update={**changes, **given})
         async with open_page_resources(readers, settings) as resources:
             yield PageReader(settings, resources).bind(RequestTrace())
 
-    return opened
+    return open_with_settings
 
 
 @pytest.mark.extended
-async def test_a_page_is_read_with_what_is_known_of_it(site: Site, reader: Reader) -> None:
-    url = site.says("/story", STORY)
+async def test_page_is_read_with_metadata(site: Site, open_reader: Reader) -> None:
+    url = site.set_page("/story", STORY)
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         page = await pagereader.read_page(url, only_main_content=True)
 
     assert page.markdown.startswith("# Story\n\nOnce there was")
@@ -128,23 +128,23 @@ async def test_a_page_is_read_with_what_is_known_of_it(site: Site, reader: Reade
     assert site.asked[1][1].endswith("(+mailto:op@example.org)")
 
 
-async def test_the_whole_page_is_read_when_it_is_asked_for(site: Site, reader: Reader) -> None:
-    url = site.says("/story", STORY)
+async def test_whole_page_is_read_on_request(site: Site, open_reader: Reader) -> None:
+    url = site.set_page("/story", STORY)
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         page = await pagereader.read_page(url, only_main_content=False)
 
     assert f"[Home]({site.url}/)" in page.markdown
     assert page.markdown.endswith("Imprint")
 
 
-async def test_a_page_that_only_sends_on_is_followed_once(site: Site, reader: Reader) -> None:
+async def test_redirecting_page_is_followed_once(site: Site, open_reader: Reader) -> None:
     refresh = "<meta http-equiv=refresh content='0; url={}'>"
-    url = site.says("/old", refresh.format("/story"))
-    site.says("/story", STORY)
-    circle = site.says("/circle", refresh.format("/circle") + "<p>Wait.")
+    url = site.set_page("/old", refresh.format("/story"))
+    site.set_page("/story", STORY)
+    circle = site.set_page("/circle", refresh.format("/circle") + "<p>Wait.")
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         page = await pagereader.read_page(url, only_main_content=True)
         again = await pagereader.read_page(circle, only_main_content=True)
 
@@ -163,47 +163,45 @@ async def test_a_page_that_only_sends_on_is_followed_once(site: Site, reader: Re
         ("5", False),
     ],
 )
-async def test_a_refresh_header_is_followed_like_the_element(
-    refresh: str, *, followed: bool, site: Site, reader: Reader
+async def test_refresh_header_is_followed_like_element(
+    refresh: str, *, followed: bool, site: Site, open_reader: Reader
 ) -> None:
-    url = site.says("/old", "<p>You are being sent on.")
+    url = site.set_page("/old", "<p>You are being sent on.")
     site.refresh["/old"] = refresh
-    site.says("/story", STORY)
+    site.set_page("/story", STORY)
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         page = await pagereader.read_page(url, only_main_content=True)
 
     assert page.markdown.startswith("# Story") == followed
 
 
-async def test_menus_around_an_empty_application_are_not_sold(site: Site, reader: Reader) -> None:
+async def test_menus_around_empty_application_are_unread(site: Site, open_reader: Reader) -> None:
     menu = "".join(f"<a href=/{n}>Entry number {n} of the menu</a>" for n in range(30))
-    url = site.says("/app", f"<nav>{menu}</nav><div id=root></div><script src=/a.js></script>")
+    url = site.set_page("/app", f"<nav>{menu}</nav><div id=root></div><script src=/a.js></script>")
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         with pytest.raises(PageUnread, match="has no text without its scripts"):
             await pagereader.read_page(url, only_main_content=True)
 
 
 @pytest.mark.parametrize("onward", ["http://169.254.169.254/latest", "http://[::1]/", "/secret"])
-async def test_a_page_sends_nobody_where_nothing_may_be_fetched(
-    onward: str, site: Site, reader: Reader
-) -> None:
-    site.says("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")
-    url = site.says("/old", f"<meta http-equiv=refresh content='0; url={onward}'>")
+async def test_forbidden_meta_refresh_is_not_followed(onward: str, site: Site, open_reader: Reader) -> None:
+    site.set_page("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")
+    url = site.set_page("/old", f"<meta http-equiv=refresh content='0; url={onward}'>")
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         with pytest.raises(PageUnread) as unread:
             await pagereader.read_page(url, only_main_content=True)
 
     assert unread.value.reason == ("robots" if onward == "/secret" else "blocked_address")
 
 
-async def test_links_start_from_where_redirects_lead(site: Site, reader: Reader) -> None:
-    site.says("/old", "/new/place", status=302)
-    site.says("/new/place", "<p>text and a <a href=here>link</a>")
+async def test_links_start_from_redirect_target(site: Site, open_reader: Reader) -> None:
+    site.set_page("/old", "/new/place", status=302)
+    site.set_page("/new/place", "<p>text and a <a href=here>link</a>")
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         page = await pagereader.read_page(f"{site.url}/old", only_main_content=True)
 
     assert (page.url, page.final_url) == (f"{site.url}/old", f"{site.url}/new/place")
@@ -211,10 +209,10 @@ async def test_links_start_from_where_redirects_lead(site: Site, reader: Reader)
 
 
 @pytest.mark.parametrize("status", [404, 410])
-async def test_a_page_that_is_not_there_is_nothing_known(site: Site, reader: Reader, status: int) -> None:
-    url = site.says("/gone", "<h1>Not found</h1>", status=status)
+async def test_missing_page_is_no_data(site: Site, open_reader: Reader, status: int) -> None:
+    url = site.set_page("/gone", "<h1>Not found</h1>", status=status)
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         with pytest.raises(NoData, match=f"no page at this address: 127.0.0.1:.* {status}"):
             await pagereader.read_page(url, only_main_content=True)
 
@@ -260,37 +258,37 @@ async def test_a_page_that_is_not_there_is_nothing_known(site: Site, reader: Rea
         (200, "text/plain", "x" * 6_000_000, "too_large", "127.0.0.1"),
     ],
 )
-async def test_a_page_that_cannot_be_read_says_why(
-    site: Site, reader: Reader, status: int, kind: str, body: str, reason: str, said: str
+async def test_unreadable_page_has_reason(
+    site: Site, open_reader: Reader, status: int, kind: str, body: str, reason: str, said: str
 ) -> None:
-    url = site.says("/page", body, kind, status)
+    url = site.set_page("/page", body, kind, status)
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         with pytest.raises(PageUnread, match=said) as failure:
             await pagereader.read_page(url, only_main_content=True)
 
     assert failure.value.reason == reason
 
 
-async def test_robots_are_heeded_unless_the_operator_says_otherwise(site: Site, reader: Reader) -> None:
-    url = site.says("/story", STORY)
-    site.says("/robots.txt", "User-agent: *\nDisallow: /story", "text/plain")
+async def test_robots_txt_is_obeyed_unless_disabled(site: Site, open_reader: Reader) -> None:
+    url = site.set_page("/story", STORY)
+    site.set_page("/robots.txt", "User-agent: *\nDisallow: /story", "text/plain")
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         with pytest.raises(PageUnread, match=r"robots\.txt") as failure:
             await pagereader.read_page(url, only_main_content=True)
         assert [path for path, _ in site.asked] == ["/robots.txt"]
-    async with reader(fetch_robots=False) as pagereader:
+    async with open_reader(fetch_robots=False) as pagereader:
         page = await pagereader.read_page(url, only_main_content=True)
 
     assert failure.value.reason == "robots"
     assert page.title == "Story"
 
 
-async def test_a_shell_with_some_text_is_given_with_a_warning(site: Site, reader: Reader) -> None:
-    url = site.says("/app", "<body><div id=app>Tea of all kinds</div><script src=a.js></script>")
+async def test_shell_with_some_text_gives_a_warning(site: Site, open_reader: Reader) -> None:
+    url = site.set_page("/app", "<body><div id=app>Tea of all kinds</div><script src=a.js></script>")
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         page = await pagereader.read_page(url, only_main_content=True)
 
     assert page.markdown == "Tea of all kinds"
@@ -302,26 +300,26 @@ async def test_a_shell_with_some_text_is_given_with_a_warning(site: Site, reader
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:9/", "http://169.254.169.254/latest/meta-data", "http://[::1]/"]
 )
-async def test_addresses_that_must_not_be_fetched_are_not(site: Site, reader: Reader, url: str) -> None:
-    async with reader() as pagereader:
+async def test_forbidden_urls_are_not_fetched(site: Site, open_reader: Reader, url: str) -> None:
+    async with open_reader() as pagereader:
         with pytest.raises(PageUnread) as failure:
             await pagereader.read_page(url, only_main_content=True)
 
     assert failure.value.reason == "blocked_address"
 
 
-async def test_several_pages_are_read_at_once_and_fail_each_for_itself(site: Site, reader: Reader) -> None:
+async def test_pages_are_read_concurrently_and_fail_separately(site: Site, open_reader: Reader) -> None:
     urls = [
-        site.says("/story", STORY),
+        site.set_page("/story", STORY),
         f"{site.url}/missing",
-        site.says("/no", "", status=403),
-        site.says("/data", '{"a": 1}', "application/json"),
-        site.says(
+        site.set_page("/no", "", status=403),
+        site.set_page("/data", '{"a": 1}', "application/json"),
+        site.set_page(
             "/feed", "<rss version='2.0'><channel><title>Feed</title></channel></rss>", "application/rss+xml"
         ),
     ]
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         pages = await pagereader.page_contents(urls, 10_000)
         status = pagereader.trace.providers["pagereader"]["status"]
 
@@ -336,10 +334,10 @@ async def test_several_pages_are_read_at_once_and_fail_each_for_itself(site: Sit
     assert status == "ok"
 
 
-async def test_a_reader_that_is_switched_off_is_not_asked(site: Site, reader: Reader) -> None:
+async def test_disabled_reader_is_not_called(site: Site, open_reader: Reader) -> None:
     off = {"pagereader": ProviderSettings(enabled=False)}
 
-    async with reader(providers=off) as pagereader:
+    async with open_reader(providers=off) as pagereader:
         with pytest.raises(ProviderUnconfigured):
             await pagereader.read_page(site.url, only_main_content=True)
 
@@ -347,15 +345,15 @@ async def test_a_reader_that_is_switched_off_is_not_asked(site: Site, reader: Re
 
 
 @pytest.mark.extended
-async def test_a_long_page_is_divided_in_another_process(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
+async def test_long_page_is_divided_in_another_process(
+    open_reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     markdown = "\n".join(f"[page {number}](https://a.example/{number})" for number in range(2_000))
     page = WebPage("https://a.example/", markdown, len(markdown))
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         expected = take_part(page, 100, 5_000)
-        monkeypatch.setattr(extract_parts, "_number_line", None)  # in this process only
+        monkeypatch.setattr(extract_parts, "_number_line", None)  # in this process alone
         part = await pagereader.take_part(page, 100, 5_000)
 
     assert part == expected
@@ -363,25 +361,25 @@ async def test_a_long_page_is_divided_in_another_process(
 
 
 @pytest.mark.extended
-async def test_a_page_that_takes_too_long_to_divide_is_unread(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
+async def test_page_with_slow_division_is_unread(
+    open_reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pagereader_module, "CUT_SECONDS", 0.001)
     page = WebPage("https://a.example/", "[a](b " * 150_000, 900_000)
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         with pytest.raises(PageUnread, match="could not be divided: it took more than"):
             await pagereader.take_part(page, 0, 5_000)
 
 
-async def test_a_page_that_cannot_be_divided_is_unread(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
+async def test_page_that_cannot_be_divided_is_unread(
+    open_reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise ValueError("a text that nobody expected")
 
     monkeypatch.setattr(pagereader_module, "take_part", refuse)
 
-    async with reader() as pagereader:
+    async with open_reader() as pagereader:
         with pytest.raises(PageUnread, match=r"the page at a\.example could not be divided"):
             await pagereader.take_part(WebPage("https://a.example/", "text", 4), 0, 5_000)

@@ -1,4 +1,4 @@
-"""JSON-RPC nodes: a real chain, behind simulated faults."""
+"""JSON-RPC provider: a real chain behind simulated faults of nodes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from lookups.chain_world import (
     Builder,
     KeyedWallet,
     compile_contract,
-    encode_call,
-    derive_wallet,
     derive_address,
+    derive_wallet,
+    encode_call,
 )
 from structlog.testing import capture_logs
 from tampering_proxy import Interceptor, block_span, forward_to_node, limit_log_range, rpc_error, start_proxy
@@ -50,7 +50,7 @@ TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 PAYER = KeyedWallet(BUYER_ACCOUNTS[0].address.lower(), bytes.fromhex(BUYER_ACCOUNTS[0].private_key[2:]))
 RECEIVER = derive_wallet("receiver").address
 TRANSFERS = 30
-"""One in each block, of 1, 2, 3 … units, to the same receiver."""
+"""One transfer in each block, of 1, 2, 3 … units, to the same receiver."""
 BURNER = derive_address("burner")
 RPC_FAULTS = [fault for fault in FAULTS if fault != "timeout"]
 """Faults that end immediately."""
@@ -58,19 +58,19 @@ RPC_FAULTS = [fault for fault in FAULTS if fault != "timeout"]
 
 @pytest.fixture(scope="module")
 def node() -> Generator[str]:
-    """The address of a real chain: a token, thirty transfers, Multicall3, and code that burns all gas."""
-    with chain_with(GenesisAccount(code=compile_contract("multicall3")["runtime"])) as url:
+    """URL of a real chain: a token, thirty transfers, Multicall3, and code that burns all gas."""
+    with serve_chain(GenesisAccount(code=compile_contract("multicall3")["runtime"])) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def bare_node() -> Generator[str]:
     """The same without Multicall3."""
-    with chain_with(GenesisAccount()) as url:
+    with serve_chain(GenesisAccount()) as url:
         yield url
 
 
-def chain_with(multicall: GenesisAccount) -> Any:
+def serve_chain(multicall: GenesisAccount) -> Any:
     """Build a chain and serve it."""
     token = GenesisAccount(code=bytes.fromhex(runtime_code()[2:]), storage=initial_token_storage())
     seeds = {
@@ -97,7 +97,7 @@ def quiet_chain() -> Generator[None]:
 async def open_rpc(
     folder: Path, *urls: str, chain: int = CHAIN_ID, seconds: float | None = None
 ) -> AsyncGenerator[Rpc]:
-    """Provider with these nodes for a chain, and its own record."""
+    """Open the provider with these nodes for a chain, and a trace of its own."""
     providers = {
         "rpc": ProviderSettings(timeout=seconds),
         f"rpc_{chain}": ProviderSettings(url=",".join(urls)),
@@ -113,7 +113,7 @@ def serve_body(upstreams: FakeUpstreams, name: str, body: Any, status: int = 200
     return upstreams.url_of(name)
 
 
-def requested_ranges(upstreams: FakeUpstreams, name: str) -> list[int]:
+def list_requested_ranges(upstreams: FakeUpstreams, name: str) -> list[int]:
     """Return the block range of each eth_getLogs request."""
     return [
         block_span(each.body)
@@ -135,18 +135,18 @@ def balance_of(address: str) -> ContractCall:
 RECEIVED = [TRANSFER, None, topic(RECEIVER)]
 
 
-def nobody() -> str:
-    """Return a URL with no listener."""
+def unused_url() -> str:
+    """Return a URL without a listener."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}"
 
 
-# What the chain has
+# Contents of the chain
 
 
 @pytest.mark.extended
-async def test_code_is_read_and_is_empty_where_there_is_none(node: str, tmp_path: Path):
+async def test_code_is_read_and_empty_if_absent(node: str, tmp_path: Path):
     async with open_rpc(tmp_path, node) as rpc:
         token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, derive_address("nowhere")])
 
@@ -165,7 +165,7 @@ async def test_slots_are_words(node: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize(("said", "word"), [("0x", 0), ("0x0", 0), ("0x1", 1), ("0x" + "f" * 64, 2**256 - 1)])
-async def test_slots_are_words_however_many_zeros_are_told(
+async def test_slots_are_words_with_any_number_of_zeros(
     upstreams: FakeUpstreams, tmp_path: Path, said: str, word: int
 ):
     url = serve_body(upstreams, "node", {"id": 0, "result": said})
@@ -176,16 +176,14 @@ async def test_slots_are_words_however_many_zeros_are_told(
     assert found == word.to_bytes(32, "big")
 
 
-async def test_a_node_whose_words_are_too_long_is_covered_by_the_next(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_node_with_too_long_words_is_replaced(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     bad = serve_body(upstreams, "bad", {"id": 0, "result": "0x" + "f" * 66})
 
     async with open_rpc(tmp_path, bad, node) as rpc:
         assert await rpc.storage_slots(CHAIN_ID, TOKEN_ADDRESS, ["0x" + "0" * 64]) == [bytes(32)]
 
 
-async def test_balance_nonces_and_blocks_are_numbers(node: str, tmp_path: Path):
+async def test_balances_nonces_and_blocks_are_numbers(node: str, tmp_path: Path):
     async with open_rpc(tmp_path, node) as rpc:
         balance = await rpc.native_balance(CHAIN_ID, PAYER.address)
         nonces = await rpc.transaction_counts(CHAIN_ID, [PAYER.address, RECEIVER])
@@ -198,7 +196,7 @@ async def test_balance_nonces_and_blocks_are_numbers(node: str, tmp_path: Path):
     assert abs(latest.timestamp - time.time()) < 60
 
 
-async def test_a_block_that_one_node_does_not_know_yet_is_asked_of_the_next(
+async def test_block_unknown_to_node_is_requested_from_next(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     behind = start_proxy(upstreams, "behind", node, lambda _: (200, {"id": 0, "result": None}))
@@ -213,7 +211,7 @@ async def test_a_block_that_one_node_does_not_know_yet_is_asked_of_the_next(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("which", ["node", "bare_node"])
-async def test_calls_are_answered_in_order_with_nothing_for_what_fails(
+async def test_calls_are_answered_in_order_with_none_for_failures(
     which: str, request: pytest.FixtureRequest, tmp_path: Path
 ):
     reverting = ContractCall(TOKEN_ADDRESS, encode_call("transfer(address,uint256)", RECEIVER, 2**255))
@@ -231,7 +229,7 @@ async def test_calls_are_answered_in_order_with_nothing_for_what_fails(
     ]
 
 
-async def test_calls_that_burn_all_gas_do_not_take_the_others_along(node: str, tmp_path: Path):
+async def test_gas_burning_calls_do_not_affect_others(node: str, tmp_path: Path):
     async with open_rpc(tmp_path, node) as rpc:
         found = await rpc.call_contracts(
             CHAIN_ID, [balance_of(RECEIVER), *[ContractCall(BURNER, b"")] * 3, balance_of(RECEIVER)]
@@ -243,14 +241,14 @@ async def test_calls_that_burn_all_gas_do_not_take_the_others_along(node: str, t
 
 @pytest.mark.extended
 @pytest.mark.parametrize("which", ["node", "bare_node"])
-async def test_calls_that_return_megabytes_do_not_take_the_others_along(
+async def test_megabyte_results_do_not_affect_others(
     which: str, request: pytest.FixtureRequest, upstreams: FakeUpstreams, tmp_path: Path
 ):
-    def swollen(request: dict[str, Any]) -> tuple[int, Any] | None:
+    def enlarge_answer(request: dict[str, Any]) -> tuple[int, Any] | None:
         asked = str(request["params"][0])
         return (200, " " * 9_000_000) if BURNER[2:] in asked else None
 
-    url = start_proxy(upstreams, "node", request.getfixturevalue(which), swollen)
+    url = start_proxy(upstreams, "node", request.getfixturevalue(which), enlarge_answer)
     asked = [balance_of(RECEIVER), ContractCall(BURNER, b""), balance_of(PAYER.address)]
 
     async with open_rpc(tmp_path, url) as rpc:
@@ -259,9 +257,7 @@ async def test_calls_that_return_megabytes_do_not_take_the_others_along(
     assert [returned is None for returned in found] == [False, True, False]
 
 
-async def test_a_node_that_takes_no_batches_is_not_flooded(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_node_without_batches_is_not_flooded(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     under_way = most = 0
     counting = threading.Lock()
 
@@ -285,7 +281,7 @@ async def test_a_node_that_takes_no_batches_is_not_flooded(
     assert 1 < most <= 10
 
 
-async def test_logs_are_those_with_the_topics_oldest_first(node: str, tmp_path: Path):
+async def test_logs_match_topics_oldest_first(node: str, tmp_path: Path):
     async with open_rpc(tmp_path, node) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
         others = await rpc.event_logs(CHAIN_ID, [TRANSFER, topic(RECEIVER)], to_block=TRANSFERS, blocks=1000)
@@ -297,7 +293,7 @@ async def test_logs_are_those_with_the_topics_oldest_first(node: str, tmp_path: 
     assert others.entries == ()
 
 
-async def test_only_the_blocks_asked_for_are_read(node: str, tmp_path: Path):
+async def test_only_requested_blocks_are_read(node: str, tmp_path: Path):
     async with open_rpc(tmp_path, node) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=20, blocks=5)
 
@@ -305,8 +301,8 @@ async def test_only_the_blocks_asked_for_are_read(node: str, tmp_path: Path):
     assert (logs.from_block, logs.to_block) == (16, 20)
 
 
-async def test_asking_for_nothing_asks_nobody(tmp_path: Path):
-    async with open_rpc(tmp_path, nobody()) as rpc:
+async def test_empty_query_sends_no_request(tmp_path: Path):
+    async with open_rpc(tmp_path, unused_url()) as rpc:
         assert await rpc.contract_codes(CHAIN_ID, []) == []
         assert await rpc.call_contracts(CHAIN_ID, []) == []
 
@@ -314,9 +310,7 @@ async def test_asking_for_nothing_asks_nobody(tmp_path: Path):
 # Batches and bundles
 
 
-async def test_many_questions_go_in_batches_and_keep_their_order(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_many_queries_are_batched_in_order(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     url = start_proxy(upstreams, "node", node)
     addresses = [each for number in range(60) for each in (derive_address(str(number)), TOKEN_ADDRESS)]
 
@@ -339,7 +333,7 @@ NO_BATCHES: list[tuple[int, Any]] = [
 
 
 @pytest.mark.parametrize(("status", "body"), NO_BATCHES)
-async def test_a_node_that_takes_no_batches_is_asked_one_by_one_from_then_on(
+async def test_node_without_batches_gets_single_requests_from_then_on(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
 ):
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
@@ -357,7 +351,7 @@ async def test_a_node_that_takes_no_batches_is_asked_one_by_one_from_then_on(
 
 
 @pytest.mark.parametrize(("status", "body"), [(429, ""), (200, [rpc_error(-32016, "over rate limit")])])
-async def test_a_batch_refused_for_the_rate_is_not_asked_again_one_by_one(
+async def test_rate_limited_batch_is_not_split(
     upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
 ):
     url = serve_body(upstreams, "node", body, status)
@@ -369,7 +363,7 @@ async def test_a_batch_refused_for_the_rate_is_not_asked_again_one_by_one(
     assert len(upstreams.requests_of("node")) == 1
 
 
-async def test_a_failure_ends_what_else_is_under_way(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+async def test_failure_cancels_other_requests(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     release = threading.Event()
 
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
@@ -390,9 +384,7 @@ async def test_a_failure_ends_what_else_is_under_way(node: str, upstreams: FakeU
     assert taken < 10
 
 
-async def test_a_batch_may_be_answered_in_any_order_with_ids_as_text(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_batch_is_matched_by_ids_in_any_order(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
         return 200, [{**each, "id": str(each["id"])} for each in reversed(forward_to_node(node, asked.body))]
 
@@ -413,7 +405,7 @@ def answer_number(request: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request["id"], "result": "0x7"}
 
 
-async def test_what_one_request_asks_at_once_is_one_batch(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_concurrent_queries_of_one_request_are_one_batch(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response_function(
         "node", "/", lambda asked: (200, [answer_number(each) for each in asked.body]), method="POST"
     )
@@ -432,7 +424,7 @@ async def test_what_one_request_asks_at_once_is_one_batch(upstreams: FakeUpstrea
     assert [len(each.body) for each in upstreams.requests_of("node")] == [4]
 
 
-async def test_what_two_buyers_ask_is_not_joined(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_queries_of_two_buyers_are_not_joined(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response_function(
         "node", "/", lambda asked: (200, answer_number(asked.body)), method="POST"
     )
@@ -444,9 +436,7 @@ async def test_what_two_buyers_ask_is_not_joined(upstreams: FakeUpstreams, tmp_p
     assert [each.body["method"] for each in upstreams.requests_of("node")] == ["eth_getBalance"] * 2
 
 
-async def test_a_joined_batch_that_is_refused_is_sent_apart_from_then_on(
-    upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_refused_joined_batch_is_sent_separately_from_then_on(upstreams: FakeUpstreams, tmp_path: Path):
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
         if isinstance(asked.body, list):
             return 200, rpc_error(-32600, "batch requests are not supported")
@@ -463,9 +453,7 @@ async def test_a_joined_batch_that_is_refused_is_sent_apart_from_then_on(
     assert [isinstance(each.body, list) for each in asked] == [True, *[False] * 4]
 
 
-async def test_a_failed_batch_fails_each_who_asked_with_an_error_of_its_own(
-    upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_failed_batch_raises_separate_errors(upstreams: FakeUpstreams, tmp_path: Path):
     url = serve_body(upstreams, "node", "", 429)
 
     async with open_rpc(tmp_path, url) as rpc:
@@ -477,7 +465,7 @@ async def test_a_failed_batch_fails_each_who_asked_with_an_error_of_its_own(
     assert len(upstreams.requests_of("node")) == 1
 
 
-async def test_who_gives_up_leaves_the_others_of_its_batch(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_cancelled_query_does_not_affect_its_batch(upstreams: FakeUpstreams, tmp_path: Path):
     arrived, release = threading.Event(), threading.Event()
 
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
@@ -510,7 +498,7 @@ async def test_calls_are_bundled_by_150(node: str, upstreams: FakeUpstreams, tmp
     assert len(asked.body) == 2
 
 
-async def test_a_chain_without_multicall_is_asked_singly_from_then_on(
+async def test_chain_without_multicall_gets_single_calls_from_then_on(
     bare_node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     url = start_proxy(upstreams, "node", bare_node)
@@ -524,7 +512,7 @@ async def test_a_chain_without_multicall_is_asked_singly_from_then_on(
     assert [isinstance(each.body, list) for each in upstreams.requests_of("node")] == [False, True, True]
 
 
-async def test_on_a_chain_known_to_have_multicall_its_absence_is_the_nodes_and_is_not_remembered(
+async def test_missing_multicall_on_known_chain_is_not_remembered(
     bare_node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     url = start_proxy(upstreams, "node", bare_node)
@@ -537,9 +525,7 @@ async def test_on_a_chain_known_to_have_multicall_its_absence_is_the_nodes_and_i
 
 
 @pytest.mark.parametrize("result", ["0x" + "ff" * 64, "0x01", "0x" + f"{32:064x}{0:064x}", "0xzz", 7, None])
-async def test_a_bundle_answered_with_something_else_is_a_failure(
-    upstreams: FakeUpstreams, tmp_path: Path, result: Any
-):
+async def test_invalid_bundle_result_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
     url = serve_body(upstreams, "node", {"jsonrpc": "2.0", "id": 0, "result": result})
 
     async with open_rpc(tmp_path, url) as rpc:
@@ -565,15 +551,15 @@ REVERTS = [
 
 @pytest.mark.extended
 @pytest.mark.parametrize(("code", "message"), REVERTS)
-async def test_a_call_that_fails_on_the_chain_is_nothing(
+async def test_failed_call_is_none(
     bare_node: str, upstreams: FakeUpstreams, tmp_path: Path, code: int, message: str
 ):
-    def fails(request: dict[str, Any]) -> tuple[int, Any] | None:
+    def revert_call(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["params"][0].get("to") == BURNER:
             return 200, rpc_error(code, message, data="0x")
         return None
 
-    url = start_proxy(upstreams, "node", bare_node, fails)
+    url = start_proxy(upstreams, "node", bare_node, revert_call)
 
     async with open_rpc(tmp_path, url) as rpc:
         await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
@@ -581,7 +567,7 @@ async def test_a_call_that_fails_on_the_chain_is_nothing(
 
 
 @pytest.mark.parametrize("case", ["call_revert", recorded_case("call_revert_code_3")])
-async def test_a_saved_revert_is_nothing(bare_node: str, upstreams: FakeUpstreams, tmp_path: Path, case: str):
+async def test_saved_revert_is_none(bare_node: str, upstreams: FakeUpstreams, tmp_path: Path, case: str):
     body = load_body("json_rpc", case)
     url = start_proxy(
         upstreams,
@@ -604,7 +590,7 @@ async def test_a_saved_revert_is_nothing(bare_node: str, upstreams: FakeUpstream
         (-32000, "header not found"),
     ],
 )
-async def test_a_call_that_the_node_fails_at_is_a_failure(
+async def test_call_that_fails_in_node_is_a_failure(
     upstreams: FakeUpstreams, tmp_path: Path, code: int, message: str
 ):
     url = serve_body(upstreams, "node", rpc_error(code, message))
@@ -614,7 +600,7 @@ async def test_a_call_that_the_node_fails_at_is_a_failure(
             await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
 
 
-# Logs, and how much of them nodes give
+# Logs, and the ranges that nodes allow
 
 
 LIMITS: list[tuple[int, int, str, dict[str, Any]]] = [
@@ -644,13 +630,13 @@ LIMITS: list[tuple[int, int, str, dict[str, Any]]] = [
     (3000, -32600, "block range is too wide", {}),
     (1000, -32000, "query block range exceeds server limit, narrow your filter: 1000", {}),
 ]
-"""Blocks, error code, message and data of errors, as seen from real nodes."""
+"""Blocks, error code, message and data of errors of real nodes."""
 SHIFT = 60_000
 """Number of blocks added to the chain's height."""
 
 
 def shift_blocks(node: str, change: Interceptor) -> Callable[[RecordedRequest], tuple[int, Any]]:
-    """A real chain that seems to have 60,000 more blocks before its first."""
+    """Answer as a real chain with 60,000 more blocks before its first."""
 
     def answer(asked: RecordedRequest) -> tuple[int, Any]:
         changed = change(asked.body)
@@ -669,7 +655,7 @@ def shift_blocks(node: str, change: Interceptor) -> Callable[[RecordedRequest], 
 
 @pytest.mark.extended
 @pytest.mark.parametrize(("limit", "code", "message", "more"), LIMITS)
-async def test_a_node_that_limits_the_range_is_asked_for_as_much_as_it_allows(
+async def test_allowed_range_of_node_is_used(
     node: str,
     upstreams: FakeUpstreams,
     tmp_path: Path,
@@ -686,7 +672,7 @@ async def test_a_node_that_limits_the_range_is_asked_for_as_much_as_it_allows(
         logs = await rpc.event_logs(
             CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=12
         )
-        asked = requested_ranges(upstreams, "node")
+        asked = list_requested_ranges(upstreams, "node")
         again = await rpc.event_logs(
             CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=1
         )
@@ -696,11 +682,11 @@ async def test_a_node_that_limits_the_range_is_asked_for_as_much_as_it_allows(
     assert asked[0] == 50_000
     assert worked in asked[1:6]
     assert logs.to_block - logs.from_block + 1 == min(50_000, 12 * worked)
-    assert requested_ranges(upstreams, "node")[len(asked) :] == [worked]
+    assert list_requested_ranges(upstreams, "node")[len(asked) :] == [worked]
     assert again.entries == logs.entries
 
 
-async def test_a_node_that_gives_ten_blocks_at_a_time_is_read_as_far_as_the_requests_go(
+async def test_node_with_ten_block_range_is_read_within_request_limit(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     said = (
@@ -716,11 +702,11 @@ async def test_a_node_that_gives_ten_blocks_at_a_time_is_read_as_far_as_the_requ
     assert len(all_of_them.entries) == TRANSFERS
     assert [log.block for log in some.entries] == list(range(11, TRANSFERS + 1))
     assert some.from_block == 11
-    assert requested_ranges(upstreams, "node") == [31, 10, 10, 10, 1, 10, 10]
+    assert list_requested_ranges(upstreams, "node") == [31, 10, 10, 10, 1, 10, 10]
 
 
 @pytest.mark.parametrize("case", ["logs_range_limit", recorded_case("getlogs_range_limited_1rpc")])
-async def test_a_saved_limit_of_1000_blocks_is_kept(
+async def test_saved_limit_of_1000_blocks_is_used(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, case: str
 ):
     error = load_body("json_rpc", case)["error"]
@@ -732,10 +718,10 @@ async def test_a_saved_limit_of_1000_blocks_is_kept(
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=3000)
 
     assert len(logs.entries) == TRANSFERS
-    assert requested_ranges(upstreams, "node") == [3000, 1000, 1000, 1000]
+    assert list_requested_ranges(upstreams, "node") == [3000, 1000, 1000, 1000]
 
 
-async def test_saved_logs_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_saved_logs_are_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     url = serve_body(upstreams, "node", load_body("json_rpc_approvals", "approvals"))
 
     async with open_rpc(tmp_path, url, chain=42161) as rpc:
@@ -750,7 +736,7 @@ async def test_saved_logs_are_read(upstreams: FakeUpstreams, tmp_path: Path):
 
 
 @pytest.mark.recorded
-async def test_recorded_logs_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_recorded_logs_are_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     url = serve_body(upstreams, "node", load_body("json_rpc_approvals", "arbitrum_unlimited_two_tokens"))
 
     async with open_rpc(tmp_path, url, chain=42161) as rpc:
@@ -760,9 +746,7 @@ async def test_recorded_logs_are_read(upstreams: FakeUpstreams, tmp_path: Path):
     assert all(len(log.topics) == 3 for log in logs.entries)
 
 
-async def test_too_many_results_shorten_this_question_only(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_too_many_results_shorten_only_this_query(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     url = start_proxy(
         upstreams, "node", node, limit_log_range(12, "query returned more than 10000 results", -32005)
     )
@@ -772,16 +756,14 @@ async def test_too_many_results_shorten_this_question_only(
         await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=12)
 
     assert [log.block for log in logs.entries] == list(range(11, TRANSFERS + 1))
-    assert requested_ranges(upstreams, "node") == [20, 10, 10, 12]
+    assert list_requested_ranges(upstreams, "node") == [20, 10, 10, 12]
 
 
-async def test_an_answer_too_long_to_read_is_asked_for_in_parts(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
-    def swollen(request: dict[str, Any]) -> tuple[int, Any] | None:
+async def test_too_long_answer_is_requested_in_parts(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+    def enlarge_answer(request: dict[str, Any]) -> tuple[int, Any] | None:
         return (200, " " * 9_000_000) if block_span(request) > 10 else None
 
-    url = start_proxy(upstreams, "node", node, swollen)
+    url = start_proxy(upstreams, "node", node, enlarge_answer)
 
     async with open_rpc(tmp_path, url) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=20)
@@ -789,24 +771,22 @@ async def test_an_answer_too_long_to_read_is_asked_for_in_parts(
     assert len(logs.entries) == 20
 
 
-async def test_a_node_that_gives_no_logs_at_all_is_a_failure(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_node_without_any_logs_is_a_failure(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     url = start_proxy(upstreams, "node", node, limit_log_range(0, "limit exceeded", -32005))
 
     async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(ProviderError, match="does not provide event logs, not even for a short"):
             await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
-        asked = len(requested_ranges(upstreams, "node"))
+        asked = len(list_requested_ranges(upstreams, "node"))
         with pytest.raises(ProviderError, match="does not provide event logs"):
             await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
     assert asked <= 8
-    assert len(requested_ranges(upstreams, "node")) == asked
+    assert len(list_requested_ranges(upstreams, "node")) == asked
 
 
-async def test_logs_refused_for_the_rate_are_not_asked_for_in_parts(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_rate_limited_logs_are_not_requested_in_parts(upstreams: FakeUpstreams, tmp_path: Path):
     url = serve_body(upstreams, "node", rpc_error(-32005, "rate limit exceeded: too many requests"))
 
     async with open_rpc(tmp_path, url) as rpc:
@@ -816,7 +796,7 @@ async def test_logs_refused_for_the_rate_are_not_asked_for_in_parts(upstreams: F
     assert len(upstreams.requests_of("node")) == 1
 
 
-async def test_where_one_node_gives_no_logs_another_does(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+async def test_other_node_gives_logs(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     without = start_proxy(upstreams, "without", node, limit_log_range(0, "limit exceeded", -32005))
     with_logs = start_proxy(upstreams, "with", node)
 
@@ -831,7 +811,7 @@ async def test_where_one_node_gives_no_logs_another_does(node: str, upstreams: F
 @pytest.mark.parametrize(
     "message", ["invalid block range params", "block range extends beyond current head block"]
 )
-async def test_a_range_that_the_node_has_not_reached_is_not_shortened_but_asked_elsewhere(
+async def test_unreached_range_is_requested_from_other_node(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, message: str
 ):
     behind = start_proxy(upstreams, "behind", node, limit_log_range(0, message))
@@ -843,32 +823,30 @@ async def test_a_range_that_the_node_has_not_reached_is_not_shortened_but_asked_
     assert len(upstreams.requests_of("behind")) == 1
 
 
-async def test_a_node_that_fails_halfway_is_followed_by_the_next(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
-    def tired(request: dict[str, Any]) -> tuple[int, Any] | None:
+async def test_node_that_fails_halfway_is_replaced(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+    def fail_after_first(request: dict[str, Any]) -> tuple[int, Any] | None:
         if len(upstreams.requests_of("first")) > 2:
             return 500, "no more"
         return limit_log_range(10, "eth_getLogs is limited to a 10 blocks range")(request)
 
-    first = start_proxy(upstreams, "first", node, tired)
+    first = start_proxy(upstreams, "first", node, fail_after_first)
 
     async with open_rpc(tmp_path, first, start_proxy(upstreams, "second", node)) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert [log.block for log in logs.entries] == list(range(1, TRANSFERS + 1))
-    assert requested_ranges(upstreams, "second") == [21]
+    assert list_requested_ranges(upstreams, "second") == [21]
 
 
-async def test_what_was_read_before_the_node_failed_is_answered_with_a_warning(
+async def test_logs_before_a_failure_are_returned_with_warning(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
-    def tired(request: dict[str, Any]) -> tuple[int, Any] | None:
+    def fail_after_first(request: dict[str, Any]) -> tuple[int, Any] | None:
         if len(upstreams.requests_of("node")) > 3:
             return 500, "no more"
         return limit_log_range(10, "eth_getLogs is limited to a 10 blocks range")(request)
 
-    url = start_proxy(upstreams, "node", node, tired)
+    url = start_proxy(upstreams, "node", node, fail_after_first)
 
     async with open_rpc(tmp_path, url) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
@@ -881,9 +859,7 @@ async def test_what_was_read_before_the_node_failed_is_answered_with_a_warning(
 
 
 @pytest.mark.extended
-async def test_when_time_is_nearly_up_what_was_read_is_answered(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_logs_read_before_deadline_are_returned(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     url = start_proxy(
         upstreams, "node", node, limit_log_range(2, "eth_getLogs is limited to a 2 blocks range")
     )
@@ -897,7 +873,7 @@ async def test_when_time_is_nearly_up_what_was_read_is_answered(
     assert rpc.trace.warnings == [f"event logs before block {logs.from_block} were not read: out of time"]
 
 
-async def test_enough_is_enough(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+async def test_enough_logs_end_the_query(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     url = start_proxy(
         upstreams, "node", node, limit_log_range(10, "eth_getLogs is limited to a 10 blocks range")
     )
@@ -910,7 +886,7 @@ async def test_enough_is_enough(node: str, upstreams: FakeUpstreams, tmp_path: P
 
 
 @pytest.mark.parametrize("case", ["approvals", recorded_case("ethereum_three_tokens_limited")])
-async def test_a_log_in_another_form_is_left_out_with_a_warning(
+async def test_log_in_unknown_format_is_omitted_with_warning(
     upstreams: FakeUpstreams, tmp_path: Path, case: str
 ):
     body = load_body("json_rpc_approvals", case)
@@ -928,12 +904,12 @@ async def test_a_log_in_another_form_is_left_out_with_a_warning(
     assert rpc.trace.warnings == ["10 event logs of the node could not be parsed"]
 
 
-async def test_logs_that_were_not_asked_for_are_left_out(node: str, upstreams: FakeUpstreams, tmp_path: Path):
-    def all_of_them(request: dict[str, Any]) -> tuple[int, Any]:
+async def test_unrequested_logs_are_omitted(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+    def return_all_logs(request: dict[str, Any]) -> tuple[int, Any]:
         body = forward_to_node(node, {**request, "params": [{**request["params"][0], "topics": []}]})
         return 200, {**body, "result": [*body["result"], {**body["result"][0], "topics": [TRANSFER]}]}
 
-    url = start_proxy(upstreams, "node", node, all_of_them)
+    url = start_proxy(upstreams, "node", node, return_all_logs)
 
     async with open_rpc(tmp_path, url) as rpc:
         received = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
@@ -944,7 +920,7 @@ async def test_logs_that_were_not_asked_for_are_left_out(node: str, upstreams: F
     assert rpc.trace.warnings == []
 
 
-async def test_logs_all_in_another_form_are_a_failure(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+async def test_only_logs_in_unknown_format_are_a_failure(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     bad = serve_body(upstreams, "bad", {"id": 0, "result": [{"topics": None}, 7]})
 
     async with open_rpc(tmp_path, bad, node) as rpc:
@@ -958,7 +934,7 @@ async def test_logs_all_in_another_form_are_a_failure(node: str, upstreams: Fake
 
 
 @pytest.mark.extended
-async def test_ten_thousand_logs_are_soon_read(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+async def test_ten_thousand_logs_are_parsed_in_time(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     row = forward_to_node(
         node, {"id": 1, "method": "eth_getLogs", "params": [{"fromBlock": "0x1", "toBlock": "0x1"}]}
     )
@@ -973,7 +949,7 @@ async def test_ten_thousand_logs_are_soon_read(node: str, upstreams: FakeUpstrea
     assert time.process_time() - started < 2
 
 
-# When nodes fail
+# Failures of nodes
 
 
 OTHER_FAILURES: list[tuple[int, Any, type[ProviderFailure]]] = [
@@ -1004,9 +980,7 @@ OTHER_FAILURES: list[tuple[int, Any, type[ProviderFailure]]] = [
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_single_node_that_fails_is_a_failure_named_for_it(
-    upstreams: FakeUpstreams, tmp_path: Path, fault: Fault
-):
+async def test_failure_of_single_node_names_it(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["node"] = fault
 
     async with open_rpc(tmp_path, upstreams.url_of("node"), seconds=1) as rpc:
@@ -1020,7 +994,7 @@ async def test_a_single_node_that_fails_is_a_failure_named_for_it(
 
 @pytest.mark.extended
 @pytest.mark.parametrize(("status", "body", "kind"), OTHER_FAILURES)
-async def test_what_a_node_says_in_place_of_an_answer_is_understood(
+async def test_other_answers_of_node_are_classified(
     upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any, kind: type[ProviderFailure]
 ):
     url = serve_body(upstreams, "node", body, status)
@@ -1031,7 +1005,7 @@ async def test_what_a_node_says_in_place_of_an_answer_is_understood(
 
 
 @pytest.mark.parametrize("case", ["rate_limit", recorded_case("rate_limited_base_public_429")])
-async def test_a_saved_rate_limit_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+async def test_saved_rate_limit_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     url = serve_body(upstreams, "node", load_body("json_rpc", case), 429)
 
     async with open_rpc(tmp_path, url) as rpc:
@@ -1041,7 +1015,7 @@ async def test_a_saved_rate_limit_is_a_rate_limit(upstreams: FakeUpstreams, tmp_
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_node_that_fails_is_covered_by_the_next_without_a_word(
+async def test_failed_node_is_replaced_silently(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, fault: Fault
 ):
     upstreams.faults["bad"] = fault
@@ -1056,7 +1030,7 @@ async def test_a_node_that_fails_is_covered_by_the_next_without_a_word(
 
 @pytest.mark.extended
 @pytest.mark.parametrize(("status", "body", "_kind"), OTHER_FAILURES)
-async def test_a_node_that_says_something_else_is_covered_by_the_next(
+async def test_node_with_other_answer_is_replaced(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any, _kind: type[ProviderFailure]
 ):
     bad = serve_body(upstreams, "bad", body, status)
@@ -1065,12 +1039,12 @@ async def test_a_node_that_says_something_else_is_covered_by_the_next(
         assert await rpc.transaction_counts(CHAIN_ID, [PAYER.address]) == [TRANSFERS]
 
 
-async def test_a_node_that_is_not_there_is_covered_by_the_next(node: str, tmp_path: Path):
-    async with open_rpc(tmp_path, nobody(), node) as rpc:
+async def test_unreachable_node_is_replaced(node: str, tmp_path: Path):
+    async with open_rpc(tmp_path, unused_url(), node) as rpc:
         assert await rpc.transaction_counts(CHAIN_ID, [PAYER.address]) == [TRANSFERS]
 
 
-async def test_a_node_that_failed_is_asked_after_the_others_for_a_while(
+async def test_failed_node_is_moved_to_the_end_for_a_while(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     upstreams.faults["bad"] = "500"
@@ -1084,7 +1058,7 @@ async def test_a_node_that_failed_is_asked_after_the_others_for_a_while(
     assert len(upstreams.requests_of("good")) == 5
 
 
-async def test_a_node_that_failed_is_asked_first_again_when_it_has_rested(
+async def test_failed_node_is_first_again_after_a_pause(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("centgate.providers.jsonrpc.client.FAILURE_COOLDOWN", 0)
@@ -1100,9 +1074,7 @@ async def test_a_node_that_failed_is_asked_first_again_when_it_has_rested(
 
 
 @pytest.mark.extended
-async def test_a_node_that_hangs_leaves_the_others_their_share_of_the_time(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_hanging_node_leaves_time_for_others(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.faults |= {"slow": "timeout", "slower": "timeout"}
     urls = (upstreams.url_of("slow"), upstreams.url_of("slower"), node)
 
@@ -1118,11 +1090,11 @@ async def test_a_node_that_hangs_leaves_the_others_their_share_of_the_time(
     assert second < 0.4
 
 
-async def test_when_all_nodes_fail_the_first_is_told_of(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_first_failure_is_reported_if_all_nodes_fail(upstreams: FakeUpstreams, tmp_path: Path):
     limited_node = serve_body(upstreams, "limited", rpc_error(-32016, "over rate limit"), 429)
     upstreams.faults["bad"] = "500"
 
-    async with open_rpc(tmp_path, limited_node, upstreams.url_of("bad"), nobody()) as rpc:
+    async with open_rpc(tmp_path, limited_node, upstreams.url_of("bad"), unused_url()) as rpc:
         with pytest.raises(ProviderRateLimited):
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
@@ -1130,7 +1102,7 @@ async def test_when_all_nodes_fail_the_first_is_told_of(upstreams: FakeUpstreams
 
 
 @pytest.mark.extended
-async def test_the_last_of_several_that_hang_is_told_as_late(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_last_hanging_node_is_a_timeout(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.faults |= {"slow": "timeout", "slower": "timeout"}
 
     async with open_rpc(tmp_path, upstreams.url_of("slow"), upstreams.url_of("slower"), seconds=1) as rpc:
@@ -1141,9 +1113,7 @@ async def test_the_last_of_several_that_hang_is_told_as_late(upstreams: FakeUpst
 @pytest.mark.extended
 @pytest.mark.parametrize("shape", ["/v2/{key}", "/?apikey={key}", "/{key}/", "/v3/{key}?token={key}"])
 @pytest.mark.parametrize("status", [200, 400, 500])
-async def test_a_key_in_an_address_is_told_to_nobody(
-    upstreams: FakeUpstreams, tmp_path: Path, shape: str, status: int
-):
+async def test_key_in_url_is_never_shown(upstreams: FakeUpstreams, tmp_path: Path, shape: str, status: int):
     key = "Sup3rS3cr3tK3y"
     address = upstreams.url_of("node") + shape.format(key=key)
     message = f"unknown key {key} at {address}"
@@ -1166,7 +1136,7 @@ async def test_a_key_in_an_address_is_told_to_nobody(
     assert key not in str(logged)
 
 
-async def test_what_a_node_says_is_cleaned_and_cut(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_node_message_is_cleaned_and_shortened(upstreams: FakeUpstreams, tmp_path: Path):
     url = serve_body(upstreams, "node", rpc_error(-32000, "ignore \u202eall\u202c\nbefore " + "x" * 500))
 
     async with open_rpc(tmp_path, url) as rpc:
@@ -1177,16 +1147,16 @@ async def test_what_a_node_says_is_cleaned_and_cut(upstreams: FakeUpstreams, tmp
     assert len(failed.value.message) < 170
 
 
-# Which nodes there are
+# Selection of nodes
 
 
-def nodes_of(folder: Path, **providers: ProviderSettings) -> Rpc:
-    """Provider that is never called."""
+def open_unused_provider(folder: Path, **providers: ProviderSettings) -> Rpc:
+    """Return a provider that is never called."""
     return Rpc(build_settings(folder, "http://127.0.0.1:9", providers=providers))
 
 
-def test_the_six_chains_have_public_nodes_and_the_development_chain_has_none(tmp_path: Path):
-    rpc = nodes_of(tmp_path)
+def test_six_chains_have_public_nodes_and_development_chain_none(tmp_path: Path):
+    rpc = open_unused_provider(tmp_path)
 
     assert all(rpc.supports_chain(chain) for chain in PUBLIC_NODES)
     assert not rpc.supports_chain(CHAIN_ID)
@@ -1194,13 +1164,11 @@ def test_the_six_chains_have_public_nodes_and_the_development_chain_has_none(tmp
     assert not rpc.supports_chain(None)
 
 
-def test_a_chain_can_be_switched_off(tmp_path: Path):
-    assert not nodes_of(tmp_path, rpc_1=ProviderSettings(enabled=False)).supports_chain(1)
+def test_chain_can_be_disabled(tmp_path: Path):
+    assert not open_unused_provider(tmp_path, rpc_1=ProviderSettings(enabled=False)).supports_chain(1)
 
 
-async def test_a_gateway_is_asked_for_the_chains_that_have_no_address(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_gateway_is_used_for_chains_without_url(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     for chain in (1, 10):
         upstreams.set_response_function(
             "gate", f"/{chain}", lambda asked: (200, forward_to_node(node, asked.body)), method="POST"
@@ -1219,8 +1187,8 @@ async def test_a_gateway_is_asked_for_the_chains_that_have_no_address(
     assert [each.path for each in upstreams.requests] == ["/1", "/10"]
 
 
-async def test_a_chain_without_a_node_is_not_set_up(tmp_path: Path):
-    async with open_rpc(tmp_path, nobody()) as rpc:
+async def test_chain_without_node_is_unconfigured(tmp_path: Path):
+    async with open_rpc(tmp_path, unused_url()) as rpc:
         with pytest.raises(ProviderUnconfigured):
             await rpc.native_balance(5, RECEIVER)
 

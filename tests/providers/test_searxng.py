@@ -58,7 +58,7 @@ async def search(
         return await searxng.search(*asked), searxng.trace.warnings
 
 
-async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_results_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     bare = row(url=B, title="", content=None, score=None, publishedDate=None, engines=None, engine=7)
     body = search_body(row(engines=["loop", "other", "loop", 7], thumbnail="https://a.example/1.png"), bare)
 
@@ -93,7 +93,7 @@ async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path:
         ("pdf", {"q": "rollups filetype:pdf"}),
     ],
 )
-async def test_a_search_is_asked_for_in_these_words_and_no_more(
+async def test_request_has_exactly_these_parameters(
     category: str | None, params: dict[str, str], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     await search(upstreams, tmp_path, search_body(), "rollups", 5, category)
@@ -104,7 +104,7 @@ async def test_a_search_is_asked_for_in_these_words_and_no_more(
     assert "authorization" not in asked.headers
 
 
-async def test_a_key_is_for_a_gate_before_the_instance(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_key_is_sent_to_authenticating_proxy(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("searxng", "/search", search_body(row()))
 
     async with open_provider(
@@ -116,7 +116,7 @@ async def test_a_key_is_for_a_gate_before_the_instance(upstreams: FakeUpstreams,
     assert asked.headers["authorization"] == f"Bearer {KEY}"
 
 
-async def test_without_an_address_it_is_not_set_up(tmp_path: Path) -> None:
+async def test_missing_url_is_unconfigured(tmp_path: Path) -> None:
     async with open_provider(SearXNG, tmp_path, key=SecretStr(KEY)) as searxng:
         with pytest.raises(ProviderFailure, match="not configured"):
             await searxng.search("rollups", 5)
@@ -137,13 +137,11 @@ async def test_without_an_address_it_is_not_set_up(tmp_path: Path) -> None:
         ({"query": "x " * 250, "limit": 5}, ()),
     ],
 )
-def test_it_says_beforehand_what_it_cannot_look_for(asked: dict[str, Any], unable: tuple[str, ...]) -> None:
+def test_unsupported_options_are_declared(asked: dict[str, Any], unable: tuple[str, ...]) -> None:
     assert SearXNG(Settings()).unsupported_options(asked) == unable
 
 
-async def test_a_category_that_it_has_not_is_a_failure_and_never_dropped(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_unsupported_category_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="'company'"):
         await search(upstreams, tmp_path, search_body(row()), "rollups", 5, "company")
 
@@ -157,7 +155,7 @@ async def test_a_category_that_it_has_not_is_a_failure_and_never_dropped(
         ("pdf", ["https://example.com/a.PDF?x=1"]),
     ],
 )
-async def test_results_that_an_operator_should_have_left_out_are_left_out_and_that_is_said(
+async def test_results_against_operators_are_omitted_with_warning(
     category: str, kept: list[str], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     others = ["https://github.com.evil.example/", "https://example.com/a.html"]
@@ -172,15 +170,13 @@ async def test_results_that_an_operator_should_have_left_out_are_left_out_and_th
     ]
 
 
-async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_ignored_operator_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="ignored the category 'pdf'"):
         await search(upstreams, tmp_path, search_body(row()), "rollups", 5, "pdf")
 
 
 @pytest.mark.parametrize("results", [[], [{"url": None, "title": "a key"}]])
-async def test_no_results_are_an_answer_when_all_engines_answered(
+async def test_empty_results_of_all_engines_are_an_answer(
     results: list[Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     found, warnings = await search(upstreams, tmp_path, search_body(*results), "rollups", 5)
@@ -189,7 +185,7 @@ async def test_no_results_are_an_answer_when_all_engines_answered(
 
 
 @pytest.mark.parametrize("results", [[], [{"url": None, "title": "a key"}]])
-async def test_no_results_while_engines_were_silent_are_a_failure(
+async def test_empty_results_with_silent_engines_are_a_failure(
     results: list[Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     silent: list[Any] = [
@@ -217,7 +213,7 @@ async def test_no_results_while_engines_were_silent_are_a_failure(
         ([["slow", "timeout"], ["deny", "x"]], "SearXNG: 2 of its engines did not answer"),
     ],
 )
-async def test_results_of_some_engines_are_an_answer_with_a_warning(
+async def test_results_of_some_engines_give_a_warning(
     silent: list[Any], sentence: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     found, warnings = await search(
@@ -228,7 +224,7 @@ async def test_results_of_some_engines_are_an_answer_with_a_warning(
     assert warnings == [sentence]
 
 
-async def test_rows_without_an_address_are_passed_over_and_doubles_and_what_is_too_much_left_out(
+async def test_duplicates_excess_and_rows_without_url_are_omitted(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     keys = {"template": "keyvalue.html", "url": None, "kvmap": {"a": 1}}
@@ -249,7 +245,7 @@ async def test_rows_without_an_address_are_passed_over_and_doubles_and_what_is_t
         ({"author": 7, "authors": "x"}, None),
     ],
 )
-async def test_who_wrote_a_page_is_told(
+async def test_author_of_page_is_returned(
     told: dict[str, Any], author: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     found, _ = await search(upstreams, tmp_path, search_body(row(**told)), "rollups", 5)
@@ -257,7 +253,7 @@ async def test_who_wrote_a_page_is_told(
     assert found.hits[0].author == author
 
 
-async def test_text_is_made_legible_and_bounded(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_text_is_cleaned_and_limited(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hostile = "Pay\u202e me\u200b\x00 now\n" + "x" * 5000
 
     found, _ = await search(
@@ -272,14 +268,14 @@ async def test_text_is_made_legible_and_bounded(upstreams: FakeUpstreams, tmp_pa
 
 
 @pytest.mark.parametrize("page", [PAGE, "\n <html></html>"])
-async def test_an_instance_that_speaks_no_json_tells_its_operator_what_to_set(
+async def test_instance_without_json_names_the_setting(
     page: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused, match=r"json under search\.formats"):
         await search(upstreams, tmp_path, page, "rollups", 5, status=403)
 
 
-async def test_another_refusal_is_one(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_other_refusal_is_a_refusal(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderRefused, match="status 403") as caught:
         await search(upstreams, tmp_path, {"error": "forbidden"}, "rollups", 5, status=403)
 
@@ -300,16 +296,14 @@ async def test_another_refusal_is_one(upstreams: FakeUpstreams, tmp_path: Path) 
         None,
     ],
 )
-async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unknown_format_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError):
         await search(upstreams, tmp_path, body, "rollups", 5)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(
-    fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.faults["searxng"] = fault
 
     async with open_provider(SearXNG, tmp_path, url=upstreams.url_of("searxng"), timeout=2.5) as searxng:
@@ -321,7 +315,7 @@ async def test_a_fault_is_a_failure_of_its_kind(
     assert searxng.trace.warnings == [caught.value.message]
 
 
-async def test_a_saved_search_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_search_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("searxng", "search")
 
     found, warnings = await search(upstreams, tmp_path, body, "structured logging", 3)
@@ -334,7 +328,7 @@ async def test_a_saved_search_is_read(upstreams: FakeUpstreams, tmp_path: Path) 
 
 
 @pytest.mark.recorded
-async def test_the_recorded_search_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_recorded_search_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("searxng", "search-ok-with-unresponsive")
 
     found, warnings = await search(upstreams, tmp_path, body, "fastapi cors", 3)
@@ -347,7 +341,7 @@ async def test_the_recorded_search_is_read(upstreams: FakeUpstreams, tmp_path: P
 
 
 @pytest.mark.parametrize("case", ["json_disabled", recorded_case("error-403-json-not-enabled")])
-async def test_a_saved_refusal_of_json_names_the_setting(
+async def test_saved_refusal_of_json_names_the_setting(
     case: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = load_body("searxng", case)
@@ -367,7 +361,7 @@ ODD_ROWS = st.dictionaries(st.sampled_from(sorted({*row(), "author", "authors"})
 @pytest.mark.extended
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ODD_ROWS.map(lambda odd: row(**odd)) | JSON, max_size=4), JSON)
-async def test_whatever_comes_is_read_or_a_failure(
+async def test_any_response_is_parsed_or_a_failure(
     upstreams: FakeUpstreams, tmp_path: Path, results: list[Any], silent: Any
 ) -> None:
     try:

@@ -1,4 +1,4 @@
-"""The site index as a source of searches: alone, empty, damaged, and never filled by what buyers read."""
+"""Site index as a search provider: alone, empty, damaged, and without pages that buyers read."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def search(client: httpx.Client, query: str, slug: str = "crawler-search") -> An
     return send_paid(client, PATHS[slug], {"query": query})
 
 
-def test_the_index_alone_answers_a_search(client: httpx.Client, settings: Settings) -> None:
+def test_index_alone_answers_a_search(client: httpx.Client, settings: Settings) -> None:
     assert search(client, "kumquat").json()["error"]["code"] == "provider_unconfigured"
 
-    fill(settings.siteindex_folder, page())  # a running server notices it
+    fill(settings.siteindex_folder, page())  # a running server opens the new index
     response = search(client, "whole kumquats").json()
 
     (found,) = response["data"]["results"]
@@ -107,8 +107,8 @@ def test_the_index_alone_answers_a_search(client: httpx.Client, settings: Settin
     )
 
 
-def test_an_index_without_a_page_is_no_source(client: httpx.Client, settings: Settings) -> None:
-    fill(settings.siteindex_folder)  # a crawl that could read nothing
+def test_empty_index_is_no_source(client: httpx.Client, settings: Settings) -> None:
+    fill(settings.siteindex_folder)  # a crawl without a readable page
     assert search(client, "kumquat").status_code == 503
 
     fill(settings.siteindex_folder, page())
@@ -121,9 +121,7 @@ def test_an_index_without_a_page_is_no_source(client: httpx.Client, settings: Se
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
 
 
-def test_outside_of_its_sites_it_has_no_data_and_says_what_it_covers(
-    client: httpx.Client, settings: Settings
-) -> None:
+def test_query_outside_of_sites_is_no_data_with_coverage(client: httpx.Client, settings: Settings) -> None:
     fill(settings.siteindex_folder, page())
 
     response = search(client, "weather in Paris")
@@ -133,7 +131,7 @@ def test_outside_of_its_sites_it_has_no_data_and_says_what_it_covers(
     assert error["message"] == "Site index knows no page that matches; it covers one page of docs.example"
 
 
-def test_a_search_by_meaning_is_answered_by_words_with_a_warning(
+def test_search_by_meaning_is_answered_by_words_with_warning(
     client: httpx.Client, settings: Settings
 ) -> None:
     fill(settings.siteindex_folder, page())
@@ -141,9 +139,7 @@ def test_a_search_by_meaning_is_answered_by_words_with_a_warning(
     assert KEYWORD_WARNING in search(client, "kumquat", "neuralweb-search").json()["warnings"]
 
 
-async def test_pages_are_found_by_meaning_with_an_embeddings_endpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_embeddings_find_pages_by_meaning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Settings().siteindex_folder
     pomelo = page(url=f"{SITE}pomelo", title="The pomelo", text="A pomelo is large. Nobody asks about it.")
     fill(folder, page(), pomelo)
@@ -160,7 +156,7 @@ async def test_pages_are_found_by_meaning_with_an_embeddings_endpoint(
     assert (asked[0]["path"], asked[0]["model"]) == ("/v1/embeddings", "fruit-1")
 
 
-async def test_words_are_compared_alone_if_the_embeddings_endpoint_fails(
+async def test_words_are_compared_if_embeddings_endpoint_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(Settings().siteindex_folder, page())
@@ -174,7 +170,7 @@ async def test_words_are_compared_alone_if_the_embeddings_endpoint_fails(
         assert provider.trace.providers["siteindex"]["status"] == "ok"
 
 
-async def test_words_are_compared_alone_if_the_embeddings_endpoint_hangs(
+async def test_words_are_compared_if_embeddings_endpoint_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(Settings().siteindex_folder, page())
@@ -189,9 +185,7 @@ async def test_words_are_compared_alone_if_the_embeddings_endpoint_hangs(
     assert any("compared words alone" in warning for warning in provider.trace.warnings)
 
 
-async def test_words_are_compared_alone_while_there_are_no_vectors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_words_are_compared_without_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(Settings().siteindex_folder, page())
     with serve_embeddings() as (url, asked):
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
@@ -202,7 +196,7 @@ async def test_words_are_compared_alone_while_there_are_no_vectors(
     assert any("there are no vectors" in warning for warning in provider.trace.warnings)
 
 
-async def test_damaged_vectors_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_damaged_vectors_give_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Settings().siteindex_folder
     fill(folder, page())
     PageVectors(folder, "fruit-1").file.write_bytes(b"damaged" * 99)
@@ -214,7 +208,7 @@ async def test_damaged_vectors_are_a_warning(tmp_path: Path, monkeypatch: pytest
             assert any("cannot be read" in warning for warning in provider.trace.warnings)
 
 
-def test_what_buyers_read_is_not_indexed(
+def test_pages_read_by_buyers_are_not_indexed(
     client: httpx.Client, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     fill(settings.siteindex_folder, page())
@@ -227,7 +221,7 @@ def test_what_buyers_read_is_not_indexed(
 
 
 @pytest.mark.extended
-def test_a_server_does_not_load_the_writer() -> None:
+def test_server_does_not_import_index_writer() -> None:
     code = (
         "import sys, centgate.server, centgate.catalog as catalog; catalog.all_services(); "
         "sys.exit('centgate.web.index.index_writer' in sys.modules)"
@@ -236,7 +230,7 @@ def test_a_server_does_not_load_the_writer() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-async def test_a_damaged_index_is_a_failure_of_the_provider(tmp_path: Path) -> None:
+async def test_damaged_index_is_a_provider_failure(tmp_path: Path) -> None:
     folder = Settings().siteindex_folder
     fill(folder, page())
     (PageIndex(folder).folder / "meta.json").write_text("{")
@@ -246,7 +240,7 @@ async def test_a_damaged_index_is_a_failure_of_the_provider(tmp_path: Path) -> N
             await provider.search("kumquat", 5)
 
 
-async def test_old_readings_are_named_and_a_category_is_not_dropped(tmp_path: Path) -> None:
+async def test_old_pages_are_reported_and_category_is_refused(tmp_path: Path) -> None:
     folder = Settings().siteindex_folder
     fill(folder, page(fetched="2024-01-01T00:00:00Z"))
 

@@ -1,4 +1,4 @@
-"""Sourcify: `match` says whether a contract is verified, with any status."""
+"""Sourcify provider: `match` decides whether a contract is verified, with any status."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ async def fetch_source_from(
     return await fetch_source(upstreams, folder)
 
 
-async def test_it_is_asked_for_what_is_needed_and_nothing_long(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_only_short_fields_are_requested(upstreams: FakeUpstreams, tmp_path: Path):
     await fetch_source_from(upstreams, tmp_path, FULL)
 
     (call,) = upstreams.requests_of("sourcify")
     assert call.params == {"fields": FIELDS}
 
 
-async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_verified_contract_is_parsed_without_source(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source_from(upstreams, tmp_path, FULL)
 
     assert (found.match, found.name, found.language) == ("exact", "Vault", "Vyper")
@@ -71,7 +71,7 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
     assert found.url == "https://repo.sourcify.dev/1/0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB"
 
 
-async def test_signatures_of_the_abi_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_abi_signatures_are_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     abi = [{"type": "function", "name": "mint", "inputs": [{"type": "address"}]}, {"type": "error"}, 7]
 
     found = await fetch_source_from(upstreams, tmp_path, FULL | {"abi": abi})
@@ -79,14 +79,14 @@ async def test_signatures_of_the_abi_are_read(upstreams: FakeUpstreams, tmp_path
     assert found.signatures == ("mint(address)",)
 
 
-async def test_the_same_code_with_other_comments_is_verified(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_same_code_with_other_comments_is_verified(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source_from(upstreams, tmp_path, {**FULL, "match": "match"})
 
     assert (found.match, found.is_verified) == ("bytecode", True)
 
 
 @pytest.mark.parametrize("status", [200, 404])
-async def test_no_match_is_an_answer_under_either_status(
+async def test_missing_match_is_an_answer_with_either_status(
     upstreams: FakeUpstreams, tmp_path: Path, status: int
 ):
     found = await fetch_source_from(upstreams, tmp_path, NONE, status)
@@ -95,21 +95,21 @@ async def test_no_match_is_an_answer_under_either_status(
 
 
 @pytest.mark.parametrize("named", [{"chainId": "10"}, {"address": LOGIC}])
-async def test_another_contract_than_was_asked_for_is_a_failure(
+async def test_other_contract_than_requested_is_a_failure(
     upstreams: FakeUpstreams, tmp_path: Path, named: dict[str, str]
 ):
     with pytest.raises(ProviderError, match="another contract"):
         await fetch_source_from(upstreams, tmp_path, MINIMAL | named)
 
 
-async def test_a_short_answer_does_not_say_whether_there_is_an_abi(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_answer_without_abi_field_leaves_abi_unknown(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source_from(upstreams, tmp_path, MINIMAL)
 
     assert found.is_verified
     assert (found.abi_available, found.name, found.proxy, found.created) == (None, None, None, None)
 
 
-async def test_a_list_of_fields_that_is_refused_is_left_out_once(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_refused_list_of_fields_is_omitted_once(upstreams: FakeUpstreams, tmp_path: Path):
     def answer(call: RecordedRequest) -> tuple[int, Any]:
         return (400, COMPLAINT) if "fields" in call.params else (200, MINIMAL)
 
@@ -119,14 +119,14 @@ async def test_a_list_of_fields_that_is_refused_is_left_out_once(upstreams: Fake
     assert len(upstreams.requests_of("sourcify")) == 2
 
 
-async def test_a_question_that_stays_refused_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_repeated_refusal_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="Field does not exist"):
         await fetch_source_from(upstreams, tmp_path, COMPLAINT, 400)
 
     assert len(upstreams.requests_of("sourcify")) == 2
 
 
-async def test_a_chain_it_does_not_know_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_unknown_chain_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     said = {"customCode": "unsupported_chain", "message": "The chain is not supported", "errorId": "1"}
 
     with pytest.raises(ProviderError, match="not supported"):
@@ -150,7 +150,7 @@ async def test_a_chain_it_does_not_know_is_a_failure(upstreams: FakeUpstreams, t
         (None, None),
     ],
 )
-async def test_each_kind_of_proxy_has_our_word(
+async def test_proxy_kinds_are_mapped(
     upstreams: FakeUpstreams, tmp_path: Path, theirs: str | None, ours: str | None
 ):
     implementations = [
@@ -168,7 +168,7 @@ async def test_each_kind_of_proxy_has_our_word(
 
 @pytest.mark.parametrize("part", ["compilation", "deployment", "proxyResolution"])
 @pytest.mark.parametrize("broken", [None, [], "text", {"isProxy": "yes", "blockNumber": "²", "name": 7}])
-async def test_a_broken_part_does_not_lose_the_answer(
+async def test_invalid_part_keeps_the_answer(
     upstreams: FakeUpstreams, tmp_path: Path, part: str, broken: Any
 ):
     assert (await fetch_source_from(upstreams, tmp_path, {**FULL, part: broken})).is_verified
@@ -176,12 +176,12 @@ async def test_a_broken_part_does_not_lose_the_answer(
 
 @pytest.mark.parametrize("body", [[], {}, {"match": "perhaps"}, {"error": "no recording"}, "text"])
 @pytest.mark.parametrize("status", [200, 400, 404])
-async def test_another_shape_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any, status: int):
+async def test_unknown_format_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any, status: int):
     with pytest.raises(ProviderError):
         await fetch_source_from(upstreams, tmp_path, body, status)
 
 
-async def test_its_own_failure_is_one(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_own_error_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     said = {"customCode": "internal_error", "message": "Something went wrong", "errorId": "1"}
 
     with pytest.raises(ProviderError):
@@ -189,7 +189,7 @@ async def test_its_own_failure_is_one(upstreams: FakeUpstreams, tmp_path: Path):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
+async def test_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["sourcify"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
@@ -198,7 +198,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
     assert failure.value.code == FAULTS[fault][1]
 
 
-async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_error_text_is_shortened(upstreams: FakeUpstreams, tmp_path: Path):
     said = {"customCode": "odd", "message": "Odd\u202e\n" + "x" * 5000}
 
     with pytest.raises(ProviderError) as failure:
@@ -212,11 +212,11 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Fake
 
 
 def load_saved(case: str) -> Any:
-    """A saved body, as if it were of the contract that is asked for here."""
+    """Return a saved body, changed to the contract that is requested here."""
     return load_body("sourcify", case) | {"chainId": "1", "address": CONTRACT}
 
 
-async def test_a_saved_match_is_read(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_saved_match_is_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source_from(upstreams, tmp_path, load_body("sourcify", "contract"))
 
     assert (found.match, found.name, found.compiler_version) == (
@@ -229,7 +229,7 @@ async def test_a_saved_match_is_read(upstreams: FakeUpstreams, tmp_path: Path):
     assert found.proxy.is_proxy is False
 
 
-async def test_the_replayed_match_is_read(replayed: str, tmp_path: Path):
+async def test_replayed_match_is_parsed(replayed: str, tmp_path: Path):
     async with open_provider(Sourcify, tmp_path, url=f"{replayed}/sourcify") as sourcify:
         found = await sourcify.source_record(1, "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
 
@@ -252,7 +252,7 @@ async def test_the_replayed_match_is_read(replayed: str, tmp_path: Path):
         ),
     ],
 )
-async def test_a_saved_proxy_is_read(
+async def test_saved_proxy_is_parsed(
     upstreams: FakeUpstreams, tmp_path: Path, case: str, implementation: NamedAddress
 ):
     found = await fetch_source_from(upstreams, tmp_path, load_saved(case))
@@ -263,29 +263,27 @@ async def test_a_saved_proxy_is_read(
 
 
 @pytest.mark.parametrize("case", ["proxy_error", recorded_case("documented_proxy_resolution_error")])
-async def test_a_saved_failure_to_resolve_a_proxy_keeps_the_match(
-    upstreams: FakeUpstreams, tmp_path: Path, case: str
-):
+async def test_saved_proxy_failure_keeps_the_match(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     found = await fetch_source_from(upstreams, tmp_path, load_saved(case))
 
     assert (found.match, found.proxy) == ("exact", None)
 
 
 @pytest.mark.recorded
-async def test_a_recorded_full_answer(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_recorded_full_answer_is_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source_from(upstreams, tmp_path, load_saved("documented_full_response"))
 
     assert (found.name, found.created) == ("MyContract", ContractCreation(block=21721660))
 
 
 @pytest.mark.parametrize("case", ["not_verified", recorded_case("not_verified_404")])
-async def test_a_saved_contract_without_a_match_is_read(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+async def test_saved_contract_without_match_is_parsed(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     found = await fetch_source_from(upstreams, tmp_path, load_saved(case), 404)
 
     assert found.match == "none"
 
 
 @pytest.mark.parametrize("case", ["rate_limit", recorded_case("too_many_requests_429")])
-async def test_a_saved_rate_limit_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+async def test_saved_rate_limit_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     with pytest.raises(ProviderRateLimited):
         await fetch_source_from(upstreams, tmp_path, load_body("sourcify", case), 429)
