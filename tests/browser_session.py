@@ -1,4 +1,4 @@
-"""A served website, and a browser wallet that makes real signatures."""
+"""Website in a thread, and a browser wallet that makes real signatures."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from centgate.website.server import create_site_app
 
 @dataclass(frozen=True)
 class ServedSite:
-    """A served website and the deployment it shows."""
+    """A served website and the snapshot of the API that it shows."""
 
     url: str
     deployment: ApiSnapshot
 
     @cached_property
     def files(self) -> dict[str, SiteFile]:
-        """The files that the deployment's website consists of, by path."""
+        """Return the files of the website, by path."""
         return build_files(self.deployment)
 
 
@@ -135,7 +135,7 @@ class BrowserWallet:
 
 @dataclass
 class EmptyWallet(BrowserWallet):
-    """A wallet without funds."""
+    """EIP-1193 wallet without funds."""
 
     @property
     def key(self) -> str:

@@ -1,4 +1,4 @@
-"""A buyer that signs arbitrary payments, with eth-account's EIP-712 encoder as an oracle."""
+"""Buyer that signs any payment, with eth-account's EIP-712 encoder as an oracle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eth_account import Account
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 
 ApiFactory = Callable[..., httpx.Client]
-"""Serves the API for settings and returns its client."""
+"""Function that serves an API with these settings and returns its client."""
 
 SHARED = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 """Limits for a client that many threads use.
@@ -123,7 +123,7 @@ def with_identifier(payload: dict[str, Any], identifier: Any) -> str:
 
 
 def pay(client: httpx.Client, payment: str, path: str = PHISHING, body: Any = QUESTION) -> httpx.Response:
-    """Send a request with a payment."""
+    """Send a request with a payment and return the response."""
     return client.post(path, json=body, headers={"PAYMENT-SIGNATURE": payment})
 
 

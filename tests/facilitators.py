@@ -1,4 +1,4 @@
-"""Scripted stub of a facilitator over real HTTP; it counts the money that moved."""
+"""Scripted stub of a facilitator over real HTTP, which counts the transfers."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ class StubFacilitator:
     def move_then_reply(self, reply: Reply) -> Reply:
         """Return a reply that moves the money, then answers with `reply`."""
 
-        async def moved(body: dict[str, Any]) -> Response:
+        async def move_money(body: dict[str, Any]) -> Response:
             self.move(body)
             return await reply(body)
 
-        return moved
+        return move_money
 
     def reply_slowly(self, seconds: float, reply: Reply | None = None) -> Reply:
         """Return a reply that answers late."""
@@ -104,12 +104,12 @@ class StubFacilitator:
     ) -> Reply:
         """Return a reply that signals its arrival, and answers when released."""
 
-        async def at_last(body: dict[str, Any]) -> Response:
+        async def reply_late(body: dict[str, Any]) -> Response:
             arrived.set()
             await _wait_for_event(release, 60)
             return await (reply or self.settle)(body)
 
-        return at_last
+        return reply_late
 
     def reply_erratically(self, seed: int, seconds: float) -> Reply:
         """Return a reply with random delays before and after the transfer, and random answers to repetitions.
@@ -118,7 +118,7 @@ class StubFacilitator:
         """
         random = Random(seed)
 
-        async def settled(body: dict[str, Any]) -> Response:
+        async def settle_erratically(body: dict[str, Any]) -> Response:
             before, after, strict = (
                 random.random() * seconds,
                 random.random() * seconds,
@@ -131,7 +131,7 @@ class StubFacilitator:
             await asyncio.sleep(after)
             return JSONResponse(answer)
 
-        return settled
+        return settle_erratically
 
     def has_moved(self, body: dict[str, Any]) -> bool:
         """Return True if the money of this settle call has moved before."""

@@ -85,7 +85,7 @@ ResponseFunction = Callable[[RecordedRequest], tuple[int, Any]]
 
 @dataclass
 class FakeUpstreams:
-    """Fake upstreams at `<url>/<name>`; each request is recorded in `asked`."""
+    """Fake upstreams at `<url>/<name>`; each request is recorded in `requests`."""
 
     url: str = ""
     requests: list[RecordedRequest] = field(default_factory=list[RecordedRequest])
@@ -98,34 +98,34 @@ class FakeUpstreams:
     )
 
     def url_of(self, name: str) -> str:
-        """The base address of an upstream."""
+        """Return the base URL of an upstream."""
         return f"{self.url}/{name}"
 
     def set_response(
         self, name: str, path: str, body: Any, *, status: int = 200, method: str = "GET"
     ) -> None:
-        """Answer a path of an upstream with this body; the latest word on a path counts."""
+        """Set the response to a path of an upstream; it replaces earlier ones."""
         self.set_response_function(name, path, lambda _asked: (status, body), method=method)
 
     def set_response_function(
         self, name: str, path: str, answer: ResponseFunction, *, method: str = "GET"
     ) -> None:
-        """Answer a path of an upstream with what a function makes of the request.
+        """Set a function that answers a path of an upstream.
 
-        A path that ends with `*` stands for all that begin like it.
+        A path that ends with `*` matches all paths with this beginning.
         """
         self._answers.insert(0, (name, method, path.lower(), answer))
 
     def requests_of(self, name: str) -> list[RecordedRequest]:
-        """What an upstream was asked."""
+        """Return the requests that an upstream received."""
         return [each for each in self.requests if each.name == name]
 
     def provider_settings(self, *names: str, **more: Any) -> dict[str, ProviderSettings]:
-        """Settings that put stand-ins in the place of these upstreams; `more` is set for each."""
+        """Return settings that replace these upstreams by the fake ones; `more` is set for each."""
         return {name: ProviderSettings(url=self.url_of(name), **more) for name in names}
 
     def answer(self, asked: RecordedRequest) -> tuple[int, Any]:
-        """What the test said that this request gets; 404 in plain text otherwise."""
+        """Return the response set by the test; 404 in plain text otherwise."""
         for name, method, path, answer in self._answers:
             if (name, method) == (asked.name, asked.method) and _matches(path, asked.path.lower()):
                 return answer(asked)
@@ -143,9 +143,9 @@ def serve_prices(
     chain: str | None = None,
     quoted_at: float | None = None,
 ) -> None:
-    """DefiLlama, with these prices: a number, or number and confidence; `quoted_at` is now by default.
+    """Serve these prices as DefiLlama: a number, or number and confidence; `quoted_at` is now by default.
 
-    `chain` is the slug with which all tokens must be asked for; None: any.
+    `chain` is the required slug of all tokens; None: any.
     """
     quoted_at = time.time() if quoted_at is None else quoted_at
 
@@ -186,14 +186,14 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 1024
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), ConnectionError):  # whoever asked may hang up
+        if not isinstance(sys.exception(), ConnectionError):  # the client may disconnect
             super().handle_error(request, client_address)
 
 
 def _handler(standing: FakeUpstreams) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # head and body are written apart: 40 ms for each answer otherwise
+        disable_nagle_algorithm = True  # head and body are sent separately: 40 ms for each answer otherwise
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the server's own names
             pass
@@ -218,11 +218,11 @@ def _handler(standing: FakeUpstreams) -> type[BaseHTTPRequestHandler]:
             if fault:
                 self._fail(fault)
             else:
-                self._say(*standing.answer(asked))
+                self._send_body(*standing.answer(asked))
 
         do_POST = do_GET  # noqa: N815
 
-        def _say(self, status: int, body: Any) -> None:
+        def _send_body(self, status: int, body: Any) -> None:
             match body:
                 case bytes():
                     self._send(status, "application/octet-stream", body)
@@ -290,7 +290,7 @@ def recordings() -> Generator[str]:
 
 
 def load_body(upstream: str, case: str) -> Any:
-    """Return a body of an upstream: one of tests/bodies, else one of the recordings."""
+    """Return a body of an upstream, from tests/bodies or else from the recordings."""
     own = BODIES / upstream / f"{case}.json"
     if own.exists():
         return json.loads(own.read_text())
@@ -304,7 +304,7 @@ def recorded_case(*values: Any) -> ParameterSet:
 
 @asynccontextmanager
 async def open_provider(kind: type[P], folder: Path, **given: Any) -> AsyncGenerator[P]:
-    """Open a provider with a session; `given` are its ProviderSettings."""
+    """Open a provider with a session; `given` become its ProviderSettings."""
     settings = build_settings(
         folder, "http://127.0.0.1:9", providers={kind.info.name: ProviderSettings(**given)}
     )

@@ -1,13 +1,13 @@
-"""Replies of facilitators that are built on x402's Go SDK, quoted from its source and not recorded.
+"""Replies of facilitators that use x402's Go SDK, written from its source and not recorded.
 
-Shape: `SettleResponse` in `go/types.go` (module github.com/x402-foundation/x402/go/v2): `success`,
+Format: `SettleResponse` in `go/types.go` (module github.com/x402-foundation/x402/go/v2): `success`,
 `transaction` and `network` always, `errorReason`, `errorMessage` and `payer` unless empty. The SDK returns a
 failed settlement as a `SettleError` with the same fields (`go/errors.go`), and its servers choose the status:
 200 with a `SettleResponse`, or 500 with the error's text as in the SDK's examples. `eip3009.go` below is
 `go/mechanisms/evm/exact/facilitator/eip3009.go`; before v2 it is read at commit 0022a09.
 
-The hash is the one that `StubFacilitator.move` gives to the same payment, so that `facilitator.then(reply)`
-moves the money and answers with its hash.
+The hash is the one that `StubFacilitator.move` gives to the same payment, so that
+`facilitator.move_then_reply(reply)` moves the money and answers with its hash.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def go_error(reason: str, message: str) -> Reply:
 
 
 def go_failed_to_execute_transfer() -> Reply:
-    """`WriteContract` failed, perhaps after the node took the transaction (`eip3009.go` before v2)."""
+    """Return the reply after a failed `WriteContract`, perhaps sent (`eip3009.go` before v2)."""
     return go_refusal(
         "invalid_exact_evm_failed_to_execute_transfer",
         message="failed to send transaction: context deadline exceeded",
@@ -50,7 +50,7 @@ def go_failed_to_execute_transfer() -> Reply:
 
 
 def go_failed_to_get_receipt() -> Reply:
-    """`WaitForTransactionReceipt` failed after the broadcast (`eip3009.go` before v2)."""
+    """Return the reply after `WaitForTransactionReceipt` failed (`eip3009.go` before v2)."""
     return go_refusal(
         "invalid_exact_evm_failed_to_get_receipt",
         message="transaction receipt not found after 30 seconds",
@@ -59,29 +59,29 @@ def go_failed_to_get_receipt() -> Reply:
 
 
 def go_settlement_pending() -> Reply:
-    """`WaitForTransactionReceipt` failed after the broadcast (`mechanisms/evm/utils.go` of v2)."""
+    """Return the reply after `WaitForTransactionReceipt` failed (`mechanisms/evm/utils.go` of v2)."""
     return go_refusal(
         "settlement_pending", message="transaction receipt not found after 30 seconds", is_sent=True
     )
 
 
 def go_transaction_failed() -> Reply:
-    """The receipt says that the transfer was reverted, or the hash could not be stored for a retry."""
+    """Return the reply for a reverted transfer, or for a hash that could not be stored for a retry."""
     return go_refusal("invalid_exact_evm_transaction_failed", is_sent=True)
 
 
 def go_transfer_event_mismatch() -> Reply:
-    """The receipt lacks the expected `Transfer` event (`eip3009.go` of v2)."""
+    """Return the reply for a receipt without the expected `Transfer` event (`eip3009.go` of v2)."""
     return go_refusal("invalid_exact_evm_transfer_event_mismatch", is_sent=True)
 
 
 def go_transaction_state() -> Reply:
-    """The receipt says that the transfer was reverted (`exact/v1/facilitator/scheme.go`)."""
+    """Return the reply for a reverted transfer (`exact/v1/facilitator/scheme.go`)."""
     return go_refusal("invalid_exact_evm_transaction_state", is_sent=True)
 
 
 def go_invalid_payload_of_simulation() -> Reply:
-    """A simulation reverted, in the words for a malformed payload (`eip3009.go` before v2)."""
+    """Return the reply for a reverted simulation, as for a malformed payload (`eip3009.go` before v2)."""
     return go_refusal(
         "invalid_exact_evm_payload",
         message="execution reverted: FiatTokenV2: authorization is used or canceled",

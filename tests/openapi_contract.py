@@ -1,7 +1,7 @@
-"""Checks against upstreams' OpenAPI files: validate requests, and generate the responses that they allow.
+"""Checks by upstreams' OpenAPI files: validation of requests, and generation of responses.
 
 Each upstream has a small file in tests/openapi with the operations that we call; the vendors' own files are
-beside the recordings. OpenAPI 3.0 and 3.1 are read, JSON and YAML, and `nullable` under either.
+beside the recordings. OpenAPI 3.0 and 3.1 are read, JSON and YAML, and `nullable` in either.
 """
 
 # jsonschema is typed in part
@@ -37,12 +37,12 @@ FORMATS = FormatChecker(formats=())
 
 
 @FORMATS.checks("uri")
-def _is_a_url(text: object) -> bool:
+def _is_url(text: object) -> bool:
     return not isinstance(text, str) or check_url(text)
 
 
 @FORMATS.checks("date-time")
-def _is_a_moment(text: object) -> bool:
+def _is_date_time(text: object) -> bool:
     return not isinstance(text, str) or bool(re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d.*", text))
 
 
@@ -61,7 +61,7 @@ def find_request_problems(spec_file: str, method: str, path: str, asked: Any) ->
     spec = _spec(spec_file)
     operation = _operation(spec, method, path)
     if body := _resolve_reference(spec, operation.get("requestBody")):
-        return _problems(spec, body["content"][JSON_MEDIA]["schema"], asked)
+        return _list_problems(spec, body["content"][JSON_MEDIA]["schema"], asked)
     named = {each["name"]: each for each in _parameters(spec, path, operation)}
     return [*_unknown_parameters(named, asked), *_invalid_parameters(spec, named, asked)]
 
@@ -78,7 +78,7 @@ def generate_responses(
     schema: dict[str, Any] = answer["content"][JSON_MEDIA]["schema"]
     chance = random.Random(f"{spec_file} {method} {path} {status} {seed}")
     judge: Any = Draft202012Validator(_with_root(spec, schema), format_checker=FORMATS)
-    made = [_value(spec, schema, chance, 0) for _ in range(count)]
+    made = [_generate_value(spec, schema, chance, 0) for _ in range(count)]
     for each in made:
         judge.validate(each)
     return made
@@ -156,7 +156,7 @@ def _invalid_parameters(
     for name in asked.keys() & named.keys():
         schema = named[name]["schema"]
         meant = _parse_parameter(_resolve_reference(spec, schema), asked[name])
-        for problem in _problems(spec, schema, meant):
+        for problem in _list_problems(spec, schema, meant):
             yield f"{name}: {problem}"
 
 
@@ -179,19 +179,21 @@ def _schema_types(schema: dict[str, Any]) -> set[str]:
     )
 
 
-def _problems(spec: dict[str, Any], schema: dict[str, Any], value: Any) -> list[str]:
+def _list_problems(spec: dict[str, Any], schema: dict[str, Any], value: Any) -> list[str]:
     judge: Any = Draft202012Validator(_with_root(spec, schema), format_checker=FORMATS)
     wrong = [f"{error.json_path}: {error.message}" for error in judge.iter_errors(value)]
-    return wrong + list(_undeclared_members(spec, schema, value, "$"))
+    return wrong + list(_list_undeclared_members(spec, schema, value, "$"))
 
 
-def _undeclared_members(spec: dict[str, Any], schema: Any, value: Any, where: str) -> Iterator[str]:
+def _list_undeclared_members(spec: dict[str, Any], schema: Any, value: Any, where: str) -> Iterator[str]:
     """Yield members at any depth that no branch of a schema names, unless it allows additional ones."""
     branches = list(_branches(spec, schema))
     if isinstance(value, list):
         items = [branch["items"] for branch in branches if "items" in branch]
         for place, each in enumerate(cast(list[Any], value)):
-            yield from _undeclared_members(spec, {"anyOf": items}, each, f"{where}[{place}]") if items else ()
+            yield from (
+                _list_undeclared_members(spec, {"anyOf": items}, each, f"{where}[{place}]") if items else ()
+            )
     if not isinstance(value, dict):
         return
     named = [branch["properties"] for branch in branches if "properties" in branch]
@@ -201,7 +203,7 @@ def _undeclared_members(spec: dict[str, Any], schema: Any, value: Any, where: st
         known = [properties[name] for properties in named if name in properties]
         if not known:
             yield f"{where}.{name}: not named in the description"
-        yield from _undeclared_members(spec, {"anyOf": known}, each, f"{where}.{name}") if known else ()
+        yield from _list_undeclared_members(spec, {"anyOf": known}, each, f"{where}.{name}") if known else ()
 
 
 def _branches(spec: dict[str, Any], schema: Any) -> Iterator[dict[str, Any]]:
@@ -213,7 +215,7 @@ def _branches(spec: dict[str, Any], schema: Any) -> Iterator[dict[str, Any]]:
             yield from _branches(spec, branch)
 
 
-def _value(spec: dict[str, Any], schema: Any, chance: random.Random, depth: int) -> Any:
+def _generate_value(spec: dict[str, Any], schema: Any, chance: random.Random, depth: int) -> Any:
     """Generate a value that a schema allows."""
     node = _merge_schema(spec, _resolve_reference(spec, schema), chance)
     if "const" in node:
@@ -224,13 +226,13 @@ def _value(spec: dict[str, Any], schema: Any, chance: random.Random, depth: int)
     kind: Any = chance.choice(cast(list[str], stated)) if isinstance(stated, list) else stated
     match kind:
         case "object":
-            return _object(spec, node, chance, depth)
+            return _generate_object(spec, node, chance, depth)
         case "array":
-            return _array(spec, node, chance, depth)
+            return _generate_array(spec, node, chance, depth)
         case "string":
-            return _string(node, chance)
+            return _generate_string(node, chance)
         case "integer" | "number":
-            return _number(node, chance, whole=kind == "integer")
+            return _generate_number(node, chance, whole=kind == "integer")
         case "boolean":
             return chance.random() < 0.5
         case "null":
@@ -256,25 +258,30 @@ def _merge_schema(spec: dict[str, Any], node: dict[str, Any], chance: random.Ran
     return whole
 
 
-def _object(spec: dict[str, Any], node: dict[str, Any], chance: random.Random, depth: int) -> dict[str, Any]:
+def _generate_object(
+    spec: dict[str, Any], node: dict[str, Any], chance: random.Random, depth: int
+) -> dict[str, Any]:
     required: set[str] = set(node.get("required", ()))
     likely = 0.75 if depth < MAX_DEPTH else 0.0
     made = {
-        name: _value(spec, schema, chance, depth + 1)
+        name: _generate_value(spec, schema, chance, depth + 1)
         for name, schema in node.get("properties", {}).items()
         if name in required or chance.random() < likely
     }
     more = node.get("additionalProperties")
     if isinstance(more, dict) and depth < MAX_DEPTH and chance.random() < 0.5:
-        made["another"] = _value(spec, more, chance, depth + 1)
+        made["another"] = _generate_value(spec, more, chance, depth + 1)
     return made
 
 
-def _array(spec: dict[str, Any], node: dict[str, Any], chance: random.Random, depth: int) -> list[Any]:
+def _generate_array(
+    spec: dict[str, Any], node: dict[str, Any], chance: random.Random, depth: int
+) -> list[Any]:
     least = node.get("minItems", 0)
     most = min(node.get("maxItems", 4), max(least, 4)) if depth < MAX_DEPTH else least
     return [
-        _value(spec, node.get("items", {}), chance, depth + 1) for _ in range(chance.randint(least, most))
+        _generate_value(spec, node.get("items", {}), chance, depth + 1)
+        for _ in range(chance.randint(least, most))
     ]
 
 
@@ -310,16 +317,16 @@ KNOWN_TEXTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _string(node: dict[str, Any], chance: random.Random) -> str:
+def _generate_string(node: dict[str, Any], chance: random.Random) -> str:
     if "pattern" in node:
-        return node["example"]  # what a pattern matches is not guessed
+        return node["example"]  # texts for unknown patterns are not generated
     text = chance.choice(KNOWN_TEXTS.get(node.get("format", ""), TEXTS))
     if "example" in node and chance.random() < 0.3:
         text = str(node["example"])
     return text.ljust(node.get("minLength", 0), "x")[: node.get("maxLength")]
 
 
-def _number(node: dict[str, Any], chance: random.Random, *, whole: bool) -> int | float:
+def _generate_number(node: dict[str, Any], chance: random.Random, *, whole: bool) -> int | float:
     least, most = node.get("minimum"), node.get("maximum")
     if "exclusiveMinimum" in node:
         least = node["exclusiveMinimum"] + 1

@@ -1,4 +1,4 @@
-"""A registry of packages of all languages on loopback, with realistic response bodies and archives."""
+"""Package registry of all languages on loopback, with realistic response bodies and archives."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ Files = Mapping[str, str | bytes]
 
 @dataclass
 class PackageRegistry:
-    """Responds like PyPI, npm, crates.io, a Go proxy and its checksum database, with what was published."""
+    """Answers like PyPI, npm, crates.io, a Go proxy and its checksum database."""
 
     url: str = ""
     requested_paths: list[str] = field(default_factory=list[str])
     """The requested paths."""
     status: int | None = None
-    """Status of every response while the registry is down."""
+    """Status of every response during an outage."""
     hanging: str | None = None
-    """Path whose requests are not answered before the registry ends."""
+    """Path whose requests get no answer before the registry ends."""
     ended: threading.Event = field(default_factory=threading.Event)
     archives_released: threading.Event = field(default_factory=threading.Event)
-    """Archives are sent once it is set."""
+    """Event after which archives are sent."""
     bodies: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def publish_python(

@@ -1,4 +1,4 @@
-"""Tasks for a sandbox: valid, hanging, failing and dying ones."""
+"""Tasks for a sandbox: valid, hanging, failing and crashing ones."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Facilitators made of the official SDKs' parts alone, which settle on a development chain.
+"""Facilitators built of the official SDKs alone, which settle on a development chain.
 
-The facilitator of `centgate.devchain` is not one of them: it remembers what it settled, simulates once more
-before it sends, and corrects the SDK's count of nonces. These pass on what the SDKs answer, in the way of the
-SDKs' examples: an answer of the SDK with status 200, an exception with status 500.
+The facilitator of `centgate.devchain` is different: it remembers its settlements, simulates once more
+before it sends, and corrects the SDK's count of nonces. These return the SDKs' answers as the SDKs' examples
+do: an answer of the SDK with status 200, an exception with status 500.
 """
 
-# x402 is typed, and does not say so
+# x402 is typed, but does not declare it
 # pyright: reportMissingTypeStubs=false
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def open_python_facilitator(
 
 
 def _python_app(facilitator: x402FacilitatorSync) -> Starlette:
-    def answering(ask: Ask) -> Callable[[Request], Any]:
+    def create_endpoint(ask: Ask) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
             body = json.loads(await request.body())
             try:
@@ -92,14 +92,14 @@ def _python_app(facilitator: x402FacilitatorSync) -> Starlette:
 
         return endpoint
 
-    async def supported(_request: Request) -> Response:
+    async def get_supported(_request: Request) -> Response:
         return JSONResponse(_dump(facilitator.get_supported()))
 
     return Starlette(
         routes=[
-            Route("/verify", answering(facilitator.verify), methods=["POST"]),
-            Route("/settle", answering(facilitator.settle), methods=["POST"]),
-            Route("/supported", supported, methods=["GET"]),
+            Route("/verify", create_endpoint(facilitator.verify), methods=["POST"]),
+            Route("/settle", create_endpoint(facilitator.settle), methods=["POST"]),
+            Route("/supported", get_supported, methods=["GET"]),
         ]
     )
 

@@ -71,7 +71,7 @@ class SmallSite:
         self.respond(path, f"<sitemapindex>{locs}</sitemapindex>", XML)
 
     def url_of(self, path: str) -> str:
-        """Return the URL of a path; a URL is returned unchanged."""
+        """Return the URL of a path; URLs are returned unchanged."""
         return f"{self.url}{path}" if path.startswith("/") else path
 
     def response_for(self, path: str) -> SiteResponse:

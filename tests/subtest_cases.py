@@ -1,4 +1,4 @@
-"""Cases of one test as subtests: for large tables, whose cases would cost more as tests of their own."""
+"""Cases of one test as subtests, for large tables whose cases would be slow as separate tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`CENTGATE_ACCEPTS`: several networks and tokens at once, and what is refused at the start."""
+"""`CENTGATE_ACCEPTS`: several networks and tokens, and lists that are refused at the start."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OTHER = "0x1111111111111111111111111111111111111111"
 
 @pytest.fixture(autouse=True)
 def no_variable(no_operator: None) -> None:
-    """Remove the settings of whoever runs the tests."""
+    """Remove the settings of the developer's environment."""
 
 
 def accept(*entries: object) -> Settings:
@@ -30,14 +30,14 @@ def accept(*entries: object) -> Settings:
     return Settings(**given)
 
 
-def refusal(value: Any, **others: Any) -> str:
+def refusal_message(value: Any, **others: Any) -> str:
     given: dict[str, Any] = {"accepts": value if isinstance(value, str) else json.dumps(value)}
     with pytest.raises(ValidationError) as error:
         Settings(**given, **others)
     return str(error.value)
 
 
-def test_each_entry_is_accepted_in_order() -> None:
+def test_entries_are_accepted_in_order() -> None:
     settings = accept(BASE, POLYGON)
 
     assert [(each.network, each.asset) for each in settings.accepted_tokens] == [
@@ -48,7 +48,7 @@ def test_each_entry_is_accepted_in_order() -> None:
     assert settings.accepted_tokens[1].pay_to.lower() == POLYGON["payTo"]
 
 
-def test_the_single_settings_are_the_first_entry() -> None:
+def test_single_settings_are_first_entry() -> None:
     settings = accept(POLYGON, BASE)
 
     assert (settings.network, settings.token) == ("eip155:137", USDC["eip155:137"])
@@ -56,14 +56,14 @@ def test_the_single_settings_are_the_first_entry() -> None:
     assert settings.facilitator == CDP_FACILITATOR
 
 
-def test_one_token_is_a_list_of_one() -> None:
+def test_single_token_is_list_of_one() -> None:
     settings = Settings(pay_to=BASE["payTo"])
 
     assert settings.accepted_tokens == (AcceptedToken("eip155:8453", USDC["eip155:8453"], BASE["payTo"]),)
     assert Settings().accepted_tokens == ()
 
 
-def test_the_list_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_is_read_from_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CENTGATE_ACCEPTS", json.dumps([BASE, POLYGON]))
 
     settings = Settings()
@@ -72,7 +72,7 @@ def test_the_list_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
     assert find_setting_source(settings, "pay_to") == "environment"
 
 
-def test_a_token_of_ones_own_needs_its_domain() -> None:
+def test_own_token_requires_its_domain() -> None:
     entry = {"network": "eip155:5", "payTo": OTHER, "asset": OTHER, "name": "Dollar"}
 
     (token,) = accept(entry).accepted_tokens
@@ -87,7 +87,7 @@ def test_two_tokens_of_one_network_are_accepted() -> None:
     assert [each.asset.name for each in accept(BASE, own).accepted_tokens] == ["USD Coin", "Dollar"]
 
 
-def test_test_networks_together_are_test_money() -> None:
+def test_test_networks_alone_mean_test_money() -> None:
     local = {"network": "eip155:31337", "payTo": OTHER, "asset": OTHER, "name": "USDC"}
 
     settings = accept(local, {"network": "eip155:84532", "payTo": OTHER})
@@ -100,7 +100,7 @@ def test_test_networks_together_are_test_money() -> None:
 def test_both_forms_together_are_refused(name: str) -> None:
     value = {"network": "eip155:8453", "asset_name": "USD Coin", "asset_version": "2"}.get(name, OTHER)
 
-    assert f"CENTGATE_ACCEPTS replaces CENTGATE_{name.upper()}" in refusal([BASE], **{name: value})
+    assert f"CENTGATE_ACCEPTS replaces CENTGATE_{name.upper()}" in refusal_message([BASE], **{name: value})
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_both_forms_together_are_refused(name: str) -> None:
         ([{**BASE, "asset": OTHER, "name": "D" * 81}], "longer than 80 characters"),
     ],
 )
-def test_a_list_that_cannot_be_is_refused(value: Any, said: str) -> None:
-    assert said in refusal(value)
+def test_invalid_list_is_refused(value: Any, said: str) -> None:
+    assert said in refusal_message(value)
 
 
 def test_terms_have_an_entry_for_each_token() -> None:
@@ -147,7 +147,7 @@ def test_terms_have_an_entry_for_each_token() -> None:
     assert terms.requirements == terms.accepts[0]
 
 
-def test_the_catalogue_names_each_token_and_the_first_network() -> None:
+def test_catalogue_names_each_token_and_first_network() -> None:
     payment = service_summary(phishing_check, accept(POLYGON, BASE))["payment"]
 
     assert payment["network"] == "eip155:137"

@@ -7,9 +7,9 @@ import pytest
 from centgate.circuit_breaker import CircuitBreaker
 
 
-def test_what_fails_again_and_again_is_left_alone_until_one_try_succeeds() -> None:
+def test_repeated_failures_open_until_a_trial_succeeds() -> None:
     breaker = CircuitBreaker()
-    breaker.PAUSE_SECONDS = 0.0  # the pause is over at once
+    breaker.PAUSE_SECONDS = 0.0  # ends the pause at once
     for _ in range(CircuitBreaker.FAILURE_LIMIT):
         assert breaker.allow_call()
         breaker.record_outcome(failure=True)
@@ -22,15 +22,15 @@ def test_what_fails_again_and_again_is_left_alone_until_one_try_succeeds() -> No
     assert breaker.allow_call()
 
 
-def opened() -> CircuitBreaker:
-    """A breaker that has just opened."""
+def open_breaker() -> CircuitBreaker:
+    """Return a breaker that has just opened."""
     breaker = CircuitBreaker()
     for _ in range(CircuitBreaker.FAILURE_LIMIT):
         breaker.record_outcome(failure=True)
     return breaker
 
 
-def test_breaker_that_is_closed_has_nothing_to_wait_for() -> None:
+def test_closed_breaker_has_no_wait() -> None:
     breaker = CircuitBreaker()
 
     for _ in range(CircuitBreaker.FAILURE_LIMIT - 1):
@@ -39,15 +39,15 @@ def test_breaker_that_is_closed_has_nothing_to_wait_for() -> None:
     assert (breaker.is_open, breaker.seconds_until_trial) == (False, 0)
 
 
-def test_breaker_that_opens_tells_how_long_to_wait() -> None:
-    assert 0 < opened().seconds_until_trial <= CircuitBreaker.PAUSE_SECONDS
+def test_open_breaker_has_remaining_pause() -> None:
+    assert 0 < open_breaker().seconds_until_trial <= CircuitBreaker.PAUSE_SECONDS
 
 
-def test_breaker_whose_pause_is_over_stays_open_until_a_call_succeeds(
+def test_breaker_after_pause_stays_open_until_success(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 0.0)
-    breaker = opened()
+    breaker = open_breaker()
 
     due = breaker.is_open, breaker.seconds_until_trial
     breaker.record_outcome(failure=False)
@@ -56,9 +56,9 @@ def test_breaker_whose_pause_is_over_stays_open_until_a_call_succeeds(
     assert not breaker.is_open
 
 
-def test_trial_is_reserved_once_and_begins_in_spite_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trial_is_reserved_once_and_then_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 0.0)
-    breaker = opened()
+    breaker = open_breaker()
     breaker.PAUSE_SECONDS = 60
     breaker.reserve_trial()
     reserved = breaker.seconds_until_trial

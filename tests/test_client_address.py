@@ -1,4 +1,4 @@
-"""The client's address is that of the connection, or what trusted proxies wrote."""
+"""Client address: that of the connection, or the one written by trusted proxies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ def scope_of(peer: str | None, *forwarded: str) -> Scope:
     return {"type": "http", "client": (peer, 50_000) if peer else None, "headers": headers}
 
 
-def read(peer: str | None, *forwarded: str, trusted: tuple[str, ...] = ("10.0.0.0/8", "fd00::1")) -> str:
+def read_address(
+    peer: str | None, *forwarded: str, trusted: tuple[str, ...] = ("10.0.0.0/8", "fd00::1")
+) -> str:
     return ClientAddressReader(trusted).read_client_key(scope_of(peer, *forwarded))
 
 
@@ -31,8 +33,8 @@ def read(peer: str | None, *forwarded: str, trusted: tuple[str, ...] = ("10.0.0.
         ("testclient", UNKNOWN_CLIENT),
     ],
 )
-def test_name_of_a_peer_without_proxies(peer: str | None, name: str) -> None:
-    assert read(peer, "198.51.100.7", trusted=()) == name
+def test_peer_is_client_without_proxies(peer: str | None, name: str) -> None:
+    assert read_address(peer, "198.51.100.7", trusted=()) == name
 
 
 @pytest.mark.parametrize(
@@ -54,20 +56,20 @@ def test_name_of_a_peer_without_proxies(peer: str | None, name: str) -> None:
         ((), PROXY),
     ],
 )
-def test_name_of_a_client_behind_trusted_proxies(forwarded: tuple[str, ...], name: str) -> None:
-    assert read(PROXY, *forwarded) == name
+def test_client_behind_trusted_proxies_is_found(forwarded: tuple[str, ...], name: str) -> None:
+    assert read_address(PROXY, *forwarded) == name
 
 
 @pytest.mark.parametrize("peer", ["192.0.2.1", "11.0.0.2", None])
-def test_forwarded_is_ignored_from_an_untrusted_peer(peer: str | None) -> None:
-    assert read(peer, "198.51.100.7") == (peer or UNKNOWN_CLIENT)
+def test_header_of_untrusted_peer_is_ignored(peer: str | None) -> None:
+    assert read_address(peer, "198.51.100.7") == (peer or UNKNOWN_CLIENT)
 
 
-def test_a_mapped_peer_is_trusted_as_ipv4() -> None:
-    assert read(f"::ffff:{PROXY}", "192.0.2.1") == "192.0.2.1"
+def test_mapped_peer_is_trusted_as_ipv4() -> None:
+    assert read_address(f"::ffff:{PROXY}", "192.0.2.1") == "192.0.2.1"
 
 
 @pytest.mark.parametrize("network", ["10.0.0.0/33", "proxy", "10.0.0.1/8", "10.0.0.1:80", "10.0.0.0/8;x"])
-def test_a_proxy_that_is_no_address_is_refused(network: str) -> None:
+def test_invalid_proxy_address_is_refused(network: str) -> None:
     with pytest.raises(ValueError, match=r"not .* IPv[46]|has host bits"):
         ClientAddressReader([network])

@@ -1,4 +1,4 @@
-"""Limits on connections, over bare sockets: what is too large, too late or too many is ended."""
+"""Limits of connections over plain sockets: too large, too slow and too many requests are ended."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 
 @dataclass(frozen=True)
 class Response:
-    """A response as it came."""
+    """Received response."""
 
     status: int
     headers: bytes
@@ -45,7 +45,7 @@ class Response:
 
     @property
     def is_envelope(self) -> bool:
-        """True for an error in our envelope, its id in a header, that ends the connection."""
+        """Return True for an error envelope with its request id in a header, which closes the connection."""
         content = json.loads(self.body)
         request_id = f"x-request-id: {content['requestId']}".encode()
         has_headers = request_id in self.headers and b"connection: close" in self.headers
@@ -75,7 +75,7 @@ def exchange(served_api: ServedApi, request: bytes) -> list[Response]:
 
 
 def send(connection: socket.socket, request: bytes) -> int:
-    """Send as much as the server takes; the number of bytes."""
+    """Send as much as the server accepts, and return the number of bytes."""
     sent = 0
     try:
         while sent < len(request):
@@ -139,13 +139,13 @@ def test_headers_too_large_are_431(served_api: ServedApi, request_bytes: bytes) 
     assert response.is_envelope
 
 
-def test_a_continued_header_line_is_400(served_api: ServedApi) -> None:
+def test_continued_header_line_is_400(served_api: ServedApi) -> None:
     [response] = exchange(served_api, GET + b"A: a\r\n" + b" a\r\n" * 20_000)
 
     assert response.status == 400
 
 
-def test_headers_of_nearly_64_kilobytes_are_read(served_api: ServedApi) -> None:
+def test_headers_of_nearly_64_kilobytes_are_accepted(served_api: ServedApi) -> None:
     value = b"a" * (64 * 1024 - len(GET) - 50)
 
     [response] = exchange(served_api, GET + b"Connection: close\r\nA: " + value + b"\r\n\r\n")
@@ -153,14 +153,14 @@ def test_headers_of_nearly_64_kilobytes_are_read(served_api: ServedApi) -> None:
     assert response.status == 200
 
 
-def test_an_endless_header_is_not_read(served_api: ServedApi) -> None:
+def test_endless_header_is_not_read(served_api: ServedApi) -> None:
     with connect(str(served_api.client.base_url)) as connection:
         sent = send(connection, GET + b"A: " + b"a" * 40_000_000)
 
-    assert sent < 20_000_000  # what the kernel takes, and no more
+    assert sent < 20_000_000  # as much as the kernel buffers
 
 
-def test_a_trailer_is_no_header(served_api: ServedApi) -> None:
+def test_trailer_is_not_a_header(served_api: ServedApi) -> None:
     payment = sign_payment(served_api.client, Buyer())
     body = json.dumps(QUESTION).encode()
     chunks = b"%x\r\n%b\r\n0\r\nPAYMENT-SIGNATURE: %b\r\n\r\n" % (len(body), body, payment.encode())
@@ -172,7 +172,7 @@ def test_a_trailer_is_no_header(served_api: ServedApi) -> None:
     assert response.status == 402
 
 
-def test_what_is_not_http_is_400(served_api: ServedApi) -> None:
+def test_invalid_http_is_400(served_api: ServedApi) -> None:
     [response] = exchange(served_api, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
 
     assert response.status == 400
@@ -186,7 +186,7 @@ def test_late_headers_are_408(served_api: ServedApi) -> None:
     assert response.is_envelope
 
 
-def test_headers_that_drip_are_408(served_api: ServedApi) -> None:
+def test_slowly_sent_headers_are_408(served_api: ServedApi) -> None:
     with connect(str(served_api.client.base_url)) as connection:
         for byte in (GET + b"A" * 40)[:60]:
             time.sleep(0.01)
@@ -196,15 +196,15 @@ def test_headers_that_drip_are_408(served_api: ServedApi) -> None:
     assert response.status == 408
 
 
-def test_a_silent_connection_is_closed(served_api: ServedApi) -> None:
+def test_idle_connection_is_closed(served_api: ServedApi) -> None:
     assert exchange(served_api, b"") == []
 
 
-def test_blank_lines_are_silence(served_api: ServedApi) -> None:
+def test_blank_lines_count_as_idle(served_api: ServedApi) -> None:
     assert exchange(served_api, b"\r\n" * 10) == []
 
 
-def test_a_late_body_is_408_and_costs_nothing(served_api: ServedApi) -> None:
+def test_late_body_is_408_and_free(served_api: ServedApi) -> None:
     payment = sign_payment(served_api.client, Buyer())
     asked = served_api.facilitator.asked
     head = POST + f"PAYMENT-SIGNATURE: {payment}\r\nContent-Length: 99\r\n\r\n".encode()
@@ -216,13 +216,13 @@ def test_a_late_body_is_408_and_costs_nothing(served_api: ServedApi) -> None:
     assert served_api.facilitator.asked == asked
 
 
-def test_an_unread_body_ends_the_connection(served_api: ServedApi) -> None:
+def test_unread_body_closes_connection(served_api: ServedApi) -> None:
     [response] = exchange(served_api, GET + b"Content-Length: 1000000\r\n\r\n" + b"a" * 1000)
 
     assert response.status == 200
 
 
-def test_a_second_request_may_come_later_than_headers_may(served_api: ServedApi) -> None:
+def test_second_request_has_longer_timeout_than_headers(served_api: ServedApi) -> None:
     with connect(str(served_api.client.base_url)) as connection:
         connection.sendall(GET + b"\r\n")
         time.sleep(SHORT.header_timeout + 3 * SHORT.sweep_interval)
@@ -232,12 +232,12 @@ def test_a_second_request_may_come_later_than_headers_may(served_api: ServedApi)
 
 
 @pytest.mark.extended
-def test_blank_lines_do_not_keep_an_idle_connection(tmp_path: Path) -> None:
+def test_blank_lines_do_not_prolong_idle_connection(tmp_path: Path) -> None:
     settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
     listener, settings = open_listener(settings)
     limited = create_config(settings, limits=SHORT)
     limited.timeout_keep_alive = 1
-    with served(limited, listener), connect(local_url(settings)) as connection:
+    with run_server(limited, listener), connect(local_url(settings)) as connection:
         connection.sendall(GET + b"\r\n")
         started = time.monotonic()
         while time.monotonic() < started + 1.2:
@@ -247,7 +247,7 @@ def test_blank_lines_do_not_keep_an_idle_connection(tmp_path: Path) -> None:
         assert send(connection, b"\r\n") == 0
 
 
-def test_a_client_that_does_not_read_is_disconnected(served_api: ServedApi) -> None:
+def test_client_that_does_not_read_is_disconnected(served_api: ServedApi) -> None:
     with closing(socket.socket()) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         parts = urlsplit(str(served_api.client.base_url))
@@ -262,11 +262,11 @@ def test_a_client_that_does_not_read_is_disconnected(served_api: ServedApi) -> N
         assert time.monotonic() < deadline
 
 
-def test_an_error_waits_for_the_response_to_an_earlier_request(served_api: ServedApi) -> None:
+def test_error_follows_response_to_earlier_request(served_api: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
     with connect(str(served_api.client.base_url)) as connection:
-        connection.sendall(paid_request(served_api))
+        connection.sendall(build_paid_request(served_api))
         assert arrived.wait(10)
         send(connection, GET + b"A: " + b"a" * 200_000)
         release.set()
@@ -277,11 +277,11 @@ def test_an_error_waits_for_the_response_to_an_earlier_request(served_api: Serve
     assert json.loads(first.body)["data"]
 
 
-def test_half_a_request_behind_another_is_408_after_its_response(served_api: ServedApi) -> None:
+def test_incomplete_second_request_is_408_after_first_response(served_api: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
     with connect(str(served_api.client.base_url)) as connection:
-        connection.sendall(paid_request(served_api) + GET)
+        connection.sendall(build_paid_request(served_api) + GET)
         assert arrived.wait(10)
         time.sleep(SHORT.header_timeout + 3 * SHORT.sweep_interval)
         release.set()
@@ -289,12 +289,12 @@ def test_half_a_request_behind_another_is_408_after_its_response(served_api: Ser
         assert [response.status for response in read_responses(connection)] == [200, 408]
 
 
-def test_a_body_behind_another_request_has_its_time_after_it(served_api: ServedApi) -> None:
+def test_body_timeout_starts_after_previous_response(served_api: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
     with connect(str(served_api.client.base_url)) as connection:
         connection.sendall(
-            paid_request(served_api) + POST + b"Connection: close\r\nContent-Length: 4\r\n\r\n"
+            build_paid_request(served_api) + POST + b"Connection: close\r\nContent-Length: 4\r\n\r\n"
         )
         assert arrived.wait(10)
         time.sleep(SHORT.body_timeout + 3 * SHORT.sweep_interval)
@@ -304,13 +304,13 @@ def test_a_body_behind_another_request_has_its_time_after_it(served_api: ServedA
         assert [response.status for response in read_responses(connection)] == [200, 400]
 
 
-def test_requests_sent_together_are_answered_in_order(served_api: ServedApi) -> None:
+def test_pipelined_requests_are_answered_in_order(served_api: ServedApi) -> None:
     requests = GET + b"\r\n" + b"GET /nowhere HTTP/1.1\r\n\r\n" + GET + b"Connection: close\r\n\r\n"
 
     assert [response.status for response in exchange(served_api, requests)] == [200, 404, 200]
 
 
-def test_too_many_requests_at_once_end_the_connection(served_api: ServedApi) -> None:
+def test_too_many_pipelined_requests_close_connection(served_api: ServedApi) -> None:
     responses = exchange(served_api, (GET + b"\r\n") * 10_000)
 
     assert [response.status for response in responses] == [200] * (1 + MAX_PIPELINED) + [400]
@@ -319,7 +319,7 @@ def test_too_many_requests_at_once_end_the_connection(served_api: ServedApi) -> 
 
 @pytest.fixture
 def open_api(tmp_path: Path) -> Generator[Callable[[ConnectionLimits], str]]:
-    """Serves the API with limits."""
+    """Function that serves the API with these limits."""
     settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
     with ExitStack() as stack:
         yield lambda limits: stack.enter_context(run_in_thread(settings, limits))
@@ -331,7 +331,7 @@ def open_api(tmp_path: Path) -> Generator[Callable[[ConnectionLimits], str]]:
     [ConnectionLimits(connections=3), ConnectionLimits(connections_per_address=3)],
     ids=["in all", "per address"],
 )
-def test_connections_over_the_limit_are_503_until_one_is_closed(
+def test_connections_over_limit_are_503_until_one_closes(
     open_api: Callable[[ConnectionLimits], str], limits: ConnectionLimits
 ) -> None:
     url = open_api(replace(limits, sweep_interval=0.05))
@@ -342,17 +342,17 @@ def test_connections_over_the_limit_are_503_until_one_is_closed(
         [refused] = read_responses(stack.enter_context(connect(url)))
         kept[0].close()
         time.sleep(0.5)
-        [accepted] = ask(stack.enter_context(connect(url)))
+        [accepted] = send_request(stack.enter_context(connect(url)))
 
     assert (refused.status, accepted.status) == (503, 200)
     assert json.loads(refused.body)["error"]["code"] == "internal_error"
 
 
-def test_trusted_proxies_are_not_limited_per_address(open_api: Callable[[ConnectionLimits], str]) -> None:
+def test_trusted_proxies_are_exempt_from_address_limit(open_api: Callable[[ConnectionLimits], str]) -> None:
     url = open_api(ConnectionLimits(connections_per_address=1, trusted_proxies=("127.0.0.0/8",)))
 
     with ExitStack() as stack:
-        responses = [ask(stack.enter_context(connect(url))) for _ in range(3)]
+        responses = [send_request(stack.enter_context(connect(url))) for _ in range(3)]
 
     assert [response.status for [response] in responses] == [200] * 3
 
@@ -374,8 +374,8 @@ def test_address_key_of_ipv6_is_its_network(host: str, key: str) -> None:
 
 
 @contextmanager
-def served(limited: uvicorn.Config, listener: socket.socket) -> Generator[None]:
-    """A server in a thread."""
+def run_server(limited: uvicorn.Config, listener: socket.socket) -> Generator[None]:
+    """Run a server in a thread."""
     server = uvicorn.Server(limited)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
@@ -387,13 +387,13 @@ def served(limited: uvicorn.Config, listener: socket.socket) -> Generator[None]:
     listener.close()
 
 
-def ask(connection: socket.socket) -> list[Response]:
-    """One request on a connection that stays open."""
+def send_request(connection: socket.socket) -> list[Response]:
+    """Send a request on a connection that stays open, and return the responses."""
     connection.sendall(GET + b"\r\n")
     return split_responses(connection.recv(65536))
 
 
-def paid_request(served_api: ServedApi) -> bytes:
+def build_paid_request(served_api: ServedApi) -> bytes:
     body = json.dumps(QUESTION).encode()
     payment = sign_payment(served_api.client, Buyer())
     return POST + f"PAYMENT-SIGNATURE: {payment}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body

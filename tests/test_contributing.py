@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: the files that it shows run as they are, and the names that it mentions exist."""
+"""CONTRIBUTING.md: the files that it shows work unchanged, and the files that it names exist."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(checkout: Path, *arguments: str) -> str:
+def run_module(checkout: Path, *arguments: str) -> str:
     """Run a Python module in the checkout and return its output; fails the test if it fails."""
     paths = [checkout / "src", ROOT / "tests", ROOT / "tests" / "payments", ROOT / "tools"]
     done = subprocess.run(
@@ -48,24 +48,24 @@ def run(checkout: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_tests_of_the_page_pass(checkout: Path) -> None:
+def test_tests_of_page_pass(checkout: Path) -> None:
     own_path = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(checkout), "-o", "pythonpath=")
     plugins = ("-p", "conftest", "-p", "no:cacheprovider")
 
-    said = run(checkout, "pytest", "-q", *own_path, *plugins, str(checkout / "tests"))
+    said = run_module(checkout, "pytest", "-q", *own_path, *plugins, str(checkout / "tests"))
 
     assert "16 passed" in said
 
 
-def test_the_files_of_the_page_follow_the_style(checkout: Path) -> None:
+def test_files_of_page_follow_style(checkout: Path) -> None:
     files = [str(checkout / name) for name, _ in SHOWN_FILE.findall(PAGE.read_text(encoding="utf-8"))]
     configuration = ("--no-cache", "--config", str(ROOT / "pyproject.toml"))
 
-    run(checkout, "ruff", "check", *configuration, *files)
-    run(checkout, "ruff", "format", "--check", *configuration, *files)
+    run_module(checkout, "ruff", "check", *configuration, *files)
+    run_module(checkout, "ruff", "format", "--check", *configuration, *files)
 
 
-def mentioned_paths() -> Iterator[str]:
+def list_mentioned_paths() -> Iterator[str]:
     """Return the files and folders that the page names, of the repository or of the package."""
     shown = {name for name, _ in SHOWN_FILE.findall(PAGE.read_text(encoding="utf-8"))}
     for code in INLINE_CODE.findall(PAGE.read_text(encoding="utf-8")):
@@ -73,6 +73,6 @@ def mentioned_paths() -> Iterator[str]:
             yield code
 
 
-@pytest.mark.parametrize("path", sorted(set(mentioned_paths())))
-def test_a_file_of_the_page_exists(path: str) -> None:
+@pytest.mark.parametrize("path", sorted(set(list_mentioned_paths())))
+def test_named_file_exists(path: str) -> None:
     assert (ROOT / path).exists() or (ROOT / "src" / "centgate" / path).exists()

@@ -1,4 +1,4 @@
-"""What `deploy/` says is so: variables are settings, commands and paths exist, files are well-formed."""
+"""Files of `deploy/`: variables are settings, commands and paths exist, formats are valid."""
 
 # compose_spec and yaml are typed in parts
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -45,15 +45,15 @@ CONTENTS = {
 }
 
 
-def loaded(path: Path) -> list[dict[str, Any]]:
-    """The documents in a file."""
+def load_documents(path: Path) -> list[dict[str, Any]]:
+    """Return the YAML documents in a file."""
     return list(yaml.safe_load_all(path.read_text()))
 
 
-def manifest(kind: str, name: str | None = None) -> dict[str, Any]:
-    """The one manifest of a kind in the base, beside those of the website; or the one with a name."""
+def find_manifest(kind: str, name: str | None = None) -> dict[str, Any]:
+    """Return the only manifest of a kind in the base, except the website's, or the one with a name."""
     files = [*sorted(BASE.glob("*.yaml")), DEPLOY / "kubernetes/secret.example.yaml"]
-    documents = [each for path in files for each in loaded(path) if each["kind"] == kind]
+    documents = [each for path in files for each in load_documents(path) if each["kind"] == kind]
     chosen = [
         each
         for each in documents
@@ -63,18 +63,18 @@ def manifest(kind: str, name: str | None = None) -> dict[str, Any]:
     return chosen[0]
 
 
-def compose() -> dict[str, Any]:
-    """compose.yaml, its merges made."""
-    return loaded(DEPLOY / "compose.yaml")[0]
+def load_compose() -> dict[str, Any]:
+    """Return compose.yaml with its merges applied."""
+    return load_documents(DEPLOY / "compose.yaml")[0]
 
 
-def pods() -> Mapping[str, dict[str, Any]]:
-    """The pods that run the image, by the kind of what makes them."""
-    return {kind: manifest(kind)["spec"]["template"]["spec"] for kind in ("Deployment", "Job")}
+def list_pods() -> Mapping[str, dict[str, Any]]:
+    """Return the specifications of the pods that run the image, by the kind of their owner."""
+    return {kind: find_manifest(kind)["spec"]["template"]["spec"] for kind in ("Deployment", "Job")}
 
 
-def known() -> set[str]:
-    """The names of every setting, with the id of each chain."""
+def list_settings() -> set[str]:
+    """Return the variables of all settings, with the id of each chain."""
     providers = all_providers(all_services()).values()
     patterns = [name for provider in providers for name in provider.info.settings]
     every = [name.replace("*", str(chain)) for name in patterns for chain in CHAIN_BY_ID]
@@ -82,25 +82,25 @@ def known() -> set[str]:
 
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(DEPLOY)))
-def test_every_variable_is_a_setting(path: Path) -> None:
+def test_variables_are_settings(path: Path) -> None:
     named = set(re.findall(r"\bCENTGATE_[A-Z0-9_]+[A-Z0-9]", path.read_text()))
 
-    unknown = {name for name in named if name.removesuffix("_FILE") not in known()}
+    unknown = {name for name in named if name.removesuffix("_FILE") not in list_settings()}
 
     assert unknown == set()
 
 
-def interpolated(text: str, given: Mapping[str, str]) -> str:
-    """A value with compose's `${NAME:-default}` and `${NAME:?message}` filled in."""
+def interpolate(text: str, given: Mapping[str, str]) -> str:
+    """Return a value with compose's `${NAME:-default}` and `${NAME:?message}` replaced."""
     return re.sub(r"\$\{(\w+):[-?]([^}]*)\}", lambda found: given.get(found[1], found[2]), text)
 
 
-def test_the_settings_of_compose_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compose_settings_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"CENTGATE_PAY_TO": ADDRESS, "DOMAIN": "api.facts.example", "SITE_DOMAIN": "facts.example"}
     for name, content in CONTENTS.items():
         (tmp_path / name).write_text(content)
-    for name, value in compose()["services"]["centgate"]["environment"].items():
-        filled = interpolated(value, given).replace("/run/secrets", str(tmp_path))
+    for name, value in load_compose()["services"]["centgate"]["environment"].items():
+        filled = interpolate(value, given).replace("/run/secrets", str(tmp_path))
         monkeypatch.setenv(name, filled)
 
     settings = Settings()
@@ -112,9 +112,9 @@ def test_the_settings_of_compose_can_be_read(tmp_path: Path, monkeypatch: pytest
     assert not settings.cdp_api_key_secret
 
 
-def test_the_proxy_that_is_trusted_is_caddy_at_an_address_of_its_own() -> None:
-    services = compose()["services"]
-    (network,) = compose()["networks"]["outside"]["ipam"]["config"]
+def test_trusted_proxy_is_caddy_at_a_fixed_address() -> None:
+    services = load_compose()["services"]
+    (network,) = load_compose()["networks"]["outside"]["ipam"]["config"]
     address = ip_address(services["caddy"]["networks"]["outside"]["ipv4_address"])
 
     assert services["centgate"]["environment"]["CENTGATE_TRUSTED_PROXIES"] == str(address)
@@ -124,25 +124,27 @@ def test_the_proxy_that_is_trusted_is_caddy_at_an_address_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.name)
-def test_the_settings_of_kubernetes_can_be_read_once_they_are_filled_in(
-    overlay: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = loaded(overlay / "settings.yaml")[0]["data"]
-    for name, value in {**manifest("ConfigMap")["data"], **own, **manifest("Secret")["stringData"]}.items():
+def test_completed_kubernetes_settings_are_valid(overlay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = load_documents(overlay / "settings.yaml")[0]["data"]
+    for name, value in {
+        **find_manifest("ConfigMap")["data"],
+        **own,
+        **find_manifest("Secret")["stringData"],
+    }.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match="zero address"):
-        Settings()  # as it is shipped, so that nobody is paid by mistake
+        Settings()  # as shipped, so that no payee is set by mistake
     monkeypatch.setenv("CENTGATE_PAY_TO", ADDRESS)
 
     assert Settings().database_url.startswith("postgresql://")
     assert get_raw_value("RECEIPT_KEY") is None
 
 
-def test_every_command_that_is_run_exists() -> None:
+def test_commands_exist() -> None:
     dockerfile = (DEPLOY / "Dockerfile").read_text()
     commands = re.findall(r'^CMD \["(\w+)"\]$', dockerfile, re.MULTILINE)
-    commands += compose()["services"]["migrate"]["command"]
-    commands += [pod["containers"][0]["args"][0] for pod in pods().values()]
+    commands += load_compose()["services"]["migrate"]["command"]
+    commands += [pod["containers"][0]["args"][0] for pod in list_pods().values()]
     commands += re.findall(r"centgate (doctor|migrate)\b", (DEPLOY / "README.md").read_text())
     group: Any = typer.main.get_command(app)
 
@@ -151,9 +153,9 @@ def test_every_command_that_is_run_exists() -> None:
     assert 'ENTRYPOINT ["centgate"]' in dockerfile
 
 
-def test_every_probe_asks_a_path_that_there_is(settings: Settings) -> None:
+def test_probed_paths_exist(settings: Settings) -> None:
     there = {route.path for route in create_routes(settings)}
-    container = pods()["Deployment"]["containers"][0]
+    container = list_pods()["Deployment"]["containers"][0]
     asked = {container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")}
     asked |= set(re.findall(r"\}(/\w+)'", (DEPLOY / "Dockerfile").read_text()))
 
@@ -163,9 +165,11 @@ def test_every_probe_asks_a_path_that_there_is(settings: Settings) -> None:
 
 def test_ports_agree() -> None:
     dockerfile = (DEPLOY / "Dockerfile").read_text()
-    ports = {port["name"]: port["containerPort"] for port in pods()["Deployment"]["containers"][0]["ports"]}
-    data = manifest("ConfigMap")["data"]
-    service = compose()["services"]["centgate"]
+    ports = {
+        port["name"]: port["containerPort"] for port in list_pods()["Deployment"]["containers"][0]["ports"]
+    }
+    data = find_manifest("ConfigMap")["data"]
+    service = load_compose()["services"]["centgate"]
 
     assert f"EXPOSE {ports['http']}\n" in dockerfile
     assert f"CENTGATE_PORT={ports['http']} " in dockerfile
@@ -174,12 +178,12 @@ def test_ports_agree() -> None:
     assert data["CENTGATE_METRICS_PORT"] == str(ports["metrics"])
     assert service["expose"] == [str(ports["http"]), str(ports["metrics"])]
     assert "ports" not in service
-    assert [port["targetPort"] for port in manifest("Service")["spec"]["ports"]] == ["http"]
+    assert [port["targetPort"] for port in find_manifest("Service")["spec"]["ports"]] == ["http"]
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Job", "site"])
-def test_pods_run_without_rights(kind: str) -> None:
-    pod = {**pods(), "site": manifest("Deployment", SITE)["spec"]["template"]["spec"]}[kind]
+def test_pods_run_without_privileges(kind: str) -> None:
+    pod = {**list_pods(), "site": find_manifest("Deployment", SITE)["spec"]["template"]["spec"]}[kind]
     container = pod["containers"][0]["securityContext"]
 
     assert pod["securityContext"]["runAsNonRoot"] is True
@@ -192,35 +196,35 @@ def test_pods_run_without_rights(kind: str) -> None:
     assert pod["enableServiceLinks"] is False
 
 
-def test_a_replica_has_the_time_it_takes_to_stop() -> None:
+def test_replica_has_enough_time_to_stop() -> None:
     from centgate.runtime import DRAIN_SECONDS
     from centgate.server import SHUTDOWN_SECONDS
 
-    pod = pods()["Deployment"]
+    pod = list_pods()["Deployment"]
     pause = int(pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
 
     assert pod["terminationGracePeriodSeconds"] >= pause + SHUTDOWN_SECONDS + DRAIN_SECONDS
     assert (
-        int(compose()["services"]["centgate"]["stop_grace_period"].removesuffix("s"))
+        int(load_compose()["services"]["centgate"]["stop_grace_period"].removesuffix("s"))
         >= SHUTDOWN_SECONDS + DRAIN_SECONDS
     )
 
 
-def test_everything_is_in_the_kustomization_but_the_example() -> None:
-    (kustomization,) = loaded(BASE / "kustomization.yaml")
+def test_kustomization_has_everything_but_the_example() -> None:
+    (kustomization,) = load_documents(BASE / "kustomization.yaml")
     others = {path.name for path in BASE.glob("*.yaml")} - {"kustomization.yaml"}
 
     assert set(kustomization["resources"]) == others
-    assert kustomization["images"][0]["name"] == pods()["Deployment"]["containers"][0]["image"]
+    assert kustomization["images"][0]["name"] == list_pods()["Deployment"]["containers"][0]["image"]
 
 
-def test_image_tag_is_the_packages_version() -> None:
-    (kustomization,) = loaded(BASE / "kustomization.yaml")
+def test_image_tag_is_package_version() -> None:
+    (kustomization,) = load_documents(BASE / "kustomization.yaml")
 
     assert kustomization["images"][0]["newTag"] == version("centgate")
 
 
-def test_what_the_image_is_made_of_is_let_in() -> None:
+def test_build_context_has_required_files() -> None:
     copied = re.findall(r"^COPY (?!--from)(.*) \S+$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
     let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
 
@@ -228,8 +232,8 @@ def test_what_the_image_is_made_of_is_let_in() -> None:
     assert all((ROOT / name).exists() for name in let_in)
 
 
-def test_compose_knows_every_key() -> None:
-    parsed = compose_spec.PyCompose.from_yaml(yaml.safe_dump(compose()))
+def test_compose_keys_are_valid() -> None:
+    parsed = compose_spec.PyCompose.from_yaml(yaml.safe_dump(load_compose()))
 
     assert parsed.validate() is None
 
@@ -239,14 +243,14 @@ def test_compose_knows_every_key() -> None:
     [path for path in MANIFESTS if path.name != "kustomization.yaml"],
     ids=lambda path: str(path.relative_to(DEPLOY)),
 )
-def test_manifests_are_what_kubernetes_takes(path: Path) -> None:
+def test_manifests_are_valid(path: Path) -> None:
     import kubernetes_validate
 
-    for document in loaded(path):
+    for document in load_documents(path):
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
 
 
-def test_the_dockerfile_has_nothing_to_lint() -> None:
+def test_dockerfile_has_no_lint_findings() -> None:
     hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent))
     assert hadolint
 
@@ -257,7 +261,7 @@ def test_the_dockerfile_has_nothing_to_lint() -> None:
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.name)
-def test_overlays_are_what_kubernetes_takes(overlay: Path) -> None:
+def test_overlays_are_valid(overlay: Path) -> None:
     import kubernetes_validate
 
     built = subprocess.run(["kubectl", "kustomize", overlay], capture_output=True, text=True, check=True)
@@ -272,16 +276,16 @@ def test_overlays_are_what_kubernetes_takes(overlay: Path) -> None:
 
 
 def test_overlays_differ_in_money_and_namespace() -> None:
-    settings = [loaded(overlay / "settings.yaml")[0]["data"] for overlay in OVERLAYS]
-    names = [loaded(overlay / "kustomization.yaml")[0]["namespace"] for overlay in OVERLAYS]
+    settings = [load_documents(overlay / "settings.yaml")[0]["data"] for overlay in OVERLAYS]
+    names = [load_documents(overlay / "kustomization.yaml")[0]["namespace"] for overlay in OVERLAYS]
 
     assert [each["CENTGATE_NETWORK"] for each in settings] == ["eip155:84532", "eip155:8453"]
     assert len(set(names)) == 2
     assert settings[0].keys() == settings[1].keys()
 
 
-def test_files_that_compose_mounts_exist_and_secrets_are_described() -> None:
-    services = compose()["services"]
+def test_mounted_files_exist_and_secrets_are_described() -> None:
+    services = load_compose()["services"]
     mounted = [
         name.split(":")[0] for each in services.values() for name in each.get("volumes", []) if name[0] == "."
     ]
@@ -289,12 +293,12 @@ def test_files_that_compose_mounts_exist_and_secrets_are_described() -> None:
 
     assert mounted
     assert [name for name in mounted if not (DEPLOY / name).is_file()] == []
-    assert secrets == set(compose()["secrets"]) == set(CONTENTS)
+    assert secrets == set(load_compose()["secrets"]) == set(CONTENTS)
     assert [name for name in secrets if f"secrets/{name}" not in (DEPLOY / "README.md").read_text()] == []
 
 
-def test_the_website_and_its_proxy_agree() -> None:
-    site, caddy = compose()["services"]["site"], (DEPLOY / "Caddyfile").read_text()
+def test_website_and_its_proxy_agree() -> None:
+    site, caddy = load_compose()["services"]["site"], (DEPLOY / "Caddyfile").read_text()
 
     assert f"reverse_proxy site:{site['expose'][0]}" in caddy
     assert site["command"][-1] == site["expose"][0]
@@ -304,28 +308,28 @@ def test_the_website_and_its_proxy_agree() -> None:
     assert "encode zstd gzip" in caddy
 
 
-def test_prometheus_reads_the_metrics_port_and_our_rules() -> None:
-    (prometheus,) = loaded(DEPLOY / "prometheus.yml")
+def test_prometheus_reads_metrics_port_and_rules() -> None:
+    (prometheus,) = load_documents(DEPLOY / "prometheus.yml")
     (scraped,) = prometheus["scrape_configs"]
-    service = compose()["services"]["centgate"]
+    service = load_compose()["services"]["centgate"]
 
     assert scraped["job_name"] == "centgate"
     assert str(scraped["dns_sd_configs"][0]["port"]) == service["environment"]["CENTGATE_METRICS_PORT"]
     assert prometheus["rule_files"] == ["/etc/prometheus/alerts.yml"]
-    assert "./alerts.yml:/etc/prometheus/alerts.yml:ro" in compose()["services"]["prometheus"]["volumes"]
+    assert "./alerts.yml:/etc/prometheus/alerts.yml:ro" in load_compose()["services"]["prometheus"]["volumes"]
 
 
-def test_grafana_is_on_the_loopback_address_and_has_the_dashboard() -> None:
-    grafana = compose()["services"]["grafana"]
-    (provider,) = loaded(DEPLOY / "grafana/dashboards.yml")[0]["providers"]
-    (source,) = loaded(DEPLOY / "grafana/datasources.yml")[0]["datasources"]
+def test_grafana_listens_on_loopback_with_dashboard() -> None:
+    grafana = load_compose()["services"]["grafana"]
+    (provider,) = load_documents(DEPLOY / "grafana/dashboards.yml")[0]["providers"]
+    (source,) = load_documents(DEPLOY / "grafana/datasources.yml")[0]["datasources"]
 
     assert [each.split(":")[0] for each in grafana["ports"]] == ["127.0.0.1"]
     assert f"{provider['options']['path']}/centgate.json:ro" in " ".join(grafana["volumes"])
     assert (source["type"], source["url"]) == ("prometheus", "http://prometheus:9090")
 
 
-def test_settings_in_the_example_of_compose_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_settings_of_compose_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = (DEPLOY / ".env.example").read_text().splitlines()
     given = dict(line.lstrip("#").split("=", 1) for line in lines if re.match(r"#?[A-Z][A-Z0-9_]*=", line))
     for name, value in given.items():

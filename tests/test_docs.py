@@ -1,4 +1,4 @@
-"""The README and the pages of docs/: generated pages are current, links lead somewhere, commands exist."""
+"""README and docs/: generated pages are current, links lead somewhere, commands exist."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ CODE_BLOCK = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE_COMMAND = re.compile(r"`(centgate [^`]+)`")
 
 
-def pages() -> list[Path]:
+def list_pages() -> list[Path]:
     """Return every page that is written for readers of the repository."""
     top = ("README.md", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md")
     return [*(ROOT / name for name in top), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def read(page: Path) -> str:
+def read_page(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
-def test_the_pages_of_settings_are_current() -> None:
-    assert read(ROOT / "docs" / "settings.md").rstrip() == render_markdown().rstrip()
-    assert read(ROOT / ".env.example").rstrip() == render_env_example().rstrip()
+def test_settings_pages_are_current() -> None:
+    assert read_page(ROOT / "docs" / "settings.md").rstrip() == render_markdown().rstrip()
+    assert read_page(ROOT / ".env.example").rstrip() == render_env_example().rstrip()
 
 
-def anchors(page: Path) -> set[str]:
+def list_anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub forms them."""
-    headings = re.findall(r"^#+ (.+)$", read(page), re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", read_page(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def broken_links(page: Path) -> Iterator[str]:
-    for link in LINK.findall(INLINE_CODE.sub("", read(page))):
+def find_broken_links(page: Path) -> Iterator[str]:
+    for link in LINK.findall(INLINE_CODE.sub("", read_page(page))):
         if re.match(r"[a-z]+:", link):
             continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        if not target.exists() or (anchor and anchor not in anchors(target)):
+        if not target.exists() or (anchor and anchor not in list_anchors(target)):
             yield link
 
 
-def commands(text: str) -> Iterator[list[str]]:
+def list_commands(text: str) -> Iterator[list[str]]:
     """Return the `centgate` commands in code blocks, transcripts and inline code."""
     blocks = [line.removeprefix("$ ") for block in CODE_BLOCK.findall(text) for line in block.splitlines()]
     for command in [*blocks, *INLINE_COMMAND.findall(text)]:
@@ -72,7 +72,7 @@ def commands(text: str) -> Iterator[list[str]]:
 
 
 def is_command(words: list[str]) -> bool:
-    """True if a command, and its subcommand if it is a group, exist."""
+    """Return True if a command exists, and its subcommand if it is a group."""
     group = get_command(app)
     assert isinstance(group, TyperGroup)
     command = group.get_command(Context(group), words[0])
@@ -83,7 +83,7 @@ def is_command(words: list[str]) -> bool:
 
 @pytest.fixture(scope="module")
 def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    """The page of a demonstration that reads a package registry on loopback."""
+    """The page of a demonstration with a package registry on loopback."""
     with run_package_registry() as registry:
         registry.publish_python(
             "httpx", "0.28.1", {"README.md": "# httpx\n\n## Set a timeout\n\n```python\nTimeout(5)\n```\n"}
@@ -97,40 +97,40 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
         yield demo_docs.render_page({**os.environ, **settings})
 
 
-def test_pages_of_services_are_current() -> None:
-    folder = {page.name: read(page) for page in services_docs.FOLDER.glob("*.md")}
+def test_service_pages_are_current() -> None:
+    folder = {page.name: read_page(page) for page in services_docs.FOLDER.glob("*.md")}
 
     assert folder == services_docs.render_pages()
 
 
-def test_readme_table_is_that_of_the_catalogue() -> None:
+def test_readme_table_matches_catalogue() -> None:
     rows = re.findall(
         r"^\| \[([\w-]+)\]\(docs/services/\1\.md\) \| .+? \| \$([\d.]+) \| (?:yes|no)",
-        read(README),
+        read_page(README),
         re.MULTILINE,
     )
 
-    assert read(README) == services_docs.render_readme(read(README))
+    assert read_page(README) == services_docs.render_readme(read_page(README))
     assert rows == [(service.slug, f"{service.price}") for service in all_services()]
 
 
 @pytest.mark.extended
 def test_output_of_commands_in_operating_is_current() -> None:
-    assert read(operating_docs.PAGE) == operating_docs.render_page(read(operating_docs.PAGE))
+    assert read_page(operating_docs.PAGE) == operating_docs.render_page(read_page(operating_docs.PAGE))
 
 
 @pytest.mark.extended
 def test_demonstration_is_current(demonstration: str) -> None:
-    page = read(demo_docs.PAGE)
+    page = read_page(demo_docs.PAGE)
 
     assert demo_docs.without_package_index(page) == demo_docs.without_package_index(demonstration)
 
 
-def test_readme_shows_eight_lines_of_the_demonstration() -> None:
+def test_readme_shows_eight_lines_of_demonstration() -> None:
     command, *lines = next(
-        block for block in CODE_BLOCK.findall(read(README)) if block.startswith("$ make")
+        block for block in CODE_BLOCK.findall(read_page(README)) if block.startswith("$ make")
     ).splitlines()
-    shown = read(demo_docs.PAGE).splitlines()
+    shown = read_page(demo_docs.PAGE).splitlines()
 
     assert command == "$ make demo"
     assert len(lines) == 8
@@ -138,42 +138,44 @@ def test_readme_shows_eight_lines_of_the_demonstration() -> None:
 
 
 def test_readme_has_at_most_150_lines() -> None:
-    assert len(read(README).splitlines()) <= 150
+    assert len(read_page(README).splitlines()) <= 150
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", list_pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_to_files_lead_somewhere(page: Path) -> None:
-    assert list(broken_links(page)) == []
+    assert list(find_broken_links(page)) == []
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", list_pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_exist(page: Path) -> None:
-    assert [words for words in commands(read(page)) if not is_command(words)] == []
+    assert [words for words in list_commands(read_page(page)) if not is_command(words)] == []
 
 
-def test_targets_of_make_exist() -> None:
-    targets = set(re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE))
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", read_page(ROOT / "Makefile"), re.MULTILINE))
 
     named = {
         name
-        for page in pages()
-        for names in re.findall(r"`make ([\w -]+)`", read(page))
+        for page in list_pages()
+        for names in re.findall(r"`make ([\w -]+)`", read_page(page))
         for name in names.split()
     }
 
     assert named - targets == set()
 
 
-def test_architecture_names_every_module_and_package_of_the_first_level() -> None:
-    tree = read(ROOT / "docs" / "architecture.md").split("## Tree", 1)[1].split("```")[1]
+def test_architecture_names_top_level_modules_and_packages() -> None:
+    tree = read_page(ROOT / "docs" / "architecture.md").split("## Tree", 1)[1].split("```")[1]
     package = ROOT / "src" / "centgate"
     modules = {each.name for each in package.glob("*.py") if not each.name.startswith("__")}
     packages = {f"{each.name}/" for each in package.iterdir() if (each / "__init__.py").exists()}
     assert modules | packages <= set(tree.split())
 
 
-def test_architecture_names_every_module_of_payments_once() -> None:
-    text = read(ROOT / "docs" / "architecture.md").split("## Modules of payments", 1)[1].split("\n## ")[0]
+def test_architecture_names_payment_modules_once() -> None:
+    text = (
+        read_page(ROOT / "docs" / "architecture.md").split("## Modules of payments", 1)[1].split("\n## ")[0]
+    )
     package = ROOT / "src" / "centgate" / "payments"
     modules = [each.stem for each in package.glob("*.py") if each.stem != "__init__"]
     packages = [f"{each.parent.name}/" for each in package.glob("*/__init__.py")]
@@ -181,7 +183,7 @@ def test_architecture_names_every_module_of_payments_once() -> None:
     assert sorted(named) == sorted([*modules, *packages])
 
 
-def test_architecture_shows_the_layers_of_the_import_contract() -> None:
+def test_architecture_shows_import_layers() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
 
@@ -190,13 +192,13 @@ def test_architecture_shows_the_layers_of_the_import_contract() -> None:
     assert f"```\n{shown}\n```" in (ROOT / "docs" / "architecture.md").read_text()
 
 
-def test_every_decision_has_status_and_date_and_is_in_the_index() -> None:
-    index = read(DECISIONS / "README.md")
+def test_decisions_have_status_date_and_index_entry() -> None:
+    index = read_page(DECISIONS / "README.md")
 
     for page in sorted(DECISIONS.glob("0*.md")):
-        number, title = int(page.name[:4]), read(page).splitlines()[0]
-        status = re.search(r"^Status: (accepted|superseded by \[(\d{4})\])", read(page), re.MULTILINE)
-        date = re.search(r"^Date: (\d{4}-\d\d-\d\d)$", read(page), re.MULTILINE)
+        number, title = int(page.name[:4]), read_page(page).splitlines()[0]
+        status = re.search(r"^Status: (accepted|superseded by \[(\d{4})\])", read_page(page), re.MULTILINE)
+        date = re.search(r"^Date: (\d{4}-\d\d-\d\d)$", read_page(page), re.MULTILINE)
 
         assert title.startswith(f"# {number}. ")
         assert status, page.name
@@ -206,7 +208,7 @@ def test_every_decision_has_status_and_date_and_is_in_the_index() -> None:
         assert row in index
 
 
-def test_every_page_is_in_the_table_of_contents() -> None:
-    contents = read(ROOT / "docs" / "README.md")
+def test_pages_are_in_table_of_contents() -> None:
+    contents = read_page(ROOT / "docs" / "README.md")
 
     assert [page.name for page in (ROOT / "docs").glob("[!R]*.md") if f"]({page.name})" not in contents] == []

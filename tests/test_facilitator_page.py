@@ -1,4 +1,4 @@
-"""The facilitators of docs/facilitators.md settle as they are printed there."""
+"""Facilitators of docs/facilitators.md: they settle payments as printed there."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def buy_at_second(api: ApiFactory, settings: Settings, url: str, buyer: Buyer) -
     return response, httpx.post(f"{url}/settle", json={}).status_code
 
 
-def test_python_program_settles_as_the_second_facilitator(
+def test_python_program_settles_as_second_facilitator(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, tmp_path: Path
 ) -> None:
     (tmp_path / "facilitator.py").write_text(read_program("python"), encoding="utf-8")
@@ -96,7 +96,7 @@ def test_python_program_settles_as_the_second_facilitator(
     assert before - devchain.token_balance(buyer.address) == 10_000
 
 
-def test_typescript_program_settles_as_the_second_facilitator(
+def test_typescript_program_settles_as_second_facilitator(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, typescript_sdk: Path
 ) -> None:
     program = typescript_sdk / "facilitator-of-the-page.mjs"

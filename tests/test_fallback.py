@@ -1,4 +1,4 @@
-"""Asking several providers at once or in turn, and what is entered of each."""
+"""Providers that are queried concurrently or in order, and their entries in the request trace."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
 
 
 class Oracle(Provider):
-    """Knows colours."""
+    """Provider of colours."""
 
     info = ProviderInfo("oracle", "The Oracle", docs_url="https://oracle.example")
 
     @instrumented
     async def colour(self, of: str) -> str:
-        """The colour of a thing."""
+        """Return the colour of a thing."""
         facts = (await self.upstream.get(self.url("/facts"))).parse_json()
         if of not in facts:
             raise self.no_data(f"nothing of {of}")
@@ -44,7 +44,7 @@ def record() -> RequestTrace:
     return RequestTrace()
 
 
-async def test_an_answer_is_entered_with_its_time(
+async def test_answer_is_recorded_with_time(
     upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
 ) -> None:
     upstreams.set_response("oracle", "/facts", FACTS)
@@ -58,7 +58,7 @@ async def test_an_answer_is_entered_with_its_time(
     assert record.warnings == []
 
 
-async def test_nothing_known_is_entered_and_no_warning(
+async def test_no_data_is_recorded_without_warning(
     upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
 ) -> None:
     upstreams.set_response("oracle", "/facts", FACTS)
@@ -72,7 +72,7 @@ async def test_nothing_known_is_entered_and_no_warning(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", list(FAULTS))
-async def test_a_failure_is_entered_and_warned_of(
+async def test_failure_is_recorded_with_warning(
     upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace, fault: Fault
 ) -> None:
     upstreams.faults["oracle"] = fault
@@ -81,7 +81,7 @@ async def test_a_failure_is_entered_and_warned_of(
         missing = await attempt(oracle.bind(record).colour, "sky")
 
     status = FAULTS[fault][1].removeprefix("provider_")
-    if fault == "wrong types":  # this one is JSON, and says nothing of the sky
+    if fault == "wrong types":  # valid JSON without an entry for the sky
         assert isinstance(missing, NoData)
     else:
         assert isinstance(missing, ProviderFailure)
@@ -89,9 +89,7 @@ async def test_a_failure_is_entered_and_warned_of(
         assert record.warnings == [missing.message]
 
 
-async def test_what_is_left_of_a_requests_time_is_all_that_a_question_gets(
-    upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_query_gets_remaining_time_of_request(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.faults["oracle"] = "timeout"
     late = RequestTrace(until=time.monotonic() + 0.2)
 
@@ -105,7 +103,7 @@ async def test_what_is_left_of_a_requests_time_is_all_that_a_question_gets(
 
 
 @pytest.mark.parametrize("thing", ["void", "riddle"])
-async def test_a_reply_in_another_shape_is_the_upstreams_failure(
+async def test_invalid_response_is_a_failure_of_upstream(
     upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace, thing: str
 ) -> None:
     upstreams.set_response("oracle", "/facts", FACTS)
@@ -118,7 +116,7 @@ async def test_a_reply_in_another_shape_is_the_upstreams_failure(
 
 
 class Parrot(Oracle):
-    """Repeats in its errors what it was asked with."""
+    """Provider that repeats its key in its errors."""
 
     info = ProviderInfo("parrot", "The Parrot", docs_url="https://parrot.example", key="optional")
 
@@ -127,7 +125,7 @@ class Parrot(Oracle):
         raise self.invalid_response(f"does not know {of} for {self.key}")
 
 
-async def test_nobody_hears_the_operators_key(
+async def test_key_of_operator_is_removed_from_errors(
     tmp_path: Path, record: RequestTrace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with open_provider(Parrot, tmp_path, key=SecretStr("app-key:app-secret")) as parrot:
@@ -139,7 +137,7 @@ async def test_nobody_hears_the_operators_key(
     assert "app-" not in capsys.readouterr().err
 
 
-async def test_an_answer_nested_beyond_reading_is_the_upstreams_failure(
+async def test_too_deeply_nested_answer_is_a_failure_of_upstream(
     tmp_path: Path, record: RequestTrace
 ) -> None:
     class Deep(Oracle):
@@ -152,14 +150,14 @@ async def test_an_answer_nested_beyond_reading_is_the_upstreams_failure(
             await deep.bind(record).colour("sky")
 
 
-async def test_a_providers_time_is_that_of_its_oldest_part(record: RequestTrace) -> None:
+async def test_time_of_provider_is_that_of_oldest_part(record: RequestTrace) -> None:
     for moment in ("2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z"):
         record.record("oracle", "ok", fetchedAt=moment)
 
     assert record.providers["oracle"]["fetchedAt"] == "2026-01-01T00:00:00Z"
 
 
-async def test_without_its_key_it_is_not_asked(
+async def test_provider_without_required_key_is_not_called(
     upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
 ) -> None:
     async with open_provider(Sibyl, tmp_path, url=upstreams.url_of("sibyl")) as sibyl:
@@ -173,7 +171,7 @@ async def test_without_its_key_it_is_not_asked(
     )
 
 
-async def test_switched_off_it_is_not_asked(
+async def test_disabled_provider_is_not_called(
     upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
 ) -> None:
     async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle"), enabled=False) as oracle:
@@ -183,14 +181,14 @@ async def test_switched_off_it_is_not_asked(
     assert upstreams.requests == []
 
 
-def test_of_several_calls_the_worst_counts(record: RequestTrace) -> None:
+def test_worst_of_several_calls_is_recorded(record: RequestTrace) -> None:
     for status in ("no_data", "ok", "timeout", "ok"):
         record.record("oracle", status)
 
     assert record.providers["oracle"]["status"] == "timeout"
 
 
-def test_a_warning_is_given_once(record: RequestTrace) -> None:
+def test_warning_is_recorded_once(record: RequestTrace) -> None:
     record.add_warning("it is late")
     record.add_warning("it is late")
 
@@ -201,11 +199,11 @@ async def _fail(error: Exception) -> str:
     raise error
 
 
-async def _say(answer: str) -> str:
+async def _return(answer: str) -> str:
     return answer
 
 
-async def test_sources_are_asked_at_the_same_time() -> None:
+async def test_task_group_runs_tasks_concurrently() -> None:
     met = asyncio.Barrier(3)
 
     async def meet() -> str:
@@ -218,44 +216,44 @@ async def test_sources_are_asked_at_the_same_time() -> None:
     assert [task.result() for task in tasks] == ["met"] * 3
 
 
-async def test_the_failure_of_one_that_is_needed_ends_the_others() -> None:
+async def test_failed_task_cancels_the_others() -> None:
     ended = asyncio.Event()
 
-    async def dawdle() -> None:
+    async def wait_long() -> None:
         try:
             await asyncio.sleep(60)
         finally:
             ended.set()
 
-    async def ask() -> None:
+    async def run_group() -> None:
         async with open_task_group() as group:
-            group.create_task(dawdle())
+            group.create_task(wait_long())
             group.create_task(_fail(ProviderError("oracle", "down")))
 
     with pytest.raises(ProviderError, match="down"):
-        await ask()
+        await run_group()
 
     assert ended.is_set()
 
 
-async def test_our_own_mistakes_are_not_hidden() -> None:
-    async def ask() -> None:
+async def test_own_errors_are_not_hidden() -> None:
+    async def run_group() -> None:
         async with open_task_group() as group:
             group.create_task(_fail(ZeroDivisionError()))
 
     with pytest.raises(ZeroDivisionError):
-        await ask()
+        await run_group()
 
 
 @pytest.mark.parametrize("missing", [NoData("nothing"), ProviderTimeout("oracle", "late")])
-async def test_what_an_answer_can_do_without_comes_as_the_reason(missing: Exception) -> None:
+async def test_attempt_returns_the_failure(missing: Exception) -> None:
     assert await attempt(_fail, missing) is missing
 
 
-async def test_the_first_that_answers_is_the_answer() -> None:
+async def test_first_answer_is_returned() -> None:
     down, empty = ProviderError("oracle", "down"), NoData("nothing")
 
-    answer = await first_of(lambda: _fail(down), lambda: _fail(empty), lambda: _say("blue"))()
+    answer = await first_of(lambda: _fail(down), lambda: _fail(empty), lambda: _return("blue"))()
 
     assert answer == "blue"
 
@@ -275,7 +273,7 @@ MISSING: tuple[tuple[list[Exception], Exception], ...] = (
 
 @pytest.mark.parametrize(("missing", "told"), MISSING)
 @pytest.mark.parametrize("asked", [first_of, first_concurrent])
-async def test_nothing_is_known_only_when_all_who_can_be_asked_say_so(
+async def test_no_data_requires_all_configured_providers(
     asked: Callable[..., Callable[[], Awaitable[str]]], missing: list[Exception], told: Exception
 ) -> None:
     with pytest.raises(type(told)) as caught:
@@ -284,7 +282,7 @@ async def test_nothing_is_known_only_when_all_who_can_be_asked_say_so(
     assert caught.value is told
 
 
-async def test_asked_at_once_the_order_decides_and_nobody_waits_for_those_after_it() -> None:
+async def test_first_concurrent_prefers_order_and_cancels_later_ones() -> None:
     met, ended = asyncio.Barrier(3), asyncio.Event()
 
     async def fail() -> str:
@@ -295,7 +293,7 @@ async def test_asked_at_once_the_order_decides_and_nobody_waits_for_those_after_
         await met.wait()
         return "blue"
 
-    async def dawdle() -> str:
+    async def wait_long() -> str:
         try:
             await met.wait()
             await asyncio.sleep(60)
@@ -304,36 +302,36 @@ async def test_asked_at_once_the_order_decides_and_nobody_waits_for_those_after_
         return "late"
 
     async with asyncio.timeout(5):
-        assert await first_concurrent(fail, answer, dawdle)() == "blue"
+        assert await first_concurrent(fail, answer, wait_long)() == "blue"
 
     assert ended.is_set()
 
 
-async def test_when_all_fail_the_first_failure_is_told() -> None:
+async def test_first_failure_is_raised_if_all_fail() -> None:
     first, second = ProviderError("oracle", "down"), ProviderTimeout("sibyl", "late")
 
     with pytest.raises(ProviderError, match="down"):
         await first_of(lambda: _fail(first), lambda: _fail(second))()
 
 
-async def test_when_several_fail_the_first_says_why_the_others_failed_too() -> None:
-    async def late(_what: str) -> str:
+async def test_first_failure_lists_other_failures() -> None:
+    async def fail_late(_what: str) -> str:
         raise ProviderTimeout("oracle", "The Oracle did not answer within 8 s")
 
-    async def broken(_what: str) -> str:
+    async def fail_with_status(_what: str) -> str:
         raise ProviderError("sibyl", "The Sibyl answered with status 500")
 
-    async def idle(_what: str) -> str:
+    async def fail_unconfigured(_what: str) -> str:
         raise ProviderUnconfigured("parrot", "The Parrot is not configured on this deployment")
 
     with pytest.raises(ProviderTimeout) as raised:
-        await first_of(idle, late, broken)("sky")
+        await first_of(fail_unconfigured, fail_late, fail_with_status)("sky")
 
     told = "The Oracle did not answer within 8 s; The Sibyl answered with status 500"
     assert (raised.value.provider, raised.value.message) == ("oracle", told)
 
 
-async def test_a_timeout_after_failed_queries_is_still_a_timeout() -> None:
+async def test_timeout_after_failed_queries_stays_a_timeout() -> None:
     async def fail() -> None:
         await asyncio.sleep(0)
         raise NoData("nothing")

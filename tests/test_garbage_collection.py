@@ -1,4 +1,4 @@
-"""Server processes collect garbage once they serve, and leave out what they loaded before."""
+"""Garbage collection of server processes: it starts when they serve, without the modules loaded before."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ main()
         pytest.param(2, [*["runtime True True"] * 2, "server True True"], marks=pytest.mark.extended),
     ],
 )
-def test_every_process_collects_garbage_once_it_serves(tmp_path: Path, workers: int, told: list[str]) -> None:
+def test_every_process_collects_garbage_while_serving(tmp_path: Path, workers: int, told: list[str]) -> None:
     settings = {"CENTGATE_DATABASE_URL": create_sqlite(tmp_path), "CENTGATE_PHISHING_LIST_URL": "off"}
     offline = {"CENTGATE_RPC_8453_ENABLED": "false"}
     with subprocess.Popen(
@@ -57,7 +57,7 @@ def test_every_process_collects_garbage_once_it_serves(tmp_path: Path, workers: 
         assert process.stdout
         lines: list[str] = []
         while not (line := process.stdout.readline()).startswith("ready "):
-            assert line, "it ended"
+            assert line, "the server ended"
             lines.append(line.strip())
         process.send_signal(signal.SIGTERM)
 

@@ -1,4 +1,4 @@
-"""The reader of JSON Schemas: what is read, and what is refused."""
+"""Reader of JSON Schemas: accepted and refused schemas."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_json_is_read_or_refused(node: Any) -> None:
+def test_any_json_is_parsed_or_refused(node: Any) -> None:
     with suppress(InvalidSchema):
         schema = parse_schema(node)
         for each in (schema, *schema.properties.values()):
@@ -48,8 +48,8 @@ def test_any_json_is_read_or_refused(node: Any) -> None:
             assert len(each.bounds) == 2
 
 
-def nested(depth: int) -> dict[str, Any]:
-    """Schemas inside one another."""
+def nest_schema(depth: int) -> dict[str, Any]:
+    """Return schemas nested to this depth."""
     node: dict[str, Any] = {}
     for _ in range(depth):
         node = {"not": node}
@@ -59,7 +59,7 @@ def nested(depth: int) -> dict[str, Any]:
 REFUSED: dict[str, Any] = {
     "a number": 5,
     "a list": [],
-    "too deep": nested(5_000),
+    "too deep": nest_schema(5_000),
     "properties": {"properties": []},
     "a property": {"properties": {"a": 5}},
     "many properties": {"properties": dict.fromkeys(map(str, range(100_000)), 5)},
@@ -72,14 +72,14 @@ REFUSED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_keyword_of_another_type_is_refused_in_a_short_sentence(case: str) -> None:
+def test_keyword_of_wrong_type_is_refused_in_short_sentence(case: str) -> None:
     with pytest.raises(InvalidSchema) as error:
         parse_schema(REFUSED[case])
 
     assert len(str(error.value)) < 200
 
 
-def test_keywords_beside_a_reference_override_those_of_its_target() -> None:
+def test_keywords_beside_reference_override_its_target() -> None:
     target = {"type": "string", "description": "target", "maxLength": 5}
     schema = parse_schema({"$ref": "#/$defs/A", "description": "own", "$defs": {"A": target}})
 
@@ -90,7 +90,7 @@ def test_keywords_beside_a_reference_override_those_of_its_target() -> None:
     )
 
 
-def test_a_reference_to_nothing_allows_anything() -> None:
+def test_reference_without_target_allows_anything() -> None:
     assert parse_schema({"$ref": "#/elsewhere"}).resolved.type is None
 
 
@@ -99,14 +99,14 @@ def test_a_reference_to_nothing_allows_anything() -> None:
     [{"$ref": "#/$defs/a"}, {"anyOf": [{"$ref": "#/$defs/a"}] * 20}],
     ids=["a reference to itself", "alternatives that multiply"],
 )
-def test_definitions_without_an_end_are_refused(definition: dict[str, Any]) -> None:
+def test_infinite_definitions_are_refused(definition: dict[str, Any]) -> None:
     schema = parse_schema({"$ref": "#/$defs/a", "$defs": {"a": definition}})
 
     with pytest.raises(InvalidSchema, match="endlessly"):
         list(schema.iterate_alternatives())
 
 
-def test_an_array_of_itself_has_a_type() -> None:
+def test_array_of_itself_has_a_type() -> None:
     schema = parse_schema(
         {"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}}
     )
@@ -125,11 +125,11 @@ def test_an_array_of_itself_has_a_type() -> None:
         ({}, (None, None)),
     ],
 )
-def test_bounds_are_those_of_the_type(node: dict[str, Any], bounds: tuple[Any, Any]) -> None:
+def test_bounds_are_those_of_type(node: dict[str, Any], bounds: tuple[Any, Any]) -> None:
     assert parse_schema(node).bounds == bounds
 
 
-def test_values_of_a_field_may_be_listed_by_a_rule_of_its_object() -> None:
+def test_object_rule_may_list_values_of_field() -> None:
     rule = {"anyOf": [{"required": ["b"], "properties": {"a": {"enum": [1, 2]}}}]}
     schema = parse_schema({"properties": {"a": {"type": "integer"}}, "allOf": [rule]})
 

@@ -30,7 +30,7 @@ def test_body_without_result_is_refused(body: bytes) -> None:
         jsonrpc.decode_result(body)
 
 
-def test_null_is_refused_where_a_result_is_required() -> None:
+def test_null_is_refused_where_result_is_required() -> None:
     with pytest.raises(ValueError, match="empty"):
         jsonrpc.require_result({"id": 0, "result": None})
 
@@ -46,7 +46,7 @@ def test_null_is_refused_where_a_result_is_required() -> None:
         ({"code": 3, "message": "x" * 5000}, 3, "x" * 1000),
     ],
 )
-def test_error_is_raised_also_beside_a_result(error: Any, code: int, message: str) -> None:
+def test_error_beside_result_is_raised(error: Any, code: int, message: str) -> None:
     with pytest.raises(RpcError) as raised:
         jsonrpc.parse_result({"id": 0, "result": None, "error": error})
 
@@ -54,7 +54,7 @@ def test_error_is_raised_also_beside_a_result(error: Any, code: int, message: st
 
 
 @pytest.mark.parametrize("member", [b"%b", b'{"message": %b}', b'{"code": %b}', b'{"data": {"payload": %b}}'])
-def test_error_nested_too_deeply_has_no_message(member: bytes) -> None:
+def test_too_deeply_nested_error_has_no_message(member: bytes) -> None:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(1000)  # the default; packages that only tests import raise it
     try:
@@ -66,7 +66,7 @@ def test_error_nested_too_deeply_has_no_message(member: bytes) -> None:
     assert (raised.value.code, raised.value.message) == (0, "")
 
 
-def test_responses_of_a_batch_are_sorted_by_id() -> None:
+def test_batch_responses_are_sorted_by_id() -> None:
     body = [{"id": "2", "result": "c"}, {"id": 0, "result": "a"}, {"id": 1, "result": "b"}]
 
     responses = jsonrpc.sort_responses(jsonrpc.list_responses(body), 3)
@@ -77,6 +77,6 @@ def test_responses_of_a_batch_are_sorted_by_id() -> None:
 @pytest.mark.parametrize(
     "body", [{"id": None, "error": {}}, [{"id": 0}], [{"id": 0}, {"id": 0}], [{"id": 0}, 7]]
 )
-def test_responses_that_are_not_one_for_each_request_are_refused(body: Any) -> None:
+def test_batch_without_one_response_per_request_is_refused(body: Any) -> None:
     with pytest.raises(LookupError):
         jsonrpc.sort_responses(jsonrpc.list_responses(body), 2)

@@ -1,4 +1,4 @@
-"""The page of promises about money names tests that exist."""
+"""Page of promises about money: the tests that it names exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def find_tests(path: Path) -> set[str]:
     return {function.name for function in functions if function.name.startswith("test_")}
 
 
-def test_every_named_test_exists() -> None:
+def test_named_tests_exist() -> None:
     references = REFERENCE.findall(PAGE.read_text(encoding="utf-8"))
 
     missing = [
@@ -32,7 +32,7 @@ def test_every_named_test_exists() -> None:
     assert len(references) > 30
 
 
-def test_every_promise_has_a_test_and_what_would_break_it() -> None:
+def test_every_promise_has_test_and_way_to_break_it() -> None:
     rows = [row.split(" | ") for row in ROW.findall(PAGE.read_text(encoding="utf-8"))]
 
     assert [row for row in rows if len(row) != 3 or not REFERENCE.search(row[1])] == []

@@ -1,4 +1,4 @@
-"""The modules that may open connections without an import, and HTTP sessions; contracts cover the imports."""
+"""Modules that may open connections without an import, and HTTP sessions; contracts cover the imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices: how they are written in settings, and what the start refuses."""
+"""Prices: their format in settings, and values that are refused at the start."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INVALID = {
     "NaN": "write decimal dollars",
     "Infinity": "write decimal dollars",
     "1_0": "write decimal dollars",
-    "٣": "write decimal dollars",  # a digit, but not one of ASCII
+    "٣": "write decimal dollars",  # a digit outside of ASCII
     "0.0000001": "more than 6 decimals",
     "100.01": "more than the highest price",
     "10000": "more than the highest price",
@@ -41,12 +41,12 @@ INVALID = {
 
 
 @pytest.mark.parametrize(("text", "shown"), VALID.items())
-def test_a_price_is_decimal_dollars(text: str, shown: str) -> None:
+def test_price_is_decimal_dollars(text: str, shown: str) -> None:
     assert format_price(parse_price(text)) == shown
 
 
 @pytest.mark.parametrize(("text", "why"), INVALID.items())
-def test_what_is_no_price_is_refused_with_the_reason(text: str, why: str) -> None:
+def test_invalid_price_is_refused_with_reason(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse_price(text)
 
@@ -59,11 +59,11 @@ def test_prices_of_several_services_are_described() -> None:
     assert describe_prices([more, cent]) == format_price_range([more, cent]) == "$0.01 to $0.05"
 
 
-def test_every_service_costs_one_cent_unless_it_is_set() -> None:
+def test_default_price_of_every_service_is_one_cent() -> None:
     assert {Settings().price_of(service.slug) for service in all_services()} == {Decimal("0.01")}
 
 
-def test_one_variable_sets_all_prices_and_another_that_of_one_service(
+def test_general_price_and_service_price_are_combined(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CENTGATE_PRICE", "0.02")
@@ -89,7 +89,7 @@ def test_every_service_has_its_variable(monkeypatch: pytest.MonkeyPatch, service
     validate_startup(settings)
 
 
-def test_a_price_of_no_service_is_refused_and_the_known_ones_are_named(
+def test_price_of_unknown_service_is_refused_with_known_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CENTGATE_PRICE_TOKEN_RISKS", "0.02")
@@ -101,9 +101,7 @@ def test_a_price_of_no_service_is_refused_and_the_known_ones_are_named(
 
 
 @pytest.mark.parametrize("name", ["CENTGATE_PRICE", "CENTGATE_PRICE_TOKEN_RISK"])
-def test_a_wrong_price_is_refused_with_the_name_of_its_variable(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_invalid_price_is_refused_with_its_variable(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "free")
 
     with pytest.raises(ValueError, match="is not a price") as refused:
@@ -112,7 +110,7 @@ def test_a_wrong_price_is_refused_with_the_name_of_its_variable(
     assert name.removeprefix("CENTGATE_").lower() in str(refused.value).lower()
 
 
-def test_a_price_ending_like_a_setting_of_a_provider_is_a_price(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_price_variable_like_provider_setting_is_a_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CENTGATE_PRICE_CHECK_URL", "0.02")
 
     settings = Settings()
@@ -120,7 +118,7 @@ def test_a_price_ending_like_a_setting_of_a_provider_is_a_price(monkeypatch: pyt
     assert (settings.service_prices, dict(settings.providers)) == ({"check-url": Decimal("0.02")}, {})
 
 
-def test_a_price_can_come_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+def test_price_can_be_read_from_file(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     from pathlib import Path
 
     file = Path(str(tmp_path)) / "price"

@@ -1,4 +1,4 @@
-"""Rates of calls in one process; over Redis: cache/test_redis_rate_limiter.py."""
+"""Rate limiter in one process; over Redis: cache/test_redis_rate_limiter.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from centgate.rate_limiter import RateLimit, SlidingWindow
 
 
 class Clock:
-    """A time that a test sets."""
+    """Clock that a test sets."""
 
     now = 1000.0
 
@@ -18,7 +18,7 @@ class Clock:
         return self.now
 
 
-def test_half_of_a_long_allowance_goes_at_once_and_the_rest_one_by_one() -> None:
+def test_half_of_long_limit_is_a_burst() -> None:
     pace = SlidingWindow(RateLimit(6, 60))
 
     waits = [pace.acquire(1000) for _ in range(9)]
@@ -26,7 +26,7 @@ def test_half_of_a_long_allowance_goes_at_once_and_the_rest_one_by_one() -> None
     assert waits == pytest.approx([0, 0, 0, 20, 40, 60, 80, 100, 120], abs=0.5)
 
 
-def test_a_short_allowance_goes_at_once() -> None:
+def test_short_limit_goes_at_once() -> None:
     pace = SlidingWindow(RateLimit(3, 1))
 
     assert [pace.acquire(1000) for _ in range(7)] == pytest.approx([0, 0, 0, 1, 1, 1, 2], abs=0.1)
@@ -37,7 +37,7 @@ def test_a_short_allowance_goes_at_once() -> None:
     st.sampled_from([1.0, 10.0, 60.0]),
     st.lists(st.floats(0, 30), min_size=1, max_size=150),
 )
-def test_no_span_has_more_calls_than_its_rate(calls: int, seconds: float, pauses: list[float]) -> None:
+def test_no_span_has_more_calls_than_rate(calls: int, seconds: float, pauses: list[float]) -> None:
     clock = Clock()
     pace, sent = SlidingWindow(RateLimit(calls, seconds), clock), list[float]()
     for pause in pauses:
@@ -49,7 +49,7 @@ def test_no_span_has_more_calls_than_its_rate(calls: int, seconds: float, pauses
         assert later - first >= seconds * (1 - 1e-9)
 
 
-def test_a_turn_that_comes_too_late_is_not_taken() -> None:
+def test_call_with_too_long_wait_reserves_nothing() -> None:
     pace = SlidingWindow(RateLimit(1, 60))
     pace.acquire(0)
 

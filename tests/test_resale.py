@@ -1,4 +1,4 @@
-"""Sources whose terms do not permit resale: left out on request."""
+"""Sources whose terms do not permit resale, which a setting excludes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROTOCOLS = "/services/protocol-context"
 
 @pytest.fixture
 def strict(settings: Settings) -> Settings:
-    """A deployment that uses only sources whose terms permit resale."""
+    """Settings that use only sources whose terms permit resale."""
     return settings.model_copy(update={"resale_permitted_only": True})
 
 
@@ -40,7 +40,7 @@ def test_strict_deployment_uses_permitted_sources_only(strict: Settings) -> None
     assert {"rpc", "sourcify", "phishinglist"} <= {about.name for about in sources["permitted"]}
 
 
-def test_consent_brings_a_source_back(strict: Settings) -> None:
+def test_consent_includes_a_source_again(strict: Settings) -> None:
     agreed = configure_providers(strict, {"goplus": ProviderSettings(resale_permitted=True)})
 
     assert "goplus" in {about.name for about in sources_by_resale(agreed)["permitted"]}
@@ -52,7 +52,7 @@ def test_operator_may_deny_resale(settings: Settings) -> None:
     assert "sourcify" in {about.name for about in sources_by_resale(denied)["forbidden"]}
 
 
-def test_withheld_source_is_never_called(api: ApiFactory, strict: Settings, upstreams: FakeUpstreams) -> None:
+def test_excluded_source_is_never_called(api: ApiFactory, strict: Settings, upstreams: FakeUpstreams) -> None:
     client = api(configure_providers(strict, upstreams.provider_settings("defillama", "exa")))
 
     response = send_paid(client, PROTOCOLS, {"protocol": "aave-v3"})

@@ -1,4 +1,4 @@
-"""Work in a sandbox is done, or killed, and nobody else waits for it."""
+"""Sandbox: tasks run in other processes, and are killed at their limits without an effect on others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.extended
 
 @pytest.fixture
 async def sandbox() -> AsyncGenerator[Sandbox]:
-    """One process with half a gigabyte."""
+    """A sandbox with one process of half a gigabyte."""
     opened = Sandbox(1, megabytes=512)
     try:
         yield opened
@@ -29,15 +29,13 @@ async def sandbox() -> AsyncGenerator[Sandbox]:
         await opened.close()
 
 
-async def test_work_is_done_in_another_process(sandbox: Sandbox) -> None:
+async def test_task_runs_in_another_process(sandbox: Sandbox) -> None:
     assert await sandbox.run_task(5, sandboxed.double_number, 21) == 42
     assert await sandbox.run_task(5, sandboxed.worker_process_id) != os.getpid()
 
 
 @pytest.mark.parametrize("work", [sandboxed.run_forever, sandboxed.hold_interpreter_lock])
-async def test_work_that_takes_too_long_is_killed_and_the_next_is_done(
-    work: Callable[[], Any], sandbox: Sandbox
-) -> None:
+async def test_too_slow_task_is_killed_and_next_one_runs(work: Callable[[], Any], sandbox: Sandbox) -> None:
     with pytest.raises(TaskTimedOut, match=r"more than 0\.5 s"):
         await sandbox.run_task(0.5, work)
 
@@ -45,19 +43,19 @@ async def test_work_that_takes_too_long_is_killed_and_the_next_is_done(
 
 
 @pytest.mark.parametrize("work", [sandboxed.allocate_too_much, sandboxed.leak_memory, sandboxed.exit_process])
-async def test_work_that_takes_too_much_memory_ends_alone(work: Callable[[], Any], sandbox: Sandbox) -> None:
+async def test_task_beyond_memory_limit_ends_alone(work: Callable[[], Any], sandbox: Sandbox) -> None:
     with pytest.raises(TaskDied):
         await sandbox.run_task(20, work)
 
     assert await sandbox.run_task(5, sandboxed.double_number, 1) == 2
 
 
-async def test_what_the_work_raises_is_raised(sandbox: Sandbox) -> None:
+async def test_exception_of_task_is_raised(sandbox: Sandbox) -> None:
     with pytest.raises(KeyError, match="missing"):
         await sandbox.run_task(5, sandboxed.raise_unexpected)
 
 
-async def test_work_that_nobody_waits_for_is_killed(sandbox: Sandbox) -> None:
+async def test_cancelled_task_is_killed(sandbox: Sandbox) -> None:
     await sandbox.run_task(5, sandboxed.double_number, 1)
 
     with pytest.raises(TimeoutError):
@@ -67,7 +65,7 @@ async def test_work_that_nobody_waits_for_is_killed(sandbox: Sandbox) -> None:
     assert await sandbox.run_task(5, sandboxed.double_number, 1) == 2
 
 
-async def test_the_event_loop_goes_on_while_work_holds_the_interpreter(sandbox: Sandbox) -> None:
+async def test_event_loop_runs_while_task_holds_interpreter_lock(sandbox: Sandbox) -> None:
     await sandbox.run_task(5, sandboxed.double_number, 1)
     work = asyncio.create_task(sandbox.run_task(1, sandboxed.hold_interpreter_lock))
     longest, last = 0.0, time.monotonic()
@@ -81,7 +79,7 @@ async def test_the_event_loop_goes_on_while_work_holds_the_interpreter(sandbox: 
     assert longest < 0.5
 
 
-async def test_waiting_work_gets_its_turn(sandbox: Sandbox) -> None:
+async def test_waiting_task_gets_its_turn(sandbox: Sandbox) -> None:
     together = [sandbox.run_task(5, sandboxed.double_number, number) for number in range(20)]
 
     assert await asyncio.gather(*together) == [2 * number for number in range(20)]
@@ -97,7 +95,7 @@ async def test_closing_ends_the_processes() -> None:
         os.kill(worker, 0)
 
 
-async def test_what_cannot_be_started_is_said_and_tried_again() -> None:
+async def test_failed_start_is_reported_and_retried() -> None:
     sandbox = Sandbox(1, megabytes=512)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
 
@@ -113,7 +111,7 @@ async def test_what_cannot_be_started_is_said_and_tried_again() -> None:
         await sandbox.close()
 
 
-async def test_a_killed_fork_server_is_started_anew(sandbox: Sandbox) -> None:
+async def test_killed_fork_server_is_restarted(sandbox: Sandbox) -> None:
     fork_server = await sandbox.run_task(5, sandboxed.fork_server_id)
     assert fork_server != os.getpid()
 
@@ -125,7 +123,7 @@ async def test_a_killed_fork_server_is_started_anew(sandbox: Sandbox) -> None:
     assert await sandbox.run_task(5, sandboxed.fork_server_id) not in (fork_server, 1)
 
 
-async def test_a_closed_sandbox_starts_nothing_again() -> None:
+async def test_closed_sandbox_starts_nothing() -> None:
     sandbox = Sandbox(1, megabytes=512)
     await sandbox.run_task(5, sandboxed.double_number, 1)
     await sandbox.close()

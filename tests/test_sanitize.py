@@ -1,4 +1,4 @@
-"""Strangers' text: what cannot be seen is gone, and what is left is bounded."""
+"""Untrusted text: invisible characters are removed, and the length is limited."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from centgate.sanitize import clean_line, has_invisible, strip_invisible
         ("a" * 64, "a" * 64),
     ],
 )
-def test_a_name_is_shown_as_it_reads(wrote: str | None, shown: str | None) -> None:
+def test_name_is_cleaned(wrote: str | None, shown: str | None) -> None:
     assert clean_line(wrote) == shown
 
 
 @given(st.text(), st.integers(min_value=1, max_value=80))
-def test_nothing_invisible_is_left_and_nothing_is_too_long(wrote: str, length: int) -> None:
+def test_cleaned_text_has_no_invisible_characters_and_limited_length(wrote: str, length: int) -> None:
     shown = clean_line(wrote, length) or ""
 
     assert len(shown) <= length
@@ -49,13 +49,13 @@ def test_nothing_invisible_is_left_and_nothing_is_too_long(wrote: str, length: i
 
 
 @given(st.text())
-def test_cleaning_what_is_clean_changes_nothing(wrote: str) -> None:
+def test_clean_text_is_unchanged(wrote: str) -> None:
     shown = clean_line(wrote)
 
     assert clean_line(shown) == shown
 
 
-def test_a_megabyte_of_name_is_no_work() -> None:
+def test_megabyte_of_name_is_cleaned_in_time() -> None:
     assert len(clean_line("\u202e" * 10**6 + "x") or "") <= 64
 
 
@@ -85,12 +85,12 @@ def test_hidden_characters_are_found(wrote: str, is_hidden: bool) -> None:  # no
         ("", ""),
     ],
 )
-def test_a_text_of_many_lines_is_what_can_be_seen_of_it(wrote: str, shown: str) -> None:
+def test_multi_line_text_keeps_visible_characters(wrote: str, shown: str) -> None:
     assert strip_invisible(wrote) == shown
 
 
 @given(st.text())
-def test_what_is_legible_hides_nothing_and_stays_as_it_is(wrote: str) -> None:
+def test_legible_text_is_unchanged_and_hides_nothing(wrote: str) -> None:
     shown = strip_invisible(wrote)
 
     controls = {each for each in shown if unicodedata.category(each) == "Cc"}

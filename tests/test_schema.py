@@ -1,4 +1,4 @@
-"""The published schema of a request and the reader of a request agree on every body."""
+"""Published schema and validation of a request: they agree on every body."""
 
 # jsonschema is typed in part
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -38,7 +38,7 @@ FORMATS = FormatChecker(formats=())
 
 
 @FORMATS.checks("web-address")
-def _opens_in_a_browser(text: object) -> bool:
+def _is_browser_address(text: object) -> bool:
     try:
         parse_address(str(text))
     except InvalidAddress:
@@ -47,32 +47,36 @@ def _opens_in_a_browser(text: object) -> bool:
 
 
 @FORMATS.checks("uri", raises=PydanticCustomError)
-def _may_be_fetched(text: object) -> bool:
+def _is_fetchable_url(text: object) -> bool:
     return bool(validate_web_url(str(text)))
 
 
-def _matches(_validator: Validator, pattern: str, text: object, _schema: Any) -> Iterator[ValidationError]:
-    """`pattern` as ECMA-262 has it, where `$` is the end and not the line feed before it as well."""
+def _check_pattern(
+    _validator: Validator, pattern: str, text: object, _schema: Any
+) -> Iterator[ValidationError]:
+    """Check `pattern` by ECMA-262, where `$` does not match before a final line feed."""
     if isinstance(text, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), text):
         yield ValidationError(f"{text!r} does not match {pattern!r}")
 
 
-Judge = extend(Draft202012Validator, {"pattern": _matches})
+SchemaValidator = extend(Draft202012Validator, {"pattern": _check_pattern})
 
 
-def says_the_schema(service: AnyService, development_chain: int | None, body: Any) -> bool:
-    """Whether the published schema allows a body, apart from its hidden rules of fields."""
-    schema = without_field_rules(schema_of(service.slug, development_chain))
-    return Judge(schema, format_checker=FORMATS).is_valid(body)
+def schema_allows(service: AnyService, development_chain: int | None, body: Any) -> bool:
+    """Return True if the published schema allows a body, without its hidden rules of fields."""
+    schema = without_field_rules(load_schema(service.slug, development_chain))
+    return SchemaValidator(schema, format_checker=FORMATS).is_valid(body)
 
 
-def says_the_whole_schema(service: AnyService, development_chain: int | None, body: Any) -> bool:
-    """Whether the published schema allows a body by its hidden rules of fields too."""
-    return Judge(schema_of(service.slug, development_chain), format_checker=FORMATS).is_valid(body)
+def whole_schema_allows(service: AnyService, development_chain: int | None, body: Any) -> bool:
+    """Return True if the published schema allows a body, with its hidden rules of fields."""
+    return SchemaValidator(load_schema(service.slug, development_chain), format_checker=FORMATS).is_valid(
+        body
+    )
 
 
-def says_the_reader(service: AnyService, development_chain: int | None, body: Any) -> bool:
-    """Whether a body would be taken."""
+def reader_accepts(service: AnyService, development_chain: int | None, body: Any) -> bool:
+    """Return True if the validation accepts a body."""
     context: Mapping[str, Any] = {"development_chain": development_chain}
     try:
         parse_request(service, json.dumps(body, ensure_ascii=False).encode(), "application/json", context)
@@ -82,17 +86,17 @@ def says_the_reader(service: AnyService, development_chain: int | None, body: An
 
 
 @cache
-def schema_of(slug: str, development_chain: int | None) -> dict[str, Any]:
+def load_schema(slug: str, development_chain: int | None) -> dict[str, Any]:
     service = next(service for service in all_services() if service.slug == slug)
     schema = service.input_schema(development_chain)
-    if slug == "phishing-check":  # what a browser opens is no pattern, so the schema cannot say it
+    if slug == "phishing-check":  # no pattern describes what a browser opens
         schema["properties"]["url"]["format"] = "web-address"
     return schema
 
 
 @on_each_chain
 @each_service
-def test_tool_schema_has_nothing_that_model_providers_refuse(
+def test_tool_schema_is_accepted_by_model_providers(
     service: AnyService, development_chain: int | None
 ) -> None:
     schema = service.input_schema(development_chain)
@@ -109,7 +113,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=5,
 )
-# What a browser opens is no grammar. These are addresses every browser takes; none is filtered away.
+# Addresses that browsers open have no grammar. Every browser opens these; none is filtered away.
 _HOST = r"[a-z]{1,20}(\.[a-z]{2,10}){1,2}(:[1-9][0-9]{0,3})?"
 _PUBLIC = r"[a-z]{1,20}\.(com|org|dev)(:(80|443))?"
 STRINGS: dict[str, st.SearchStrategy[str]] = {
@@ -122,25 +126,27 @@ FIELD_RULES = {"if", "then"}
 """Rules of fields for validators alone; values that they forbid are filtered away."""
 
 
-def objects(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Objects that a published schema allows."""
+def generate_objects(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Generate objects that a published schema allows."""
     fields: dict[str, Any] = schema["properties"]
-    known = {name: fitting(field) | of_enums(schema, name) for name, field in fields.items()}
+    known = {
+        name: generate_values(field) | generate_enum_values(schema, name) for name, field in fields.items()
+    }
     required: set[str] = set(schema.get("required", ()))
     others = {name: known[name] for name in known if name not in required}
     extra = {} if schema.get("additionalProperties") is False else {"extra": JSON}
-    judge = Judge(schema, format_checker=FORMATS)
+    validator = SchemaValidator(schema, format_checker=FORMATS)
     made = st.fixed_dictionaries({name: known[name] for name in required}, optional=others | extra)
-    # the filter is for anyOf and oneOf, which say what must come together
-    return made.filter(lambda body: _allowed(judge, body))
+    # the filter is for anyOf and oneOf, which declare the required combinations
+    return made.filter(lambda body: _is_allowed(validator, body))
 
 
-def _allowed(judge: Any, body: Any) -> bool:
-    return judge.is_valid(body)
+def _is_allowed(validator: Any, body: Any) -> bool:
+    return validator.is_valid(body)
 
 
-def of_enums(schema: dict[str, Any], name: str) -> st.SearchStrategy[Any]:
-    """What the branches of a schema name as values of a field."""
+def generate_enum_values(schema: dict[str, Any], name: str) -> st.SearchStrategy[Any]:
+    """Generate the values of a field that the branches of a schema name."""
     fields = [
         node["properties"][name] for node in iterate_objects(schema) if name in node.get("properties", {})
     ]
@@ -148,8 +154,8 @@ def of_enums(schema: dict[str, Any], name: str) -> st.SearchStrategy[Any]:
     return st.sampled_from(choices) if choices else st.nothing()
 
 
-def fitting(field: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Values that a field's own schema allows; each keyword used is one that is known here."""
+def generate_values(field: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Generate values that a field's own schema allows; other keywords raise NotImplementedError."""
     match {name: value for name, value in field.items() if name not in NOTES | FIELD_RULES}:
         case {"enum": choices, "type": "string", **rest} if not rest:
             return st.sampled_from(choices)
@@ -160,7 +166,7 @@ def fitting(field: dict[str, Any]) -> st.SearchStrategy[Any]:
             whole = st.integers(least, rest["maximum"])
             return whole | whole.filter(lambda number: float(number) == number).map(float)
         case {"type": "array", "items": items, "minItems": least, "maxItems": most, **rest} if not rest:
-            return st.lists(fitting(items), min_size=least, max_size=most)
+            return st.lists(generate_values(items), min_size=least, max_size=most)
         case {"type": "string", "format": kind, **rest} if rest.keys() <= {*SIZES, "pattern"}:
             return STRINGS[kind]
         case {"type": "string", "pattern": pattern, **rest} if not rest:
@@ -183,8 +189,8 @@ LENGTHS = st.sampled_from([0, 1, 2, 3, 100, 101, 200, 201, 500, 501, 2000, 2001,
 WORDS = st.tuples(CHARACTERS, LENGTHS).map(lambda pair: (pair[0] * pair[1])[: pair[1]])
 
 
-def twisted(text: str) -> st.SearchStrategy[str]:
-    """A text, changed a little."""
+def change_text(text: str) -> st.SearchStrategy[str]:
+    """Generate small changes of a text."""
     return st.sampled_from(
         [
             text,
@@ -214,24 +220,27 @@ def twisted(text: str) -> st.SearchStrategy[str]:
     )
 
 
-def values(example: Any) -> st.SearchStrategy[Any]:
-    """Values for a field: its example, changed a little or thrown away."""
+def generate_changed_values(example: Any) -> st.SearchStrategy[Any]:
+    """Generate values for a field: its example, changed or replaced."""
     if isinstance(example, str):
-        return twisted(example) | WORDS | JSON
+        return change_text(example) | WORDS | JSON
     if isinstance(example, list):
-        return st.lists(st.one_of([values(item) for item in example]), max_size=7) | JSON
+        return st.lists(st.one_of([generate_changed_values(item) for item in example]), max_size=7) | JSON
     return NUMBERS | JSON | st.just(example)
 
 
-def bodies(service: AnyService) -> st.SearchStrategy[dict[str, Any]]:
-    """The published example with fields changed, left out and added."""
-    fields: dict[str, Any] = schema_of(service.slug, None)["properties"]
+def generate_bodies(service: AnyService) -> st.SearchStrategy[dict[str, Any]]:
+    """Generate the published example with changed, omitted and additional fields."""
+    fields: dict[str, Any] = load_schema(service.slug, None)["properties"]
     example = service.input_example
-    changed = {name: values(example.get(name, _stand_in(field))) for name, field in fields.items()}
+    changed = {
+        name: generate_changed_values(example.get(name, _example_value(field)))
+        for name, field in fields.items()
+    }
     odd = dict.fromkeys({"extra", *(name.lower() for name in fields)} - fields.keys(), JSON)
     none: dict[str, Any] = {}
     return st.builds(
-        _patched,
+        _patch_example,
         st.just(example),
         st.fixed_dictionaries(none, optional=changed),
         st.sets(st.sampled_from(sorted(fields)), max_size=1),
@@ -239,15 +248,15 @@ def bodies(service: AnyService) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-def _patched(
+def _patch_example(
     example: dict[str, Any], changed: dict[str, Any], left_out: set[str], added: dict[str, Any]
 ) -> dict[str, Any]:
     body = example | changed | added
     return {name: value for name, value in body.items() if name not in left_out}
 
 
-def _stand_in(field: dict[str, Any]) -> Any:
-    """Something like what a field holds that the example leaves out."""
+def _example_value(field: dict[str, Any]) -> Any:
+    """Return a plausible value of a field that the example omits."""
     if "pattern" in field:
         return "0x" + "aB" * 20
     return field.get("enum", [field.get("default", 1 if field.get("type") == "integer" else "words")])[0]
@@ -255,64 +264,64 @@ def _stand_in(field: dict[str, Any]) -> Any:
 
 @on_each_chain
 @each_service
-def test_what_the_schema_allows_is_taken(service: AnyService, development_chain: int | None) -> None:
+def test_body_allowed_by_schema_is_accepted(service: AnyService, development_chain: int | None) -> None:
     @repeatably
-    @given(objects(schema_of(service.slug, development_chain)))
+    @given(generate_objects(load_schema(service.slug, development_chain)))
     def is_taken(body: Any) -> None:
-        assert says_the_reader(service, development_chain, body)
+        assert reader_accepts(service, development_chain, body)
 
     is_taken()
 
 
 @on_each_chain
 @each_service
-def test_a_body_is_taken_exactly_when_the_schema_allows_it(
+def test_body_is_accepted_exactly_if_schema_allows_it(
     service: AnyService, development_chain: int | None
 ) -> None:
     @repeatably
-    @given(bodies(service))
+    @given(generate_bodies(service))
     def is_judged_alike(body: Any) -> None:
-        allowed = says_the_schema(service, development_chain, body)
-        assert says_the_reader(service, development_chain, body) is allowed
-        assert allowed or not says_the_whole_schema(service, development_chain, body)
+        allowed = schema_allows(service, development_chain, body)
+        assert reader_accepts(service, development_chain, body) is allowed
+        assert allowed or not whole_schema_allows(service, development_chain, body)
 
     is_judged_alike()
 
 
 @each_service
-def test_any_object_at_all_is_taken_exactly_when_the_schema_allows_it(service: AnyService) -> None:
+def test_any_object_is_accepted_exactly_if_schema_allows_it(service: AnyService) -> None:
     @repeatably
     @given(st.dictionaries(TEXT, JSON, max_size=4))
     def is_judged_alike(body: Any) -> None:
-        assert says_the_reader(service, None, body) is says_the_schema(service, None, body)
+        assert reader_accepts(service, None, body) is schema_allows(service, None, body)
 
     is_judged_alike()
 
 
 @each_service
-def test_the_bodies_tried_are_good_and_bad(service: AnyService) -> None:
+def test_generated_bodies_are_valid_and_invalid(service: AnyService) -> None:
     seen: set[bool] = set()
 
     @repeatably
-    @given(bodies(service))
-    def is_seen(body: Any) -> None:
-        seen.add(says_the_reader(service, None, body))
+    @given(generate_bodies(service))
+    def record_verdict(body: Any) -> None:
+        seen.add(reader_accepts(service, None, body))
 
-    is_seen()
+    record_verdict()
 
     assert seen == {True, False}
 
 
 @each_service
-def test_the_schema_says_which_keys_are_unknown(service: AnyService) -> None:
+def test_schema_declares_unknown_keys(service: AnyService) -> None:
     strict = service.category == "web-context"
 
-    assert (schema_of(service.slug, None).get("additionalProperties") is False) is strict
+    assert (load_schema(service.slug, None).get("additionalProperties") is False) is strict
 
 
-def test_a_line_feed_at_the_end_is_part_of_a_value() -> None:
+def test_final_line_feed_is_part_of_value() -> None:
     service = next(service for service in all_services() if service.slug == "token-risk")
     body = service.input_example | {"tokenAddress": service.input_example["tokenAddress"] + "\n"}
 
-    assert not says_the_schema(service, None, body)
-    assert not says_the_reader(service, None, body)
+    assert not schema_allows(service, None, body)
+    assert not reader_accepts(service, None, body)

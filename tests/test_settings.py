@@ -1,4 +1,4 @@
-"""What an operator can set, from where, and what he is told when it is wrong."""
+"""Settings of an operator: sources, defaults, and messages about invalid values."""
 
 from __future__ import annotations
 
@@ -36,48 +36,48 @@ Environment = pytest.MonkeyPatch
 
 @pytest.fixture(autouse=True)
 def no_variable(monkeypatch: pytest.MonkeyPatch, no_operator: None) -> None:
-    """Remove also what the other tests set, since defaults are tested here."""
+    """Remove also the settings of other tests, since defaults are tested here."""
     monkeypatch.delenv("CENTGATE_PHISHING_LIST_URL")
 
 
-def problem(**given: object) -> str:
-    """What is said of settings that are refused."""
+def refusal_message(**given: object) -> str:
+    """Return the message about refused settings."""
     with pytest.raises(ValidationError) as refusal:
         Settings(**given)  # pyright: ignore[reportArgumentType]
     return str(refusal.value)
 
 
-def test_unless_told_otherwise_nobody_is_paid() -> None:
+def test_default_has_no_payee() -> None:
     assert Settings().pay_to is None
 
 
-def test_unless_told_otherwise_money_is_real_and_on_base() -> None:
+def test_default_is_real_money_on_base() -> None:
     settings = Settings()
 
     assert (settings.network, settings.development_chain) == ("eip155:8453", None)
     assert settings.facilitator == CDP_FACILITATOR
 
 
-def test_unless_told_otherwise_it_listens_on_this_machine_only() -> None:
+def test_default_listens_on_loopback_only() -> None:
     settings = Settings()
 
     assert (settings.host, settings.port, settings.workers) == ("127.0.0.1", 8402, 1)
     assert settings.base_url == "http://127.0.0.1:8402"
 
 
-def test_the_environment_sets(monkeypatch: Environment) -> None:
+def test_environment_variable_is_read(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_PORT", "9000")
 
     assert Settings().port == 9000
 
 
-def test_a_file_named_env_sets(tmp_path: Path) -> None:
+def test_env_file_is_read(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("CENTGATE_PORT=9001\n", encoding="utf-8")
 
     assert Settings().port == 9001
 
 
-def test_the_environment_wins_over_the_file(monkeypatch: Environment, tmp_path: Path) -> None:
+def test_environment_precedes_env_file(monkeypatch: Environment, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("CENTGATE_PORT=9001\nCENTGATE_HOST=::1\n", encoding="utf-8")
     monkeypatch.setenv("CENTGATE_PORT", "9000")
 
@@ -86,25 +86,25 @@ def test_the_environment_wins_over_the_file(monkeypatch: Environment, tmp_path: 
     assert (settings.port, settings.host) == (9000, "::1")
 
 
-def test_the_command_wins_over_the_environment(monkeypatch: Environment) -> None:
+def test_argument_precedes_environment(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_PORT", "9000")
 
     assert Settings(port=9002).port == 9002
 
 
-def test_an_empty_variable_is_as_good_as_none(monkeypatch: Environment) -> None:
+def test_empty_variable_counts_as_unset(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_PORT", "")
 
     assert Settings().port == 8402
 
 
-def test_variables_of_others_are_left_alone(monkeypatch: Environment) -> None:
+def test_other_variables_are_ignored(monkeypatch: Environment) -> None:
     monkeypatch.setenv("PORT", "9000")
 
     assert Settings().port == 8402
 
 
-def test_a_secret_can_lie_in_a_file(monkeypatch: Environment, tmp_path: Path) -> None:
+def test_secret_can_be_read_from_file(monkeypatch: Environment, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("s3cret\n", encoding="utf-8")
     monkeypatch.setenv("CENTGATE_FACILITATOR_TOKEN_FILE", str(tmp_path / "token"))
 
@@ -114,7 +114,7 @@ def test_a_secret_can_lie_in_a_file(monkeypatch: Environment, tmp_path: Path) ->
     assert token.get_secret_value() == "s3cret"
 
 
-def test_a_token_is_what_a_header_can_say(monkeypatch: Environment) -> None:
+def test_token_must_be_valid_header_value(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_FACILITATOR_TOKEN", " s3cret\n")
 
     token = Settings().facilitator_token
@@ -129,12 +129,12 @@ def test_a_token_is_what_a_header_can_say(monkeypatch: Environment) -> None:
 @pytest.mark.parametrize(
     "url", ["http://a..b/x", "http://host:99999", "http://:80", "http://[::1", f"https://{'a' * 64}.example"]
 )
-def test_a_facilitator_must_have_an_address_that_can_be(url: str) -> None:
+def test_facilitator_url_must_be_valid(url: str) -> None:
     with pytest.raises(ValueError, match="CENTGATE_FACILITATOR_URL: not a valid address"):
         validate_startup(Settings(facilitator_url=url))
 
 
-def test_a_value_wins_over_its_file(monkeypatch: Environment, tmp_path: Path) -> None:
+def test_value_precedes_its_file(monkeypatch: Environment, tmp_path: Path) -> None:
     (tmp_path / "port").write_text("9001", encoding="utf-8")
     monkeypatch.setenv("CENTGATE_PORT_FILE", str(tmp_path / "port"))
     monkeypatch.setenv("CENTGATE_PORT", "9000")
@@ -142,14 +142,14 @@ def test_a_value_wins_over_its_file(monkeypatch: Environment, tmp_path: Path) ->
     assert Settings().port == 9000
 
 
-def test_a_file_that_is_not_there_is_named(monkeypatch: Environment) -> None:
+def test_missing_file_is_named(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_PAY_TO_FILE", "/nowhere/address")
 
     with pytest.raises(ValueError, match=r"CENTGATE_PAY_TO_FILE: cannot read /nowhere/address: No such file"):
         Settings()
 
 
-def test_a_file_that_is_no_text_is_named(monkeypatch: Environment, tmp_path: Path) -> None:
+def test_binary_file_is_named(monkeypatch: Environment, tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"\xff\xfe\x00")
     monkeypatch.setenv("CENTGATE_EXA_KEY_FILE", str(tmp_path / "key"))
 
@@ -157,7 +157,7 @@ def test_a_file_that_is_no_text_is_named(monkeypatch: Environment, tmp_path: Pat
         Settings()
 
 
-def test_a_provider_has_a_key_an_address_and_a_switch(monkeypatch: Environment) -> None:
+def test_provider_has_key_url_and_switch(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_EXA_KEY", "k")
     monkeypatch.setenv("CENTGATE_EXA_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("CENTGATE_EXA_ENABLED", "false")
@@ -168,14 +168,14 @@ def test_a_provider_has_a_key_an_address_and_a_switch(monkeypatch: Environment) 
     assert (exa.key.get_secret_value(), exa.url, exa.enabled) == ("k", "http://127.0.0.1:1", False)
 
 
-def test_a_switch_that_is_neither_on_nor_off_is_refused_by_name(monkeypatch: Environment) -> None:
+def test_invalid_switch_is_refused_by_name(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_GOPLUS_ENABLED", "maybe")
 
     with pytest.raises(ValueError, match="CENTGATE_GOPLUS_ENABLED: 'maybe' is neither true nor false"):
         Settings()
 
 
-def test_a_provider_has_a_rate_and_a_deadline(monkeypatch: Environment) -> None:
+def test_provider_has_rate_and_timeout(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_GOPLUS_PER_MINUTE", "600")
     monkeypatch.setenv("CENTGATE_GOPLUS_TIMEOUT", "2.5")
 
@@ -186,16 +186,14 @@ def test_a_provider_has_a_rate_and_a_deadline(monkeypatch: Environment) -> None:
 
 @pytest.mark.parametrize("what", ["PER_MINUTE", "TIMEOUT"])
 @pytest.mark.parametrize("value", ["0", "-1", "many", "nan", "inf", "0.5"])
-def test_a_rate_or_deadline_that_cannot_be_is_refused_by_name(
-    monkeypatch: Environment, what: str, value: str
-) -> None:
+def test_invalid_rate_or_timeout_is_refused_by_name(monkeypatch: Environment, what: str, value: str) -> None:
     monkeypatch.setenv(f"CENTGATE_GOPLUS_{what}", value)
 
     with pytest.raises(ValueError, match=f"CENTGATE_GOPLUS_{what}: '{value}' is not a number of 1 or more"):
         Settings()
 
 
-def test_calls_per_minute_are_whole(monkeypatch: Environment) -> None:
+def test_calls_per_minute_are_integers(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_GOPLUS_PER_MINUTE", "2.5")
 
     with pytest.raises(ValueError, match=r"CENTGATE_GOPLUS_PER_MINUTE: '2\.5' is not a whole number"):
@@ -205,9 +203,7 @@ def test_calls_per_minute_are_whole(monkeypatch: Environment) -> None:
 @pytest.mark.parametrize(
     "value", ["example.com", "ftp://example.com", "https://a.example, b", "https://", ","]
 )
-def test_an_address_of_a_provider_that_is_none_is_refused_by_name(
-    monkeypatch: Environment, value: str
-) -> None:
+def test_invalid_provider_url_is_refused_by_name(monkeypatch: Environment, value: str) -> None:
     monkeypatch.setenv("CENTGATE_RPC_1_URL", value)
 
     with pytest.raises(ValueError, match="CENTGATE_RPC_1_URL: needs http:// or https:// addresses"):
@@ -229,16 +225,14 @@ def test_an_address_of_a_provider_that_is_none_is_refused_by_name(
         ("PAGE_PROCESSES", "0"),
     ],
 )
-def test_a_setting_about_the_web_that_cannot_be_is_refused_by_name(
-    monkeypatch: Environment, name: str, value: str
-) -> None:
+def test_invalid_web_setting_is_refused_by_name(monkeypatch: Environment, name: str, value: str) -> None:
     monkeypatch.setenv(f"CENTGATE_{name}", value)
 
     with pytest.raises(ValueError, match=name.lower()):
         Settings()
 
 
-def test_addresses_that_may_be_fetched_are_separated_by_commas(monkeypatch: Environment) -> None:
+def test_fetchable_addresses_are_separated_by_commas(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_FETCH_ALLOWED", "127.0.0.1:8080, 10.1.0.0/16")
     monkeypatch.setenv("CENTGATE_FETCH_PORTS", "80,443,8443")
 
@@ -257,25 +251,25 @@ def test_addresses_that_may_be_fetched_are_separated_by_commas(monkeypatch: Envi
         ("crawler-scrape=exa", "crawler-scrape is answered by firecrawl or pagereader, not by 'exa'"),
     ],
 )
-def test_a_pin_on_what_is_not_there_is_refused(pin: str, why: str) -> None:
+def test_pin_of_unknown_name_is_refused(pin: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         validate_startup(Settings(pinned=(pin,)))
 
 
-def test_a_comma_too_many_is_no_address(monkeypatch: Environment) -> None:
+def test_additional_comma_is_no_address(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_RPC_1_URL", " https://a.example, ,https://b.example/KEY,")
 
     assert Settings().provider_settings("rpc_1").url == "https://a.example,https://b.example/KEY"
     assert "KEY" not in repr(Settings().providers["rpc_1"])
 
 
-def test_a_provider_of_which_nothing_is_set_is_on() -> None:
+def test_provider_without_settings_is_enabled() -> None:
     exa = Settings().provider_settings("exa")
 
     assert (exa.key, exa.url, exa.enabled, exa.per_minute, exa.timeout) == (None, None, True, None, None)
 
 
-def test_the_key_of_a_provider_can_lie_in_a_file(monkeypatch: Environment, tmp_path: Path) -> None:
+def test_provider_key_can_be_read_from_file(monkeypatch: Environment, tmp_path: Path) -> None:
     (tmp_path / "key").write_text("k\n", encoding="utf-8")
     monkeypatch.setenv("CENTGATE_EXA_KEY_FILE", str(tmp_path / "key"))
 
@@ -285,7 +279,7 @@ def test_the_key_of_a_provider_can_lie_in_a_file(monkeypatch: Environment, tmp_p
     assert key.get_secret_value() == "k"
 
 
-def test_the_node_of_the_payment_network_is_the_first_of_its_chain(monkeypatch: Environment) -> None:
+def test_payment_node_is_first_of_its_chain(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_RPC_8453_URL", "https://one.example, https://two.example")
     monkeypatch.setenv("CENTGATE_RPC_1_URL", "https://other.example")
 
@@ -299,7 +293,7 @@ def test_secrets_are_not_shown(monkeypatch: Environment) -> None:
     assert "s3cret" not in repr(Settings())
 
 
-def test_settings_do_not_change() -> None:
+def test_settings_are_immutable() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         Settings().port = 1
 
@@ -310,12 +304,12 @@ def test_origins_are_separated_by_commas(monkeypatch: Environment) -> None:
     assert Settings().allowed_origins == ("https://a.example", "https://b.example")
 
 
-def test_a_public_address_may_end_in_a_slash() -> None:
+def test_public_url_may_end_with_slash() -> None:
     assert Settings(public_url="https://api.example/").base_url == "https://api.example"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_everywhere_is_reached_by_the_local_address(host: str) -> None:
+def test_wildcard_host_is_reached_by_loopback(host: str) -> None:
     assert Settings(host=host).base_url == "http://127.0.0.1:8402"
 
 
@@ -325,48 +319,48 @@ def test_everywhere_is_reached_by_the_local_address(host: str) -> None:
         ("127.0.0.1", "http://127.0.0.1:9000/metrics"),
         ("0.0.0.0", "http://127.0.0.1:9000/metrics"),
         ("::1", "http://[::1]:9000/metrics"),
-        ("::", "http://[::1]:9000/metrics"),  # its socket accepts IPv6 alone
+        ("::", "http://[::1]:9000/metrics"),  # its socket accepts only IPv6
     ],
 )
-def test_metrics_are_read_where_the_server_publishes_them(host: str, url: str) -> None:
+def test_metrics_url_is_where_server_publishes(host: str, url: str) -> None:
     assert Settings(metrics_port=9000, metrics_host=host).metrics_url == url
     assert Settings(metrics_host=host).metrics_url is None
 
 
-def test_an_ipv6_address_is_in_brackets() -> None:
+def test_ipv6_address_has_brackets() -> None:
     assert Settings(host="::1").base_url == "http://[::1]:8402"
 
 
-def test_a_test_network_has_a_facilitator_of_its_own() -> None:
+def test_test_network_has_its_own_facilitator() -> None:
     settings = Settings(network="eip155:84532")
 
     assert (settings.facilitator, settings.development_chain) == (TEST_FACILITATOR, 84532)
 
 
-def test_an_address_gets_its_checksum() -> None:
+def test_address_gets_its_checksum() -> None:
     assert Settings(pay_to=PAY_TO.lower()).pay_to == PAY_TO
 
 
-def test_an_address_in_capitals_gets_its_checksum() -> None:
+def test_upper_case_address_gets_its_checksum() -> None:
     assert Settings(pay_to="0x" + PAY_TO[2:].upper()).pay_to == PAY_TO
 
 
-def test_an_address_with_its_checksum_is_kept() -> None:
+def test_address_with_checksum_is_kept() -> None:
     assert Settings(pay_to=PAY_TO).pay_to == PAY_TO
 
 
-def test_a_mistyped_address_is_refused() -> None:
+def test_wrong_checksum_is_refused() -> None:
     mistyped = PAY_TO[:-1] + "4"
 
-    assert f"{mistyped} is mistyped: its checksum (EIP-55) is wrong" in problem(pay_to=mistyped)
+    assert f"{mistyped} is mistyped: its checksum (EIP-55) is wrong" in refusal_message(pay_to=mistyped)
 
 
-def test_nobody_can_be_paid_at_the_zero_address() -> None:
+def test_zero_address_is_refused_as_payee() -> None:
     with pytest.raises(ValueError, match="zero address"):
         Settings(pay_to="0x" + "0" * 40)
 
 
-def test_a_variable_that_sets_nothing_is_found(monkeypatch: Environment) -> None:
+def test_unknown_variable_is_found(monkeypatch: Environment) -> None:
     good = (
         "EXA_KEY",
         "EXA_TIMEOUT",
@@ -385,7 +379,7 @@ def test_a_variable_that_sets_nothing_is_found(monkeypatch: Environment) -> None
     assert find_unknown_variables(known) == sorted(f"CENTGATE_{name}" for name in bad)
 
 
-def test_the_buyers_variables_are_none_of_the_servers(monkeypatch: Environment) -> None:
+def test_variables_of_buyer_are_not_unknown(monkeypatch: Environment) -> None:
     for name in ("API_URL", "WALLET", "WALLET_KEY", "CAP_TOTAL", "PAYEE"):
         monkeypatch.setenv(f"CENTGATE_{name}", "anything")
 
@@ -393,8 +387,8 @@ def test_the_buyers_variables_are_none_of_the_servers(monkeypatch: Environment) 
     assert Settings().providers == {}
 
 
-def test_a_token_is_checked_like_an_address() -> None:
-    assert "is mistyped" in problem(asset=TOKEN[:-1] + "d", asset_name="USDC")
+def test_token_address_is_checked() -> None:
+    assert "is mistyped" in refusal_message(asset=TOKEN[:-1] + "d", asset_name="USDC")
 
 
 @pytest.mark.parametrize(
@@ -421,12 +415,12 @@ def test_a_token_is_checked_like_an_address() -> None:
         ("redeem_hours", 0),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_by_name(name: str, value: object) -> None:
-    assert name in problem(**{name: value})
+def test_invalid_value_is_refused_by_name(name: str, value: object) -> None:
+    assert name in refusal_message(**{name: value})
 
 
-def test_half_a_cdp_key_is_refused() -> None:
-    assert "CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET must be set together" in problem(
+def test_incomplete_cdp_key_is_refused() -> None:
+    assert "CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET must be set together" in refusal_message(
         cdp_api_key_id="x"
     )
 
@@ -444,11 +438,11 @@ def test_half_a_cdp_key_is_refused() -> None:
     ],
     ids=["token alone", "same", "same with a password", "half a key"],
 )
-def test_second_facilitator_that_cannot_be_is_refused(changes: dict[str, Any], why: str) -> None:
-    assert why in problem(facilitator_url="https://one.example/a", **changes)
+def test_invalid_second_facilitator_is_refused(changes: dict[str, Any], why: str) -> None:
+    assert why in refusal_message(facilitator_url="https://one.example/a", **changes)
 
 
-def test_name_of_a_facilitator_has_no_secret() -> None:
+def test_name_of_facilitator_has_no_secret() -> None:
     settings = Settings(
         facilitator_url="https://user:s3cret@one.example/s3cret",
         facilitator_fallback_url="https://two.example/",
@@ -463,22 +457,22 @@ def test_name_of_a_facilitator_has_no_secret() -> None:
     )
 
 
-def test_a_token_without_its_name_is_refused() -> None:
-    assert "CENTGATE_ASSET and CENTGATE_ASSET_NAME must be set together" in problem(asset=TOKEN)
+def test_token_without_name_is_refused() -> None:
+    assert "CENTGATE_ASSET and CENTGATE_ASSET_NAME must be set together" in refusal_message(asset=TOKEN)
 
 
-def test_a_network_without_a_known_token_needs_one() -> None:
-    assert "no token is known on eip155:5" in problem(network="eip155:5", pay_to=PAY_TO)
+def test_network_without_known_token_requires_one() -> None:
+    assert "no token is known on eip155:5" in refusal_message(network="eip155:5", pay_to=PAY_TO)
 
 
-def test_a_token_of_ones_own_is_taken() -> None:
+def test_own_token_is_accepted() -> None:
     settings = Settings(network="eip155:5", pay_to=PAY_TO, asset=TOKEN.lower(), asset_name="Dollar")
 
     assert settings.token == Asset(TOKEN, "Dollar", "2")
 
 
 @pytest.mark.parametrize("network", USDC)
-def test_the_tokens_known_are_those_the_official_library_knows(network: str) -> None:
+def test_known_tokens_match_official_library(network: str) -> None:
     official = DEFAULT_ASSETS[network][0]
 
     ours = USDC[network]
@@ -492,15 +486,15 @@ def test_the_tokens_known_are_those_the_official_library_knows(network: str) -> 
     )
 
 
-def test_the_settings_page_is_what_the_command_prints() -> None:
-    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == printed("settings")
+def test_settings_page_matches_command() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == run_command("settings")
 
 
-def test_the_example_of_an_env_file_is_what_the_command_prints() -> None:
-    assert (ROOT / ".env.example").read_text(encoding="utf-8") == printed("settings", "--env")
+def test_env_example_matches_command() -> None:
+    assert (ROOT / ".env.example").read_text(encoding="utf-8") == run_command("settings", "--env")
 
 
-def test_every_setting_is_on_the_page_and_explained() -> None:
+def test_every_setting_is_explained_on_page() -> None:
     lines = {
         line.split("`")[1]: line for line in render_markdown().splitlines() if line.startswith("| `CENTGATE_")
     }
@@ -512,18 +506,18 @@ def test_every_setting_is_on_the_page_and_explained() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(all_providers(all_services())))
-def test_every_provider_is_on_the_page_and_in_the_example(name: str) -> None:
+def test_every_provider_is_on_page_and_in_example(name: str) -> None:
     assert f"| `{name}` |" in render_markdown()
     assert f"# CENTGATE_{name.upper()}_ENABLED=true" in render_env_example()
 
 
-def test_the_example_sets_nothing_as_it_stands(tmp_path: Path) -> None:
+def test_unchanged_example_sets_nothing(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(render_env_example(), encoding="utf-8")
 
     assert Settings() == Settings.model_construct()
 
 
-def test_every_line_of_the_example_can_be_switched_on(tmp_path: Path) -> None:
+def test_every_line_of_example_can_be_enabled(tmp_path: Path) -> None:
     lines = [line[2:] for line in render_env_example().splitlines() if line.startswith("# CENTGATE_")]
     (tmp_path / ".env").write_text("\n".join(lines), encoding="utf-8")
 
@@ -532,14 +526,14 @@ def test_every_line_of_the_example_can_be_switched_on(tmp_path: Path) -> None:
     assert settings.model_copy(update={"providers": {}}) == Settings.model_construct()
 
 
-def printed(*arguments: str) -> str:
-    """What the command prints, where nothing is set."""
+def run_command(*arguments: str) -> str:
+    """Return the output of a command without settings."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
     command = [sys.executable, "-m", "centgate", *arguments]
     return subprocess.run(command, env=clean, capture_output=True, text=True, check=True).stdout
 
 
-def test_fetched_phishing_lists_are_for_real_payments_only(tmp_path: Path) -> None:
+def test_phishing_lists_are_fetched_for_real_payments_only(tmp_path: Path) -> None:
     assert not Settings().phishing_urls
     assert set(Settings().with_fetched_lists().phishing_urls) == {"metamask", "polkadot"}
     assert not Settings(phishing_list_url=("off",)).with_fetched_lists().phishing_urls
@@ -556,7 +550,7 @@ def test_fetched_phishing_lists_are_for_real_payments_only(tmp_path: Path) -> No
         ("polkadot=http://127.0.0.1:8000/all.json", {"polkadot"}),
     ],
 )
-def test_addresses_of_phishing_lists_are_read(
+def test_urls_of_phishing_lists_are_parsed(
     monkeypatch: pytest.MonkeyPatch, text: str, urls: set[str]
 ) -> None:
     monkeypatch.setenv("CENTGATE_PHISHING_LIST_URL", text)
@@ -574,9 +568,7 @@ def test_addresses_of_phishing_lists_are_read(
         "hotlist=https://a",
     ],
 )
-def test_address_of_a_phishing_list_that_is_none_is_refused(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_invalid_phishing_list_url_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("CENTGATE_PHISHING_LIST_URL", text)
 
     with pytest.raises(ValidationError):
@@ -584,7 +576,7 @@ def test_address_of_a_phishing_list_that_is_none_is_refused(
 
 
 @pytest.mark.parametrize("url", ["http://console.example.com", "http://8.8.8.8:8404"])
-def test_console_without_tls_is_refused_in_public(monkeypatch: Environment, url: str) -> None:
+def test_public_console_without_tls_is_refused(monkeypatch: Environment, url: str) -> None:
     monkeypatch.setenv("CENTGATE_CONSOLE_URL", url)
 
     with pytest.raises(ValidationError, match="needs https, except on loopback and private networks"):
@@ -600,7 +592,7 @@ def test_console_url_is_accepted(monkeypatch: Environment, url: str) -> None:
     assert Settings().console_url == url
 
 
-def test_password_in_a_refused_url_is_not_shown(monkeypatch: Environment) -> None:
+def test_password_in_refused_url_is_not_shown(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_FACILITATOR_URL", "https://user:s3cret@facilitator.example/x?y=1")
 
     with pytest.raises(ValidationError) as refusal:

@@ -1,4 +1,4 @@
-"""Validation of requests against upstreams' descriptions, and generation of responses."""
+"""Checks by upstreams' descriptions: validation of requests, and generation of responses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from openapi_contract import each_description, find_request_problems, generate_r
         ({"query": "x", "contents": {"text": {"most": 5}}}, "$.contents.text.most: not named"),
     ],
 )
-def test_a_body_is_validated(body: dict[str, Any], problem: str | None, spec: str) -> None:
+def test_body_is_validated(body: dict[str, Any], problem: str | None, spec: str) -> None:
     problems = find_request_problems(spec, "POST", "/search", body)
 
     assert len(problems) == (problem is not None)
@@ -49,16 +49,14 @@ def test_parameters_are_validated(params: dict[str, str], problem: str | None, s
 @pytest.mark.extended
 @each_description("exa")
 @pytest.mark.parametrize("path", ["/search", "/contents"])
-def test_responses_of_exa_are_the_same_for_a_seed_and_differ_among_themselves(path: str, spec: str) -> None:
+def test_exa_responses_are_reproducible_and_varied(path: str, spec: str) -> None:
     assert_reproducible(spec, "POST", path, 200)
 
 
 @pytest.mark.extended
 @each_description("firecrawl")
 @pytest.mark.parametrize("path", ["/scrape", "/map", "/search"])
-def test_responses_of_firecrawl_are_the_same_for_a_seed_and_differ_among_themselves(
-    path: str, spec: str
-) -> None:
+def test_firecrawl_responses_are_reproducible_and_varied(path: str, spec: str) -> None:
     assert_reproducible(spec, "POST", path, 200)
 
 
@@ -67,14 +65,12 @@ def test_responses_of_firecrawl_are_the_same_for_a_seed_and_differ_among_themsel
 @pytest.mark.parametrize(
     ("path", "status"), [("/v2/libs/search", 200), ("/v2/context", 200), ("/v2/context", 404)]
 )
-def test_responses_of_context7_are_the_same_for_a_seed_and_differ_among_themselves(
-    path: str, status: int, spec: str
-) -> None:
+def test_context7_responses_are_reproducible_and_varied(path: str, status: int, spec: str) -> None:
     assert_reproducible(spec, "GET", path, status)
 
 
 def assert_reproducible(spec: str, method: str, path: str, status: int) -> None:
-    """Assert that a seed generates the same responses twice, and not one response many times."""
+    """Assert that a seed generates the same responses twice, and various ones."""
     made = generate_responses(spec, method, path, status, 20, 1)
 
     assert made == generate_responses(spec, method, path, status, 20, 1)

@@ -1,6 +1,6 @@
-"""A body that is not what the schema says is refused for nothing, with every reason, before money is named.
+"""Validation of request bodies: every problem is reported before payment, and nothing is charged.
 
-Every request here carries a payment that would be taken, so that a body which slips through is charged for.
+Every request here carries a valid payment, so that an invalid body that is accepted would be charged for.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NUMBERED = [
 FIELDS = [(service, name) for service in SERVICES for name in service.input_schema(None)["properties"]]
 LARGE = "9" * 300
 
-# beside members that are right, as the value of a key that is not known
+# beside valid members, as the value of an unknown key
 BROKEN_VALUES: dict[str, bytes] = {
     "NaN": b"NaN",
     "Infinity": b"Infinity",
@@ -110,7 +110,7 @@ Post = Callable[..., httpx.Response]
 
 @pytest.fixture(scope="module")
 def facilitator_stub() -> Generator[StubFacilitator]:
-    """A facilitator that would settle whatever it is given."""
+    """A facilitator that settles every payment."""
     with open_stub_facilitator() as stub:
         yield stub
 
@@ -131,7 +131,7 @@ def served_api(
             facilitator_url=facilitator_stub.url,
             database_url=f"sqlite:///{folder / 'journal.db'}",
             port=0,
-            free_per_minute=0,  # all tests come from one address
+            free_per_minute=0,  # all tests come from one IP address
         )
     with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
         yield client
@@ -139,7 +139,7 @@ def served_api(
 
 @pytest.fixture(scope="module")
 def payments(served_api: httpx.Client) -> dict[str, str]:
-    """A payment for every service, none of them spent."""
+    """An unused payment for every service."""
     return {
         service.slug: sign_payment(served_api, Buyer(), service.path, service.input_example)
         for service in SERVICES
@@ -150,7 +150,7 @@ def payments(served_api: httpx.Client) -> dict[str, str]:
 def post(
     served_api: httpx.Client, payments: dict[str, str], facilitator_stub: StubFacilitator
 ) -> Iterator[Post]:
-    """Sends a body to a service with a good payment; at the end nothing has been settled."""
+    """Function that sends a body with a valid payment; the test fails if a payment was settled."""
 
     def send(
         service: AnyService, body: bytes | Iterator[bytes], content_type: str = "application/json"
@@ -160,7 +160,7 @@ def post(
 
     before = facilitator_stub.asked
     yield send
-    assert facilitator_stub.asked == before, "a refused body was charged for"
+    assert facilitator_stub.asked == before, "an invalid body was charged for"
 
 
 def example_without_chain_of(service: AnyService, name: str) -> dict[str, Any]:
@@ -168,22 +168,22 @@ def example_without_chain_of(service: AnyService, name: str) -> dict[str, Any]:
     return {key: value for key, value in service.input_example.items() if (name, key) != ("chainId", "chain")}
 
 
-def written(body: Any) -> bytes:
+def encode_body(body: Any) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode()
 
 
-def wrong(names: Iterable[str]) -> dict[str, Any]:
-    """Every field with a value that none can have."""
+def invalid_fields(names: Iterable[str]) -> dict[str, Any]:
+    """Return an invalid value for every field."""
     return {name: {} for name in names}
 
 
-def beside(service: AnyService, value: bytes) -> bytes:
-    """The published example with one member more."""
-    return written(service.input_example)[:-1] + b',"zzz":' + value + b"}"
+def add_member(service: AnyService, value: bytes) -> bytes:
+    """Return the published example with one more member."""
+    return encode_body(service.input_example)[:-1] + b',"zzz":' + value + b"}"
 
 
-def issues(response: httpx.Response) -> list[dict[str, str]]:
-    """The problems of a refusal, which is what it has to be."""
+def list_issues(response: httpx.Response) -> list[dict[str, str]]:
+    """Return the issues of a response, which must be a validation error."""
     assert response.status_code == 400, response.text
     content = response.json()
     assert content["error"]["code"] == "validation_error"
@@ -194,191 +194,187 @@ def issues(response: httpx.Response) -> list[dict[str, str]]:
     return found
 
 
-def paths(response: httpx.Response) -> set[str]:
-    return {issue["path"] for issue in issues(response)}
+def list_issue_paths(response: httpx.Response) -> set[str]:
+    return {issue["path"] for issue in list_issues(response)}
 
 
 def is_accepted(served_api: httpx.Client, service: AnyService, body: bytes, content_type: str) -> bool:
-    """Whether a body without a payment gets as far as the terms."""
+    """Return True if a body without a payment gets the terms."""
     headers = {"Content-Type": content_type} if content_type else {}
     return served_api.post(service.path, content=body, headers=headers).status_code == 402
 
 
 @each_service
 @each_case("value", BROKEN_VALUES)
-def test_what_is_not_quite_json_is_refused(post: Post, service: AnyService, value: bytes) -> None:
-    response = post(service, beside(service, value))
+def test_malformed_json_is_refused(post: Post, service: AnyService, value: bytes) -> None:
+    response = post(service, add_member(service, value))
 
-    assert paths(response) == {""}
+    assert list_issue_paths(response) == {""}
 
 
 @each_service
 @each_case("body", NO_OBJECTS)
-def test_what_is_no_object_is_refused(post: Post, service: AnyService, body: bytes) -> None:
+def test_body_without_object_is_refused(post: Post, service: AnyService, body: bytes) -> None:
     response = post(service, body)
 
-    assert paths(response) == {""}
+    assert list_issue_paths(response) == {""}
 
 
 @each_service
-def test_a_byte_order_mark_is_refused(post: Post, service: AnyService) -> None:
-    response = post(service, b"\xef\xbb\xbf" + written(service.input_example))
+def test_byte_order_mark_is_refused(post: Post, service: AnyService) -> None:
+    response = post(service, b"\xef\xbb\xbf" + encode_body(service.input_example))
 
-    assert paths(response) == {""}
+    assert list_issue_paths(response) == {""}
 
 
 @each_service
-def test_a_key_that_stands_twice_is_refused_and_named(post: Post, service: AnyService) -> None:
-    example = written(service.input_example)
+def test_repeated_key_is_refused_by_name(post: Post, service: AnyService) -> None:
+    example = encode_body(service.input_example)
 
     response = post(service, example[:-1] + b"," + example[1:])
 
-    assert repr(next(iter(service.input_example))) in issues(response)[0]["message"]
+    assert repr(next(iter(service.input_example))) in list_issues(response)[0]["message"]
 
 
 @each_service
-def test_no_body_at_all_is_refused_when_a_payment_came(post: Post, service: AnyService) -> None:
-    assert paths(post(service, b"")) == {""}
+def test_missing_body_with_payment_is_refused(post: Post, service: AnyService) -> None:
+    assert list_issue_paths(post(service, b"")) == {""}
 
 
 @each_service
-def test_an_empty_object_lacks_what_is_required(post: Post, service: AnyService) -> None:
-    response = post(service, b"{}")  # with a payment; without one it is a probe
+def test_empty_object_lacks_required_fields(post: Post, service: AnyService) -> None:
+    response = post(service, b"{}")  # with a payment; an empty object without one gets the terms
 
-    assert paths(response) >= set(service.input_schema(None).get("required", ()))
+    assert list_issue_paths(response) >= set(service.input_schema(None).get("required", ()))
 
 
 @each_service
 @each_case("content_type", WRONG_TYPES)
-def test_another_content_type_is_refused(post: Post, service: AnyService, content_type: str) -> None:
-    response = post(service, written(service.input_example), content_type)
+def test_other_content_type_is_refused(post: Post, service: AnyService, content_type: str) -> None:
+    response = post(service, encode_body(service.input_example), content_type)
 
-    assert paths(response) == {""}
+    assert list_issue_paths(response) == {""}
 
 
 @each_case("content_type", RIGHT_TYPES)
-def test_json_is_json_however_it_is_called(served_api: httpx.Client, content_type: str) -> None:
+def test_json_content_types_are_accepted(served_api: httpx.Client, content_type: str) -> None:
     service = SERVICES[0]
 
-    assert is_accepted(served_api, service, written(service.input_example), content_type)
+    assert is_accepted(served_api, service, encode_body(service.input_example), content_type)
 
 
 @each_service
-def test_a_body_of_64_kib_is_read(served_api: httpx.Client, service: AnyService) -> None:
-    body = written(service.input_example).ljust(MAX_BODY_BYTES)
+def test_body_of_64_kib_is_accepted(served_api: httpx.Client, service: AnyService) -> None:
+    body = encode_body(service.input_example).ljust(MAX_BODY_BYTES)
 
     assert is_accepted(served_api, service, body, "application/json")
 
 
 @each_service
-def test_one_byte_more_is_too_much(post: Post, service: AnyService) -> None:
-    response = post(service, written(service.input_example).ljust(MAX_BODY_BYTES + 1))
+def test_one_byte_more_is_refused(post: Post, service: AnyService) -> None:
+    response = post(service, encode_body(service.input_example).ljust(MAX_BODY_BYTES + 1))
 
-    assert str(MAX_BODY_BYTES) in issues(response)[0]["message"]
+    assert str(MAX_BODY_BYTES) in list_issues(response)[0]["message"]
 
 
 @each_service
-def test_a_body_that_comes_in_pieces_is_measured_as_well(post: Post, service: AnyService) -> None:
+def test_chunked_body_is_limited_as_well(post: Post, service: AnyService) -> None:
     pieces = (b" " * 1024 for _ in range(MAX_BODY_BYTES // 1024 + 1))
 
     response = post(service, pieces)
 
-    assert str(MAX_BODY_BYTES) in issues(response)[0]["message"]
+    assert str(MAX_BODY_BYTES) in list_issues(response)[0]["message"]
 
 
-def test_a_body_far_too_large_is_refused_and_the_line_stays_in_order(
-    post: Post, served_api: httpx.Client
-) -> None:
+def test_far_too_large_body_keeps_connection_usable(post: Post, served_api: httpx.Client) -> None:
     response = post(SERVICES[0], b" " * 5_000_000)
 
-    assert paths(response) == {""}
+    assert list_issue_paths(response) == {""}
     assert served_api.get("/livez").status_code == 200
 
 
 @each_field
 @each_case("value", [None, {}, {"a": [1]}, [], [[]], [None]])
-def test_a_value_of_the_wrong_kind_is_named(post: Post, service: AnyService, name: str, value: Any) -> None:
-    response = post(service, written(service.input_example | {name: value}))
+def test_value_of_wrong_type_is_named(post: Post, service: AnyService, name: str, value: Any) -> None:
+    response = post(service, encode_body(service.input_example | {name: value}))
 
-    assert any(path.split(".")[0] == name for path in paths(response))
+    assert any(path.split(".")[0] == name for path in list_issue_paths(response))
 
 
 @each_number
 @each_case("value", [b"-1", b"0.5", b'"5"', b"true", b"1e300", LARGE.encode(), b"-" + LARGE.encode()])
-def test_a_number_that_is_none_or_too_large_is_named(
+def test_invalid_or_too_large_number_is_named(
     post: Post, service: AnyService, name: str, value: bytes
 ) -> None:
     fields = example_without_chain_of(service, name)
     fields.pop(name, None)
-    rest = written(fields)[:-1] + b"," if fields else b"{"
+    rest = encode_body(fields)[:-1] + b"," if fields else b"{"
 
     response = post(service, rest + f'"{name}":'.encode() + value + b"}")
 
-    assert name in paths(response)
+    assert name in list_issue_paths(response)
 
 
 @each_number
-def test_a_whole_number_may_have_a_point(served_api: httpx.Client, service: AnyService, name: str) -> None:
+def test_integer_may_have_decimal_point(served_api: httpx.Client, service: AnyService, name: str) -> None:
     number = service.input_example.get(name) or (8453 if name == "chainId" else 5)
     fields = example_without_chain_of(service, name)
 
-    body = written(fields | {name: float(number)})
+    body = encode_body(fields | {name: float(number)})
 
     assert f"{number}.0".encode() in body
     assert is_accepted(served_api, service, body, "application/json")
 
 
 @each_service
-def test_all_problems_come_at_once(post: Post, service: AnyService) -> None:
+def test_all_issues_are_reported_together(post: Post, service: AnyService) -> None:
     names = service.input_schema(None)["properties"]
 
-    response = post(service, written(wrong(names)))
+    response = post(service, encode_body(invalid_fields(names)))
 
-    assert paths(response) - {""} == set(names)
+    assert list_issue_paths(response) - {""} == set(names)
 
 
 @each_case("service", STRICT)
-def test_unknown_keys_are_named_beside_the_other_problems(post: Post, service: AnyService) -> None:
+def test_unknown_keys_are_named_beside_other_issues(post: Post, service: AnyService) -> None:
     names = service.input_schema(None)["properties"]
 
-    response = post(service, written({**wrong(names), "zzz": 1, "yyy": 2}))
+    response = post(service, encode_body({**invalid_fields(names), "zzz": 1, "yyy": 2}))
 
-    assert paths(response) == {*names, "zzz", "yyy"}
+    assert list_issue_paths(response) == {*names, "zzz", "yyy"}
 
 
-def test_an_item_of_a_list_is_named_by_its_place(post: Post) -> None:
+def test_list_item_is_named_by_index(post: Post) -> None:
     service = next(service for service in SERVICES if service.slug == "neuralweb-contents")
 
-    response = post(service, written({"urls": ["https://example.com/", "nonsense", 5]}))
+    response = post(service, encode_body({"urls": ["https://example.com/", "nonsense", 5]}))
 
-    assert paths(response) == {"urls.1", "urls.2"}
+    assert list_issue_paths(response) == {"urls.1", "urls.2"}
 
 
 @each_case("service", STRICT)
-def test_a_web_service_refuses_a_key_it_does_not_know(post: Post, service: AnyService) -> None:
-    response = post(service, beside(service, b"1"))
+def test_web_service_refuses_unknown_key(post: Post, service: AnyService) -> None:
+    response = post(service, add_member(service, b"1"))
 
-    assert issues(response) == [{"path": "zzz", "message": "unknown key"}]
-
-
-@each_case("service", LENIENT)
-def test_a_crypto_service_ignores_a_key_it_does_not_know(
-    served_api: httpx.Client, service: AnyService
-) -> None:
-    assert is_accepted(served_api, service, beside(service, b"1"), "application/json")
+    assert list_issues(response) == [{"path": "zzz", "message": "unknown key"}]
 
 
 @each_case("service", LENIENT)
-def test_an_ignored_key_may_hold_a_null_character(served_api: httpx.Client, service: AnyService) -> None:
-    assert is_accepted(served_api, service, beside(service, b'"\\u0000"'), "application/json")
+def test_crypto_service_ignores_unknown_key(served_api: httpx.Client, service: AnyService) -> None:
+    assert is_accepted(served_api, service, add_member(service, b"1"), "application/json")
+
+
+@each_case("service", LENIENT)
+def test_ignored_key_may_contain_null_character(served_api: httpx.Client, service: AnyService) -> None:
+    assert is_accepted(served_api, service, add_member(service, b'"\\u0000"'), "application/json")
 
 
 @each_case("service", CAPPED)
-def test_options_that_cost_more_are_named_and_win(post: Post, service: AnyService) -> None:
+def test_refused_options_are_named_first(post: Post, service: AnyService) -> None:
     options = sorted(service.refused_options.names)
-    fields = wrong(service.input_schema(None)["properties"])
+    fields = invalid_fields(service.input_schema(None)["properties"])
 
-    response = post(service, written({**fields, "zzz": 1, **dict.fromkeys(options, True)}))
+    response = post(service, encode_body({**fields, "zzz": 1, **dict.fromkeys(options, True)}))
 
     assert response.status_code == 400
     error = response.json()["error"]
@@ -389,18 +385,18 @@ def test_options_that_cost_more_are_named_and_win(post: Post, service: AnyServic
 
 @each_case("service", CAPPED)
 @each_case("value", [True, False, None, 0, "", [], {}])
-def test_an_option_is_refused_whatever_it_is_set_to(post: Post, service: AnyService, value: Any) -> None:
+def test_option_is_refused_with_any_value(post: Post, service: AnyService, value: Any) -> None:
     option = min(service.refused_options.names)
 
-    response = post(service, written({**service.input_example, option: value}))
+    response = post(service, encode_body({**service.input_example, option: value}))
 
     assert response.json()["error"]["details"]["options"] == [option]
 
 
 @each_case("service", CAPPED)
 @each_case("spelled", ["deepResearch", "deep_research", "deep-research", "DEEPRESEARCH"])
-def test_an_option_is_known_by_any_spelling(post: Post, service: AnyService, spelled: str) -> None:
-    response = post(service, written({**service.input_example, spelled: True}))
+def test_option_is_recognised_in_any_spelling(post: Post, service: AnyService, spelled: str) -> None:
+    response = post(service, encode_body({**service.input_example, spelled: True}))
 
     assert response.json()["error"]["details"]["options"] == [spelled]
 
@@ -420,20 +416,20 @@ def test_an_option_is_known_by_any_spelling(post: Post, service: AnyService, spe
         ("crawler-map", {"limit": 5000}),
     ],
 )
-def test_what_the_contract_names_is_refused_never_downgraded(
+def test_refused_options_of_contract_are_never_ignored(
     post: Post, slug_: str, options: dict[str, Any]
 ) -> None:
     service = next(service for service in SERVICES if service.slug == slug_)
 
-    response = post(service, written({**service.input_example, **options}))
+    response = post(service, encode_body({**service.input_example, **options}))
 
     assert response.json()["error"]["code"] == "unsupported_options"
     assert response.json()["error"]["details"]["options"] == list(options)
 
 
 @each_case("service", STRICT)
-def test_thousands_of_problems_are_not_all_told(post: Post, service: AnyService) -> None:
-    response = post(service, written({f"k{number}": 0 for number in range(4000)}))
+def test_number_of_reported_issues_is_limited(post: Post, service: AnyService) -> None:
+    response = post(service, encode_body({f"k{number}": 0 for number in range(4000)}))
 
-    assert len(issues(response)) == 101
+    assert len(list_issues(response)) == 101
     assert len(response.content) < 16_384

@@ -1,4 +1,4 @@
-"""The wheel: its files, and its commands in environments with the buyer's and the server's dependencies."""
+"""Wheel: its files, and its commands in environments with the buyer's and the server's dependencies."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def server_scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def user_environment() -> Mapping[str, str]:
-    """Return the environment variables of a user who has neither this repository nor settings."""
+    """Return the environment variables of a user without this repository and without settings."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -111,7 +111,7 @@ def run_command(
 
 @contextmanager
 def served_api(scripts: Path, folder: Path, command: str = "serve") -> Generator[tuple[str, list[str]]]:
-    """Run a server on a free port; yields its URL and the lines that it printed before."""
+    """Run a server on a free port; yields its URL and the lines printed before it was ready."""
     with subprocess.Popen(
         [scripts / "centgate", command, "--port", "0"],
         cwd=folder,
@@ -133,7 +133,7 @@ def served_api(scripts: Path, folder: Path, command: str = "serve") -> Generator
             process.communicate(timeout=TIMEOUT)
 
 
-def test_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
+def test_wheel_has_exactly_the_files_of_package(wheel: Path) -> None:
     files = {str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*") if file.is_file()}
     expected = {name for name in files if "__pycache__" not in name} - {LICENSE_FILE} | {"CHANGELOG.md"}
 
@@ -153,7 +153,7 @@ def test_installed_command_prints_its_version(scripts: Path, tmp_path: Path) -> 
     assert (done.returncode, done.stdout, done.stderr) == (0, f"centgate {version('centgate')}\n", "")
 
 
-def test_buyer_gets_few_packages(scripts: Path) -> None:
+def test_buyer_installs_few_packages(scripts: Path) -> None:
     code = "from importlib.metadata import distributions; print(*sorted(d.name for d in distributions()))"
     done = subprocess.run([scripts / "python", "-c", code], capture_output=True, text=True, check=True)
 
@@ -164,7 +164,7 @@ def test_buyer_gets_few_packages(scripts: Path) -> None:
     }
 
 
-def test_every_module_of_the_client_can_be_imported_without_extras(scripts: Path) -> None:
+def test_client_modules_are_importable_without_extras(scripts: Path) -> None:
     modules = sorted(
         ".".join(file.relative_to(SOURCE.parent).with_suffix("").parts)
         for folder in ("client", "cli/buyer", "signing")
@@ -190,7 +190,7 @@ def test_installed_server_answers(server_scripts: Path, tmp_path: Path) -> None:
     assert len(services.json()["services"]) > 10
 
 
-def test_installed_buyer_pays_for_an_answer(scripts: Path, tmp_path: Path) -> None:
+def test_installed_buyer_pays_for_answer(scripts: Path, tmp_path: Path) -> None:
     with served_api(Path(sys.executable).parent, tmp_path, "dev") as (url, printed):
         key = next(line.split()[1] for line in printed if line.startswith("  0x"))
         bought = run_command(
@@ -235,4 +235,4 @@ def test_command_without_its_extra_names_it(
     assert done.stderr.rstrip().endswith(f"pip install 'centgate[{extra}]'")
     assert len(done.stderr.splitlines()) <= (
         2 if extra == "mcp" else 1
-    )  # it also says that there is no wallet
+    )  # the message also says that there is no wallet

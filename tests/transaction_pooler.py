@@ -1,7 +1,6 @@
 """Transaction pooler for PostgreSQL that gives each transaction the connection that was idle longest.
 
-It is as strict as a pooler may be: of what a client does to its session, nothing is there in its next
-transaction.
+It is as strict as a pooler may be: session state of a client is absent in its next transaction.
 """
 
 from __future__ import annotations

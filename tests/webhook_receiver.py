@@ -1,4 +1,4 @@
-"""A receiver of webhooks over real HTTP, which verifies each with the library that receivers use."""
+"""Receiver of webhooks over real HTTP, which verifies each with the library that receivers use."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ReceivedWebhook:
 
 @dataclass
 class WebhookReceiver:
-    """Webhooks that arrived, and how the next ones are answered."""
+    """Received webhooks, and the responses to the next ones."""
 
     url: str = ""
     secret: str = SECRET
@@ -59,7 +59,7 @@ class WebhookReceiver:
         return settings.model_copy(update={"webhook_url": self.url, "webhook_secret": SecretStr(secret)})
 
     def answer(self, *statuses: int, **headers: str) -> None:
-        """Answer with these statuses in turn, then with the last one again and again."""
+        """Answer with these statuses in order, then always with the last one."""
         left = list(statuses)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self.reply = lambda _: (left.pop(0) if len(left) > 1 else left[0], named)
