@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 PROTOCOL, TLS_REQUEST = 196608, 80877103
 """Codes of a client's first message."""
 NO_KEY = struct.pack("!cIII", b"K", 12, 7, 0)
-"""The server process and key that clients are told, for requests to cancel, which are ignored."""
+"""Server process and key given to clients for cancel requests, which are ignored."""
 _IDLE = b"Z\0\0\0\5I"
 """The server is ready, outside of a transaction."""
 

@@ -119,7 +119,7 @@ def test_honest_token_is_never_a_honeypot():
                 ("solidly", "Plain", (False, 0)),
                 ("solidly", "SilentZero", (True, None)),
                 ("v3", "Plain", (False, 0)),
-                # no ordinary router can sell it, and whoever pays the tax on top can
+                # ordinary routers cannot sell it, but a seller who pays the tax in addition can
                 ("v3", "TaxOnSell", (None, 10)),
                 ("algebra", "Plain", (False, 0)),
                 ("algebra", "RevertOnSell", (True, None)),

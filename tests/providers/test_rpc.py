@@ -108,7 +108,7 @@ async def open_rpc(
 
 
 def serve_body(upstreams: FakeUpstreams, name: str, body: Any, status: int = 200) -> str:
-    """Start a stand-in with a fixed response and return its URL."""
+    """Serve a fixed response as a fake upstream and return its URL."""
     upstreams.set_response(name, "/", body, status=status, method="POST")
     return upstreams.url_of(name)
 

@@ -76,7 +76,7 @@ def sign_ownership() -> str:
 
 @pytest.fixture(scope="module")
 def sepolia_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """Website for test money whose operator has published everything about himself."""
+    """Website for test money whose operator has published everything about themselves."""
     options = {
         "pay_to": BUYER_ACCOUNTS[0].address,
         "operator": "mailto:desk@shop.example",
@@ -88,7 +88,7 @@ def sepolia_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixt
 
 @pytest.fixture(scope="module")
 def mainnet_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """Website for real money whose operator has published nothing about himself."""
+    """Website for real money whose operator has published nothing about themselves."""
     with open_site_fixture(tmp_path_factory.mktemp("dollars"), network="eip155:8453") as found:
         yield found
 

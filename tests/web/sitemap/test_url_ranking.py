@@ -281,7 +281,7 @@ def test_search_selects_matching_language() -> None:
 
 
 def test_common_language_links_are_ignored() -> None:
-    """A template that prints one block of languages on every page says nothing of these pages."""
+    """A template that prints one block of languages on every page is no data about these pages."""
     block = (f"{ROOT}/en/", f"{ROOT}/de/")
     urls = [f"{ROOT}/p/{number}" for number in range(9)]
     entries = [PageEntry(url, source="link", alternates=block) for url in (*block, *urls)]
