@@ -46,7 +46,7 @@ MARKS_BY_FIXTURE = {
     "chromium": "browser",
     "browser": "browser",
     "devchain": "devchain",
-    "replayed": "recorded",
+    "recordings_url": "recorded",
 }
 """Marks that a test gets from its fixtures."""
 SLOW_MARKS = {"browser", "npm", "postgresql"}
@@ -244,7 +244,7 @@ def page_reader(readers: Sandbox, tmp_path: Path) -> OpenReader:
 
 
 @pytest.fixture(scope="session")
-def replayed() -> Generator[str]:
+def recordings_url() -> Generator[str]:
     """URL of the recorded upstreams: `<url>/<upstream>`."""
     with recordings() as url:
         yield url

@@ -446,16 +446,16 @@ async def test_saved_refusal_is_a_failure_with_reason(upstreams: FakeUpstreams, 
         await fetch_account(upstreams, tmp_path, load_body("blockscout_v2", case), 422)
 
 
-async def test_path_without_key_matches_recordings(replayed: str, tmp_path: Path):
-    async with open_provider(Blockscout, tmp_path, url=f"{replayed}/blockscout_v2") as blockscout:
+async def test_path_without_key_matches_recordings(recordings_url: str, tmp_path: Path):
+    async with open_provider(Blockscout, tmp_path, url=f"{recordings_url}/blockscout_v2") as blockscout:
         found = await blockscout.source_record(1, "0x0000000000000000000000000000000000000001")
 
     assert found.match == "none"
 
 
-async def test_path_with_key_matches_recordings(replayed: str, tmp_path: Path):
+async def test_path_with_key_matches_recordings(recordings_url: str, tmp_path: Path):
     transaction = "0x5b97c69211cda5d0ac192302f478a7046da72004438beae14164550e2722d380"
-    given = {"url": f"{replayed}/blockscout_v2", "key": SecretStr(KEY)}
+    given = {"url": f"{recordings_url}/blockscout_v2", "key": SecretStr(KEY)}
 
     async with open_provider(Blockscout, tmp_path, **given) as blockscout:
         assert (await blockscout.transaction_time(8453, transaction)).tzinfo

@@ -270,8 +270,8 @@ async def test_saved_refusal_of_key_is_a_refusal(case: str, upstreams: FakeUpstr
         await search(upstreams, tmp_path, body, "x", 5, status=422)
 
 
-async def test_replayed_refusal_of_key_is_a_refusal(replayed: str, tmp_path: Path) -> None:
-    async with open_provider(Brave, tmp_path, url=f"{replayed}/brave", key=SECRET) as brave:
+async def test_replayed_refusal_of_key_is_a_refusal(recordings_url: str, tmp_path: Path) -> None:
+    async with open_provider(Brave, tmp_path, url=f"{recordings_url}/brave", key=SECRET) as brave:
         with pytest.raises(ProviderRefused):
             await brave.search("x", 5)
 

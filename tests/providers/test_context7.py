@@ -658,8 +658,8 @@ async def test_saved_documentation_is_parsed(upstreams: FakeUpstreams, tmp_path:
     )
 
 
-async def test_recorded_documentation_is_parsed(replayed: str, tmp_path: Path) -> None:
-    async with open_provider(Context7, tmp_path, url=f"{replayed}/context7", key=SECRET) as context7:
+async def test_recorded_documentation_is_parsed(recordings_url: str, tmp_path: Path) -> None:
+    async with open_provider(Context7, tmp_path, url=f"{recordings_url}/context7", key=SECRET) as context7:
         example, explanation = await context7.query_docs("/vercel/next.js", "middleware authentication", 2500)
 
     assert example.title == "Middleware Authentication Example"

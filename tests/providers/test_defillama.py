@@ -186,10 +186,10 @@ async def test_saved_prices_are_parsed(upstreams: FakeUpstreams, tmp_path: Path)
     assert unknown == {}
 
 
-async def test_replayed_prices_are_parsed(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_prices_are_parsed(recordings_url: str, tmp_path: Path) -> None:
     token = "0x3b7e1ce09afe2bb3a23919afb65a38e627cfbe97"
 
-    async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
+    async with open_provider(DefiLlama, tmp_path, url=f"{recordings_url}/defillama") as llama:
         known = await llama.token_prices(137, [token])
         unknown = await llama.token_prices(42161, ["0xd88F38F930b7952f2DB2432Cb002E7abbF3dD869"])
 
@@ -220,8 +220,8 @@ async def test_saved_list_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) ->
     assert {"example-lend", "example-swap"} <= {*directory.all_slugs()}
 
 
-async def test_replayed_list_is_parsed(replayed: str, tmp_path: Path) -> None:
-    async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
+async def test_replayed_list_is_parsed(recordings_url: str, tmp_path: Path) -> None:
+    async with open_provider(DefiLlama, tmp_path, url=f"{recordings_url}/defillama") as llama:
         directory = await llama.directory()
 
     assert {"eigenlayer", "eigenpie"} <= {*directory.all_slugs()}
@@ -268,8 +268,8 @@ async def test_saved_page_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) ->
     assert [link.kind for link in protocol.links] == ["website", "social", "code", "audit", "audit"]
 
 
-async def test_replayed_page_is_parsed(replayed: str, tmp_path: Path) -> None:
-    async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
+async def test_replayed_page_is_parsed(recordings_url: str, tmp_path: Path) -> None:
+    async with open_provider(DefiLlama, tmp_path, url=f"{recordings_url}/defillama") as llama:
         jito = await llama.protocol("jito")
 
     assert (jito.slug, jito.category, jito.chains) == ("jito", "Liquid Staking", ("Solana",))
@@ -421,8 +421,8 @@ async def test_saved_fees_of_parent_are_parsed(upstreams: FakeUpstreams, tmp_pat
     assert fees == FlowTotals(1200, 8000.5, None)
 
 
-async def test_replayed_fees_of_parent_are_parsed(replayed: str, tmp_path: Path) -> None:
-    async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
+async def test_replayed_fees_of_parent_are_parsed(recordings_url: str, tmp_path: Path) -> None:
+    async with open_provider(DefiLlama, tmp_path, url=f"{recordings_url}/defillama") as llama:
         fees = await llama.fees("hyperliquid")
 
     assert fees == FlowTotals(4_890_250, 26_184_696, None)

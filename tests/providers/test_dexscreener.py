@@ -372,10 +372,10 @@ async def test_saved_rows_of_two_chains_are_separated(upstreams: FakeUpstreams, 
     assert dexscreener.trace.warnings == []
 
 
-async def test_replayed_weth_pair_is_parsed(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_weth_pair_is_parsed(recordings_url: str, tmp_path: Path) -> None:
     address = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640"
 
-    async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=f"{recordings_url}/dexscreener") as dexscreener:
         pair = await dexscreener.pair(1, address)
 
     assert (pair.address, pair.base.symbol, pair.quote.symbol) == (address, "WETH", "USDC")
@@ -385,8 +385,8 @@ async def test_replayed_weth_pair_is_parsed(replayed: str, tmp_path: Path) -> No
     assert pair.created_at == datetime(2021, 5, 5, 21, 42, 11, tzinfo=UTC)
 
 
-async def test_replayed_bnb_pair_is_parsed(replayed: str, tmp_path: Path) -> None:
-    async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
+async def test_replayed_bnb_pair_is_parsed(recordings_url: str, tmp_path: Path) -> None:
+    async with open_provider(DexScreener, tmp_path, url=f"{recordings_url}/dexscreener") as dexscreener:
         pair = await dexscreener.pair(56, "0xd0e226f674bbf064f54ab47f42473ff80db98cba")
 
     assert (pair.price_usd, pair.volume24h_usd, pair.fdv_usd) == (2210.75, 10003668.14, 1337470042)
@@ -394,8 +394,8 @@ async def test_replayed_bnb_pair_is_parsed(replayed: str, tmp_path: Path) -> Non
     assert (pair.buys24h, pair.sells24h) == (5393, 5302)
 
 
-async def test_replayed_unknown_token_is_no_data(replayed: str, tmp_path: Path) -> None:
-    async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
+async def test_replayed_unknown_token_is_no_data(recordings_url: str, tmp_path: Path) -> None:
+    async with open_provider(DexScreener, tmp_path, url=f"{recordings_url}/dexscreener") as dexscreener:
         with pytest.raises(NoData):
             await dexscreener.pairs(1, "0x" + "0" * 39 + "1")
 

@@ -464,8 +464,8 @@ async def test_saved_missing_creation_is_no_data(upstreams: FakeUpstreams, tmp_p
         await fetch_creation(upstreams, tmp_path, load_body("etherscan", case))
 
 
-async def test_path_matches_recordings(replayed: str, tmp_path: Path):
-    url = f"{replayed}/etherscan"
+async def test_path_matches_recordings(recordings_url: str, tmp_path: Path):
+    url = f"{recordings_url}/etherscan"
     async with open_provider(Etherscan, tmp_path, url=url, key=SecretStr(KEY)) as etherscan:
         found = await etherscan.source_record(1, "0x" + "0" * 39 + "1")
 

@@ -666,8 +666,8 @@ async def test_saved_search_is_parsed(
     assert warnings == []
 
 
-async def test_replayed_search_is_parsed(replayed: str, tmp_path: Path) -> None:
-    async with open_provider(Exa, tmp_path, url=f"{replayed}/exa", key=SECRET) as exa:
+async def test_replayed_search_is_parsed(recordings_url: str, tmp_path: Path) -> None:
+    async with open_provider(Exa, tmp_path, url=f"{recordings_url}/exa", key=SECRET) as exa:
         found = await exa.search("python asyncio TaskGroup", 3)
 
     assert [hit.title for hit in found.hits] == ["Coroutines and tasks"]

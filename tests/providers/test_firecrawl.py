@@ -788,8 +788,8 @@ async def test_recorded_page_is_parsed(upstreams: FakeUpstreams, tmp_path: Path)
     assert "base64" not in read.markdown.lower()
 
 
-async def test_request_matches_recorded_description(replayed: str, tmp_path: Path) -> None:
-    async with open_provider(Firecrawl, tmp_path, url=f"{replayed}/firecrawl", key=SECRET) as firecrawl:
+async def test_request_matches_recorded_description(recordings_url: str, tmp_path: Path) -> None:
+    async with open_provider(Firecrawl, tmp_path, url=f"{recordings_url}/firecrawl", key=SECRET) as firecrawl:
         links = await firecrawl.site_links("https://firecrawl.dev", None, 100)
         with pytest.raises(PageUnread):
             await firecrawl.scrape("https://nonexistent.example", only_main_content=True)

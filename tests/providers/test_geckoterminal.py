@@ -315,10 +315,10 @@ async def test_saved_unknown_pool_is_no_data(upstreams: FakeUpstreams, tmp_path:
             await geckoterminal.pair(BASE, POOL)
 
 
-async def test_replayed_pool_is_parsed(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_pool_is_parsed(recordings_url: str, tmp_path: Path) -> None:
     address = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640"
 
-    async with open_provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=f"{recordings_url}/geckoterminal") as geckoterminal:
         pair = await geckoterminal.pair(1, address)
 
     assert (pair.address, pair.price_usd, pair.liquidity_usd) == (address, 2700.79, 98049483.9936)
@@ -326,11 +326,13 @@ async def test_replayed_pool_is_parsed(replayed: str, tmp_path: Path) -> None:
     assert pair.created_at is None
 
 
-async def test_replayed_pools_with_token_in_third_place_are_omitted(replayed: str, tmp_path: Path) -> None:
+async def test_replayed_pools_with_token_in_third_place_are_omitted(
+    recordings_url: str, tmp_path: Path
+) -> None:
     weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
     listed = len(load_body("geckoterminal", "token_pools_eth_weth")["data"])
 
-    async with open_provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=f"{recordings_url}/geckoterminal") as geckoterminal:
         pairs = await geckoterminal.pairs(1, weth)
 
     assert 0 < len(pairs) < listed
@@ -339,8 +341,8 @@ async def test_replayed_pools_with_token_in_third_place_are_omitted(replayed: st
     assert geckoterminal.trace.warnings == []
 
 
-async def test_replayed_unknown_pool_is_no_data(replayed: str, tmp_path: Path) -> None:
-    async with open_provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
+async def test_replayed_unknown_pool_is_no_data(recordings_url: str, tmp_path: Path) -> None:
+    async with open_provider(GeckoTerminal, tmp_path, url=f"{recordings_url}/geckoterminal") as geckoterminal:
         with pytest.raises(NoData):
             await geckoterminal.pair(1, "0x" + "0" * 39 + "1")
 

@@ -308,8 +308,8 @@ async def test_saved_unlimited_approval_of_router_is_parsed(upstreams: FakeUpstr
     assert approval.spender.deployed_at == 1_650_000_000
 
 
-async def test_replayed_router_is_parsed(replayed: str, tmp_path: Path):
-    async with open_provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
+async def test_replayed_router_is_parsed(recordings_url: str, tmp_path: Path):
+    async with open_provider(GoPlus, tmp_path, url=f"{recordings_url}/goplus_approvals") as goplus:
         told = await goplus.approvals(56, WALLET)
 
     (approval,) = told.entries
@@ -327,8 +327,8 @@ async def test_saved_wallet_without_approvals_is_an_answer(upstreams: FakeUpstre
     ).entries == ()
 
 
-async def test_replayed_wallet_without_approvals_is_an_answer(replayed: str, tmp_path: Path):
-    async with open_provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
+async def test_replayed_wallet_without_approvals_is_an_answer(recordings_url: str, tmp_path: Path):
+    async with open_provider(GoPlus, tmp_path, url=f"{recordings_url}/goplus_approvals") as goplus:
         told = await goplus.approvals(1, "0x" + "00" * 20)
 
     assert told.entries == ()

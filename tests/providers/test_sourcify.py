@@ -229,8 +229,8 @@ async def test_saved_match_is_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     assert found.proxy.is_proxy is False
 
 
-async def test_replayed_match_is_parsed(replayed: str, tmp_path: Path):
-    async with open_provider(Sourcify, tmp_path, url=f"{replayed}/sourcify") as sourcify:
+async def test_replayed_match_is_parsed(recordings_url: str, tmp_path: Path):
+    async with open_provider(Sourcify, tmp_path, url=f"{recordings_url}/sourcify") as sourcify:
         found = await sourcify.source_record(1, "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
 
     assert (found.match, found.name, found.compiler_version) == (

@@ -636,12 +636,12 @@ def test_invalid_request_is_refused_before_payment(client: httpx.Client, upstrea
 
 
 def test_recorded_pair_is_answered(
-    api: ApiFactory, settings: Settings, replayed: str, tmp_path: Path
+    api: ApiFactory, settings: Settings, recordings_url: str, tmp_path: Path
 ) -> None:
     names = ("dexscreener", "geckoterminal")
     client = api(
         configure_providers(
-            settings, {name: ProviderSettings(url=f"{replayed}/{name}") for name in names} | NO_NODE
+            settings, {name: ProviderSettings(url=f"{recordings_url}/{name}") for name in names} | NO_NODE
         )
     )
     pair = "0x88e6A0c2dDD26FEEb64F039a2c41296FcB3f5640"
@@ -655,10 +655,10 @@ def test_recorded_pair_is_answered(
 
 
 def test_recorded_pools_are_answered_from_fallback(
-    api: ApiFactory, settings: Settings, replayed: str, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, recordings_url: str, upstreams: FakeUpstreams
 ) -> None:
     upstreams.faults["dexscreener"] = "503"
-    there = {"geckoterminal": ProviderSettings(url=f"{replayed}/geckoterminal")}
+    there = {"geckoterminal": ProviderSettings(url=f"{recordings_url}/geckoterminal")}
     client = api(configure_providers(settings, upstreams.provider_settings("dexscreener") | there))
     weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
 

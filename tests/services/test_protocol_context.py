@@ -629,8 +629,8 @@ def test_list_is_fetched_once_and_answer_cached(
     assert sum(call.path == "/protocols" for call in upstreams.requests) == 1
 
 
-def test_recorded_list_is_answered_from(api: ApiFactory, settings: Settings, replayed: str) -> None:
-    providers = {"defillama": ProviderSettings(url=f"{replayed}/defillama")}
+def test_recorded_list_is_answered_from(api: ApiFactory, settings: Settings, recordings_url: str) -> None:
+    providers = {"defillama": ProviderSettings(url=f"{recordings_url}/defillama")}
 
     answer = buy(api(configure_providers(settings, providers)), "EigenLayer").json()
 

@@ -728,10 +728,12 @@ def test_score_and_token_name_are_returned(client: httpx.Client, upstreams: Fake
 
 
 @pytest.fixture
-def replay_client(api: ApiFactory, settings: Settings, replayed: str) -> httpx.Client:
+def replay_client(api: ApiFactory, settings: Settings, recordings_url: str) -> httpx.Client:
     """A client of an API that is answered by recordings."""
     folders = {"goplus": "goplus_token_security", "honeypotis": "honeypot_is"}
-    recorded_at = {name: ProviderSettings(url=f"{replayed}/{folders.get(name, name)}") for name in NAMES}
+    recorded_at = {
+        name: ProviderSettings(url=f"{recordings_url}/{folders.get(name, name)}") for name in NAMES
+    }
     return api(configure_providers(settings, NODES_OFF | recorded_at))
 
 
