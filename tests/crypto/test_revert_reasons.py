@@ -9,7 +9,7 @@ from centgate.crypto.token.revert_reasons import FAILURE_TEXTS, MAX_REASON_LENGT
 from centgate.signing.evm import keccak
 
 
-def revert(text: str) -> bytes:
+def encode_revert(text: str) -> bytes:
     """Encode a reason as `revert("…")` does."""
     return bytes.fromhex("08c379a0") + encode(["string"], [text])
 
@@ -37,7 +37,7 @@ def revert(text: str) -> bytes:
     ],
 )
 def test_known_reasons_become_codes(text: str, code: str | None):
-    failure = parse_failure(revert(text))
+    failure = parse_failure(encode_revert(text))
 
     assert (failure.code, failure.text) == (code, text)
     assert failure.explanation == (FAILURE_TEXTS[failure.code] if failure.code else None)
@@ -69,7 +69,7 @@ def test_unknown_error_is_named_by_selector():
 
 
 def test_long_or_hidden_text_is_cleaned():
-    failure = parse_failure(revert("x\u202e\u200b" * 500)[:192])
+    failure = parse_failure(encode_revert("x\u202e\u200b" * 500)[:192])
 
     assert failure.text is not None
     assert len(failure.text) <= MAX_REASON_LENGTH

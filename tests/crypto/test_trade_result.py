@@ -40,13 +40,15 @@ UNSOLD = replace(PURCHASE, small=NO_SALE, large=NO_SALE, with_code=None, other_w
 UNBOUGHT = replace(PURCHASE, small=NO_PURCHASE, large=None, transfer=None, with_code=None)
 
 
-def holder(number: int, record: TradeRecord, *, drained: bool = False) -> HolderProbe:
+def build_holder(number: int, record: TradeRecord, *, drained: bool = False) -> HolderProbe:
     return HolderProbe(f"0x{number:040x}", 1000, 1000, record, None, None, drained)
 
 
-def probes(purchase: PurchaseProbe | None, *records: TradeRecord) -> TradeProbes:
+def build_probes(purchase: PurchaseProbe | None, *records: TradeRecord) -> TradeProbes:
     """Return probes of one pool, with a holder for each record."""
-    return TradeProbes(POOL, purchase, None, [holder(number, each) for number, each in enumerate(records)])
+    return TradeProbes(
+        POOL, purchase, None, [build_holder(number, each) for number, each in enumerate(records)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,19 +86,19 @@ def probes(purchase: PurchaseProbe | None, *records: TradeRecord) -> TradeProbes
 def test_honeypot_requires_both_probes(
     purchase: PurchaseProbe | None, records: tuple[TradeRecord, ...], expected: object
 ):
-    assert summarise_trades(probes(purchase, *records)).honeypot is expected
+    assert summarise_trades(build_probes(purchase, *records)).honeypot is expected
 
 
-def test_total_tax_is_a_failed_sale():
+def test_total_tax_is_failed_sale():
     taken = replace(SALE, pair_in=5)
 
-    found = summarise_trades(probes(replace(PURCHASE, small=taken, large=taken), taken))
+    found = summarise_trades(build_probes(replace(PURCHASE, small=taken, large=taken), taken))
 
     assert (found.honeypot, found.sell_tax) == (True, 99.5)
 
 
 def test_highest_tax_of_all_sizes_is_used():
-    found = summarise_trades(probes(replace(PURCHASE, large=replace(SALE, received=900, pair_in=700))))
+    found = summarise_trades(build_probes(replace(PURCHASE, large=replace(SALE, received=900, pair_in=700))))
 
     assert (found.buy_tax, found.sell_tax, found.transfer_tax) == (10, 30, 0)
     assert (found.raw["small.sellTax"], found.raw["large.sellTax"]) == ("0.0", "30.0")
@@ -104,7 +106,12 @@ def test_highest_tax_of_all_sizes_is_used():
 
 def test_holders_are_counted():
     taxed, siphoned = replace(SALE, pair_in=600), replace(SALE, left=2000, pair_in=2000)
-    tried = [holder(1, SALE), holder(2, taxed), holder(3, siphoned), holder(4, NO_SALE)]
+    tried = [
+        build_holder(1, SALE),
+        build_holder(2, taxed),
+        build_holder(3, siphoned),
+        build_holder(4, NO_SALE),
+    ]
     tried.append(HolderProbe("0x" + "9" * 40, 0, 0, None, None, None, drained=True))
 
     sales = summarise_trades(TradeProbes(POOL, PURCHASE, None, tried)).holder_sales
@@ -121,15 +128,15 @@ def test_pause_between_trades_requires_more_holders():
     paused = replace(NO_SALE, reason=reason)
     unsold = replace(UNSOLD, small=paused)
 
-    assert summarise_trades(probes(unsold, NO_SALE)).honeypot is None
-    assert summarise_trades(probes(unsold, NO_SALE, NO_SALE, NO_SALE)).honeypot is True
-    assert summarise_trades(probes(unsold, SALE)).cooldown is True
+    assert summarise_trades(build_probes(unsold, NO_SALE)).honeypot is None
+    assert summarise_trades(build_probes(unsold, NO_SALE, NO_SALE, NO_SALE)).honeypot is True
+    assert summarise_trades(build_probes(unsold, SALE)).cooldown is True
 
 
 def test_router_restriction_is_no_honeypot():
     unsold = replace(UNSOLD, other_way=SALE)
-    selling = replace(holder(1, NO_SALE), other_way=SALE)
-    trapped = replace(holder(1, NO_SALE), other_way=NO_SALE)
+    selling = replace(build_holder(1, NO_SALE), other_way=SALE)
+    trapped = replace(build_holder(1, NO_SALE), other_way=NO_SALE)
 
     assert summarise_trades(TradeProbes(POOL, unsold, None, [selling])).honeypot is None
     # the approval itself fails

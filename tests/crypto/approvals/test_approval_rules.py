@@ -34,7 +34,7 @@ HIDING = "0x0000" + "5a" * 16 + "0000"
 MAX = 2**256 - 1
 
 
-def case(**known: Any) -> ApprovalEvidence:
+def build_evidence(**known: Any) -> ApprovalEvidence:
     """Return a bounded approval of yesterday to a contract, read completely; `known` replaces facts."""
     token = ReportedToken(known.pop("token", TOKEN), **known.pop("token_is", {}))
     spender = ReportedSpender(known.pop("spender", SPENDER), **known.pop("spender_is", {}))
@@ -57,7 +57,7 @@ def find_severities(evidence: ApprovalEvidence) -> dict[ApprovalFindingId, Appro
 
 
 def test_recent_bounded_approval_has_no_findings():
-    verdict = evaluate_approval(case())
+    verdict = evaluate_approval(build_evidence())
 
     assert verdict.findings == ()
     assert verdict.severity == "info"
@@ -114,7 +114,7 @@ def test_recent_bounded_approval_has_no_findings():
 def test_fact_has_its_finding_and_severity(
     known: dict[str, Any], expected: dict[ApprovalFindingId, ApprovalSeverity]
 ):
-    assert find_severities(case(**known)) == expected
+    assert find_severities(build_evidence(**known)) == expected
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_fact_has_its_finding_and_severity(
     ids=str,
 )
 def test_unlimited_exceeds_any_possible_balance(known: dict[str, Any], expected: Any):
-    assert case(**known).is_unlimited is expected
+    assert build_evidence(**known).is_unlimited is expected
 
 
 def test_empty_wallet_lowers_severity_and_warns_of_deposits():
-    verdict = evaluate_approval(case(kind="wallet", balance=0))
+    verdict = evaluate_approval(build_evidence(kind="wallet", balance=0))
 
     assert verdict.severity == "warning"
     assert verdict.is_dangerous
@@ -161,20 +161,20 @@ def test_empty_wallet_lowers_severity_and_warns_of_deposits():
     ids=str,
 )
 def test_exposed_amount_is_lesser_of_amount_and_balance(known: dict[str, Any], exposed: int | None):
-    assert case(**known).exposed_amount == exposed
+    assert build_evidence(**known).exposed_amount == exposed
 
 
 def test_approvals_are_ordered_by_severity_then_unlimited_and_stale():
     long_ago = {"changed_at": NOW - 200 * DAY_SECONDS}
     ordered = [
-        case(kind="wallet"),
-        case(kind="wallet", balance=0),
-        case(allowance=MAX, told=long_ago),
-        case(allowance=MAX, told=long_ago, spender_is={"trusted": True}),
-        case(allowance=MAX),
-        case(told=long_ago),
-        case(spender_is={"source_verified": False}),
-        case(),
+        build_evidence(kind="wallet"),
+        build_evidence(kind="wallet", balance=0),
+        build_evidence(allowance=MAX, told=long_ago),
+        build_evidence(allowance=MAX, told=long_ago, spender_is={"trusted": True}),
+        build_evidence(allowance=MAX),
+        build_evidence(told=long_ago),
+        build_evidence(spender_is={"source_verified": False}),
+        build_evidence(),
     ]
 
     verdicts = sorted(
@@ -190,7 +190,9 @@ def test_approvals_are_ordered_by_severity_then_unlimited_and_stale():
 
 def test_old_unlimited_permit2_approval_is_to_be_reviewed():
     line = recommend_action(
-        evaluate_approval(case(spender=PERMIT2, allowance=MAX, told={"changed_at": NOW - 400 * DAY_SECONDS}))
+        evaluate_approval(
+            build_evidence(spender=PERMIT2, allowance=MAX, told={"changed_at": NOW - 400 * DAY_SECONDS})
+        )
     )
 
     assert line

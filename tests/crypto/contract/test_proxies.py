@@ -64,13 +64,13 @@ FORMS = {
 }
 
 
-def word(address: str) -> bytes:
+def encode_address(address: str) -> bytes:
     return bytes.fromhex(address[2:]).rjust(32, b"\0")
 
 
 def encode_addresses(*named: str) -> bytes:
     """Encode the result of a call that returns `address[]`."""
-    return (32).to_bytes(32, "big") + len(named).to_bytes(32, "big") + b"".join(map(word, named))
+    return (32).to_bytes(32, "big") + len(named).to_bytes(32, "big") + b"".join(map(encode_address, named))
 
 
 @dataclass
@@ -102,8 +102,8 @@ class World:
         return found
 
 
-def proxy(slot: str, *, code: bytes = DELEGATING, **slots: bytes) -> World:
-    return World({ME: code, LOGIC: PLAIN}, {slot: word(LOGIC), **slots})
+def build_proxy(slot: str, *, code: bytes = DELEGATING, **slots: bytes) -> World:
+    return World({ME: code, LOGIC: PLAIN}, {slot: encode_address(LOGIC), **slots})
 
 
 def test_address_without_code_is_wallet_after_one_round():
@@ -114,7 +114,7 @@ def test_address_without_code_is_wallet_after_one_round():
 
 
 @pytest.mark.parametrize("number", [0, 1, 9, 0x100])
-def test_reserved_low_address_is_not_a_wallet(number: int):
+def test_reserved_low_address_is_not_wallet(number: int):
     found = World({}).classify(f"0x{number:040x}")
 
     assert found.account == "unknown"
@@ -194,7 +194,7 @@ def test_recorded_plain_contract_is_no_proxy():
 def test_recorded_usdc_is_zeppelinos_proxy():
     code = bytes.fromhex(load_body("json_rpc", "getcode_usdc_zos_proxy")["result"][2:])
 
-    found = proxy(ZEPPELIN_SLOT, code=code, **{ZEPPELIN_ADMIN_SLOT: word(ADMIN)}).classify()
+    found = build_proxy(ZEPPELIN_SLOT, code=code, **{ZEPPELIN_ADMIN_SLOT: encode_address(ADMIN)}).classify()
 
     assert (found.kind, found.implementations, found.upgrader) == ("zeppelinos", (LOGIC,), ADMIN)
 
@@ -209,7 +209,7 @@ def test_clone_is_not_upgradeable():
 def test_clone_of_proxy_may_be_upgradeable():
     code = bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))
     found = World(
-        {ME: code, LOGIC: DELEGATING}, elsewhere={(LOGIC, IMPLEMENTATION_SLOT): word(OTHER)}
+        {ME: code, LOGIC: DELEGATING}, elsewhere={(LOGIC, IMPLEMENTATION_SLOT): encode_address(OTHER)}
     ).classify()
 
     assert found.upgradeable is None
@@ -237,7 +237,9 @@ def test_clone_of_delegating_code_may_be_upgradeable():
 
 @pytest.mark.parametrize("outer", ["clone", "clone of a clone", "slot", "slot without an admin"])
 def test_delegated_wallet_is_upgradeable(outer: str):
-    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ZERO[:-4] + "dead")} if "admin" in outer else {})
+    world = build_proxy(
+        IMPLEMENTATION_SLOT, **{ADMIN_SLOT: encode_address(ZERO[:-4] + "dead")} if "admin" in outer else {}
+    )
     wallet = LOGIC
     if outer.startswith("clone"):
         world = World({ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))})
@@ -263,24 +265,27 @@ def test_clone_of_empty_address_is_reported():
     [(IMPLEMENTATION_SLOT, "eip1967"), (PROXIABLE_SLOT, "eip1822"), (ZEPPELIN_SLOT, "zeppelinos")],
 )
 def test_slot_determines_kind_and_implementation(slot: str, kind: str):
-    found = proxy(slot).classify()
+    found = build_proxy(slot).classify()
 
     assert (found.is_proxy, found.kind, found.implementations) == (True, kind, (LOGIC,))
-    assert (found.evidence[0].field, found.evidence[0].value) == (f"storage {slot}", "0x" + word(LOGIC).hex())
+    assert (found.evidence[0].field, found.evidence[0].value) == (
+        f"storage {slot}",
+        "0x" + encode_address(LOGIC).hex(),
+    )
     assert found.upgradeable is None
 
 
 def test_safe_needs_slot_and_code():
-    assert proxy(FIRST_SLOT, code=SAFE).classify().kind == "safe"
-    assert proxy(FIRST_SLOT).classify().is_proxy is None
+    assert build_proxy(FIRST_SLOT, code=SAFE).classify().kind == "safe"
+    assert build_proxy(FIRST_SLOT).classify().is_proxy is None
 
 
 @pytest.mark.parametrize("slot", [slot for slot, _ in POINTER_SLOTS])
 @pytest.mark.parametrize("bad", ["dirty", "no code"])
 def test_slot_without_contract_is_ignored(slot: str, bad: str):
-    world = proxy(slot, code=SAFE)
+    world = build_proxy(slot, code=SAFE)
     if bad == "dirty":
-        world.slots[slot] = b"\1" + word(LOGIC)[1:]
+        world.slots[slot] = b"\1" + encode_address(LOGIC)[1:]
     else:
         del world.codes[LOGIC]
 
@@ -291,7 +296,7 @@ def test_slot_without_contract_is_ignored(slot: str, bad: str):
 
 
 def test_ignored_slot_is_reported():
-    world = proxy(IMPLEMENTATION_SLOT)
+    world = build_proxy(IMPLEMENTATION_SLOT)
     del world.codes[LOGIC]
 
     assert any("not a contract's address" in note for note in world.classify().notes)
@@ -300,16 +305,16 @@ def test_ignored_slot_is_reported():
 @pytest.mark.parametrize("slot", [IMPLEMENTATION_SLOT, ZEPPELIN_SLOT])
 def test_upgrade_by_single_wallet_is_reported(slot: str):
     admin = ADMIN_SLOT if slot == IMPLEMENTATION_SLOT else ZEPPELIN_ADMIN_SLOT
-    found = proxy(slot, **{admin: word(ADMIN)}).classify()
+    found = build_proxy(slot, **{admin: encode_address(ADMIN)}).classify()
 
     assert (found.upgradeable, found.upgrader) == (True, ADMIN)
     assert any("single wallet" in note for note in found.notes)
 
 
 def test_admin_contract_is_returned_with_owner():
-    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
+    world = build_proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: encode_address(ADMIN)})
     world.codes[ADMIN] = PLAIN
-    world.answers[ADMIN, OWNER_CALL] = word(OWNED)
+    world.answers[ADMIN, OWNER_CALL] = encode_address(OWNED)
 
     found = world.classify()
 
@@ -322,16 +327,16 @@ def test_admin_contract_is_returned_with_owner():
 @pytest.mark.parametrize("burned", [ZERO[:-1] + "1", ZERO[:-4] + "dead", "0x" + "dead" * 10])
 def test_burned_admin_means_not_upgradeable(slot: str, burned: str):
     admin = ADMIN_SLOT if slot == IMPLEMENTATION_SLOT else ZEPPELIN_ADMIN_SLOT
-    found = proxy(slot, **{admin: word(burned)}).classify()
+    found = build_proxy(slot, **{admin: encode_address(burned)}).classify()
 
     assert (found.upgradeable, found.upgrader) == (False, None)
     assert any(f"its admin is a burn address ({burned})" in note for note in found.notes)
-    assert found.evidence[-1].value == "0x" + word(burned).hex()
+    assert found.evidence[-1].value == "0x" + encode_address(burned).hex()
 
 
 def test_low_address_contract_can_be_admin():
     timelock = ZERO[:-4] + "2006"
-    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(timelock)})
+    world = build_proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: encode_address(timelock)})
     world.codes[timelock] = PLAIN
 
     found = world.classify()
@@ -341,9 +346,9 @@ def test_low_address_contract_can_be_admin():
 
 @pytest.mark.parametrize("owner", [ZERO, ZERO[:-4] + "dead"])
 def test_proxy_admin_without_owner_means_not_upgradeable(owner: str):
-    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
+    world = build_proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: encode_address(ADMIN)})
     world.codes[ADMIN] = PLAIN + function_selector("upgradeAndCall(address,address,bytes)")
-    world.answers[ADMIN, OWNER_CALL] = word(owner)
+    world.answers[ADMIN, OWNER_CALL] = encode_address(owner)
 
     found = world.classify()
 
@@ -353,9 +358,9 @@ def test_proxy_admin_without_owner_means_not_upgradeable(owner: str):
 
 
 def test_unknown_admin_contract_may_be_controlled_by_others():
-    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
+    world = build_proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: encode_address(ADMIN)})
     world.codes[ADMIN] = PLAIN
-    world.answers[ADMIN, OWNER_CALL] = word(ZERO)
+    world.answers[ADMIN, OWNER_CALL] = encode_address(ZERO)
 
     found = world.classify()
 
@@ -364,16 +369,16 @@ def test_unknown_admin_contract_may_be_controlled_by_others():
 
 
 def test_uups_implementation_may_upgrade_without_admin():
-    world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ZERO[:-4] + "dead")})
+    world = build_proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: encode_address(ZERO[:-4] + "dead")})
     world.codes[LOGIC] = UPGRADING
 
     assert world.classify().upgradeable is True
 
 
 def test_burned_owner_of_uups_leaves_upgradeability_unknown():
-    world = proxy(IMPLEMENTATION_SLOT)
+    world = build_proxy(IMPLEMENTATION_SLOT)
     world.codes[LOGIC] = UPGRADING
-    world.answers[ME, OWNER_CALL] = word(ZERO)
+    world.answers[ME, OWNER_CALL] = encode_address(ZERO)
 
     found = world.classify()
 
@@ -383,9 +388,9 @@ def test_burned_owner_of_uups_leaves_upgradeability_unknown():
 
 @pytest.mark.parametrize("who", [ME, LOGIC])
 def test_proxy_with_upgrade_function_in_its_code_is_upgradeable(who: str):
-    world = proxy(IMPLEMENTATION_SLOT)
+    world = build_proxy(IMPLEMENTATION_SLOT)
     world.codes[who] += function_selector("upgradeToAndCall(address,bytes)")
-    world.answers[ME, OWNER_CALL] = word(OWNED)
+    world.answers[ME, OWNER_CALL] = encode_address(OWNED)
 
     found = world.classify()
 
@@ -393,29 +398,32 @@ def test_proxy_with_upgrade_function_in_its_code_is_upgradeable(who: str):
     assert any(OWNED in note for note in found.notes)
 
 
-def beacon(code: bytes) -> World:
-    world = World({ME: DELEGATING, BEACON: code, LOGIC: PLAIN}, {BEACON_SLOT: word(BEACON)})
-    world.answers = {(BEACON, IMPLEMENTATION_CALL): word(LOGIC), (BEACON, OWNER_CALL): word(OWNED)}
+def build_beacon_proxy(code: bytes) -> World:
+    world = World({ME: DELEGATING, BEACON: code, LOGIC: PLAIN}, {BEACON_SLOT: encode_address(BEACON)})
+    world.answers = {
+        (BEACON, IMPLEMENTATION_CALL): encode_address(LOGIC),
+        (BEACON, OWNER_CALL): encode_address(OWNED),
+    }
     return world
 
 
 def test_beacon_implementation_is_read():
-    found = beacon(PLAIN).classify()
+    found = build_beacon_proxy(PLAIN).classify()
 
     assert (found.kind, found.beacon, found.implementations) == ("eip1967_beacon", BEACON, (LOGIC,))
     assert (found.upgradeable, found.upgrader) == (None, None)
 
 
 def test_owner_of_upgradeable_beacon_controls_its_proxies():
-    found = beacon(UPGRADING).classify()
+    found = build_beacon_proxy(UPGRADING).classify()
 
     assert (found.upgradeable, found.upgrader) == (True, OWNED)
     assert any("the beacon: a single wallet" in note for note in found.notes)
 
 
 def test_beacon_with_burned_owner_is_not_upgradeable():
-    world = beacon(UPGRADING)
-    world.answers[BEACON, OWNER_CALL] = word(ZERO)
+    world = build_beacon_proxy(UPGRADING)
+    world.answers[BEACON, OWNER_CALL] = encode_address(ZERO)
 
     found = world.classify()
 
@@ -425,7 +433,7 @@ def test_beacon_with_burned_owner_is_not_upgradeable():
 
 
 def test_beacon_of_unknown_owner_is_upgradeable():
-    world = beacon(UPGRADING)
+    world = build_beacon_proxy(UPGRADING)
     del world.answers[BEACON, OWNER_CALL]
 
     found = world.classify()
@@ -434,9 +442,9 @@ def test_beacon_of_unknown_owner_is_upgradeable():
     assert any("by whom is not known" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("said", [None, word(OTHER), b"\1" * 32, b"", encode_addresses(LOGIC)])
+@pytest.mark.parametrize("said", [None, encode_address(OTHER), b"\1" * 32, b"", encode_addresses(LOGIC)])
 def test_beacon_without_contract_is_no_proxy(said: bytes | None):
-    world = beacon(PLAIN)
+    world = build_beacon_proxy(PLAIN)
     del world.answers[BEACON, IMPLEMENTATION_CALL]
     if said is not None:
         world.answers[BEACON, IMPLEMENTATION_CALL] = said
@@ -457,8 +465,8 @@ def test_diamond_with_cut_is_upgradeable_by_owner():
     world = World({ME: DELEGATING, LOGIC: PLAIN})
     world.answers = {
         (ME, FACETS_CALL): encode_addresses(LOGIC),
-        (ME, CUT_FACET_CALL): word(LOGIC),
-        (ME, OWNER_CALL): word(OWNED),
+        (ME, CUT_FACET_CALL): encode_address(LOGIC),
+        (ME, OWNER_CALL): encode_address(OWNED),
     }
 
     found = world.classify()
@@ -499,21 +507,23 @@ def test_number_of_facets_is_limited():
     "hint", [IMPLEMENTATION_CALL, "childImplementation()", "comptrollerImplementation()"]
 )
 def test_delegating_contract_that_names_implementation_is_proxy(hint: str):
-    found = World({ME: DELEGATING, LOGIC: PLAIN}, answers={(ME, hint): word(LOGIC)}).classify()
+    found = World({ME: DELEGATING, LOGIC: PLAIN}, answers={(ME, hint): encode_address(LOGIC)}).classify()
 
     assert (found.is_proxy, found.kind, found.implementations) == (True, "other", (LOGIC,))
 
 
 @pytest.mark.parametrize(("code", "verdict"), [(PLAIN, False), (CREATING, None)])
 def test_beacon_and_factory_with_implementation_are_no_proxies(*, code: bytes, verdict: bool | None):
-    found = World({ME: code, LOGIC: PLAIN}, answers={(ME, IMPLEMENTATION_CALL): word(LOGIC)}).classify()
+    found = World(
+        {ME: code, LOGIC: PLAIN}, answers={(ME, IMPLEMENTATION_CALL): encode_address(LOGIC)}
+    ).classify()
 
     assert found.is_proxy is verdict
     assert found.implementations == ()
 
 
 def test_hints_are_read_only_as_last_resort():
-    world = proxy(IMPLEMENTATION_SLOT)
+    world = build_proxy(IMPLEMENTATION_SLOT)
     world.classify()
 
     assert (ME, IMPLEMENTATION_CALL) not in world.asked
@@ -574,7 +584,7 @@ def test_delegation_has_23_bytes():
     assert delegation_target(b"\xef\x01\x01" + code[3:]) is None
 
 
-def test_selectors_match_the_standards():
+def test_selectors_match_standards():
     named = {OWNER_CALL: "8da5cb5b", IMPLEMENTATION_CALL: "5c60da1b", FACETS_CALL: "52ef6b2c"}
 
     assert {question: encode_call(question).hex() for question in named} == named
@@ -585,7 +595,7 @@ def test_selectors_match_the_standards():
 @pytest.mark.parametrize("looked", [0, 1, 2])
 def test_unread_state_gives_no_claim(looked: int):
     seen = ChainState(ME)
-    world = proxy(IMPLEMENTATION_SLOT)
+    world = build_proxy(IMPLEMENTATION_SLOT)
     if looked:
         seen.codes[ME] = DELEGATING
     if looked > 1:
@@ -596,37 +606,41 @@ def test_unread_state_gives_no_claim(looked: int):
     assert found is None if not looked else found and found.is_proxy is None
 
 
-def claim(*implementations: str, is_proxy: bool = True, kind: Any = None) -> ProxyClaim:
+def build_claim(*implementations: str, is_proxy: bool = True, kind: Any = None) -> ProxyClaim:
     named = tuple(NamedAddress(each, None) for each in implementations)
     return ProxyClaim(is_proxy, kind, named, "Proxy", "1")
 
 
 def test_outdated_registry_claim_is_contradicted_by_slot():
-    found = apply_registry_claims(proxy(IMPLEMENTATION_SLOT).classify(), [("etherscan", claim(OTHER))])
+    found = apply_registry_claims(
+        build_proxy(IMPLEMENTATION_SLOT).classify(), [("etherscan", build_claim(OTHER))]
+    )
 
     assert found.implementations == (LOGIC,)
     assert any(f"etherscan gives {OTHER} as implementation, the slot has {LOGIC}" in n for n in found.notes)
 
 
 def test_agreeing_registry_claim_changes_nothing():
-    found = proxy(IMPLEMENTATION_SLOT).classify()
+    found = build_proxy(IMPLEMENTATION_SLOT).classify()
 
-    told = apply_registry_claims(found, [("etherscan", claim(LOGIC)), ("sourcify", claim(is_proxy=False))])
+    told = apply_registry_claims(
+        found, [("etherscan", build_claim(LOGIC)), ("sourcify", build_claim(is_proxy=False))]
+    )
 
     assert told == apply_registry_claims(found, [])
 
 
 def test_registry_claim_adds_unseen_proxy():
     found = apply_registry_claims(
-        World({ME: DELEGATING}).classify(), [("sourcify", claim(LOGIC, kind="other"))]
+        World({ME: DELEGATING}).classify(), [("sourcify", build_claim(LOGIC, kind="other"))]
     )
 
     assert (found.is_proxy, found.kind, found.implementations) == (True, "other", (LOGIC,))
     assert any("only sourcify reports" in note for note in found.notes)
 
 
-def test_registry_claim_cannot_make_plain_code_a_proxy():
-    found = apply_registry_claims(World({ME: PLAIN}).classify(), [("etherscan", claim(LOGIC))])
+def test_registry_claim_cannot_make_plain_code_proxy():
+    found = apply_registry_claims(World({ME: PLAIN}).classify(), [("etherscan", build_claim(LOGIC))])
 
     assert found.is_proxy is False
     assert any("cannot run other code" in note for note in found.notes)
@@ -635,13 +649,13 @@ def test_registry_claim_cannot_make_plain_code_a_proxy():
 def test_registry_denial_is_reported_for_possible_proxy():
     delegating = World({ME: DELEGATING}).classify()
 
-    assert apply_registry_claims(delegating, [("sourcify", claim(is_proxy=False))]).is_proxy is False
+    assert apply_registry_claims(delegating, [("sourcify", build_claim(is_proxy=False))]).is_proxy is False
     assert apply_registry_claims(delegating, []).is_proxy is None
 
 
 @pytest.mark.parametrize("slot", [IMPLEMENTATION_SLOT, PROXIABLE_SLOT, ZEPPELIN_SLOT])
 def test_unknown_upgrader_is_reported(slot: str):
-    found = apply_registry_claims(proxy(slot).classify(), [])
+    found = apply_registry_claims(build_proxy(slot).classify(), [])
 
     assert found.upgradeable is None
     assert any("and by whom, is not known" in note for note in found.notes)
@@ -649,8 +663,8 @@ def test_unknown_upgrader_is_reported(slot: str):
 
 def test_claim_with_kind_is_preferred_without_chain():
     claims: list[tuple[SourceRegistry, ProxyClaim]] = [
-        ("etherscan", claim(OTHER)),
-        ("sourcify", claim(LOGIC, kind="eip1967")),
+        ("etherscan", build_claim(OTHER)),
+        ("sourcify", build_claim(LOGIC, kind="eip1967")),
     ]
 
     found = apply_registry_claims(None, claims)
@@ -671,11 +685,11 @@ def test_number_of_claimed_implementations_is_limited():
 
 
 def test_registry_claims_are_used_without_chain():
-    found = apply_registry_claims(None, [("blockscout", claim(LOGIC, kind="eip1967"))])
+    found = apply_registry_claims(None, [("blockscout", build_claim(LOGIC, kind="eip1967"))])
 
     assert (found.is_proxy, found.kind, found.upgradeable) == (True, "eip1967", None)
-    assert apply_registry_claims(None, [("etherscan", claim(LOGIC))]).kind is None
-    assert apply_registry_claims(None, [("etherscan", claim(is_proxy=False))]).is_proxy is False
+    assert apply_registry_claims(None, [("etherscan", build_claim(LOGIC))]).kind is None
+    assert apply_registry_claims(None, [("etherscan", build_claim(is_proxy=False))]).is_proxy is False
     assert apply_registry_claims(None, []).is_proxy is None
 
 

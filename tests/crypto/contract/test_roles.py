@@ -24,7 +24,7 @@ LISTED = PLAIN | frozenset(
 )
 
 
-def word(address: str) -> bytes:
+def encode_address(address: str) -> bytes:
     return bytes.fromhex(address[2:]).rjust(32, b"\0")
 
 
@@ -36,16 +36,16 @@ def parse_answers(
     return {each.name: each for each in parse_roles({key: answers.get(data) for key, data in calls.items()})}
 
 
-def call(signature: str, role: bytes, argument: bytes = b"") -> bytes:
+def encode_role_call(signature: str, role: bytes, argument: bytes = b"") -> bytes:
     return function_selector(signature) + role + argument
 
 
 def test_listed_members_are_read() -> None:
     member = "getRoleMember(bytes32,uint256)"
     answers = {
-        call("getRoleMemberCount(bytes32)", MINTER): (2).to_bytes(32),
-        call(member, MINTER, (0).to_bytes(32)): word(ALICE),
-        call(member, MINTER, (1).to_bytes(32)): word(BOB),
+        encode_role_call("getRoleMemberCount(bytes32)", MINTER): (2).to_bytes(32),
+        encode_role_call(member, MINTER, (0).to_bytes(32)): encode_address(ALICE),
+        encode_role_call(member, MINTER, (1).to_bytes(32)): encode_address(BOB),
     }
 
     role = parse_answers(LISTED, answers)["MINTER_ROLE"]
@@ -56,9 +56,9 @@ def test_listed_members_are_read() -> None:
 def test_only_candidates_are_members_without_enumeration() -> None:
     has_role = "hasRole(bytes32,address)"
     answers = {
-        call(has_role, bytes(32), word(ALICE)): GRANTED,
-        call(has_role, bytes(32), word(BOB)): bytes(32),
-        call("getRoleAdmin(bytes32)", MINTER): bytes(32),
+        encode_role_call(has_role, bytes(32), encode_address(ALICE)): GRANTED,
+        encode_role_call(has_role, bytes(32), encode_address(BOB)): bytes(32),
+        encode_role_call("getRoleAdmin(bytes32)", MINTER): bytes(32),
     }
 
     roles = parse_answers(PLAIN, answers, ALICE, BOB)
@@ -71,7 +71,7 @@ def test_role_with_other_id_has_no_candidates() -> None:
     other = b"\x07" * 32
     answers = {
         function_selector("MINTER_ROLE()"): other,
-        call("hasRole(bytes32,address)", MINTER, word(ALICE)): GRANTED,
+        encode_role_call("hasRole(bytes32,address)", MINTER, encode_address(ALICE)): GRANTED,
     }
 
     role = parse_answers(PLAIN, answers, ALICE)["MINTER_ROLE"]
@@ -80,8 +80,8 @@ def test_role_with_other_id_has_no_candidates() -> None:
 
 
 def test_implausible_member_count_is_ignored() -> None:
-    count = call("getRoleMemberCount(bytes32)", MINTER)
-    first = {call("getRoleMember(bytes32,uint256)", MINTER, bytes(32)): word(ALICE)}
+    count = encode_role_call("getRoleMemberCount(bytes32)", MINTER)
+    first = {encode_role_call("getRoleMember(bytes32,uint256)", MINTER, bytes(32)): encode_address(ALICE)}
 
     for claimed in (bytes(32), b"\xff" * 32, b"", b"\x01"):
         role = parse_answers(LISTED, {count: claimed, **first})["MINTER_ROLE"]

@@ -59,7 +59,7 @@ ROWS: tuple[dict[str, Any], ...] = (
 DIRECTORY: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(ROWS).encode()))
 
 
-def slug(match: ProtocolMatch | None) -> str | None:
+def matched_slug(match: ProtocolMatch | None) -> str | None:
     return match.protocol.slug if match else None
 
 
@@ -95,7 +95,7 @@ def slug(match: ProtocolMatch | None) -> str | None:
 def test_exact_slug_name_or_parent_is_certain(asked: str, meant: str | None) -> None:
     match = match_exact(DIRECTORY, asked)
 
-    assert slug(match) == meant
+    assert matched_slug(match) == meant
     assert match is None or match.warning is None
 
 
@@ -127,7 +127,7 @@ def test_unknown_name_matches_nothing(asked: str) -> None:
     assert match_similar(DIRECTORY, asked) is None
 
 
-def test_parent_has_the_sum_of_its_children() -> None:
+def test_parent_has_sum_of_its_children() -> None:
     match = match_exact(DIRECTORY, "Aave")
 
     assert match
@@ -160,7 +160,7 @@ def test_own_row_is_preferred_to_sum_of_children() -> None:
 def test_similar_name_needs_high_similarity(asked: str, meant: str | None) -> None:
     match = match_similar(DIRECTORY, asked)
 
-    assert slug(match) == meant
+    assert matched_slug(match) == meant
     assert match is None or "by a similar name" in (match.warning or "")
 
 
@@ -214,7 +214,7 @@ RELATIVES: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(KIN).encod
 def test_name_with_other_suffix_matches_and_is_marked(asked: str, meant: str | None) -> None:
     match = match_without_ending(RELATIVES, asked)
 
-    assert slug(match) == meant
+    assert matched_slug(match) == meant
     assert match is None or "by its name apart from an ending" in (match.warning or "")
 
 
@@ -224,7 +224,7 @@ def test_most_valuable_of_equally_similar_names_is_chosen() -> None:
 
     match = match_similar(directory, "stakehouse-c")
 
-    assert slug(match) == "stakehouse-b"
+    assert matched_slug(match) == "stakehouse-b"
 
 
 def test_number_of_suggested_slugs_is_limited() -> None:

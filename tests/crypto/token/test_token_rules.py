@@ -106,14 +106,16 @@ def simulate_flags(*names: str, severity: str | None = None) -> TokenEvidence:
     return change_simulation(flags=tuple(SimulationFlag(name, severity, None) for name in names))
 
 
-def wallet(percent: float, **more: Any) -> Holder:
+def build_holder(percent: float, **more: Any) -> Holder:
     kept: dict[str, Any] = {"tag": None, "contract": False, "locked": False}
     return Holder(OTHER, percent=percent, **(kept | more))
 
 
 def build_locker(**until: float) -> Holder:
     """Return a locker with a third of the liquidity, until this time from now."""
-    return replace(wallet(33, contract=True, locked=True), locks=(TokenLock(33, NOW + timedelta(**until)),))
+    return replace(
+        build_holder(33, contract=True, locked=True), locks=(TokenLock(33, NOW + timedelta(**until)),)
+    )
 
 
 def set_holder_sales(**sales: Any) -> TokenEvidence:
@@ -192,7 +194,7 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (change_flags(whitelists=True), "whitelist", "low"),
     (change_flags(owner_percent=20.0), "owner_holds_much", "high"),
     (change_flags(creator_percent=20.0), "creator_holds_much", "high"),
-    (change_flags(holders=(wallet(30), wallet(20))), "holders_concentrated", "medium"),
+    (change_flags(holders=(build_holder(30), build_holder(20))), "holders_concentrated", "medium"),
     (change_flags(holder_count=49), "few_holders", "medium"),
     (
         replace(
@@ -206,23 +208,23 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (set_liquidity(9999), "shallow_liquidity", "medium"),
     (set_pair_age(hours=23), "new_pair", "high"),
     (set_pair_age(days=6), "young_pair", "medium"),
-    (change_flags(lp_holders=(wallet(50),)), "liquidity_in_one_wallet", "high"),
-    (change_flags(lp_holders=(wallet(50, contract=True),)), "liquidity_in_one_contract", "high"),
+    (change_flags(lp_holders=(build_holder(50),)), "liquidity_in_one_wallet", "high"),
+    (change_flags(lp_holders=(build_holder(50, contract=True),)), "liquidity_in_one_contract", "high"),
     (
-        change_flags(lp_holders=(wallet(45), replace(wallet(40), address=THIRD))),
+        change_flags(lp_holders=(build_holder(45), replace(build_holder(40), address=THIRD))),
         "liquidity_in_few_hands",
         "high",
     ),
-    (change_flags(lp_holders=(replace(wallet(20), address=OWNER),)), "owner_holds_liquidity", "high"),
+    (change_flags(lp_holders=(replace(build_holder(20), address=OWNER),)), "owner_holds_liquidity", "high"),
     (
-        change_flags(lp_holders=(wallet(30), replace(wallet(20), address=THIRD))),
+        change_flags(lp_holders=(build_holder(30), replace(build_holder(20), address=THIRD))),
         "liquidity_unlocked",
         "medium",
     ),
     (replace(change_flags(lp_holders=None), locked_lp_holders=()), "liquidity_not_locked", "medium"),
     (change_flags(lp_holders=(build_locker(days=6),)), "lock_ends_this_week", "high"),
     (change_flags(lp_holders=(build_locker(days=29),)), "lock_ends_this_month", "medium"),
-    (change_flags(holders=(wallet(50, contract=True),)), "holder_dominates", "high"),
+    (change_flags(holders=(build_holder(50, contract=True),)), "holder_dominates", "high"),
     (
         change_flags(tax_modifiable=True, blacklists=True, mintable=True),
         "owner_controls_everything",
@@ -253,7 +255,7 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (replace(FACTS, simulation=None, no_simulation_reason="no_pair"), "not_simulated", "medium"),
     (change_simulation(succeeded=False, honeypot=None), "not_simulated", "medium"),
     (change_flags(owner_address=BURN), "ownership_given_up", "info"),
-    (change_flags(lp_holders=(replace(wallet(96), address=BURN),)), "liquidity_locked", "info"),
+    (change_flags(lp_holders=(replace(build_holder(96), address=BURN),)), "liquidity_locked", "info"),
     (change_flags(cex_listed=True), "well_known", "info"),
     *(
         (simulate_flags(name), f"simulation_{name}", "critical")
@@ -296,7 +298,7 @@ def test_good_evidence_raises_no_flags():
     assert verdict == TokenVerdict("low", (), verdict.warnings, TokenScore(0, ()))
 
 
-def test_every_rule_has_a_case():
+def test_every_rule_has_case():
     assert {name for _, name, _ in LEVELLING} == {rule.id for rule in TOKEN_RULES}
     assert len({rule.id for rule in TOKEN_RULES}) == len(TOKEN_RULES)
 
@@ -440,7 +442,7 @@ def test_text_with_link_is_not_repeated():
 
 
 def test_unreadable_shares_are_unknown_and_reported():
-    facts = change_flags(holders=(), lp_holders=(replace(wallet(1), percent=None),))
+    facts = change_flags(holders=(), lp_holders=(replace(build_holder(1), percent=None),))
 
     assert (facts.locked_percent, facts.largest_lp_wallet_percent, facts.top_holders_percent) == (None,) * 3
     named = " ".join(evaluate_token(facts).warnings)
@@ -462,7 +464,7 @@ def test_long_lists_are_cited_in_part():
 
 def test_liquidity_shares_are_cited_with_unlocked_holders():
     burned = Holder(BURN, None, contract=False, locked=True, percent=30)
-    free = replace(wallet(50, contract=True), address=OTHER)
+    free = replace(build_holder(50, contract=True), address=OTHER)
 
     cited = cite_field(change_flags(lp_holders=(burned, build_locker(days=6), free)), "goplus:lp_holders")
 
@@ -482,7 +484,7 @@ POWERS: dict[str, Any] = dict.fromkeys(
 
 
 @pytest.mark.parametrize("owner", [BURN, "0x" + "0" * 40, "0x" + "0" * 39 + "1"])
-def test_renounced_ownership_makes_powers_a_note(owner: str):
+def test_renounced_ownership_makes_powers_note(owner: str):
     flags = list_flags(change_flags(owner_address=owner, blacklists=True, **POWERS))
 
     assert set(flags.values()) == {"info", "low"}
@@ -537,7 +539,9 @@ def test_exchange_listing_lowers_powers_but_not_shares():
 
     assert evaluate_token(listed).level == "medium"
     assert list_flags(change_flags(listed, owner_percent=40.0))["owner_holds_much"] == "high"
-    assert list_flags(change_flags(listed, lp_holders=(wallet(60),)))["liquidity_in_one_wallet"] == "high"
+    assert (
+        list_flags(change_flags(listed, lp_holders=(build_holder(60),)))["liquidity_in_one_wallet"] == "high"
+    )
     assert list_flags(change_flags(listed, hidden_owner=True))["hidden_owner"] == "high"
 
 
@@ -583,7 +587,7 @@ def test_kind_of_owner_limits_all_powers_together(owner: TokenEvidence, level: s
     assert evaluate_token(owner).level == level
 
 
-def test_safe_limits_the_worst_power():
+def test_safe_limits_worst_power():
     worst = change_flags(changes_balances=True)
     claimed = replace(worst, owner=Owner(OWNER, "timelock", delay_seconds=172_800))
     shared = replace(worst, owner=Owner(OWNER, "safe", threshold=3))
@@ -593,7 +597,7 @@ def test_safe_limits_the_worst_power():
     assert list_flags(claimed)["owner_changes_balances"] == "critical"
 
 
-def test_hidden_owner_cancels_the_limit_of_a_safe():
+def test_hidden_owner_cancels_limit_of_safe():
     facts = replace(
         change_flags(changes_balances=True, hidden_owner=True), owner=Owner(OWNER, "safe", threshold=3)
     )
@@ -649,7 +653,7 @@ def test_expired_lock_is_no_lock():
 
 def test_locks_of_one_locker_count_separately():
     locks = (TokenLock(30, NOW - timedelta(days=1)), TokenLock(60, NOW + timedelta(days=400)))
-    facts = change_flags(lp_holders=(wallet(95, contract=True, locked=True, locks=locks, tag="UNCX"),))
+    facts = change_flags(lp_holders=(build_holder(95, contract=True, locked=True, locks=locks, tag="UNCX"),))
 
     assert (facts.locked_percent, facts.unlocked_percent) == (60, 35)
     assert facts.liquidity_shares
@@ -662,7 +666,7 @@ def test_locks_of_one_locker_count_separately():
 
 def test_balance_beyond_expired_locks_is_unlocked():
     locks = (TokenLock(1, NOW - timedelta(days=9)), TokenLock(2, NOW - timedelta(days=1)))
-    facts = change_flags(lp_holders=(wallet(95, contract=True, locked=True, locks=locks),))
+    facts = change_flags(lp_holders=(build_holder(95, contract=True, locked=True, locks=locks),))
 
     assert (facts.locked_percent, facts.unlocked_percent) == (0, 95)
     assert list_flags(facts)["liquidity_in_one_contract"] == "high"
@@ -671,7 +675,7 @@ def test_balance_beyond_expired_locks_is_unlocked():
 @pytest.mark.parametrize("contract", [True, False])
 def test_unlocked_shares_of_one_address_are_added(*, contract: bool):
     ended = tuple(TokenLock(9, NOW - timedelta(days=day)) for day in range(1, 11))
-    facts = change_flags(lp_holders=(wallet(95, contract=contract, locked=True, locks=ended),))
+    facts = change_flags(lp_holders=(build_holder(95, contract=contract, locked=True, locks=ended),))
 
     assert facts.few_hands_percent == 95
     assert list_flags(facts)[f"liquidity_in_one_{'contract' if contract else 'wallet'}"] == "high"
@@ -679,7 +683,7 @@ def test_unlocked_shares_of_one_address_are_added(*, contract: bool):
 
 @pytest.mark.parametrize("lock", [TokenLock(1, NOW + timedelta(days=900)), TokenLock(1, None)], ids=str)
 def test_balance_beyond_active_locks_is_unlocked(lock: TokenLock):
-    facts = change_flags(lp_holders=(wallet(96, contract=True, locked=True, locks=(lock,)),))
+    facts = change_flags(lp_holders=(build_holder(96, contract=True, locked=True, locks=(lock,)),))
 
     assert (facts.locked_percent, facts.unlocked_percent) == (1, 95)
     assert "liquidity_locked" not in list_flags(facts)
@@ -692,7 +696,7 @@ def test_balance_beyond_active_locks_is_unlocked(lock: TokenLock):
 
 def test_lock_with_unreadable_end_is_neither_locked_nor_unlocked():
     locks = (TokenLock(60, None, end_unreadable=True),)
-    facts = change_flags(lp_holders=(wallet(64, contract=True, locked=True, locks=locks),))
+    facts = change_flags(lp_holders=(build_holder(64, contract=True, locked=True, locks=locks),))
 
     assert (facts.locked_percent, facts.unlocked_percent) == (0, 4)
     assert "liquidity_locked" not in list_flags(facts)
@@ -706,8 +710,8 @@ def test_known_locker_counts_if_source_is_silent():
     verified = next(iter(LOCKERS[1].values()))
     unverified = next(each for each in LOCKERS[1].values() if not each.is_verified)
     rows = (
-        replace(wallet(50, locked=None, contract=True), address=verified.address),
-        replace(wallet(40, locked=None, contract=True), address=unverified.address),
+        replace(build_holder(50, locked=None, contract=True), address=verified.address),
+        replace(build_holder(40, locked=None, contract=True), address=unverified.address),
     )
 
     facts = replace(change_flags(lp_holders=rows), chain_id=1)
@@ -718,9 +722,9 @@ def test_known_locker_counts_if_source_is_silent():
 @pytest.mark.parametrize(
     "holders",
     [
-        (wallet(50), replace(wallet(50), address=OWNER)),
-        (replace(wallet(79), address=OWNER),),
-        (wallet(100, contract=True),),
+        (build_holder(50), replace(build_holder(50), address=OWNER)),
+        (replace(build_holder(79), address=OWNER),),
+        (build_holder(100, contract=True),),
     ],
     ids=str,
 )
@@ -729,11 +733,11 @@ def test_concentrated_unlocked_liquidity_is_high(holders: Any):
 
 
 def test_contract_with_half_of_supply_is_high():
-    assert evaluate_token(change_flags(holders=(wallet(50, contract=True),))).level == "high"
+    assert evaluate_token(change_flags(holders=(build_holder(50, contract=True),))).level == "high"
 
 
 def test_holding_with_expired_lock_counts_as_holding():
-    holder = wallet(60, contract=True, locked=True, locks=(TokenLock(60, NOW - timedelta(days=1)),))
+    holder = build_holder(60, contract=True, locked=True, locks=(TokenLock(60, NOW - timedelta(days=1)),))
 
     assert change_flags(holders=(holder,)).largest_holder_percent == 60
 
@@ -750,8 +754,8 @@ def test_holding_with_expired_lock_counts_as_holding():
     ids=str,
 )
 def test_balance_without_active_lock_counts_as_holding(locks: tuple[TokenLock, ...], free: float):
-    holder = wallet(60, contract=True, locked=True, locks=locks)
-    facts = change_flags(holders=(holder, replace(wallet(2, locked=True), percent=None)))
+    holder = build_holder(60, contract=True, locked=True, locks=locks)
+    facts = change_flags(holders=(holder, replace(build_holder(2, locked=True), percent=None)))
 
     assert facts.largest_holder_percent == free
     assert evaluate_token(facts).level == ("high" if free else "low")
@@ -844,7 +848,7 @@ def test_purchase_without_sale_is_uncertain():
     assert facts.can_sell is None
 
 
-def test_chain_alone_gives_a_level():
+def test_chain_alone_gives_level():
     pools = Liquidity("onchain", 90_000, 2, other_side_usd=45_000)
     alone = TokenEvidence(
         NOW,
@@ -918,7 +922,7 @@ def test_well_known_token_gets_no_excuse_for_fraud(bad: Any):
     )
 
 
-def test_creator_with_bad_history_is_a_finding():
+def test_creator_with_bad_history_is_finding():
     assert list_flags(change_flags(serial_creator=True, cannot_sell_all=True))["serial_creator"] == "high"
 
 
@@ -934,17 +938,19 @@ def test_creator_with_bad_history_is_a_finding():
     ids=str,
 )
 def test_pools_lockers_and_exchanges_are_no_holders(passive: dict[str, Any]):
-    holder = wallet(90)
+    holder = build_holder(90)
 
-    assert change_flags(holders=(replace(holder, **passive), wallet(2))).top_holders_percent == 2
+    assert change_flags(holders=(replace(holder, **passive), build_holder(2))).top_holders_percent == 2
 
 
 def test_pairs_of_any_source_are_no_holders():
     pool = DexPool(OTHER, "UniswapV3", 5.0)
 
-    assert change_flags(holders=(wallet(90),), pools=(pool,)).top_holders_percent == 0
+    assert change_flags(holders=(build_holder(90),), pools=(pool,)).top_holders_percent == 0
     assert (
-        replace(change_flags(holders=(wallet(90),)), pool_addresses=frozenset({OTHER})).top_holders_percent
+        replace(
+            change_flags(holders=(build_holder(90),)), pool_addresses=frozenset({OTHER})
+        ).top_holders_percent
         == 0
     )
 
@@ -1018,7 +1024,7 @@ def test_shallow_old_pair_does_not_hide_new_trading():
     assert found.trading_since == new.created_at
 
 
-def test_hollow_pair_is_not_the_top_pair():
+def test_hollow_pair_is_not_top_pair():
     hollow = replace(
         PAIR, address=BURN, liquidity_usd=9e6, base_side_usd=9e6 - 5, quote_side_usd=5.0, created_at=None
     )
@@ -1193,7 +1199,7 @@ SOURCES = {
 often = settings(deadline=None, derandomize=True, database=None)
 
 
-def level(facts: TokenEvidence) -> float:
+def rank_level(facts: TokenEvidence) -> float:
     """Return level and score as one number; without a score, that of a medium level."""
     verdict = evaluate_token(facts)
     return LEVELS[verdict.level] * 1000 + (verdict.score.score if verdict.score else 0)
@@ -1204,7 +1210,7 @@ def level(facts: TokenEvidence) -> float:
 def test_bad_power_in_bytecode_never_lowers_level(facts: TokenEvidence, name: str):
     if facts.bytecode_flags is not None:
         worse = replace(facts, bytecode_flags=replace(facts.bytecode_flags, **{name: True}))
-        assert level(worse) >= level(facts)
+        assert rank_level(worse) >= rank_level(facts)
 
 
 BAD_OWN: list[dict[str, Any]] = [{"honeypot": True}, {"cooldown": True}, {"max_sell": TradeLimit(0.0001)}]
@@ -1214,7 +1220,9 @@ BAD_OWN: list[dict[str, Any]] = [{"honeypot": True}, {"cooldown": True}, {"max_s
 @given(ALL_FACTS, st.sampled_from(BAD_OWN))
 def test_bad_own_simulation_never_lowers_level(facts: TokenEvidence, bad: dict[str, Any]):
     if facts.own_simulation is not None:
-        assert level(replace(facts, own_simulation=replace(facts.own_simulation, **bad))) >= level(facts)
+        assert rank_level(replace(facts, own_simulation=replace(facts.own_simulation, **bad))) >= rank_level(
+            facts
+        )
 
 
 @often
@@ -1222,16 +1230,16 @@ def test_bad_own_simulation_never_lowers_level(facts: TokenEvidence, bad: dict[s
 def test_more_failing_holders_never_lower_level(facts: TokenEvidence, name: str):
     if facts.own_simulation is not None and (sales := facts.own_simulation.holder_sales):
         more = replace(sales, **{name: (getattr(sales, name) or 0) + 4})
-        assert level(
+        assert rank_level(
             replace(facts, own_simulation=replace(facts.own_simulation, holder_sales=more))
-        ) >= level(facts)
+        ) >= rank_level(facts)
 
 
 @often
 @given(ALL_FACTS)
 def test_owner_with_one_key_is_never_better(facts: TokenEvidence):
     if facts.owner is not None and facts.owner.address == OWNER:
-        assert level(replace(facts, owner=Owner(OWNER, "wallet"))) >= level(facts)
+        assert rank_level(replace(facts, owner=Owner(OWNER, "wallet"))) >= rank_level(facts)
 
 
 @often
@@ -1239,7 +1247,7 @@ def test_owner_with_one_key_is_never_better(facts: TokenEvidence):
 def test_unlocked_holder_never_lowers_level(facts: TokenEvidence):
     if facts.flags is not None:
         free = tuple(replace(row, locked=False) for row in facts.flags.lp_holders or ())
-        assert level(change_flags(facts, lp_holders=free)) >= level(facts)
+        assert rank_level(change_flags(facts, lp_holders=free)) >= rank_level(facts)
 
 
 @often
@@ -1250,13 +1258,13 @@ def test_expired_lock_never_lowers_level(facts: TokenEvidence):
         long = [lock for row in rows for lock in row.locks if not lock.has_ended(NOW + timedelta(days=100))]
         ended = {lock: replace(lock, unlocks_at=NOW - timedelta(days=1)) for lock in long}
         free = tuple(replace(row, locks=tuple(ended.get(lock, lock) for lock in row.locks)) for row in rows)
-        assert level(change_flags(facts, lp_holders=free)) >= level(facts)
+        assert rank_level(change_flags(facts, lp_holders=free)) >= rank_level(facts)
 
 
 @often
 @given(ALL_FACTS)
 def test_additional_controllers_never_lower_level(facts: TokenEvidence):
-    assert level(replace(facts, has_other_controllers=True)) >= level(
+    assert rank_level(replace(facts, has_other_controllers=True)) >= rank_level(
         replace(facts, has_other_controllers=False)
     )
 
@@ -1265,15 +1273,17 @@ def test_additional_controllers_never_lower_level(facts: TokenEvidence):
 @given(ALL_FACTS, st.sampled_from(BAD_FLAGS))
 def test_bad_flag_never_lowers_level(facts: TokenEvidence, name: str):
     if facts.flags is not None:
-        assert level(change_flags(facts, **{name: True})) >= level(change_flags(facts, **{name: False}))
-        assert level(change_flags(facts, **{name: True})) >= level(facts)
+        assert rank_level(change_flags(facts, **{name: True})) >= rank_level(
+            change_flags(facts, **{name: False})
+        )
+        assert rank_level(change_flags(facts, **{name: True})) >= rank_level(facts)
 
 
 @often
 @given(ALL_FACTS, st.sampled_from(BAD_SIMULATED))
 def test_bad_simulation_never_lowers_level(facts: TokenEvidence, bad: dict[str, Any]):
     if facts.simulation is not None:
-        assert level(change_simulation(facts, **bad)) >= level(facts)
+        assert rank_level(change_simulation(facts, **bad)) >= rank_level(facts)
 
 
 @often
@@ -1281,7 +1291,7 @@ def test_bad_simulation_never_lowers_level(facts: TokenEvidence, bad: dict[str, 
 def test_simulation_flag_never_lowers_level(facts: TokenEvidence, name: str):
     if facts.simulation is not None:
         more = (*facts.simulation.flags, SimulationFlag(name, "critical", None))
-        assert level(change_simulation(facts, flags=more)) >= level(facts)
+        assert rank_level(change_simulation(facts, flags=more)) >= rank_level(facts)
 
 
 @often
@@ -1289,7 +1299,7 @@ def test_simulation_flag_never_lowers_level(facts: TokenEvidence, name: str):
 def test_higher_tax_never_lowers_level(facts: TokenEvidence, name: str, more: float):
     if facts.flags is not None:
         higher = max(more, getattr(facts.flags, name) or 0)
-        assert level(change_flags(facts, **{name: higher})) >= level(facts)
+        assert rank_level(change_flags(facts, **{name: higher})) >= rank_level(facts)
 
 
 @often
@@ -1298,7 +1308,9 @@ def test_lost_source_never_lowers_level_silently(facts: TokenEvidence, lost: str
     without = replace(facts, **{lost: None})
     warnings = " ".join(evaluate_token(without).warnings)
 
-    assert level(without) >= level(facts) or all(check in warnings for check in list_subjects(SOURCES[lost]))
+    assert rank_level(without) >= rank_level(facts) or all(
+        check in warnings for check in list_subjects(SOURCES[lost])
+    )
 
 
 @often
@@ -1306,7 +1318,9 @@ def test_lost_source_never_lowers_level_silently(facts: TokenEvidence, lost: str
 def test_unknown_flag_is_never_better_than_harmless_one(facts: TokenEvidence, name: str):
     harmless = name not in ("trusted", "cex_listed")
     if facts.flags is not None and harmless:
-        assert level(change_flags(facts, **{name: None})) >= level(change_flags(facts, **{name: False}))
+        assert rank_level(change_flags(facts, **{name: None})) >= rank_level(
+            change_flags(facts, **{name: False})
+        )
 
 
 @often
@@ -1328,7 +1342,7 @@ def test_level_is_unknown_without_analysis_and_simulation():
     assert evaluate_token(facts).level == "unknown"
 
 
-def test_mild_verdict_is_unknown_without_a_known_sale():
+def test_mild_verdict_is_unknown_without_known_sale():
     assert (
         evaluate_token(change_simulation(change_flags(honeypot=None), succeeded=False, honeypot=None)).level
         == "medium"

@@ -25,7 +25,7 @@ MARKET = 3.5
 """Price of the token in all plausible pairs."""
 
 
-def pair(number: int = 1, **more: Any) -> Pair:
+def build_pair(number: int = 1, **more: Any) -> Pair:
     """Return a plausible pair with the token as base; `number` gives its address."""
     sound = Pair(
         address=f"0x{number:040x}",
@@ -62,7 +62,11 @@ def swap_sides(given: Pair) -> Pair:
 
 
 def test_deepest_pair_is_chosen() -> None:
-    pairs = [pair(1, liquidity_usd=5e4), pair(2, liquidity_usd=5e6), pair(3, liquidity_usd=5e5)]
+    pairs = [
+        build_pair(1, liquidity_usd=5e4),
+        build_pair(2, liquidity_usd=5e6),
+        build_pair(3, liquidity_usd=5e5),
+    ]
 
     choice = choose_top_pair(pairs, TOKEN)
 
@@ -72,13 +76,13 @@ def test_deepest_pair_is_chosen() -> None:
 
 
 def test_depth_precedes_side_of_token() -> None:
-    deep, small = swap_sides(pair(1, liquidity_usd=5e6)), pair(2, liquidity_usd=5e4)
+    deep, small = swap_sides(build_pair(1, liquidity_usd=5e6)), build_pair(2, liquidity_usd=5e4)
 
     assert choose_top_pair([small, deep], TOKEN).pair == deep
 
 
 def test_token_as_base_is_preferred_at_equal_depth() -> None:
-    slightly_deeper, base = swap_sides(pair(1, liquidity_usd=1e6)), pair(2, liquidity_usd=0.95e6)
+    slightly_deeper, base = swap_sides(build_pair(1, liquidity_usd=1e6)), build_pair(2, liquidity_usd=0.95e6)
 
     assert choose_top_pair([slightly_deeper, base], TOKEN).pair == base
     assert (
@@ -87,14 +91,14 @@ def test_token_as_base_is_preferred_at_equal_depth() -> None:
 
 
 def test_busier_pair_is_chosen_at_equal_depth() -> None:
-    quiet, busy = pair(1, volume24h_usd=None), pair(2, volume24h_usd=1.0)
+    quiet, busy = build_pair(1, volume24h_usd=None), build_pair(2, volume24h_usd=1.0)
 
     assert choose_top_pair([quiet, busy], TOKEN).pair == busy
 
 
 def test_large_pool_at_implausible_price_is_skipped() -> None:
-    nonsense = pair(1, price_usd=11.53 * MARKET, liquidity_usd=2e6)
-    sound = [pair(2, liquidity_usd=1.5e6), pair(3, liquidity_usd=0.8e6)]
+    nonsense = build_pair(1, price_usd=11.53 * MARKET, liquidity_usd=2e6)
+    sound = [build_pair(2, liquidity_usd=1.5e6), build_pair(3, liquidity_usd=0.8e6)]
 
     choice = choose_top_pair([nonsense, *sound], TOKEN)
 
@@ -103,8 +107,8 @@ def test_large_pool_at_implausible_price_is_skipped() -> None:
 
 
 def test_many_shallow_pools_do_not_outvote_deep_one() -> None:
-    deep = pair(1, liquidity_usd=2e6)
-    shallow = [pair(number, liquidity_usd=1.5e5, price_usd=40.0) for number in range(2, 40)]
+    deep = build_pair(1, liquidity_usd=2e6)
+    shallow = [build_pair(number, liquidity_usd=1.5e5, price_usd=40.0) for number in range(2, 40)]
 
     choice = choose_top_pair([*shallow, deep], TOKEN)
 
@@ -113,8 +117,8 @@ def test_many_shallow_pools_do_not_outvote_deep_one() -> None:
 
 
 def test_depth_is_limited_by_empty_other_side() -> None:
-    hollow = pair(1, liquidity_usd=1e8, base_side_usd=1e8, quote_side_usd=40.0)
-    sound = pair(2, liquidity_usd=2e4, base_side_usd=1e4, quote_side_usd=1e4)
+    hollow = build_pair(1, liquidity_usd=1e8, base_side_usd=1e8, quote_side_usd=40.0)
+    sound = build_pair(2, liquidity_usd=2e4, base_side_usd=1e4, quote_side_usd=1e4)
 
     choice = choose_top_pair([hollow, sound], TOKEN)
 
@@ -127,9 +131,11 @@ def test_depth_is_limited_by_empty_other_side() -> None:
 @pytest.mark.parametrize("base_side", [None, 0.0, 2.7, 4e6, 1e7])
 @pytest.mark.parametrize("as_quote", [False, True])
 def test_nearly_empty_side_limits_depth(base_side: float | None, *, as_quote: bool) -> None:
-    odd = pair(1, price_usd=0.9 * MARKET, liquidity_usd=1e7, base_side_usd=base_side, quote_side_usd=2.7)
+    odd = build_pair(
+        1, price_usd=0.9 * MARKET, liquidity_usd=1e7, base_side_usd=base_side, quote_side_usd=2.7
+    )
     odd = swap_sides(odd) if as_quote else odd
-    sound = pair(2, liquidity_usd=1e6, base_side_usd=5e5, quote_side_usd=5e5)
+    sound = build_pair(2, liquidity_usd=1e6, base_side_usd=5e5, quote_side_usd=5e5)
 
     choice = choose_top_pair([odd, sound], TOKEN)
 
@@ -139,20 +145,20 @@ def test_nearly_empty_side_limits_depth(base_side: float | None, *, as_quote: bo
 
 @pytest.mark.parametrize(("base_side", "quote_side"), [(98_000.0, 2_000.0), (None, 1_500.0), (None, None)])
 def test_unbalanced_pool_has_its_depth(base_side: Any, quote_side: Any) -> None:
-    leaning = pair(liquidity_usd=1e5, base_side_usd=base_side, quote_side_usd=quote_side)
+    leaning = build_pair(liquidity_usd=1e5, base_side_usd=base_side, quote_side_usd=quote_side)
 
     assert pair_depth(leaning) == 1e5
 
 
 def test_pair_without_price_comes_last() -> None:
-    unpriced, priced = pair(1, price_usd=None, liquidity_usd=1e6), pair(2, liquidity_usd=10.0)
+    unpriced, priced = build_pair(1, price_usd=None, liquidity_usd=1e6), build_pair(2, liquidity_usd=10.0)
 
     assert choose_top_pair([unpriced, priced], TOKEN).pair == priced
     assert choose_top_pair([unpriced], TOKEN).pair == unpriced
 
 
 def test_busiest_pair_is_chosen_without_liquidity_data() -> None:
-    pairs = [pair(number, liquidity_usd=None, volume24h_usd=float(number)) for number in (1, 3, 2)]
+    pairs = [build_pair(number, liquidity_usd=None, volume24h_usd=float(number)) for number in (1, 3, 2)]
 
     choice = choose_top_pair(pairs, TOKEN)
 
@@ -161,8 +167,8 @@ def test_busiest_pair_is_chosen_without_liquidity_data() -> None:
 
 
 def test_plausible_pair_raises_no_suspicion() -> None:
-    assert list(list_pair_warnings(pair(base_side_usd=5e4, quote_side_usd=5e4), NOW)) == []
-    assert list(list_pair_warnings(pair(created_at=None), NOW)) == []
+    assert list(list_pair_warnings(build_pair(base_side_usd=5e4, quote_side_usd=5e4), NOW)) == []
+    assert list(list_pair_warnings(build_pair(created_at=None), NOW)) == []
 
 
 @pytest.mark.parametrize(
@@ -178,7 +184,7 @@ def test_plausible_pair_raises_no_suspicion() -> None:
     ],
 )
 def test_each_suspicion_is_one_sentence(odd: dict[str, Any], said: str) -> None:
-    (sentence,) = list_pair_warnings(pair(**odd), NOW)
+    (sentence,) = list_pair_warnings(build_pair(**odd), NOW)
 
     assert said in sentence
 
@@ -192,11 +198,14 @@ def test_each_suspicion_is_one_sentence(odd: dict[str, Any], said: str) -> None:
     ],
 )
 def test_values_at_limits_are_not_suspicious(plain: dict[str, Any]) -> None:
-    assert list(list_pair_warnings(pair(**plain), NOW)) == []
+    assert list(list_pair_warnings(build_pair(**plain), NOW)) == []
 
 
 def test_price_difference_of_deep_pairs_is_reported() -> None:
-    chosen, dearer = pair(1, liquidity_usd=1e6), pair(2, price_usd=MARKET * 1.2, liquidity_usd=5e5)
+    chosen, dearer = (
+        build_pair(1, liquidity_usd=1e6),
+        build_pair(2, price_usd=MARKET * 1.2, liquidity_usd=5e5),
+    )
 
     sentence = describe_price_spread(choose_top_pair([chosen, dearer], TOKEN), TOKEN)
 
@@ -206,7 +215,7 @@ def test_price_difference_of_deep_pairs_is_reported() -> None:
 
 @pytest.mark.parametrize("other", [{"price_usd": MARKET * 1.09}, {"price_usd": 99.0, "liquidity_usd": 5e4}])
 def test_small_differences_and_shallow_pairs_are_not_reported(other: dict[str, Any]) -> None:
-    pairs = [pair(1, liquidity_usd=1e6), pair(2, **{"liquidity_usd": 5e5, **other})]
+    pairs = [build_pair(1, liquidity_usd=1e6), build_pair(2, **{"liquidity_usd": 5e5, **other})]
 
     assert describe_price_spread(choose_top_pair(pairs, TOKEN), TOKEN) is None
 
@@ -215,9 +224,9 @@ FIGURES = st.none() | st.floats(0, 1e12)
 
 
 @st.composite
-def any_pair(draw: st.DrawFn) -> Pair:
+def generate_pair(draw: st.DrawFn) -> Pair:
     """Generate a pair with any figures, with the token on either side."""
-    drawn = pair(
+    drawn = build_pair(
         draw(st.integers(1, 50)),
         price_usd=draw(st.none() | st.floats(1e-12, 1e9)),
         quote_price_usd=draw(st.none() | st.floats(1e-12, 1e9)),
@@ -230,18 +239,18 @@ def any_pair(draw: st.DrawFn) -> Pair:
 
 
 @st.composite
-def market(draw: st.DrawFn) -> tuple[list[Pair], list[Pair]]:
+def generate_market(draw: st.DrawFn) -> tuple[list[Pair], list[Pair]]:
     """Generate deep pairs near the market price, and shallow or outnumbered pairs at implausible prices."""
     rough = st.floats(MARKET / 1.15, MARKET * 1.15)
     depths = draw(st.lists(st.floats(1e5, 9e5), min_size=1, max_size=6))
-    sound = [pair(n, price_usd=draw(rough), liquidity_usd=deep) for n, deep in enumerate(depths, 1)]
+    sound = [build_pair(n, price_usd=draw(rough), liquidity_usd=deep) for n, deep in enumerate(depths, 1)]
     nonsense_price = st.floats(1e-9, MARKET / 3) | st.floats(MARKET * 3, 1e9)
     shallow = draw(st.lists(st.floats(0, 9_999), max_size=8))
     larger = [draw(st.floats(1e6, 9e5 * 10))] if len(sound) >= 2 and draw(st.booleans()) else []
     if larger and sum(deep >= larger[0] / 10 for deep in depths) < 2:
         larger = []
     nonsense = [
-        pair(n, price_usd=draw(nonsense_price), liquidity_usd=deep)
+        build_pair(n, price_usd=draw(nonsense_price), liquidity_usd=deep)
         for n, deep in enumerate([*shallow, *larger], 100)
     ]
     sides = st.booleans()
@@ -250,12 +259,12 @@ def market(draw: st.DrawFn) -> tuple[list[Pair], list[Pair]]:
     ]
 
 
-def lists_of_pairs() -> st.SearchStrategy[list[Pair]]:
+def generate_pair_lists() -> st.SearchStrategy[list[Pair]]:
     """Generate lists without duplicate pairs."""
-    return st.lists(any_pair(), min_size=1, max_size=12, unique_by=lambda each: each.address)
+    return st.lists(generate_pair(), min_size=1, max_size=12, unique_by=lambda each: each.address)
 
 
-@given(market(), st.data())
+@given(generate_market(), st.data())
 def test_implausible_price_is_never_chosen_beside_deep_pairs(
     drawn: tuple[list[Pair], list[Pair]], data: st.DataObject
 ) -> None:
@@ -268,15 +277,15 @@ def test_implausible_price_is_never_chosen_beside_deep_pairs(
     assert set(choice.price_outliers) == set(nonsense)
 
 
-@given(lists_of_pairs(), st.data())
+@given(generate_pair_lists(), st.data())
 def test_order_of_pairs_does_not_matter(pairs: list[Pair], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(pairs))
 
     assert choose_top_pair(shuffled, TOKEN) == choose_top_pair(pairs, TOKEN)
 
 
-@given(lists_of_pairs())
-def test_choice_is_one_of_the_pairs_and_has_description(pairs: list[Pair]) -> None:
+@given(generate_pair_lists())
+def test_choice_is_one_of_pairs_and_has_description(pairs: list[Pair]) -> None:
     choice = choose_top_pair(pairs, TOKEN)
 
     assert choice.pair in pairs
@@ -286,14 +295,14 @@ def test_choice_is_one_of_the_pairs_and_has_description(pairs: list[Pair]) -> No
     describe_price_spread(choice, TOKEN)
 
 
-@given(lists_of_pairs())
+@given(generate_pair_lists())
 def test_chosen_pair_has_price_if_any_has(pairs: list[Pair]) -> None:
     choice = choose_top_pair(pairs, TOKEN)
 
     assert (choice.pair.price_of(TOKEN) is None) == all(each.price_of(TOKEN) is None for each in pairs)
 
 
-@given(any_pair())
+@given(generate_pair())
 def test_price_is_same_as_base_and_as_quote(drawn: Pair) -> None:
     assert drawn.price_of(TOKEN) == swap_sides(drawn).price_of(TOKEN)
     assert drawn.price_of("0x" + "c" * 40) is None

@@ -49,7 +49,9 @@ def unknown_token(name: str, symbol: str = "TKN") -> Token:
 COPY = {IMPOSTOR: Lookalike(FRIEND, is_copy=True)}
 
 
-def movement(side: str, amount: int | None, *, token: Token | None = None, out: bool = False) -> Transfer:
+def build_transfer(
+    side: str, amount: int | None, *, token: Token | None = None, out: bool = False
+) -> Transfer:
     """Return a transfer between the wallet and another address."""
     pair = (WALLET, side) if out else (side, WALLET)
     return Transfer("0x" + "1f" * 32, *pair, token, amount, 7, datetime(2026, 11, 2, tzinfo=UTC))
@@ -60,7 +62,7 @@ def assess_without_price(each: Transfer) -> CounterpartyEvidence:
     return assess_counterparty(each, WALLET, 1, None)
 
 
-def price(usd: float, confidence: float = 0.99) -> Price:
+def build_price(usd: float, confidence: float = 0.99) -> Price:
     return Price(usd, confidence, None, None, None)
 
 
@@ -269,7 +271,7 @@ def test_nearly_all_known_tokens_pass_by_name_alone(chain: int, token: KnownToke
 
 @often
 @given(st.text(), st.text())
-def test_every_reason_is_a_rule_with_clean_value(symbol: str, name: str) -> None:
+def test_every_reason_is_rule_with_clean_value(symbol: str, name: str) -> None:
     explanations = {rule.id: rule.explanation for rule in SPAM_RULES}
 
     for found in find_token_suspicions(Token(STRANGE, symbol, name), 1):
@@ -291,7 +293,7 @@ def test_cleaning_removes_invisible_text_and_limits_length(text: str, length: in
 
 @often
 @given(st.text())
-def test_cleaning_cuts_a_name_to_its_length(text: str) -> None:
+def test_cleaning_cuts_name_to_its_length(text: str) -> None:
     assert len(clean_line(text * 40) or "") <= MAX_NAME_LENGTH
 
 
@@ -311,8 +313,8 @@ def test_known_token_may_have_any_amount() -> None:
     assert not find_holding_suspicions(Holding(Token(USDC.address, "USDC", supply=1), 2), 1)
 
 
-def test_zero_transfer_from_lookalike_is_a_plant() -> None:
-    history = [movement(FRIEND, 10**18, out=True), movement(IMPOSTOR, 0)]
+def test_zero_transfer_from_lookalike_is_plant() -> None:
+    history = [build_transfer(FRIEND, 10**18, out=True), build_transfer(IMPOSTOR, 0)]
 
     imitated = find_lookalikes(history, WALLET, assess_without_price)
 
@@ -323,15 +325,15 @@ def test_zero_transfer_from_lookalike_is_a_plant() -> None:
     assert not find_transfer_suspicions(history[0], WALLET, 1, imitated)
 
 
-def test_dust_from_lookalike_is_a_plant() -> None:
-    history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 10**11)]
+def test_dust_from_lookalike_is_plant() -> None:
+    history = [build_transfer(FRIEND, 10**18), build_transfer(IMPOSTOR, 10**11)]
 
     assert find_lookalikes(history, WALLET, assess_without_price) == COPY
 
 
-def test_counterfeit_token_from_lookalike_is_a_plant() -> None:
+def test_counterfeit_token_from_lookalike_is_plant() -> None:
     fake = Token(STRANGE, "USDT", "Tether USD", 6)
-    history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 5000 * 10**6, token=fake)]
+    history = [build_transfer(FRIEND, 10**18), build_transfer(IMPOSTOR, 5000 * 10**6, token=fake)]
 
     assert find_lookalikes(history, WALLET, assess_without_price) == COPY
 
@@ -339,17 +341,17 @@ def test_counterfeit_token_from_lookalike_is_a_plant() -> None:
 @pytest.mark.parametrize(
     "bait",
     [
-        movement(IMPOSTOR, 1000 * 10**18, token=GEM, out=True),
-        movement(IMPOSTOR, 1000 * 10**18, token=GEM),
-        movement(IMPOSTOR, 1000, token=Token(STRANGE), out=True),
-        movement(IMPOSTOR, None, token=GEM),
-        movement(IMPOSTOR, 10_000, token=USDC),
-        movement(IMPOSTOR, 0, token=USDC, out=True),
+        build_transfer(IMPOSTOR, 1000 * 10**18, token=GEM, out=True),
+        build_transfer(IMPOSTOR, 1000 * 10**18, token=GEM),
+        build_transfer(IMPOSTOR, 1000, token=Token(STRANGE), out=True),
+        build_transfer(IMPOSTOR, None, token=GEM),
+        build_transfer(IMPOSTOR, 10_000, token=USDC),
+        build_transfer(IMPOSTOR, 0, token=USDC, out=True),
     ],
 )
 @pytest.mark.parametrize("amount", [500 * 10**6, 500_000])
-def test_lookalike_of_paid_address_is_a_copy(bait: Transfer, amount: int) -> None:
-    history = [movement(FRIEND, amount, token=USDC, out=True), bait]
+def test_lookalike_of_paid_address_is_copy(bait: Transfer, amount: int) -> None:
+    history = [build_transfer(FRIEND, amount, token=USDC, out=True), bait]
 
     assert find_lookalikes(history, WALLET, assess_without_price) == COPY
 
@@ -357,10 +359,13 @@ def test_lookalike_of_paid_address_is_a_copy(bait: Transfer, amount: int) -> Non
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (movement(FRIEND, 10**18), movement(IMPOSTOR, 10**18)),
-        (movement(FRIEND, 500_000, token=USDC, out=True), movement(IMPOSTOR, 10**9, token=USDC, out=True)),
-        (movement(FRIEND, 0), movement(IMPOSTOR, 0)),
-        (movement(FRIEND, 10**18, token=GEM), movement(IMPOSTOR, 10_000, token=USDC)),
+        (build_transfer(FRIEND, 10**18), build_transfer(IMPOSTOR, 10**18)),
+        (
+            build_transfer(FRIEND, 500_000, token=USDC, out=True),
+            build_transfer(IMPOSTOR, 10**9, token=USDC, out=True),
+        ),
+        (build_transfer(FRIEND, 0), build_transfer(IMPOSTOR, 0)),
+        (build_transfer(FRIEND, 10**18, token=GEM), build_transfer(IMPOSTOR, 10_000, token=USDC)),
     ],
 )
 def test_two_indistinguishable_lookalikes_are_both_reported(one: Transfer, other: Transfer) -> None:
@@ -377,7 +382,7 @@ def test_two_indistinguishable_lookalikes_are_both_reported(one: Transfer, other
 
 def test_three_lookalikes_are_each_reported() -> None:
     third = "0xb0b1" + "88" * 16 + "c0c1"
-    history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 10**18), movement(third, 0)]
+    history = [build_transfer(FRIEND, 10**18), build_transfer(IMPOSTOR, 10**18), build_transfer(third, 0)]
 
     alike = find_lookalikes(history, WALLET, assess_without_price)
 
@@ -388,13 +393,13 @@ def test_three_lookalikes_are_each_reported() -> None:
     }
 
 
-def test_lookalike_of_the_wallet_is_a_plant() -> None:
+def test_lookalike_of_wallet_is_plant() -> None:
     twin = WALLET[:6] + "11" * 16 + WALLET[-4:]
 
-    assert find_lookalikes([movement(twin, 0)], WALLET, assess_without_price) == {
+    assert find_lookalikes([build_transfer(twin, 0)], WALLET, assess_without_price) == {
         twin: Lookalike(WALLET, is_copy=True)
     }
-    assert find_lookalikes([movement(twin, 1, out=True)], WALLET, assess_without_price) == {
+    assert find_lookalikes([build_transfer(twin, 1, out=True)], WALLET, assess_without_price) == {
         twin: Lookalike(WALLET, is_copy=False)
     }
 
@@ -402,38 +407,42 @@ def test_lookalike_of_the_wallet_is_a_plant() -> None:
 def test_zero_addresses_do_not_imitate_each_other() -> None:
     zero, dead = "0x" + "00" * 20, "0x0000" + "12" * 16 + "0000"
 
-    assert not find_lookalikes([movement(zero, 10**18), movement(dead, 0)], WALLET, assess_without_price)
+    assert not find_lookalikes(
+        [build_transfer(zero, 10**18), build_transfer(dead, 0)], WALLET, assess_without_price
+    )
 
 
 def test_lookalikes_share_first_and_last_four_digits() -> None:
     near = FRIEND[:-1] + "2"
 
-    assert not find_lookalikes([movement(FRIEND, 10**18), movement(near, 0)], WALLET, assess_without_price)
+    assert not find_lookalikes(
+        [build_transfer(FRIEND, 10**18), build_transfer(near, 0)], WALLET, assess_without_price
+    )
 
 
 @pytest.mark.parametrize(
     ("moved", "price_of_it", "proved"),
     [
-        (movement(FRIEND, 0, token=USDC), None, CounterpartyEvidence.NONE),
-        (movement(FRIEND, 0, token=USDC, out=True), None, CounterpartyEvidence.NONE),
-        (movement(FRIEND, 0), None, CounterpartyEvidence.NONE),
-        (movement(FRIEND, 0, out=True), None, CounterpartyEvidence.STRONG),
-        (movement(FRIEND, None, token=USDC), None, CounterpartyEvidence.WEAK),
-        (movement(FRIEND, 100, token=USDC), None, CounterpartyEvidence.WEAK),
-        (movement(FRIEND, 500_000, token=USDC), price(1), CounterpartyEvidence.WEAK),
-        (movement(FRIEND, 500_000, token=USDC), None, CounterpartyEvidence.WEAK),
-        (movement(FRIEND, 5 * 10**6, token=USDC), None, CounterpartyEvidence.STRONG),
-        (movement(FRIEND, 10**18), None, CounterpartyEvidence.STRONG),
-        (movement(FRIEND, 5 * 10**6, token=USDC), price(1), CounterpartyEvidence.STRONG),
-        (movement(FRIEND, 1, token=USDC, out=True), price(1), CounterpartyEvidence.STRONG),
-        (movement(FRIEND, 10**14), price(60_000.0), CounterpartyEvidence.STRONG),
-        (movement(FRIEND, 10**14), None, CounterpartyEvidence.WEAK),
-        (movement(FRIEND, 10**18, token=GEM, out=True), None, CounterpartyEvidence.WEAK),
-        (movement(FRIEND, 10**18, token=GEM, out=True), price(9, 0.5), CounterpartyEvidence.WEAK),
-        (movement(FRIEND, 10**18, token=GEM, out=True), price(9), CounterpartyEvidence.STRONG),
+        (build_transfer(FRIEND, 0, token=USDC), None, CounterpartyEvidence.NONE),
+        (build_transfer(FRIEND, 0, token=USDC, out=True), None, CounterpartyEvidence.NONE),
+        (build_transfer(FRIEND, 0), None, CounterpartyEvidence.NONE),
+        (build_transfer(FRIEND, 0, out=True), None, CounterpartyEvidence.STRONG),
+        (build_transfer(FRIEND, None, token=USDC), None, CounterpartyEvidence.WEAK),
+        (build_transfer(FRIEND, 100, token=USDC), None, CounterpartyEvidence.WEAK),
+        (build_transfer(FRIEND, 500_000, token=USDC), build_price(1), CounterpartyEvidence.WEAK),
+        (build_transfer(FRIEND, 500_000, token=USDC), None, CounterpartyEvidence.WEAK),
+        (build_transfer(FRIEND, 5 * 10**6, token=USDC), None, CounterpartyEvidence.STRONG),
+        (build_transfer(FRIEND, 10**18), None, CounterpartyEvidence.STRONG),
+        (build_transfer(FRIEND, 5 * 10**6, token=USDC), build_price(1), CounterpartyEvidence.STRONG),
+        (build_transfer(FRIEND, 1, token=USDC, out=True), build_price(1), CounterpartyEvidence.STRONG),
+        (build_transfer(FRIEND, 10**14), build_price(60_000.0), CounterpartyEvidence.STRONG),
+        (build_transfer(FRIEND, 10**14), None, CounterpartyEvidence.WEAK),
+        (build_transfer(FRIEND, 10**18, token=GEM, out=True), None, CounterpartyEvidence.WEAK),
+        (build_transfer(FRIEND, 10**18, token=GEM, out=True), build_price(9, 0.5), CounterpartyEvidence.WEAK),
+        (build_transfer(FRIEND, 10**18, token=GEM, out=True), build_price(9), CounterpartyEvidence.STRONG),
         (
-            movement(FRIEND, 10**18, token=unknown_token("T", "USDT"), out=True),
-            price(9),
+            build_transfer(FRIEND, 10**18, token=unknown_token("T", "USDT"), out=True),
+            build_price(9),
             CounterpartyEvidence.WEAK,
         ),
     ],
@@ -448,12 +457,12 @@ def test_transfer_gives_evidence_about_counterparty(
     "symbol",
     ["USDC\u02f3", "U S D C", "U.S.D.C", "U\u200bSDC", "USD\u03f9", "\u144cSDC", "U\u0405\U0001d403C"],
 )
-def test_symbol_that_reads_like_a_major_imitates_it(symbol: str) -> None:
+def test_symbol_that_reads_like_major_imitates_it(symbol: str) -> None:
     assert "imitates_known_symbol" in find_rule_ids(Token("0x" + "5c" * 20, symbol=symbol))
 
 
 @pytest.mark.parametrize("symbol", ["USDC.e", "ETH+", "USD+", "BTC.b", "aUSDC", "crvUSD", "UNI-V2"])
-def test_symbol_that_contains_a_major_does_not_imitate_it(symbol: str) -> None:
+def test_symbol_that_contains_major_does_not_imitate_it(symbol: str) -> None:
     assert find_rule_ids(Token("0x" + "5c" * 20, symbol=symbol)) == set()
 
 

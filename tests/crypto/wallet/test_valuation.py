@@ -48,7 +48,7 @@ def build_price(usd: float, confidence: float | None = 0.99, decimals: int | Non
     return Price(usd, confidence, "X", decimals, None)
 
 
-def holding(symbol: str | None, amount: int = 10**18, decimals: int | None = 18) -> Holding:
+def build_holding(symbol: str | None, amount: int = 10**18, decimals: int | None = 18) -> Holding:
     return Holding(
         Token("0x" + (symbol or "0").encode().hex().rjust(40, "0"), symbol, None, decimals), amount
     )
@@ -72,30 +72,30 @@ def test_doubtful_price_yields_to_that_of_explorer(
     assert choose_quote(own, llama) == expected
 
 
-def test_missing_decimals_are_those_of_the_price() -> None:
-    found = value_holding(holding("X", 5 * 10**6, None), build_price(2, decimals=6))
+def test_missing_decimals_are_those_of_price() -> None:
+    found = value_holding(build_holding("X", 5 * 10**6, None), build_price(2, decimals=6))
 
     assert (found.decimals, found.usd) == (6, 10)
 
 
 def test_decimals_of_token_are_preferred() -> None:
-    assert value_holding(holding("X", 10**18, 18), build_price(2, decimals=6)).usd == 2
+    assert value_holding(build_holding("X", 10**18, 18), build_price(2, decimals=6)).usd == 2
 
 
 def test_value_is_unknown_without_decimals() -> None:
-    found = value_holding(holding("X", 10**18, None), build_price(2))
+    found = value_holding(build_holding("X", 10**18, None), build_price(2))
 
     assert (found.quote, found.usd) == (None, None)
 
 
 def test_confident_values_precede_doubtful_and_unpriced() -> None:
     rows = [
-        value_holding(holding("b"), None),
-        value_holding(holding("dear"), build_price(10**9, 0.5)),
-        value_holding(holding(None), None),
-        value_holding(holding("A"), None),
-        value_holding(holding("cheap"), build_price(0.01)),
-        value_holding(holding("rich"), build_price(50)),
+        value_holding(build_holding("b"), None),
+        value_holding(build_holding("dear"), build_price(10**9, 0.5)),
+        value_holding(build_holding(None), None),
+        value_holding(build_holding("A"), None),
+        value_holding(build_holding("cheap"), build_price(0.01)),
+        value_holding(build_holding("rich"), build_price(50)),
     ]
 
     order = [each.holding.token.symbol for each in rank_holdings(rows)]
@@ -128,7 +128,7 @@ def test_amounts_are_scaled_exactly() -> None:
     st.floats(min_value=1e-300, allow_infinity=False),
 )
 def test_value_beyond_all_wealth_is_unknown(amount: int, decimals: int | None, usd: float) -> None:
-    found = value_holding(holding("X", amount, decimals), build_price(usd))
+    found = value_holding(build_holding("X", amount, decimals), build_price(usd))
 
     assert found.usd is None or found.usd <= MAX_USD
     units = to_finite_float(to_whole_units(amount, decimals))
