@@ -111,7 +111,7 @@ PASSAGES = {
 """Passages, each with its tokens in the vocabulary o200k_base."""
 
 
-def snippet(tokens: int, title: str = "") -> DocSnippet:
+def build_snippet(tokens: int, title: str = "") -> DocSnippet:
     return DocSnippet(title or str(tokens), None, None, None, "text", tokens)
 
 
@@ -202,14 +202,14 @@ def test_snippet_count_includes_title_text_and_code() -> None:
     ],
 )
 def test_whole_snippets_are_kept_in_order(sizes: list[int], budget: int, kept: list[int]) -> None:
-    fitting = token_count.select_fitting([snippet(size) for size in sizes], budget)
+    fitting = token_count.select_fitting([build_snippet(size) for size in sizes], budget)
 
     assert [each.tokens for each in fitting] == kept
 
 
 @given(st.lists(st.integers(0, 3000), max_size=20), st.integers(500, 5000))
 def test_selection_fits_budget_and_loses_no_small_snippet(sizes: list[int], budget: int) -> None:
-    listed = [snippet(size, str(place)) for place, size in enumerate(sizes)]
+    listed = [build_snippet(size, str(place)) for place, size in enumerate(sizes)]
 
     fitting = token_count.select_fitting(listed, budget)
 
@@ -219,5 +219,5 @@ def test_selection_fits_budget_and_loses_no_small_snippet(sizes: list[int], budg
     assert all(each.tokens > budget - spent for each in listed if each not in fitting)
 
 
-def test_tokenizer_has_a_name() -> None:
+def test_tokenizer_has_name() -> None:
     assert token_count.RULE_NAME == "centgate-tokens-1"

@@ -34,15 +34,15 @@ README = "quill-1.0/README.md"
 BLOCK = tarfile.BLOCKSIZE
 
 
-def archive(content: bytes, kind: ArchiveKind = "sdist", shown_at: str | None = None) -> Archive:
+def describe_archive(content: bytes, kind: ArchiveKind = "sdist", shown_at: str | None = None) -> Archive:
     """Describe these bytes as a registry would."""
     digest = hashlib.sha256(content).digest()
     return Archive(kind, "https://files.example/x", "sha256", digest, len(content), shown_at)
 
 
-def paths(content: bytes, kind: ArchiveKind = "sdist") -> list[str]:
+def list_paths(content: bytes, kind: ArchiveKind = "sdist") -> list[str]:
     """Return the paths of the documents in an archive."""
-    return [document.path for document in read_archive(content, archive(content, kind)).documents]
+    return [document.path for document in read_archive(content, describe_archive(content, kind)).documents]
 
 
 def make_header(name: str, size: int, kind: bytes = tarfile.REGTYPE, link: str = "") -> bytes:
@@ -73,7 +73,7 @@ def test_source_distribution_is_read_below_its_root() -> None:
     )
 
     found = read_archive(
-        content, archive(content, shown_at="https://shown.example/quill-1.0.tar.gz/")
+        content, describe_archive(content, shown_at="https://shown.example/quill-1.0.tar.gz/")
     ).documents
 
     assert [(each.path, each.kind) for each in found] == [
@@ -98,7 +98,9 @@ def test_javascript_package_is_read_below_its_root() -> None:
         }
     )
 
-    found = read_archive(content, archive(content, "npm", "https://unpkg.com/quill@1.0.0/")).documents
+    found = read_archive(
+        content, describe_archive(content, "npm", "https://unpkg.com/quill@1.0.0/")
+    ).documents
 
     assert [each.path for each in found] == ["Readme.md", "docs/pens.md", "examples/dip.js", "index.d.ts"]
     assert found[1].source_url == "https://unpkg.com/quill@1.0.0/docs/pens.md"
@@ -111,7 +113,7 @@ def test_wheel_without_readme_is_described_by_metadata() -> None:
     )
     content = make_zip({"quill/pen.py": "def dip(): ...", "quill-1.0.dist-info/METADATA": metadata})
 
-    found = read_archive(content, archive(content, "wheel")).documents
+    found = read_archive(content, describe_archive(content, "wheel")).documents
 
     assert [(each.path, each.kind) for each in found] == [("README", "markdown"), ("quill/pen.py", "python")]
     assert "Pens for people" in found[0].text
@@ -146,7 +148,7 @@ def test_wheel_without_readme_is_described_by_metadata() -> None:
     ],
 )
 def test_file_without_documentation_is_skipped(path: str) -> None:
-    assert paths(make_tar({f"quill-1.0/{path}": "text", README: "# Quill"})) == ["README.md"]
+    assert list_paths(make_tar({f"quill-1.0/{path}": "text", README: "# Quill"})) == ["README.md"]
 
 
 @pytest.mark.parametrize(
@@ -165,33 +167,33 @@ def test_file_without_documentation_is_skipped(path: str) -> None:
     ],
 )
 def test_documentation_file_is_read(path: str) -> None:
-    assert paths(make_tar({f"quill-1.0/{path}": "text"})) == [path]
+    assert list_paths(make_tar({f"quill-1.0/{path}": "text"})) == [path]
 
 
 def test_tests_are_read_if_little_else_shows_usage() -> None:
     files = {README: "# Quill", "quill-1.0/tests/test_pen.py": "text", "quill-1.0/quill/pen.py": "text"}
 
-    assert paths(make_tar(files)) == ["README.md", "quill/pen.py", "tests/test_pen.py"]
+    assert list_paths(make_tar(files)) == ["README.md", "quill/pen.py", "tests/test_pen.py"]
     guide = {"quill-1.0/docs/guide.md": "text " * MAX_UNDOCUMENTED}
-    assert paths(make_tar(files | guide)) == ["README.md", "docs/guide.md", "quill/pen.py"]
+    assert list_paths(make_tar(files | guide)) == ["README.md", "docs/guide.md", "quill/pen.py"]
 
 
 @pytest.mark.parametrize(
     "path", ["dist/quill.js", "a/b.min.js", "ts5.0/index.d.ts", "node_modules/x/index.d.ts"]
 )
 def test_generated_files_are_skipped(path: str) -> None:
-    assert paths(make_tar({f"package/{path}": "x", "package/readme.md": "# Q"}), "npm") == ["readme.md"]
+    assert list_paths(make_tar({f"package/{path}": "x", "package/readme.md": "# Q"}), "npm") == ["readme.md"]
 
 
 def test_minified_code_is_skipped_under_any_name() -> None:
-    assert paths(make_tar({"package/index.js": "x();" * 4000, "package/readme.md": "# Q"}), "npm") == [
+    assert list_paths(make_tar({"package/index.js": "x();" * 4000, "package/readme.md": "# Q"}), "npm") == [
         "readme.md"
     ]
 
 
 def test_archive_with_wrong_digest_is_refused() -> None:
     content = make_tar({README: "# Quill"})
-    wrong = replace(archive(content), digest=bytes(32))
+    wrong = replace(describe_archive(content), digest=bytes(32))
 
     with pytest.raises(BadArchive, match="digest"):
         read_archive(content, wrong)
@@ -216,7 +218,7 @@ def test_path_outside_of_archive_is_skipped(path: str) -> None:
     content = make_tar({path: "text", README: "# Quill"})
 
     assert not is_safe_path(path)
-    assert paths(content) == ["README.md"]
+    assert list_paths(content) == ["README.md"]
 
 
 @pytest.mark.parametrize(
@@ -225,7 +227,7 @@ def test_path_outside_of_archive_is_skipped(path: str) -> None:
 def test_links_and_devices_are_skipped(kind: bytes) -> None:
     odd = make_header("quill-1.0/docs/x.md", 0, kind, "/etc/passwd")
 
-    assert paths(gzip.compress(odd + make_member(README) + bytes(1024))) == ["README.md"]
+    assert list_paths(gzip.compress(odd + make_member(README) + bytes(1024))) == ["README.md"]
 
 
 def test_links_in_zip_are_skipped() -> None:
@@ -236,14 +238,16 @@ def test_links_in_zip_are_skipped() -> None:
         written.writestr(link, "/etc/passwd")
         written.writestr(README, "# Quill")
 
-    assert paths(packed.getvalue()) == ["README.md"]
+    assert list_paths(packed.getvalue()) == ["README.md"]
 
 
 def test_sparse_file_is_skipped() -> None:
     sparse = bytearray(make_header("quill-1.0/docs/x.md", 0, tarfile.GNUTYPE_SPARSE))
     sparse[483:495] = b"77777777777\0"  # the size after expansion
 
-    assert paths(gzip.compress(_with_checksum(sparse) + make_member(README) + bytes(1024))) == ["README.md"]
+    assert list_paths(gzip.compress(_with_checksum(sparse) + make_member(README) + bytes(1024))) == [
+        "README.md"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +257,7 @@ def test_sparse_file_is_skipped() -> None:
 def test_huge_declared_member_ends_reading(size: int, name: str) -> None:
     content = gzip.compress(make_member(README) + make_header(name, size) + b"little" + bytes(4096))
 
-    found = read_archive(content, archive(content))
+    found = read_archive(content, describe_archive(content))
 
     assert [each.path for each in found.documents] == ["README.md"]
     assert found.incomplete
@@ -263,7 +267,7 @@ def test_huge_declared_member_ends_reading(size: int, name: str) -> None:
 def test_huge_declared_name_ends_reading(kind: bytes) -> None:
     content = gzip.compress(make_member(README) + make_header("x", 1 << 40, kind) + bytes(4096))
 
-    assert paths(content) == ["README.md"]
+    assert list_paths(content) == ["README.md"]
 
 
 def test_negative_member_size_ends_reading() -> None:
@@ -273,14 +277,14 @@ def test_negative_member_size_ends_reading() -> None:
         make_member(README) + _with_checksum(odd) + make_member("quill-1.0/docs/x.md") + bytes(1024)
     )
 
-    assert paths(content)[:1] == ["README.md"]
+    assert list_paths(content)[:1] == ["README.md"]
 
 
 def test_chain_of_headers_ends_reading() -> None:
     chain = make_header("x", 0, tarfile.XHDTYPE) * 5_000
     content = gzip.compress(make_member(README) + chain + bytes(1024))
 
-    assert paths(content) == ["README.md"]
+    assert list_paths(content) == ["README.md"]
 
 
 @pytest.mark.extended
@@ -291,7 +295,7 @@ def test_decompression_bomb_is_cut_off(make: Callable[[dict[str, bytes]], bytes]
     content = make({path: b" " * MAX_FILE_BYTES if body is zeros else body for path, body in files.items()})
 
     tracemalloc.start()
-    found = read_archive(content, archive(content))
+    found = read_archive(content, describe_archive(content))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
@@ -304,7 +308,7 @@ def test_decompression_bomb_is_cut_off(make: Callable[[dict[str, bytes]], bytes]
 def test_file_that_unpacks_beyond_limit_is_skipped() -> None:
     content = make_tar({README: "# Quill", "quill-1.0/docs/x.md": "x" * (MAX_FILE_BYTES + 1)})
 
-    assert paths(content) == ["README.md"]
+    assert list_paths(content) == ["README.md"]
 
 
 def test_zip_with_false_sizes_is_read_to_limit() -> None:
@@ -312,7 +316,7 @@ def test_zip_with_false_sizes_is_read_to_limit() -> None:
     directory = content.rindex(b"PK\x01\x02")
     content[directory + 24 : directory + 28] = struct.pack("<I", 10)  # the stated unpacked size
 
-    found = paths(bytes(content))
+    found = list_paths(bytes(content))
 
     assert found[:1] == ["README.md"]
 
@@ -322,7 +326,7 @@ def test_number_of_members_is_limited() -> None:
     many = b"".join(make_header(f"quill-1.0/data/{number}.bin", 0) for number in range(30_000))
     content = gzip.compress(make_member(README) + many + make_member("quill-1.0/docs/x.md") + bytes(1024))
 
-    found = read_archive(content, archive(content))
+    found = read_archive(content, describe_archive(content))
 
     assert [each.path for each in found.documents] == ["README.md"]
     assert found.incomplete == f"only its first {MAX_MEMBERS:,} files were read"
@@ -332,7 +336,7 @@ def test_number_of_members_is_limited() -> None:
 def test_number_of_zip_members_is_limited() -> None:
     content = make_zip({README: "# Quill"} | {f"quill-1.0/data/{number}.bin": "" for number in range(30_000)})
 
-    found = read_archive(content, archive(content))
+    found = read_archive(content, describe_archive(content))
 
     assert [each.path for each in found.documents] == ["README.md"]
     assert found.incomplete == f"only its first {MAX_MEMBERS:,} files were read"
@@ -343,7 +347,7 @@ def test_truncated_archive_gives_its_first_members() -> None:
     whole = make_tar({README: "# Quill", "quill-1.0/data.bin": body, "quill-1.0/docs/x.md": "text"})
     content = whole[: len(whole) - 200]
 
-    found = read_archive(content, archive(content))
+    found = read_archive(content, describe_archive(content))
 
     assert [each.path for each in found.documents] == ["README.md"]
     assert found.incomplete == "the archive is damaged"
@@ -362,7 +366,7 @@ def test_truncated_archive_gives_its_first_members() -> None:
 )
 def test_invalid_archive_is_refused(content: bytes) -> None:
     with pytest.raises(BadArchive):
-        read_archive(content, archive(content))
+        read_archive(content, describe_archive(content))
 
 
 def test_encrypted_zip_is_refused() -> None:
@@ -371,13 +375,13 @@ def test_encrypted_zip_is_refused() -> None:
     content[content.index(b"PK\x01\x02") + 8] |= 1
 
     with pytest.raises(BadArchive):
-        read_archive(bytes(content), archive(bytes(content)))
+        read_archive(bytes(content), describe_archive(bytes(content)))
 
 
 def test_binary_content_is_replaced_or_skipped() -> None:
     content = make_tar({README: b"\xef\xbb\xbf# Qu\xffill", "quill-1.0/docs/x.md": b"a\0b"})
 
-    (document,) = read_archive(content, archive(content)).documents
+    (document,) = read_archive(content, describe_archive(content)).documents
 
     assert document.text == "# Qu\ufffdill"
 
@@ -388,7 +392,7 @@ def test_last_files_beyond_text_limit_are_skipped() -> None:
     files = {f"quill-1.0/quill/m{number:02}.py": "#" + "x\n" * (length // 2 - 1) for number in range(40)}
     content = make_tar({**files, README: "# Quill"})
 
-    found = read_archive(content, archive(content)).documents
+    found = read_archive(content, describe_archive(content)).documents
 
     assert found[0].path == "README.md"
     assert sum(len(each.text) for each in found) <= MAX_TEXT_LENGTH
@@ -398,7 +402,7 @@ def test_multi_member_gzip_is_read_completely() -> None:
     body = make_member(README) + make_member("quill-1.0/docs/x.md") + bytes(1024)
     content = gzip.compress(body[:700]) + gzip.compress(body[700:])
 
-    assert paths(content) == ["README.md", "docs/x.md"]
+    assert list_paths(content) == ["README.md", "docs/x.md"]
 
 
 @given(st.binary(max_size=3000), st.integers(0, 3000), st.sampled_from(["sdist", "wheel", "npm"]))
@@ -409,7 +413,7 @@ def test_damaged_archive_is_read_or_refused(noise: bytes, place: int, kind: Arch
     content = whole[:place] + noise + whole[place + len(noise) :]
 
     try:
-        found = read_archive(content, archive(content, kind))
+        found = read_archive(content, describe_archive(content, kind))
     except BadArchive:
         return
     assert all(is_safe_path(each.path) for each in found.documents)
@@ -434,4 +438,4 @@ def test_documentation_after_many_other_files_is_read() -> None:
     filler = make_member("quill-1.0/data.bin", bytes(MAX_DOCUMENT_BYTES + 1))
     content = gzip.compress(make_member(README) + filler + make_member("quill-1.0/docs/x.md") + bytes(1024))
 
-    assert paths(content) == ["README.md", "docs/x.md"]
+    assert list_paths(content) == ["README.md", "docs/x.md"]

@@ -56,7 +56,7 @@ def github() -> Generator[SmallSite]:
         yield standing
 
 
-async def ask(
+async def query_docs(
     registry: PackageRegistry, folder: Path, github: SmallSite, topic: str, *, url: str | None = None
 ) -> list[DocSnippet]:
     packages = ProviderSettings(url=registry.url)
@@ -74,18 +74,18 @@ async def ask(
         return await PackageDocs(settings, resources).query_docs("/pypi/quill", topic, 2_000)
 
 
-def publish(registry: PackageRegistry, repository_url: str = "https://github.com/ink/quill") -> None:
+def publish_package(registry: PackageRegistry, repository_url: str = "https://github.com/ink/quill") -> None:
     registry.publish_python("quill", "1.4.0", {"README.md": README}, project_urls={"Source": repository_url})
 
 
 async def test_docs_and_examples_of_tag_are_read(
     registry: PackageRegistry, github: SmallSite, tmp_path: Path
 ) -> None:
-    publish(registry)
+    publish_package(registry)
     github.respond("/ink/quill/archive/refs/tags/1.4.0.tar.gz", make_tar(FILES), GZIP)
 
-    first, *others = await ask(registry, tmp_path, github, "dip a pen into the ink well")
-    written = await ask(registry, tmp_path, github, "write letters")
+    first, *others = await query_docs(registry, tmp_path, github, "dip a pen into the ink well")
+    written = await query_docs(registry, tmp_path, github, "write letters")
 
     assert (first.title, first.code) == ("Dip a pen", "well = quill.open_well()\nquill.dip(well)")
     assert (first.origin, first.version) == ("repository", "1.4.0")
@@ -105,7 +105,7 @@ async def test_docs_and_examples_of_tag_are_read(
 async def test_package_without_repository_is_read(
     case: str, registry: PackageRegistry, github: SmallSite, tmp_path: Path
 ) -> None:
-    publish(registry, f"https://{'gitlab' if case == 'elsewhere' else 'github'}.com/ink/quill")
+    publish_package(registry, f"https://{'gitlab' if case == 'elsewhere' else 'github'}.com/ink/quill")
     if case == "broken":
         github.respond("/ink/quill/archive/refs/tags/v1.4.0.tar.gz", "<html>", "text/html")
     elif case == "damaged":
@@ -113,7 +113,7 @@ async def test_package_without_repository_is_read(
     elif case != "missing":
         github.respond("/ink/quill/archive/refs/tags/v1.4.0.tar.gz", make_tar(FILES), GZIP)
 
-    shown = await ask(registry, tmp_path, github, "pens", url="" if case == "off" else None)
+    shown = await query_docs(registry, tmp_path, github, "pens", url="" if case == "off" else None)
 
     assert {each.origin for each in shown} == {"package"}
     assert bool(github.requested_paths) == (case in ("missing", "broken", "damaged"))
@@ -133,11 +133,11 @@ def test_unreadable_repository_makes_index_incomplete(tmp_path: Path) -> None:
 async def test_hanging_repository_is_skipped(
     registry: PackageRegistry, github: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(registry)
+    publish_package(registry)
     monkeypatch.setattr(repository, "REPOSITORY_SECONDS", 0.3)
     github.silent_paths.add("/ink/quill/archive/refs/tags/v1.4.0.tar.gz")
 
-    shown = await ask(registry, tmp_path, github, "pens")
+    shown = await query_docs(registry, tmp_path, github, "pens")
 
     assert {each.origin for each in shown} == {"package"}
 

@@ -92,7 +92,7 @@ def library(tmp_path: Path) -> Path:
     return file
 
 
-def titles(file: Path, topic: str | None, budget: int = 2000) -> list[str | None]:
+def list_titles(file: Path, topic: str | None, budget: int = 2000) -> list[str | None]:
     return [snippet.title for snippet in search_index.search(file, topic, budget)]
 
 
@@ -109,15 +109,15 @@ def test_section_about_topic_is_first(library: Path) -> None:
     "topic", ["RetryPolicy", "retryPolicy", "retry_policy", "retry policy", "acme RetryPolicy()"]
 )
 def test_name_is_found_in_any_notation(library: Path, topic: str | None) -> None:
-    assert "acme.RetryPolicy" in titles(library, topic)[:2]
+    assert "acme.RetryPolicy" in list_titles(library, topic)[:2]
 
 
 def test_exact_name_finds_its_definition_first(library: Path) -> None:
-    assert titles(library, "Client.send")[0] == "acme.Client.send"
+    assert list_titles(library, "Client.send")[0] == "acme.Client.send"
 
 
 def test_introduction_is_returned_without_topic(library: Path) -> None:
-    shown = titles(library, None)
+    shown = list_titles(library, None)
 
     assert shown[:3] == ["Acme", "Acme > Installation", "Acme > Example"]
     assert "acme.Client" in shown
@@ -126,7 +126,7 @@ def test_introduction_is_returned_without_topic(library: Path) -> None:
 
 @pytest.mark.parametrize("topic", ["", "  ", "getting started", "installation"])
 def test_general_topic_gives_introduction(library: Path, topic: str | None) -> None:
-    assert titles(library, topic) == titles(library, None)
+    assert list_titles(library, topic) == list_titles(library, None)
 
 
 @pytest.mark.parametrize("topic", ["kubernetes", "???", '"', "* OR", "\ud800", "日本語"])
@@ -176,7 +176,7 @@ def test_any_topic_keeps_budget(library: Path, topic: str, budget: int) -> None:
     ],
 )
 def test_topic_is_never_query_syntax(library: Path, topic: str) -> None:
-    assert "Guide > Timeouts" in titles(library, topic)
+    assert "Guide > Timeouts" in list_titles(library, topic)
 
 
 def test_counts_and_metadata_are_stored(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_failed_build_keeps_previous_index(library: Path) -> None:
     with pytest.raises(OSError, match="the archive ends here"):
         search_index.write_index(library, broken(), ABOUT)
 
-    assert titles(library, "timeouts")[0] == "Guide > Timeouts"
+    assert list_titles(library, "timeouts")[0] == "Guide > Timeouts"
     assert [path.name for path in library.parent.iterdir()] == ["acme.sqlite"]
 
 
@@ -212,7 +212,7 @@ def test_package_without_documentation_has_empty_index(tmp_path: Path) -> None:
     assert search_index.search(tmp_path / "none.sqlite", "sending", 500) == []
 
 
-def test_invalid_index_is_an_error(tmp_path: Path) -> None:
+def test_invalid_index_is_error(tmp_path: Path) -> None:
     (tmp_path / "no.sqlite").write_bytes(b"not a database, and long enough to be told from an empty one" * 20)
 
     with pytest.raises(sqlite3.Error):
@@ -237,7 +237,7 @@ def test_duplicate_chunks_are_returned_once(tmp_path: Path) -> None:
 
     search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
 
-    assert titles(tmp_path / "acme.sqlite", "timeouts").count("Guide > Timeouts") == 1
+    assert list_titles(tmp_path / "acme.sqlite", "timeouts").count("Guide > Timeouts") == 1
 
 
 def test_folders_of_old_major_version_come_last(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_folders_of_old_major_version_come_last(tmp_path: Path) -> None:
 
     search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
 
-    assert titles(tmp_path / "acme.sqlite", "send a thing")[0] == "acme.sending.send_things"
+    assert list_titles(tmp_path / "acme.sqlite", "send a thing")[0] == "acme.sending.send_things"
 
 
 def test_included_files_are_shown_in_page(tmp_path: Path) -> None:
@@ -289,16 +289,16 @@ def test_one_page_does_not_displace_others(tmp_path: Path) -> None:
 
     search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
 
-    assert "Overview" in titles(tmp_path / "acme.sqlite", "sending")[:4]
+    assert "Overview" in list_titles(tmp_path / "acme.sqlite", "sending")[:4]
 
 
-def test_readme_titles_name_the_library(tmp_path: Path) -> None:
+def test_readme_titles_name_library(tmp_path: Path) -> None:
     usage = "# Usage\n\nThings are sent to other places by a client, one after the other.\n"
     file = tmp_path / "acme.sqlite"
 
     search_index.write_index(file, [PackageDocument("README.md", usage, "markdown", None)], ABOUT)
 
-    assert titles(file, None) == ["acme > Usage"]
+    assert list_titles(file, None) == ["acme > Usage"]
 
 
 def test_short_readme_is_followed_by_best_explained_parts(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_short_readme_is_followed_by_best_explained_parts(tmp_path: Path) -> Non
 
     search_index.write_index(file, documents, ABOUT)
 
-    assert titles(file, None) == ["Acme", "send"]
+    assert list_titles(file, None) == ["Acme", "send"]
 
 
 def test_too_slow_build_finishes_with_parts_so_far(tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_too_slow_build_finishes_with_parts_so_far(tmp_path: Path) -> None:
     assert "within the time limit" in search_index.read_metadata(file)["incomplete"]
 
 
-def test_pages_about_the_project_are_no_introduction(tmp_path: Path) -> None:
+def test_pages_about_project_are_no_introduction(tmp_path: Path) -> None:
     sprint = PackageDocument(
         "docs/internals/contributing/quickstart.md", GUIDE.replace("# Guide", "# Sprint"), "markdown", None
     )
@@ -337,10 +337,10 @@ def test_pages_about_the_project_are_no_introduction(tmp_path: Path) -> None:
 
     search_index.write_index(file, [sprint, start], ABOUT)
 
-    assert titles(file, None)[0] == "Guide > Retry policies"
+    assert list_titles(file, None)[0] == "Guide > Retry policies"
 
 
-def test_one_of_first_three_snippets_shows_a_call(tmp_path: Path) -> None:
+def test_one_of_first_three_snippets_shows_call(tmp_path: Path) -> None:
     declared = "\n".join(
         f'def ink_pen_{kind}(pen: str, ink: str) -> bool:\n    """Ink a pen. Inks a pen in {kind} ink."""\n'
         for kind in ("black", "blue", "red", "green", "gold")
@@ -391,7 +391,7 @@ def test_exported_names_precede_internals(tmp_path: Path) -> None:
 
     search_index.write_index(file, documents, {"name": "acme"})
 
-    assert titles(file, "dip a pen into ink")[0] == "acme.dip_pen"
+    assert list_titles(file, "dip a pen into ink")[0] == "acme.dip_pen"
 
 
 def test_methods_precede_data_of_interface(tmp_path: Path) -> None:
@@ -405,7 +405,7 @@ def test_methods_precede_data_of_interface(tmp_path: Path) -> None:
         file, [PackageDocument("index.d.ts", text, "typescript", None)], {"name": "acme"}
     )
 
-    found = [title for title in titles(file, "wet pen in a desk") if title in ("Pen.ink", "Pen.dip")]
+    found = [title for title in list_titles(file, "wet pen in a desk") if title in ("Pen.ink", "Pen.dip")]
     assert found[0] == "Pen.dip"
 
 
@@ -421,8 +421,8 @@ def test_examples_precede_signatures_without_names_in_query(tmp_path: Path) -> N
 
     search_index.write_index(file, documents, {"name": "acme"})
 
-    assert titles(file, "feather into an ink well")[0] == "acme.other.soak"
-    assert titles(file, "acme.stubs.moisten")[0] == "acme.stubs.moisten"
+    assert list_titles(file, "feather into an ink well")[0] == "acme.other.soak"
+    assert list_titles(file, "acme.stubs.moisten")[0] == "acme.stubs.moisten"
 
 
 def test_part_number_of_example_is_not_searched(tmp_path: Path) -> None:
@@ -433,8 +433,8 @@ def test_part_number_of_example_is_not_searched(tmp_path: Path) -> None:
         file, [PackageDocument("examples/wells.py", steps, "python", None)], {"name": "acme"}
     )
 
-    assert len(titles(file, "fill a well")) > 1
-    assert len(titles(file, "part")) == 1  # its text mentions other parts
+    assert len(list_titles(file, "fill a well")) > 1
+    assert len(list_titles(file, "part")) == 1  # its text mentions other parts
 
 
 def test_task_words_find_documentation_words(tmp_path: Path) -> None:
@@ -451,4 +451,4 @@ def test_task_words_find_documentation_words(tmp_path: Path) -> None:
 
     search_index.write_index(file, documents, {"name": "acme"})
 
-    assert (titles(file, "folder")[0], titles(file, "error")[0]) == ("directory", "exception")
+    assert (list_titles(file, "folder")[0], list_titles(file, "error")[0]) == ("directory", "exception")

@@ -92,25 +92,25 @@ async def open_docs(
         yield PackageDocs(settings, resources)
 
 
-async def ask(
+async def query_docs(
     registry: PackageRegistry, folder: Path, *allowed: str, library: str = "/pypi/quill", **changes: Any
 ) -> list[DocSnippet]:
     async with open_docs(registry, folder, allowed, **changes) as packagedocs:
         return await packagedocs.query_docs(library, "dip a pen into the ink well", 2_000)
 
 
-def publish(registry: PackageRegistry, site: SmallSite) -> None:
+def publish_package(registry: PackageRegistry, site: SmallSite) -> None:
     registry.publish_python("quill", "1.4.0", README, project_urls={"Documentation": f"{site.url}/docs/"})
 
 
 async def test_pages_of_llms_txt_are_found(
     registry: PackageRegistry, site: SmallSite, tmp_path: Path
 ) -> None:
-    publish(registry, site)
+    publish_package(registry, site)
     site.respond("/docs/llms.txt", "# Quill\n\n- [Dip](guide/dip.md): how\n- [More](/x.html)\n", TEXT)
     site.respond("/docs/guide/dip.md", GUIDE, TEXT)
 
-    first, *_ = await ask(registry, tmp_path, site.address)
+    first, *_ = await query_docs(registry, tmp_path, site.address)
 
     assert (first.title, first.code) == ("Dip a pen", "well = quill.open_well()\nquill.dip(well)")
     assert (first.origin, first.source_url) == ("website", f"{site.url}/docs/guide/dip.md")
@@ -125,7 +125,7 @@ async def test_full_text_is_split_into_pages(
     registry.publish_javascript("quill", "2.0.0", README, homepage=f"{site.url}/")
     site.respond("/llms-full.txt", FULL.replace("SITE", site.url), TEXT)
 
-    first, *_ = await ask(registry, tmp_path, site.address, library="/npm/quill")
+    first, *_ = await query_docs(registry, tmp_path, site.address, library="/npm/quill")
 
     assert (first.title, first.source_url) == ("Dip a pen", f"{site.url}/guide/dip")
 
@@ -134,11 +134,11 @@ async def test_full_text_is_split_into_pages(
 async def test_root_text_is_not_used_for_site_below_it(
     name: str, registry: PackageRegistry, site: SmallSite, tmp_path: Path
 ) -> None:
-    publish(registry, site)
+    publish_package(registry, site)
     site.respond(f"/{name}", f"{GUIDE}\n[Dip](/dip.md)\n", TEXT)
     site.respond("/dip.md", GUIDE, TEXT)
 
-    shown = await ask(registry, tmp_path, site.address)
+    shown = await query_docs(registry, tmp_path, site.address)
 
     assert {(each.origin, each.version) for each in shown} == {("package", "1.4.0")}
 
@@ -149,7 +149,7 @@ async def test_site_named_by_start_page_is_found(
     registry.publish_python("quill", "1.4.0", README, home_page=f"{site.url}/docs/index.html")
     site.respond("/docs/llms-full.txt", GUIDE, TEXT)
 
-    first, *_ = await ask(registry, tmp_path, site.address)
+    first, *_ = await query_docs(registry, tmp_path, site.address)
 
     assert (first.title, first.origin) == ("Dip a pen", "website")
 
@@ -158,7 +158,7 @@ async def test_site_named_by_start_page_is_found(
 async def test_excluded_site_is_skipped(
     case: str, registry: PackageRegistry, site: SmallSite, tmp_path: Path
 ) -> None:
-    publish(registry, site)
+    publish_package(registry, site)
     site.respond("/docs/llms-full.txt", f"<html>{GUIDE}" if case == "html" else GUIDE, TEXT)
     if case == "robots":
         site.set_robots("User-agent: *", "Disallow: /")
@@ -167,7 +167,7 @@ async def test_excluded_site_is_skipped(
         body["releases"]["1.4.0"] = body["urls"]
         registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
-    shown = await ask(
+    shown = await query_docs(
         registry,
         tmp_path,
         *(() if case == "policy" else (site.address,)),
@@ -182,7 +182,7 @@ async def test_excluded_site_is_skipped(
 async def test_invalid_home_page_is_ignored(registry: PackageRegistry, tmp_path: Path) -> None:
     registry.publish_python("quill", "1.4.0", README, home_page="https://quill.example:port/")
 
-    shown = await ask(registry, tmp_path)
+    shown = await query_docs(registry, tmp_path)
 
     assert {each.origin for each in shown} == {"package"}
 
@@ -199,13 +199,13 @@ async def test_site_without_llms_txt_is_read_by_sitemap_and_links(
     registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(site_pages, "SITE_SECONDS", 60.0)  # starts the parsers before the measured time
-    publish(registry, site)
+    publish_package(registry, site)
     site.set_sitemap("/sitemap.xml", "/docs/guide/dip", "/blog/news", "/docs/reference")
     site.respond("/docs/", "<title>Quill</title><p>Pens for all.</p><a href='/docs/links'>More</a>")
     site.respond("/docs/guide/dip", PAGE)
     site.respond("/docs/reference", PAGE.replace("Dip a pen", "Other things").replace("dip", "sharpen"))
 
-    first, *_ = await ask(registry, tmp_path, site.address)
+    first, *_ = await query_docs(registry, tmp_path, site.address)
 
     assert (first.title, first.code) == ("Dip a pen", "well = quill.open_well()\nquill.dip(well)")
     assert (first.origin, first.source_url) == ("website", f"{site.url}/docs/guide/dip")
@@ -217,14 +217,14 @@ async def test_site_without_llms_txt_is_read_by_sitemap_and_links(
 async def test_crawl_delay_of_site_is_kept(
     registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(registry, site)
+    publish_package(registry, site)
     monkeypatch.setattr(site_pages, "SITE_SECONDS", 3.0)
     site.set_robots("User-agent: *", "Crawl-delay: 30", f"Sitemap: {site.url}/sitemap.xml")
     site.set_sitemap("/sitemap.xml", "/docs/guide/dip", "/docs/reference")
     for path in ("/docs/", "/docs/guide/dip", "/docs/reference"):
         site.respond(path, PAGE)
 
-    await ask(registry, tmp_path, site.address)
+    await query_docs(registry, tmp_path, site.address)
 
     assert len({"/docs/guide/dip", "/docs/reference"} & set(site.requested_paths)) <= 1
 

@@ -75,12 +75,12 @@ func Example() {
 """
 
 
-def split(text: str, path: str = "quill.go") -> dict[str, Chunk]:
+def split_file(text: str, path: str = "quill.go") -> dict[str, Chunk]:
     return {each.title: each for each in split_go(PackageDocument(path, text, "go", PAGE))}
 
 
 def test_package_comment_keeps_its_code() -> None:
-    chunk = split(SOURCE)["quill"]
+    chunk = split_file(SOURCE)["quill"]
 
     assert (chunk.code, chunk.language) == ("pen := quill.New()\npen.Dip(quill.Ink{})", "go")
     assert chunk.text == "Package quill has pens for people who write letters to one another."
@@ -88,7 +88,7 @@ def test_package_comment_keeps_its_code() -> None:
 
 
 def test_exported_declarations_have_comments() -> None:
-    chunks = split(SOURCE)
+    chunks = split_file(SOURCE)
 
     assert set(chunks) == {"quill", "Ink", "Black", "New", "Pen.Dip"}
     assert chunks["Ink"].code == "type Ink struct {\n    Colour string\n}"
@@ -110,7 +110,7 @@ def test_multi_line_head_ends_at_body() -> None:
 
 
 def test_example_functions_are_kept_whole() -> None:
-    chunks = split(TEST, "quill_test.go")
+    chunks = split_file(TEST, "quill_test.go")
 
     assert set(chunks) == {"Pen.Dip (example, twice)", "quill (example)"}
     shown = chunks["Pen.Dip (example, twice)"]
@@ -129,4 +129,4 @@ def test_example_functions_are_kept_whole() -> None:
 )
 def test_any_lines_are_split(lines: list[str]) -> None:
     for path in ("a.go", "a_test.go", "examples/a.go"):
-        split("\n".join(lines), path)
+        split_file("\n".join(lines), path)

@@ -13,16 +13,16 @@ from centgate.libdocs.parse.js_declarations import parse_declarations
 BLOB = "https://github.com/acme/lib/blob/v1.0/index.d.ts"
 
 
-def types(text: str, path: str = "index.d.ts", url: str | None = None) -> PackageDocument:
+def typescript_document(text: str, path: str = "index.d.ts", url: str | None = None) -> PackageDocument:
     return PackageDocument(path, dedent(text).lstrip("\n"), "typescript", url)
 
 
-def script(text: str, path: str = "lib/response.js") -> PackageDocument:
+def javascript_document(text: str, path: str = "lib/response.js") -> PackageDocument:
     return PackageDocument(path, dedent(text).lstrip("\n"), "javascript", None)
 
 
 def test_declared_function_has_signature_and_comment() -> None:
-    document = types(
+    document = typescript_document(
         """
         /**
          * Sends {@link Message} to the host.
@@ -51,7 +51,7 @@ def test_declared_function_has_signature_and_comment() -> None:
 
 
 def test_namespaces_qualify_names_and_lines_are_given() -> None:
-    document = types(
+    document = typescript_document(
         """
         export = Acme;
         declare namespace Acme {
@@ -70,7 +70,7 @@ def test_namespaces_qualify_names_and_lines_are_given() -> None:
 
 
 def test_documented_interface_members_are_chunks() -> None:
-    document = types(
+    document = typescript_document(
         """
         export interface Response extends Base<{ a: 1 }> {
             /** Set status `code`. */
@@ -95,7 +95,7 @@ def test_documented_interface_members_are_chunks() -> None:
 
 
 def test_braces_in_head_are_kept_and_object_shows_members() -> None:
-    document = types(
+    document = typescript_document(
         """
         export interface Component<P = {}, S = {}> extends Base<P> {
             state: S;
@@ -115,7 +115,7 @@ def test_braces_in_head_are_kept_and_object_shows_members() -> None:
 
 
 def test_overloads_are_one_chunk() -> None:
-    document = types(
+    document = typescript_document(
         """
         /** Sends what it is given. */
         export function send(what: string): void;
@@ -132,7 +132,7 @@ def test_overloads_are_one_chunk() -> None:
 
 
 def test_assigned_functions_of_older_scripts_are_found() -> None:
-    document = script(
+    document = javascript_document(
         r"""
         'use strict';
         var isBrace = /[{]/.test(x) ? "}" : `{`;
@@ -167,7 +167,7 @@ def test_assigned_functions_of_older_scripts_are_found() -> None:
 
 
 def test_exports_without_semicolons_are_separated() -> None:
-    document = script(
+    document = javascript_document(
         """
         /** Sends a thing. */
         export const send = (what) => {
@@ -184,12 +184,17 @@ def test_exports_without_semicolons_are_separated() -> None:
 
 
 def test_minified_file_is_skipped() -> None:
-    assert split_javascript(script("/** Sends a thing. */export function send(){};" + "x();" * 1000)) == []
+    assert (
+        split_javascript(
+            javascript_document("/** Sends a thing. */export function send(){};" + "x();" * 1000)
+        )
+        == []
+    )
 
 
 def test_example_is_kept_whole() -> None:
     [piece] = split_javascript(
-        script('import { send } from "acme";\n\nsend("hello");\n', path="examples/send_many.js")
+        javascript_document('import { send } from "acme";\n\nsend("hello");\n', path="examples/send_many.js")
     )
 
     assert (piece.title, piece.code) == ("Send many", 'import { send } from "acme";\n\nsend("hello");')
@@ -203,7 +208,7 @@ def test_example_is_kept_whole() -> None:
     ],
 )
 def test_invalid_javascript_gives_no_error(text: str) -> None:
-    assert isinstance(split_javascript(types(text)), list)
+    assert isinstance(split_javascript(typescript_document(text)), list)
 
 
 def test_one_long_line_is_omitted() -> None:
@@ -213,7 +218,7 @@ def test_one_long_line_is_omitted() -> None:
         for number in range(200)
     )
 
-    found = split_javascript(types(f"{functions}export {{ {names} }};\n"))
+    found = split_javascript(typescript_document(f"{functions}export {{ {names} }};\n"))
 
     assert len(found) == 200
 
@@ -222,14 +227,16 @@ def test_module_in_examples_is_parsed_as_module() -> None:
     loader = "/** Loads a model from a file. */\nclass Loader {\n  load() {}\n}\n"
     text = loader + "// how it is done\n" * 300 + "export { Loader };\n"
 
-    titles = [piece.title for piece in split_javascript(script(text, path="examples/jsm/loader.js"))]
+    titles = [
+        piece.title for piece in split_javascript(javascript_document(text, path="examples/jsm/loader.js"))
+    ]
 
     assert titles == ["Loader"]
 
 
 def test_deprecated_overload_is_omitted() -> None:
     [piece] = split_javascript(
-        types(
+        typescript_document(
             """
             export declare function send(what: string): void;
             /** @deprecated Will be removed. */
@@ -254,7 +261,7 @@ def test_deprecated_overload_is_omitted() -> None:
     ids=["backticks", "patterns", "comments", "links", "tabs", "blank"],
 )
 def test_hostile_text_is_split_in_time(text: str) -> None:
-    assert isinstance(split_javascript(types(text)), list)
+    assert isinstance(split_javascript(typescript_document(text)), list)
 
 
 @pytest.mark.parametrize(
@@ -276,14 +283,14 @@ def test_hostile_text_is_split_in_time(text: str) -> None:
 )
 def test_declarations_are_shown_as_valid_code(declaration: str, code: str) -> None:
     *_, piece = split_javascript(
-        types(f"/** Says what a pen is, at some length, for whoever asks. */\n{declaration}")
+        typescript_document(f"/** Says what a pen is, at some length, for whoever asks. */\n{declaration}")
     )
 
     assert (piece.code, piece.complete) == (code, True)
 
 
 def test_declaration_with_example_has_common_language() -> None:
-    document = types(
+    document = typescript_document(
         """
         /**
          * Draws a pen.
@@ -331,7 +338,7 @@ def test_shortened_declaration_is_incomplete(head: str, end: str) -> None:
     example = " * The pen is dipped until it is as wet as it can be.\n *\n * ```ts\n * dip(1);\n * ```\n"
     comment = f"/**\n{example} *\n{example} */"
 
-    first, *others = split_javascript(types(f"{comment}\n{head}\n{fields}\n{end}\n"))
+    first, *others = split_javascript(typescript_document(f"{comment}\n{head}\n{fields}\n{end}\n"))
 
     assert "// ..." in (first.code or "")
     assert (first.complete, [each.complete for each in others]) == (False, [True])

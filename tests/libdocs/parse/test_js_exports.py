@@ -31,7 +31,7 @@ FILES = {
 }
 
 
-def documents(files: dict[str, str]) -> list[PackageDocument]:
+def build_documents(files: dict[str, str]) -> list[PackageDocument]:
     return [PackageDocument(path, text, "typescript", None) for path, text in files.items()]
 
 
@@ -49,13 +49,13 @@ def documents(files: dict[str, str]) -> list[PackageDocument]:
     ],
 )
 def test_names_reached_from_entry_points_are_exported(path: str, name: str, is_exported: bool) -> None:  # noqa: FBT001 - a case
-    exports = collect_exports(documents(FILES), ["dist/index.js"])
+    exports = collect_exports(build_documents(FILES), ["dist/index.js"])
 
     assert exports.has(path, name) == is_exported
 
 
 def test_unexported_declarations_have_lower_weight() -> None:
-    exports = collect_exports(documents(FILES), ["dist/index.d.ts"])
+    exports = collect_exports(build_documents(FILES), ["dist/index.d.ts"])
     chunks = [
         Chunk(name, (), "code", "typescript", None, None, path, (name,))
         for path, name in (("dist/pens.d.ts", "Pen"), ("dist/inner/code.d.ts", "addCode"), ("lib/a.js", "a"))
@@ -65,11 +65,11 @@ def test_unexported_declarations_have_lower_weight() -> None:
 
 
 def test_without_entry_point_all_names_are_exported() -> None:
-    assert collect_exports(documents(FILES), ["build/none.js"]).has("dist/inner/code.d.ts", "addCode")
+    assert collect_exports(build_documents(FILES), ["build/none.js"]).has("dist/inner/code.d.ts", "addCode")
 
 
 def test_pattern_matches_files() -> None:
-    assert collect_exports(documents(FILES), ["dist/inner/*.js"]).has("dist/inner/code.d.ts", "addCode")
+    assert collect_exports(build_documents(FILES), ["dist/inner/*.js"]).has("dist/inner/code.d.ts", "addCode")
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,6 @@ def test_invalid_manifest_has_no_entry_points(manifest: str) -> None:
 @given(st.lists(st.sampled_from([line for text in FILES.values() for line in text.splitlines()])))
 def test_circular_exports_end(lines: list[str]) -> None:
     text = "\n".join([*lines, "export * from './b';", "export * from './a';"])
-    exports = collect_exports(documents({"a.d.ts": text, "b.d.ts": text}), ["a.js"])
+    exports = collect_exports(build_documents({"a.d.ts": text, "b.d.ts": text}), ["a.js"])
 
     assert {"a", "b"} <= exports.modules

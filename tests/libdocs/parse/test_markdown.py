@@ -12,12 +12,12 @@ from centgate.libdocs.parse.markdown import split_markdown
 BLOB = "https://github.com/acme/lib/blob/v1.0/docs/guide.md"
 
 
-def page(text: str, path: str = "docs/guide.md", url: str | None = None) -> PackageDocument:
+def markdown_document(text: str, path: str = "docs/guide.md", url: str | None = None) -> PackageDocument:
     return PackageDocument(path, dedent(text).lstrip("\n"), "markdown", url)
 
 
 def test_code_stays_with_its_section_and_prose() -> None:
-    document = page(
+    document = markdown_document(
         """
         # Guide
 
@@ -40,8 +40,8 @@ def test_code_stays_with_its_section_and_prose() -> None:
     assert piece.text == "Open a client, then call send with what is to be sent."
 
 
-def test_each_example_is_a_chunk() -> None:
-    document = page(
+def test_each_example_is_chunk() -> None:
+    document = markdown_document(
         """
         # Send
 
@@ -68,7 +68,7 @@ def test_each_example_is_a_chunk() -> None:
 
 
 def test_output_of_code_stays_in_text() -> None:
-    document = page(
+    document = markdown_document(
         """
         # Send
 
@@ -91,7 +91,7 @@ def test_output_of_code_stays_in_text() -> None:
 
 
 def test_link_shows_lines_at_this_version() -> None:
-    document = page(
+    document = markdown_document(
         "# One\n\nNothing here that anyone would want to read, ever.\n\n## Two\n\n```\nx\n```\n", url=BLOB
     )
 
@@ -101,7 +101,7 @@ def test_link_shows_lines_at_this_version() -> None:
 
 
 def test_javascript_that_repeats_typescript_is_omitted() -> None:
-    document = page(
+    document = markdown_document(
         """
         # Page
 
@@ -123,7 +123,7 @@ def test_javascript_that_repeats_typescript_is_omitted() -> None:
 
 
 def test_component_note_is_prose_and_code_comments_stay() -> None:
-    document = page(
+    document = markdown_document(
         """
         # Send
 
@@ -147,7 +147,7 @@ def test_component_note_is_prose_and_code_comments_stay() -> None:
 def test_lists_and_tables_keep_their_form() -> None:
     text = "# Send\n\nBefore:\n\n1. one\n   - *two* `three`\n\n| a | b |\n|:--|--:|\n| 1 \\| 2 | [3](x) |\n"
 
-    [piece] = split_markdown(page(text))
+    [piece] = split_markdown(markdown_document(text))
 
     assert piece.text == (
         "Before:\n\n1. one\n   - *two* `three`\n\n| a | b |\n| --- | --- |\n| 1 \\| 2 | 3 |"
@@ -155,7 +155,9 @@ def test_lists_and_tables_keep_their_form() -> None:
 
 
 def test_one_package_manager_shows_installation() -> None:
-    document = page("# Install\n\n```bash\nnpm install acme\n```\n\nOr:\n\n```bash\nyarn add acme\n```\n")
+    document = markdown_document(
+        "# Install\n\n```bash\nnpm install acme\n```\n\nOr:\n\n```bash\nyarn add acme\n```\n"
+    )
 
     assert [piece.code for piece in split_markdown(document)] == ["npm install acme"]
 
@@ -198,14 +200,14 @@ def test_one_package_manager_shows_installation() -> None:
     ],
 )
 def test_decorative_markup_is_removed_from_prose(written: str, shown: str) -> None:
-    [piece] = split_markdown(page(f"# Title\n\n{written}\n"))
+    [piece] = split_markdown(markdown_document(f"# Title\n\n{written}\n"))
 
     assert piece.text is not None
     assert piece.text.startswith(shown)
 
 
 def test_front_matter_gives_title_and_mdx_imports_are_removed() -> None:
-    document = page(
+    document = markdown_document(
         """
         ---
         title: "Sending things"
@@ -227,7 +229,7 @@ def test_front_matter_gives_title_and_mdx_imports_are_removed() -> None:
 
 
 def test_page_without_title_is_named_by_path() -> None:
-    document = page(
+    document = markdown_document(
         "## Send\n\n```\nsend(1)\n```\n\n## Take\n\n```\ntake(1)\n```\n", path="docs/01-first_steps.md"
     )
 
@@ -238,7 +240,7 @@ def test_page_without_title_is_named_by_path() -> None:
 
 
 def test_admonition_is_text_and_its_code_is_code() -> None:
-    document = page(
+    document = markdown_document(
         """
         # Send
 
@@ -258,7 +260,7 @@ def test_admonition_is_text_and_its_code_is_code() -> None:
 
 
 def test_indented_lines_are_code_outside_lists() -> None:
-    document = page(
+    document = markdown_document(
         "# Send\n\nLike this:\n\n    send(1)\n\n    send(2)\n\n- a list\n\n    of two paragraphs\n"
     )
 
@@ -268,7 +270,7 @@ def test_indented_lines_are_code_outside_lists() -> None:
 
 
 def test_embedded_restructuredtext_is_parsed() -> None:
-    document = page(
+    document = markdown_document(
         "# Send\n\n```{eval-rst}\n.. click:example::\n\n    @command()\n    def send(): ...\n```\n"
     )
 
@@ -278,8 +280,10 @@ def test_embedded_restructuredtext_is_parsed() -> None:
     assert piece.language == "python"
 
 
-def test_name_as_heading_names_the_chunk() -> None:
-    [piece] = split_markdown(page("# API\n\n## `client.send(what)`\n\n```js\nclient.send(1)\n```\n"))
+def test_name_as_heading_names_chunk() -> None:
+    [piece] = split_markdown(
+        markdown_document("# API\n\n## `client.send(what)`\n\n```js\nclient.send(1)\n```\n")
+    )
 
     assert piece.names == ("client.send", "send")
 
@@ -287,7 +291,7 @@ def test_name_as_heading_names_the_chunk() -> None:
 def test_long_code_is_divided_into_marked_parts() -> None:
     code = "\n\n".join(f"def function_{number}():\n    return {number}  # {'x' * 60}" for number in range(90))
 
-    found = split_markdown(page(f"# Long\n\n```python\n{code}\n```\n"))
+    found = split_markdown(markdown_document(f"# Long\n\n```python\n{code}\n```\n"))
 
     assert len(found) > 1
     assert found[0].title == f"Long (part 1 of {len(found)})"
@@ -296,7 +300,7 @@ def test_long_code_is_divided_into_marked_parts() -> None:
 
 
 def test_invisible_characters_are_removed() -> None:
-    [piece] = split_markdown(page("# Se\u202end\n\n```\nsend(\u200b1)\n```\n"))
+    [piece] = split_markdown(markdown_document("# Se\u202end\n\n```\nsend(\u200b1)\n```\n"))
 
     assert (piece.title, piece.code) == ("Send", "send(1)")
 
@@ -314,7 +318,9 @@ def test_admonition_below_code_is_no_code() -> None:
     written = "Examples:\n\n    !!! example\n\n        ```python\n        send(1)\n        ```\n\n"
 
     found = split_markdown(
-        page(f'# Send\n\n{written}    !!! example "Later"\n\n        ```python\n        send(2)\n')
+        markdown_document(
+            f'# Send\n\n{written}    !!! example "Later"\n\n        ```python\n        send(2)\n'
+        )
     )
 
     assert "send(1)" in (found[0].code or "")
@@ -335,4 +341,4 @@ def test_admonition_below_code_is_no_code() -> None:
     ids=["backticks", "title", "links", "tags", "images", "quotes"],
 )
 def test_hostile_text_is_split_in_time(text: str) -> None:
-    assert isinstance(split_markdown(page(text)), list)
+    assert isinstance(split_markdown(markdown_document(text)), list)

@@ -11,12 +11,12 @@ from centgate.libdocs.parse.python import module_name, split_python
 from centgate.libdocs.parse.python_exports import collect_imports, use_public_names
 
 
-def module(text: str, path: str = "acme/client.py", url: str | None = None) -> PackageDocument:
+def python_document(text: str, path: str = "acme/client.py", url: str | None = None) -> PackageDocument:
     return PackageDocument(path, dedent(text).lstrip("\n"), "python", url)
 
 
 def test_function_has_signature_and_docstring() -> None:
-    document = module(
+    document = python_document(
         '''
         def send(what: str, /, *, times: int = 1, **options: object) -> None:
             """Send something to wherever the client was told to send to."""
@@ -32,7 +32,7 @@ def test_function_has_signature_and_docstring() -> None:
 
 
 def test_docstring_example_is_code_below_signature() -> None:
-    document = module(
+    document = python_document(
         '''
         def send(what):
             """Send something.
@@ -49,7 +49,7 @@ def test_docstring_example_is_code_below_signature() -> None:
 
 
 def test_class_shows_fields_and_constructor() -> None:
-    document = module(
+    document = python_document(
         '''
         @dataclass(frozen=True)
         class Client(Base, Generic[T]):
@@ -82,7 +82,7 @@ def test_class_shows_fields_and_constructor() -> None:
 
 
 def test_annotated_doc_is_text_and_not_in_signature() -> None:
-    document = module(
+    document = python_document(
         """
         def send(
             what: Annotated[str, Doc("What is sent.")],
@@ -101,7 +101,7 @@ def test_annotated_doc_is_text_and_not_in_signature() -> None:
 
 
 def test_examples_in_annotated_doc_keep_indentation() -> None:
-    document = module(
+    document = python_document(
         """
         def route(
             path: Annotated[
@@ -129,7 +129,7 @@ def test_examples_in_annotated_doc_keep_indentation() -> None:
 
 
 def test_overloads_are_one_chunk_with_public_signatures() -> None:
-    document = module(
+    document = python_document(
         '''
         @overload
         def send(what: str) -> int: ...
@@ -147,7 +147,7 @@ def test_overloads_are_one_chunk_with_public_signatures() -> None:
 
 
 def test_google_style_sections_are_lists() -> None:
-    document = module(
+    document = python_document(
         '''
         def send(what, times):
             """Send something to wherever.
@@ -172,7 +172,7 @@ def test_google_style_sections_are_lists() -> None:
 
 
 def test_example_file_is_kept_whole_and_titled_by_path() -> None:
-    document = module(
+    document = python_document(
         '''
         """How to send in the background."""
 
@@ -221,7 +221,7 @@ def test_path_gives_module_name(path: str, name: str) -> None:
 FUNCTION = 'def send(what):\n    """Send something to wherever it has to go."""\n'
 
 
-def titles(*documents: PackageDocument) -> list[str]:
+def list_titles(*documents: PackageDocument) -> list[str]:
     found = (piece for document in documents for piece in split_python(document))
     return [
         ".".join((*piece.breadcrumb, piece.title))
@@ -239,17 +239,17 @@ def titles(*documents: PackageDocument) -> list[str]:
         ("from ._client import *", "acme/_client.py"),
     ],
 )
-def test_definition_has_the_name_that_users_import(gathering: str, defined: str) -> None:
+def test_definition_has_name_that_users_import(gathering: str, defined: str) -> None:
     package = PackageDocument("acme/__init__.py", gathering, "python", None)
 
-    assert titles(package, PackageDocument(defined, FUNCTION, "python", None)) == ["acme.send"]
+    assert list_titles(package, PackageDocument(defined, FUNCTION, "python", None)) == ["acme.send"]
 
 
 def test_imports_are_followed_through_packages() -> None:
     package = PackageDocument("acme/__init__.py", "from .inner import send", "python", None)
     inner = PackageDocument("acme/inner/__init__.py", "from ._deep import send", "python", None)
 
-    assert titles(package, inner, PackageDocument("acme/inner/_deep.py", FUNCTION, "python", None)) == [
+    assert list_titles(package, inner, PackageDocument("acme/inner/_deep.py", FUNCTION, "python", None)) == [
         "acme.send"
     ]
 
@@ -259,11 +259,11 @@ def test_names_missing_in_all_stay_private() -> None:
     other = 'def other():\n    """Something that is not for the users of this."""\n'
     client = PackageDocument("acme/_client.py", f'__all__ = ["send"]\n{FUNCTION}{other}', "python", None)
 
-    assert titles(package, client) == ["acme.send"]
+    assert list_titles(package, client) == ["acme.send"]
 
 
 def test_unreachable_private_modules_are_omitted() -> None:
-    assert titles(PackageDocument("acme/_client.py", FUNCTION, "python", None)) == []
+    assert list_titles(PackageDocument("acme/_client.py", FUNCTION, "python", None)) == []
 
 
 def test_reexporting_module_is_followed() -> None:
@@ -275,7 +275,7 @@ def test_reexporting_module_is_followed() -> None:
         None,
     )
 
-    assert titles(package, api, PackageDocument("acme/core/client.py", FUNCTION, "python", None)) == [
+    assert list_titles(package, api, PackageDocument("acme/core/client.py", FUNCTION, "python", None)) == [
         "acme.send"
     ]
 
@@ -289,7 +289,7 @@ def test_long_chain_of_imports_is_followed_or_cut(statement: str) -> None:
         for number in range(2000)
     ]
 
-    found = titles(*chain, PackageDocument("acme/m2000.py", FUNCTION, "python", None))
+    found = list_titles(*chain, PackageDocument("acme/m2000.py", FUNCTION, "python", None))
 
     assert len(found) == 1
 
@@ -303,7 +303,7 @@ def test_mutual_imports_are_resolved_in_time() -> None:
         for number in range(100)
     ]
 
-    assert len(titles(*modules)) == 100 * 51
+    assert len(list_titles(*modules)) == 100 * 51
 
 
 def test_parameter_described_below_name_is_no_code() -> None:

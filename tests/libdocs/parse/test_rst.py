@@ -10,12 +10,12 @@ from centgate.libdocs.parse.documents import DocumentKind, PackageDocument
 from centgate.libdocs.parse.rst import split_rst
 
 
-def page(text: str, kind: DocumentKind = "rst") -> PackageDocument:
+def rst_document(text: str, kind: DocumentKind = "rst") -> PackageDocument:
     return PackageDocument("docs/guide.rst", dedent(text).lstrip("\n"), kind, None)
 
 
 def test_heading_level_follows_order_of_underlines() -> None:
-    document = page(
+    document = rst_document(
         """
         =====
         Guide
@@ -57,7 +57,7 @@ def test_heading_level_follows_order_of_underlines() -> None:
     ],
 )
 def test_code_is_found_in_every_notation(written: str, language: str | None, code: str) -> None:
-    [piece] = split_rst(page(f"Send\n====\n\n{written}"))
+    [piece] = split_rst(rst_document(f"Send\n====\n\n{written}"))
 
     assert (piece.language, piece.code) == (language, code)
 
@@ -77,13 +77,13 @@ def test_code_is_found_in_every_notation(written: str, language: str | None, cod
     ],
 )
 def test_roles_and_references_become_their_text(written: str, shown: str) -> None:
-    [piece] = split_rst(page(f"Send\n====\n\n{written}, as long as there is anything to be sent.\n"))
+    [piece] = split_rst(rst_document(f"Send\n====\n\n{written}, as long as there is anything to be sent.\n"))
 
     assert piece.text == f"{shown}, as long as there is anything to be sent."
 
 
 def test_notes_are_text_and_generated_content_is_removed() -> None:
-    document = page(
+    document = rst_document(
         """
         Send
         ====
@@ -119,7 +119,7 @@ def test_notes_are_text_and_generated_content_is_removed() -> None:
 
 def test_code_in_note_is_code() -> None:
     [piece] = split_rst(
-        page("Send\n====\n\n.. tip::\n\n   Like this::\n\n       $ acme send\n\nAnd so on.\n")
+        rst_document("Send\n====\n\n.. tip::\n\n   Like this::\n\n       $ acme send\n\nAnd so on.\n")
     )
 
     assert piece.code == "$ acme send"
@@ -127,7 +127,7 @@ def test_code_in_note_is_code() -> None:
 
 
 def test_badges_are_removed_and_tables_stay() -> None:
-    document = page(
+    document = rst_document(
         """
         Acme
         ====
@@ -146,9 +146,9 @@ def test_badges_are_removed_and_tables_stay() -> None:
     assert piece.text == "| one | two |\n| 1   | 2   |\n\nA library for sending things to other places."
 
 
-def test_parameters_are_a_list() -> None:
+def test_parameters_are_list() -> None:
     [piece] = split_rst(
-        page("send\n====\n\nSends whatever it is given to wherever.\n\n:param str what: to be sent\n")
+        rst_document("send\n====\n\nSends whatever it is given to wherever.\n\n:param str what: to be sent\n")
     )
 
     assert piece.text == "Sends whatever it is given to wherever.\n\n- `what`: to be sent"
@@ -158,16 +158,16 @@ def test_parameters_are_a_list() -> None:
     "text", ["", "::", "====", "..", ".. note::", ">>> ", "=" * 9000, "`" * 9000, ":a:`" * 3000]
 )
 def test_invalid_restructuredtext_gives_no_error(text: str) -> None:
-    assert isinstance(split_rst(page(text, "text")), list)
+    assert isinstance(split_rst(rst_document(text, "text")), list)
 
 
 def test_transition_line_is_removed() -> None:
     [piece] = split_rst(
-        page("Send\n====\n\n------\n\nThings are sent to other places, one after the other.\n")
+        rst_document("Send\n====\n\n------\n\nThings are sent to other places, one after the other.\n")
     )
 
     assert piece.text == "Things are sent to other places, one after the other."
 
 
 def test_line_of_blanks_is_parsed_in_time() -> None:
-    assert isinstance(split_rst(page("Send::\n\n  x\n" + " " * 200_000 + "x\n")), list)
+    assert isinstance(split_rst(rst_document("Send::\n\n  x\n" + " " * 200_000 + "x\n")), list)

@@ -248,7 +248,7 @@ async def test_yanked_release_is_deprecated(registry: PackageRegistry, upstream:
         b'{"info": {"name": "quill", "vers',
     ],
 )
-async def test_invalid_pypi_response_is_a_failure(
+async def test_invalid_pypi_response_is_failure(
     body: bytes, registry: PackageRegistry, upstream: Upstream
 ) -> None:
     registry.bodies["/pypi/quill/json"] = body
@@ -268,7 +268,7 @@ async def test_invalid_pypi_response_is_a_failure(
         b"<html>",
     ],
 )
-async def test_invalid_npm_response_is_a_failure(
+async def test_invalid_npm_response_is_failure(
     body: bytes, registry: PackageRegistry, upstream: Upstream
 ) -> None:
     registry.bodies["/quill/latest"] = body
@@ -460,7 +460,7 @@ def test_invalid_id_is_none(written: str) -> None:
     assert parse_library_id(written) is None
 
 
-def package(**more: Any) -> Package:
+def build_package(**more: Any) -> Package:
     """Return a well-maintained package."""
     known: dict[str, Any] = {
         "registry": "npm",
@@ -492,7 +492,7 @@ def package(**more: Any) -> Package:
     ],
 )
 def test_poorly_maintained_package_ranks_lower(worse: dict[str, Any]) -> None:
-    assert 0 <= maintenance_score(package(**worse), NOW) < maintenance_score(package(), NOW) <= 1
+    assert 0 <= maintenance_score(build_package(**worse), NOW) < maintenance_score(build_package(), NOW) <= 1
 
 
 def test_similar_indexed_names_are_found() -> None:
