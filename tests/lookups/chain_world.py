@@ -128,7 +128,7 @@ class Builder:
         transaction = {
             "chainId": CHAIN_ID,
             "nonce": nonce,
-            "to": _raw(to) if to else b"",
+            "to": _to_bytes(to) if to else b"",
             "data": data,
             **more,
         }
@@ -187,17 +187,17 @@ def lookalike_address(address: str) -> str:
 def open_world() -> Generator[World]:
     """Build the chain, with blocks 200 days old and of today, then serve it together with a facilitator."""
     clock = Clock(DAYS_AGO)
-    chain = EvmChain(CHAIN_ID, _seeds(), clock=clock)
+    chain = EvmChain(CHAIN_ID, _list_seeds(), clock=clock)
     build = Builder(chain)
     people = {name: derive_wallet(name) for name in PEOPLE}
-    tokens, contracts = _tokens(build, people), _contracts(build, people)
+    tokens, contracts = _deploy_tokens(build, people), _deploy_contracts(build, people)
     old = _stale_approval(build, people, tokens, contracts)
     clock.days = 0
-    grants = _grants(build, people, tokens, contracts)
-    contracts["lure"] = _lure(build, people, tokens)
-    proxies = _proxies(build, people, contracts)
-    transfers = _transfers(build, people, tokens)
-    approvals = old | _approvals(build, people, tokens, contracts)
+    grants = _give_grants(build, people, tokens, contracts)
+    contracts["lure"] = _lure_wallet(build, people, tokens)
+    proxies = _deploy_proxies(build, people, contracts)
+    transfers = _send_transfers(build, people, tokens)
+    approvals = old | _give_approvals(build, people, tokens, contracts)
     times = {int(block.number): block.header.timestamp for block in chain.blocks}
     with serve_app(create_rpc_app(chain), 0) as url, open_devchain(rpc=url) as running:
         yield World(running, people, contracts, tokens, proxies, transfers, approvals, grants, times)
@@ -220,7 +220,7 @@ PEOPLE = (
 _POOR = ("newcomer",)
 
 
-def _seeds() -> dict[str, GenesisAccount]:
+def _list_seeds() -> dict[str, GenesisAccount]:
     usdc = GenesisAccount(code=bytes.fromhex(runtime_code()[2:]), storage=initial_token_storage())
     rich = {
         account.address: GenesisAccount(GAS_BALANCE) for account in (*BUYER_ACCOUNTS, FACILITATOR_ACCOUNT)
@@ -273,11 +273,15 @@ def _list_seeded_proxies() -> dict[str, GenesisAccount]:
             code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(derive_address("uups box"), 16), 0: admin}
         ),
     }
-    seeds = {name: GenesisAccount(code=runtime) for name, runtime in by_code.items()} | by_storage | _odd()
+    seeds = (
+        {name: GenesisAccount(code=runtime) for name, runtime in by_code.items()}
+        | by_storage
+        | _list_odd_contracts()
+    )
     return {derive_address(name): seed for name, seed in seeds.items()}
 
 
-def _odd() -> dict[str, GenesisAccount]:
+def _list_odd_contracts() -> dict[str, GenesisAccount]:
     """Return contracts that resemble proxies, or return values that no proxy returns."""
     eip1967, beacon = code.slot_proxy(code.IMPLEMENTATION_SLOT), code.beacon_proxy()
     box = int(derive_address("box"), 16)
@@ -298,7 +302,7 @@ def _odd() -> dict[str, GenesisAccount]:
     }
 
 
-def _tokens(build: Builder, people: dict[str, KeyedWallet]) -> dict[str, str]:
+def _deploy_tokens(build: Builder, people: dict[str, KeyedWallet]) -> dict[str, str]:
     deployer = people["deployer"]
 
     def erc20(
@@ -321,9 +325,9 @@ def _tokens(build: Builder, people: dict[str, KeyedWallet]) -> dict[str, str]:
     }
 
 
-def _contracts(build: Builder, people: dict[str, KeyedWallet]) -> dict[str, str]:
+def _deploy_contracts(build: Builder, people: dict[str, KeyedWallet]) -> dict[str, str]:
     deployer = people["deployer"]
-    placed = ("box", "other box", "burner", "nothing", *_odd())
+    placed = ("box", "other box", "burner", "nothing", *_list_odd_contracts())
     return {name: derive_address(name) for name in placed} | {
         "spender": build.deploy(deployer, "spender"),
         "factory": build.deploy(deployer, "factory"),
@@ -337,7 +341,9 @@ def _contracts(build: Builder, people: dict[str, KeyedWallet]) -> dict[str, str]
     }
 
 
-def _proxies(build: Builder, people: dict[str, KeyedWallet], contracts: dict[str, str]) -> dict[str, Proxy]:
+def _deploy_proxies(
+    build: Builder, people: dict[str, KeyedWallet], contracts: dict[str, str]
+) -> dict[str, Proxy]:
     box, admin = contracts["box"], people["admin"].address
     seeds: dict[str, dict[str, Any]] = {
         "eip1167": {"kind": "eip1167", "upgradeable": False},
@@ -391,7 +397,7 @@ def _deploy_clones(build: Builder, people: dict[str, KeyedWallet], contracts: di
     )
     block = build.chain.mined_transactions[bytes.fromhex(sent[2:])].block.number
     state = build.chain.state_at(block)
-    return "0x" + state.get_storage(_raw(contracts["factory"]), 0).to_bytes(20, "big").hex()
+    return "0x" + state.get_storage(_to_bytes(contracts["factory"]), 0).to_bytes(20, "big").hex()
 
 
 def _beacon_proxy(build: Builder, people: dict[str, KeyedWallet], contracts: dict[str, str]) -> str:
@@ -411,13 +417,15 @@ def _delegate_wallet(build: Builder, people: dict[str, KeyedWallet], contract: s
     """Delegate a wallet by EIP-7702, in a transaction of type 4 sent by another wallet."""
     delegator = people["delegator"]
     authorization: Any = Wallet.from_key(delegator.key).sign_authorization(
-        {"chainId": CHAIN_ID, "address": _raw(contract), "nonce": 0}
+        {"chainId": CHAIN_ID, "address": _to_bytes(contract), "nonce": 0}
     )
     build.send(people["friend"], people["friend"].address, type=4, authorizationList=[authorization])
     return delegator.address
 
 
-def _transfers(build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str]) -> list[ChainTransfer]:
+def _send_transfers(
+    build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str]
+) -> list[ChainTransfer]:
     """Send the transfers from and to the holder's wallet."""
     deployer, holder, friend = people["deployer"], people["holder"], people["friend"]
     forged = lookalike_address(friend.address)
@@ -477,7 +485,7 @@ def _stale_approval(
     return {"stale": stale}
 
 
-def _approvals(
+def _give_approvals(
     build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str], contracts: dict[str, str]
 ) -> dict[str, ChainApproval]:
     """Give the approver's allowances; the approver holds 100 of the plain and of the talking token."""
@@ -519,7 +527,7 @@ def _approvals(
     return standing
 
 
-def _grants(
+def _give_grants(
     build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str], contracts: dict[str, str]
 ) -> dict[str, ChainApproval]:
     """Give the grantor's grants; the grantor holds 1,000 of the plain and of the talking token."""
@@ -547,7 +555,7 @@ def _grants(
     return given
 
 
-def _lure(build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str]) -> str:
+def _lure_wallet(build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str]) -> str:
     """Have the lured wallet approve a contract that tries to use another approval while it is read."""
     deployer, lured = people["deployer"], people["lured"]
     lure = build.deploy(deployer, "lure")
@@ -557,5 +565,5 @@ def _lure(build: Builder, people: dict[str, KeyedWallet], tokens: dict[str, str]
     return lure
 
 
-def _raw(address: str) -> Any:
+def _to_bytes(address: str) -> Any:
     return bytes.fromhex(address[2:])

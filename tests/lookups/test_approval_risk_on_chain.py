@@ -25,17 +25,19 @@ def risk(world: World, buy_answer: BuyAnswer) -> dict[str, Any]:
 def find_approval(answer: dict[str, Any], approved: ChainApproval) -> dict[str, Any]:
     """Return the entry of an approval."""
     (found,) = [
-        each for each in answer["data"]["approvals"] if pair(each) == (approved.token, approved.spender)
+        each
+        for each in answer["data"]["approvals"]
+        if token_and_spender(each) == (approved.token, approved.spender)
     ]
     return found
 
 
-def pair(approval: dict[str, Any]) -> tuple[str, str]:
+def token_and_spender(approval: dict[str, Any]) -> tuple[str, str]:
     """Return token and spender."""
     return approval["token"]["address"], approval["spender"]["address"]
 
 
-def findings(approval: dict[str, Any]) -> dict[str, str]:
+def list_findings(approval: dict[str, Any]) -> dict[str, str]:
     """Return severity by finding."""
     return {each["id"]: each["severity"] for each in approval["findings"]}
 
@@ -44,12 +46,12 @@ def findings(approval: dict[str, Any]) -> dict[str, str]:
 def test_only_active_approvals_are_listed(world: World, risk: dict[str, Any]):
     standing = [approved for name, approved in world.approvals.items() if name not in INACTIVE]
 
-    assert sorted(pair(each) for each in risk["data"]["approvals"]) == sorted(
+    assert sorted(token_and_spender(each) for each in risk["data"]["approvals"]) == sorted(
         (approved.token, approved.spender) for approved in standing
     )
 
 
-def test_amounts_match_the_chain(world: World, risk: dict[str, Any]):
+def test_amounts_match_chain(world: World, risk: dict[str, Any]):
     for name, approved in world.approvals.items():
         if name not in INACTIVE and approved.allowance is not None:
             allowance = find_approval(risk, approved)["allowance"]
@@ -63,7 +65,7 @@ def test_unreadable_allowance_is_as_in_event_and_not_live(world: World, risk: di
 
     assert untold["allowance"]["live"] is False
     assert untold["allowance"]["amountBaseUnits"] == str(UNLIMITED)
-    assert "unread" in findings(untold)
+    assert "unread" in list_findings(untold)
     assert risk["data"]["coverage"]["callsFailed"] == 1
 
 
@@ -85,7 +87,7 @@ def test_spenders_are_classified_by_code(world: World, risk: dict[str, Any]):
     found = {
         name: (
             find_approval(risk, approved)["spender"]["kind"],
-            set(findings(find_approval(risk, approved))) - {"unlimited"},
+            set(list_findings(find_approval(risk, approved))) - {"unlimited"},
         )
         for name, approved in world.approvals.items()
         if name not in INACTIVE
@@ -104,7 +106,7 @@ def test_spenders_are_classified_by_code(world: World, risk: dict[str, Any]):
 
 
 def test_only_old_approval_is_stale(world: World, risk: dict[str, Any]):
-    stale = {pair(each) for each in risk["data"]["approvals"] if each["stale"]}
+    stale = {token_and_spender(each) for each in risk["data"]["approvals"] if each["stale"]}
 
     assert stale == {(world.approvals["stale"].token, world.approvals["stale"].spender)}
 
@@ -127,7 +129,7 @@ def test_dangerous_approvals_are_first_with_revocation(world: World, risk: dict[
         for each in risk["data"]["recommendations"]
     }
 
-    assert {pair(each) for each in risk["data"]["approvals"][:3]} == dangerous
+    assert {token_and_spender(each) for each in risk["data"]["approvals"][:3]} == dangerous
     assert {each for each, action in advice.items() if action == "revoke"} >= dangerous
     assert advice[world.approvals["stale"].token, world.approvals["stale"].spender] == "revoke"
     limited = world.approvals["limited"]
@@ -159,7 +161,9 @@ def grants(world: World, buy_answer: BuyAnswer) -> dict[str, dict[str, Any]]:
     data = buy_answer("approval-risk", walletAddress=world.people["grantor"].address)["data"]
     assert data["coverage"]["complete"] is True
     names = {(grant.token, grant.spender): name for name, grant in world.grants.items()}
-    return {names[pair(each)]: each for each in data["approvals"] if each["mechanism"] == "permit2"}
+    return {
+        names[token_and_spender(each)]: each for each in data["approvals"] if each["mechanism"] == "permit2"
+    }
 
 
 def test_active_permit2_grants_are_listed(grants: dict[str, dict[str, Any]]):
@@ -170,7 +174,7 @@ def test_active_permit2_grants_are_listed(grants: dict[str, dict[str, Any]]):
 
 
 def test_grant_severity_depends_on_spender_and_expiry(grants: dict[str, dict[str, Any]]):
-    assert {name: (each["severity"], set(findings(each))) for name, each in grants.items()} == {
+    assert {name: (each["severity"], set(list_findings(each))) for name, each in grants.items()} == {
         "limited": ("info", {"permit2_grant"}),
         "unlimited to wallet": (
             "danger",

@@ -26,7 +26,7 @@ async def open_provider(world: World, folder: Path) -> AsyncGenerator[Rpc]:
         yield Rpc(settings, resources)
 
 
-def topic(address: str) -> str:
+def encode_topic(address: str) -> str:
     """Encode an address as an event topic."""
     return "0x" + address[2:].rjust(64, "0")
 
@@ -78,7 +78,7 @@ async def test_approvals_of_wallet_are_found_without_token(world: World, tmp_pat
     async with open_provider(world, tmp_path) as rpc:
         latest = await rpc.latest_block(world.chain.chain_id)
         logs = await rpc.event_logs(
-            world.chain.chain_id, [APPROVAL, topic(owner)], to_block=latest.number, blocks=100_000
+            world.chain.chain_id, [APPROVAL, encode_topic(owner)], to_block=latest.number, blocks=100_000
         )
 
     nfts = [log for log in logs.entries if len(log.topics) == 4]

@@ -36,18 +36,18 @@ NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 NAMES = [f"drainer-{number}.example" for number in range(14_000)]
 
 
-def config(names: list[str] = NAMES, **more: Any) -> dict[str, Any]:
+def build_config(names: list[str] = NAMES, **more: Any) -> dict[str, Any]:
     return {"version": 2, "tolerance": 0, "fuzzylist": [], "whitelist": [], "blacklist": names, **more}
 
 
-def document(body: Any) -> FetchedDocument:
+def build_document(body: Any) -> FetchedDocument:
     content = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else None
     content = json.dumps(body).encode() if content is None else content
     return FetchedDocument(PUBLISHED_LISTS["metamask"], content, "https://lists.example", NOW)
 
 
-def stalelist(seconds: int) -> bytes:
-    return build_update(document({"blocklist": NAMES, "lastUpdated": seconds}), None)
+def build_stalelist(seconds: int) -> bytes:
+    return build_update(build_document({"blocklist": NAMES, "lastUpdated": seconds}), None)
 
 
 @dataclass
@@ -85,7 +85,7 @@ async def lists(tmp_path: Path, upstreams: FakeUpstreams) -> AsyncGenerator[List
 
 
 async def test_fetched_list_replaces_list_in_use(lists: Lists) -> None:
-    lists.publish(config([*NAMES, "drainer.example"]))
+    lists.publish(build_config([*NAMES, "drainer.example"]))
     assert lists.status("drainer.example") == "unknown"
 
     await lists.refresher(metamask=lists.url).fetch_due()
@@ -99,14 +99,17 @@ async def test_fetched_list_replaces_list_in_use(lists: Lists) -> None:
     [
         ("<!doctype html><html><title>Just a moment...</title></html>", "neither JSON nor a list"),
         ("", "it is empty"),
-        (config(["drainer.example"]), "it blocks 1 names"),
-        (config(NAMES[:12_000]), "it shrank from 13,752 to 12,000"),
-        (config([*NAMES, "metamask.io"]), "it blocks metamask.io"),
-        (config([*NAMES, *(f"{number}.*" for number in range(2000))]), "2,000 of its 16,000 entries"),
-        (config(whitelist=NAMES[:1000]), "its allowlist covers 1,000 blocked names"),
+        (build_config(["drainer.example"]), "it blocks 1 names"),
+        (build_config(NAMES[:12_000]), "it shrank from 13,752 to 12,000"),
+        (build_config([*NAMES, "metamask.io"]), "it blocks metamask.io"),
+        (build_config([*NAMES, *(f"{number}.*" for number in range(2000))]), "2,000 of its 16,000 entries"),
+        (build_config(whitelist=NAMES[:1000]), "its allowlist covers 1,000 blocked names"),
         (b'{"blacklist": ' + b"[" * 100_000, "neither JSON nor"),
-        (config(fuzzylist=["metamask.io"], tolerance=2), "it calls metamask.io a lookalike"),
-        (config(fuzzylist=["metamask.io"], whitelist=["metamask.io"], tolerance=5), "its tolerance of 5"),
+        (build_config(fuzzylist=["metamask.io"], tolerance=2), "it calls metamask.io a lookalike"),
+        (
+            build_config(fuzzylist=["metamask.io"], whitelist=["metamask.io"], tolerance=5),
+            "its tolerance of 5",
+        ),
     ],
     ids=[
         *("page", "empty", "one", "shrunk", "well-known", "unusable", "allows", "deep"),
@@ -115,13 +118,13 @@ async def test_fetched_list_replaces_list_in_use(lists: Lists) -> None:
 )
 def test_defective_list_is_refused(body: Any, reason: str) -> None:
     with pytest.raises(InvalidPhishingList, match=reason):
-        build_update(document(body), ListFolder(Path("/nowhere")).read_packed("metamask"))
+        build_update(build_document(body), ListFolder(Path("/nowhere")).read_packed("metamask"))
 
 
 @pytest.mark.parametrize("removed", [99, 100])
 def test_list_that_shrank_by_tenth_is_refused(removed: int) -> None:
-    previous = build_update(document(config(NAMES[:1000])), None)
-    fetched = document(config(NAMES[removed:1000]))
+    previous = build_update(build_document(build_config(NAMES[:1000])), None)
+    fetched = build_document(build_config(NAMES[removed:1000]))
 
     if removed == 99:
         assert unpack_snapshot(build_update(fetched, previous)).header.blocklist == 901
@@ -143,7 +146,7 @@ def test_hotlist_that_removes_tenth_is_refused() -> None:
     ]
 
     with pytest.raises(InvalidPhishingList, match="it shrank from 14,000 to 12,600 names"):
-        apply_hotlist(stalelist(since), json.dumps(removals).encode(), fetched_at=NOW)
+        apply_hotlist(build_stalelist(since), json.dumps(removals).encode(), fetched_at=NOW)
 
 
 async def test_refused_list_is_not_stored(lists: Lists) -> None:
@@ -156,7 +159,7 @@ async def test_refused_list_is_not_stored(lists: Lists) -> None:
 
 
 def test_top_level_domain_is_not_blocked() -> None:
-    packed = build_update(document(config([*NAMES, "com", "com.br", "pages.dev"])), None)
+    packed = build_update(build_document(build_config([*NAMES, "com", "com.br", "pages.dev"])), None)
 
     assert unpack_snapshot(packed).rules.blocklist == tuple(NAMES)
 
@@ -182,7 +185,7 @@ async def test_failed_fetch_keeps_list_and_is_retried_later(lists: Lists) -> Non
 
 @pytest.mark.extended
 async def test_two_processes_fetch_once(lists: Lists) -> None:
-    lists.publish(config())
+    lists.publish(build_config())
     lists.server.delay = 0.2
 
     await asyncio.gather(*(lists.refresher(metamask=lists.url).fetch_due() for _ in range(2)))
@@ -206,7 +209,7 @@ def test_fetch_is_due(state: FetchState, *, is_due: bool) -> None:
 
 @pytest.mark.extended
 async def test_interrupted_write_changes_nothing(lists: Lists) -> None:
-    lists.publish(config())
+    lists.publish(build_config())
     await lists.fetch_metamask()
     lists.store.reload()
     path = lists.folder.snapshot_file("metamask")
@@ -219,14 +222,16 @@ async def test_interrupted_write_changes_nothing(lists: Lists) -> None:
 
 @pytest.mark.extended
 def test_damaged_file_is_replaced() -> None:
-    assert unpack_snapshot(build_update(document(config()), b"cut")).header.blocklist == len(NAMES)
+    assert unpack_snapshot(build_update(build_document(build_config()), b"cut")).header.blocklist == len(
+        NAMES
+    )
 
 
 @pytest.mark.extended
 def test_undated_list_keeps_date_of_last_change() -> None:
-    first = build_update(document(config()), None)
+    first = build_update(build_document(build_config()), None)
 
-    later = replace(document(config()), fetched_at=NOW + timedelta(days=3))
+    later = replace(build_document(build_config()), fetched_at=NOW + timedelta(days=3))
     second = build_update(later, first)
 
     before, after = (unpack_snapshot(packed).header for packed in (first, second))
@@ -241,7 +246,7 @@ def test_undated_list_keeps_date_of_last_change() -> None:
 def test_future_date_becomes_today() -> None:
     body = {"blocklist": NAMES, "lastUpdated": (NOW + timedelta(days=90)).timestamp()}
 
-    assert unpack_snapshot(build_update(document(body), None)).header.date == "2026-11-23"
+    assert unpack_snapshot(build_update(build_document(body), None)).header.date == "2026-11-23"
 
 
 @pytest.mark.extended
@@ -271,7 +276,7 @@ def test_hotlist_changes_stalelist() -> None:
         {"url": "other.example", "timestamp": since + 60, "targetList": "other_config.blocklist"},
     ]
 
-    packed = apply_hotlist(stalelist(since), json.dumps({"data": changes}).encode(), fetched_at=NOW)
+    packed = apply_hotlist(build_stalelist(since), json.dumps({"data": changes}).encode(), fetched_at=NOW)
 
     snapshot = unpack_snapshot(packed)
     assert set(snapshot.rules.blocklist) == {*NAMES[1:], "new.example"}
@@ -282,12 +287,12 @@ def test_hotlist_changes_stalelist() -> None:
 @pytest.mark.parametrize("body", [b"<html>", b"{}", b'[{"url": 1}]'])
 def test_defective_hotlist_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidPhishingList, match="the hotlist"):
-        apply_hotlist(stalelist(1_700_000_000), body, fetched_at=NOW)
+        apply_hotlist(build_stalelist(1_700_000_000), body, fetched_at=NOW)
 
 
 @pytest.mark.extended
 async def test_hotlist_is_fetched_since_stalelist(lists: Lists) -> None:
-    lists.folder.store_packed("metamask", stalelist(1_700_000_000))
+    lists.folder.store_packed("metamask", build_stalelist(1_700_000_000))
     lists.server.set_response("lists", "/diffsSince/1700000000", {"data": []})
 
     await fetch_hotlist(lists.folder, lists.upstream, f"{lists.server.url}/lists/diffsSince")
@@ -304,7 +309,7 @@ async def test_hotlist_without_stalelist_is_refused(lists: Lists) -> None:
 async def test_server_refreshes_lists_in_background(
     api: ApiFactory, settings: Settings, lists: Lists
 ) -> None:
-    lists.publish(config([*NAMES, "drainer.example"]))
+    lists.publish(build_config([*NAMES, "drainer.example"]))
     fetching = settings.model_copy(
         update={"phishing_list_url": (f"metamask={lists.url}",), "phishing_folder": lists.folder.folder}
     )

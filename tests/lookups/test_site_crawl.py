@@ -30,14 +30,16 @@ Change = Callable[[SmallSite], None]
 def site() -> Generator[SmallSite]:
     """Site with a front page that links to two others."""
     with serve_small_site() as standing:
-        standing.respond("/", article("kumquat", "/docs/lime", "/docs/pomelo", "https://elsewhere.example/x"))
-        standing.respond("/docs/lime", article("lime"))
-        standing.respond("/docs/pomelo", article("pomelo", "/docs/deep"))
-        standing.respond("/docs/deep", article("yuzu"))
+        standing.respond(
+            "/", build_article("kumquat", "/docs/lime", "/docs/pomelo", "https://elsewhere.example/x")
+        )
+        standing.respond("/docs/lime", build_article("lime"))
+        standing.respond("/docs/pomelo", build_article("pomelo", "/docs/deep"))
+        standing.respond("/docs/deep", build_article("yuzu"))
         yield standing
 
 
-def article(word: str, *links: str, head: str = "") -> str:
+def build_article(word: str, *links: str, head: str = "") -> str:
     """Return a page about a word."""
     anchors = "".join(f'<p>See <a href="{link}">a page</a> for more of it.</p>' for link in links)
     text = BODY.format(word, word, word)
@@ -93,7 +95,7 @@ async def open_crawl(
 async def test_pages_are_found_by_links_and_sitemap(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
-    site.respond("/orphan", article("calamondin"))
+    site.respond("/orphan", build_article("calamondin"))
     site.set_sitemap("/sitemap.xml", "/orphan", "https://elsewhere.example/y")
 
     async with open_crawl(page_reader, tmp_path, site) as crawled:
@@ -107,13 +109,13 @@ async def test_pages_are_found_by_links_and_sitemap(
         assert (await crawled.crawl()).counts == {}
 
 
-async def test_last_change_is_not_the_publication_date(
+async def test_last_change_is_not_publication_date(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     changed = '<meta property="article:modified_time" content="2026-01-05T00:00:00Z">'
     published = '<meta property="article:published_time" content="2015-03-01T00:00:00Z">'
-    site.respond("/docs/lime", article("lime", head=changed + published))
-    site.respond("/docs/pomelo", article("pomelo", head=changed))
+    site.respond("/docs/lime", build_article("lime", head=changed + published))
+    site.respond("/docs/pomelo", build_article("pomelo", head=changed))
 
     async with open_crawl(page_reader, tmp_path, site) as crawled:
         await crawled.crawl()
@@ -125,7 +127,7 @@ async def test_last_change_is_not_the_publication_date(
 async def test_crawl_is_limited_to_path_and_number_of_pages(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
-    site.respond("/docs/", article("citron", "/docs/lime", "/docs/pomelo", "/docs/deep", "/blog"))
+    site.respond("/docs/", build_article("citron", "/docs/lime", "/docs/pomelo", "/docs/deep", "/blog"))
 
     async with open_crawl(page_reader, tmp_path, site, path="/docs/", pages=3) as crawled:
         report = await crawled.crawl()
@@ -138,8 +140,8 @@ async def test_crawl_is_limited_to_path_and_number_of_pages(
 async def test_url_of_file_limits_crawl_to_its_folder(
     path: str, site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
-    site.respond(path, article("lime", "/docs/deep", "/blog"))
-    site.respond("/blog", article("blog"))
+    site.respond(path, build_article("lime", "/docs/deep", "/blog"))
+    site.respond("/blog", build_article("blog"))
 
     async with open_crawl(page_reader, tmp_path, site, path=path) as crawled:
         report = await crawled.crawl()
@@ -152,9 +154,9 @@ async def test_removed_pages_make_room_for_new_ones(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     old, new = ("/lemon", "/citron", "/yuzu"), ("/papeda", "/calamondin", "/sudachi")
-    site.respond("/", article("kumquat"))
+    site.respond("/", build_article("kumquat"))
     for path in (*old, *new):
-        site.respond(path, article(path[1:]))
+        site.respond(path, build_article(path[1:]))
     site.set_sitemap("/sitemap.xml", *old)
     async with open_crawl(page_reader, tmp_path, site, pages=4) as crawled:
         await crawled.crawl()
@@ -188,7 +190,7 @@ async def test_changed_robots_rules_remove_pages(
         assert crawled.paths("lime") == []
 
 
-async def test_unreadable_robots_rules_keep_pages_for_a_while(
+async def test_unreadable_robots_rules_keep_pages_for_while(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     async with open_crawl(page_reader, tmp_path, site) as crawled:
@@ -204,7 +206,7 @@ async def test_unreadable_robots_rules_keep_pages_for_a_while(
         assert crawled.paths("lime") == []
 
 
-def drop(site: SmallSite) -> None:
+def remove_page(site: SmallSite) -> None:
     site.respond("/docs/lime", "gone", status=404)
 
 
@@ -213,20 +215,22 @@ def lead_to_other_part(site: SmallSite) -> None:
 
 
 def refuse_index(site: SmallSite) -> None:
-    site.respond("/docs/lime", article("lime", head='<meta name="robots" content="nofollow, NOINDEX">'))
+    site.respond("/docs/lime", build_article("lime", head='<meta name="robots" content="nofollow, NOINDEX">'))
 
 
 def refuse_index_by_header(site: SmallSite) -> None:
-    site.respond("/docs/lime", article("lime"))
+    site.respond("/docs/lime", build_article("lime"))
     page = site.response_for("/docs/lime")
     page.headers["X-Robots-Tag"] = "noindex"
 
 
-def empty(site: SmallSite) -> None:
+def empty_page(site: SmallSite) -> None:
     site.respond("/docs/lime", "<title>lime</title><p>lime</p>")
 
 
-@pytest.mark.parametrize("change", [drop, lead_to_other_part, refuse_index, refuse_index_by_header, empty])
+@pytest.mark.parametrize(
+    "change", [remove_page, lead_to_other_part, refuse_index, refuse_index_by_header, empty_page]
+)
 async def test_unfindable_page_is_removed(
     change: Change, site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
@@ -241,11 +245,11 @@ async def test_unfindable_page_is_removed(
         assert crawled.paths("pomelo") == ["/docs/pomelo"]
 
 
-async def test_redirect_off_the_site_is_not_indexed(
+async def test_redirect_off_site_is_not_indexed(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     with serve_small_site() as other:
-        other.respond("/lime", article("tangelo"))
+        other.respond("/lime", build_article("tangelo"))
         site.respond("/docs/lime", "", status=302, Location=other.url_of("/lime"))
         async with open_crawl(page_reader, tmp_path, site, other) as crawled:
             await crawled.crawl()
@@ -269,7 +273,7 @@ async def test_failing_page_is_removed_after_repeated_failures(
         assert crawled.paths("lime") == []
 
 
-async def test_unexpected_error_of_a_page_does_not_end_crawl(
+async def test_unexpected_error_of_page_does_not_end_crawl(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fingerprint_hostile(text: str) -> int | None:
@@ -343,10 +347,10 @@ async def test_spam_pages_are_limited_to_their_share(
 ) -> None:
     words = "lime pomelo yuzu kumquat " * 40_000
     links = [f"/trap/{n}" for n in range(250)]
-    site.respond("/", article("kumquat", "/docs/lime", *links))
+    site.respond("/", build_article("kumquat", "/docs/lime", *links))
     site.respond("/trap/0", f"<title>{words}</title><h1>{words}</h1><p>{words}</p>")
     for number in range(1, 30):
-        site.respond(f"/trap/{number}", article("grapefruit"))  # the same text repeatedly
+        site.respond(f"/trap/{number}", build_article("grapefruit"))  # the same text repeatedly
 
     async with open_crawl(page_reader, tmp_path, site, pages=40) as crawled:
         await crawled.crawl(limit=60)
@@ -366,7 +370,7 @@ async def test_near_duplicate_pages_count_once(
         site.respond(
             f"/v{version}", f"<title>Manual</title><main><p>{text}</p><p>Version {version}</p></main>"
         )
-    site.respond("/", article("kumquat", "/v1", "/v2"))
+    site.respond("/", build_article("kumquat", "/v1", "/v2"))
 
     async with open_crawl(page_reader, tmp_path, site) as crawled:
         report = await crawled.crawl()
@@ -378,8 +382,8 @@ async def test_copy_on_other_site_is_not_indexed(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
     with serve_small_site() as copying:
-        copying.respond("/", article("pomelo"))
-        site.respond("/", article("pomelo"))
+        copying.respond("/", build_article("pomelo"))
+        site.respond("/", build_article("pomelo"))
         async with open_crawl(page_reader, tmp_path, copying, site) as crawled:
             await crawled.crawl()
             crawled.state.add_site(site.url_of("/"), 1)

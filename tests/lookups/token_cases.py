@@ -33,7 +33,7 @@ class TokenCase:
     """True if trading is opened for the holders, and closed again."""
 
 
-def _trap(name: str, kind: str, **more: object) -> TokenCase:
+def _build_trap(name: str, kind: str, **more: object) -> TokenCase:
     """Return the case of a token that can be bought and not sold."""
     truth: dict[str, object] = {
         "sell_tax": None,
@@ -44,75 +44,75 @@ def _trap(name: str, kind: str, **more: object) -> TokenCase:
     return TokenCase(name, kind, **(truth | more))  # pyright: ignore[reportArgumentType]
 
 
-def _sellable(name: str, kind: str, **more: object) -> TokenCase:
+def _build_sellable(name: str, kind: str, **more: object) -> TokenCase:
     truth: dict[str, object] = {"honest": True, "honeypot": False}
     return TokenCase(name, kind, **(truth | more))  # pyright: ignore[reportArgumentType]
 
 
 CASES: tuple[TokenCase, ...] = (
-    _sellable("plain", "Plain"),
-    _sellable("tax on purchases", "TaxOnBuy", buy_tax=5),
-    _sellable("tax on sales", "TaxOnSell", sell_tax=10),
-    _sellable("tax on both", "TaxOnBoth", buy_tax=5, sell_tax=10),
-    _sellable("tax by amount", "TaxByAmount", sell_tax=30),
-    _sellable("tax on transfers only", "TaxOnTransfer", transfer_tax=8),
-    _sellable("tax of 95 %", "AlmostAllTax", sell_tax=95, honest=False),
-    _sellable("largest sale", "MaxSell", has_max_sell=True),
-    _sellable("largest wallet", "MaxWallet", has_max_buy=True),
-    _sellable("pause between trades", "Cooldown", cooldown=True, later="wait"),
-    _sellable("buyer must send the transaction", "OriginIsBuyer", origin_check=True, transfer_tax=None),
-    _sellable("seller must send the transaction", "OriginIsSeller", origin_check=True),
-    _sellable("no contracts as buyers", "NoContractBuyers"),
-    _sellable("no contracts as sellers", "NoContractSellers"),
-    _sellable("rebasing", "Rebasing", later="rebase"),
+    _build_sellable("plain", "Plain"),
+    _build_sellable("tax on purchases", "TaxOnBuy", buy_tax=5),
+    _build_sellable("tax on sales", "TaxOnSell", sell_tax=10),
+    _build_sellable("tax on both", "TaxOnBoth", buy_tax=5, sell_tax=10),
+    _build_sellable("tax by amount", "TaxByAmount", sell_tax=30),
+    _build_sellable("tax on transfers only", "TaxOnTransfer", transfer_tax=8),
+    _build_sellable("tax of 95 %", "AlmostAllTax", sell_tax=95, honest=False),
+    _build_sellable("largest sale", "MaxSell", has_max_sell=True),
+    _build_sellable("largest wallet", "MaxWallet", has_max_buy=True),
+    _build_sellable("pause between trades", "Cooldown", cooldown=True, later="wait"),
+    _build_sellable("buyer must send the transaction", "OriginIsBuyer", origin_check=True, transfer_tax=None),
+    _build_sellable("seller must send the transaction", "OriginIsSeller", origin_check=True),
+    _build_sellable("no contracts as buyers", "NoContractBuyers"),
+    _build_sellable("no contracts as sellers", "NoContractSellers"),
+    _build_sellable("rebasing", "Rebasing", later="rebase"),
     # the pool has half of the supply, and passes its share of the fee on to the seller
-    _sellable("reflection", "Reflection", buy_tax=2, sell_tax=1, transfer_tax=2),
-    _sellable("no return values", "NoReturnValue"),
-    _sellable("fees sold into the pair", "SwapBack", buy_tax=5, sell_tax=5),
-    _sellable("switch, before", "FeeSwitch"),
-    _sellable("proxy, before", "Proxy"),
-    _sellable("trading open", "Pausable"),
-    _trap("revert on sale", "RevertOnSell", explanation="transfer fails"),
-    _trap("moves nothing", "SilentZero", explanation="moved nothing"),
-    _trap("returns false", "ReturnsFalse", explanation="returned false"),
-    _trap(
+    _build_sellable("reflection", "Reflection", buy_tax=2, sell_tax=1, transfer_tax=2),
+    _build_sellable("no return values", "NoReturnValue"),
+    _build_sellable("fees sold into the pair", "SwapBack", buy_tax=5, sell_tax=5),
+    _build_sellable("switch, before", "FeeSwitch"),
+    _build_sellable("proxy, before", "Proxy"),
+    _build_sellable("trading open", "Pausable"),
+    _build_trap("revert on sale", "RevertOnSell", explanation="transfer fails"),
+    _build_trap("moves nothing", "SilentZero", explanation="moved nothing"),
+    _build_trap("returns false", "ReturnsFalse", explanation="returned false"),
+    _build_trap(
         "blocked after some blocks",
         "BlockedAfterBlocks",
         later="wait",
         sell_tax=0,
         explanation="real holders",
     ),
-    _trap("blocked by the purchase", "BlockedOnPurchase", explanation="blocks", transfer_tax=None),
-    _trap("gas bomb", "GasBomb", explanation="gas"),
-    _trap("only the owner sells", "OwnerOnlySale"),
-    _trap("only listed sellers", "ListedSellers"),
+    _build_trap("blocked by the purchase", "BlockedOnPurchase", explanation="blocks", transfer_tax=None),
+    _build_trap("gas bomb", "GasBomb", explanation="gas"),
+    _build_trap("only the owner sells", "OwnerOnlySale"),
+    _build_trap("only listed sellers", "ListedSellers"),
     # these allow only simulations that do not look like a wallet's transaction
-    _trap(
+    _build_trap(
         "sells if a contract sends",
         "ContractOrigins",
         sell_tax=0,
         all_holders_sell=True,
         explanation="no wallet can send",
     ),
-    _trap(
+    _build_trap(
         "sells if the seller has code",
         "ContractSellers",
         sell_tax=0,
         all_holders_sell=True,
         explanation="no wallet can send",
     ),
-    _trap("sells in free transactions", "FreeTransactions"),
-    _trap("sells if a rich account sends", "RichOrigins"),
-    _trap("reentrant", "Reentrant", sell_tax=100, explanation="the pool received none"),
-    _trap("approval is a trap", "ApproveTrap", explanation="blocks"),
-    _trap("approval is ignored", "ApproveIgnored", explanation="approval"),
-    _trap("hostile reason", "HostileReason"),
-    _trap("switch, after", "FeeSwitch", sell_tax=100, later="flip"),
-    _trap("proxy, after", "Proxy", later="change"),
-    _trap("balances are taken later", "BalanceDrain", sell_tax=0, siphoned=True, later="drain"),
-    _sellable("sale takes the whole balance", "SiphonOnSell", siphoned=True, honest=False),
+    _build_trap("sells in free transactions", "FreeTransactions"),
+    _build_trap("sells if a rich account sends", "RichOrigins"),
+    _build_trap("reentrant", "Reentrant", sell_tax=100, explanation="the pool received none"),
+    _build_trap("approval is a trap", "ApproveTrap", explanation="blocks"),
+    _build_trap("approval is ignored", "ApproveIgnored", explanation="approval"),
+    _build_trap("hostile reason", "HostileReason"),
+    _build_trap("switch, after", "FeeSwitch", sell_tax=100, later="flip"),
+    _build_trap("proxy, after", "Proxy", later="change"),
+    _build_trap("balances are taken later", "BalanceDrain", sell_tax=0, siphoned=True, later="drain"),
+    _build_sellable("sale takes the whole balance", "SiphonOnSell", siphoned=True, honest=False),
     # only a router that the token knows would show whether people can sell
-    _sellable(
+    _build_sellable(
         "unknown routers refused",
         "KnownRouters",
         honeypot=None,
@@ -120,7 +120,7 @@ CASES: tuple[TokenCase, ...] = (
         all_holders_sell=False,
         explanation="direct transfer",
     ),
-    _sellable(
+    _build_sellable(
         "unknown spenders refused",
         "ApprovesListed",
         honeypot=None,
@@ -128,7 +128,7 @@ CASES: tuple[TokenCase, ...] = (
         all_holders_sell=False,
         explanation="direct transfer",
     ),
-    _sellable(
+    _build_sellable(
         "trading not open",
         "TradingClosed",
         honeypot=None,
@@ -139,7 +139,7 @@ CASES: tuple[TokenCase, ...] = (
         explanation="not open",
         opens=True,
     ),
-    _sellable(
+    _build_sellable(
         "paused",
         "Pausable",
         honeypot=None,
