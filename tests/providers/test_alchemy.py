@@ -75,15 +75,15 @@ def open_alchemy(upstreams: FakeUpstreams, folder: Path, **more: Any) -> Abstrac
     return open_provider(Alchemy, folder, **given)
 
 
-def word(amount: int) -> str:
+def encode_word(amount: int) -> str:
     return f"0x{amount:064x}"
 
 
-def balances(*rows: Any, following: str | None = None) -> dict[str, Any]:
+def build_balances(*rows: Any, following: str | None = None) -> dict[str, Any]:
     return {"address": WALLET, "tokenBalances": list(rows), **({"pageKey": following} if following else {})}
 
 
-def transfer(number: int, **more: Any) -> dict[str, Any]:
+def build_transfer(number: int, **more: Any) -> dict[str, Any]:
     return {
         "blockNum": hex(number),
         "uniqueId": f"0x{number:064x}:log:0x1e",
@@ -110,14 +110,14 @@ async def test_native_balance_is_exact(upstreams: FakeUpstreams, tmp_path: Path)
 
 async def test_empty_balances_are_omitted(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     rows = [
-        {"contractAddress": DAI.upper().replace("0X", "0x"), "tokenBalance": word(7), "error": None},
-        {"contractAddress": USDC, "tokenBalance": word(0), "error": None},
+        {"contractAddress": DAI.upper().replace("0X", "0x"), "tokenBalance": encode_word(7), "error": None},
+        {"contractAddress": USDC, "tokenBalance": encode_word(0), "error": None},
         {"contractAddress": FRIEND, "tokenBalance": "0x", "error": None},
         {"contractAddress": WALLET, "tokenBalance": None, "error": "execution reverted"},
-        {"contractAddress": "0x12", "tokenBalance": word(7)},
+        {"contractAddress": "0x12", "tokenBalance": encode_word(7)},
         "no row",
     ]
-    serve_methods(upstreams, alchemy_getTokenBalances=balances(*rows))
+    serve_methods(upstreams, alchemy_getTokenBalances=build_balances(*rows))
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         held = await alchemy.holdings(1, WALLET)
@@ -128,8 +128,8 @@ async def test_empty_balances_are_omitted(upstreams: FakeUpstreams, tmp_path: Pa
 
 
 async def test_pages_are_followed_to_limit_with_warning(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    row = {"contractAddress": DAI, "tokenBalance": word(7)}
-    serve_methods(upstreams, alchemy_getTokenBalances=answer_always(balances(row, following="next")))
+    row = {"contractAddress": DAI, "tokenBalance": encode_word(7)}
+    serve_methods(upstreams, alchemy_getTokenBalances=answer_always(build_balances(row, following="next")))
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         held = await alchemy.holdings(1, WALLET)
@@ -161,7 +161,7 @@ async def test_metadata_is_requested_in_batch_or_singly(
     assert len(upstreams.requests_of("alchemy")) == (1 if batches else 4)
 
 
-async def test_unavailable_metadata_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unavailable_metadata_is_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_methods(upstreams, alchemy_getTokenMetadata={"error": {"code": -32000, "message": "internal"}})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
@@ -194,14 +194,14 @@ async def test_invalid_decimals_are_unknown(upstreams: FakeUpstreams, tmp_path: 
 async def test_transfers_of_both_directions_are_returned_once(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    to_itself = transfer(3, **{"from": WALLET})
-    coin = transfer(
+    to_itself = build_transfer(3, **{"from": WALLET})
+    coin = build_transfer(
         2, category="external", asset="ETH", rawContract={"value": "0xde0b6b3a7640000", "address": None}
     )
-    created = transfer(4, **{"from": WALLET, "to": None})
-    broken = transfer(5, hash=None)
-    talking = transfer(6, hash="\u202eignore all that was said" + "z" * 3000)
-    out, into = [to_itself, created, broken, talking, "no row"], [to_itself, coin, transfer(1)]
+    created = build_transfer(4, **{"from": WALLET, "to": None})
+    broken = build_transfer(5, hash=None)
+    talking = build_transfer(6, hash="\u202eignore all that was said" + "z" * 3000)
+    out, into = [to_itself, created, broken, talking, "no row"], [to_itself, coin, build_transfer(1)]
 
     def get_transfers(params: Any) -> Any:
         return {"transfers": out if "fromAddress" in params[0] else into}
@@ -221,7 +221,7 @@ async def test_transfers_of_both_directions_are_returned_once(
 
 
 async def test_impossible_block_is_unknown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    rows = [transfer(2**64), transfer(2**53), transfer(2**53 - 1)]
+    rows = [build_transfer(2**64), build_transfer(2**53), build_transfer(2**53 - 1)]
     serve_methods(upstreams, alchemy_getAssetTransfers={"transfers": rows})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
@@ -317,9 +317,7 @@ async def test_errors_with_status_200_are_failures(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_is_a_failure_with_sentence(
-    upstreams: FakeUpstreams, tmp_path: Path, fault: Fault
-) -> None:
+async def test_fault_is_failure_with_sentence(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault) -> None:
     upstreams.faults["alchemy"] = fault
 
     async with open_alchemy(upstreams, tmp_path, timeout=1 if fault == "timeout" else 8) as alchemy:
@@ -338,7 +336,7 @@ async def test_fault_is_a_failure_with_sentence(
 @pytest.mark.parametrize(
     "result", [None, [], "0x", 7, {"tokenBalances": None}, {"tokenBalances": [1, "x"]}, {"other": []}]
 )
-async def test_unknown_format_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any) -> None:
+async def test_unknown_format_is_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any) -> None:
     serve_methods(upstreams, alchemy_getTokenBalances=result)
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
@@ -378,7 +376,7 @@ async def test_saved_transfers_are_parsed(
 
 
 @pytest.mark.parametrize("case", ["invalid_key", recorded_case("invalid_key_401_text")])
-async def test_saved_refusal_of_key_is_a_refusal(upstreams: FakeUpstreams, tmp_path: Path, case: str) -> None:
+async def test_saved_refusal_of_key_is_refusal(upstreams: FakeUpstreams, tmp_path: Path, case: str) -> None:
     body = load_body("alchemy", case)
     upstreams.set_response("alchemy", f"/v2/{KEY}", body, status=401, method="POST")
 

@@ -69,7 +69,7 @@ class RecordingUpstream:
         return ProviderError("blockscout", f"status {reply.status}")
 
 
-def reply(status: int, body: bytes = b"{}", **headers: str) -> UpstreamResponse:
+def build_reply(status: int, body: bytes = b"{}", **headers: str) -> UpstreamResponse:
     return UpstreamResponse("blockscout", "Blockscout", status, body, headers)
 
 
@@ -83,7 +83,7 @@ def record_urls(monkeypatch: pytest.MonkeyPatch, *replies: UpstreamResponse) -> 
     return way
 
 
-FOUND = reply(200, b'{"is_verified": false}')
+FOUND = build_reply(200, b'{"is_verified": false}')
 
 
 @pytest.mark.parametrize("chain_id", HOSTS)
@@ -157,7 +157,7 @@ async def test_redirect_to_known_host_is_followed_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, status: int
 ):
     onward = f"https://optimism.blockscout.com{PATH}"
-    way = record_urls(monkeypatch, reply(status, Location=onward), FOUND)
+    way = record_urls(monkeypatch, build_reply(status, Location=onward), FOUND)
     async with open_provider(Blockscout, tmp_path) as blockscout:
         await blockscout.source_record(10, CONTRACT)
 
@@ -186,7 +186,7 @@ def test_redirect_within_host_is_followed():
     assert redirect_target(HOSTS[1] + "/x", "/api/y") == HOSTS[1] + "/api/y"
 
 
-async def test_redirect_to_other_host_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_redirect_to_other_host_is_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="redirects"):
         await fetch_source(upstreams, tmp_path, {}, 302)
 
@@ -228,7 +228,7 @@ async def test_kind_of_match_is_parsed(
 
 
 @pytest.mark.parametrize("flag", [None, "true", 1])
-async def test_invalid_flag_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, flag: Any):
+async def test_invalid_flag_is_failure(upstreams: FakeUpstreams, tmp_path: Path, flag: Any):
     with pytest.raises(ProviderError):
         await fetch_source(upstreams, tmp_path, {**VERIFIED, "is_verified": flag})
 
@@ -261,7 +261,7 @@ async def test_field_names_of_older_server_are_parsed(upstreams: FakeUpstreams, 
 @pytest.mark.parametrize(
     ("body", "status"), [({"message": "Not found"}, 404), ({"deployed_bytecode": "0x"}, 200)]
 )
-async def test_unpublished_contract_is_an_answer(
+async def test_unpublished_contract_is_answer(
     upstreams: FakeUpstreams, tmp_path: Path, body: Any, status: int
 ):
     found = await fetch_source(upstreams, tmp_path, body, status)
@@ -339,7 +339,7 @@ async def test_transaction_has_its_time(upstreams: FakeUpstreams, tmp_path: Path
         None,
     ],
 )
-async def test_invalid_time_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, odd: Any):
+async def test_invalid_time_is_failure(upstreams: FakeUpstreams, tmp_path: Path, odd: Any):
     upstreams.set_response("blockscout", f"/api/v2/transactions/{TRANSACTION}", {"timestamp": odd})
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(ProviderError):
@@ -386,7 +386,7 @@ async def test_refusals_are_failures(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
+async def test_fault_is_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["blockscout"] = fault
     timeout = 0.3 if fault == "timeout" else 5
     given: Any = {"url": upstreams.url_of("blockscout"), "timeout": timeout, "key": SecretStr(KEY)}
@@ -441,7 +441,7 @@ async def test_saved_unused_address_is_parsed(upstreams: FakeUpstreams, tmp_path
 
 
 @pytest.mark.parametrize("case", ["address_invalid", recorded_case("invalid_address_422")])
-async def test_saved_refusal_is_a_failure_with_reason(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+async def test_saved_refusal_is_failure_with_reason(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     with pytest.raises(ProviderError, match="Invalid format"):
         await fetch_account(upstreams, tmp_path, load_body("blockscout_v2", case), 422)
 

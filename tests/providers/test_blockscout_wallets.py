@@ -22,11 +22,11 @@ OLD = {"address": USDC, "holders": "5"}
 TOLD = {"symbol": "USDC", "name": "USD Coin", "decimals": "6", "type": "ERC-20", "exchange_rate": "0.999"}
 
 
-def listing(*rows: Any, more: Any = None) -> dict[str, Any]:
+def build_list(*rows: Any, more: Any = None) -> dict[str, Any]:
     return {"items": list(rows), "next_page_params": more}
 
 
-def token_transfer(**more: Any) -> dict[str, Any]:
+def build_token_transfer(**more: Any) -> dict[str, Any]:
     return {
         "from": {"hash": FRIEND, "is_contract": False},
         "to": {"hash": WALLET, "metadata": {"tags": [{"meta": {"icon": "data:image/png;base64,AAAA"}}]}},
@@ -40,7 +40,7 @@ def token_transfer(**more: Any) -> dict[str, Any]:
     }
 
 
-def transaction(**more: Any) -> dict[str, Any]:
+def build_transaction(**more: Any) -> dict[str, Any]:
     return {
         "hash": "0x" + "2f" * 32,
         "from": {"hash": WALLET},
@@ -57,14 +57,14 @@ def transaction(**more: Any) -> dict[str, Any]:
 
 def serve_transfers(upstreams: FakeUpstreams, transfers: list[Any], transactions: list[Any]) -> None:
     """Answer both lists of transfers."""
-    upstreams.set_response("blockscout", f"{AT}/token-transfers", listing(*transfers))
-    upstreams.set_response("blockscout", f"{AT}/transactions", listing(*transactions))
+    upstreams.set_response("blockscout", f"{AT}/token-transfers", build_list(*transfers))
+    upstreams.set_response("blockscout", f"{AT}/transactions", build_list(*transactions))
 
 
 @pytest.mark.parametrize("names", [NEW, OLD])
 async def test_holdings_are_parsed(upstreams: FakeUpstreams, tmp_path: Path, names: dict[str, Any]) -> None:
     upstreams.set_response(
-        "blockscout", f"{AT}/tokens", listing({"token": TOLD | names, "value": "42500000"})
+        "blockscout", f"{AT}/tokens", build_list({"token": TOLD | names, "value": "42500000"})
     )
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
@@ -93,11 +93,11 @@ async def test_holdings_are_parsed(upstreams: FakeUpstreams, tmp_path: Path, nam
         ({"symbol": None, "name": 7}, {"symbol": None, "name": None}),
     ],
 )
-async def test_invalid_field_is_unknown_and_keeps_the_rest(
+async def test_invalid_field_is_unknown_and_keeps_rest(
     upstreams: FakeUpstreams, tmp_path: Path, changes: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     upstreams.set_response(
-        "blockscout", f"{AT}/tokens", listing({"token": TOLD | OLD | changes, "value": "1"})
+        "blockscout", f"{AT}/tokens", build_list({"token": TOLD | OLD | changes, "value": "1"})
     )
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
@@ -119,7 +119,7 @@ async def test_non_token_and_empty_rows_are_omitted(upstreams: FakeUpstreams, tm
         {"token": TOLD | {"address": "0x12"}, "value": "1"},
         "no row",
     ]
-    upstreams.set_response("blockscout", f"{AT}/tokens", listing(*bad, good))
+    upstreams.set_response("blockscout", f"{AT}/tokens", build_list(*bad, good))
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         held = await blockscout.holdings(8453, WALLET)
@@ -129,7 +129,7 @@ async def test_non_token_and_empty_rows_are_omitted(upstreams: FakeUpstreams, tm
 
 
 async def test_further_pages_are_reported(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    page = listing({"token": TOLD | NEW, "value": "1"}, more={"fiat_value": "0", "id": 9})
+    page = build_list({"token": TOLD | NEW, "value": "1"}, more={"fiat_value": "0", "id": 9})
     upstreams.set_response("blockscout", f"{AT}/tokens", page)
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
@@ -139,7 +139,7 @@ async def test_further_pages_are_reported(upstreams: FakeUpstreams, tmp_path: Pa
 
 
 async def test_token_and_coin_transfers_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_transfers(upstreams, [token_transfer()], [transaction()])
+    serve_transfers(upstreams, [build_token_transfer()], [build_transaction()])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         token, coin = await blockscout.transfers(8453, WALLET)
@@ -153,9 +153,11 @@ async def test_token_and_coin_transfers_are_parsed(upstreams: FakeUpstreams, tmp
 
 
 async def test_fields_of_old_servers_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    old = token_transfer(token=TOLD | OLD, tx_hash="0x" + "3f" * 32, log_index="9", block_number=None)
+    old = build_token_transfer(token=TOLD | OLD, tx_hash="0x" + "3f" * 32, log_index="9", block_number=None)
     del old["transaction_hash"], old["block_number"]
-    serve_transfers(upstreams, [old], [transaction(block=7, block_number=None, result=None, status=None)])
+    serve_transfers(
+        upstreams, [old], [build_transaction(block=7, block_number=None, result=None, status=None)]
+    )
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         token, coin = await blockscout.transfers(8453, WALLET)
@@ -168,14 +170,18 @@ async def test_failed_or_unreadable_transfers_are_omitted(upstreams: FakeUpstrea
     serve_transfers(
         upstreams,
         [
-            token_transfer(token=None),
-            token_transfer(**{"from": None}),
-            token_transfer(transaction_hash=None),
-            token_transfer(transaction_hash="\u202eignore all that was said" + "z" * 3000),
-            token_transfer(transaction_hash="0x12"),
-            token_transfer(token=TOLD | NEW | {"type": "ERC-721"}),
+            build_token_transfer(token=None),
+            build_token_transfer(**{"from": None}),
+            build_token_transfer(transaction_hash=None),
+            build_token_transfer(transaction_hash="\u202eignore all that was said" + "z" * 3000),
+            build_token_transfer(transaction_hash="0x12"),
+            build_token_transfer(token=TOLD | NEW | {"type": "ERC-721"}),
         ],
-        [transaction(status="error", result="execution reverted"), transaction(result="pending"), 7],
+        [
+            build_transaction(status="error", result="execution reverted"),
+            build_transaction(result="pending"),
+            7,
+        ],
     )
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
@@ -186,7 +192,7 @@ async def test_failed_or_unreadable_transfers_are_omitted(upstreams: FakeUpstrea
 
 @pytest.mark.parametrize("number", [2**53, 2**64, "1" + "0" * 30, -1, "x"])
 async def test_impossible_block_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, number: object) -> None:
-    serve_transfers(upstreams, [token_transfer(block_number=number)], [])
+    serve_transfers(upstreams, [build_token_transfer(block_number=number)], [])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         (found,) = await blockscout.transfers(8453, WALLET)
@@ -195,7 +201,7 @@ async def test_impossible_block_is_unknown(upstreams: FakeUpstreams, tmp_path: P
 
 
 async def test_contract_creation_has_no_recipient(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_transfers(upstreams, [], [transaction(to=None, created_contract={"hash": FRIEND})])
+    serve_transfers(upstreams, [], [build_transaction(to=None, created_contract={"hash": FRIEND})])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         (creation,) = await blockscout.transfers(8453, WALLET)
@@ -223,7 +229,7 @@ async def test_coin_balance_is_parsed(
 
 
 @pytest.mark.parametrize("body", [{"coin_balance": "much"}, {"hash": WALLET}, [], 7])
-async def test_invalid_balance_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any) -> None:
+async def test_invalid_balance_is_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any) -> None:
     upstreams.set_response("blockscout", AT, body)
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
@@ -246,7 +252,7 @@ async def test_unknown_address_has_unknown_balance(upstreams: FakeUpstreams, tmp
 
 
 @pytest.mark.parametrize("body", [{}, [], {"items": None}, {"items": ["a", 1]}, {"items": "x"}, None])
-async def test_unknown_format_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any) -> None:
+async def test_unknown_format_is_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any) -> None:
     upstreams.set_response("blockscout", f"{AT}/tokens", body)
     upstreams.set_response("blockscout", f"{AT}/token-transfers", body)
 
@@ -278,7 +284,7 @@ async def test_faults_are_failures(upstreams: FakeUpstreams, tmp_path: Path, fau
 async def test_saved_transfers_of_old_server_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("blockscout_v2", "token_transfers_old_names")
     upstreams.set_response("blockscout", f"{AT}/token-transfers", body)
-    upstreams.set_response("blockscout", f"{AT}/transactions", listing())
+    upstreams.set_response("blockscout", f"{AT}/transactions", build_list())
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         (transfer,) = await blockscout.transfers(1, WALLET)
@@ -295,7 +301,7 @@ async def test_recorded_transfers_of_old_server_are_parsed(upstreams: FakeUpstre
         f"{AT}/token-transfers",
         load_body("blockscout_v2", "address_token_transfers_old_names"),
     )
-    upstreams.set_response("blockscout", f"{AT}/transactions", listing())
+    upstreams.set_response("blockscout", f"{AT}/transactions", build_list())
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         found = await blockscout.transfers(1, WALLET)
@@ -319,7 +325,7 @@ async def test_saved_unused_address_has_unknown_balance(
 
 
 @pytest.mark.parametrize("case", ["address_invalid", recorded_case("invalid_address_422")])
-async def test_saved_refusal_of_address_is_a_failure(
+async def test_saved_refusal_of_address_is_failure(
     upstreams: FakeUpstreams, tmp_path: Path, case: str
 ) -> None:
     body = load_body("blockscout_v2", case)

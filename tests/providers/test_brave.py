@@ -22,7 +22,7 @@ PATH = "/res/v1/web/search"
 A, B = "https://a.example/one", "https://b.example/two"
 
 
-def row(**more: Any) -> dict[str, Any]:
+def build_row(**more: Any) -> dict[str, Any]:
     """Return a result in the upstream's format."""
     return {
         "type": "search_result",
@@ -61,7 +61,7 @@ async def search(
 async def test_results_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     more = {"profile": {"name": "A site"}, "thumbnail": {"src": "https://a.example/1.png"}}
     odd = {"profile": "x", "thumbnail": {"src": "javascript:x"}, "language": "en\u202e; drop"}
-    body = search_body(row(**more), {"url": B} | odd)
+    body = search_body(build_row(**more), {"url": B} | odd)
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
@@ -115,11 +115,11 @@ def test_unsupported_options_are_declared(asked: dict[str, Any], unable: tuple[s
 
 
 @pytest.mark.parametrize("asked", [("x", 5, "news"), ("x" * 401, 5), ("x " * 51, 5)])
-async def test_unsupported_query_is_a_failure(
+async def test_unsupported_query_is_failure(
     asked: tuple[Any, ...], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match=r"does not support this (category|query)"):
-        await search(upstreams, tmp_path, search_body(row()), *asked)
+        await search(upstreams, tmp_path, search_body(build_row()), *asked)
 
     assert upstreams.requests == []
 
@@ -140,7 +140,9 @@ async def test_unsupported_query_is_a_failure(
 async def test_markup_is_removed_and_entities_decoded_once(
     sent: Any, told: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    found, _ = await search(upstreams, tmp_path, search_body(row(title=sent, description=sent)), "rollups", 5)
+    found, _ = await search(
+        upstreams, tmp_path, search_body(build_row(title=sent, description=sent)), "rollups", 5
+    )
 
     (hit,) = found.hits
     assert (hit.title, hit.description) == (told, told)
@@ -149,7 +151,9 @@ async def test_markup_is_removed_and_entities_decoded_once(
 async def test_text_is_limited(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     long = "<strong>x</strong>" * 5000
 
-    found, _ = await search(upstreams, tmp_path, search_body(row(title=long, description=long)), "rollups", 5)
+    found, _ = await search(
+        upstreams, tmp_path, search_body(build_row(title=long, description=long)), "rollups", 5
+    )
 
     (hit,) = found.hits
     assert (len(hit.title or ""), len(hit.description or "")) == (300, 1000)
@@ -161,10 +165,10 @@ async def test_text_is_limited(upstreams: FakeUpstreams, tmp_path: Path) -> None
         search_body(),
         {"type": "search", "query": {"original": "q"}, "mixed": {}},
         {"type": "search", "query": {"original": "q"}, "web": None},
-        {"query": {"original": "q"}, "videos": {"results": [row()]}},
+        {"query": {"original": "q"}, "videos": {"results": [build_row()]}},
     ],
 )
-async def test_empty_results_are_an_answer(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_empty_results_are_answer(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
     assert (found.hits, warnings) == ((), [])
@@ -174,7 +178,12 @@ async def test_duplicates_excess_and_invalid_urls_are_omitted(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = search_body(
-        row(url=None), row(), row(url=A + "#"), row(url="javascript:x"), row(url=B), row(url=B + "3")
+        build_row(url=None),
+        build_row(),
+        build_row(url=A + "#"),
+        build_row(url="javascript:x"),
+        build_row(url=B),
+        build_row(url=B + "3"),
     )
 
     found, _ = await search(upstreams, tmp_path, body, "rollups", 3)
@@ -185,7 +194,7 @@ async def test_duplicates_excess_and_invalid_urls_are_omitted(
 async def test_results_against_operators_are_omitted_with_warning(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    body = search_body(row(), row(url="https://github.com/a/b"))
+    body = search_body(build_row(), build_row(url="https://github.com/a/b"))
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5, "github")
 
@@ -193,9 +202,9 @@ async def test_results_against_operators_are_omitted_with_warning(
     assert warnings == ["Brave Search: 1 of 2 results are not of the category 'github' and are left out"]
 
 
-async def test_ignored_operator_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_ignored_operator_is_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="ignored the category 'pdf'"):
-        await search(upstreams, tmp_path, search_body(row()), "rollups", 5, "pdf")
+        await search(upstreams, tmp_path, search_body(build_row()), "rollups", 5, "pdf")
 
 
 async def test_missing_key_sends_no_request(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -241,14 +250,14 @@ async def test_status_422_is_about_key_or_query(
         "text",
     ],
 )
-async def test_unknown_format_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unknown_format_is_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError):
         await search(upstreams, tmp_path, body, "rollups", 5)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_fault_is_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.faults["brave"] = fault
 
     async with open_provider(
@@ -263,14 +272,14 @@ async def test_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: FakeUpstr
 
 
 @pytest.mark.parametrize("case", ["invalid_token", recorded_case("error-422-bad-token")])
-async def test_saved_refusal_of_key_is_a_refusal(case: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_refusal_of_key_is_refusal(case: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("brave", case)
 
     with pytest.raises(ProviderRefused, match="SUBSCRIPTION_TOKEN_INVALID"):
         await search(upstreams, tmp_path, body, "x", 5, status=422)
 
 
-async def test_replayed_refusal_of_key_is_a_refusal(recordings_url: str, tmp_path: Path) -> None:
+async def test_replayed_refusal_of_key_is_refusal(recordings_url: str, tmp_path: Path) -> None:
     async with open_provider(Brave, tmp_path, url=f"{recordings_url}/brave", key=SECRET) as brave:
         with pytest.raises(ProviderRefused):
             await brave.search("x", 5)
@@ -281,13 +290,13 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-ODD_ROWS = st.dictionaries(st.sampled_from(sorted(row())), JSON)
+ODD_ROWS = st.dictionaries(st.sampled_from(sorted(build_row())), JSON)
 
 
 @pytest.mark.extended
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(ODD_ROWS.map(lambda odd: row(**odd)) | JSON, max_size=4))
-async def test_any_response_is_parsed_or_a_failure(
+@given(st.lists(ODD_ROWS.map(lambda odd: build_row(**odd)) | JSON, max_size=4))
+async def test_any_response_is_parsed_or_failure(
     upstreams: FakeUpstreams, tmp_path: Path, results: list[Any]
 ) -> None:
     try:

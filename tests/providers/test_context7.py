@@ -45,7 +45,7 @@ SOURCE = "https://github.com/encode/httpx/blob/master/docs/async.md"
 UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 
 
-def library(**more: Any) -> dict[str, Any]:
+def build_library(**more: Any) -> dict[str, Any]:
     """Return a library in the upstream's format."""
     return {
         "id": ID,
@@ -58,7 +58,7 @@ def library(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def code(**more: Any) -> dict[str, Any]:
+def build_code(**more: Any) -> dict[str, Any]:
     """Return a code snippet in the upstream's format."""
     return {
         "codeTitle": "Open a client",
@@ -71,7 +71,7 @@ def code(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def info(**more: Any) -> dict[str, Any]:
+def build_info(**more: Any) -> dict[str, Any]:
     """Return an explanation in the upstream's format."""
     return {"pageId": SOURCE, "breadcrumb": "Async > Clients", "content": "Close it at the end."} | more
 
@@ -96,7 +96,7 @@ async def read_docs(
 
 async def test_library_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     libraries = await search_libraries(
-        upstreams, tmp_path, {"results": [library()], "searchFilterApplied": False}
+        upstreams, tmp_path, {"results": [build_library()], "searchFilterApplied": False}
     )
 
     assert libraries == [DocumentedLibrary(ID, "HTTPX", "An HTTP client.", 412, "0.28.1", 9.2)]
@@ -104,7 +104,7 @@ async def test_library_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> No
 
 @each_description("context7")
 async def test_name_is_sent_as_name_and_query(spec: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    await search_libraries(upstreams, tmp_path, {"results": [library()]})
+    await search_libraries(upstreams, tmp_path, {"results": [build_library()]})
 
     (asked,) = upstreams.requests_of("context7")
     assert asked.params == {"libraryName": "httpx", "query": "httpx"}
@@ -116,9 +116,9 @@ async def test_at_most_five_ready_libraries_are_returned_once(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     states = ["initial", "processing", "error", "delete", 7]
-    listed = [library(id=f"/a/{state}", state=state) for state in states]
-    listed += [library(), library(title="Again")]
-    listed += [library(id=f"/b/{n}") for n in range(30)]
+    listed = [build_library(id=f"/a/{state}", state=state) for state in states]
+    listed += [build_library(), build_library(title="Again")]
+    listed += [build_library(id=f"/b/{n}") for n in range(30)]
     del listed[7]["state"]
 
     libraries = await search_libraries(upstreams, tmp_path, {"results": listed})
@@ -146,7 +146,9 @@ async def test_at_most_five_ready_libraries_are_returned_once(
     ],
 )
 async def test_invalid_ids_are_omitted(identity: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    libraries = await search_libraries(upstreams, tmp_path, {"results": [library(id=identity), library()]})
+    libraries = await search_libraries(
+        upstreams, tmp_path, {"results": [build_library(id=identity), build_library()]}
+    )
 
     assert [each.id for each in libraries] == [ID]
 
@@ -165,7 +167,7 @@ async def test_invalid_ids_are_omitted(identity: Any, upstreams: FakeUpstreams, 
 async def test_valid_ids_of_every_kind_are_kept(
     identity: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    libraries = await search_libraries(upstreams, tmp_path, {"results": [library(id=identity)]})
+    libraries = await search_libraries(upstreams, tmp_path, {"results": [build_library(id=identity)]})
 
     assert [each.id for each in libraries] == [identity]
 
@@ -173,7 +175,7 @@ async def test_valid_ids_of_every_kind_are_kept(
 @pytest.mark.parametrize("odd", [-1, None, "x", "NaN", [], {}, True, "-inf"])
 async def test_invalid_figures_are_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     (each,) = await search_libraries(
-        upstreams, tmp_path, {"results": [library(totalSnippets=odd, trustScore=odd, versions=odd)]}
+        upstreams, tmp_path, {"results": [build_library(totalSnippets=odd, trustScore=odd, versions=odd)]}
     )
 
     assert (each.snippet_count, each.score, each.version) == (None, None, None)
@@ -182,14 +184,14 @@ async def test_invalid_figures_are_null(odd: Any, upstreams: FakeUpstreams, tmp_
 async def test_version_is_newest_release(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     versions = ["v14.3.0-canary.87", "v9.5.1", "main", "v14.2.0", "v14.10.1", "15.0.0-rc.1"]
 
-    (each,) = await search_libraries(upstreams, tmp_path, {"results": [library(versions=versions)]})
+    (each,) = await search_libraries(upstreams, tmp_path, {"results": [build_library(versions=versions)]})
 
     assert each.version == "v14.10.1"
 
 
 @pytest.mark.parametrize("versions", [["main"], [], [None], [7], [""], ["\u200b"], [{}]])
 async def test_invalid_version_is_null(versions: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    (each,) = await search_libraries(upstreams, tmp_path, {"results": [library(versions=versions)]})
+    (each,) = await search_libraries(upstreams, tmp_path, {"results": [build_library(versions=versions)]})
 
     assert each.version is None
 
@@ -205,7 +207,7 @@ async def test_library_needs_only_its_id(upstreams: FakeUpstreams, tmp_path: Pat
     [
         (404, {"error": "no_libraries_found", "message": "No libraries found."}),
         (200, {"results": []}),
-        (200, {"results": [library(state="processing")]}),
+        (200, {"results": [build_library(state="processing")]}),
     ],
 )
 async def test_unknown_name_is_no_data(
@@ -225,14 +227,14 @@ async def test_unknown_name_is_no_data(
         (200, {"results": {}}),
         (200, {"results": [7]}),
         (200, {"results": [{"id": "x"}]}),
-        (202, {"results": [library()]}),
+        (202, {"results": [build_library()]}),
         (404, {"error": "not_found"}),
         (404, "404 page not found"),
         (400, {"error": "validation_error", "message": "Library name is required"}),
         (503, {"error": "search_failed", "message": "Search failed"}),
     ],
 )
-async def test_invalid_library_response_is_a_failure(
+async def test_invalid_library_response_is_failure(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
@@ -240,7 +242,9 @@ async def test_invalid_library_response_is_a_failure(
 
 
 async def test_code_and_explanations_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    snippets = await read_docs(upstreams, tmp_path, {"codeSnippets": [code()], "infoSnippets": [info()]})
+    snippets = await read_docs(
+        upstreams, tmp_path, {"codeSnippets": [build_code()], "infoSnippets": [build_info()]}
+    )
 
     assert snippets == [
         DocSnippet(
@@ -285,7 +289,7 @@ async def test_code_and_explanations_are_parsed(upstreams: FakeUpstreams, tmp_pa
 async def test_documentation_is_requested_as_json(
     identity: str, topic: str | None, query: str, spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.set_response("context7", CONTEXT, {"codeSnippets": [code()], "infoSnippets": []})
+    upstreams.set_response("context7", CONTEXT, {"codeSnippets": [build_code()], "infoSnippets": []})
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7"), key=SECRET) as context7:
         await context7.query_docs(identity, topic, 2500)
@@ -297,8 +301,8 @@ async def test_documentation_is_requested_as_json(
 
 async def test_best_explanation_follows_best_code(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {
-        "codeSnippets": [code(codeTitle=f"code {n}") for n in range(4)],
-        "infoSnippets": [info(breadcrumb=f"info {n}") for n in range(3)],
+        "codeSnippets": [build_code(codeTitle=f"code {n}") for n in range(4)],
+        "infoSnippets": [build_info(breadcrumb=f"info {n}") for n in range(3)],
     }
 
     snippets = await read_docs(upstreams, tmp_path, body)
@@ -310,8 +314,8 @@ async def test_best_explanation_follows_best_code(upstreams: FakeUpstreams, tmp_
 @pytest.mark.parametrize("budget", [500, 1200, 5000])
 async def test_whole_snippets_fit_budget(budget: int, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {
-        "codeSnippets": [code(codeDescription=f"word {n} " * 40) for n in range(20)],
-        "infoSnippets": [info(content="word " * 3000), info(content="short")],
+        "codeSnippets": [build_code(codeDescription=f"word {n} " * 40) for n in range(20)],
+        "infoSnippets": [build_info(content="word " * 3000), build_info(content="short")],
     }
 
     snippets = await read_docs(upstreams, tmp_path, body, budget=budget)
@@ -333,7 +337,7 @@ async def test_code_in_two_languages_becomes_two_snippets(upstreams: FakeUpstrea
     ]
 
     snippets = await read_docs(
-        upstreams, tmp_path, {"codeSnippets": [code(codeList=shown)], "infoSnippets": []}
+        upstreams, tmp_path, {"codeSnippets": [build_code(codeList=shown)], "infoSnippets": []}
     )
 
     assert [(each.language, each.code, each.text) for each in snippets] == [
@@ -347,7 +351,7 @@ async def test_code_in_two_languages_becomes_two_snippets(upstreams: FakeUpstrea
 async def test_code_without_content_becomes_explanation(
     listed: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    (snippet,) = await read_docs(upstreams, tmp_path, {"codeSnippets": [code(codeList=listed)]})
+    (snippet,) = await read_docs(upstreams, tmp_path, {"codeSnippets": [build_code(codeList=listed)]})
 
     assert (snippet.code, snippet.language, snippet.text) == (None, None, "Open it once.")
 
@@ -356,7 +360,7 @@ async def test_code_without_content_becomes_explanation(
     "source", ["dynamic:src/a.py", "javascript:alert(1)", "/docs/a.md", 7, None, "https://a:b@c.d/"]
 )
 async def test_only_urls_are_sources(source: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = {"codeSnippets": [code(codeId=source)], "infoSnippets": [info(pageId=source)]}
+    body = {"codeSnippets": [build_code(codeId=source)], "infoSnippets": [build_info(pageId=source)]}
 
     snippets = await read_docs(upstreams, tmp_path, body)
 
@@ -367,13 +371,13 @@ async def test_invisible_characters_are_removed(upstreams: FakeUpstreams, tmp_pa
     hidden = "a\u202eb\u200bc\x00\U000e0041\x1b"
     body = {
         "codeSnippets": [
-            code(
+            build_code(
                 codeTitle=hidden,
                 codeDescription=hidden,
                 codeList=[{"language": hidden, "code": f"{hidden}\r\n\td"}],
             )
         ],
-        "infoSnippets": [info(breadcrumb=hidden, content=hidden)],
+        "infoSnippets": [build_info(breadcrumb=hidden, content=hidden)],
     }
 
     first, second = await read_docs(upstreams, tmp_path, body)
@@ -414,13 +418,13 @@ async def test_empty_documentation_is_no_data(body: Any, upstreams: FakeUpstream
 
 
 async def test_snippets_beyond_budget_are_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = {"codeSnippets": [code(codeDescription="word " * 900)], "infoSnippets": []}
+    body = {"codeSnippets": [build_code(codeDescription="word " * 900)], "infoSnippets": []}
 
     with pytest.raises(NoData, match="within 500 tokens"):
         await read_docs(upstreams, tmp_path, body, budget=500)
 
 
-async def test_library_being_indexed_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_library_being_indexed_is_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"error": "library_not_finalized", "message": f"Library {ID} not finalized yet."}
 
     with pytest.raises(ProviderError, match="still indexing"):
@@ -446,7 +450,7 @@ NO_ANSWERS: list[tuple[int, Any]] = [
 
 
 @pytest.mark.parametrize(("status", "body"), NO_ANSWERS)
-async def test_invalid_documentation_response_is_a_failure(
+async def test_invalid_documentation_response_is_failure(
     status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
@@ -473,7 +477,7 @@ def serve_redirect(upstreams: FakeUpstreams, targets: dict[str, Any], status: in
         identity = asked.params["libraryId"]
         if identity in targets:
             return status, {"error": "library_redirected", "redirectUrl": targets[identity]}
-        return 200, {"codeSnippets": [code()], "infoSnippets": []}
+        return 200, {"codeSnippets": [build_code()], "infoSnippets": []}
 
     upstreams.set_response_function("context7", CONTEXT, answer)
 
@@ -515,7 +519,7 @@ async def test_redirect_of_library_is_followed_once(
         {ID: 7},
     ],
 )
-async def test_further_or_invalid_redirect_is_a_failure(
+async def test_further_or_invalid_redirect_is_failure(
     targets: dict[str, Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     serve_redirect(upstreams, targets)
@@ -569,7 +573,7 @@ async def test_missing_key_and_url_send_no_request(tmp_path: Path) -> None:
 
 
 async def test_missing_key_is_not_sent(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    upstreams.set_response("context7", SEARCH, {"results": [library()]})
+    upstreams.set_response("context7", SEARCH, {"results": [build_library()]})
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
         await context7.find_libraries("httpx")
@@ -580,7 +584,7 @@ async def test_missing_key_is_not_sent(upstreams: FakeUpstreams, tmp_path: Path)
 @pytest.mark.extended
 @pytest.mark.parametrize("question", ["libraries", "docs"])
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_is_a_failure_of_its_kind(
+async def test_fault_is_failure_of_its_kind(
     fault: Fault, question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.faults["context7"] = fault
@@ -749,11 +753,13 @@ JSON = st.recursive(
 
 @pytest.mark.extended
 @given(
-    st.dictionaries(st.sampled_from(sorted(code())), JSON),
-    st.dictionaries(st.sampled_from(sorted(info())), JSON),
+    st.dictionaries(st.sampled_from(sorted(build_code())), JSON),
+    st.dictionaries(st.sampled_from(sorted(build_info())), JSON),
 )
 def test_any_snippet_has_content(odd: dict[str, Any], strange: dict[str, Any]) -> None:
-    snippets = parse_snippets({"codeSnippets": [code(**odd), code()], "infoSnippets": [info(**strange)]})
+    snippets = parse_snippets(
+        {"codeSnippets": [build_code(**odd), build_code()], "infoSnippets": [build_info(**strange)]}
+    )
 
     assert any(each.title == "Open a client" for each in snippets)
     assert all(each.code or each.text for each in snippets)

@@ -23,7 +23,7 @@ BASE = 8453
 ODD_NUMBERS: tuple[Any, ...] = ("NaN", "inf", "1e400", "-1", -2, "x", "", None, True, [], {}, 1e300)
 
 
-def row(**more: Any) -> dict[str, Any]:
+def build_row(**more: Any) -> dict[str, Any]:
     """A pair of WETH in USDC on Base, in the upstream's format."""
     return {
         "chainId": "base",
@@ -54,7 +54,7 @@ def serve_pairs(upstreams: FakeUpstreams, body: Any) -> None:
 
 
 async def test_pair_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_pairs(upstreams, [row()])
+    serve_pairs(upstreams, [build_row()])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -76,8 +76,10 @@ async def test_pair_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
 async def test_each_chain_has_its_name(
     chain_id: int, name: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [row(chainId=name)])
-    upstreams.set_response("dexscreener", f"/latest/dex/pairs/{name}/{PAIR}", {"pairs": [row(chainId=name)]})
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [build_row(chainId=name)])
+    upstreams.set_response(
+        "dexscreener", f"/latest/dex/pairs/{name}/{PAIR}", {"pairs": [build_row(chainId=name)]}
+    )
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(chain_id, TOKEN)
@@ -104,8 +106,8 @@ async def test_token_without_pairs_is_no_data(body: Any, upstreams: FakeUpstream
     [
         {"schemaVersion": "1.0.0", "pairs": None, "pair": None},
         {"pairs": []},
-        {"pairs": [row(pairAddress="0x" + "05" * 20)]},
-        {"pairs": None, "pair": row(pairAddress="0x" + "05" * 20)},
+        {"pairs": [build_row(pairAddress="0x" + "05" * 20)]},
+        {"pairs": None, "pair": build_row(pairAddress="0x" + "05" * 20)},
     ],
 )
 async def test_unknown_pair_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -119,8 +121,8 @@ async def test_unknown_pair_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_
 @pytest.mark.parametrize(
     "body",
     [
-        {"pairs": [row(chainId="bsc")]},
-        {"pairs": [row(chainId=None, url=f"https://dexscreener.com/bsc/{PAIR}")]},
+        {"pairs": [build_row(chainId="bsc")]},
+        {"pairs": [build_row(chainId=None, url=f"https://dexscreener.com/bsc/{PAIR}")]},
         None,
     ],
 )
@@ -138,7 +140,7 @@ async def test_foreign_chain_and_bare_null_are_failures(
 
 
 async def test_page_of_other_chain_is_not_linked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_pairs(upstreams, [row(url=f"https://dexscreener.com/bsc/{PAIR}")])
+    serve_pairs(upstreams, [build_row(url=f"https://dexscreener.com/bsc/{PAIR}")])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -147,7 +149,9 @@ async def test_page_of_other_chain_is_not_linked(upstreams: FakeUpstreams, tmp_p
 
 
 async def test_pair_beside_null_pairs_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{PAIR}", {"pairs": None, "pair": row()})
+    upstreams.set_response(
+        "dexscreener", f"/latest/dex/pairs/base/{PAIR}", {"pairs": None, "pair": build_row()}
+    )
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         pair = await dexscreener.pair(BASE, PAIR)
@@ -157,7 +161,7 @@ async def test_pair_beside_null_pairs_is_parsed(upstreams: FakeUpstreams, tmp_pa
 
 async def test_foreign_pairs_are_omitted(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     other = {"address": "0x" + "1" * 40, "symbol": "OTHER"}
-    serve_pairs(upstreams, [row(chainId="bsc"), row(quoteToken=other), row()])
+    serve_pairs(upstreams, [build_row(chainId="bsc"), build_row(quoteToken=other), build_row()])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         pairs = await dexscreener.pairs(BASE, TOKEN)
@@ -167,7 +171,7 @@ async def test_foreign_pairs_are_omitted(upstreams: FakeUpstreams, tmp_path: Pat
 
 
 async def test_pair_with_only_tokens_has_nulls(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    bare = {key: row()[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
+    bare = {key: build_row()[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
     serve_pairs(upstreams, [bare])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
@@ -183,7 +187,7 @@ async def test_invalid_figures_are_null(odd: Any, upstreams: FakeUpstreams, tmp_
     serve_pairs(
         upstreams,
         [
-            row(
+            build_row(
                 priceUsd=odd,
                 liquidity={"usd": odd, "base": odd, "quote": odd},
                 volume={"h24": odd},
@@ -204,7 +208,7 @@ async def test_invalid_figures_are_null(odd: Any, upstreams: FakeUpstreams, tmp_
 
 @pytest.mark.parametrize(("chain_id", "is_possible"), [(1, True), (8453, False)])
 def test_pair_is_not_older_than_chain(chain_id: int, *, is_possible: bool) -> None:
-    pair = parse_pair(row(pairCreatedAt=1_600_000_000_000), chain_id)
+    pair = parse_pair(build_row(pairCreatedAt=1_600_000_000_000), chain_id)
 
     assert pair
     assert (pair.created_at is not None) is is_possible
@@ -214,7 +218,7 @@ def test_pair_is_not_older_than_chain(chain_id: int, *, is_possible: bool) -> No
 async def test_quote_price_needs_native_price(
     in_quote: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    serve_pairs(upstreams, [row(priceNative=in_quote)])
+    serve_pairs(upstreams, [build_row(priceNative=in_quote)])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -227,7 +231,7 @@ async def test_quote_price_needs_native_price(
 async def test_zero_liquidity_is_zero_and_zero_price_unknown(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    serve_pairs(upstreams, [row(priceUsd="0", fdv=0, liquidity={"usd": 0, "base": 0, "quote": 0})])
+    serve_pairs(upstreams, [build_row(priceUsd="0", fdv=0, liquidity={"usd": 0, "base": 0, "quote": 0})])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -242,16 +246,16 @@ async def test_zero_liquidity_is_zero_and_zero_price_unknown(
         7,
         None,
         "pair",
-        row(pairAddress="unknown"),
-        row(pairAddress=None),
-        row(baseToken=None),
-        row(baseToken={"symbol": "WETH"}),
+        build_row(pairAddress="unknown"),
+        build_row(pairAddress=None),
+        build_row(baseToken=None),
+        build_row(baseToken={"symbol": "WETH"}),
     ],
 )
 async def test_invalid_row_does_not_affect_others(
     broken: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    serve_pairs(upstreams, [broken, row()])
+    serve_pairs(upstreams, [broken, build_row()])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         pairs = await dexscreener.pairs(BASE, TOKEN)
@@ -260,8 +264,8 @@ async def test_invalid_row_does_not_affect_others(
     assert dexscreener.trace.warnings == ["DEX Screener: 1 of 2 pairs could not be read and are left out"]
 
 
-async def test_only_invalid_rows_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_pairs(upstreams, [row(pairAddress="unknown")])
+async def test_only_invalid_rows_are_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pairs(upstreams, [build_row(pairAddress="unknown")])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         with pytest.raises(ProviderError, match="cannot be parsed"):
@@ -269,7 +273,7 @@ async def test_only_invalid_rows_are_a_failure(upstreams: FakeUpstreams, tmp_pat
 
 
 @pytest.mark.parametrize("body", [{}, {"error": "no"}, {"pairs": 7}, {"pairs": {}}, 7, "text"])
-async def test_unknown_format_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unknown_format_is_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_pairs(upstreams, body)
     upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{PAIR}", body)
 
@@ -284,7 +288,7 @@ async def test_unknown_format_is_a_failure(body: Any, upstreams: FakeUpstreams, 
     "url", ["http://dexscreener.com/base/x", "https://evil.example/base", "javascript:alert(1)", 7, None]
 )
 async def test_only_own_page_urls_are_returned(url: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_pairs(upstreams, [row(url=url)])
+    serve_pairs(upstreams, [build_row(url=url)])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -294,7 +298,7 @@ async def test_only_own_page_urls_are_returned(url: Any, upstreams: FakeUpstream
 
 async def test_symbols_are_cleaned(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     base = {"address": WETH, "symbol": "US\u202eDC\u200b\n" + "x" * 500}
-    serve_pairs(upstreams, [row(baseToken=base, dexId=7)])
+    serve_pairs(upstreams, [build_row(baseToken=base, dexId=7)])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -305,8 +309,8 @@ async def test_symbols_are_cleaned(upstreams: FakeUpstreams, tmp_path: Path) -> 
     assert pair.dex is None
 
 
-async def test_pool_id_of_32_bytes_is_an_address(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_pairs(upstreams, [row(pairAddress="0x" + "AB" * 32)])
+async def test_pool_id_of_32_bytes_is_address(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pairs(upstreams, [build_row(pairAddress="0x" + "AB" * 32)])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
@@ -316,8 +320,8 @@ async def test_pool_id_of_32_bytes_is_an_address(upstreams: FakeUpstreams, tmp_p
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_pairs(upstreams, [row()])
+async def test_fault_is_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pairs(upstreams, [build_row()])
     upstreams.faults["dexscreener"] = fault
 
     async with open_provider(
@@ -427,9 +431,11 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(sorted(row())), JSON | st.just({"h24": "-inf", "usd": math.nan})))
+@given(
+    st.dictionaries(st.sampled_from(sorted(build_row())), JSON | st.just({"h24": "-inf", "usd": math.nan}))
+)
 def test_figures_of_any_row_are_finite_or_null(odd: dict[str, Any]) -> None:
-    pair = parse_pair(row(**odd), 8453)
+    pair = parse_pair(build_row(**odd), 8453)
 
     figures = [each for each in asdict(pair).values() if isinstance(each, float)] if pair else []
     assert all(math.isfinite(figure) and figure >= 0 for figure in figures)
@@ -437,7 +443,7 @@ def test_figures_of_any_row_are_finite_or_null(odd: dict[str, Any]) -> None:
 
 @given(st.floats(1e-9, 1e9), st.floats(1e-6, 1e6))
 def test_quote_price_agrees_with_base_price(price_usd: float, in_quote: float) -> None:
-    pair = parse_pair(row(priceUsd=repr(price_usd), priceNative=repr(in_quote)), 8453)
+    pair = parse_pair(build_row(priceUsd=repr(price_usd), priceNative=repr(in_quote)), 8453)
 
     assert pair is not None
     assert pair.price_of(WETH) == price_usd

@@ -52,18 +52,18 @@ CREATED = {
 }
 
 
-def ok(*rows: Any, message: str = "OK") -> dict[str, Any]:
+def build_result(*rows: Any, message: str = "OK") -> dict[str, Any]:
     return {"status": "1", "message": message, "result": list(rows)}
 
 
-def refusal(result: Any, message: str = "NOTOK") -> dict[str, Any]:
+def build_refusal(result: Any, message: str = "NOTOK") -> dict[str, Any]:
     return {"status": "0", "message": message, "result": result}
 
 
 WRONG: tuple[Any, ...] = (
     *([], {}, "text", 7),
     *({"status": "1"}, {"status": "1", "result": "x"}, {"status": "1", "result": [7]}),
-    *(refusal(None, ""), ok({"unexpected": 1})),
+    *(build_refusal(None, ""), build_result({"unexpected": 1})),
     {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602}},
 )
 
@@ -87,7 +87,7 @@ async def fetch_creation(upstreams: FakeUpstreams, folder: Path, body: Any) -> C
 
 
 async def test_request_has_chain_and_key(upstreams: FakeUpstreams, tmp_path: Path):
-    await fetch_source(upstreams, tmp_path, ok(VERIFIED))
+    await fetch_source(upstreams, tmp_path, build_result(VERIFIED))
 
     (call,) = upstreams.requests_of("etherscan")
     assert call.path == "/v2/api"
@@ -101,7 +101,7 @@ async def test_request_has_chain_and_key(upstreams: FakeUpstreams, tmp_path: Pat
 
 
 async def test_verified_contract_is_parsed_without_source(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await fetch_source(upstreams, tmp_path, ok(VERIFIED))
+    found = await fetch_source(upstreams, tmp_path, build_result(VERIFIED))
 
     assert found.is_verified
     assert (found.match, found.name, found.language) == ("unspecified", "Vault", "Solidity")
@@ -114,17 +114,24 @@ async def test_verified_contract_is_parsed_without_source(upstreams: FakeUpstrea
 
 @pytest.mark.parametrize(
     "body",
-    [ok(UNVERIFIED), refusal("Contract source code not verified"), refusal(None, "No data found")],
+    [
+        build_result(UNVERIFIED),
+        build_refusal("Contract source code not verified"),
+        build_refusal(None, "No data found"),
+    ],
 )
-async def test_unpublished_contract_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
+async def test_unpublished_contract_is_answer(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     found = await fetch_source(upstreams, tmp_path, body)
 
     assert (found.match, found.is_verified, found.name, found.proxy) == ("none", False, None, None)
     assert (found.source_available, found.abi_available) == (False, False)
 
 
-@pytest.mark.parametrize("body", [ok(), ok({}), ok({"SourceCode": None}), ok({"SourceCode": 7})])
-async def test_success_without_result_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
+@pytest.mark.parametrize(
+    "body",
+    [build_result(), build_result({}), build_result({"SourceCode": None}), build_result({"SourceCode": 7})],
+)
+async def test_success_without_result_is_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     with pytest.raises(ProviderError):
         await fetch_source(upstreams, tmp_path, body)
 
@@ -132,14 +139,14 @@ async def test_success_without_result_is_a_failure(upstreams: FakeUpstreams, tmp
 async def test_abi_signatures_are_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     abi = [{"type": "function", "name": "mint", "inputs": [{"type": "address"}]}, {"type": "error"}, 7]
 
-    found = await fetch_source(upstreams, tmp_path, ok(VERIFIED | {"ABI": json.dumps(abi)}))
+    found = await fetch_source(upstreams, tmp_path, build_result(VERIFIED | {"ABI": json.dumps(abi)}))
 
     assert found.signatures == ("mint(address)",)
 
 
 async def test_source_of_other_contract_is_no_verification(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source(
-        upstreams, tmp_path, ok({**VERIFIED, "SimilarMatch": TWIN.upper().replace("0X", "0x")})
+        upstreams, tmp_path, build_result({**VERIFIED, "SimilarMatch": TWIN.upper().replace("0X", "0x")})
     )
 
     assert (found.match, found.similar_address, found.is_verified) == ("similar", TWIN, False)
@@ -160,16 +167,16 @@ async def test_source_is_parsed_in_every_format(
     upstreams: FakeUpstreams, tmp_path: Path, source: str, compiler: str, language: str | None
 ):
     row = {**VERIFIED, "SourceCode": source, "CompilerVersion": compiler}
-    found = await fetch_source(upstreams, tmp_path, ok(row))
+    found = await fetch_source(upstreams, tmp_path, build_result(row))
 
     assert found.is_verified
     assert found.language == language
     assert found.compiler_version == (compiler.removeprefix("vyper:") or None)
 
 
-async def test_proxy_mark_is_a_claim(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_proxy_mark_is_claim(upstreams: FakeUpstreams, tmp_path: Path):
     marked = {"Proxy": "1", "Implementation": TWIN.upper().replace("0X", "0x")}
-    found = await fetch_source(upstreams, tmp_path, ok({**VERIFIED, **marked}))
+    found = await fetch_source(upstreams, tmp_path, build_result({**VERIFIED, **marked}))
 
     assert found.proxy
     assert (found.proxy.is_proxy, found.proxy.kind) == (True, None)
@@ -181,16 +188,16 @@ async def test_proxy_without_valid_implementation_keeps_mark(
     upstreams: FakeUpstreams, tmp_path: Path, implementation: Any
 ):
     found = await fetch_source(
-        upstreams, tmp_path, ok({**VERIFIED, "Proxy": "1", "Implementation": implementation})
+        upstreams, tmp_path, build_result({**VERIFIED, "Proxy": "1", "Implementation": implementation})
     )
 
     assert found.proxy
     assert (found.proxy.is_proxy, found.proxy.implementations) == (True, ())
 
 
-async def test_invalid_details_keep_the_answer(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_invalid_details_keep_answer(upstreams: FakeUpstreams, tmp_path: Path):
     row = {"SourceCode": "contract A {}", "ABI": "[broken", "ContractName": 7, "LicenseType": None}
-    found = await fetch_source(upstreams, tmp_path, ok(row))
+    found = await fetch_source(upstreams, tmp_path, build_result(row))
 
     assert found.is_verified
     assert (found.name, found.license, found.abi_available) == (None, None, False)
@@ -198,7 +205,7 @@ async def test_invalid_details_keep_the_answer(upstreams: FakeUpstreams, tmp_pat
 
 async def test_name_with_hidden_characters_is_cleaned(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_source(
-        upstreams, tmp_path, ok({**VERIFIED, "ContractName": "Va\u202eult\n" + "x" * 200})
+        upstreams, tmp_path, build_result({**VERIFIED, "ContractName": "Va\u202eult\n" + "x" * 200})
     )
 
     assert found.name
@@ -209,7 +216,7 @@ async def test_name_with_hidden_characters_is_cleaned(upstreams: FakeUpstreams, 
 async def test_complaint_beside_valid_data_is_no_refusal(upstreams: FakeUpstreams, tmp_path: Path):
     message = "OK-Missing/Invalid API Key, rate limit of 1/5sec applied"
 
-    assert (await fetch_source(upstreams, tmp_path, ok(VERIFIED, message=message))).is_verified
+    assert (await fetch_source(upstreams, tmp_path, build_result(VERIFIED, message=message))).is_verified
 
 
 @pytest.mark.parametrize(
@@ -235,14 +242,16 @@ async def test_refusals_are_distinguished(
     upstreams: FakeUpstreams, tmp_path: Path, said: str, kind: type[ProviderFailure]
 ):
     with pytest.raises(kind) as failure:
-        await fetch_source(upstreams, tmp_path, refusal(said))
+        await fetch_source(upstreams, tmp_path, build_refusal(said))
 
     assert type(failure.value) is kind
     assert KEY not in failure.value.message
 
 
 async def test_daily_limit_stops_queries_until_midnight(upstreams: FakeUpstreams, tmp_path: Path):
-    upstreams.set_response("etherscan", "/v2/api", refusal("Max daily rate limit reached. 100000/100000"))
+    upstreams.set_response(
+        "etherscan", "/v2/api", build_refusal("Max daily rate limit reached. 100000/100000")
+    )
     async with open_provider(
         Etherscan, tmp_path, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
     ) as etherscan:
@@ -252,7 +261,7 @@ async def test_daily_limit_stops_queries_until_midnight(upstreams: FakeUpstreams
                 await ask(1, CONTRACT)
             assert failure.value.retry_after == 600
         asked_that_day = len(upstreams.requests_of("etherscan"))
-        upstreams.set_response("etherscan", "/v2/api", ok(VERIFIED))
+        upstreams.set_response("etherscan", "/v2/api", build_result(VERIFIED))
         etherscan.clock = lambda: MIDNIGHT + 1.0
         found = await etherscan.source_record(1, CONTRACT)
 
@@ -260,18 +269,18 @@ async def test_daily_limit_stops_queries_until_midnight(upstreams: FakeUpstreams
     assert found.is_verified
 
 
-async def test_hourly_limit_is_retried_after_a_minute(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_hourly_limit_is_retried_after_minute(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderRateLimited) as failure:
         await fetch_source(
-            upstreams, tmp_path, refusal("Free API access is temporarily unavailable due to …")
+            upstreams, tmp_path, build_refusal("Free API access is temporarily unavailable due to …")
         )
 
     assert failure.value.retry_after == 60
 
 
-async def test_chain_outside_plan_is_queried_once_an_hour(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_chain_outside_plan_is_queried_once_hour(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response(
-        "etherscan", "/v2/api", refusal("Free API access is not supported for this chain.")
+        "etherscan", "/v2/api", build_refusal("Free API access is not supported for this chain.")
     )
     now = time.time()
     async with open_provider(
@@ -287,21 +296,21 @@ async def test_chain_outside_plan_is_queried_once_an_hour(upstreams: FakeUpstrea
 
 async def test_error_text_is_shortened(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError) as failure:
-        await fetch_source(upstreams, tmp_path, refusal("Odd\u202e\n" + "x" * 5000))
+        await fetch_source(upstreams, tmp_path, build_refusal("Odd\u202e\n" + "x" * 5000))
 
     assert len(failure.value.message) < 150
     assert failure.value.message.isprintable()
 
 
 @pytest.mark.parametrize("body", WRONG)
-async def test_unknown_format_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
+async def test_unknown_format_is_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     with pytest.raises(ProviderError):
         await fetch_source(upstreams, tmp_path, body)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
+async def test_fault_is_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["etherscan"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
@@ -319,7 +328,7 @@ async def test_missing_key_sends_no_request(upstreams: FakeUpstreams, tmp_path: 
 
 
 async def test_creation_has_creator_and_time(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await fetch_creation(upstreams, tmp_path, ok(CREATED))
+    found = await fetch_creation(upstreams, tmp_path, build_result(CREATED))
 
     at = datetime.fromtimestamp(1763000000, UTC)
     assert found == ContractCreation(creator=TWIN, transaction="0x" + "1f" * 32, at=at, block=38400000)
@@ -328,17 +337,23 @@ async def test_creation_has_creator_and_time(upstreams: FakeUpstreams, tmp_path:
 async def test_creation_in_old_format_has_no_time(upstreams: FakeUpstreams, tmp_path: Path):
     row = {"contractAddress": CONTRACT, "contractCreator": TWIN, "txHash": "0x" + "1f" * 32}
 
-    assert await fetch_creation(upstreams, tmp_path, ok(row)) == ContractCreation(TWIN, "0x" + "1f" * 32)
+    assert await fetch_creation(upstreams, tmp_path, build_result(row)) == ContractCreation(
+        TWIN, "0x" + "1f" * 32
+    )
 
 
 @pytest.mark.parametrize("odd", ["²", "9" * 15, "x", None, [], -1, "1e400"])
 async def test_invalid_creation_time_is_omitted(upstreams: FakeUpstreams, tmp_path: Path, odd: Any):
-    found = await fetch_creation(upstreams, tmp_path, ok({**CREATED, "timestamp": odd, "blockNumber": odd}))
+    found = await fetch_creation(
+        upstreams, tmp_path, build_result({**CREATED, "timestamp": odd, "blockNumber": odd})
+    )
 
     assert (found.creator, found.at) == (TWIN, None)
 
 
-@pytest.mark.parametrize("body", [refusal(None, "No data found"), refusal("None", "No data found"), ok()])
+@pytest.mark.parametrize(
+    "body", [build_refusal(None, "No data found"), build_refusal("None", "No data found"), build_result()]
+)
 async def test_contract_without_creation_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     with pytest.raises(NoData):
         await fetch_creation(upstreams, tmp_path, body)
@@ -346,7 +361,7 @@ async def test_contract_without_creation_is_no_data(upstreams: FakeUpstreams, tm
 
 async def test_plan_without_creation_is_queried_once(upstreams: FakeUpstreams, tmp_path: Path):
     said = "Free API access is not supported for this chain. Please upgrade your api plan"
-    upstreams.set_response("etherscan", "/v2/api", refusal(said))
+    upstreams.set_response("etherscan", "/v2/api", build_refusal(said))
     async with open_provider(
         Etherscan, tmp_path, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
     ) as etherscan:

@@ -39,7 +39,7 @@ SECRET = SecretStr(KEY)
 A, B, C = "https://a.example/one", "https://b.example/two", "https://c.example/three"
 
 
-def row(**more: Any) -> dict[str, Any]:
+def build_row(**more: Any) -> dict[str, Any]:
     """Return a result in the upstream's format."""
     return {
         "id": A,
@@ -66,7 +66,7 @@ def refuse_categories(upstreams: FakeUpstreams, *words: str) -> None:
     def search_pages(asked: RecordedRequest) -> tuple[int, Any]:
         if asked.body.get("category") in words:
             return 400, {"requestId": "r", "error": "Invalid category", "tag": "INVALID_REQUEST_BODY"}
-        return 200, search_body(row(), row(url="https://a.example/paper.PDF?x=1", id="b"))
+        return 200, search_body(build_row(), build_row(url="https://a.example/paper.PDF?x=1", id="b"))
 
     upstreams.set_response_function("exa", "/search", search_pages, method="POST")
 
@@ -88,7 +88,9 @@ async def fetch_contents(
 
 async def test_results_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_results(
-        upstreams, row(), row(url=B, id="other", title=None, author="", publishedDate=None, score=None)
+        upstreams,
+        build_row(),
+        build_row(url=B, id="other", title=None, author="", publishedDate=None, score=None),
     )
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 5)
@@ -118,7 +120,7 @@ WAYS: list[tuple[str | None, dict[str, Any]]] = [
 async def test_search_request_has_exactly_these_fields(
     category: str | None, way: dict[str, Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    serve_results(upstreams, row())
+    serve_results(upstreams, build_row())
 
     await search(upstreams, tmp_path, "rollups", 10, category)
 
@@ -178,10 +180,14 @@ async def test_pdfs_are_selected_if_category_is_refused_with_warning(
     assert "whose address ends in .pdf" in warnings[0]
 
 
-async def test_result_with_pdf_id_is_a_pdf(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_result_with_pdf_id_is_pdf(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     def search_pages(asked: RecordedRequest) -> tuple[int, Any]:
         refused = "category" in asked.body
-        return (400, {}) if refused else (200, search_body(row(id="https://x.example/a.pdf"), row(url=B)))
+        return (
+            (400, {})
+            if refused
+            else (200, search_body(build_row(id="https://x.example/a.pdf"), build_row(url=B)))
+        )
 
     upstreams.set_response_function("exa", "/search", search_pages, method="POST")
 
@@ -190,9 +196,9 @@ async def test_result_with_pdf_id_is_a_pdf(upstreams: FakeUpstreams, tmp_path: P
     assert [hit.url for hit in found.hits] == [A]
 
 
-async def test_no_pdf_among_other_pages_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_no_pdf_among_other_pages_is_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     def search_pages(asked: RecordedRequest) -> tuple[int, Any]:
-        return (400, {}) if "category" in asked.body else (200, search_body(row()))
+        return (400, {}) if "category" in asked.body else (200, search_body(build_row()))
 
     upstreams.set_response_function("exa", "/search", search_pages, method="POST")
 
@@ -210,7 +216,7 @@ async def test_no_pdf_among_other_pages_is_a_failure(upstreams: FakeUpstreams, t
         (None, [None]),
     ],
 )
-async def test_refused_category_is_a_failure(
+async def test_refused_category_is_failure(
     category: str | None, sent: list[str | None], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"requestId": "r", "error": f"Bad key {KEY}", "tag": "INVALID_REQUEST_BODY"}
@@ -225,7 +231,7 @@ async def test_refused_category_is_a_failure(
 
 
 async def test_excess_and_duplicate_results_are_omitted(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    listed = [row(url=f"https://a.example/{place // 2}", title=str(place)) for place in range(20)]
+    listed = [build_row(url=f"https://a.example/{place // 2}", title=str(place)) for place in range(20)]
     serve_results(upstreams, *listed)
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
@@ -233,7 +239,7 @@ async def test_excess_and_duplicate_results_are_omitted(upstreams: FakeUpstreams
     assert [(hit.url[-1], hit.title) for hit in found.hits] == [("0", "0"), ("1", "2"), ("2", "4")]
 
 
-async def test_empty_results_are_an_answer(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_empty_results_are_answer(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     serve_results(upstreams)
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 3)
@@ -258,7 +264,7 @@ async def test_empty_results_are_an_answer(upstreams: FakeUpstreams, tmp_path: P
 async def test_search_type_of_upstream_is_mapped(
     said: dict[str, Any], kind: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    serve_results(upstreams, row(), **said)
+    serve_results(upstreams, build_row(), **said)
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -269,7 +275,7 @@ async def test_search_type_of_upstream_is_mapped(
     "odd", [None, 7, "", "ftp://a.example/", "javascript:alert(1)", "//a.example", "x" * 9]
 )
 async def test_result_with_invalid_url_is_omitted(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_results(upstreams, row(url=odd), row(url=B), 7, None)
+    serve_results(upstreams, build_row(url=odd), build_row(url=B), 7, None)
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -277,7 +283,7 @@ async def test_result_with_invalid_url_is_omitted(odd: Any, upstreams: FakeUpstr
 
 
 async def test_results_without_urls_are_none_with_warning(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_results(upstreams, row(url=None), row(url=7))
+    serve_results(upstreams, build_row(url=None), build_row(url=7))
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -286,7 +292,7 @@ async def test_results_without_urls_are_none_with_warning(upstreams: FakeUpstrea
 
 
 async def test_only_beginning_of_long_list_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_results(upstreams, *[row(url="ftp://a.example")] * 999, row(url=A), row(url=B))
+    serve_results(upstreams, *[build_row(url="ftp://a.example")] * 999, build_row(url=A), build_row(url=B))
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -296,7 +302,7 @@ async def test_only_beginning_of_long_list_is_parsed(upstreams: FakeUpstreams, t
 async def test_text_is_cleaned_and_limited(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hostile = "Pay\u202e me\u200b\x00 now\n" + "x" * 5000
     serve_results(
-        upstreams, row(title=hostile, author=hostile, url="https://b\u00fccher.example/\u202e?q=\u00fc")
+        upstreams, build_row(title=hostile, author=hostile, url="https://b\u00fccher.example/\u202e?q=\u00fc")
     )
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
@@ -322,7 +328,7 @@ async def test_text_is_cleaned_and_limited(upstreams: FakeUpstreams, tmp_path: P
         None,
     ],
 )
-async def test_unknown_format_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unknown_format_is_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("exa", "/search", body, method="POST")
 
     with pytest.raises(ProviderError):
@@ -331,7 +337,7 @@ async def test_unknown_format_is_a_failure(body: Any, upstreams: FakeUpstreams, 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_fault_is_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.faults["exa"] = fault
 
     async with open_provider(Exa, tmp_path, url=upstreams.url_of("exa"), key=SECRET, timeout=2.5) as exa:
@@ -424,7 +430,7 @@ async def test_request_above_one_cent_is_logged_for_operator(
     upstreams: FakeUpstreams,
     tmp_path: Path,
 ) -> None:
-    serve_results(upstreams, row(), costDollars={"total": usd})
+    serve_results(upstreams, build_row(), costDollars={"total": usd})
 
     configure_logging("warning")
     with capture_logs() as logs:
@@ -440,8 +446,8 @@ async def test_pages_are_in_requested_order_with_requested_urls(
 ) -> None:
     body = {
         "results": [
-            row(id="https://c.example/three", url="https://c.example/3", text="three"),
-            row(id=A, url=A, text="# One\r\n\r\nText\u202e."),
+            build_row(id="https://c.example/three", url="https://c.example/3", text="three"),
+            build_row(id=A, url=A, text="# One\r\n\r\nText\u202e."),
         ],
         "statuses": [{"id": A, "status": "success", "source": "cached"}],
     }
@@ -479,7 +485,7 @@ async def test_url_is_matched_in_other_spelling(
     asked: str, listed: str, key: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     result = {"id": "x", "url": "https://elsewhere.example/", "text": "one", key: listed}
-    body = {"results": [result, row(id=B, url=B, text="two")]}
+    body = {"results": [result, build_row(id=B, url=B, text="two")]}
 
     one, two = await fetch_contents(upstreams, tmp_path, body, asked, B)
 
@@ -488,7 +494,12 @@ async def test_url_is_matched_in_other_spelling(
 
 async def test_spellings_that_are_both_listed_are_separate(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     secure, plain = "https://a.example/", "http://a.example/"
-    body = {"results": [row(id=plain, url=plain, text="plain"), row(id=secure, url=secure, text="secure")]}
+    body = {
+        "results": [
+            build_row(id=plain, url=plain, text="plain"),
+            build_row(id=secure, url=secure, text="secure"),
+        ]
+    }
 
     pages = await fetch_contents(upstreams, tmp_path, body, secure, plain)
 
@@ -496,8 +507,11 @@ async def test_spellings_that_are_both_listed_are_separate(upstreams: FakeUpstre
 
 
 async def test_remaining_page_matches_moved_url(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    moved = row(id=C, url=C, text="moved")
-    body = {"results": [row(id=A, url=A, text="one"), moved], "statuses": [{"id": B, "status": "success"}]}
+    moved = build_row(id=C, url=C, text="moved")
+    body = {
+        "results": [build_row(id=A, url=A, text="one"), moved],
+        "statuses": [{"id": B, "status": "success"}],
+    }
 
     _, page = await fetch_contents(upstreams, tmp_path, body, A, B)
 
@@ -505,7 +519,7 @@ async def test_remaining_page_matches_moved_url(upstreams: FakeUpstreams, tmp_pa
 
 
 async def test_failed_page_gets_no_text_of_another(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = {"results": [row(id=C, url=C, text="other")], "statuses": [{"id": B, "status": "error"}]}
+    body = {"results": [build_row(id=C, url=C, text="other")], "statuses": [{"id": B, "status": "error"}]}
 
     (page,) = await fetch_contents(upstreams, tmp_path, body, B)
 
@@ -557,7 +571,7 @@ async def test_unreadable_page_has_reason(
 
 @pytest.mark.parametrize("empty", ["", " \n", "\u200b\u202e", None, 7])
 async def test_page_without_text_is_unread(empty: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = {"results": [row(text=empty)], "statuses": [{"id": A, "status": "success"}]}
+    body = {"results": [build_row(text=empty)], "statuses": [{"id": A, "status": "success"}]}
 
     (page,) = await fetch_contents(upstreams, tmp_path, body, A)
 
@@ -579,7 +593,7 @@ async def test_page_without_text_is_unread(empty: Any, upstreams: FakeUpstreams,
 async def test_length_of_text_is_known_unless_truncated(
     sent: str, length: int | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    (page,) = await fetch_contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A, most=100)
+    (page,) = await fetch_contents(upstreams, tmp_path, {"results": [build_row(text=sent)]}, A, most=100)
 
     assert page.length == length
     assert page.markdown == sent[:101]
@@ -588,19 +602,21 @@ async def test_length_of_text_is_known_unless_truncated(
 async def test_script_links_in_text_become_text(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     sent = "[Menu](java\u200bscript:void(0)) ![Logo](data:image/png;base64,iVBORw0KGgo=)"
 
-    (page,) = await fetch_contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A)
+    (page,) = await fetch_contents(upstreams, tmp_path, {"results": [build_row(text=sent)]}, A)
 
     assert page.markdown == "Menu Logo"
 
 
 async def test_text_cut_inside_emoji_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    (page,) = await fetch_contents(upstreams, tmp_path, {"results": [row(text="x" * 100 + "\ud83d")]}, A)
+    (page,) = await fetch_contents(
+        upstreams, tmp_path, {"results": [build_row(text="x" * 100 + "\ud83d")]}, A
+    )
 
     assert (page.markdown, page.length) == ("x" * 100, None)
 
 
 @pytest.mark.parametrize("body", [{}, {"results": None}, [], None, 7, "text", {"error": "no"}])
-async def test_contents_of_unknown_format_are_a_failure(
+async def test_contents_of_unknown_format_are_failure(
     body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
@@ -699,7 +715,7 @@ async def test_saved_missing_page_is_unread(
         recorded_case("error-429-plain", 429, "provider_rate_limited"),
     ],
 )
-async def test_saved_refusal_is_a_provider_failure(
+async def test_saved_refusal_is_provider_failure(
     case: str, status: int, code: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.set_response("exa", "/search", load_body("exa", case), status=status, method="POST")
@@ -761,7 +777,7 @@ ROWS = st.dictionaries(st.sampled_from(["id", "url", "text", "status", "error", 
 
 
 @given(st.lists(ROWS | JSON, max_size=4), st.lists(ROWS | JSON, max_size=4))
-def test_every_requested_page_has_an_answer(results: list[Any], statuses: list[Any]) -> None:
+def test_every_requested_page_has_answer(results: list[Any], statuses: list[Any]) -> None:
     pages = parse_pages([A, B], {"results": results, "statuses": statuses}, 3)
 
     assert [page.url for page in pages.values()] == [A, B]
@@ -770,5 +786,5 @@ def test_every_requested_page_has_an_answer(results: list[Any], statuses: list[A
         assert json.dumps(asdict(page))
 
 
-def test_empty_settings_are_a_dry_run() -> None:
+def test_empty_settings_are_dry_run() -> None:
     assert not Exa(Settings()).is_configured

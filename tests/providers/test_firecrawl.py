@@ -45,7 +45,7 @@ MAP, SEARCH, SCRAPE = "/v2/map", "/v2/search", "/v2/scrape"
 UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 
 
-def page(**metadata: Any) -> dict[str, Any]:
+def build_page(**metadata: Any) -> dict[str, Any]:
     """Return a page in the upstream's format with this metadata."""
     known = {
         "title": "A guide",
@@ -81,7 +81,7 @@ async def test_page_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scrape_page(
         upstreams,
         tmp_path,
-        page(
+        build_page(
             author="Ada",
             canonical="https://example.com/guide",
             **{
@@ -113,7 +113,7 @@ async def test_page_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
 async def test_page_costs_one_credit(
     *, only_main_content: bool, spec: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.set_response("firecrawl", SCRAPE, page(), method="POST")
+    upstreams.set_response("firecrawl", SCRAPE, build_page(), method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
         await firecrawl.scrape(URL, only_main_content=only_main_content)
@@ -169,7 +169,7 @@ async def test_map_costs_one_credit(
 
 
 async def test_upstream_timeout_is_shorter_than_ours(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    upstreams.set_response("firecrawl", SCRAPE, page(), method="POST")
+    upstreams.set_response("firecrawl", SCRAPE, build_page(), method="POST")
 
     async with open_provider(
         Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET, timeout=5.0
@@ -214,7 +214,7 @@ def test_key_or_own_instance_is_sufficient(
 
 
 async def test_own_instance_is_called_without_key(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    upstreams.set_response("firecrawl", SCRAPE, page(), method="POST")
+    upstreams.set_response("firecrawl", SCRAPE, build_page(), method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         await firecrawl.scrape(URL, only_main_content=True)
@@ -271,7 +271,7 @@ def test_other_sites_are_not_expensive(asked: dict[str, Any], tmp_path: Path) ->
 @pytest.mark.parametrize("status", [404, 410])
 async def test_missing_page_is_no_data(status: int, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(NoData, match=str(status)):
-        await scrape_page(upstreams, tmp_path, page(statusCode=status))
+        await scrape_page(upstreams, tmp_path, build_page(statusCode=status))
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ async def test_non_page_answer_of_site_is_distinguished(
     status: Any, reason: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(PageUnread) as caught:
-        await scrape_page(upstreams, tmp_path, page(statusCode=status))
+        await scrape_page(upstreams, tmp_path, build_page(statusCode=status))
 
     assert caught.value.reason == reason
     assert caught.value.provider == "firecrawl"
@@ -298,7 +298,7 @@ async def test_non_page_answer_of_site_is_distinguished(
 
 @pytest.mark.parametrize("markdown", ["", "  \n\n ", None, "\u200b\u202e", "![](<Base64-Image-Removed>)"])
 async def test_page_without_text_is_unread(markdown: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = page()
+    body = build_page()
     body["data"]["markdown"] = markdown
 
     with pytest.raises(PageUnread) as caught:
@@ -329,7 +329,7 @@ REASONS = [
 
 @pytest.mark.parametrize("status", [200, 500])
 @pytest.mark.parametrize(("code", "text", "reason"), REASONS)
-async def test_reason_of_unread_page_is_a_code(
+async def test_reason_of_unread_page_is_code(
     code: str, text: str, reason: str, status: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"success": False, "code": code, "error": text}
@@ -409,7 +409,7 @@ async def test_failure_unrelated_to_page_is_of_upstream(
 
 @pytest.mark.parametrize("success", [{"success": True}, {"status": "success"}, {}])
 async def test_success_field_is_optional(success: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    read = await scrape_page(upstreams, tmp_path, {"data": page()["data"], **success})
+    read = await scrape_page(upstreams, tmp_path, {"data": build_page()["data"], **success})
 
     assert read.title == "A guide"
 
@@ -421,7 +421,7 @@ async def test_metadata_is_optional(upstreams: FakeUpstreams, tmp_path: Path) ->
 
 
 async def test_metadata_values_may_be_lists(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = page(
+    body = build_page(
         title=["", "First", "Second"],
         description=["One", "Two"],
         language=["de"],
@@ -445,7 +445,7 @@ async def test_invalid_dates_and_urls_are_null(odd: Any, upstreams: FakeUpstream
     read = await scrape_page(
         upstreams,
         tmp_path,
-        page(url=odd, canonical=odd, **{"article:published_time": odd, "og:updated_time": odd}),
+        build_page(url=odd, canonical=odd, **{"article:published_time": odd, "og:updated_time": odd}),
     )
 
     assert (read.published, read.modified, read.final_url, read.canonical) == (None,) * 4
@@ -453,7 +453,7 @@ async def test_invalid_dates_and_urls_are_null(odd: Any, upstreams: FakeUpstream
 
 @pytest.mark.parametrize("odd", [0, 99, 600, -1, 200.5, True, None, "ok", [], {}, 2**70])
 async def test_invalid_status_is_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    read = await scrape_page(upstreams, tmp_path, page(statusCode=odd))
+    read = await scrape_page(upstreams, tmp_path, build_page(statusCode=odd))
 
     assert read.status is None
 
@@ -470,7 +470,7 @@ async def test_invalid_status_is_null(odd: Any, upstreams: FakeUpstreams, tmp_pa
 async def test_one_page_of_pdf_is_read_with_warning(
     told: dict[str, Any], length: int | None, warning: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    read = await scrape_page(upstreams, tmp_path, page(contentType="application/pdf", **told))
+    read = await scrape_page(upstreams, tmp_path, build_page(contentType="application/pdf", **told))
 
     assert read.length == length
     assert (warning is None and read.warnings == ()) or (warning or "") in read.warnings[0]
@@ -478,7 +478,7 @@ async def test_one_page_of_pdf_is_read_with_warning(
 
 async def test_invisible_characters_are_removed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hidden = "\u202eab\u200bcd\x00\U000e0041\x1b[31m"
-    body = page(title=hidden, description=hidden, author=hidden, language=hidden, contentType=hidden)
+    body = build_page(title=hidden, description=hidden, author=hidden, language=hidden, contentType=hidden)
     body["data"]["markdown"] = f"# {hidden}\r\n\r\ntext\x85more"
 
     read = await scrape_page(upstreams, tmp_path, body)
@@ -504,7 +504,7 @@ async def test_invisible_characters_are_removed(upstreams: FakeUpstreams, tmp_pa
 async def test_data_images_and_script_links_become_text(
     markdown: str, left: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    body = page()
+    body = build_page()
     body["data"]["markdown"] = markdown
 
     read = await scrape_page(upstreams, tmp_path, body)
@@ -513,7 +513,7 @@ async def test_data_images_and_script_links_become_text(
 
 
 async def test_only_required_part_of_long_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = page()
+    body = build_page()
     body["data"]["markdown"] = "word " * 100_000
 
     read = await scrape_page(upstreams, tmp_path, body)
@@ -523,7 +523,7 @@ async def test_only_required_part_of_long_page_is_read(upstreams: FakeUpstreams,
 
 
 async def test_length_of_endless_page_is_unknown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    body = page()
+    body = build_page()
     body["data"]["markdown"] = "word " * 300_000
 
     read = await scrape_page(upstreams, tmp_path, body)
@@ -541,7 +541,7 @@ def test_hostile_markdown_is_read_in_time(hostile: str) -> None:
     assert read
 
 
-def search_row(**more: Any) -> dict[str, Any]:
+def build_search_row(**more: Any) -> dict[str, Any]:
     """Return a search result in the upstream's format."""
     return {"url": URL, "title": "A guide", "description": "How to begin.", "position": 1} | more
 
@@ -549,9 +549,9 @@ def search_row(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "data",
     [
-        {"web": [search_row()]},
-        [search_row()],
-        {"web": [search_row()], "news": [{"url": "https://n.example"}], "images": [7]},
+        {"web": [build_search_row()]},
+        [build_search_row()],
+        {"web": [build_search_row()], "news": [{"url": "https://n.example"}], "images": [7]},
     ],
 )
 async def test_results_of_both_formats_are_parsed(
@@ -566,9 +566,9 @@ async def test_results_of_both_formats_are_parsed(
 
 
 @pytest.mark.parametrize(
-    "data", [{}, {"web": []}, {"web": None}, [], {"news": [search_row(url="https://n.example")]}]
+    "data", [{}, {"web": []}, {"web": None}, [], {"news": [build_search_row(url="https://n.example")]}]
 )
-async def test_empty_results_are_an_answer(data: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_empty_results_are_answer(data: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": data}, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
@@ -579,14 +579,16 @@ async def test_empty_results_are_an_answer(data: Any, upstreams: FakeUpstreams, 
 
 async def test_results_are_distinct_limited_and_clean(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     listed = [
-        search_row(),
-        search_row(title="Again"),
-        search_row(url="javascript:alert(1)"),
+        build_search_row(),
+        build_search_row(title="Again"),
+        build_search_row(url="javascript:alert(1)"),
         7,
         None,
-        search_row(url=None),
+        build_search_row(url=None),
     ]
-    listed += [search_row(url=f"https://example.com/{n}", title="\u202eT\x00" + "x" * 900) for n in range(30)]
+    listed += [
+        build_search_row(url=f"https://example.com/{n}", title="\u202eT\x00" + "x" * 900) for n in range(30)
+    ]
     upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": {"web": listed}}, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
@@ -609,14 +611,12 @@ async def test_results_are_distinct_limited_and_clean(upstreams: FakeUpstreams, 
         {"success": True, "data": {"web": 7}},
         {"success": True, "data": {"web": [7]}},
         {"success": True, "data": {"web": [{"url": "ftp://example.com"}]}},
-        {"success": True, "data": {"pages": [search_row()]}},
+        {"success": True, "data": {"pages": [build_search_row()]}},
         [],
         "text",
     ],
 )
-async def test_unknown_search_format_is_a_failure(
-    body: Any, upstreams: FakeUpstreams, tmp_path: Path
-) -> None:
+async def test_unknown_search_format_is_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("firecrawl", SEARCH, body, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
@@ -686,7 +686,7 @@ async def test_site_without_links_is_no_data(upstreams: FakeUpstreams, tmp_path:
         {"links": ["x"]},
     ],
 )
-async def test_unknown_map_format_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unknown_map_format_is_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("firecrawl", MAP, body, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
@@ -708,7 +708,7 @@ async def test_site_that_cannot_be_mapped_has_reason(upstreams: FakeUpstreams, t
 @pytest.mark.extended
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_is_a_failure_of_its_kind(
+async def test_fault_is_failure_of_its_kind(
     fault: Fault, question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.faults["firecrawl"] = fault
@@ -800,7 +800,7 @@ async def test_request_matches_recorded_description(recordings_url: str, tmp_pat
 
 
 @pytest.mark.parametrize("case", ["scrape_dns_failure", recorded_case("scrape-200-success-false")])
-async def test_saved_failure_with_status_200_is_a_failure(
+async def test_saved_failure_with_status_200_is_failure(
     case: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(PageUnread, match="SCRAPE_DNS_RESOLUTION_ERROR") as caught:
@@ -871,7 +871,7 @@ async def test_saved_map_names_each_page_once(
         recorded_case("error-402", 402),
     ],
 )
-async def test_saved_refusal_is_a_refusal(
+async def test_saved_refusal_is_refusal(
     case: str, status: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused):
@@ -879,7 +879,7 @@ async def test_saved_refusal_is_a_refusal(
 
 
 @pytest.mark.parametrize("case", ["search_timeout", recorded_case("error-408-search")])
-async def test_saved_search_timeout_is_a_timeout(case: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_saved_search_timeout_is_timeout(case: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("firecrawl", case)
     upstreams.set_response("firecrawl", SEARCH, body, status=408, method="POST")
 
@@ -941,9 +941,11 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(sorted(page(author="", canonical="")["data"]["metadata"])), JSON))
+@given(
+    st.dictionaries(st.sampled_from(sorted(build_page(author="", canonical="")["data"]["metadata"])), JSON)
+)
 def test_page_with_any_metadata_is_parsed(odd: dict[str, Any]) -> None:
-    read = parse_page(URL, page(**odd)["data"])
+    read = parse_page(URL, build_page(**odd)["data"])
 
     assert read is not None
     assert read.markdown == "# A guide\n\nBegin."

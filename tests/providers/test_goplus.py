@@ -40,14 +40,14 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GoPlus, "RETRY_PAUSE", 0.0)
 
 
-def envelope(code: Any = 1, result: Any = None, **more: Any) -> dict[str, Any]:
+def build_envelope(code: Any = 1, result: Any = None, **more: Any) -> dict[str, Any]:
     """An envelope."""
     return {"code": code, "message": "words", "result": result} | more
 
 
-def token_envelope(**fields: Any) -> dict[str, Any]:
+def build_token_envelope(**fields: Any) -> dict[str, Any]:
     """Return an envelope with the token's row."""
-    return envelope(result={TOKEN: fields})
+    return build_envelope(result={TOKEN: fields})
 
 
 def answer_in_turn(bodies: Iterable[Any]) -> ResponseFunction:
@@ -68,12 +68,12 @@ async def fetch_flags(upstreams: FakeUpstreams, folder: Path, token: str = TOKEN
 
 
 async def fetch_flags_with(upstreams: FakeUpstreams, folder: Path, **fields: Any) -> TokenFlags:
-    upstreams.set_response("goplus", PATH, token_envelope(**fields))
+    upstreams.set_response("goplus", PATH, build_token_envelope(**fields))
     return await fetch_flags(upstreams, folder)
 
 
 async def test_token_is_requested_alone_in_lower_case(upstreams: FakeUpstreams, tmp_path: Path):
-    upstreams.set_response("goplus", PATH, token_envelope(is_honeypot="0"))
+    upstreams.set_response("goplus", PATH, build_token_envelope(is_honeypot="0"))
 
     await fetch_flags(upstreams, tmp_path, TOKEN.upper().replace("0X", "0x"))
 
@@ -119,7 +119,7 @@ async def test_impossible_figure_is_unknown_and_named(upstreams: FakeUpstreams, 
     assert found.unreadable == ("sell_tax", "holders.percent")
 
 
-async def test_share_rounded_above_the_whole_is_the_whole(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_share_rounded_above_whole_is_whole(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_flags_with(upstreams, tmp_path, creator_percent="1.000000000000022463")
 
     assert (found.creator_percent, found.unreadable) == (100, ())
@@ -200,7 +200,7 @@ async def test_lock_end_is_parsed_in_each_format(upstreams: FakeUpstreams, tmp_p
 
 
 @pytest.mark.parametrize("amount", [None, "", "1,000", "0", "1e308"], ids=str)
-async def test_locks_without_amounts_end_with_the_last(upstreams: FakeUpstreams, tmp_path: Path, amount: Any):
+async def test_locks_without_amounts_end_with_last(upstreams: FakeUpstreams, tmp_path: Path, amount: Any):
     details = [{"amount": amount, "end_time": f"20{year}-01-01T00:00:00+00:00"} for year in (21, 20)]
     row = {"address": FORGED, "percent": "0.8", "balance": "100", "is_locked": 1, "locked_detail": details}
 
@@ -271,14 +271,14 @@ async def test_impossible_sum_in_pair_is_unknown(upstreams: FakeUpstreams, tmp_p
 
 
 async def test_started_analysis_has_no_result(upstreams: FakeUpstreams, tmp_path: Path):
-    upstreams.set_response("goplus", PATH, envelope(2, {}))
+    upstreams.set_response("goplus", PATH, build_envelope(2, {}))
 
     found = await fetch_flags(upstreams, tmp_path)
 
     assert (found.partial, found.raw, found.honeypot) == (True, {}, None)
 
 
-async def test_count_of_honeypots_is_a_flag(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_count_of_honeypots_is_flag(upstreams: FakeUpstreams, tmp_path: Path):
     assert (
         await fetch_flags_with(upstreams, tmp_path, honeypot_with_same_creator="2")
     ).serial_creator is True
@@ -308,13 +308,13 @@ async def test_untrusted_note_is_one_clean_line(upstreams: FakeUpstreams, tmp_pa
 
 @pytest.mark.parametrize("result", [{}, None, {TOKEN: {}}, []])
 async def test_missing_token_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
-    upstreams.set_response("goplus", PATH, envelope(result=result))
+    upstreams.set_response("goplus", PATH, build_envelope(result=result))
 
     with pytest.raises(NoData):
         await fetch_flags(upstreams, tmp_path)
 
 
-async def test_data_of_other_token_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_data_of_other_token_is_failure(upstreams: FakeUpstreams, tmp_path: Path):
     row = {"is_honeypot": "0"}
     upstreams.set_response("goplus", PATH, {"code": 1, "message": "OK", "result": {"0x" + "99" * 20: row}})
 
@@ -323,22 +323,22 @@ async def test_data_of_other_token_is_a_failure(upstreams: FakeUpstreams, tmp_pa
 
 
 async def test_result_key_may_be_in_any_case(upstreams: FakeUpstreams, tmp_path: Path):
-    upstreams.set_response("goplus", PATH, envelope(result={TOKEN.upper(): {"is_proxy": "0"}}))
+    upstreams.set_response("goplus", PATH, build_envelope(result={TOKEN.upper(): {"is_proxy": "0"}}))
 
     assert (await fetch_flags(upstreams, tmp_path)).proxy is False
 
 
 @pytest.mark.parametrize("code", [2018, 2020, 2021])
 async def test_codes_for_unknown_token_are_no_data(upstreams: FakeUpstreams, tmp_path: Path, code: int):
-    upstreams.set_response("goplus", PATH, envelope(code))
+    upstreams.set_response("goplus", PATH, build_envelope(code))
 
     with pytest.raises(NoData):
         await fetch_flags(upstreams, tmp_path)
 
 
 @pytest.mark.parametrize("code", [4010, 4011, 4012, 4022, 4023])
-async def test_codes_about_key_are_a_refusal(upstreams: FakeUpstreams, tmp_path: Path, code: int):
-    upstreams.set_response("goplus", PATH, envelope(code))
+async def test_codes_about_key_are_refusal(upstreams: FakeUpstreams, tmp_path: Path, code: int):
+    upstreams.set_response("goplus", PATH, build_envelope(code))
 
     with pytest.raises(ProviderRefused):
         await fetch_flags(upstreams, tmp_path)
@@ -346,7 +346,7 @@ async def test_codes_about_key_are_a_refusal(upstreams: FakeUpstreams, tmp_path:
 
 @pytest.mark.parametrize("code", [2004, 5000, 5006, 0, 777, "5001"])
 async def test_other_codes_are_failures(upstreams: FakeUpstreams, tmp_path: Path, code: Any):
-    upstreams.set_response("goplus", PATH, envelope(code))
+    upstreams.set_response("goplus", PATH, build_envelope(code))
 
     with pytest.raises(ProviderError) as failure:
         await fetch_flags(upstreams, tmp_path)
@@ -354,7 +354,7 @@ async def test_other_codes_are_failures(upstreams: FakeUpstreams, tmp_path: Path
 
 
 @pytest.mark.parametrize("body", [{}, {"code": None}, {"code": 1, "result": "x"}, {"code": 1, "result": [3]}])
-async def test_unknown_format_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
+async def test_unknown_format_is_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     upstreams.set_response("goplus", PATH, body)
 
     with pytest.raises(ProviderError):
@@ -365,7 +365,9 @@ TOO_OFTEN = {"code": 4029, "message": "too many requests"}
 
 
 async def test_rate_limit_is_retried_once(upstreams: FakeUpstreams, tmp_path: Path):
-    upstreams.set_response_function("goplus", PATH, answer_in_turn([TOO_OFTEN, token_envelope(is_proxy="0")]))
+    upstreams.set_response_function(
+        "goplus", PATH, answer_in_turn([TOO_OFTEN, build_token_envelope(is_proxy="0")])
+    )
 
     assert (await fetch_flags(upstreams, tmp_path)).proxy is False
 
@@ -390,8 +392,10 @@ async def test_rate_limit_is_not_retried_without_time(
 
 
 async def test_incomplete_data_is_requested_once_more(upstreams: FakeUpstreams, tmp_path: Path):
-    first = envelope(2, {TOKEN: {"is_proxy": "0"}})
-    upstreams.set_response_function("goplus", PATH, answer_in_turn([first, token_envelope(is_proxy="1")]))
+    first = build_envelope(2, {TOKEN: {"is_proxy": "0"}})
+    upstreams.set_response_function(
+        "goplus", PATH, answer_in_turn([first, build_token_envelope(is_proxy="1")])
+    )
 
     found = await fetch_flags(upstreams, tmp_path)
 
@@ -400,12 +404,12 @@ async def test_incomplete_data_is_requested_once_more(upstreams: FakeUpstreams, 
 
 @pytest.mark.parametrize(
     "then",
-    [envelope(2, {TOKEN: {"is_proxy": "0"}}), TOO_OFTEN, envelope(5000), {}],
+    [build_envelope(2, {TOKEN: {"is_proxy": "0"}}), TOO_OFTEN, build_envelope(5000), {}],
     ids=["2", "4029", "5000", "?"],
 )
 async def test_partial_data_is_used_with_warning(upstreams: FakeUpstreams, tmp_path: Path, then: Any):
     upstreams.set_response_function(
-        "goplus", PATH, answer_in_turn([envelope(2, {TOKEN: {"is_proxy": "0"}}), then])
+        "goplus", PATH, answer_in_turn([build_envelope(2, {TOKEN: {"is_proxy": "0"}}), then])
     )
 
     async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus"), timeout=5) as plain:
@@ -419,7 +423,7 @@ async def test_partial_data_is_used_with_warning(upstreams: FakeUpstreams, tmp_p
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
+async def test_fault_is_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["goplus"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
@@ -444,14 +448,16 @@ class TokenIssuer:
     def sign_in(self, asked: RecordedRequest) -> tuple[int, Any]:
         body = asked.body
         if body["sign"] != sha1(f"app{body['time']}secret".encode()).hexdigest():
-            return 200, envelope(4012)
+            return 200, build_envelope(4012)
         self.given += 1
         self.good = {f"token-{self.given}"}
-        return 200, envelope(result={"access_token": f"token-{self.given}", "expires_in": self.expires_in})
+        return 200, build_envelope(
+            result={"access_token": f"token-{self.given}", "expires_in": self.expires_in}
+        )
 
     def answer(self, asked: RecordedRequest) -> tuple[int, Any]:
         good = asked.headers.get("authorization") in self.good
-        return 200, token_envelope(is_proxy="0") if good else envelope(4022)
+        return 200, build_token_envelope(is_proxy="0") if good else build_envelope(4022)
 
 
 async def test_app_signs_in_once_for_many_queries(upstreams: FakeUpstreams, tmp_path: Path):

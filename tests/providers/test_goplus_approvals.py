@@ -33,7 +33,7 @@ START = 1_700_000_000
 """A time in seconds since 1970, after the start of all chains."""
 
 
-def entry(**fields: Any) -> dict[str, Any]:
+def build_entry(**fields: Any) -> dict[str, Any]:
     """Return one spender of a row; `fields` replace its own."""
     info: dict[str, Any] = {
         "contract_name": "Router",
@@ -49,7 +49,7 @@ def entry(**fields: Any) -> dict[str, Any]:
     } | fields
 
 
-def row(*entries: Any, **fields: Any) -> dict[str, Any]:
+def build_row(*entries: Any, **fields: Any) -> dict[str, Any]:
     """Return one token of the index."""
     own = {"token_address": TOKEN, "token_symbol": "USDT", "decimals": 18, "approved_list": list(entries)}
     return own | fields
@@ -57,7 +57,7 @@ def row(*entries: Any, **fields: Any) -> dict[str, Any]:
 
 def parse_row(*entries: Any, **fields: Any) -> tuple[ReportedApproval, ...]:
     """Parse one row."""
-    return parse_goplus_approvals(1, [row(*entries, **fields)], partial=False).entries
+    return parse_goplus_approvals(1, [build_row(*entries, **fields)], partial=False).entries
 
 
 async def fetch_approvals(
@@ -71,7 +71,9 @@ async def fetch_approvals(
 
 
 async def test_row_is_parsed(upstreams: FakeUpstreams, tmp_path: Path):
-    told = await fetch_approvals(upstreams, tmp_path, {"code": 1, "message": "ok", "result": [row(entry())]})
+    told = await fetch_approvals(
+        upstreams, tmp_path, {"code": 1, "message": "ok", "result": [build_row(build_entry())]}
+    )
 
     (approval,) = told.entries
     assert approval.pair == (TOKEN, SPENDER)
@@ -90,13 +92,13 @@ async def test_row_is_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     assert upstreams.requests_of("goplus")[0].params == {"addresses": WALLET}
 
 
-async def test_no_approvals_are_an_answer(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_no_approvals_are_answer(upstreams: FakeUpstreams, tmp_path: Path):
     told = await fetch_approvals(upstreams, tmp_path, {"code": 1, "message": "ok", "result": []})
 
     assert told == ReportedApprovals((), 0)
 
 
-@pytest.mark.parametrize("result", [[row(entry())], [], None])
+@pytest.mark.parametrize("result", [[build_row(build_entry())], [], None])
 async def test_collecting_index_is_partial_with_warning(
     upstreams: FakeUpstreams, tmp_path: Path, result: Any
 ):
@@ -114,11 +116,11 @@ async def test_unreadable_rows_are_omitted_and_counted(upstreams: FakeUpstreams,
     rows = [
         7,
         None,
-        row(token_address="USDT"),
-        row(approved_list="none"),
-        row(approved_list=None),
+        build_row(token_address="USDT"),
+        build_row(approved_list="none"),
+        build_row(approved_list=None),
         {"token_address": TOKEN},
-        row("x", entry(approved_contract=None), entry()),
+        build_row("x", build_entry(approved_contract=None), build_entry()),
     ]
     upstreams.set_response("goplus", PATH, {"code": 1, "result": rows})
 
@@ -154,14 +156,14 @@ async def test_unreadable_rows_are_omitted_and_counted(upstreams: FakeUpstreams,
     ids=repr,
 )
 def test_amount_is_parsed_exactly_or_not_at_all(said: Any, decimals: Any, amount: int | None):
-    (approval,) = parse_row(entry(approved_amount=said), decimals=decimals)
+    (approval,) = parse_row(build_entry(approved_amount=said), decimals=decimals)
 
     assert approval.amount == amount
 
 
 @pytest.mark.parametrize("said", ["Unlimited", "unlimited", " UNLIMITED "])
 def test_word_unlimited_is_parsed(said: str):
-    (approval,) = parse_row(entry(approved_amount=said))
+    (approval,) = parse_row(build_entry(approved_amount=said))
 
     assert approval.unlimited
 
@@ -182,7 +184,9 @@ def test_word_unlimited_is_parsed(said: str):
     ids=repr,
 )
 def test_flag_is_number_text_or_unknown(said: Any, known: Any):
-    (approval,) = parse_row(entry(address_info={"trust_list": said, "is_contract": said, "doubt_list": said}))
+    (approval,) = parse_row(
+        build_entry(address_info={"trust_list": said, "is_contract": said, "doubt_list": said})
+    )
 
     spender = approval.spender
     assert (spender.trusted, spender.is_contract, spender.is_doubtful) == (known, known, known)
@@ -192,7 +196,7 @@ def test_flag_is_number_text_or_unknown(said: Any, known: Any):
     "said", [0, "0", None, "soon", -5, 1_737_626_832_000, "9" * 5000], ids=lambda said: repr(said)[:20]
 )
 def test_invalid_time_is_unknown(said: Any):
-    (approval,) = parse_row(entry(approved_time=said, address_info={"deployed_time": said}))
+    (approval,) = parse_row(build_entry(approved_time=said, address_info={"deployed_time": said}))
 
     assert approval.changed_at is None
     assert approval.spender.deployed_at is None
@@ -202,7 +206,7 @@ def test_invalid_time_is_unknown(said: Any):
     "info", [None, [], "x", {}, {"contract_name": None, "tag": 7, "malicious_behavior": None}]
 )
 def test_spender_without_data_is_unknown(info: Any):
-    (approval,) = parse_row(entry(address_info=info))
+    (approval,) = parse_row(build_entry(address_info=info))
 
     spender = approval.spender
     assert (spender.name, spender.project, spender.is_contract, spender.misconduct) == (None, None, None, ())
@@ -211,7 +215,7 @@ def test_spender_without_data_is_unknown(info: Any):
 def test_names_and_misconduct_are_cleaned():
     hostile = "Te\u202ether\n\u200bUSD " + "x" * 500
     (approval,) = parse_row(
-        entry(
+        build_entry(
             address_info={"contract_name": hostile, "tag": hostile, "malicious_behavior": [hostile, 7, None]}
         ),
         token_symbol=hostile,
@@ -229,8 +233,8 @@ def test_names_and_misconduct_are_cleaned():
     assert len(approval.token.misconduct) == 10
 
 
-async def test_approvals_of_other_chain_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    foreign = row(entry()) | {"chain_id": "1"}
+async def test_approvals_of_other_chain_are_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    foreign = build_row(build_entry()) | {"chain_id": "1"}
 
     with pytest.raises(ProviderError):
         await fetch_approvals(upstreams, tmp_path, {"code": 1, "message": "ok", "result": [foreign]})
@@ -238,7 +242,7 @@ async def test_approvals_of_other_chain_are_a_failure(upstreams: FakeUpstreams, 
 
 @pytest.mark.parametrize("said", [1, 1_400_000_000, 4_000_000_000])
 def test_impossible_times_are_unknown(said: int) -> None:
-    (approval,) = parse_row(entry(approved_time=said, address_info={"deployed_time": said}))
+    (approval,) = parse_row(build_entry(approved_time=said, address_info={"deployed_time": said}))
 
     assert approval.changed_at is None
     assert approval.spender.deployed_at is None
@@ -246,12 +250,12 @@ def test_impossible_times_are_unknown(said: int) -> None:
 
 def test_latest_row_of_token_and_spender_counts():
     rows = [
-        row(
-            entry(approved_amount="1", approved_time=START + 5),
-            entry(approved_amount="2", approved_time=START + 9),
+        build_row(
+            build_entry(approved_amount="1", approved_time=START + 5),
+            build_entry(approved_amount="2", approved_time=START + 9),
         ),
-        row(
-            entry(approved_amount="3", approved_time=START + 7),
+        build_row(
+            build_entry(approved_amount="3", approved_time=START + 7),
             token_address=TOKEN.upper().replace("0X", "0x"),
         ),
     ]
@@ -263,7 +267,7 @@ def test_latest_row_of_token_and_spender_counts():
 
 
 @pytest.mark.parametrize("result", [{}, "x", 7, None, True])
-async def test_result_that_is_no_list_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
+async def test_result_that_is_no_list_is_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
     with pytest.raises(ProviderError):
         await fetch_approvals(upstreams, tmp_path, {"code": 1, "result": result})
 
@@ -278,7 +282,7 @@ async def test_result_that_is_no_list_is_a_failure(upstreams: FakeUpstreams, tmp
         (2018, NoData),
     ],
 )
-async def test_error_code_is_never_an_empty_list(
+async def test_error_code_is_never_empty_list(
     upstreams: FakeUpstreams, tmp_path: Path, code: int, failure: type[CentgateError]
 ):
     with pytest.raises(failure):
@@ -321,13 +325,13 @@ async def test_replayed_router_is_parsed(recordings_url: str, tmp_path: Path):
     assert approval.spender.deployed_at == 1_600_000_000
 
 
-async def test_saved_wallet_without_approvals_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_saved_wallet_without_approvals_is_answer(upstreams: FakeUpstreams, tmp_path: Path):
     assert (
         await fetch_approvals(upstreams, tmp_path, load_body("goplus_approvals", "no_approvals"))
     ).entries == ()
 
 
-async def test_replayed_wallet_without_approvals_is_an_answer(recordings_url: str, tmp_path: Path):
+async def test_replayed_wallet_without_approvals_is_answer(recordings_url: str, tmp_path: Path):
     async with open_provider(GoPlus, tmp_path, url=f"{recordings_url}/goplus_approvals") as goplus:
         told = await goplus.approvals(1, "0x" + "00" * 20)
 
@@ -341,7 +345,7 @@ async def test_replayed_wallet_without_approvals_is_an_answer(recordings_url: st
 def test_saved_doubtful_spender_is_parsed(case: str, project: str):
     info = load_body("goplus_approvals", case)["result"]
 
-    (approval,) = parse_row(entry(address_info=info))
+    (approval,) = parse_row(build_entry(address_info=info))
 
     assert approval.spender.is_doubtful
     assert approval.spender.misconduct == ("phishing_activities",)

@@ -23,7 +23,7 @@ WETH = "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2"
 Body = dict[str, Any]
 
 
-def sale(**more: Any) -> Body:
+def build_sale(**more: Any) -> Body:
     """Return the response for a successful sale."""
     body: Body = {
         "token": {"address": TOKEN.upper().replace("0X", "0x"), "decimals": 18},
@@ -63,7 +63,7 @@ async def test_coverage_is_three_chains(tmp_path: Path):
 
 
 async def test_successful_sale_has_percent_and_usd(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await simulate_against(upstreams, tmp_path, sale())
+    found = await simulate_against(upstreams, tmp_path, build_sale())
 
     assert upstreams.requests_of("honeypotis")[0].params == {"address": TOKEN, "chainID": "8453"}
     assert (found.succeeded, found.honeypot, found.risk_level) == (True, False, 1)
@@ -120,12 +120,12 @@ async def test_other_errors_and_formats_are_failures(
 async def test_executed_code_decides_about_source(
     upstreams: FakeUpstreams, tmp_path: Path, code: Any, is_open: Any
 ):
-    assert (await simulate_against(upstreams, tmp_path, sale(contractCode=code))).open_source is is_open
+    assert (await simulate_against(upstreams, tmp_path, build_sale(contractCode=code))).open_source is is_open
 
 
 async def test_code_of_all_contracts_is_separate_from_token(upstreams: FakeUpstreams, tmp_path: Path):
     found = await simulate_against(
-        upstreams, tmp_path, sale(contractCode={"openSource": False, "rootOpenSource": True})
+        upstreams, tmp_path, build_sale(contractCode={"openSource": False, "rootOpenSource": True})
     )
 
     assert (found.open_source, found.all_open_source, found.proxy) == (True, False, None)
@@ -134,18 +134,18 @@ async def test_code_of_all_contracts_is_separate_from_token(upstreams: FakeUpstr
 @pytest.mark.parametrize("naming", [{"pairAddress": TOKEN}, {"pair": {"pair": {"address": TOKEN}}}], ids=str)
 async def test_answer_about_paired_token_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, naming: Body):
     with pytest.raises(NoData, match="pair"):
-        await simulate_against(upstreams, tmp_path, sale(token={"address": "0x" + "cd" * 20}, **naming))
+        await simulate_against(upstreams, tmp_path, build_sale(token={"address": "0x" + "cd" * 20}, **naming))
 
 
-async def test_answer_about_other_token_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_answer_about_other_token_is_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="another token"):
-        await simulate_against(upstreams, tmp_path, sale(token={"address": "0x" + "cd" * 20}))
+        await simulate_against(upstreams, tmp_path, build_sale(token={"address": "0x" + "cd" * 20}))
 
 
 @pytest.mark.parametrize("naming", [{"chain": {"id": "1"}}, {"pair": {"chainId": 56}}], ids=str)
-async def test_answer_about_other_chain_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, naming: Body):
+async def test_answer_about_other_chain_is_failure(upstreams: FakeUpstreams, tmp_path: Path, naming: Body):
     with pytest.raises(ProviderError, match="another chain"):
-        await simulate_against(upstreams, tmp_path, sale(**naming))
+        await simulate_against(upstreams, tmp_path, build_sale(**naming))
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,8 @@ async def test_answer_about_other_chain_is_a_failure(upstreams: FakeUpstreams, t
     ],
     ids=repr,
 )
-async def test_verdict_may_be_a_number(upstreams: FakeUpstreams, tmp_path: Path, said: Any, honeypot: Any):
-    found = await simulate_against(upstreams, tmp_path, sale(honeypotResult={"isHoneypot": said}))
+async def test_verdict_may_be_number(upstreams: FakeUpstreams, tmp_path: Path, said: Any, honeypot: Any):
+    found = await simulate_against(upstreams, tmp_path, build_sale(honeypotResult={"isHoneypot": said}))
 
     assert found.honeypot is honeypot
     is_unreadable = honeypot is None and said is not None
@@ -175,12 +175,12 @@ async def test_verdict_may_be_a_number(upstreams: FakeUpstreams, tmp_path: Path,
     [(1, True), ("1", True), ("true", True), (0, False), ("false", False), (2, False), ([], False)],
     ids=repr,
 )
-async def test_success_may_be_a_number(
-    upstreams: FakeUpstreams, tmp_path: Path, said: Any, *, succeeded: bool
-):
+async def test_success_may_be_number(upstreams: FakeUpstreams, tmp_path: Path, said: Any, *, succeeded: bool):
     taxes = {"buyTax": 0, "sellTax": 100, "transferTax": 0}
 
-    found = await simulate_against(upstreams, tmp_path, sale(simulationSuccess=said, simulationResult=taxes))
+    found = await simulate_against(
+        upstreams, tmp_path, build_sale(simulationSuccess=said, simulationResult=taxes)
+    )
 
     assert (found.succeeded, found.sell_tax) == (succeeded, 100 if succeeded else None)
 
@@ -192,7 +192,7 @@ async def test_sales_of_holders_are_counted(upstreams: FakeUpstreams, tmp_path: 
         "highTaxWallets": "12",
     }
 
-    found = await simulate_against(upstreams, tmp_path, sale(holderAnalysis=analysis))
+    found = await simulate_against(upstreams, tmp_path, build_sale(holderAnalysis=analysis))
 
     assert found.holder_sales == HolderSales(1000, 900, 3, 5.5, 97, 12)
 
@@ -210,18 +210,20 @@ async def test_sales_of_holders_are_counted(upstreams: FakeUpstreams, tmp_path: 
 async def test_counts_of_sales_are_completed(
     upstreams: FakeUpstreams, tmp_path: Path, said: Any, sales: HolderSales
 ):
-    assert (await simulate_against(upstreams, tmp_path, sale(holderAnalysis=said))).holder_sales == sales
+    assert (
+        await simulate_against(upstreams, tmp_path, build_sale(holderAnalysis=said))
+    ).holder_sales == sales
 
 
 @pytest.mark.parametrize("said", [None, 7, {}, {"averageTax": 300}, {"holders": "many"}], ids=str)
 async def test_holder_sales_are_unknown_without_counts(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
-    assert (await simulate_against(upstreams, tmp_path, sale(holderAnalysis=said))).holder_sales is None
+    assert (await simulate_against(upstreams, tmp_path, build_sale(holderAnalysis=said))).holder_sales is None
 
 
 async def test_largest_trades_are_parsed(upstreams: FakeUpstreams, tmp_path: Path):
     limits = {"maxBuy": {"token": 2000, "withToken": 7.5}, "maxSell": {"token": 5}}
 
-    found = await simulate_against(upstreams, tmp_path, sale(simulationResult={"sellTax": 0, **limits}))
+    found = await simulate_against(upstreams, tmp_path, build_sale(simulationResult={"sellTax": 0, **limits}))
 
     assert (found.max_buy, found.max_sell) == (TradeLimit(2000, 7.5), TradeLimit(5, None))
 
@@ -229,13 +231,15 @@ async def test_largest_trades_are_parsed(upstreams: FakeUpstreams, tmp_path: Pat
 # 2016-01-01 is before the first block of Base
 @pytest.mark.parametrize("seconds", ["1", "1451606400", "99999999999"])
 async def test_pair_with_impossible_time_has_no_age(upstreams: FakeUpstreams, tmp_path: Path, seconds: str):
-    found = await simulate_against(upstreams, tmp_path, sale(pair={"createdAtTimestamp": seconds}))
+    found = await simulate_against(upstreams, tmp_path, build_sale(pair={"createdAtTimestamp": seconds}))
 
     assert found.pair_created_at is None
 
 
 async def test_impossible_taxes_are_named(upstreams: FakeUpstreams, tmp_path: Path):
-    found = await simulate_against(upstreams, tmp_path, sale(simulationResult={"sellTax": 150, "buyTax": -5}))
+    found = await simulate_against(
+        upstreams, tmp_path, build_sale(simulationResult={"sellTax": 150, "buyTax": -5})
+    )
 
     assert (found.sell_tax, found.buy_tax, found.transfer_tax) == (None, None, None)
     assert found.unreadable == ("simulationResult.buyTax", "simulationResult.sellTax")
@@ -245,10 +249,10 @@ async def test_impossible_taxes_are_named(upstreams: FakeUpstreams, tmp_path: Pa
     ("index", "severity"),
     [(20, "critical"), (16, "high"), ("12", "medium"), (8, "low"), (4, "info"), (99, "critical")],
 )
-async def test_severity_may_be_a_number(upstreams: FakeUpstreams, tmp_path: Path, index: Any, severity: str):
+async def test_severity_may_be_number(upstreams: FakeUpstreams, tmp_path: Path, index: Any, severity: str):
     listed = [{"flag": "mild", "severity": "info"}, {"flag": "new", "severityIndex": index}]
 
-    found = await simulate_against(upstreams, tmp_path, sale(summary={"flags": listed}))
+    found = await simulate_against(upstreams, tmp_path, build_sale(summary={"flags": listed}))
 
     assert {flag.name: flag.severity for flag in found.flags}["new"] == severity
     assert severity == "info" or found.flags[0].name == "new"
@@ -260,7 +264,7 @@ async def test_deeply_nested_values_are_skipped(upstreams: FakeUpstreams, tmp_pa
         nested = {"a": nested}
 
     found = await simulate_against(
-        upstreams, tmp_path, sale(withToken=nested, flags=[nested, {"flag": [nested]}])
+        upstreams, tmp_path, build_sale(withToken=nested, flags=[nested, {"flag": [nested]}])
     )
 
     assert (found.succeeded, found.flags) == (True, ())
@@ -268,12 +272,14 @@ async def test_deeply_nested_values_are_skipped(upstreams: FakeUpstreams, tmp_pa
 
 @pytest.mark.parametrize("said", [1e308, -5, "much"])
 async def test_impossible_liquidity_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
-    assert (await simulate_against(upstreams, tmp_path, sale(pair={"liquidity": said}))).liquidity_usd is None
+    assert (
+        await simulate_against(upstreams, tmp_path, build_sale(pair={"liquidity": said}))
+    ).liquidity_usd is None
 
 
 async def test_failed_simulation_has_no_taxes(upstreams: FakeUpstreams, tmp_path: Path):
     found = await simulate_against(
-        upstreams, tmp_path, sale(simulationSuccess=False, simulationError="no\nroute")
+        upstreams, tmp_path, build_sale(simulationSuccess=False, simulationError="no\nroute")
     )
 
     assert (found.buy_tax, found.sell_tax, found.transfer_tax, found.reason) == (None, None, None, "no route")
@@ -284,7 +290,7 @@ async def test_tax_is_between_0_and_100_percent(
     upstreams: FakeUpstreams, tmp_path: Path, said: Any, tax: float | None
 ):
     assert (
-        await simulate_against(upstreams, tmp_path, sale(simulationResult={"sellTax": said}))
+        await simulate_against(upstreams, tmp_path, build_sale(simulationResult={"sellTax": said}))
     ).sell_tax == tax
 
 
@@ -302,14 +308,14 @@ async def test_tax_is_between_0_and_100_percent(
 async def test_risk_is_level_or_start_of_its_word(
     upstreams: FakeUpstreams, tmp_path: Path, summary: Any, level: float | None
 ):
-    assert (await simulate_against(upstreams, tmp_path, sale(summary=summary))).risk_level == level
+    assert (await simulate_against(upstreams, tmp_path, build_sale(summary=summary))).risk_level == level
 
 
 async def test_flags_are_parsed_from_both_lists(upstreams: FakeUpstreams, tmp_path: Path):
     listed = [{"flag": "CLOSED_SOURCE", "severity": "High", "description": "a\u202eb"}, {"flag": None}, 7]
 
     found = await simulate_against(
-        upstreams, tmp_path, sale(summary={"flags": listed}, flags=["closed_source", "HIGH_TAX"])
+        upstreams, tmp_path, build_sale(summary={"flags": listed}, flags=["closed_source", "HIGH_TAX"])
     )
 
     assert [(flag.name, flag.severity, flag.description) for flag in found.flags] == [
@@ -334,7 +340,7 @@ async def test_flags_are_parsed_from_both_lists(upstreams: FakeUpstreams, tmp_pa
 async def test_pair_with_zero_liquidity_is_empty(
     upstreams: FakeUpstreams, tmp_path: Path, pair: Any, empty: Any
 ):
-    assert (await simulate_against(upstreams, tmp_path, sale(pair=pair))).pair_empty is empty
+    assert (await simulate_against(upstreams, tmp_path, build_sale(pair=pair))).pair_empty is empty
 
 
 @pytest.mark.parametrize(
@@ -352,7 +358,7 @@ def test_refused_transfer_is_distinguished_from_missing_money(reason: str | None
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
+async def test_fault_is_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["honeypotis"] = fault
 
     with pytest.raises(ProviderFailure) as failure:

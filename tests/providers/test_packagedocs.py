@@ -229,7 +229,7 @@ async def test_unknown_crate_is_no_data_with_hint(registry: PackageRegistry, ope
     ],
     ids=["above a namesake", "beside a library", "little used"],
 )
-async def test_crate_of_the_name_is_among_libraries(
+async def test_crate_of_name_is_among_libraries(
     releases: int, downloads: int, expected: list[str], registry: PackageRegistry, open_docs: Open
 ) -> None:
     repository = "https://github.com/quill/quill"
@@ -333,7 +333,7 @@ async def test_unknown_go_module_is_no_data_with_hint(
             await packagedocs.find_libraries(name)
 
 
-async def test_go_module_with_wrong_checksum_is_a_failure(registry: PackageRegistry, open_docs: Open) -> None:
+async def test_go_module_with_wrong_checksum_is_failure(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_go("gorm.io/gorm", "v1.2.0", {"pen.go": GO})
     registry.bodies["/gorm.io/gorm/@v/v1.2.0.zip"] = make_zip({"gorm.io/gorm@v1.2.0/pen.go": GO + "//"})
 
@@ -422,7 +422,7 @@ async def test_similar_name_finds_indexed_library(registry: PackageRegistry, ope
     assert "similar names" in packagedocs.trace.warnings[0]
 
 
-async def test_one_failed_registry_gives_a_warning(registry: PackageRegistry, open_docs: Open) -> None:
+async def test_one_failed_registry_gives_warning(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.0", QUILL)
     registry.bodies["/quill/latest"] = b"<html>down</html>"
 
@@ -437,7 +437,7 @@ async def test_one_failed_registry_gives_a_warning(registry: PackageRegistry, op
 
 
 @pytest.mark.parametrize("body", [b'{"info": 3}', b'{"info": {"name": ["x"]}}'])
-async def test_one_invalid_registry_response_gives_a_warning(
+async def test_one_invalid_registry_response_gives_warning(
     body: bytes, registry: PackageRegistry, open_docs: Open
 ) -> None:
     registry.publish_javascript("quill", "1.0.0", TYPED)
@@ -628,11 +628,11 @@ async def test_concurrent_requests_cause_one_query_and_download(
         answers = await asyncio.gather(*asked)
 
     assert all(answers)
-    assert _files(tmp_path / "docs") == ["1.4.0.db"]
+    assert _list_files(tmp_path / "docs") == ["1.4.0.db"]
     assert (registry.count_requests("/json"), registry.count_requests(".tar.gz")) == (1, 1)
 
 
-def _files(folder: Path) -> list[str]:
+def _list_files(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file()]
 
 
@@ -705,7 +705,7 @@ async def test_release_with_too_large_archives_has_description_only(
     ]
 
 
-async def test_too_large_archive_is_a_failure(registry: PackageRegistry, open_docs: Open) -> None:
+async def test_too_large_archive_is_failure(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_javascript("quill", "1.0.0", TYPED, types="x")
     registry.bodies["/quill/-/quill-1.0.0.tgz"] = bytes(61 << 20)
 
@@ -715,7 +715,7 @@ async def test_too_large_archive_is_a_failure(registry: PackageRegistry, open_do
 
 
 @pytest.mark.extended
-async def test_modified_archive_is_a_failure(registry: PackageRegistry, open_docs: Open) -> None:
+async def test_modified_archive_is_failure(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
     (path,) = [path for path in registry.bodies if path.endswith(".tar.gz")]
     registry.bodies[path] += b"x"
@@ -739,7 +739,7 @@ async def test_archive_on_other_host_is_not_fetched(registry: PackageRegistry, o
     assert elsewhere.requested_paths == []
 
 
-async def test_invalid_archive_is_a_failure(registry: PackageRegistry, open_docs: Open) -> None:
+async def test_invalid_archive_is_failure(registry: PackageRegistry, open_docs: Open) -> None:
     body = registry.publish_python("quill", "1.4.0", QUILL)
     body["urls"] = [registry.add_upload("quill-1.4.0.tar.gz", b"not an archive")]
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
@@ -853,7 +853,7 @@ async def test_broken_index_is_rebuilt(registry: PackageRegistry, open_docs: Ope
     assert snippets
 
 
-async def test_unwritable_folder_is_a_failure(
+async def test_unwritable_folder_is_failure(
     registry: PackageRegistry, open_docs: Open, tmp_path: Path
 ) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)

@@ -122,17 +122,17 @@ def list_requested_ranges(upstreams: FakeUpstreams, name: str) -> list[int]:
     ]
 
 
-def topic(address: str) -> str:
+def encode_topic(address: str) -> str:
     """Encode an address as an event topic."""
     return "0x" + address[2:].rjust(64, "0")
 
 
-def balance_of(address: str) -> ContractCall:
+def encode_balance_call(address: str) -> ContractCall:
     """Encode a call for the token balance of an address."""
     return ContractCall(TOKEN_ADDRESS.lower(), encode_call("balanceOf(address)", address))
 
 
-RECEIVED = [TRANSFER, None, topic(RECEIVER)]
+RECEIVED = [TRANSFER, None, encode_topic(RECEIVER)]
 
 
 def unused_url() -> str:
@@ -219,7 +219,8 @@ async def test_calls_are_answered_in_order_with_none_for_failures(
 
     async with open_rpc(tmp_path, request.getfixturevalue(which)) as rpc:
         found = await rpc.call_contracts(
-            CHAIN_ID, [balance_of(RECEIVER), reverting, empty, balance_of(BUYER_ACCOUNTS[3].address)]
+            CHAIN_ID,
+            [encode_balance_call(RECEIVER), reverting, empty, encode_balance_call(BUYER_ACCOUNTS[3].address)],
         )
 
     assert found[1:3] == [None, None]
@@ -232,7 +233,8 @@ async def test_calls_are_answered_in_order_with_none_for_failures(
 async def test_gas_burning_calls_do_not_affect_others(node: str, tmp_path: Path):
     async with open_rpc(tmp_path, node) as rpc:
         found = await rpc.call_contracts(
-            CHAIN_ID, [balance_of(RECEIVER), *[ContractCall(BURNER, b"")] * 3, balance_of(RECEIVER)]
+            CHAIN_ID,
+            [encode_balance_call(RECEIVER), *[ContractCall(BURNER, b"")] * 3, encode_balance_call(RECEIVER)],
         )
 
     assert found[1:4] == [None] * 3
@@ -249,7 +251,7 @@ async def test_megabyte_results_do_not_affect_others(
         return (200, " " * 9_000_000) if BURNER[2:] in asked else None
 
     url = start_proxy(upstreams, "node", request.getfixturevalue(which), enlarge_answer)
-    asked = [balance_of(RECEIVER), ContractCall(BURNER, b""), balance_of(PAYER.address)]
+    asked = [encode_balance_call(RECEIVER), ContractCall(BURNER, b""), encode_balance_call(PAYER.address)]
 
     async with open_rpc(tmp_path, url) as rpc:
         found = await rpc.call_contracts(CHAIN_ID, asked)
@@ -284,7 +286,9 @@ async def test_node_without_batches_is_not_flooded(node: str, upstreams: FakeUps
 async def test_logs_match_topics_oldest_first(node: str, tmp_path: Path):
     async with open_rpc(tmp_path, node) as rpc:
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
-        others = await rpc.event_logs(CHAIN_ID, [TRANSFER, topic(RECEIVER)], to_block=TRANSFERS, blocks=1000)
+        others = await rpc.event_logs(
+            CHAIN_ID, [TRANSFER, encode_topic(RECEIVER)], to_block=TRANSFERS, blocks=1000
+        )
 
     assert [int(log.data, 16) for log in logs.entries] == list(range(1, TRANSFERS + 1))
     assert [log.block for log in logs.entries] == list(range(1, TRANSFERS + 1))
@@ -490,7 +494,7 @@ async def test_calls_are_bundled_by_150(node: str, upstreams: FakeUpstreams, tmp
     url = start_proxy(upstreams, "node", node)
 
     async with open_rpc(tmp_path, url) as rpc:
-        found = await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)] * 151)
+        found = await rpc.call_contracts(CHAIN_ID, [encode_balance_call(RECEIVER)] * 151)
 
     assert len(set(found)) == 1
     assert len(found) == 151
@@ -506,7 +510,7 @@ async def test_chain_without_multicall_gets_single_calls_from_then_on(
     async with open_rpc(tmp_path, url) as rpc:
         for _ in range(2):
             assert None not in await rpc.call_contracts(
-                CHAIN_ID, [balance_of(RECEIVER), balance_of(PAYER.address)]
+                CHAIN_ID, [encode_balance_call(RECEIVER), encode_balance_call(PAYER.address)]
             )
 
     assert [isinstance(each.body, list) for each in upstreams.requests_of("node")] == [False, True, True]
@@ -519,18 +523,20 @@ async def test_missing_multicall_on_known_chain_is_not_remembered(
 
     async with open_rpc(tmp_path, url, chain=1) as rpc:
         for _ in range(2):
-            assert None not in await rpc.call_contracts(1, [balance_of(RECEIVER), balance_of(PAYER.address)])
+            assert None not in await rpc.call_contracts(
+                1, [encode_balance_call(RECEIVER), encode_balance_call(PAYER.address)]
+            )
 
     assert [isinstance(each.body, list) for each in upstreams.requests_of("node")] == [False, True] * 2
 
 
 @pytest.mark.parametrize("result", ["0x" + "ff" * 64, "0x01", "0x" + f"{32:064x}{0:064x}", "0xzz", 7, None])
-async def test_invalid_bundle_result_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
+async def test_invalid_bundle_result_is_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
     url = serve_body(upstreams, "node", {"jsonrpc": "2.0", "id": 0, "result": result})
 
     async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(ProviderError):
-            await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)] * 2)
+            await rpc.call_contracts(CHAIN_ID, [encode_balance_call(RECEIVER)] * 2)
 
 
 REVERTS = [
@@ -562,7 +568,7 @@ async def test_failed_call_is_none(
     url = start_proxy(upstreams, "node", bare_node, revert_call)
 
     async with open_rpc(tmp_path, url) as rpc:
-        await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
+        await rpc.call_contracts(CHAIN_ID, [encode_balance_call(RECEIVER)])
         assert await rpc.call_contracts(CHAIN_ID, [ContractCall(BURNER, b"")]) == [None]
 
 
@@ -590,14 +596,14 @@ async def test_saved_revert_is_none(bare_node: str, upstreams: FakeUpstreams, tm
         (-32000, "header not found"),
     ],
 )
-async def test_call_that_fails_in_node_is_a_failure(
+async def test_call_that_fails_in_node_is_failure(
     upstreams: FakeUpstreams, tmp_path: Path, code: int, message: str
 ):
     url = serve_body(upstreams, "node", rpc_error(code, message))
 
     async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(ProviderError, match=message):
-            await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
+            await rpc.call_contracts(CHAIN_ID, [encode_balance_call(RECEIVER)])
 
 
 # Logs, and the ranges that nodes allow
@@ -771,7 +777,7 @@ async def test_too_long_answer_is_requested_in_parts(node: str, upstreams: FakeU
     assert len(logs.entries) == 20
 
 
-async def test_node_without_any_logs_is_a_failure(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+async def test_node_without_any_logs_is_failure(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     url = start_proxy(upstreams, "node", node, limit_log_range(0, "limit exceeded", -32005))
 
     async with open_rpc(tmp_path, url) as rpc:
@@ -838,7 +844,7 @@ async def test_node_that_fails_halfway_is_replaced(node: str, upstreams: FakeUps
     assert list_requested_ranges(upstreams, "second") == [21]
 
 
-async def test_logs_before_a_failure_are_returned_with_warning(
+async def test_logs_before_failure_are_returned_with_warning(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     def fail_after_first(request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -873,7 +879,7 @@ async def test_logs_read_before_deadline_are_returned(node: str, upstreams: Fake
     assert rpc.trace.warnings == [f"event logs before block {logs.from_block} were not read: out of time"]
 
 
-async def test_enough_logs_end_the_query(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+async def test_enough_logs_end_query(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     url = start_proxy(
         upstreams, "node", node, limit_log_range(10, "eth_getLogs is limited to a 10 blocks range")
     )
@@ -913,14 +919,18 @@ async def test_unrequested_logs_are_omitted(node: str, upstreams: FakeUpstreams,
 
     async with open_rpc(tmp_path, url) as rpc:
         received = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
-        sent = await rpc.event_logs(CHAIN_ID, [TRANSFER, topic(RECEIVER)], to_block=TRANSFERS, blocks=100)
-        either = await rpc.event_logs(CHAIN_ID, [[TRANSFER, topic(RECEIVER)]], to_block=TRANSFERS, blocks=100)
+        sent = await rpc.event_logs(
+            CHAIN_ID, [TRANSFER, encode_topic(RECEIVER)], to_block=TRANSFERS, blocks=100
+        )
+        either = await rpc.event_logs(
+            CHAIN_ID, [[TRANSFER, encode_topic(RECEIVER)]], to_block=TRANSFERS, blocks=100
+        )
 
     assert [len(logs.entries) for logs in (received, sent, either)] == [TRANSFERS, 0, TRANSFERS + 1]
     assert rpc.trace.warnings == []
 
 
-async def test_only_logs_in_unknown_format_are_a_failure(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+async def test_only_logs_in_unknown_format_are_failure(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     bad = serve_body(upstreams, "bad", {"id": 0, "result": [{"topics": None}, 7]})
 
     async with open_rpc(tmp_path, bad, node) as rpc:
@@ -1005,12 +1015,12 @@ async def test_other_answers_of_node_are_classified(
 
 
 @pytest.mark.parametrize("case", ["rate_limit", recorded_case("rate_limited_base_public_429")])
-async def test_saved_rate_limit_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path, case: str):
+async def test_saved_rate_limit_is_rate_limit(upstreams: FakeUpstreams, tmp_path: Path, case: str):
     url = serve_body(upstreams, "node", load_body("json_rpc", case), 429)
 
     async with open_rpc(tmp_path, url) as rpc:
         with pytest.raises(ProviderRateLimited):
-            await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
+            await rpc.call_contracts(CHAIN_ID, [encode_balance_call(RECEIVER)])
 
 
 @pytest.mark.extended
@@ -1044,9 +1054,7 @@ async def test_unreachable_node_is_replaced(node: str, tmp_path: Path):
         assert await rpc.transaction_counts(CHAIN_ID, [PAYER.address]) == [TRANSFERS]
 
 
-async def test_failed_node_is_moved_to_the_end_for_a_while(
-    node: str, upstreams: FakeUpstreams, tmp_path: Path
-):
+async def test_failed_node_is_moved_to_end_for_while(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.faults["bad"] = "500"
     good = start_proxy(upstreams, "good", node)
 
@@ -1058,7 +1066,7 @@ async def test_failed_node_is_moved_to_the_end_for_a_while(
     assert len(upstreams.requests_of("good")) == 5
 
 
-async def test_failed_node_is_first_again_after_a_pause(
+async def test_failed_node_is_first_again_after_pause(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("centgate.providers.jsonrpc.client.FAILURE_COOLDOWN", 0)
@@ -1082,7 +1090,7 @@ async def test_hanging_node_leaves_time_for_others(node: str, upstreams: FakeUps
         started = time.monotonic()
         logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
         first = time.monotonic() - started
-        await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
+        await rpc.call_contracts(CHAIN_ID, [encode_balance_call(RECEIVER)])
         second = time.monotonic() - started - first
 
     assert len(logs.entries) == TRANSFERS
@@ -1102,7 +1110,7 @@ async def test_first_failure_is_reported_if_all_nodes_fail(upstreams: FakeUpstre
 
 
 @pytest.mark.extended
-async def test_last_hanging_node_is_a_timeout(upstreams: FakeUpstreams, tmp_path: Path):
+async def test_last_hanging_node_is_timeout(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.faults |= {"slow": "timeout", "slower": "timeout"}
 
     async with open_rpc(tmp_path, upstreams.url_of("slow"), upstreams.url_of("slower"), seconds=1) as rpc:

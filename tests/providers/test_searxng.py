@@ -20,7 +20,7 @@ KEY = "searxng-0123456789abcdef"
 A, B = "https://a.example/one", "https://b.example/two"
 
 
-def row(**more: Any) -> dict[str, Any]:
+def build_row(**more: Any) -> dict[str, Any]:
     """Return a result in the instance's format."""
     return {
         "url": A,
@@ -59,8 +59,10 @@ async def search(
 
 
 async def test_results_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    bare = row(url=B, title="", content=None, score=None, publishedDate=None, engines=None, engine=7)
-    body = search_body(row(engines=["loop", "other", "loop", 7], thumbnail="https://a.example/1.png"), bare)
+    bare = build_row(url=B, title="", content=None, score=None, publishedDate=None, engines=None, engine=7)
+    body = search_body(
+        build_row(engines=["loop", "other", "loop", 7], thumbnail="https://a.example/1.png"), bare
+    )
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
@@ -105,7 +107,7 @@ async def test_request_has_exactly_these_parameters(
 
 
 async def test_key_is_sent_to_authenticating_proxy(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    upstreams.set_response("searxng", "/search", search_body(row()))
+    upstreams.set_response("searxng", "/search", search_body(build_row()))
 
     async with open_provider(
         SearXNG, tmp_path, url=upstreams.url_of("searxng"), key=SecretStr(KEY)
@@ -141,9 +143,9 @@ def test_unsupported_options_are_declared(asked: dict[str, Any], unable: tuple[s
     assert SearXNG(Settings()).unsupported_options(asked) == unable
 
 
-async def test_unsupported_category_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unsupported_category_is_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="'company'"):
-        await search(upstreams, tmp_path, search_body(row()), "rollups", 5, "company")
+        await search(upstreams, tmp_path, search_body(build_row()), "rollups", 5, "company")
 
     assert upstreams.requests == []
 
@@ -159,7 +161,7 @@ async def test_results_against_operators_are_omitted_with_warning(
     category: str, kept: list[str], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     others = ["https://github.com.evil.example/", "https://example.com/a.html"]
-    body = search_body(*(row(url=url) for url in [*others, *kept]))
+    body = search_body(*(build_row(url=url) for url in [*others, *kept]))
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5, category)
 
@@ -170,13 +172,13 @@ async def test_results_against_operators_are_omitted_with_warning(
     ]
 
 
-async def test_ignored_operator_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_ignored_operator_is_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="ignored the category 'pdf'"):
-        await search(upstreams, tmp_path, search_body(row()), "rollups", 5, "pdf")
+        await search(upstreams, tmp_path, search_body(build_row()), "rollups", 5, "pdf")
 
 
 @pytest.mark.parametrize("results", [[], [{"url": None, "title": "a key"}]])
-async def test_empty_results_of_all_engines_are_an_answer(
+async def test_empty_results_of_all_engines_are_answer(
     results: list[Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     found, warnings = await search(upstreams, tmp_path, search_body(*results), "rollups", 5)
@@ -185,7 +187,7 @@ async def test_empty_results_of_all_engines_are_an_answer(
 
 
 @pytest.mark.parametrize("results", [[], [{"url": None, "title": "a key"}]])
-async def test_empty_results_with_silent_engines_are_a_failure(
+async def test_empty_results_with_silent_engines_are_failure(
     results: list[Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     silent: list[Any] = [
@@ -213,11 +215,11 @@ async def test_empty_results_with_silent_engines_are_a_failure(
         ([["slow", "timeout"], ["deny", "x"]], "SearXNG: 2 of its engines did not answer"),
     ],
 )
-async def test_results_of_some_engines_give_a_warning(
+async def test_results_of_some_engines_give_warning(
     silent: list[Any], sentence: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     found, warnings = await search(
-        upstreams, tmp_path, search_body(row(), unresponsive_engines=silent), "x", 5
+        upstreams, tmp_path, search_body(build_row(), unresponsive_engines=silent), "x", 5
     )
 
     assert len(found.hits) == 1
@@ -228,7 +230,15 @@ async def test_duplicates_excess_and_rows_without_url_are_omitted(
     upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     keys = {"template": "keyvalue.html", "url": None, "kvmap": {"a": 1}}
-    body = search_body(keys, row(), row(title="again"), row(url=B), row(url="https://c.example/"), 7, None)
+    body = search_body(
+        keys,
+        build_row(),
+        build_row(title="again"),
+        build_row(url=B),
+        build_row(url="https://c.example/"),
+        7,
+        None,
+    )
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 2)
 
@@ -248,7 +258,7 @@ async def test_duplicates_excess_and_rows_without_url_are_omitted(
 async def test_author_of_page_is_returned(
     told: dict[str, Any], author: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    found, _ = await search(upstreams, tmp_path, search_body(row(**told)), "rollups", 5)
+    found, _ = await search(upstreams, tmp_path, search_body(build_row(**told)), "rollups", 5)
 
     assert found.hits[0].author == author
 
@@ -257,7 +267,7 @@ async def test_text_is_cleaned_and_limited(upstreams: FakeUpstreams, tmp_path: P
     hostile = "Pay\u202e me\u200b\x00 now\n" + "x" * 5000
 
     found, _ = await search(
-        upstreams, tmp_path, search_body(row(title=hostile, content=hostile)), "rollups", 5
+        upstreams, tmp_path, search_body(build_row(title=hostile, content=hostile)), "rollups", 5
     )
 
     (hit,) = found.hits
@@ -268,14 +278,14 @@ async def test_text_is_cleaned_and_limited(upstreams: FakeUpstreams, tmp_path: P
 
 
 @pytest.mark.parametrize("page", [PAGE, "\n <html></html>"])
-async def test_instance_without_json_names_the_setting(
+async def test_instance_without_json_names_setting(
     page: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused, match=r"json under search\.formats"):
         await search(upstreams, tmp_path, page, "rollups", 5, status=403)
 
 
-async def test_other_refusal_is_a_refusal(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_other_refusal_is_refusal(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderRefused, match="status 403") as caught:
         await search(upstreams, tmp_path, {"error": "forbidden"}, "rollups", 5, status=403)
 
@@ -296,14 +306,14 @@ async def test_other_refusal_is_a_refusal(upstreams: FakeUpstreams, tmp_path: Pa
         None,
     ],
 )
-async def test_unknown_format_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_unknown_format_is_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError):
         await search(upstreams, tmp_path, body, "rollups", 5)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+async def test_fault_is_failure_of_its_kind(fault: Fault, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.faults["searxng"] = fault
 
     async with open_provider(SearXNG, tmp_path, url=upstreams.url_of("searxng"), timeout=2.5) as searxng:
@@ -341,7 +351,7 @@ async def test_recorded_search_is_parsed(upstreams: FakeUpstreams, tmp_path: Pat
 
 
 @pytest.mark.parametrize("case", ["json_disabled", recorded_case("error-403-json-not-enabled")])
-async def test_saved_refusal_of_json_names_the_setting(
+async def test_saved_refusal_of_json_names_setting(
     case: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = load_body("searxng", case)
@@ -355,13 +365,13 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-ODD_ROWS = st.dictionaries(st.sampled_from(sorted({*row(), "author", "authors"})), JSON)
+ODD_ROWS = st.dictionaries(st.sampled_from(sorted({*build_row(), "author", "authors"})), JSON)
 
 
 @pytest.mark.extended
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(ODD_ROWS.map(lambda odd: row(**odd)) | JSON, max_size=4), JSON)
-async def test_any_response_is_parsed_or_a_failure(
+@given(st.lists(ODD_ROWS.map(lambda odd: build_row(**odd)) | JSON, max_size=4), JSON)
+async def test_any_response_is_parsed_or_failure(
     upstreams: FakeUpstreams, tmp_path: Path, results: list[Any], silent: Any
 ) -> None:
     try:

@@ -33,7 +33,7 @@ SITE = "https://docs.example/"
 ApiFactory = Callable[[Settings], httpx.Client]
 
 
-def fill(folder: Path, *pages: IndexedPage) -> None:
+def write_index(folder: Path, *pages: IndexedPage) -> None:
     """Write pages, as a crawl does."""
     writer = PageIndexWriter(folder)
     for page in pages:
@@ -45,13 +45,13 @@ def fill(folder: Path, *pages: IndexedPage) -> None:
     state.close()
 
 
-def fill_vectors(folder: Path, *pages: IndexedPage) -> None:
+def write_vectors(folder: Path, *pages: IndexedPage) -> None:
     """Write the vectors of pages, as a crawl does."""
     made = {vector_id(page_key(each.url) or "", each.content_hash): each for each in pages}
     PageVectors(folder, "fruit-1").change([(key, embed_text(each.text)) for key, each in made.items()], ())
 
 
-def page(**more: Any) -> IndexedPage:
+def build_page(**more: Any) -> IndexedPage:
     """Return a page about a kumquat."""
     values: dict[str, Any] = {
         "url": f"{SITE}fruit?x=1",
@@ -81,10 +81,10 @@ def search(client: httpx.Client, query: str, slug: str = "crawler-search") -> An
     return send_paid(client, PATHS[slug], {"query": query})
 
 
-def test_index_alone_answers_a_search(client: httpx.Client, settings: Settings) -> None:
+def test_index_alone_answers_search(client: httpx.Client, settings: Settings) -> None:
     assert search(client, "kumquat").json()["error"]["code"] == "provider_unconfigured"
 
-    fill(settings.siteindex_folder, page())  # a running server opens the new index
+    write_index(settings.siteindex_folder, build_page())  # a running server opens the new index
     response = search(client, "whole kumquats").json()
 
     (found,) = response["data"]["results"]
@@ -108,10 +108,10 @@ def test_index_alone_answers_a_search(client: httpx.Client, settings: Settings) 
 
 
 def test_empty_index_is_no_source(client: httpx.Client, settings: Settings) -> None:
-    fill(settings.siteindex_folder)  # a crawl without a readable page
+    write_index(settings.siteindex_folder)  # a crawl without a readable page
     assert search(client, "kumquat").status_code == 503
 
-    fill(settings.siteindex_folder, page())
+    write_index(settings.siteindex_folder, build_page())
     assert search(client, "kumquat").status_code == 200
 
     writer = PageIndexWriter(settings.siteindex_folder)
@@ -122,7 +122,7 @@ def test_empty_index_is_no_source(client: httpx.Client, settings: Settings) -> N
 
 
 def test_query_outside_of_sites_is_no_data_with_coverage(client: httpx.Client, settings: Settings) -> None:
-    fill(settings.siteindex_folder, page())
+    write_index(settings.siteindex_folder, build_page())
 
     response = search(client, "weather in Paris")
 
@@ -134,16 +134,18 @@ def test_query_outside_of_sites_is_no_data_with_coverage(client: httpx.Client, s
 def test_search_by_meaning_is_answered_by_words_with_warning(
     client: httpx.Client, settings: Settings
 ) -> None:
-    fill(settings.siteindex_folder, page())
+    write_index(settings.siteindex_folder, build_page())
 
     assert KEYWORD_WARNING in search(client, "kumquat", "neuralweb-search").json()["warnings"]
 
 
 async def test_embeddings_find_pages_by_meaning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Settings().siteindex_folder
-    pomelo = page(url=f"{SITE}pomelo", title="The pomelo", text="A pomelo is large. Nobody asks about it.")
-    fill(folder, page(), pomelo)
-    fill_vectors(folder, page(), pomelo)
+    pomelo = build_page(
+        url=f"{SITE}pomelo", title="The pomelo", text="A pomelo is large. Nobody asks about it."
+    )
+    write_index(folder, build_page(), pomelo)
+    write_vectors(folder, build_page(), pomelo)
     with serve_embeddings() as (url, asked):
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
@@ -159,8 +161,8 @@ async def test_embeddings_find_pages_by_meaning(tmp_path: Path, monkeypatch: pyt
 async def test_words_are_compared_if_embeddings_endpoint_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(Settings().siteindex_folder, page())
-    fill_vectors(Settings().siteindex_folder, page())
+    write_index(Settings().siteindex_folder, build_page())
+    write_vectors(Settings().siteindex_folder, build_page())
     monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
     async with open_provider(SiteIndex, tmp_path) as provider:
@@ -173,8 +175,8 @@ async def test_words_are_compared_if_embeddings_endpoint_fails(
 async def test_words_are_compared_if_embeddings_endpoint_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(Settings().siteindex_folder, page())
-    fill_vectors(Settings().siteindex_folder, page())
+    write_index(Settings().siteindex_folder, build_page())
+    write_vectors(Settings().siteindex_folder, build_page())
     with closing(socket.create_server(("127.0.0.1", 0))) as hanging:  # it accepts and never answers
         url = f"http://127.0.0.1:{hanging.getsockname()[1]}/v1"
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
@@ -186,7 +188,7 @@ async def test_words_are_compared_if_embeddings_endpoint_hangs(
 
 
 async def test_words_are_compared_without_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(Settings().siteindex_folder, page())
+    write_index(Settings().siteindex_folder, build_page())
     with serve_embeddings() as (url, asked):
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
@@ -196,9 +198,9 @@ async def test_words_are_compared_without_vectors(tmp_path: Path, monkeypatch: p
     assert any("there are no vectors" in warning for warning in provider.trace.warnings)
 
 
-async def test_damaged_vectors_give_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_damaged_vectors_give_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Settings().siteindex_folder
-    fill(folder, page())
+    write_index(folder, build_page())
     PageVectors(folder, "fruit-1").file.write_bytes(b"damaged" * 99)
     with serve_embeddings() as (url, _):
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
@@ -211,7 +213,7 @@ async def test_damaged_vectors_give_a_warning(tmp_path: Path, monkeypatch: pytes
 def test_pages_read_by_buyers_are_not_indexed(
     client: httpx.Client, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    fill(settings.siteindex_folder, page())
+    write_index(settings.siteindex_folder, build_page())
     text = "<main><h1>Pomelo</h1>" + "<p>A pomelo is a large fruit that few people know.</p>" * 9
     upstreams.set_response("site", "/pomelo", f"<!doctype html><title>Pomelo</title>{text}")
     send_paid(client, PATHS["crawler-scrape"], {"url": f"{upstreams.url}/site/pomelo"}).raise_for_status()
@@ -230,9 +232,9 @@ def test_server_does_not_import_index_writer() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-async def test_damaged_index_is_a_provider_failure(tmp_path: Path) -> None:
+async def test_damaged_index_is_provider_failure(tmp_path: Path) -> None:
     folder = Settings().siteindex_folder
-    fill(folder, page())
+    write_index(folder, build_page())
     (PageIndex(folder).folder / "meta.json").write_text("{")
 
     async with open_provider(SiteIndex, tmp_path) as provider:
@@ -242,7 +244,7 @@ async def test_damaged_index_is_a_provider_failure(tmp_path: Path) -> None:
 
 async def test_old_pages_are_reported_and_category_is_refused(tmp_path: Path) -> None:
     folder = Settings().siteindex_folder
-    fill(folder, page(fetched="2024-01-01T00:00:00Z"))
+    write_index(folder, build_page(fetched="2024-01-01T00:00:00Z"))
 
     async with open_provider(SiteIndex, tmp_path) as provider:
         assert provider.unsupported_options({"category": "news"}) == ("category",)
