@@ -237,7 +237,7 @@ def buy(client: httpx.Client, case: Case, upstreams: FakeUpstreams) -> httpx.Res
     return send_paid(client, SERVICES[case.slug].path, case.body(upstreams))
 
 
-def statuses(response: httpx.Response) -> dict[str, tuple[str, str]]:
+def provider_statuses(response: httpx.Response) -> dict[str, tuple[str, str]]:
     """Return role and status of each provider."""
     return {each["name"]: (each["role"], each["status"]) for each in response.json()["providers"]}
 
@@ -267,8 +267,8 @@ def test_keyed_provider_is_primary(case: Case, deploy: Deploy, upstreams: FakeUp
 
     assert_complete(response, case)
     assert list_providers(client, case)[:2] == [(case.primary, "primary"), (case.alternative, "fallback")]
-    assert statuses(response)[case.primary] == ("primary", "ok")
-    assert statuses(response)[case.alternative] == ("fallback", "skipped")
+    assert provider_statuses(response)[case.primary] == ("primary", "ok")
+    assert provider_statuses(response)[case.alternative] == ("fallback", "skipped")
     assert not any("fallback source" in warning for warning in response.json()["warnings"])
 
 
@@ -281,8 +281,8 @@ def test_alternative_is_primary_without_key(case: Case, deploy: Deploy, upstream
 
     assert_complete(response, case)
     assert list_providers(client, case)[0] == (case.alternative, "primary")
-    assert statuses(response)[case.alternative] == ("primary", "ok")
-    assert statuses(response)[case.primary] == ("fallback", "unconfigured")
+    assert provider_statuses(response)[case.alternative] == ("primary", "ok")
+    assert provider_statuses(response)[case.primary] == ("fallback", "unconfigured")
     assert not any("fallback source" in warning for warning in response.json()["warnings"])
     assert upstreams.requests_of(case.primary) == []
 
@@ -303,8 +303,8 @@ def test_alternative_answers_if_primary_fails(
 
         assert_complete(response, case)
         assert upstreams.requests_of(case.primary), fault
-        assert statuses(response)[case.primary][1] in ("error", "rate_limited"), fault
-        assert statuses(response)[case.alternative] == ("fallback", "ok"), fault
+        assert provider_statuses(response)[case.primary][1] in ("error", "rate_limited"), fault
+        assert provider_statuses(response)[case.alternative] == ("fallback", "ok"), fault
         assert any("a fallback source was used" in warning for warning in response.json()["warnings"]), fault
         assert "a-secret-key" not in response.text
 
@@ -340,7 +340,7 @@ def test_pinned_alternative_answers_despite_key(case: Case, deploy: Deploy, upst
     response = buy(client, case, upstreams)
 
     assert_complete(response, case)
-    assert statuses(response)[case.alternative] == ("primary", "ok")
+    assert provider_statuses(response)[case.alternative] == ("primary", "ok")
     assert upstreams.requests_of(case.primary) == []
 
 
@@ -480,10 +480,10 @@ def test_unreadable_page_has_error_beside_others(deploy: Deploy, upstreams: Fake
     pages = response.json()["data"]["pages"]
     assert [each["url"] for each in pages] == urls
     assert [each["error"] and each["error"]["reason"] for each in pages] == [None, "not_found", None]
-    assert statuses(response)["pagereader"] == ("primary", "ok")
+    assert provider_statuses(response)["pagereader"] == ("primary", "ok")
 
 
-def test_unreadable_pages_alone_are_a_provider_failure(deploy: Deploy, upstreams: FakeUpstreams) -> None:
+def test_unreadable_pages_alone_are_provider_failure(deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy()
     urls = [page_url(upstreams, f"missing-{number}") for number in range(5)]
 

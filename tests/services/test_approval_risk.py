@@ -413,7 +413,7 @@ def test_unreadable_allowance_is_kept_and_counted(shop: Shop):
     assert data["warnings"] == ["Allowances that could not be read from the chain, with amounts as listed: 1"]
 
 
-def test_approval_of_unknown_amount_is_at_least_a_warning(shop: Shop):
+def test_approval_of_unknown_amount_is_at_least_warning(shop: Shop):
     shop.list_rows(build_row(build_entry(amount=None)))
     shop.node.tokens[USDC] = Token({ROUTER: None})
 
@@ -445,7 +445,7 @@ def test_multicall_is_used_where_available(shop: Shop):
     assert shop.node.methods.count("eth_call") == 2
 
 
-def test_no_known_approvals_is_an_answer_with_source(shop: Shop):
+def test_no_known_approvals_is_answer_with_source(shop: Shop):
     shop.list_rows()
 
     response = shop.buy()
@@ -739,7 +739,7 @@ NONSENSE: dict[str, Any] = {
     ("field", "nonsense"),
     [*(("timestamp", each) for each in NONSENSE), *(("number", each) for each in list(NONSENSE)[1:])],
 )
-def test_invalid_latest_block_is_a_node_failure(
+def test_invalid_latest_block_is_node_failure(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, field: str, nonsense: str
 ):
     def block(_number: str, _full: bool) -> Body:  # noqa: FBT001
@@ -1029,7 +1029,7 @@ def test_index_data_about_spender_counts_for_other_approvals(shop: Shop, explore
     assert [each["severity"] for each in shop.buy_data()["approvals"]] == ["danger", "danger"]
 
 
-def test_node_behind_an_event_does_not_revoke_it(shop: Shop, explorer: Explorer):
+def test_node_behind_event_does_not_revoke_it(shop: Shop, explorer: Explorer):
     shop.upstreams.faults["goplus"] = "500"
     explorer.logs = [build_explorer_log(build_event(shop.node.head + 50, MAX), 0)]
     shop.node.tokens = {USDC: Token({ROUTER: 0})}
@@ -1197,7 +1197,7 @@ def test_collecting_index_answers_without_node(shop: Shop):
     assert (data["coverage"]["complete"], data["coverage"]["fromBlock"]) == (False, None)
 
 
-def test_unreadable_rows_give_a_warning(shop: Shop):
+def test_unreadable_rows_give_warning(shop: Shop):
     shop.list_rows(7, build_row(build_entry()))
     shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
 
@@ -1208,7 +1208,7 @@ def test_unreadable_rows_give_a_warning(shop: Shop):
     assert len(response.json()["data"]["approvals"]) == 1
 
 
-def test_unreadable_index_is_a_failure_and_logs_are_read(shop: Shop):
+def test_unreadable_index_is_failure_and_logs_are_read(shop: Shop):
     shop.list_rows(7, build_row() | {"token_address": "?"})
     shop.node.logs = [build_event(shop.node.head - 5, 9)]
     shop.node.tokens[USDC] = Token({ROUTER: 9})
@@ -1363,7 +1363,7 @@ def test_repeated_request_is_served_from_cache(shop: Shop):
     assert len(shop.upstreams.requests_of("goplus")) == 1
 
 
-def approve(chain: DevChain, number: int, spender: str, amount: int) -> None:
+def send_approval(chain: DevChain, number: int, spender: str, amount: int) -> None:
     """Approve with a buyer's key on the development chain."""
     account = BUYER_ACCOUNTS[number]
     with httpx.Client(timeout=30) as http:
@@ -1385,10 +1385,10 @@ def test_every_block_of_development_chain_is_read(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
 ):
     owner = BUYER_ACCOUNTS[7].address.lower()
-    approve(devchain, 7, VAULT, 25)
-    approve(devchain, 7, VAULT, 0)
-    approve(devchain, 7, ROUTER, MAX)
-    approve(devchain, 7, TOKEN_ADDRESS, 1_500_000)
+    send_approval(devchain, 7, VAULT, 25)
+    send_approval(devchain, 7, VAULT, 0)
+    send_approval(devchain, 7, ROUTER, MAX)
+    send_approval(devchain, 7, TOKEN_ADDRESS, 1_500_000)
     client = api(configure_providers(chain_settings, upstreams.provider_settings("goplus")))
 
     response = send_paid(client, PATH, {"chainId": CHAIN_ID, "walletAddress": owner}, Buyer(7))

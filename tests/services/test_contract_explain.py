@@ -48,7 +48,7 @@ SOME_FAULTS: tuple[Fault, ...] = ("timeout", "500", "429", "200 page", "wrong ty
 Body = dict[str, Any]
 
 
-def word(address: str) -> str:
+def encode_address(address: str) -> str:
     return "0x" + address[2:].rjust(64, "0")
 
 
@@ -112,7 +112,7 @@ class Node:
     def set_proxy(self, slot: str, target: str = LOGIC) -> None:
         """Make the contract a proxy of existing code."""
         self.codes |= {CONTRACT: PROXY, target: PLAIN}
-        self.slots[CONTRACT, slot] = word(target)
+        self.slots[CONTRACT, slot] = encode_address(target)
 
 
 class World:
@@ -239,7 +239,7 @@ def valid_data(response: httpx.Response) -> Any:
     return data
 
 
-def statuses(response: httpx.Response) -> dict[str, str]:
+def provider_statuses(response: httpx.Response) -> dict[str, str]:
     return {each["name"]: each["status"] for each in response.json()["providers"]}
 
 
@@ -264,7 +264,7 @@ def test_verified_contract_is_explained_on_every_chain(world: World, buy: Any, c
     assert data["warnings"] == []
     assert response.json()["warnings"] == []
     idle = "skipped"
-    assert statuses(response) == {
+    assert provider_statuses(response) == {
         "etherscan": "ok",
         "sourcify": "ok",
         "blockscout": idle,
@@ -292,7 +292,7 @@ def test_implementation_has_name_of_explorer(world: World, buy: Any):
 def test_proxy_takes_four_calls_of_explorer(world: World, buy: Any):
     world.node.set_proxy(IMPLEMENTATION_SLOT)
     world.rows = {CONTRACT: etherscan_row(ContractName="Proxy"), LOGIC: etherscan_row(ContractName="Logic")}
-    world.node.slots[CONTRACT, ADMIN_SLOT] = word(ADMIN)
+    world.node.slots[CONTRACT, ADMIN_SLOT] = encode_address(ADMIN)
 
     data = valid_data(buy())
 
@@ -308,10 +308,10 @@ def test_proxy_takes_four_calls_of_explorer(world: World, buy: Any):
 
 def upgrade_log(block: int, implementation: str, *, by: str = CONTRACT) -> Body:
     """Return an event of a proxy or beacon in Etherscan's format."""
-    return log(block, by, [UPGRADED_TOPIC, word(implementation), None])
+    return build_log(block, by, [UPGRADED_TOPIC, encode_address(implementation), None])
 
 
-def log(block: int, address: str, topics: list[str | None], data: str = "0x") -> Body:
+def build_log(block: int, address: str, topics: list[str | None], data: str = "0x") -> Body:
     return {
         "address": address,
         "topics": topics,
@@ -341,8 +341,8 @@ def test_upgrades_are_listed_latest_first(world: World, buy: Any):
 
 def test_beacon_proxy_has_upgrades_of_its_beacon(world: World, buy: Any):
     world.node.codes |= {CONTRACT: PROXY, ADMIN: PLAIN, LOGIC: PLAIN}
-    world.node.slots[CONTRACT, BEACON_SLOT] = word(ADMIN)
-    world.node.answers[ADMIN, IMPLEMENTATION_CALL] = word(LOGIC)
+    world.node.slots[CONTRACT, BEACON_SLOT] = encode_address(ADMIN)
+    world.node.answers[ADMIN, IMPLEMENTATION_CALL] = encode_address(LOGIC)
     world.logs = [upgrade_log(5, OLD, by=ADMIN), upgrade_log(900, LOGIC, by=ADMIN)]
 
     upgrades = valid_data(buy())["upgrades"]
@@ -362,8 +362,8 @@ def test_implementation_unlike_latest_upgrade_is_doubted(world: World, buy: Any,
 
 def test_beacon_code_unlike_latest_upgrade_is_doubted(world: World, buy: Any):
     world.node.codes |= {CONTRACT: PROXY, ADMIN: PLAIN, LOGIC: PLAIN}
-    world.node.slots[CONTRACT, BEACON_SLOT] = word(ADMIN)
-    world.node.answers[ADMIN, IMPLEMENTATION_CALL] = word(LOGIC)
+    world.node.slots[CONTRACT, BEACON_SLOT] = encode_address(ADMIN)
+    world.node.answers[ADMIN, IMPLEMENTATION_CALL] = encode_address(LOGIC)
     world.logs = [upgrade_log(5, LOGIC, by=ADMIN), upgrade_log(900, OLD, by=ADMIN)]
 
     assert has_warning(valid_data(buy()), f"names {OLD}, but this proxy shows {LOGIC}")
@@ -391,16 +391,16 @@ def facet_cut(*cuts: tuple[str, int]) -> str:
 def set_diamond(world: World) -> None:
     """Make the contract a diamond with one facet."""
     world.node.codes |= {CONTRACT: PROXY, LOGIC: PLAIN}
-    world.node.answers[CONTRACT, FACETS_CALL] = f"0x{32:064x}{1:064x}{word(LOGIC)[2:]}"
+    world.node.answers[CONTRACT, FACETS_CALL] = f"0x{32:064x}{1:064x}{encode_address(LOGIC)[2:]}"
 
 
 def test_diamond_has_its_cuts_as_upgrades(world: World, buy: Any):
     set_diamond(world)
     nobody = "0x" + "0" * 40
     world.logs = [
-        log(5, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((OLD, 0), (ADMIN, 0), (OLD, 0))),
-        log(900, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((LOGIC, 1), (nobody, 2))),
-        log(901, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((nobody, 2))),
+        build_log(5, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((OLD, 0), (ADMIN, 0), (OLD, 0))),
+        build_log(900, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((LOGIC, 1), (nobody, 2))),
+        build_log(901, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((nobody, 2))),
     ]
 
     upgrades = valid_data(buy())["upgrades"]
@@ -411,7 +411,7 @@ def test_diamond_has_its_cuts_as_upgrades(world: World, buy: Any):
 
 def test_cut_to_removed_facets_contradicts_nothing(world: World, buy: Any):
     set_diamond(world)
-    world.logs = [log(5, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((OLD, 0)))]
+    world.logs = [build_log(5, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((OLD, 0)))]
 
     assert not has_warning(valid_data(buy()), "this proxy shows")
 
@@ -422,8 +422,8 @@ def test_cut_to_removed_facets_contradicts_nothing(world: World, buy: Any):
 def test_unreadable_cut_is_counted(world: World, buy: Any, data: str):
     set_diamond(world)
     world.logs = [
-        log(5, CONTRACT, [DIAMOND_CUT_TOPIC], data),
-        log(6, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((LOGIC, 0))),
+        build_log(5, CONTRACT, [DIAMOND_CUT_TOPIC], data),
+        build_log(6, CONTRACT, [DIAMOND_CUT_TOPIC], facet_cut((LOGIC, 0))),
     ]
 
     answer = valid_data(buy())
@@ -491,9 +491,9 @@ def test_functions_have_names_of_their_own_abi(world: World, buy: Any):
 
 def test_admin_contract_is_returned_with_owner(world: World, buy: Any):
     world.node.set_proxy(IMPLEMENTATION_SLOT)
-    world.node.slots[CONTRACT, ADMIN_SLOT] = word(ADMIN)
+    world.node.slots[CONTRACT, ADMIN_SLOT] = encode_address(ADMIN)
     world.node.codes[ADMIN] = PLAIN
-    world.node.answers[ADMIN, OWNER_CALL] = word(OWNED)
+    world.node.answers[ADMIN, OWNER_CALL] = encode_address(OWNED)
 
     data = valid_data(buy())
 
@@ -507,9 +507,9 @@ def test_admin_contract_is_returned_with_owner(world: World, buy: Any):
 @pytest.mark.parametrize(
     ("answers", "kind", "address"),
     [
-        ({OWNER_CALL: word(OWNED)}, "wallet", OWNED),
-        ({GET_OWNER_CALL: word(OWNED)}, "wallet", OWNED),
-        ({OWNER_CALL: "0x" + "0" * 64, GET_OWNER_CALL: word(OWNED)}, "renounced", "0x" + "0" * 40),
+        ({OWNER_CALL: encode_address(OWNED)}, "wallet", OWNED),
+        ({GET_OWNER_CALL: encode_address(OWNED)}, "wallet", OWNED),
+        ({OWNER_CALL: "0x" + "0" * 64, GET_OWNER_CALL: encode_address(OWNED)}, "renounced", "0x" + "0" * 40),
         ({}, "none", None),
     ],
 )
@@ -637,7 +637,7 @@ def test_block_of_deployment_dates_contract_outside_plan(world: World, buy: Any)
     data = valid_data(response)
 
     assert has_warning(data, "this contract is new: it was created 2 days ago")
-    assert (statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [])
+    assert (provider_statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [])
 
 
 def test_other_explorer_dates_contract_outside_plan(world: World, buy: Any):
@@ -666,12 +666,12 @@ def test_unknown_creation_is_reported(world: World, buy: Any):
 
     assert data["links"]["creation"] is None
     assert has_warning(data, "the creation time of this contract is not known")
-    assert (statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [])
+    assert (provider_statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [])
 
 
 def test_admin_without_owner_cannot_upgrade(world: World, buy: Any):
     world.node.set_proxy(IMPLEMENTATION_SLOT)
-    world.node.slots[CONTRACT, ADMIN_SLOT] = word(ADMIN)
+    world.node.slots[CONTRACT, ADMIN_SLOT] = encode_address(ADMIN)
     world.node.codes[ADMIN] = PLAIN + function_selector("upgrade(address,address)").hex()
     world.node.answers[ADMIN, OWNER_CALL] = "0x" + "0" * 64
 
@@ -717,7 +717,7 @@ def test_sourcify_is_primary_without_key(world: World, buy: Any, chain_id: int):
 
     assert data["verified"] is True
     assert data["links"]["creation"]["createdAt"]
-    assert statuses(response)["etherscan"] == "unconfigured"
+    assert provider_statuses(response)["etherscan"] == "unconfigured"
     assert response.json()["warnings"] == []
 
 
@@ -777,7 +777,7 @@ def test_published_proxy_does_not_verify_implementation(world: World, buy: Any):
 def test_at_most_three_facets_are_looked_up(world: World, buy: Any):
     many = [f"0x{number:040x}" for number in range(0x1000, 0x1005)]
     world.node.codes |= {CONTRACT: PROXY} | dict.fromkeys(many, PLAIN)
-    words = [f"{32:064x}", f"{5:064x}", *(word(each)[2:] for each in many)]
+    words = [f"{32:064x}", f"{5:064x}", *(encode_address(each)[2:] for each in many)]
     world.node.answers[CONTRACT, FACETS_CALL] = "0x" + "".join(words)
     world.rows = {CONTRACT: etherscan_row()} | {each: etherscan_row(ContractName="Facet") for each in many}
 
@@ -911,7 +911,7 @@ def test_next_registry_replaces_failed_one(world: World, buy: Any, fault: Fault)
 
     assert data["verified"] is True
     status = {"timeout": "timeout", "429": "rate_limited"}.get(fault, "error")
-    assert statuses(response)["etherscan"] == status
+    assert provider_statuses(response)["etherscan"] == status
     assert any("Etherscan" in each for each in response.json()["warnings"])
     assert data["warnings"][: len(response.json()["warnings"])] == response.json()["warnings"]
 
@@ -935,7 +935,7 @@ def test_registry_without_key_leaves_verification_open(world: World, buy: Any):
     assert not has_warning(data, "closed source")
 
 
-def test_code_known_to_explorer_alone_is_a_contract(world: World, buy: Any):
+def test_code_known_to_explorer_alone_is_contract(world: World, buy: Any):
     world.upstreams.faults |= {"etherscan": "500", "sourcify": "500", "rpc": "500"}
     world.blockscout[CONTRACT] = {"is_verified": False, "deployed_bytecode": "0x6001"}
 

@@ -167,7 +167,7 @@ def reset_failures(client: httpx.Client, upstreams: FakeUpstreams, number: int) 
     assert send_paid(client, PATH, pair_request(1000 + number)).status_code == 200
 
 
-def statuses(body: Any) -> dict[str, str]:
+def provider_statuses(body: Any) -> dict[str, str]:
     """Return the status of each source."""
     return {each["name"]: each["status"] for each in body["providers"]}
 
@@ -187,7 +187,7 @@ def test_token_is_answered_with_deepest_pair(client: httpx.Client, upstreams: Fa
     assert response.status_code == 200
     body = response.json()
     assert body["warnings"] == []
-    assert statuses(body) == {"dexscreener": "ok", "geckoterminal": "skipped", "rpc": "unconfigured"}
+    assert provider_statuses(body) == {"dexscreener": "ok", "geckoterminal": "skipped", "rpc": "unconfigured"}
     known = {key: body["data"][key] for key in FIGURES}
     assert known == {
         "pairAddress": pair_address(2),
@@ -388,8 +388,8 @@ def test_second_source_answers_after_any_failure(client: httpx.Client, upstreams
 
         assert body["data"]["pairAddress"] == pair_address(number), fault
         assert find_selection(body, "geckoterminal")
-        assert f"provider_{statuses(body)['dexscreener']}" == FAULTS[fault][1]
-        assert statuses(body)["geckoterminal"] == "ok"
+        assert f"provider_{provider_statuses(body)['dexscreener']}" == FAULTS[fault][1]
+        assert provider_statuses(body)["geckoterminal"] == "ok"
         assert body["warnings"][0].startswith("DEX Screener ")
         assert body["warnings"][1:] == [FALLBACK, LISTED]
 
@@ -404,7 +404,7 @@ def test_second_source_is_queried_if_first_has_no_data(
 
     body = send_paid(client, PATH, OF_TOKEN).json()
 
-    assert statuses(body) == {"dexscreener": "no_data", "geckoterminal": "ok", "rpc": "unconfigured"}
+    assert provider_statuses(body) == {"dexscreener": "no_data", "geckoterminal": "ok", "rpc": "unconfigured"}
     assert body["data"]["priceUsd"] == 0.5
     assert body["data"]["fdvUsd"] is None
     assert body["data"]["pairCreatedAt"] is None
@@ -421,7 +421,7 @@ def test_fallback_answers_if_first_source_is_disabled(
     response = send_paid(client, PATH, pair_request(4))
 
     assert response.status_code == 200
-    assert statuses(response.json()) == {
+    assert provider_statuses(response.json()) == {
         "dexscreener": "unconfigured",
         "geckoterminal": "ok",
         "rpc": "unconfigured",
@@ -520,7 +520,7 @@ def test_pair_sent_as_token_is_answered_with_warning(client: httpx.Client, upstr
 
     body = send_paid(client, PATH, {"chain": "base", "tokenAddress": pair_address(7)}).json()
 
-    assert statuses(body)["dexscreener"] == "ok"
+    assert provider_statuses(body)["dexscreener"] == "ok"
     assert body["data"]["pairAddress"] == pair_address(7)
     assert body["data"]["priceUsd"] == 2000
     assert body["warnings"] == [

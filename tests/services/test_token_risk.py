@@ -170,11 +170,11 @@ def buy_report(client: httpx.Client, **named: Any) -> Body:
     return response.json()
 
 
-def statuses(envelope: Body) -> dict[str, str]:
+def provider_statuses(envelope: Body) -> dict[str, str]:
     return {each["name"]: each["status"] for each in envelope["providers"]}
 
 
-def flags(envelope: Body) -> dict[str, str]:
+def flag_severities(envelope: Body) -> dict[str, str]:
     return {flag["id"]: flag["severity"] for flag in envelope["data"]["riskFlags"]}
 
 
@@ -186,10 +186,10 @@ def test_honest_token_is_low_without_degradation(client: httpx.Client, upstreams
 
     assert (data["tokenAddress"], data["riskLevel"]) == (TOKEN, "low")
     assert envelope["warnings"] == []
-    assert statuses(envelope) == dict.fromkeys(NAMES, "ok") | dict.fromkeys(
+    assert provider_statuses(envelope) == dict.fromkeys(NAMES, "ok") | dict.fromkeys(
         ("geckoterminal", "rpc", "bytecode"), "skipped"
     )
-    assert flags(envelope) == {}
+    assert flag_severities(envelope) == {}
     assert data["honeypot"]["isHoneypot"] is False
     assert data["honeypot"]["sourcesAgree"] is True
     assert (data["liquidity"]["totalUsd"], data["liquidity"]["source"]) == (500_000, "dexscreener")
@@ -222,7 +222,7 @@ def test_chain_without_simulation_names_missing_checks(client: httpx.Client, ups
     assert "no buy/sell simulation was made" in warning
     assert "whether it can be sold" in warning
     assert envelope["warnings"] == []
-    assert statuses(envelope)["honeypotis"] == "skipped"
+    assert provider_statuses(envelope)["honeypotis"] == "skipped"
     assert envelope["data"]["honeypot"]["notSimulated"] == "chain_not_covered"
 
 
@@ -255,7 +255,7 @@ def test_flags_decide_without_simulation(faulty_client: httpx.Client, upstreams:
 
     envelope = buy_report(faulty_client)
 
-    assert statuses(envelope)["honeypotis"] in ("error", "timeout", "rate_limited")
+    assert provider_statuses(envelope)["honeypotis"] in ("error", "timeout", "rate_limited")
     assert any("honeypot.is" in warning for warning in envelope["warnings"])
     assert any("whether it can be sold" in warning for warning in envelope["data"]["warnings"])
     assert set(envelope["warnings"]) <= set(envelope["data"]["warnings"])
@@ -283,7 +283,7 @@ def test_next_index_is_queried_if_first_has_no_data(client: httpx.Client, upstre
     envelope = buy_report(client)
 
     assert envelope["data"]["liquidity"]["source"] == "geckoterminal"
-    assert statuses(envelope)["dexscreener"] == "no_data"
+    assert provider_statuses(envelope)["dexscreener"] == "no_data"
     assert envelope["warnings"] == []
 
 
@@ -312,7 +312,7 @@ def test_unknown_liquidity_is_reported(client: httpx.Client, upstreams: FakeUpst
     assert envelope["data"]["liquidity"]["totalUsd"] is None
     assert envelope["data"]["liquidity"]["source"] is None
     assert any(each.startswith("not checked, as no source") for each in envelope["data"]["warnings"])
-    assert "no_pair" not in flags(envelope)
+    assert "no_pair" not in flag_severities(envelope)
 
 
 def test_token_without_pair_cannot_be_sold(client: httpx.Client, upstreams: FakeUpstreams):
@@ -324,7 +324,7 @@ def test_token_without_pair_cannot_be_sold(client: httpx.Client, upstreams: Fake
 
     envelope = buy_report(client)
 
-    assert flags(envelope)["no_pair"] == "high"
+    assert flag_severities(envelope)["no_pair"] == "high"
     assert envelope["data"]["riskLevel"] == "high"
     assert envelope["data"]["liquidity"]["pairCount"] == 0
     assert envelope["data"]["honeypot"]["notSimulated"] == "no_pair"
@@ -350,7 +350,7 @@ def test_token_without_flags_is_assessed_by_simulation(client: httpx.Client, ups
     envelope = buy_report(client)
 
     assert envelope["data"]["riskLevel"] == "critical"
-    assert statuses(envelope)["goplus"] == "no_data"
+    assert provider_statuses(envelope)["goplus"] == "no_data"
     assert any("not checked by GoPlus Security" in warning for warning in envelope["data"]["warnings"])
 
 
@@ -402,7 +402,7 @@ def test_disabled_simulation_is_reported(api: ApiFactory, settings: Settings, up
 
     envelope = buy_report(api(configure_providers(settings, NODES_OFF | off)))
 
-    assert statuses(envelope)["honeypotis"] == "unconfigured"
+    assert provider_statuses(envelope)["honeypotis"] == "unconfigured"
     assert any("no buy/sell simulation" in warning for warning in envelope["data"]["warnings"])
     assert upstreams.requests_of("honeypotis") == []
 
@@ -526,7 +526,7 @@ def test_empty_pair_of_simulation_is_ignored_beside_deep_ones(client: httpx.Clie
 
     envelope = buy_report(client)
 
-    assert "no_liquidity" not in flags(envelope)
+    assert "no_liquidity" not in flag_severities(envelope)
     assert envelope["data"]["riskLevel"] == "medium"
 
 
@@ -558,7 +558,7 @@ def test_taxes_of_both_sources_are_in_percent(client: httpx.Client, upstreams: F
             {"source": "honeypotis", "percent": 12.5, "raw": "12.5"},
         ],
     }
-    assert flags(envelope)["sell_tax_high"] == "high"
+    assert flag_severities(envelope)["sell_tax_high"] == "high"
     assert any("sources disagree on the sell tax" in each for each in envelope["data"]["warnings"])
 
 
@@ -580,7 +580,7 @@ def test_sources_that_disagree_about_sale_are_named(client: httpx.Client, upstre
 
     envelope = buy_report(client)
 
-    assert flags(envelope)["honeypot_disputed"] == "high"
+    assert flag_severities(envelope)["honeypot_disputed"] == "high"
     assert envelope["data"]["honeypot"]["sourcesAgree"] is False
     assert any("sources disagree" in each for each in envelope["data"]["warnings"])
     assert [(each["source"], each["value"]) for each in envelope["data"]["honeypot"]["evidence"]] == [
@@ -599,7 +599,7 @@ def test_known_token_with_issuer_is_low(client: httpx.Client, upstreams: FakeUps
     envelope = buy_report(client)
 
     assert envelope["data"]["riskLevel"] == "low"
-    assert flags(envelope)["owner_can_pause"] == "low"
+    assert flag_severities(envelope)["owner_can_pause"] == "low"
     assert envelope["data"]["ownership"]["trusted"] is True
     assert (envelope["data"]["ownership"]["state"], envelope["data"]["ownership"]["canPause"]) == (
         "held",
@@ -704,7 +704,7 @@ def test_response_of_other_chain_is_refused(client: httpx.Client, upstreams: Fak
 
     envelope = buy_report(client)
 
-    assert statuses(envelope)["honeypotis"] == "error"
+    assert provider_statuses(envelope)["honeypotis"] == "error"
     assert any("another chain" in each for each in envelope["warnings"])
 
 
@@ -792,5 +792,5 @@ def test_saved_simulation_alone_gives_risk_level(
 
     envelope = send_paid(client, PATH, {"chain": "ethereum", "tokenAddress": token}).json()
 
-    assert flag in flags(envelope)
+    assert flag in flag_severities(envelope)
     assert envelope["data"]["riskLevel"] == level

@@ -286,7 +286,7 @@ def buy_brief(client: httpx.Client, chain: int, wallet: str = WALLET) -> dict[st
     return response.json()
 
 
-def statuses(answer: dict[str, Any]) -> dict[str, str]:
+def provider_statuses(answer: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: each["status"] for each in answer["providers"]}
 
 
@@ -374,7 +374,7 @@ def test_alchemy_with_key_gives_all_data(
     assert (spam["tokenAddress"], spam["symbol"]) == (SPAM, "GIFT")
     assert {reason["id"] for reason in spam["reasons"]} == {"link_in_name", "reward_bait"}
     assert answer["warnings"] == []
-    assert statuses(answer) == {
+    assert provider_statuses(answer) == {
         "alchemy": "ok",
         "blockscout": "unconfigured",
         "rpc": "ok",
@@ -553,7 +553,12 @@ def test_blockscout_and_node_answer_without_key(
     assert spam["reasons"][0]["id"] == "flagged_by_source"
     assert spam["reasons"][0]["source"] == "blockscout"
     assert answer["warnings"] == ["Blockscout lists 1 balances that could not be read"]
-    assert statuses(answer) == {"alchemy": "unconfigured", "blockscout": "ok", "rpc": "ok", "defillama": "ok"}
+    assert provider_statuses(answer) == {
+        "alchemy": "unconfigured",
+        "blockscout": "ok",
+        "rpc": "ok",
+        "defillama": "ok",
+    }
 
 
 @pytest.mark.extended
@@ -607,7 +612,7 @@ def test_bsc_is_read_from_chain_with_coverage(
     *partial, nameless = answer["warnings"]
     assert ["blocks 55001 to 60000" in warning for warning in partial] == [True, True]
     assert nameless.startswith("1 tokens have neither a known name nor a symbol")
-    assert statuses(answer)["blockscout"] == "unconfigured"
+    assert provider_statuses(answer)["blockscout"] == "unconfigured"
 
 
 @pytest.mark.extended
@@ -665,7 +670,7 @@ def test_failed_primary_is_replaced_by_next_source(
     assert "token balances are from Blockscout" in said
     assert "the native balance is from JSON-RPC node" in said
     assert KEY not in said
-    assert statuses(answer)["alchemy"] in ("error", "timeout", "rate_limited")
+    assert provider_statuses(answer)["alchemy"] in ("error", "timeout", "rate_limited")
 
 
 def test_failed_transfers_alone_are_read_from_next_source(
@@ -781,7 +786,7 @@ def test_buyer_sees_own_payment_on_development_chain(
     assert paid["counterparty"] == (chain_settings.pay_to or "").lower()
     assert paid["at"]
     assert "there are no prices on a development chain" in answer["warnings"]
-    assert statuses(answer) == {
+    assert provider_statuses(answer) == {
         "alchemy": "unconfigured",
         "blockscout": "skipped",
         "rpc": "ok",
@@ -828,9 +833,7 @@ def test_unrequested_data_of_node_is_ignored(
     assert [reason["id"] for reason in gem["reasons"]] == ["unusual_characters"]
 
 
-def test_impossible_balance_is_a_failure(
-    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
-) -> None:
+def test_impossible_balance_is_failure(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     Node(upstreams).wei = 2**20_000
     client = api(configure_sources(upstreams, settings, "rpc", **QUICK))
 
@@ -917,7 +920,7 @@ def test_notes_are_limited_and_rest_is_counted(
     assert answer["warnings"] == ["10 further suspicious tokens are not listed"]
 
 
-def test_any_number_of_a_source_is_answered(
+def test_any_number_of_source_is_answered(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     serve_alchemy(upstreams, transfers=[alchemy_transfer(2**64), alchemy_transfer(7)])
