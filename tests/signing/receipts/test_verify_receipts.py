@@ -53,21 +53,21 @@ def write_file(file: Path, content: bytes | str) -> str:
     return str(file)
 
 
-def header(message: Any) -> str:
+def encode_header(message: Any) -> str:
     return b64encode(json.dumps(message).encode()).decode()
 
 
-def states(result: Result) -> dict[str, str]:
+def check_states(result: Result) -> dict[str, str]:
     """Return the state of each check, from `--json`."""
     return {check["name"]: check["state"] for check in json.loads(result.stdout)["checks"]}
 
 
 def test_signer_and_settlement_are_printed(verify: Verify) -> None:
     result = verify(
-        header(signed_settle_response()),
+        encode_header(signed_settle_response()),
         f"--signer={SIGNER.address}",
         body=BODY,
-        offer=header(signed_payment_required()),
+        offer=encode_header(signed_payment_required()),
     )
 
     assert result.exit_code == 0, result.output
@@ -85,7 +85,7 @@ def test_signer_and_settlement_are_printed(verify: Verify) -> None:
 
 
 def test_json_output_has_receipt_and_checks(verify: Verify) -> None:
-    result = verify(header(signed_settle_response()), "--json", body=BODY)
+    result = verify(encode_header(signed_settle_response()), "--json", body=BODY)
 
     told = json.loads(result.stdout)
     assert (told["ok"], told["signer"]) == (True, SIGNER.address)
@@ -93,7 +93,7 @@ def test_json_output_has_receipt_and_checks(verify: Verify) -> None:
         told["receipt"]
         == signed_settle_response()["extensions"]["offer-receipt"]["info"]["receipt"]["payload"]
     )
-    assert states(result) == {
+    assert check_states(result) == {
         "receipt": "ok",
         "settlement": "ok",
         "answer": "ok",
@@ -107,11 +107,11 @@ def test_json_output_has_receipt_and_checks(verify: Verify) -> None:
     "form",
     [
         json.dumps(signed_settle_response()),
-        header(signed_settle_response()).rstrip("="),
-        header(signed_settle_response()) + "\r\n",
+        encode_header(signed_settle_response()).rstrip("="),
+        encode_header(signed_settle_response()) + "\r\n",
         f"HTTP/1.1 200 OK\r\nvary: Origin\r\n"
-        f"payment-response: {header(signed_settle_response())}\r\nx: 1\r\n",
-        f"PAYMENT-RESPONSE:{header(signed_settle_response())}",
+        f"payment-response: {encode_header(signed_settle_response())}\r\nx: 1\r\n",
+        f"PAYMENT-RESPONSE:{encode_header(signed_settle_response())}",
         "\ufeff" + json.dumps(signed_settle_response(), indent=2),
     ],
     ids=["JSON", "no padding", "line's end", "all headers", "one header", "byte order mark"],
@@ -123,7 +123,9 @@ def test_receipt_is_read_in_saved_form(verify: Verify, form: str) -> None:
 
 
 def test_receipt_is_read_from_standard_input() -> None:
-    result = CliRunner().invoke(app, ["receipt", "verify", "-"], input=header(signed_settle_response()))
+    result = CliRunner().invoke(
+        app, ["receipt", "verify", "-"], input=encode_header(signed_settle_response())
+    )
 
     assert result.exit_code == 0, result.output
 
@@ -134,22 +136,24 @@ def test_any_change_fails_verification(verify: Verify, tampered: dict[str, Any])
     result = verify(json.dumps(tampered), "--json", body=BODY)
 
     assert result.exit_code == 1
-    assert "failed" in states(result).values()
+    assert "failed" in check_states(result).values()
 
 
 @pytest.mark.parametrize("body", [BODY + b"\n", BODY[:-1], b"", BODY.replace(b"blocked", b"allowed")])
 def test_other_body_fails_verification(verify: Verify, body: bytes) -> None:
-    result = verify(header(signed_settle_response()), "--json", body=body)
+    result = verify(encode_header(signed_settle_response()), "--json", body=body)
 
     assert result.exit_code == 1
-    assert states(result)["body"] == "failed"
+    assert check_states(result)["body"] == "failed"
 
 
 def test_other_signer_fails_verification(verify: Verify) -> None:
-    result = verify(header(signed_settle_response(OTHER)), "--json", f"--signer={SIGNER.address}", body=BODY)
+    result = verify(
+        encode_header(signed_settle_response(OTHER)), "--json", f"--signer={SIGNER.address}", body=BODY
+    )
 
     assert result.exit_code == 1
-    assert states(result) | {"offer": ""} == {
+    assert check_states(result) | {"offer": ""} == {
         "receipt": "ok",
         "settlement": "ok",
         "answer": "ok",
@@ -192,28 +196,28 @@ PAYLOAD = (*OFFER, "payload")
     ],
 )
 def test_foreign_offer_fails_verification(verify: Verify, offer: dict[str, Any]) -> None:
-    result = verify(header(signed_settle_response()), "--json", offer=header(offer))
+    result = verify(encode_header(signed_settle_response()), "--json", offer=encode_header(offer))
 
     assert result.exit_code == 1
-    assert states(result)["offer"] == "failed"
+    assert check_states(result)["offer"] == "failed"
 
 
 def test_offer_can_be_verified_alone(verify: Verify) -> None:
     (offer,) = signed_payment_required()["extensions"]["offer-receipt"]["info"]["offers"]
 
-    result = verify(header(signed_settle_response()), "--json", offer=json.dumps(offer))
+    result = verify(encode_header(signed_settle_response()), "--json", offer=json.dumps(offer))
 
-    assert states(result)["offer"] == "ok"
+    assert check_states(result)["offer"] == "ok"
 
 
 def test_receipt_without_answer_is_verified_in_part(verify: Verify) -> None:
     settled = signed_settle_response()
     del settled["extensions"]["centgate-answer"]
 
-    without, with_body = (verify(header(settled), "--json", **given) for given in ({}, {"body": BODY}))
+    without, with_body = (verify(encode_header(settled), "--json", **given) for given in ({}, {"body": BODY}))
 
-    assert (without.exit_code, states(without)["answer"]) == (0, "not checked")
-    assert (with_body.exit_code, states(with_body)["body"]) == (1, "failed")
+    assert (without.exit_code, check_states(without)["answer"]) == (0, "not checked")
+    assert (with_body.exit_code, check_states(with_body)["body"]) == (1, "failed")
 
 
 def test_missing_optional_fields_are_signed_as_empty() -> None:
@@ -260,7 +264,7 @@ def test_invalid_receipt_is_refused_in_one_sentence(verify: Verify, content: Any
     ],
 )
 def test_invalid_options_are_refused_in_one_sentence(verify: Verify, options: list[str], said: str) -> None:
-    result = verify(header(signed_settle_response()), *options)
+    result = verify(encode_header(signed_settle_response()), *options)
 
     assert (result.exit_code, result.stderr) == (1, f"centgate: {said}\n")
 
@@ -268,7 +272,7 @@ def test_invalid_options_are_refused_in_one_sentence(verify: Verify, options: li
 def test_untrusted_text_cannot_control_terminal(verify: Verify) -> None:
     settled = signed_settle_response(payer="\x1b[2J\u202e")
 
-    result = verify(header(settled), body=BODY)
+    result = verify(encode_header(settled), body=BODY)
 
     assert result.exit_code == 0
     assert "\x1b[2J" not in result.stdout
