@@ -45,7 +45,9 @@ class World:
     inside: list[bytes] = field(default_factory=list[bytes])
     answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
-    async def say(self, request: str | bytes, holder: ProxyGrant | None = None, rest: bytes = b"") -> bytes:
+    async def exchange(
+        self, request: str | bytes, holder: ProxyGrant | None = None, rest: bytes = b""
+    ) -> bytes:
         """Send a request and return the proxy's response up to the end of the connection."""
         reader, writer = await self.connect()
         try:
@@ -96,7 +98,7 @@ async def wait_until(condition: Callable[[], bool]) -> bool:
     return False
 
 
-async def resolve(host: str) -> Sequence[str]:
+async def resolve_host(host: str) -> Sequence[str]:
     """Resolve the names used in the tests."""
     if host not in NAMES_OF:
         raise socket.gaierror(socket.EAI_NONAME, "not known")
@@ -131,7 +133,7 @@ async def open_world() -> AsyncGenerator[World]:
     server = await asyncio.start_server(site, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     forbidden = await asyncio.start_server(inside, "127.0.0.2", port)
-    proxy = FilteringProxy(FetchPolicy(allowed_networks=(f"127.0.0.1:{port}",)), resolve)
+    proxy = FilteringProxy(FetchPolicy(allowed_networks=(f"127.0.0.1:{port}",)), resolve_host)
     url = await proxy.start()
     world = World(proxy, int(url.rpartition(":")[2]), port)
     try:
@@ -157,7 +159,7 @@ async def world() -> AsyncGenerator[World]:
 
 async def test_request_reaches_site_without_proxy_headers(world: World) -> None:
     with world.proxy.grant_access() as holder:
-        answer = await world.say(
+        answer = await world.exchange(
             "GET http://127.0.0.1:PORT/a?b HTTP/1.1\r\nHost: other.example\r\nConnection: keep-alive\r\n"
             "Proxy-Connection: keep-alive\r\nAccept: text/html",
             holder,
@@ -174,14 +176,16 @@ async def test_tunnel_carries_tls_both_ways(world: World) -> None:
     world.answer = b"echo"
 
     with world.proxy.grant_access() as holder:
-        answer = await world.say("CONNECT ours.example:PORT HTTP/1.1", holder, HELLO + b"\n")
+        answer = await world.exchange("CONNECT ours.example:PORT HTTP/1.1", holder, HELLO + b"\n")
 
     assert answer.partition(b"\r\n\r\n")[::2] == (b"HTTP/1.1 200 Connection established", HELLO + b"\n")
 
 
 async def test_request_body_is_forwarded(world: World) -> None:
     with world.proxy.grant_access() as holder:
-        await world.say("POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: 4", holder, b"body and more")
+        await world.exchange(
+            "POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: 4", holder, b"body and more"
+        )
 
     assert world.heard[0].endswith(b"\r\n\r\nbody")
 
@@ -201,7 +205,7 @@ async def test_request_without_grant_is_refused(world: World, start: str, wrong:
             "nonsense": b"Basic \xff\xfe",
         }[wrong]
         field = b"\r\nProxy-Authorization: " + credential if credential else b""
-        answer = await world.say(start.encode() + field)
+        answer = await world.exchange(start.encode() + field)
 
     assert answer.startswith(b"HTTP/1.1 407 ")
     assert b"Proxy-Authenticate: Basic" in answer
@@ -239,7 +243,7 @@ async def test_request_without_grant_is_refused(world: World, start: str, wrong:
 async def test_refused_target_is_not_reached(world: World, where: str, start: str, refusal: bytes) -> None:
 
     with world.proxy.grant_access() as holder:
-        answer = await world.say(f"{start.format(where)} HTTP/1.1", holder, HELLO)
+        answer = await world.exchange(f"{start.format(where)} HTTP/1.1", holder, HELLO)
 
     assert answer[:10] == refusal
     assert not world.inside
@@ -248,9 +252,9 @@ async def test_refused_target_is_not_reached(world: World, where: str, start: st
 
 async def test_reason_of_unreached_host_is_kept(world: World) -> None:
     with world.proxy.grant_access() as holder:
-        await world.say("CONNECT inside.example:PORT HTTP/1.1", holder)
-        await world.say("GET http://unknown.example:PORT/ HTTP/1.1", holder)
-        await world.say("GET http://ours.example:PORT/ HTTP/1.1", holder)
+        await world.exchange("CONNECT inside.example:PORT HTTP/1.1", holder)
+        await world.exchange("GET http://unknown.example:PORT/ HTTP/1.1", holder)
+        await world.exchange("GET http://ours.example:PORT/ HTTP/1.1", holder)
 
     reasons = [
         refusal.reason if (refusal := holder.find_failure(f"http://{host}:{world.site_port}/x")) else None
@@ -287,7 +291,7 @@ async def test_reason_of_unreached_host_is_kept(world: World) -> None:
 async def test_malformed_request_is_refused(world: World, request_: str, status: bytes) -> None:
     with world.proxy.grant_access() as holder:
         # the credentials come last, so the invalid field is before them
-        answer = await world.say(request_, holder)
+        answer = await world.exchange(request_, holder)
 
     assert answer.startswith(b"HTTP/1.1 " + status)
     assert not world.heard
@@ -296,14 +300,16 @@ async def test_malformed_request_is_refused(world: World, request_: str, status:
 @pytest.mark.parametrize("size", ["-1", "x", "99999999", "1_0", "9" * 4000])
 async def test_too_long_request_body_is_not_forwarded(world: World, size: str) -> None:
     with world.proxy.grant_access() as holder:
-        answer = await world.say(f"POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: {size}", holder)
+        answer = await world.exchange(
+            f"POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: {size}", holder
+        )
 
     assert answer == b""
 
 
 async def test_tunnel_without_tls_is_closed(world: World) -> None:
     with world.proxy.grant_access() as holder:
-        answer = await world.say("CONNECT 127.0.0.1:PORT HTTP/1.1", holder, b"GET / HTTP/1.1\r\n\r\n")
+        answer = await world.exchange("CONNECT 127.0.0.1:PORT HTTP/1.1", holder, b"GET / HTTP/1.1\r\n\r\n")
 
     assert answer == b"HTTP/1.1 200 Connection established\r\n\r\n"
     assert world.heard in ([], [b""])
@@ -312,7 +318,7 @@ async def test_tunnel_without_tls_is_closed(world: World) -> None:
 @pytest.mark.parametrize("flood", [b"A: b\r\n" * MAX_HEAD, b"A" * 3 * MAX_HEAD], ids=["fields", "line"])
 async def test_flood_of_headers_is_cut_off(world: World, flood: bytes) -> None:
     with world.proxy.grant_access() as holder:
-        answer = await world.say(b"GET http://127.0.0.1:PORT/ HTTP/1.1\r\n" + flood, holder)
+        answer = await world.exchange(b"GET http://127.0.0.1:PORT/ HTTP/1.1\r\n" + flood, holder)
 
     assert answer.startswith(b"HTTP/1.1 431") or not answer
     assert not world.heard
@@ -400,8 +406,8 @@ async def test_bytes_per_page_are_limited(world: World) -> None:
     world.answer = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (8 << 20)
 
     with world.proxy.grant_access(max_bytes=1 << 20) as holder:
-        first = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
-        second = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
+        first = await world.exchange("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
+        second = await world.exchange("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
 
     assert len(first.partition(b"\r\n\r\n")[2]) < 1 << 20  # the head of the site's response counts as well
     assert second == b""
@@ -410,7 +416,7 @@ async def test_bytes_per_page_are_limited(world: World) -> None:
 
 async def test_requests_per_page_are_limited(world: World) -> None:
     with world.proxy.grant_access(max_requests=2) as holder:
-        answers = [await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder) for _ in range(4)]
+        answers = [await world.exchange("GET http://127.0.0.1:PORT/ HTTP/1.1", holder) for _ in range(4)]
 
     assert [bool(answer) for answer in answers] == [True, True, False, False]
     assert holder.exhausted.is_set()
@@ -422,7 +428,7 @@ async def test_connections_per_page_are_limited(world: World) -> None:
         for reader, writer in open_world:
             writer.write(world.format_request("CONNECT 127.0.0.1:PORT HTTP/1.1", holder))
             await reader.readuntil(b"\r\n\r\n")
-        answer = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
+        answer = await world.exchange("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
         for _, writer in open_world:
             writer.transport.abort()
 
@@ -433,7 +439,7 @@ async def test_connections_of_all_pages_are_limited(world: World) -> None:
     open_world = [await world.connect() for _ in range(MAX_CONNECTIONS)]
 
     with world.proxy.grant_access() as holder:
-        answer = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
+        answer = await world.exchange("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
 
     assert answer == b""
     for _, writer in open_world:

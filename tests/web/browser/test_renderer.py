@@ -75,7 +75,7 @@ def temporary(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     shutil.rmtree(folder)
 
 
-async def resolve(host: str) -> Sequence[str]:
+async def resolve_host(host: str) -> Sequence[str]:
     """Resolve the names used in the tests."""
     return NAMES_OF.get(host, ["127.0.0.1"])
 
@@ -83,7 +83,7 @@ async def resolve(host: str) -> Sequence[str]:
 def create_renderer(*sites: ScriptedSite) -> Renderer:
     """Create a renderer that may fetch from these sites only."""
     allowed = tuple(f"{site.host}:{site.port}" for site in sites)
-    return Renderer(FetchPolicy(allowed_networks=allowed), AGENT, chromium=None, resolve=resolve)
+    return Renderer(FetchPolicy(allowed_networks=allowed), AGENT, chromium=None, resolve=resolve_host)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ async def test_text_created_by_timer_is_awaited(renderer: Renderer, site: Script
 
 
 @pytest.mark.extended
-async def test_user_agent_names_the_deployment(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_user_agent_names_deployment(renderer: Renderer, site: ScriptedSite) -> None:
     site.user_agents.clear()
 
     await renderer.render(f"{site.url}made", SECONDS)
@@ -301,9 +301,7 @@ async def test_navigation_outside_of_http_is_refused(
     ],
     ids=["endless", "endless after loading", "reloading", "frames", "errors", "console"],
 )
-async def test_endless_page_does_not_affect_the_next(
-    renderer: Renderer, site: ScriptedSite, page: str
-) -> None:
+async def test_endless_page_does_not_affect_next(renderer: Renderer, site: ScriptedSite, page: str) -> None:
     site.pages["endless"], site.pages["made"] = page, "next"
 
     with suppress(FetchFailed):
@@ -326,7 +324,7 @@ async def test_invalid_certificate_is_refused(temporary: Path, tmp_path: Path) -
 
 
 @pytest.mark.extended
-async def test_endless_script_is_a_timeout(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_endless_script_is_timeout(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["endless"] = "<script>while (true) {}</script>"
     began = time.monotonic()
 
@@ -338,7 +336,7 @@ async def test_endless_script_is_a_timeout(renderer: Renderer, site: ScriptedSit
 
 
 @pytest.mark.extended
-async def test_endless_document_is_a_timeout(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_endless_document_is_timeout(renderer: Renderer, site: ScriptedSite) -> None:
     with pytest.raises(FetchFailed) as failed:
         await renderer.render(f"{site.url}drip", 3)
 
@@ -355,7 +353,7 @@ async def test_endless_resource_is_omitted(renderer: Renderer, site: ScriptedSit
 
 
 @pytest.mark.extended
-async def test_endless_requests_end_the_page(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_endless_requests_end_page(renderer: Renderer, site: ScriptedSite) -> None:
     site.released.clear()
     site.pages["asking"] = (
         "<iframe src=/hold></iframe><script>const more = () => fetch('/x?' + Math.random()).then(more, more);"
@@ -398,7 +396,7 @@ async def test_download_by_script_leaves_no_file(
 
 
 @pytest.mark.extended
-async def test_dialogs_do_not_block_a_page(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_dialogs_do_not_block_page(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["asking"] = (
         "<script>onbeforeunload = e => { e.preventDefault(); return 'stay' };"
         " alert(1); confirm(2); prompt(3); print(); document.write('said')</script>"
@@ -431,7 +429,7 @@ async def test_text_with_lone_surrogates_is_read(renderer: Renderer, site: Scrip
 
 
 @pytest.mark.extended
-async def test_page_cannot_change_the_extraction(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_page_cannot_change_extraction(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["lying"] = (
         "<p>truth</p><script>String.prototype.slice = () => 'lie';"
         "Object.defineProperty(Document.prototype, 'documentElement', {get: () => ({outerHTML: 'lie'})})"
@@ -455,7 +453,7 @@ async def test_pages_share_no_state(renderer: Renderer, site: ScriptedSite) -> N
 
 
 @pytest.mark.extended
-async def test_pages_wait_in_a_queue(renderer: Renderer, site: ScriptedSite) -> None:
+async def test_pages_wait_in_queue(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["made"] = "next"
 
     async with asyncio.TaskGroup() as group:

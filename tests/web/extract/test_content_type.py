@@ -27,7 +27,7 @@ ATOM = b"""<?xml version="1.0" encoding="utf-8"?>
 </entry></feed>"""
 
 
-def reading(body: bytes, content_type: str | None = None, url: str = URL) -> ExtractedPage:
+def extract_body(body: bytes, content_type: str | None = None, url: str = URL) -> ExtractedPage:
     return extract_page(body, content_type, url, only_main_content=True)
 
 
@@ -83,13 +83,13 @@ def test_content_decides_about_type(body: bytes, content_type: str | None, path:
 )
 def test_binary_content_is_refused(body: bytes, content_type: str | None) -> None:
     with pytest.raises(Unsupported) as refusal:
-        reading(body, content_type)
+        extract_body(body, content_type)
 
     assert str(pickle.loads(pickle.dumps(refusal.value))) == str(refusal.value)
 
 
 def test_rss_becomes_list_of_entries() -> None:
-    told = reading(RSS, "application/rss+xml")
+    told = extract_body(RSS, "application/rss+xml")
 
     assert told.markdown == (
         "# News & more\n\nAll of it\n\n## [First one](https://example.org/one)\n\n2024-05-06T07:08:09Z, "
@@ -103,7 +103,7 @@ def test_rss_becomes_list_of_entries() -> None:
 
 
 def test_atom_headings_are_below_their_entries() -> None:
-    assert reading(ATOM, "application/atom+xml").markdown == (
+    assert extract_body(ATOM, "application/atom+xml").markdown == (
         "# A log\n\n## [Entry](https://example.org/e)\n\n2024-05-06T07:08:09Z\n\n### Head\n\n- a"
     )
 
@@ -115,7 +115,7 @@ def test_entry_has_its_longest_text(teaser: str) -> None:
     space = "xmlns:content='http://purl.org/rss/1.0/modules/content/'"
     feed = f"<rss version='2.0' {space}><channel><title>t</title>{item}</channel></rss>"
 
-    told = reading(feed.encode(), "application/rss+xml")
+    told = extract_body(feed.encode(), "application/rss+xml")
 
     assert told.markdown.endswith("Paragraph 899 of a long entry.")
     assert "teaser" not in told.markdown
@@ -123,13 +123,15 @@ def test_entry_has_its_longest_text(teaser: str) -> None:
 
 
 def test_feed_title_is_no_file_name() -> None:
-    assert reading(b"/etc/passwd", "application/rss+xml").markdown == "```xml\n/etc/passwd\n```"
+    assert extract_body(b"/etc/passwd", "application/rss+xml").markdown == "```xml\n/etc/passwd\n```"
 
 
 def test_long_feed_reports_omitted_entries() -> None:
     items = b"".join(b"<item><title>%d</title></item>" % n for n in range(250))
 
-    told = reading(b"<rss version='2.0'><channel><title>t</title>" + items + b"</channel></rss>", "text/xml")
+    told = extract_body(
+        b"<rss version='2.0'><channel><title>t</title>" + items + b"</channel></rss>", "text/xml"
+    )
 
     assert told.markdown.endswith("## 199")
     assert told.warnings == ("the feed has 50 further entries that were not read",)
@@ -139,7 +141,7 @@ def test_xml_entities_are_not_expanded() -> None:
     levels = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
     bomb = f'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY l0 "lol">{levels}<!ENTITY f SYSTEM "file:///etc/hostname">]>'
 
-    told = reading(
+    told = extract_body(
         f"{bomb}<rss version='2.0'><channel><title>&l11;&f;</title></channel></rss>".encode(), "text/xml"
     )
 
@@ -161,14 +163,15 @@ def test_xml_entities_are_not_expanded() -> None:
     ],
 )
 def test_json_keeps_every_token(body: bytes, expected: str) -> None:
-    assert reading(body, "application/json").markdown == expected
+    assert extract_body(body, "application/json").markdown == expected
 
 
 def test_plain_text_is_unchanged() -> None:
     text = "Title\n=====\n\n    indented <b>\n\n\n\nlast \u202eline\r\nend"
 
     assert (
-        reading(text.encode(), "text/plain").markdown == "Title\n=====\n\n    indented <b>\n\nlast line\nend"
+        extract_body(text.encode(), "text/plain").markdown
+        == "Title\n=====\n\n    indented <b>\n\nlast line\nend"
     )
 
 
@@ -178,7 +181,7 @@ def test_markdown_has_absolute_links_and_no_comments() -> None:
         "```\n[code](stays) <!-- stays -->\n```\n\n[ref]: other.md\n"
     )
 
-    told = reading(text.encode(), "text/markdown; charset=utf-8")
+    told = extract_body(text.encode(), "text/markdown; charset=utf-8")
 
     assert told.markdown == (
         "# A [doc](https://example.org/files/x.md)\n\n![i](https://example.org/files/img/a.png) "
@@ -188,21 +191,21 @@ def test_markdown_has_absolute_links_and_no_comments() -> None:
 
 
 def test_source_code_and_xml_become_code_blocks() -> None:
-    assert reading(b"a { b: c }", "text/css").markdown == "```css\na { b: c }\n```"
+    assert extract_body(b"a { b: c }", "text/css").markdown == "```css\na { b: c }\n```"
     assert (
-        reading(b"<?xml version='1.0'?>\n<a/>", "application/xml").markdown
+        extract_body(b"<?xml version='1.0'?>\n<a/>", "application/xml").markdown
         == "```xml\n<?xml version='1.0'?>\n<a/>\n```"
     )
 
 
 def test_only_beginning_of_long_body_is_read() -> None:
-    told = reading(b"<p>text</p>" * 300_000, "text/html")
+    told = extract_body(b"<p>text</p>" * 300_000, "text/html")
 
     assert "only its beginning was read" in told.warnings[0]
     assert len(told.markdown) <= 1_000_000 < told.length
 
 
 def test_extracted_page_is_picklable() -> None:
-    told = reading(RSS, "text/xml")
+    told = extract_body(RSS, "text/xml")
 
     assert pickle.loads(pickle.dumps(told)) == told

@@ -9,7 +9,7 @@ from centgate.web.extract.extract import ExtractedPage, extract_page
 WORDS = "<p>" + "There is much to say about this and it goes on for long. " * 40 + "</p>"
 
 
-def page(html: str) -> ExtractedPage:
+def extract_html(html: str) -> ExtractedPage:
     return extract_page(html.encode(), "text/html", "https://example.org/", only_main_content=True)
 
 
@@ -38,7 +38,7 @@ def page(html: str) -> ExtractedPage:
     ],
 )
 def test_bot_check_is_detected(html: str) -> None:
-    assert page(html).blocked
+    assert extract_html(html).blocked
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_bot_check_is_detected(html: str) -> None:
     ],
 )
 def test_ordinary_page_is_no_bot_check(html: str) -> None:
-    assert not page(html).blocked
+    assert not extract_html(html).blocked
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_ordinary_page_is_no_bot_check(html: str) -> None:
     ],
 )
 def test_application_shell_is_reported(html: str) -> None:
-    told = page(html)
+    told = extract_html(html)
 
     assert told.needs_scripts
     assert "the page is built by its scripts, and its HTML contains only" in told.warnings[0]
@@ -87,7 +87,7 @@ def test_application_shell_is_reported(html: str) -> None:
     ],
 )
 def test_page_with_text_needs_no_scripts(html: str) -> None:
-    assert not page(html).needs_scripts
+    assert not extract_html(html).needs_scripts
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,9 @@ def test_page_with_text_needs_no_scripts(html: str) -> None:
     ],
 )
 def test_meta_refresh_is_detected(content: str, onward: str | None) -> None:
-    told = page(f'<head><meta http-equiv=Refresh content="{content}"></head><body><a href=/new>Here</a>')
+    told = extract_html(
+        f'<head><meta http-equiv=Refresh content="{content}"></head><body><a href=/new>Here</a>'
+    )
 
     assert told.refresh_target == onward
 
@@ -111,8 +113,8 @@ def test_meta_refresh_is_detected(content: str, onward: str | None) -> None:
 def test_page_with_text_has_no_refresh() -> None:
     refresh = "<meta http-equiv=refresh content='0; url=/new'>"
 
-    assert page(f"<head>{refresh}</head><body>{WORDS}").refresh_target is None
-    assert page(f"<head><noscript>{refresh}</noscript></head><body><p>Text.").refresh_target is None
+    assert extract_html(f"<head>{refresh}</head><body>{WORDS}").refresh_target is None
+    assert extract_html(f"<head><noscript>{refresh}</noscript></head><body><p>Text.").refresh_target is None
 
 
 @pytest.mark.parametrize(
@@ -121,8 +123,8 @@ def test_page_with_text_has_no_refresh() -> None:
 def test_soft_404_is_detected(title: str) -> None:
     warning = "the page says that this address does not exist"
 
-    assert warning in page(f"<title>{title}</title><body><h1>Sorry</h1><p>Go home.").warnings
-    assert warning not in page(f"<title>{title}</title><body>{WORDS}").warnings
+    assert warning in extract_html(f"<title>{title}</title><body><h1>Sorry</h1><p>Go home.").warnings
+    assert warning not in extract_html(f"<title>{title}</title><body>{WORDS}").warnings
 
 
 def test_empty_application_between_menus_needs_scripts() -> None:
@@ -151,14 +153,14 @@ def test_empty_application_between_menus_needs_scripts() -> None:
     ],
 )
 def test_loading_shell_has_no_text(body: str) -> None:
-    told = page(f"<title>App</title><body>{body}")
+    told = extract_html(f"<title>App</title><body>{body}")
 
     assert told.needs_scripts
     assert told.markdown == ""
 
 
 def test_text_below_loading_message_is_preferred() -> None:
-    told = page(
+    told = extract_html(
         f"<body><p>Loading, please wait</p><div style='display:none'><h1>Doc</h1>{WORDS}</div>"
         "<script src=a.js></script><script src=b.js></script>"
     )

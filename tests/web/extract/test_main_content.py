@@ -46,7 +46,7 @@ FOOTER = "<footer><p>Copyright 2026 The Paper. All rights reserved.</p></footer>
 NOISE = ("cookies", "Sports", "tomatoes", "Copyright", "newsletter", "Share on")
 
 
-def main(body: str) -> str:
+def extract_main(body: str) -> str:
     """Return the main content of a page."""
     return extract_page(
         f"<!doctype html><html><body>{body}</body></html>".encode(), "text/html", URL, only_main_content=True
@@ -102,7 +102,9 @@ def test_sections_named_like_boilerplate_stay(code: str) -> None:
         for number, topic in enumerate(TOPICS)
     )
 
-    text = main(f"<nav><ul>{LINKS}</ul></nav><div role=main><h1>Guide</h1>{STORY}{sections}</div>{FOOTER}")
+    text = extract_main(
+        f"<nav><ul>{LINKS}</ul></nav><div role=main><h1>Guide</h1>{STORY}{sections}</div>{FOOTER}"
+    )
 
     assert [topic for topic in TOPICS if f"## {topic}" not in text] == []
     assert [number for number in range(len(TOPICS)) if number % 5 < 1 and f"town {number} " not in text] == []
@@ -131,7 +133,7 @@ def test_content_like_boilerplate_stays(part: str) -> None:
         f"<nav><ul>{LINKS}</ul></nav><main><h1>The town</h1>{STORY}{STORY}{STORY}{part}{STORY}</main>{FOOTER}"
     )
 
-    assert "KEPT" in main(page)
+    assert "KEPT" in extract_main(page)
 
 
 GONE = {
@@ -156,7 +158,7 @@ GONE = {
 
 @pytest.mark.parametrize("name", GONE)
 def test_boilerplate_with_heading_is_removed(name: str) -> None:
-    text = main(
+    text = extract_main(
         f"<nav><ul>{LINKS}</ul></nav><main><h1>The town</h1>{STORY}{GONE[name]}{STORY}{STORY}</main>{FOOTER}"
     )
 
@@ -165,8 +167,8 @@ def test_boilerplate_with_heading_is_removed(name: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_article_is_the_only_remaining_content(layout: str) -> None:
-    text = main(LAYOUTS[layout])
+def test_article_is_only_remaining_content(layout: str) -> None:
+    text = extract_main(LAYOUTS[layout])
 
     assert text.startswith("# A new bridge\n\nThe old bridge")
     assert all(sentence in text for sentence in SENTENCES)
@@ -189,7 +191,9 @@ def test_elements_between_paragraphs_stay() -> None:
         "<blockquote>It will hold.</blockquote>"
     )
 
-    text = main(f"<nav><ul>{LINKS}</ul></nav><article><h1>T</h1>{STORY}{between}{STORY}</article>{FOOTER}")
+    text = extract_main(
+        f"<nav><ul>{LINKS}</ul></nav><article><h1>T</h1>{STORY}{between}{STORY}</article>{FOOTER}"
+    )
 
     for part in (
         "## The figures",
@@ -204,7 +208,7 @@ def test_elements_between_paragraphs_stay() -> None:
 
 
 def test_repeated_paragraphs_stay() -> None:
-    text = main(f"<article><h1>T</h1>{STORY}{STORY}</article>")
+    text = extract_main(f"<article><h1>T</h1>{STORY}{STORY}</article>")
 
     assert text.count(SENTENCES[0]) == 2
 
@@ -220,7 +224,7 @@ def test_reference_page_keeps_code_tables_and_terms() -> None:
         f"<div class=footer>Created using a generator.</div>{FOOTER}"
     )
 
-    text = main(page)
+    text = extract_main(page)
 
     assert text == (
         "# json\n\nEncodes.\n\n```python3\nimport json\n```\n\nCareful.\n\nA tip.\n\n`json.dump(obj, **kw)`\n"
@@ -231,7 +235,7 @@ def test_reference_page_keeps_code_tables_and_terms() -> None:
 def test_index_page_keeps_its_links() -> None:
     items = "".join(f"<li><a href='/c/{n}'>Chapter {n} of the handbook</a></li>" for n in range(30))
 
-    text = main(f"<nav><ul>{LINKS}</ul></nav><main><h1>Handbook</h1><ul>{items}</ul></main>{FOOTER}")
+    text = extract_main(f"<nav><ul>{LINKS}</ul></nav><main><h1>Handbook</h1><ul>{items}</ul></main>{FOOTER}")
 
     assert text.count("](https://example.org/c/") == 30
     assert "Sports" not in text
@@ -244,7 +248,9 @@ def test_list_of_articles_keeps_titles() -> None:
         for n, sentence in enumerate(SENTENCES)
     )
 
-    text = main(f"<header><h1>Blog</h1><nav><ul>{LINKS}</ul></nav></header><main>{posts}</main>{FOOTER}")
+    text = extract_main(
+        f"<header><h1>Blog</h1><nav><ul>{LINKS}</ul></nav></header><main>{posts}</main>{FOOTER}"
+    )
 
     assert text.startswith(f"# Blog\n\n## [Post 0](https://example.org/p/0)\n\n{SENTENCES[0]}\n\n## [Post 1]")
     assert "Sports" not in text
@@ -255,7 +261,9 @@ def test_discussion_is_main_content() -> None:
         f"<div class=comment><b>user{n}</b><p>{said}</p></div>" for n, said in enumerate(SENTENCES)
     )
 
-    text = main(f"<div class=navbar>{LINKS}</div><h1>Bridge?</h1><div class=comments>{comments}</div>")
+    text = extract_main(
+        f"<div class=navbar>{LINKS}</div><h1>Bridge?</h1><div class=comments>{comments}</div>"
+    )
 
     assert all(sentence in text for sentence in SENTENCES)
 
@@ -263,7 +271,7 @@ def test_discussion_is_main_content() -> None:
 def test_sources_below_article_stay() -> None:
     sources = "<h2>See also</h2><ul><li><a href=/a>The river</a></li><li><a href=/b>Ferries</a></li></ul>"
 
-    assert main(f"<article><h1>T</h1>{STORY}{sources}</article>").endswith(
+    assert extract_main(f"<article><h1>T</h1>{STORY}{sources}</article>").endswith(
         "## See also\n\n- [The river](https://example.org/a)\n- [Ferries](https://example.org/b)"
     )
 
@@ -393,7 +401,7 @@ CHART = (
 
 
 @pytest.mark.parametrize("only_main", [True, False])
-def test_text_of_drawing_is_a_paragraph(*, only_main: bool) -> None:
+def test_text_of_drawing_is_paragraph(*, only_main: bool) -> None:
     body = f"<article><h1>A new bridge</h1>{STORY}<figure>{CHART}</figure>{STORY}</article>"
 
     text = extract_page(body.encode(), "text/html", URL, only_main_content=only_main).markdown
@@ -441,7 +449,7 @@ ROWS = "".join(f"<tr><td>Pillar {n}</td><td>closed for repairs until spring</td>
     ids=["table", "text", "menu"],
 )
 def test_page_text_in_form_or_menu_stays(part: str) -> None:
-    text = main(f"<article><h1>A new bridge</h1>{STORY}{part}{STORY}</article>")
+    text = extract_main(f"<article><h1>A new bridge</h1>{STORY}{part}{STORY}</article>")
 
     assert "Pillar 5" in text
     assert "closed for repairs" in text or SENTENCES[3] in text
@@ -457,7 +465,7 @@ def test_page_text_in_form_or_menu_stays(part: str) -> None:
     ids=["letter", "fields", "menu"],
 )
 def test_forms_and_menus_beside_text_are_removed(part: str) -> None:
-    text = main(f"<div><h1>A new bridge</h1>{STORY}</div>{part}")
+    text = extract_main(f"<div><h1>A new bridge</h1>{STORY}</div>{part}")
 
     assert "Write to us" not in text
     assert text.count(SENTENCES[0]) == 1
@@ -467,7 +475,7 @@ def test_forms_and_menus_beside_text_are_removed(part: str) -> None:
 def test_box_between_paragraphs_is_not_considered_hidden(names: str) -> None:
     box = f"<div {names}><p>It was the third bridge at this place since the war, an archive says.</p></div>"
 
-    assert "the third bridge" in main(f"<article><h1>A new bridge</h1>{STORY}{box}{STORY}</article>")
+    assert "the third bridge" in extract_main(f"<article><h1>A new bridge</h1>{STORY}{box}{STORY}</article>")
 
 
 @pytest.mark.parametrize(
@@ -570,7 +578,7 @@ def test_introduction_of_story_is_kept() -> None:
         "<figcaption>The town hall. Photo: A.</figcaption></figure>"
     )
 
-    text = main(
+    text = extract_main(
         f"<nav><ul>{LINKS}</ul></nav><main><article><h1>A new bridge</h1>{lead}{STORY}</article></main>"
     )
 

@@ -14,7 +14,7 @@ from centgate.web.extract.markdown import MAX_COLUMNS
 URL = "https://example.org/docs/page"
 
 
-def markdown(body: str) -> str:
+def convert_body(body: str) -> str:
     """Convert a whole body to Markdown."""
     return extract_page(
         f"<!doctype html><body>{body}".encode(), "text/html; charset=utf-8", URL, only_main_content=False
@@ -101,7 +101,7 @@ def markdown(body: str) -> str:
     ],
 )
 def test_elements_become_markdown(body: str, expected: str) -> None:
-    assert markdown(body) == expected
+    assert convert_body(body) == expected
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_elements_become_markdown(body: str, expected: str) -> None:
     ],
 )
 def test_links_are_absolute_and_not_empty(body: str, expected: str) -> None:
-    assert markdown(body) == expected
+    assert convert_body(body) == expected
 
 
 def test_base_element_resolves_links() -> None:
@@ -172,7 +172,7 @@ def test_base_element_resolves_links() -> None:
     ],
 )
 def test_code_block_has_language(block: str, language: str) -> None:
-    assert markdown(block) == f"```{language}\nx\n```"
+    assert convert_body(block) == f"```{language}\nx\n```"
 
 
 def test_code_keeps_its_lines_only() -> None:
@@ -181,7 +181,7 @@ def test_code_keeps_its_lines_only() -> None:
         "f()<button>Copy</button>\n</pre>"
     )
 
-    assert markdown(block) == "```\ndef f():\n\treturn  1\n\n\nf()\n```"
+    assert convert_body(block) == "```\ndef f():\n\treturn  1\n\n\nf()\n```"
 
 
 @pytest.mark.parametrize(
@@ -195,21 +195,21 @@ def test_code_keeps_its_lines_only() -> None:
     ],
 )
 def test_multi_line_code_becomes_block(code: str, lines: list[str]) -> None:
-    assert markdown(code).removeprefix("Run\n\n") == "\n".join(("```", *lines, "```"))
+    assert convert_body(code).removeprefix("Run\n\n") == "\n".join(("```", *lines, "```"))
 
 
 def test_inline_code_stays_inline() -> None:
-    assert markdown("<p>Call <code>a\nb</code> now") == "Call `a b` now"
+    assert convert_body("<p>Call <code>a\nb</code> now") == "Call `a b` now"
 
 
 def test_line_elements_stay_lines() -> None:
     block = "<pre><code><div class=line>a</div><div class=line>b</div></code></pre>"
 
-    assert markdown(block) == "```\na\nb\n```"
+    assert convert_body(block) == "```\na\nb\n```"
 
 
 def test_fence_is_longer_than_fences_in_code() -> None:
-    assert markdown("<pre>```\nx\n```</pre>") == "````\n```\nx\n```\n````"
+    assert convert_body("<pre>```\nx\n```</pre>") == "````\n```\nx\n```\n````"
 
 
 @pytest.mark.parametrize(
@@ -236,13 +236,15 @@ def test_fence_is_longer_than_fences_in_code() -> None:
     ],
 )
 def test_tables_stay_tables(table: str, expected: str) -> None:
-    assert markdown(f"<table>{table}</table>") == expected
+    assert convert_body(f"<table>{table}</table>") == expected
 
 
 def test_wide_table_keeps_all_cells() -> None:
     rows = ["".join(f"<td>{row}.{column}" for column in range(MAX_COLUMNS + 20)) for row in range(3)]
 
-    lines = markdown(f"<table><tr>{'<tr>'.join(rows)}<tr><td>alone<td colspan=9>short</table>").split("\n")
+    lines = convert_body(f"<table><tr>{'<tr>'.join(rows)}<tr><td>alone<td colspan=9>short</table>").split(
+        "\n"
+    )
 
     assert [line.count("|") for line in lines[:4]] == [MAX_COLUMNS + 21] * 4
     assert lines[3].endswith(f"| 2.{MAX_COLUMNS + 19} |")
@@ -251,19 +253,19 @@ def test_wide_table_keeps_all_cells() -> None:
 def test_spanned_columns_are_limited() -> None:
     table = "<table>" + "<tr><td colspan=9999 rowspan=9999>x<td>y" * 30 + "</table>"
 
-    assert len(markdown(table)) < 30 * MAX_COLUMNS * 8
+    assert len(convert_body(table)) < 30 * MAX_COLUMNS * 8
 
 
 def test_layout_table_is_written_as_its_parts() -> None:
     page = "<table><tr><td><h2>Left</h2><p>text</td><td><pre>code</pre></td></tr></table>"
 
-    assert markdown(page) == "## Left\n\ntext\n\n```\ncode\n```"
+    assert convert_body(page) == "## Left\n\ntext\n\n```\ncode\n```"
 
 
 def test_invisible_characters_are_removed() -> None:
     page = "<p>a\u202eb\u200bc&#x202e;d\U000e0041e&#8203;f</p><pre>x\u2066y</pre><a href='/\u202e'>l</a>"
 
-    text = markdown(page)
+    text = convert_body(page)
 
     assert text.startswith("abcdef\n\n```\nxy\n```")
     assert not re.search("[\u200b\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]", text)
@@ -305,22 +307,22 @@ TEXT = st.text(alphabet="ab \n\t#-*_`[]()<>&|1.\u202e\u200b\xa0\u6f22", max_size
 
 
 @st.composite
-def trees(draw: st.DrawFn, depth: int = 4) -> str:
+def generate_html(draw: st.DrawFn, depth: int = 4) -> str:
     """Generate HTML of any shape, not always well formed."""
     parts = [draw(TEXT).replace("<", "&lt;")]
     for _ in range(draw(st.integers(0, 3)) if depth else 0):
         tag = draw(TAGS)
         attributes = draw(st.sampled_from(["", " href=/x", " src=/y", " class='language-py'", " colspan=3"]))
         close = draw(st.sampled_from([f"</{tag}>", f"</{tag}>", ""]))
-        parts.append(f"<{tag}{attributes}>{draw(trees(depth - 1))}{close}")
+        parts.append(f"<{tag}{attributes}>{draw(generate_html(depth - 1))}{close}")
         parts.append(draw(TEXT).replace("<", "&lt;"))
     return "".join(parts)
 
 
 @pytest.mark.extended
-@given(trees())
+@given(generate_html())
 def test_any_page_gives_valid_markdown(body: str) -> None:
-    text = markdown(body)
+    text = convert_body(body)
 
     outside = re.sub(
         r"^[ >]*(?:[-\d.]+ )*(`{3,}).*?(?:^[ >]*\1$|\Z)", "code", text, flags=re.DOTALL | re.MULTILINE

@@ -13,7 +13,7 @@ from centgate.web.extract.metadata import DocumentMetadata, normalize_time
 URL = "https://example.org/news/story"
 
 
-def metadata(head: str, body: str = "<p>text</p>", html: str = "") -> DocumentMetadata:
+def extract_metadata(head: str, body: str = "<p>text</p>", html: str = "") -> DocumentMetadata:
     """Extract the metadata of a page with this head."""
     page = f"<!doctype html><html {html}><head><meta charset=utf-8>{head}</head><body>{body}</body></html>"
     return extract_page(page.encode(), "text/html", URL, only_main_content=True).metadata
@@ -25,7 +25,7 @@ def wrap_json_ld(value: Any) -> str:
 
 
 def test_all_metadata_of_head_is_read() -> None:
-    told = metadata(
+    told = extract_metadata(
         '<title>The story | Paper</title><meta property="og:title" content="The story">'
         '<meta name="description" content="What happened."><link rel="canonical" href="/news/canonical">'
         '<meta name="author" content="Jane Roe"><meta property="article:published_time" '
@@ -59,7 +59,7 @@ def test_json_ld_gives_author_and_dates() -> None:
         ],
     }
 
-    told = metadata(wrap_json_ld(article))
+    told = extract_metadata(wrap_json_ld(article))
 
     assert (told.author, told.published, told.modified) == (
         "Jane Roe, John Doe",
@@ -79,7 +79,7 @@ def test_json_ld_gives_author_and_dates() -> None:
     ],
 )
 def test_title_is_found_in_several_places(head: str, body: str, title: str | None) -> None:
-    assert metadata(head, body + "<p>x").title == title
+    assert extract_metadata(head, body + "<p>x").title == title
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_title_is_found_in_several_places(head: str, body: str, title: str | Non
     ],
 )
 def test_invalid_author_name_is_ignored(head: str) -> None:
-    assert metadata(head).author is None
+    assert extract_metadata(head).author is None
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ def test_dates_are_iso_8601_or_none(written: Any, told: str | None) -> None:
     ],
 )
 def test_language_is_declared_by_page(head: str, html: str, language: str | None) -> None:
-    assert metadata(head, html=html).language == language
+    assert extract_metadata(head, html=html).language == language
 
 
 def test_canonical_url_must_be_valid() -> None:
-    assert metadata('<link rel=canonical href="javascript:alert(1)">').canonical is None
+    assert extract_metadata('<link rel=canonical href="javascript:alert(1)">').canonical is None
     assert (
-        metadata('<base href="https://a.example/"><link rel=canonical href="x">').canonical
+        extract_metadata('<base href="https://a.example/"><link rel=canonical href="x">').canonical
         == "https://a.example/x"
     )

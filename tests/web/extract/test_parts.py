@@ -15,7 +15,7 @@ LIMIT = 200
 LINKED = "[one](https://a.example/1) ![two](https://a.example/2.png) [one](https://a.example/1)"
 
 
-def page(markdown: str, length: int | None = -1) -> WebPage:
+def build_page(markdown: str, length: int | None = -1) -> WebPage:
     """Return a page that was read completely, or of this length."""
     return WebPage("https://a.example/", markdown, len(markdown) if length == -1 else length)
 
@@ -24,7 +24,7 @@ def read_all(markdown: str, limit: int = LIMIT) -> list[str]:
     """Return the texts of all parts, after a check of each part's offset."""
     texts, offset = list[str](), 0
     while True:
-        part = take_part(page(markdown), offset, limit)
+        part = take_part(build_page(markdown), offset, limit)
         assert len(part.text) <= limit
         assert part.truncated is (part.next_offset is not None)
         texts.append(part.text)
@@ -47,7 +47,7 @@ BLOCKS = st.sampled_from(
 
 
 @given(st.lists(BLOCKS, min_size=1, max_size=12))
-def test_parts_together_are_the_page(blocks: list[str]):
+def test_parts_together_are_page(blocks: list[str]):
     markdown = "\n\n".join(blocks)
 
     texts = read_all(markdown)
@@ -86,7 +86,7 @@ def test_code_is_complete_across_parts(lines: list[str], indent: str):
 
 
 def test_fitting_page_keeps_its_urls():
-    part = take_part(page(LINKED), 0, LIMIT)
+    part = take_part(build_page(LINKED), 0, LIMIT)
 
     assert part.text == LINKED
     assert part.links == (
@@ -99,7 +99,7 @@ def test_urls_of_longer_page_are_not_counted():
     code = "`[no](https://a.example/code)`"
     markdown = "\n\n".join([f"{LINKED} {code}", *[f"[far](https://a.example/{'x' * 150})"] * 3])
 
-    part = take_part(page(markdown), 0, LIMIT)
+    part = take_part(build_page(markdown), 0, LIMIT)
 
     assert part.text.startswith(f"[one][1] ![two][2] [one][1] {code}")
     assert part.text.endswith("[far][3]")
@@ -112,7 +112,7 @@ def test_urls_of_longer_page_are_not_counted():
 
 
 def test_offset_beyond_end_gives_nothing():
-    part = take_part(page("short"), 10, LIMIT)
+    part = take_part(build_page("short"), 10, LIMIT)
 
     assert (part.text, part.next_offset, part.truncated, part.length) == ("", None, False, 5)
 
@@ -128,7 +128,7 @@ def test_offset_beyond_end_gives_nothing():
     ],
 )
 def test_offset_beyond_end_is_reported(length: int | None, offset: int, said: str | None):
-    read = page("short", length)
+    read = build_page("short", length)
 
     warning = describe_missing_part(read, take_part(read, offset, LIMIT), offset)
 
@@ -136,11 +136,11 @@ def test_offset_beyond_end_is_reported(length: int | None, offset: int, said: st
 
 
 def test_empty_page_has_no_missing_part():
-    assert describe_missing_part(page(""), take_part(page(""), 0, LIMIT), 0) is None
+    assert describe_missing_part(build_page(""), take_part(build_page(""), 0, LIMIT), 0) is None
 
 
 def test_first_part_has_no_hash_and_continues():
-    part = take_part(page("short", None), 0, LIMIT)
+    part = take_part(build_page("short", None), 0, LIMIT)
 
     assert (part.next_offset, part.truncated, part.content_hash, part.length) == (None, True, None, None)
 
@@ -148,7 +148,7 @@ def test_first_part_has_no_hash_and_continues():
 def test_links_are_limited():
     markdown = " ".join(f"[a](https://a.example/{number})" for number in range(MAX_LINKS + 5))
 
-    assert len(take_part(page(markdown), 0, len(markdown)).links) == MAX_LINKS
+    assert len(take_part(build_page(markdown), 0, len(markdown)).links) == MAX_LINKS
 
 
 @pytest.mark.parametrize("before", ["", "x "])
@@ -156,7 +156,7 @@ def test_nested_link_does_not_exceed_limit(before: str):
     inner = " ".join(f"[a](https://a.example/{number})" for number in range(MAX_LINKS))
     markdown = f"{before}[{inner}](https://a.example/outer)"
 
-    part = take_part(page(markdown), 0, len(markdown))
+    part = take_part(build_page(markdown), 0, len(markdown))
 
     assert part.text == f"{before}[{inner}"
     assert len(part.links) == MAX_LINKS
@@ -165,13 +165,13 @@ def test_nested_link_does_not_exceed_limit(before: str):
 
 @pytest.mark.parametrize("limit", [LIMIT, 10_000])
 def test_label_of_many_digits_is_no_label(limit: int):
-    part = take_part(page(f"[one](https://a.example/1) [x][{'1' * 5_000}]"), 0, limit)
+    part = take_part(build_page(f"[one](https://a.example/1) [x][{'1' * 5_000}]"), 0, limit)
 
     assert [link.url for link in part.links] == ["https://a.example/1"]
 
 
 def test_link_text_is_shortened_to_its_beginning():
-    part = take_part(page("[" + "a" * 500 + " " * 5_000 + "b](https://a.example/)"), 0, 20_000)
+    part = take_part(build_page("[" + "a" * 500 + " " * 5_000 + "b](https://a.example/)"), 0, 20_000)
 
     assert part.links == (PageLink("a" * 200, "https://a.example/", is_image=False, label=None),)
 
@@ -181,7 +181,7 @@ def test_index_loses_no_url():
 
     links, offset = set[str](), 0
     while True:
-        part = take_part(page("\n".join(lines)), offset, 20_000)
+        part = take_part(build_page("\n".join(lines)), offset, 20_000)
         assert len(part.links) <= MAX_LINKS
         links |= {link.url for link in part.links}
         if part.next_offset is None:
@@ -195,7 +195,7 @@ def test_labels_of_page_keep_their_targets():
     own = ["[the licence][1] and [7]", "", "[1]: https://good.example/"]
     markdown = "\n".join(["[first](https://evil.example/first)", *own, "word " * 90])
 
-    part = take_part(page(markdown), 0, LIMIT)
+    part = take_part(build_page(markdown), 0, LIMIT)
 
     assert part.links == (PageLink("first", "https://evil.example/first", is_image=False, label="8"),)
     assert "[the licence][1]" in part.text
@@ -206,7 +206,7 @@ def test_link_across_lines_keeps_its_url():
         "see [the text\nof a link](https://a.example/wrapped) and [one](https://a.example/1)\n" + "word " * 90
     )
 
-    part = take_part(page(markdown), 0, LIMIT)
+    part = take_part(build_page(markdown), 0, LIMIT)
 
     assert "of a link](https://a.example/wrapped)" in part.text
     assert [link.url for link in part.links] == ["https://a.example/1"]

@@ -12,7 +12,7 @@ from centgate.web.extract.extract import extract_page
 from centgate.web.extract.pdf import convert_pdf
 
 
-def pdf(
+def build_pdf(
     *pages: str, info: str = "/Title (A paper) /Author (Jane Roe) /CreationDate (D:20240506070809Z)"
 ) -> bytes:
     """Return a PDF with a few lines of text on each page."""
@@ -54,7 +54,7 @@ def encrypt_pdf(body: bytes, password: str) -> bytes:
 
 def test_pdf_has_text_of_its_pages() -> None:
     told = extract_page(
-        pdf("First line\nsecond line of hyphe-\nnated text", "# Next page"),
+        build_pdf("First line\nsecond line of hyphe-\nnated text", "# Next page"),
         "application/pdf",
         "https://e.org/a.pdf",
         only_main_content=True,
@@ -66,17 +66,17 @@ def test_pdf_has_text_of_its_pages() -> None:
 
 
 def test_pdf_with_empty_password_is_read() -> None:
-    assert convert_pdf(encrypt_pdf(pdf("Some text"), ""))[0] == "Some text"
+    assert convert_pdf(encrypt_pdf(build_pdf("Some text"), ""))[0] == "Some text"
 
 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (encrypt_pdf(pdf("Some text"), "secret"), "locked with a password"),
-        (pdf("", ""), "its pages are images"),
+        (encrypt_pdf(build_pdf("Some text"), "secret"), "locked with a password"),
+        (build_pdf("", ""), "its pages are images"),
         (b"%PDF-1.4\nbroken", "broken"),
         (b"%PDF-1.4\n" + b"<<" * 100_000, "broken"),
-        (pdf("Some text")[:300], "broken"),
+        (build_pdf("Some text")[:300], "broken"),
     ],
 )
 def test_pdf_without_text_is_explained(body: bytes, said: str) -> None:
@@ -85,7 +85,7 @@ def test_pdf_without_text_is_explained(body: bytes, said: str) -> None:
 
 
 def test_only_first_pages_of_long_pdf_are_read() -> None:
-    text, _, warnings = convert_pdf(pdf(*(f"Page {number}" for number in range(230))))
+    text, _, warnings = convert_pdf(build_pdf(*(f"Page {number}" for number in range(230))))
 
     assert text.endswith("Page 199")
     assert warnings == ("only the first 200 of the PDF's 230 pages were read",)

@@ -19,7 +19,7 @@ TODAY = 20_780
 """A date in November 2026."""
 
 
-def page(path: str, text: str = FILLER, **more: str | None) -> IndexedPage:
+def build_page(path: str, text: str = FILLER, **more: str | None) -> IndexedPage:
     """Return a page of a site."""
     base = IndexedPage(
         url=f"https://docs.example/{path}",
@@ -33,7 +33,7 @@ def page(path: str, text: str = FILLER, **more: str | None) -> IndexedPage:
     return replace(base, **more)
 
 
-def write(folder: Path, *pages: IndexedPage) -> PageIndex:
+def write_index(folder: Path, *pages: IndexedPage) -> PageIndex:
     """Write pages into an index, and open it."""
     writer = PageIndexWriter(folder)
     for each in pages:
@@ -42,7 +42,7 @@ def write(folder: Path, *pages: IndexedPage) -> PageIndex:
     return PageIndex(folder)
 
 
-def paths(index: PageIndex, query: str, limit: int = 10) -> list[str]:
+def list_paths(index: PageIndex, query: str, limit: int = 10) -> list[str]:
     """Return the last part of the addresses of the pages found."""
     return [match.page.url.rpartition("/")[2] for match in index.search(query, limit, today=TODAY)]
 
@@ -63,64 +63,68 @@ def paths(index: PageIndex, query: str, limit: int = 10) -> list[str]:
     ],
 )
 def test_other_word_forms_are_found(query: str, language: str, text: str, tmp_path: Path) -> None:
-    wanted = page("wanted", text, language=language)
-    index = write(tmp_path, wanted, page("other"), page("third", "Nothing of it."))
+    wanted = build_page("wanted", text, language=language)
+    index = write_index(tmp_path, wanted, build_page("other"), build_page("third", "Nothing of it."))
 
-    assert paths(index, query) == ["wanted"]
+    assert list_paths(index, query) == ["wanted"]
 
 
 def test_title_precedes_heading_url_and_text(tmp_path: Path) -> None:
     text = FILLER * 3
-    index = write(
+    index = write_index(
         tmp_path,
-        page("text", f"{text} A relayer."),
-        page("heading", f"{text} A relayer.", headings="A relayer"),
-        page("title", f"{text} A relayer.", title="Relayer"),
-        page("relayer", text),
-        *(page(f"other{n}", f"{FILLER} {n}") for n in range(20)),
+        build_page("text", f"{text} A relayer."),
+        build_page("heading", f"{text} A relayer.", headings="A relayer"),
+        build_page("title", f"{text} A relayer.", title="Relayer"),
+        build_page("relayer", text),
+        *(build_page(f"other{n}", f"{FILLER} {n}") for n in range(20)),
     )
 
-    assert paths(index, "relayer") == ["title", "heading", "relayer", "text"]
+    assert list_paths(index, "relayer") == ["title", "heading", "relayer", "text"]
 
 
 def test_newer_of_equal_pages_is_first_except_future_dates(tmp_path: Path) -> None:
     text = f"{FILLER} A relayer."
-    index = write(
+    index = write_index(
         tmp_path,
-        page("undated", text),
-        page("old", text, published="2019-01"),
-        page("future", text, published="2999-01-01"),
-        page("new", text, published="2026-11-01T08:00:00Z"),
+        build_page("undated", text),
+        build_page("old", text, published="2019-01"),
+        build_page("future", text, published="2999-01-01"),
+        build_page("new", text, published="2026-11-01T08:00:00Z"),
     )
 
-    assert paths(index, "relayer")[0] == "new"
-    assert set(paths(index, "relayer")[2:]) == {"undated", "future"}
+    assert list_paths(index, "relayer")[0] == "new"
+    assert set(list_paths(index, "relayer")[2:]) == {"undated", "future"}
 
 
 def test_change_makes_page_newer(tmp_path: Path) -> None:
     text = f"{FILLER} A relayer."
-    index = write(
+    index = write_index(
         tmp_path,
-        page("new", text, published="2025-11-01"),
-        page("changed", text, published="2019-01", modified="2026-11-01"),
+        build_page("new", text, published="2025-11-01"),
+        build_page("changed", text, published="2019-01", modified="2026-11-01"),
     )
 
-    assert paths(index, "relayer") == ["changed", "new"]
+    assert list_paths(index, "relayer") == ["changed", "new"]
 
 
 def test_page_must_match_most_words(tmp_path: Path) -> None:
-    index = write(tmp_path, page("wallets", "How wallets store keys and sign messages."), page("other"))
+    index = write_index(
+        tmp_path, build_page("wallets", "How wallets store keys and sign messages."), build_page("other")
+    )
 
-    assert paths(index, "wallets store keys offline") == ["wallets"]
-    assert paths(index, "how do wallets store keys") == ["wallets"]
-    assert paths(index, "wallets of pizza restaurants") == []
-    assert paths(index, "pizza restaurants") == []
+    assert list_paths(index, "wallets store keys offline") == ["wallets"]
+    assert list_paths(index, "how do wallets store keys") == ["wallets"]
+    assert list_paths(index, "wallets of pizza restaurants") == []
+    assert list_paths(index, "pizza restaurants") == []
 
 
-def test_excerpt_is_the_one_with_rare_words(tmp_path: Path) -> None:
+def test_excerpt_is_one_with_rare_words(tmp_path: Path) -> None:
     told = "A nonce keeps a signed transfer from being replayed."
     text = f"Tokens are everywhere. {FILLER * 10}\n{told}\n{FILLER * 10}"
-    index = write(tmp_path, page("nonce", text), *(page(f"t{n}", f"Tokens, tokens. {n}") for n in range(9)))
+    index = write_index(
+        tmp_path, build_page("nonce", text), *(build_page(f"t{n}", f"Tokens, tokens. {n}") for n in range(9))
+    )
 
     (match,) = index.search("tokens nonce replayed", 10)
 
@@ -130,9 +134,9 @@ def test_excerpt_is_the_one_with_rare_words(tmp_path: Path) -> None:
 
 
 def test_host_does_not_take_all_places(tmp_path: Path) -> None:
-    spam = [page(f"spam{n}", "relayer " * 50, title="relayer " * 30) for n in range(30)]
-    other = replace(page("honest", f"{FILLER} A relayer."), url="https://other.example/honest")
-    index = write(tmp_path, *spam, other)
+    spam = [build_page(f"spam{n}", "relayer " * 50, title="relayer " * 30) for n in range(30)]
+    other = replace(build_page("honest", f"{FILLER} A relayer."), url="https://other.example/honest")
+    index = write_index(tmp_path, *spam, other)
 
     found = index.search("relayer", 5)
 
@@ -141,22 +145,22 @@ def test_host_does_not_take_all_places(tmp_path: Path) -> None:
 
 
 def test_page_is_replaced_and_removed_by_url(tmp_path: Path) -> None:
-    index = write(tmp_path, page("a", "An old relayer."), page("b", "Another relayer."))
+    index = write_index(tmp_path, build_page("a", "An old relayer."), build_page("b", "Another relayer."))
     writer = PageIndexWriter(tmp_path)
-    writer.put(page("a/?utm_source=x", "A new forwarder."))
+    writer.put(build_page("a/?utm_source=x", "A new forwarder."))
     writer.delete("http://www.docs.example/b")
     writer.close()
 
-    assert paths(index, "relayer") == []
+    assert list_paths(index, "relayer") == []
     assert [match.page.text for match in index.search("forwarder", 5)] == ["A new forwarder."]
 
 
 def test_readers_see_only_committed_pages(tmp_path: Path) -> None:
-    first = write(tmp_path, page("a", "A relayer."))
+    first = write_index(tmp_path, build_page("a", "A relayer."))
     second = PageIndex(tmp_path)
     writer = PageIndexWriter(tmp_path)
     for number in range(300):
-        writer.put(page(f"p{number}", f"A relayer {number}."))
+        writer.put(build_page(f"p{number}", f"A relayer {number}."))
         if number % 50 == 0:
             counts = {len(first.search("relayer", 1000)), len(second.search("relayer", 1000))}
             assert counts == {1 if number == 0 else number - 49 + 1}
@@ -188,12 +192,12 @@ def test_readers_see_only_committed_pages(tmp_path: Path) -> None:
     ],
 )
 def test_any_query_is_no_syntax_and_no_error(query: str, tmp_path: Path) -> None:
-    index = write(tmp_path, page("a", "A relayer stores keys."), page("b"))
+    index = write_index(tmp_path, build_page("a", "A relayer stores keys."), build_page("b"))
 
     assert len(index.search(query, 10)) <= 1
 
 
-def flip(body: bytearray, chance: random.Random) -> bytes:
+def flip_bits(body: bytearray, chance: random.Random) -> bytes:
     for _ in range(max(20, len(body) // 200)):
         body[chance.randrange(len(body))] ^= 1 << chance.randrange(8)
     return bytes(body)
@@ -201,7 +205,7 @@ def flip(body: bytearray, chance: random.Random) -> bytes:
 
 DAMAGES: dict[str, Callable[[bytearray, random.Random], bytes]] = {
     "cut": lambda body, chance: bytes(body[: chance.randrange(len(body))]),
-    "flipped": flip,
+    "flipped": flip_bits,
     "zeroed": lambda body, _chance: bytes(len(body)),
     "empty": lambda _body, _chance: b"",
 }
@@ -210,8 +214,8 @@ DAMAGES: dict[str, Callable[[bytearray, random.Random], bytes]] = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_index_gives_error_without_crash(damage: str, tmp_path: Path) -> None:
     whole, chance = tmp_path / "whole", random.Random(5)
-    pages = [page(f"p{n}", f"A relayer {n} and {chance.random()} {FILLER}") for n in range(50)]
-    write(whole, *pages)
+    pages = [build_page(f"p{n}", f"A relayer {n} and {chance.random()} {FILLER}") for n in range(50)]
+    write_index(whole, *pages)
     unreadable = 0
     for file in [
         each.relative_to(whole) for each in whole.rglob("*") if each.is_file() and each.stat().st_size
@@ -229,13 +233,13 @@ def test_damaged_index_gives_error_without_crash(damage: str, tmp_path: Path) ->
 
 
 def test_last_good_version_replaces_damaged_one(tmp_path: Path) -> None:
-    index = write(tmp_path, page("a", "A relayer."))
-    assert paths(index, "relayer") == ["a"]
+    index = write_index(tmp_path, build_page("a", "A relayer."))
+    assert list_paths(index, "relayer") == ["a"]
 
     meta = index.folder / "meta.json"
     meta.write_bytes(meta.read_bytes()[:40])
 
-    assert paths(index, "relayer") == ["a"]
+    assert list_paths(index, "relayer") == ["a"]
     with pytest.raises(IndexUnreadable):
         PageIndex(tmp_path).search("relayer", 5)
 

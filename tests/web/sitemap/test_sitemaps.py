@@ -29,7 +29,7 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><link hre
 <entry><title>Two</title><link rel="alternate" href="/b"/></entry></feed>"""
 
 
-def pages(body: str | bytes) -> list[str]:
+def list_pages(body: str | bytes) -> list[str]:
     """Return the URLs in a sitemap."""
     found = parse_sitemap(body.encode() if isinstance(body, str) else body, URL)
     return [entry.url for entry in found.pages] if found else []
@@ -72,7 +72,7 @@ def pages(body: str | bytes) -> list[str]:
     ],
 )
 def test_each_format_is_parsed(body: str | bytes) -> None:
-    assert pages(body) == [A, B]
+    assert list_pages(body) == [A, B]
 
 
 def test_index_names_sitemaps_and_no_pages() -> None:
@@ -111,11 +111,11 @@ def test_feeds_name_pages_with_titles(body: str, entries: tuple[PageEntry, ...])
 
 
 def test_urls_with_bare_ampersands_are_complete() -> None:
-    assert pages(f"<urlset><url><loc>{A}?x=1&y=2&amp;z=3</loc></url></urlset>") == [f"{A}?x=1&y=2&z=3"]
+    assert list_pages(f"<urlset><url><loc>{A}?x=1&y=2&amp;z=3</loc></url></urlset>") == [f"{A}?x=1&y=2&z=3"]
 
 
 def test_split_url_is_skipped() -> None:
-    assert pages(f"<urlset><url><loc>{A}</loc></url><url><loc>https://example.com/longer-th") == [A]
+    assert list_pages(f"<urlset><url><loc>{A}</loc></url><url><loc>https://example.com/longer-th") == [A]
 
 
 @pytest.mark.parametrize(
@@ -155,17 +155,17 @@ DOCTYPES = {
 
 @pytest.mark.parametrize(("doctype", "loc"), DOCTYPES.values(), ids=DOCTYPES)
 def test_entities_are_not_expanded(doctype: str, loc: str) -> None:
-    assert pages(f"{doctype}<urlset><url><loc>{loc}</loc></url></urlset>") == []
+    assert list_pages(f"{doctype}<urlset><url><loc>{loc}</loc></url></urlset>") == []
 
 
 def test_entities_in_attributes_are_ignored() -> None:
     doctype, laugh = DOCTYPES["billion laughs in text"]
 
-    assert pages(f'{doctype}<urlset><url a="{laugh}"><loc>{A}</loc></url></urlset>') in ([], [A])
+    assert list_pages(f'{doctype}<urlset><url a="{laugh}"><loc>{A}</loc></url></urlset>') in ([], [A])
 
 
 def test_deep_nesting_keeps_earlier_pages() -> None:
-    assert pages(f"<urlset><url><loc>{A}</loc></url>" + "<url>" * 900_000) == [A]
+    assert list_pages(f"<urlset><url><loc>{A}</loc></url>" + "<url>" * 900_000) == [A]
 
 
 def test_nested_sitemap_index_is_no_page() -> None:
@@ -175,18 +175,20 @@ def test_nested_sitemap_index_is_no_page() -> None:
 
 
 def test_pages_beyond_protocol_limit_are_skipped() -> None:
-    assert len(pages(render_sitemap(*(f"https://a.b/{n}" for n in range(MAX_ENTRIES + 5))))) == MAX_ENTRIES
+    assert (
+        len(list_pages(render_sitemap(*(f"https://a.b/{n}" for n in range(MAX_ENTRIES + 5))))) == MAX_ENTRIES
+    )
 
 
 def test_long_list_is_cut_between_lines() -> None:
-    found = pages("".join(f"{A}/{'x' * 1000}/{n:06}\n" for n in range(9000)))
+    found = list_pages("".join(f"{A}/{'x' * 1000}/{n:06}\n" for n in range(9000)))
 
     assert 4000 < len(found) < MAX_BYTES // 1000
     assert {len(url) for url in found} == {len(A) + 1008}
 
 
 def test_long_sitemap_is_read_to_limit() -> None:
-    found = pages(render_sitemap(*(f"{A}/{'x' * 1000}/{n}" for n in range(20_000))))
+    found = list_pages(render_sitemap(*(f"{A}/{'x' * 1000}/{n}" for n in range(20_000))))
 
     assert 4000 < len(found) < MAX_BYTES // 1000
     assert all(url.startswith(f"{A}/xxx") and len(url) > 1000 for url in found)
@@ -197,12 +199,12 @@ def test_gzip_bomb_is_cut_off() -> None:
     bomb = gzip.compress(b"<urlset>" + b"\n" * 100_000_000)
 
     assert len(inflate_gzip(bomb)) == MAX_BYTES
-    assert pages(bomb) == []
+    assert list_pages(bomb) == []
 
 
 def test_too_long_urls_are_skipped() -> None:
-    assert pages(render_sitemap(A, f"{A}/{'x' * 2048}", B)) == [A, B]
-    assert pages(f"{A}\n{A}/{'x' * 2048}\n{B}") == [A, B]
+    assert list_pages(render_sitemap(A, f"{A}/{'x' * 2048}", B)) == [A, B]
+    assert list_pages(f"{A}\n{A}/{'x' * 2048}\n{B}") == [A, B]
 
 
 @given(st.binary(max_size=300), st.integers(0, 300), st.sampled_from([render_sitemap(A, B), RSS, RDF, ATOM]))
