@@ -133,7 +133,7 @@ def build_site(bodies: Bodies) -> tuple[ApiSnapshot, dict[str, SiteFile]]:
         return deployment, build_files(deployment)
 
 
-def headings(markdown: str) -> list[str]:
+def list_headings(markdown: str) -> list[str]:
     """Return the headings below the title, as levels and titles."""
     tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
     found = [(head.tag, text.content) for head, text in pairwise(tokens) if head.type == "heading_open"]
@@ -163,9 +163,11 @@ def test_attacking_texts_change_only_text_of_markdown(
     honest = build_site(honest_bodies)[1]
     for path, file in hostile_files.items():
         if path.endswith(".md") and path != "/changelog.md":
-            expected = headings(honest[path].content.decode())
-            assert len(headings(file.content.decode())) == len(expected), path
-            assert not any("Owned" in each and "#" in each for each in headings(file.content.decode())), path
+            expected = list_headings(honest[path].content.decode())
+            assert len(list_headings(file.content.decode())) == len(expected), path
+            assert not any(
+                "Owned" in each and "#" in each for each in list_headings(file.content.decode())
+            ), path
 
 
 @pytest.mark.parametrize(
@@ -361,9 +363,10 @@ def test_optional_parts_are_omitted(bodies: Bodies, how: str) -> None:
     assert b"javascript:" not in told
     assert b"Policy: https://evil" not in told
     page = files["/services/token-risk.md"].content.decode()
-    assert "h2 Related" in headings(page)
+    assert "h2 Related" in list_headings(page)
     assert not any(
-        "Owned" in each for each in headings(page) + headings(files["/reference.md"].content.decode())
+        "Owned" in each
+        for each in list_headings(page) + list_headings(files["/reference.md"].content.decode())
     )
 
 

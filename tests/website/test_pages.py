@@ -150,13 +150,13 @@ def test_first_page_says_that_money_is_worthless(deployment: ApiSnapshot) -> Non
 
 
 def test_first_page_says_that_nothing_is_sold(deployment: ApiSnapshot) -> None:
-    text = render_page(unpaid(deployment), "/")
+    text = render_page(remove_payee(deployment), "/")
 
     assert "Payments are disabled" in text
     assert "**up**" not in text
 
 
-def unpaid(deployment: ApiSnapshot) -> ApiSnapshot:
+def remove_payee(deployment: ApiSnapshot) -> ApiSnapshot:
     """Snapshot of the same API without a payee."""
     services = tuple(
         each.model_copy(update={"payment": each.payment.model_copy(update={"enforced": False})})
@@ -438,7 +438,7 @@ def test_table_alignment_is_no_inline_style() -> None:
     assert tree.xpath("//td/@class") == ["right"]
 
 
-def test_only_state_words_get_a_shape() -> None:
+def test_only_state_words_get_shape() -> None:
     tree = parse_rendered("**up** **down** **not reachable** **other**")
 
     assert tree.xpath("//strong/@class") == ["state up", "state down", "state lost"]
@@ -492,11 +492,11 @@ def test_colours_have_sufficient_contrast(shown: str, ground: str, ratio: float,
 
 def contrast_ratio(one: str, other: str) -> float:
     """Return WCAG 2.2's contrast ratio of two colours."""
-    dark, light = sorted((luminance(one), luminance(other)))
+    dark, light = sorted((relative_luminance(one), relative_luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 
 
-def luminance(colour: str) -> float:
+def relative_luminance(colour: str) -> float:
     """Return WCAG 2.2's relative luminance of `#rrggbb`."""
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels]

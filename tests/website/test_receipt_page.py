@@ -63,7 +63,7 @@ def empty_form(receipt_page: tuple[Page, list[str]]) -> Generator[Page]:
     assert wrong == []
 
 
-def header(message: Any) -> str:
+def encode_header(message: Any) -> str:
     return b64encode(json.dumps(message).encode()).decode()
 
 
@@ -93,11 +93,13 @@ def test_receipt_of_this_api_is_verified(empty_form: Page, shop_api: httpx.Clien
     expect(signing_site).to_contain_text(Buyer().address.lower())
 
 
-def test_body_can_be_a_file(empty_form: Page) -> None:
+def test_body_can_be_file(empty_form: Page) -> None:
     file = {"name": "body.json", "mimeType": "application/json", "buffer": BODY}
     empty_form.locator("#check-file").set_input_files([file])  # pyright: ignore[reportArgumentType]
 
-    verify_receipt(empty_form, header(signed_settle_response()), body=b"what is pasted does not count then")
+    verify_receipt(
+        empty_form, encode_header(signed_settle_response()), body=b"what is pasted does not count then"
+    )
 
     expect(empty_form.locator("#check-title")).to_have_text("No check failed")
     expect(empty_form.locator("#check-list")).to_contain_text("the body is the one that was signed")
@@ -118,14 +120,14 @@ def test_any_change_fails_on_page(empty_form: Page) -> None:
 
 
 def test_other_body_fails_on_page(empty_form: Page) -> None:
-    verify_receipt(empty_form, header(signed_settle_response()), body=BODY + b" ")
+    verify_receipt(empty_form, encode_header(signed_settle_response()), body=BODY + b" ")
 
     expect(empty_form.locator("#check-title")).to_have_text("The receipt is not valid")
     expect(empty_form.locator("#check-list")).to_contain_text("the body is not the one that was signed")
 
 
 def test_receipt_signed_by_other_key_fails(empty_form: Page) -> None:
-    verify_receipt(empty_form, header(signed_settle_response(OTHER)), body=BODY)
+    verify_receipt(empty_form, encode_header(signed_settle_response(OTHER)), body=BODY)
 
     expect(empty_form.locator("#check-title")).to_have_text("The receipt is not valid")
     expect(empty_form.locator("#check-list")).to_contain_text(
@@ -136,7 +138,7 @@ def test_receipt_signed_by_other_key_fails(empty_form: Page) -> None:
 def test_receipt_is_found_among_other_headers(empty_form: Page) -> None:
     verify_receipt(
         empty_form,
-        f"HTTP/1.1 200 OK\npayment-response: {header(signed_settle_response())}\nx-request-id: 1\n",
+        f"HTTP/1.1 200 OK\npayment-response: {encode_header(signed_settle_response())}\nx-request-id: 1\n",
         signer="",
     )
 
@@ -150,7 +152,11 @@ def test_receipt_is_found_among_other_headers(empty_form: Page) -> None:
     [
         ("", None, "The input is neither a PAYMENT-RESPONSE header nor its JSON."),
         ("what?", None, "The input is neither a PAYMENT-RESPONSE header nor its JSON."),
-        (header(signed_settle_response()), "0x12", "The signer must be an address: 0x and 40 hex digits."),
+        (
+            encode_header(signed_settle_response()),
+            "0x12",
+            "The signer must be an address: 0x and 40 hex digits.",
+        ),
     ],
     ids=["nothing", "text", "signer"],
 )
@@ -166,7 +172,7 @@ def test_unverifiable_receipt_is_reported(
 
 def test_untrusted_text_stays_text(empty_form: Page) -> None:
     verify_receipt(
-        empty_form, header(signed_settle_response(payer="<img src=x onerror=alert(1)>")), signer=""
+        empty_form, encode_header(signed_settle_response(payer="<img src=x onerror=alert(1)>")), signer=""
     )
 
     expect(empty_form.locator("#check-told")).to_contain_text("<img src=x")
@@ -227,5 +233,5 @@ def test_agents_find_command_and_types(signing_site: SiteFixture) -> None:
 
 
 @pytest.mark.parametrize("said", [{}, [], None, {"receiptSigner": "0x12"}, {"receiptSigner": ["0x"]}])
-def test_signer_is_shown_only_if_it_is_an_address(said: Any) -> None:
+def test_signer_is_shown_only_if_it_is_address(said: Any) -> None:
     assert parse_signer(said) is None

@@ -28,7 +28,7 @@ TERMS = ListedRequirements(
 ENTRIES = [ServiceDetail.model_validate(service_details(service, Settings())) for service in all_services()]
 
 
-def deployment(terms: ListedRequirements | None = TERMS) -> ApiSnapshot:
+def build_deployment(terms: ListedRequirements | None = TERMS) -> ApiSnapshot:
     """Return a deployment that takes payments on Base, or none."""
     return ApiSnapshot(
         api=API,
@@ -54,20 +54,20 @@ def build_entry(**properties: Any) -> ServiceDetail:
 
 def build_field(**properties: Any) -> FormField:
     """Return the only field of a service."""
-    (field,) = build_form(build_entry(**properties), deployment()).fields
+    (field,) = build_form(build_entry(**properties), build_deployment()).fields
     return field
 
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
 def test_form_has_every_field_in_order(service: ServiceDetail) -> None:
-    form = build_form(service, deployment())
+    form = build_form(service, build_deployment())
 
     assert [field.name for field in form.fields] == list(service.input_schema["properties"])
 
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
 def test_form_starts_with_example(service: ServiceDetail) -> None:
-    form = build_form(service, deployment())
+    form = build_form(service, build_deployment())
 
     shown = {field.name: field.value for field in form.fields if field.kind != "flag" and field.value}
     told = {
@@ -78,8 +78,8 @@ def test_form_starts_with_example(service: ServiceDetail) -> None:
 
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
-def test_hint_is_the_field_description(service: ServiceDetail) -> None:
-    form = build_form(service, deployment())
+def test_hint_is_field_description(service: ServiceDetail) -> None:
+    form = build_form(service, build_deployment())
 
     meanings = [
         schema["description"].replace("`", "") for schema in service.input_schema["properties"].values()
@@ -144,7 +144,9 @@ def test_allowed_values_are_choices_and_chains_are_named() -> None:
 def test_alternative_fields_are_described(word: str, rule: str) -> None:
     either = {word: [{"required": ["a"]}, {"required": ["b"]}]}
 
-    form = build_form(build_entry(a={"type": "string"}, b={"type": "string"}, allOf=[either]), deployment())
+    form = build_form(
+        build_entry(a={"type": "string"}, b={"type": "string"}, allOf=[either]), build_deployment()
+    )
 
     assert form.rules == (f"{rule} of <code>a</code> and <code>b</code> is required.",)
 
@@ -170,7 +172,7 @@ def test_names_become_words() -> None:
 
 
 def test_promise_has_price_in_base_units() -> None:
-    promise = promise_terms(ENTRIES[0].model_copy(update={"price": "$0.25"}), deployment())
+    promise = promise_terms(ENTRIES[0].model_copy(update={"price": "$0.25"}), build_deployment())
 
     assert promise is not None
     assert promise["sum"] == "0.25 USDC"
@@ -180,7 +182,7 @@ def test_promise_has_price_in_base_units() -> None:
 def test_known_token_is_used_whatever_api_says() -> None:
     lying = TERMS.model_copy(update={"asset": "0x" + "99" * 20, "extra": {"name": "Fake", "version": "9"}})
 
-    promise = promise_terms(ENTRIES[0], deployment(lying))
+    promise = promise_terms(ENTRIES[0], build_deployment(lying))
 
     assert promise is not None
     assert promise["terms"]["asset"][1] == TERMS.asset
@@ -190,7 +192,7 @@ def test_known_token_is_used_whatever_api_says() -> None:
 def test_unknown_network_uses_token_of_api() -> None:
     own = TERMS.model_copy(update={"network": "eip155:424242", "extra": {"name": "Own", "version": "1"}})
 
-    promise = promise_terms(ENTRIES[0], deployment(own))
+    promise = promise_terms(ENTRIES[0], build_deployment(own))
 
     assert promise is not None
     assert promise["typedData"]["domain"]["name"] == "Own"
@@ -198,7 +200,7 @@ def test_unknown_network_uses_token_of_api() -> None:
 
 
 def test_wallet_is_given_known_networks_only() -> None:
-    promise = promise_terms(ENTRIES[0], deployment())
+    promise = promise_terms(ENTRIES[0], build_deployment())
 
     assert promise is not None
     assert promise["addChain"]["chainId"] == "0x2105"
@@ -208,7 +210,7 @@ def test_wallet_is_given_known_networks_only() -> None:
 def test_development_chain_has_no_explorer_links() -> None:
     payment = ENTRIES[0].payment.model_copy(update={"dev_mode": True})
     development = ENTRIES[0].model_copy(update={"payment": payment})
-    there = replace(deployment(), services=(development,), api="http://127.0.0.1:8402")
+    there = replace(build_deployment(), services=(development,), api="http://127.0.0.1:8402")
 
     local, public = (promise_terms(development, each) for each in (there, replace(there, api=API)))
 
@@ -218,4 +220,4 @@ def test_development_chain_has_no_explorer_links() -> None:
 
 
 def test_promise_is_absent_without_payments() -> None:
-    assert promise_terms(ENTRIES[0], replace(deployment(), terms=None)) is None
+    assert promise_terms(ENTRIES[0], replace(build_deployment(), terms=None)) is None
