@@ -62,19 +62,19 @@ def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]
         yield ServedApi(stack.enter_context(Client(base_url=url, timeout=30)), stub)
 
 
-def connect(url: str) -> socket.socket:
+def open_connection(url: str) -> socket.socket:
     parts = urlsplit(url)
     return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10)
 
 
-def exchange(served_api: ServedApi, request: bytes) -> list[Response]:
+def send_and_read(served_api: ServedApi, request: bytes) -> list[Response]:
     """Send bytes, and read until the server closes the connection."""
-    with connect(str(served_api.client.base_url)) as connection:
-        send(connection, request)
+    with open_connection(str(served_api.client.base_url)) as connection:
+        send_bytes(connection, request)
         return read_responses(connection)
 
 
-def send(connection: socket.socket, request: bytes) -> int:
+def send_bytes(connection: socket.socket, request: bytes) -> int:
     """Send as much as the server accepts, and return the number of bytes."""
     sent = 0
     try:
@@ -133,14 +133,14 @@ def split_responses(received: bytes) -> list[Response]:
     ],
 )
 def test_headers_too_large_are_431(served_api: ServedApi, request_bytes: bytes) -> None:
-    [response] = exchange(served_api, request_bytes)
+    [response] = send_and_read(served_api, request_bytes)
 
     assert response.status == 431
     assert response.is_envelope
 
 
 def test_continued_header_line_is_400(served_api: ServedApi) -> None:
-    [response] = exchange(served_api, GET + b"A: a\r\n" + b" a\r\n" * 20_000)
+    [response] = send_and_read(served_api, GET + b"A: a\r\n" + b" a\r\n" * 20_000)
 
     assert response.status == 400
 
@@ -148,24 +148,24 @@ def test_continued_header_line_is_400(served_api: ServedApi) -> None:
 def test_headers_of_nearly_64_kilobytes_are_accepted(served_api: ServedApi) -> None:
     value = b"a" * (64 * 1024 - len(GET) - 50)
 
-    [response] = exchange(served_api, GET + b"Connection: close\r\nA: " + value + b"\r\n\r\n")
+    [response] = send_and_read(served_api, GET + b"Connection: close\r\nA: " + value + b"\r\n\r\n")
 
     assert response.status == 200
 
 
 def test_endless_header_is_not_read(served_api: ServedApi) -> None:
-    with connect(str(served_api.client.base_url)) as connection:
-        sent = send(connection, GET + b"A: " + b"a" * 40_000_000)
+    with open_connection(str(served_api.client.base_url)) as connection:
+        sent = send_bytes(connection, GET + b"A: " + b"a" * 40_000_000)
 
     assert sent < 20_000_000  # as much as the kernel buffers
 
 
-def test_trailer_is_not_a_header(served_api: ServedApi) -> None:
+def test_trailer_is_not_header(served_api: ServedApi) -> None:
     payment = sign_payment(served_api.client, Buyer())
     body = json.dumps(QUESTION).encode()
     chunks = b"%x\r\n%b\r\n0\r\nPAYMENT-SIGNATURE: %b\r\n\r\n" % (len(body), body, payment.encode())
 
-    [response] = exchange(
+    [response] = send_and_read(
         served_api, POST + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
     )
 
@@ -173,35 +173,35 @@ def test_trailer_is_not_a_header(served_api: ServedApi) -> None:
 
 
 def test_invalid_http_is_400(served_api: ServedApi) -> None:
-    [response] = exchange(served_api, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+    [response] = send_and_read(served_api, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
 
     assert response.status == 400
     assert response.is_envelope
 
 
 def test_late_headers_are_408(served_api: ServedApi) -> None:
-    [response] = exchange(served_api, GET + b"A: a")
+    [response] = send_and_read(served_api, GET + b"A: a")
 
     assert response.status == 408
     assert response.is_envelope
 
 
 def test_slowly_sent_headers_are_408(served_api: ServedApi) -> None:
-    with connect(str(served_api.client.base_url)) as connection:
+    with open_connection(str(served_api.client.base_url)) as connection:
         for byte in (GET + b"A" * 40)[:60]:
             time.sleep(0.01)
-            send(connection, bytes([byte]))
+            send_bytes(connection, bytes([byte]))
         [response] = read_responses(connection)
 
     assert response.status == 408
 
 
 def test_idle_connection_is_closed(served_api: ServedApi) -> None:
-    assert exchange(served_api, b"") == []
+    assert send_and_read(served_api, b"") == []
 
 
 def test_blank_lines_count_as_idle(served_api: ServedApi) -> None:
-    assert exchange(served_api, b"\r\n" * 10) == []
+    assert send_and_read(served_api, b"\r\n" * 10) == []
 
 
 def test_late_body_is_408_and_free(served_api: ServedApi) -> None:
@@ -209,7 +209,7 @@ def test_late_body_is_408_and_free(served_api: ServedApi) -> None:
     asked = served_api.facilitator.asked
     head = POST + f"PAYMENT-SIGNATURE: {payment}\r\nContent-Length: 99\r\n\r\n".encode()
 
-    [response] = exchange(served_api, head + b'{"url":')
+    [response] = send_and_read(served_api, head + b'{"url":')
 
     assert response.status == 408
     assert response.is_envelope
@@ -217,13 +217,13 @@ def test_late_body_is_408_and_free(served_api: ServedApi) -> None:
 
 
 def test_unread_body_closes_connection(served_api: ServedApi) -> None:
-    [response] = exchange(served_api, GET + b"Content-Length: 1000000\r\n\r\n" + b"a" * 1000)
+    [response] = send_and_read(served_api, GET + b"Content-Length: 1000000\r\n\r\n" + b"a" * 1000)
 
     assert response.status == 200
 
 
 def test_second_request_has_longer_timeout_than_headers(served_api: ServedApi) -> None:
-    with connect(str(served_api.client.base_url)) as connection:
+    with open_connection(str(served_api.client.base_url)) as connection:
         connection.sendall(GET + b"\r\n")
         time.sleep(SHORT.header_timeout + 3 * SHORT.sweep_interval)
         connection.sendall(GET + b"Connection: close\r\n\r\n")
@@ -237,14 +237,14 @@ def test_blank_lines_do_not_prolong_idle_connection(tmp_path: Path) -> None:
     listener, settings = open_listener(settings)
     limited = create_config(settings, limits=SHORT)
     limited.timeout_keep_alive = 1
-    with run_server(limited, listener), connect(local_url(settings)) as connection:
+    with run_server(limited, listener), open_connection(local_url(settings)) as connection:
         connection.sendall(GET + b"\r\n")
         started = time.monotonic()
         while time.monotonic() < started + 1.2:
-            send(connection, b"\r\n")
+            send_bytes(connection, b"\r\n")
             time.sleep(0.05)
 
-        assert send(connection, b"\r\n") == 0
+        assert send_bytes(connection, b"\r\n") == 0
 
 
 def test_client_that_does_not_read_is_disconnected(served_api: ServedApi) -> None:
@@ -256,7 +256,7 @@ def test_client_that_does_not_read_is_disconnected(served_api: ServedApi) -> Non
         request = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n"
 
         deadline = time.monotonic() + 5
-        while send(connection, request * 20) and time.monotonic() < deadline:
+        while send_bytes(connection, request * 20) and time.monotonic() < deadline:
             time.sleep(0.02)
 
         assert time.monotonic() < deadline
@@ -265,10 +265,10 @@ def test_client_that_does_not_read_is_disconnected(served_api: ServedApi) -> Non
 def test_error_follows_response_to_earlier_request(served_api: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
-    with connect(str(served_api.client.base_url)) as connection:
+    with open_connection(str(served_api.client.base_url)) as connection:
         connection.sendall(build_paid_request(served_api))
         assert arrived.wait(10)
-        send(connection, GET + b"A: " + b"a" * 200_000)
+        send_bytes(connection, GET + b"A: " + b"a" * 200_000)
         release.set()
 
         first, second = read_responses(connection)
@@ -280,7 +280,7 @@ def test_error_follows_response_to_earlier_request(served_api: ServedApi) -> Non
 def test_incomplete_second_request_is_408_after_first_response(served_api: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
-    with connect(str(served_api.client.base_url)) as connection:
+    with open_connection(str(served_api.client.base_url)) as connection:
         connection.sendall(build_paid_request(served_api) + GET)
         assert arrived.wait(10)
         time.sleep(SHORT.header_timeout + 3 * SHORT.sweep_interval)
@@ -292,7 +292,7 @@ def test_incomplete_second_request_is_408_after_first_response(served_api: Serve
 def test_body_timeout_starts_after_previous_response(served_api: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
-    with connect(str(served_api.client.base_url)) as connection:
+    with open_connection(str(served_api.client.base_url)) as connection:
         connection.sendall(
             build_paid_request(served_api) + POST + b"Connection: close\r\nContent-Length: 4\r\n\r\n"
         )
@@ -307,11 +307,11 @@ def test_body_timeout_starts_after_previous_response(served_api: ServedApi) -> N
 def test_pipelined_requests_are_answered_in_order(served_api: ServedApi) -> None:
     requests = GET + b"\r\n" + b"GET /nowhere HTTP/1.1\r\n\r\n" + GET + b"Connection: close\r\n\r\n"
 
-    assert [response.status for response in exchange(served_api, requests)] == [200, 404, 200]
+    assert [response.status for response in send_and_read(served_api, requests)] == [200, 404, 200]
 
 
 def test_too_many_pipelined_requests_close_connection(served_api: ServedApi) -> None:
-    responses = exchange(served_api, (GET + b"\r\n") * 10_000)
+    responses = send_and_read(served_api, (GET + b"\r\n") * 10_000)
 
     assert [response.status for response in responses] == [200] * (1 + MAX_PIPELINED) + [400]
     assert responses[-1].is_envelope
@@ -336,13 +336,13 @@ def test_connections_over_limit_are_503_until_one_closes(
 ) -> None:
     url = open_api(replace(limits, sweep_interval=0.05))
     with ExitStack() as stack:
-        kept = [stack.enter_context(connect(url)) for _ in range(3)]
+        kept = [stack.enter_context(open_connection(url)) for _ in range(3)]
         time.sleep(0.05)
 
-        [refused] = read_responses(stack.enter_context(connect(url)))
+        [refused] = read_responses(stack.enter_context(open_connection(url)))
         kept[0].close()
         time.sleep(0.5)
-        [accepted] = send_request(stack.enter_context(connect(url)))
+        [accepted] = send_request(stack.enter_context(open_connection(url)))
 
     assert (refused.status, accepted.status) == (503, 200)
     assert json.loads(refused.body)["error"]["code"] == "internal_error"
@@ -352,7 +352,7 @@ def test_trusted_proxies_are_exempt_from_address_limit(open_api: Callable[[Conne
     url = open_api(ConnectionLimits(connections_per_address=1, trusted_proxies=("127.0.0.0/8",)))
 
     with ExitStack() as stack:
-        responses = [send_request(stack.enter_context(connect(url))) for _ in range(3)]
+        responses = [send_request(stack.enter_context(open_connection(url))) for _ in range(3)]
 
     assert [response.status for [response] in responses] == [200] * 3
 

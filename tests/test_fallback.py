@@ -103,7 +103,7 @@ async def test_query_gets_remaining_time_of_request(upstreams: FakeUpstreams, tm
 
 
 @pytest.mark.parametrize("thing", ["void", "riddle"])
-async def test_invalid_response_is_a_failure_of_upstream(
+async def test_invalid_response_is_failure_of_upstream(
     upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace, thing: str
 ) -> None:
     upstreams.set_response("oracle", "/facts", FACTS)
@@ -137,9 +137,7 @@ async def test_key_of_operator_is_removed_from_errors(
     assert "app-" not in capsys.readouterr().err
 
 
-async def test_too_deeply_nested_answer_is_a_failure_of_upstream(
-    tmp_path: Path, record: RequestTrace
-) -> None:
+async def test_too_deeply_nested_answer_is_failure_of_upstream(tmp_path: Path, record: RequestTrace) -> None:
     class Deep(Oracle):
         @instrumented
         async def colour(self, of: str) -> str:
@@ -195,11 +193,11 @@ def test_warning_is_recorded_once(record: RequestTrace) -> None:
     assert record.warnings == ["it is late"]
 
 
-async def _fail(error: Exception) -> str:
+async def _raise_error(error: Exception) -> str:
     raise error
 
 
-async def _return(answer: str) -> str:
+async def _return_answer(answer: str) -> str:
     return answer
 
 
@@ -216,7 +214,7 @@ async def test_task_group_runs_tasks_concurrently() -> None:
     assert [task.result() for task in tasks] == ["met"] * 3
 
 
-async def test_failed_task_cancels_the_others() -> None:
+async def test_failed_task_cancels_others() -> None:
     ended = asyncio.Event()
 
     async def wait_long() -> None:
@@ -228,7 +226,7 @@ async def test_failed_task_cancels_the_others() -> None:
     async def run_group() -> None:
         async with open_task_group() as group:
             group.create_task(wait_long())
-            group.create_task(_fail(ProviderError("oracle", "down")))
+            group.create_task(_raise_error(ProviderError("oracle", "down")))
 
     with pytest.raises(ProviderError, match="down"):
         await run_group()
@@ -239,21 +237,23 @@ async def test_failed_task_cancels_the_others() -> None:
 async def test_own_errors_are_not_hidden() -> None:
     async def run_group() -> None:
         async with open_task_group() as group:
-            group.create_task(_fail(ZeroDivisionError()))
+            group.create_task(_raise_error(ZeroDivisionError()))
 
     with pytest.raises(ZeroDivisionError):
         await run_group()
 
 
 @pytest.mark.parametrize("missing", [NoData("nothing"), ProviderTimeout("oracle", "late")])
-async def test_attempt_returns_the_failure(missing: Exception) -> None:
-    assert await attempt(_fail, missing) is missing
+async def test_attempt_returns_failure(missing: Exception) -> None:
+    assert await attempt(_raise_error, missing) is missing
 
 
 async def test_first_answer_is_returned() -> None:
     down, empty = ProviderError("oracle", "down"), NoData("nothing")
 
-    answer = await first_of(lambda: _fail(down), lambda: _fail(empty), lambda: _return("blue"))()
+    answer = await first_of(
+        lambda: _raise_error(down), lambda: _raise_error(empty), lambda: _return_answer("blue")
+    )()
 
     assert answer == "blue"
 
@@ -277,7 +277,7 @@ async def test_no_data_requires_all_configured_providers(
     asked: Callable[..., Callable[[], Awaitable[str]]], missing: list[Exception], told: Exception
 ) -> None:
     with pytest.raises(type(told)) as caught:
-        await asked(*(partial(_fail, each) for each in missing))()
+        await asked(*(partial(_raise_error, each) for each in missing))()
 
     assert caught.value is told
 
@@ -311,7 +311,7 @@ async def test_first_failure_is_raised_if_all_fail() -> None:
     first, second = ProviderError("oracle", "down"), ProviderTimeout("sibyl", "late")
 
     with pytest.raises(ProviderError, match="down"):
-        await first_of(lambda: _fail(first), lambda: _fail(second))()
+        await first_of(lambda: _raise_error(first), lambda: _raise_error(second))()
 
 
 async def test_first_failure_lists_other_failures() -> None:
@@ -331,7 +331,7 @@ async def test_first_failure_lists_other_failures() -> None:
     assert (raised.value.provider, raised.value.message) == ("oracle", told)
 
 
-async def test_timeout_after_failed_queries_stays_a_timeout() -> None:
+async def test_timeout_after_failed_queries_stays_timeout() -> None:
     async def fail() -> None:
         await asyncio.sleep(0)
         raise NoData("nothing")

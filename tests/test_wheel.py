@@ -133,7 +133,7 @@ def served_api(scripts: Path, folder: Path, command: str = "serve") -> Generator
             process.communicate(timeout=TIMEOUT)
 
 
-def test_wheel_has_exactly_the_files_of_package(wheel: Path) -> None:
+def test_wheel_has_exactly_files_of_package(wheel: Path) -> None:
     files = {str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*") if file.is_file()}
     expected = {name for name in files if "__pycache__" not in name} - {LICENSE_FILE} | {"CHANGELOG.md"}
 
