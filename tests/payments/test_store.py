@@ -240,6 +240,30 @@ async def test_on_a_slow_disk_the_loop_tries_now_and_then_whether_it_still_is(
     assert len(workers_in(tmp_path / "journal.db")) == PROBE_AFTER_COMMITS + 3
 
 
+@pytest.mark.parametrize(
+    ("limit", "runs_in_loop"), [("FAST_COMMIT_SECONDS", True), ("FAST_STATEMENTS_SECONDS", False)]
+)
+async def test_on_a_slow_disk_statements_run_in_the_loop_while_they_are_fast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, *, runs_in_loop: bool
+) -> None:
+    monkeypatch.setattr(sqlite, limit, -1.0)  # nothing is that quick
+    ran_in: list[threading.Thread] = []
+
+    def note_thread() -> UnitOfWork[None]:
+        ran_in.append(threading.current_thread())
+        yield from enter("another")
+
+    meter = Committers()
+    store = SqliteStore(f"sqlite:///{tmp_path / 'journal.db'}", meter)
+    await store.run(partial(enter, "the first, which opens the file"))
+    await store.run(note_thread)
+    await store.close()
+
+    assert (ran_in == [threading.main_thread()]) is runs_in_loop
+    assert threading.main_thread() not in meter.seen
+    assert "another" in workers_in(tmp_path / "journal.db")
+
+
 async def test_the_log_is_moved_into_the_file_beside_the_commits(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     async with opened(file) as store:

@@ -1,9 +1,10 @@
 """Journal store in SQLite: WAL mode with `synchronous=FULL`, so a completed commit survives a power cut.
 
 Waiting units are committed together. While the disk is fast the event loop commits itself: passing work to a
-thread and back costs more than such a commit. When the disk is slow, or another process has the write lock, a
-thread commits, and the loop stays free. A checkpoint of the write-ahead log takes a hundred times as long as
-a commit, and always runs in a thread.
+thread and back costs more than such a commit. When the disk is slow a thread commits, and the loop stays
+free. The statements before the commit still run in the loop, since a thread would wait for the interpreter at
+each of them; they run in the thread too if they are slow, or if another process has the write lock. A
+checkpoint of the write-ahead log takes a hundred times as long as a commit, and always runs in a thread.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import asyncio
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -42,8 +43,10 @@ MAX_UNITS_PER_COMMIT = 256
 """Maximum number of units in one commit."""
 FAST_COMMIT_SECONDS = 0.001
 """Maximum seconds of a commit in the event loop, per four units (or fewer)."""
+FAST_STATEMENTS_SECONDS = 0.001
+"""Maximum seconds of the statements before it in the event loop, per four units (or fewer)."""
 MAX_PROBE_SECONDS = 0.01
-"""Maximum seconds of a commit that may be tried once in the event loop, to measure it."""
+"""Maximum seconds of work that may be tried once in the event loop, to measure it."""
 PROBE_AFTER_COMMITS = 200
 """Commits in a thread after which the event loop makes one, to measure whether the disk is fast again.
 
@@ -67,6 +70,37 @@ class _Job:
     error: BaseException | None = None
 
 
+class _LoopWork:
+    """Decides if one kind of work is short enough for the event loop, judging by its recent durations."""
+
+    def __init__(self) -> None:
+        self._average = 0.0
+        """Moving average of the durations in the event loop, in seconds per four units (or fewer)."""
+        self._times_in_thread = 0
+        """How often it ran in a thread since it last ran in the event loop."""
+        self._fastest_in_thread = inf
+        """Seconds of the fastest of them."""
+
+    def is_short(self, limit: float) -> bool:
+        """Return True if it should run in the event loop: it is short, or is to be measured again."""
+        is_probe_due = (
+            self._times_in_thread >= PROBE_AFTER_COMMITS and self._fastest_in_thread < MAX_PROBE_SECONDS
+        )
+        return self._average <= limit or is_probe_due
+
+    def record_in_loop(self, seconds: float | None, units: int) -> None:
+        """Record its duration in the event loop, None if it failed."""
+        if seconds is not None:
+            weight = 1 if self._times_in_thread >= PROBE_AFTER_COMMITS else 1 / 8
+            self._average += weight * (seconds / max(1, units / 4) - self._average)
+        self._times_in_thread, self._fastest_in_thread = 0, inf
+
+    def record_in_thread(self, seconds: float | None) -> None:
+        """Record its duration in a thread, None if it failed."""
+        self._times_in_thread += 1
+        self._fastest_in_thread = min(self._fastest_in_thread, seconds or inf)
+
+
 class SqliteStore:
     """Store in one file, which other processes may write to as well."""
 
@@ -76,7 +110,7 @@ class SqliteStore:
             raise InvalidDatabaseUrl("an in-memory journal would lose all payments at exit; use a file")
         self._meter = meter
         self._waiting = deque[_Job]()
-        self._running: asyncio.Future[float | None] | None = None
+        self._running: asyncio.Future[None] | None = None
         self._is_scheduled = False
         # own threads: the shared ones may all be blocked by other work, such as name resolution
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="journal")
@@ -86,12 +120,7 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._is_schema_checked = False
         """True once a read has found the schema up to date."""
-        self._average_commit_seconds = 0.0
-        """Moving average of commit times in the event loop, in seconds."""
-        self._thread_commits = 0
-        """Commits in the thread since the last one in the event loop."""
-        self._fastest_thread_commit = inf
-        """Seconds of the fastest of them."""
+        self._statements, self._commits = _LoopWork(), _LoopWork()
 
     async def run(self, unit: UnitFactory[T]) -> T:
         """Run one unit; it is durable when this returns."""
@@ -128,45 +157,40 @@ class SqliteStore:
         self._threads.shutdown()
 
     def _commit_waiting(self) -> None:
-        """Commit waiting units, in the event loop or in a thread."""
+        """Run and commit waiting units: in the event loop as far as that is short, else in a thread."""
         self._is_scheduled = False
         while self._waiting and self._running is None:
             jobs = self._take_jobs()
-            if self._is_loop_commit_preferred() and self._try_lock():
-                self._record_loop_commit(self._commit(jobs), len(jobs))
-                self._finish_jobs(jobs)
-            else:
-                self._commit_in_thread(jobs)
-                self._thread_commits += 1
-
-    def _is_loop_commit_preferred(self) -> bool:
-        """Return True if the event loop should commit, judging by recent commit times."""
-        again = (
-            self._thread_commits >= PROBE_AFTER_COMMITS and self._fastest_thread_commit < MAX_PROBE_SECONDS
-        )
-        return self._connection is not None and (self._average_commit_seconds <= FAST_COMMIT_SECONDS or again)
-
-    def _record_loop_commit(self, seconds: float | None, units: int) -> None:
-        """Update the statistics after a commit in the event loop."""
-        if seconds is not None:
-            weight = 1 if self._thread_commits >= PROBE_AFTER_COMMITS else 1 / 8
-            self._average_commit_seconds += weight * (
-                seconds / max(1, units / 4) - self._average_commit_seconds
-            )
-        self._thread_commits, self._fastest_thread_commit = 0, inf
+            if not (self._statements.is_short(FAST_STATEMENTS_SECONDS) and self._try_lock()):
+                self._start_thread(self._run_and_commit_in_thread, jobs)
+                continue
+            self._statements.record_in_loop(self._run_jobs(jobs), len(jobs))
+            if not self._commits.is_short(FAST_COMMIT_SECONDS):
+                self._start_thread(self._commit_in_thread, jobs)
+                continue
+            self._commits.record_in_loop(self._commit(jobs), len(jobs))
+            self._finish_jobs(jobs)
 
     def _take_jobs(self) -> list[_Job]:
         return [self._waiting.popleft() for _ in range(min(MAX_UNITS_PER_COMMIT, len(self._waiting)))]
 
-    def _commit_in_thread(self, jobs: Sequence[_Job]) -> None:
-        def on_done(future: asyncio.Future[float | None]) -> None:
+    def _start_thread(self, work: Callable[[Sequence[_Job]], None], jobs: Sequence[_Job]) -> None:
+        """Do the work on some jobs in a thread, then deliver their results and continue with waiting ones."""
+
+        def on_done(_: asyncio.Future[None]) -> None:
             self._running = None
-            self._fastest_thread_commit = min(self._fastest_thread_commit, future.result() or inf)
             self._finish_jobs(jobs)
             self._commit_waiting()
 
-        self._running = asyncio.get_running_loop().run_in_executor(self._threads, self._commit, jobs)
+        self._running = asyncio.get_running_loop().run_in_executor(self._threads, work, jobs)
         self._running.add_done_callback(on_done)
+
+    def _run_and_commit_in_thread(self, jobs: Sequence[_Job]) -> None:
+        self._statements.record_in_thread(self._run_jobs(jobs))
+        self._commit_in_thread(jobs)
+
+    def _commit_in_thread(self, jobs: Sequence[_Job]) -> None:
+        self._commits.record_in_thread(self._commit(jobs))
 
     def _finish_jobs(self, jobs: Sequence[_Job]) -> None:
         """Deliver the results of jobs to their callers, and start a checkpoint if one is due."""
@@ -184,50 +208,50 @@ class SqliteStore:
         self._checkpoint = None
 
     def _try_lock(self) -> bool:
-        """Acquire the write lock if it is free; return True on success."""
-        assert self._connection is not None
+        """Acquire the write lock if the file is open and the lock is free; return True on success."""
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            return self._connection is not None and bool(self._connection.execute("BEGIN IMMEDIATE"))
         except sqlite3.Error:
             return False
-        return True
 
-    def _commit(self, jobs: Sequence[_Job]) -> float | None:
-        """Run all jobs in one transaction; return the seconds of its commit, None if it failed.
+    def _run_jobs(self, jobs: Sequence[_Job]) -> float | None:
+        """Run all jobs in one transaction, which is left open; return the seconds, None if it failed.
 
         Errors are stored in the jobs.
         """
-        try:
-            connection = self._connection = self._connection or _open_migrated(self._path)
-            started = self._commit_together(connection, jobs)
+        started = time.perf_counter()
+        with self._store_failure(jobs):
+            self._connection = self._connection or _open_migrated(self._path)
+            _run_together(jobs, self._connection)
+            return time.perf_counter() - started
+        return None
+
+    def _commit(self, jobs: Sequence[_Job]) -> float | None:
+        """Commit the transaction of some jobs; return the seconds, None if it or the transaction failed.
+
+        Errors are stored in the jobs.
+        """
+        if self._connection is None:
+            return None
+        with self._store_failure(jobs):
+            started = time.perf_counter()
+            self._connection.execute("COMMIT")
             seconds = time.perf_counter() - started
             self._meter.record_commit(seconds, len(jobs))
             if any(isinstance(job.error, sqlite3.OperationalError) for job in jobs):
                 self._close_connection()
+            return seconds
+        return None
+
+    @contextmanager
+    def _store_failure(self, jobs: Sequence[_Job]) -> Generator[None]:
+        """Store an exception as the error of all jobs, and close the connection."""
+        try:
+            yield
         except Exception as error:  # noqa: BLE001 - every waiting caller must get an error
             self._close_connection()
             for job in jobs:
                 job.error = JournalUnavailable(error)
-            return None
-        return seconds
-
-    def _commit_together(self, connection: sqlite3.Connection, jobs: Sequence[_Job]) -> float:
-        """Run jobs and commit; return the start time of the commit.
-
-        If a job fails, all are run once more, each in a savepoint.
-        """
-        _acquire_lock(connection)
-        try:
-            for job in jobs:
-                _run_job(job, connection)
-        except _JobFailed:
-            connection.execute("ROLLBACK")
-            _acquire_lock(connection)
-            for job in jobs:
-                _run_job_in_savepoint(job, connection)
-        started = time.perf_counter()
-        connection.execute("COMMIT")
-        return started
 
     def _close_connection(self) -> None:
         if self._connection is not None:
@@ -262,6 +286,19 @@ class SqliteStore:
 
 class _JobFailed(Exception):
     """A job failed by itself, not because of the database; the job has the error."""
+
+
+def _run_together(jobs: Sequence[_Job], connection: sqlite3.Connection) -> None:
+    """Run jobs in one transaction. If one of them fails, all are run once more, each in a savepoint."""
+    _acquire_lock(connection)
+    try:
+        for job in jobs:
+            _run_job(job, connection)
+    except _JobFailed:
+        connection.execute("ROLLBACK")
+        _acquire_lock(connection)
+        for job in jobs:
+            _run_job_in_savepoint(job, connection)
 
 
 def _run_job(job: _Job, connection: sqlite3.Connection) -> None:
