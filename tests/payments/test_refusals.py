@@ -43,6 +43,7 @@ MALFORMED = {
     "empty": (b"", INVALID),
     "not base64": (b"!!!", INVALID),
     "base64 without its padding": (text("{}").rstrip(b"="), INVALID),
+    "base64 with too much padding": (text('{"x402Version": 3}') + b"=", INVALID),
     "not json": (text("{"), INVALID),
     "not utf-8": (b64encode(b"\xff\xfe"), INVALID),
     "null": (text("null"), INVALID),
