@@ -32,7 +32,7 @@ PARSER_MODULES = (
         "centgate.web.extract.pdf",
         "trafilatura",
     ),
-    *("centgate.web.sitemap.site_map", "centgate.web.sitemap.robots"),
+    *("centgate.web.sitemap.site_map", "centgate.web.sitemap.robots", "charset_normalizer"),
 )
 BUILDER_MEGABYTES = 2048
 

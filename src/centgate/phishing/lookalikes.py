@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from rapidfuzz.distance.Levenshtein import distance
-
 Target: TypeAlias = "tuple[str, str]"
 """The compared form, and the name that it represents."""
 
@@ -25,6 +23,8 @@ class LookalikeIndex:
 
     def find_imitated(self, domain: str) -> str | None:
         """Return the first protected name, in list order, that the domain resembles."""
+        from rapidfuzz.distance.Levenshtein import distance  # late, see `runtime.LATE_MODULES`
+
         form = comparable_part(domain)
         tolerance = self.tolerance
         for target, name in self.by_length.get(len(form), ()):

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rapidfuzz import fuzz, process
-
 from centgate.crypto.protocol.directory import (
     DefiProtocol,
     ProtocolDirectory,
@@ -157,6 +155,8 @@ def _choose_listing(
 
 def _find_similar_slugs(directory: ProtocolDirectory, slug: str, score: int) -> list[str]:
     """Return similar slugs, the most similar first, then the most valuable."""
+    from rapidfuzz import fuzz, process  # late, see `runtime.LATE_MODULES`
+
     matches = process.extract(slug, [*directory.all_slugs()], scorer=fuzz.ratio, score_cutoff=score, limit=20)
     return [
         other for other, _, _ in sorted(matches, key=lambda each: (-each[1], *_size_key(directory, each[0])))

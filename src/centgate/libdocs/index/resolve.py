@@ -5,8 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from rapidfuzz import fuzz, process
-
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.store import IndexKey, IndexStore
 from centgate.libdocs.libraries import DocumentedLibrary
@@ -36,6 +34,8 @@ def suggest_similar(
     name: str, indexed_libraries: Iterable[tuple[RegistryName, str]]
 ) -> list[PackageCandidate]:
     """Return well-known libraries, and libraries with an index here, whose names are similar."""
+    from rapidfuzz import fuzz, process  # late, see `runtime.LATE_MODULES`
+
     normalized_names = {
         PackageCandidate(registry, library, 1.0): normalize_library_name(library)
         for registry, library in indexed_libraries

@@ -6,8 +6,6 @@ import codecs
 import re
 from collections.abc import Iterator
 
-from charset_normalizer import from_bytes
-
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (b"\xff\xfe\0\0", "utf-32-le"),
@@ -130,6 +128,8 @@ def _decode_tolerant(body: bytes, charset: str) -> str | None:
 
 def _guess_charset(body: bytes) -> str | None:
     """Detect the charset of the text, ignoring markup."""
+    from charset_normalizer import from_bytes  # late, see `runtime.LATE_MODULES`
+
     sample = _TAGS.sub(b" ", body[: 16 * _GUESS_BYTES])[:_GUESS_BYTES]
     best = from_bytes(sample).best()
     return _SUPERSETS.get(best.encoding.replace("_", "-"), best.encoding) if best else None
