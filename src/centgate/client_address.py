@@ -30,10 +30,12 @@ class ClientAddressReader:
         An IPv6 subscriber has at least a /64, so a single address does not identify a client.
         """
         peer = scope.get("client")
-        address = parse_address(peer[0]) if peer else None
-        if address is None:
+        if peer is None:
             return UNKNOWN_CLIENT
-        return address_key(self._resolve_forwarded(address, scope) if self._trusted else address)
+        if not self._trusted:
+            return _client_key(peer[0])
+        address = parse_address(peer[0])
+        return UNKNOWN_CLIENT if address is None else address_key(self._resolve_forwarded(address, scope))
 
     def _resolve_forwarded(self, address: Address, scope: Scope) -> Address:
         """Walk `X-Forwarded-For` from the right, as long as the last address is a trusted proxy."""
@@ -72,6 +74,12 @@ def _parse_address(text: str) -> Address | None:
 def parse_address(text: str) -> Address | None:
     """Parse an address, an IPv4-mapped one as IPv4; return None for anything else."""
     return _parse_address(text) if len(text) <= MAX_LENGTH else None
+
+
+@lru_cache(maxsize=4096)  # by the text, because an address takes longer to hash than the rest of a lookup
+def _client_key(peer: str) -> str:
+    address = parse_address(peer)
+    return UNKNOWN_CLIENT if address is None else address_key(address)
 
 
 @lru_cache(maxsize=4096)

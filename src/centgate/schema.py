@@ -122,6 +122,8 @@ class RefusedOptions:
 
     def find_refused(self, body: Mapping[str, Any]) -> list[str]:
         """Return the keys of `body` that the price does not include, as they are spelled there."""
+        if not self._names and not self._values:
+            return []
         return [
             key
             for key in body

@@ -18,8 +18,13 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 
 def read_header(request: Request, name: str) -> str | None:
-    """Return a header, or None. Repeated headers are joined (RFC 9110, section 5.3), and so are invalid."""
-    return ", ".join(request.headers.getlist(name)) if name in request.headers else None
+    """Return a header by its name in lower case, or None.
+
+    Repeated headers are joined (RFC 9110, section 5.3), and so are invalid.
+    """
+    wanted = name.encode()
+    values = [value for field, value in request.scope["headers"] if field == wanted]
+    return b", ".join(values).decode("latin-1") if values else None
 
 
 def note_error(request: Request, error: CentgateError) -> None:

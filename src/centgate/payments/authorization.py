@@ -380,15 +380,13 @@ def _match_terms(accepted: AcceptedTerms, terms: RouteTerms) -> RouteTerms | Pay
     """Return the route's terms that a payment accepted, or the error if they are not among them."""
     if accepted.scheme != SCHEME:
         return build_rejection("only scheme exact is accepted", "unsupported_scheme")
+    option = terms.find_option(accepted.network, accepted.asset)
+    if option and _is_same_option(accepted, option.requirements):
+        return option
     networks = list(dict.fromkeys(each.network for each in terms.options))
     if accepted.network not in networks:
         return build_rejection(f"the payment must be on {' or '.join(networks)}", "network_mismatch")
-    option = terms.find_option(accepted.network, accepted.asset)
-    if option is None or not _is_same_option(accepted, option.requirements):
-        return build_rejection(
-            "the accepted terms are not this service's terms", "invalid_payment_requirements"
-        )
-    return option
+    return build_rejection("the accepted terms are not this service's terms", "invalid_payment_requirements")
 
 
 def _is_same_option(accepted: AcceptedTerms, expected: dict[str, Any]) -> bool:

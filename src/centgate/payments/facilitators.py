@@ -67,20 +67,14 @@ class Facilitators:
     ) -> None:
         """`clients`: the first facilitator, and the second if there is one."""
         self._clients = tuple(clients)
+        self.names = tuple(client.name for client in clients)
+        """Their names, the first facilitator's first."""
+        self.has_second = len(self._clients) > 1
+        """True if there are two."""
         self._observer = observer
         self._breaker = CircuitBreaker(
             on_change=lambda change: meter.record_breaker_change(FACILITATOR_NAME, change)
         )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Their names, the first facilitator's first."""
-        return tuple(client.name for client in self._clients)
-
-    @property
-    def has_second(self) -> bool:
-        """True if there are two."""
-        return len(self._clients) > 1
 
     def choose(self) -> FacilitatorChoice:
         """Return the facilitator for a new payment: the second while the circuit breaker is open."""

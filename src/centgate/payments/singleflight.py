@@ -74,7 +74,7 @@ class SingleFlight:
         flight = _Flight(payment)
         for key in keys:
             self._flights[key] = flight
-        flight.task = asyncio.create_task(self._work(flight, keys, work))
+        flight.task = asyncio.get_running_loop().create_task(self._work(flight, keys, work))
         return flight
 
     async def _work(
