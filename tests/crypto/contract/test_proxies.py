@@ -534,13 +534,57 @@ def test_code_without_delegatecall_is_no_proxy():
     assert World({ME: DELEGATING}).classify().is_proxy is None
 
 
+SOLIDITY = "a264697066735822{}64736f6c63430008180033"
+"""Metadata of the compiler, with a hash of 34 bytes."""
+
+
 def test_push_data_and_metadata_are_no_instructions():
-    metadata = bytes.fromhex("a165f4f4f4f4f4") + (7).to_bytes(2, "big")
+    metadata = bytes.fromhex(SOLIDITY.format("f4" * 34))
 
     assert not has_delegatecall(bytes.fromhex("63f4f4f4f400"))
     assert not has_delegatecall(PLAIN + metadata)
     assert has_delegatecall(DELEGATING)
     assert list_opcodes(b"") == frozenset()
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        "a165627a7a72305820" + "f4" * 32,
+        "a365627a7a72315820" + "f4" * 32 + "6c6578706572696d656e74616cf564736f6c6343000511",
+        "a264697066735822" + "f4" * 34 + "64736f6c63781e" + b"0.8.25-nightly.2024.1.15+commi".hex(),
+        "a165767970657283000309",
+    ],
+    ids=["0.4", "experimental", "prerelease", "Vyper"],
+)
+def test_metadata_of_each_compiler_is_no_code(entries: str):
+    metadata = bytes.fromhex(entries)
+
+    code = PLAIN + metadata + len(metadata).to_bytes(2)
+
+    assert list_opcodes(code) == list_opcodes(PLAIN)
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["a15b5f355af4ff0007", SOLIDITY.format("5b5f355af4" + "00" * 29)],
+    ids=["no metadata", "in the hash"],
+)
+def test_code_in_metadata_counts_if_jumped_to(end: str):
+    start = 4 + bytes.fromhex(end).index(b"\x5b")
+    hidden = bytes.fromhex(f"60{start:02x}56fe{end}")
+
+    assert has_delegatecall(hidden)
+    assert World({ME: hidden}).classify().is_proxy is None
+
+
+@pytest.mark.parametrize("gas", ["603556", "61123556", "6035565b00"])
+@pytest.mark.parametrize("jump", ["36", "37"])
+def test_old_clone_with_other_jump_is_none(gas: str, jump: str):
+    """A jump in the place of the gas, or one to what follows, leads to code that the pattern does not show."""
+    start = f"3660008037602060003660003473{LOGIC[2:]}{gas}5a03f21560{jump}5760206000f3"
+
+    assert match_clone(bytes.fromhex(start + "5b" * 9 + "00")) is None
 
 
 @given(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 from centgate.crypto.contract.contracts import ProxyKind
@@ -13,6 +14,13 @@ MASTER_COPY_SELECTOR = bytes.fromhex("a619486e")
 """Selector of masterCopy(), which Safe proxies implement themselves."""
 _DELEGATING_OPCODES = frozenset({0xF4, 0xF2})  # DELEGATECALL, CALLCODE
 _CREATING_OPCODES = frozenset({0xF0, 0xF5})  # CREATE, CREATE2
+_JUMPDEST = 0x5B
+_METADATA = re.compile(
+    rb"[\xa1-\xa5](?:\x64ipfs\x58\x22.{34}|\x65bzzr[01]\x58\x20.{32}|\x6cexperimental[\xf4\xf5]"
+    rb"|\x64solc(?:\x43.{3}|[\x60-\x78].{0,100})|\x65vyper\x83(?:[\0-\x17]|\x18.){3}){1,5}",
+    re.DOTALL,
+)
+"""Metadata of Solidity and Vyper: a map whose keys are known, with values of the right length."""
 
 _PAYABLE_PREFIX = (
     "(?:36602[cf]57343d527f9e4ac34f21c619cefc926c8bd93b54bf5a39c7ab2127a895af1cc0691d7e3dff593da1005b)?"
@@ -23,13 +31,13 @@ _CLONES = tuple(
     re.compile(pattern.format(target=_TARGET, payable=_PAYABLE_PREFIX))
     for pattern in (
         # EIP-1167; with PUSH0 (EIP-7511, Solady); 44 bytes and 0xSplits' order of them; early Vyper; and from
-        # before the standard
+        # before the standard, whose jump leads to no instruction that can be jumped to
         "{payable}363d3d373d3d3d363d{target}5af43d82803e903d9160(?P<jump>..)57fd5bf3",
         "365f5f375f5f365f{target}5af43d5f5f3e5f3d9160(?P<jump>..)57fd5bf3",
         "5f5f365f5f37365f{target}5af43d5f5f3e60(?P<jump>..)573d5ffd5b3d5ff3",
         "{payable}(?:3d3d3d3d363d3d37|363d3d373d3d3d3d)363d{target}5af43d3d93803e60(?P<jump>..)57fd5bf3",
         "366000600037611000600036600073([0-9a-f]{{40}})5af4602c57600080fd5b6110006000f3",
-        "3660008037602060003660003473([0-9a-f]{{40}})[0-9a-f]{{2,10}}5a03f21560..5760206000f3",
+        "3660008037602060003660003473([0-9a-f]{{40}})61[0-9a-f]{{4}}5a03f215600[0-2]5760206000f3",
     )
 )
 _CLONES_WITH_ARGUMENTS = (
@@ -90,20 +98,43 @@ def _target_address(match: re.Match[str]) -> str:
 
 
 def list_opcodes(code: bytes) -> frozenset[int]:
-    """Return the opcodes of some code, without push data and without the compiler's metadata."""
+    """Return the opcodes of some code, without push data and without the compiler's metadata.
+
+    Code in the metadata counts if the code before it pushes its place, as it does to jump there.
+    """
     end = _code_length(code)
-    result: set[int] = set()
+    opcodes = set(_iter_opcodes(code[:end]))
+    hidden = [place for place in range(end, len(code)) if code[place] == _JUMPDEST]
+    if hidden:
+        pushed = _list_pushed(code[:end])
+        opcodes.update(*(_iter_opcodes(code[place:]) for place in hidden if place in pushed))
+    return frozenset(opcodes)
+
+
+def _iter_opcodes(code: bytes) -> Iterator[int]:
     position = 0
-    while position < end:
-        result.add(opcode := code[position])
+    while position < len(code):
+        opcode = code[position]
+        yield opcode
         position += opcode - 0x5E if 0x60 <= opcode <= 0x7F else 1
-    return frozenset(result)
+
+
+def _list_pushed(code: bytes) -> frozenset[int]:
+    """Return the numbers that instructions push."""
+    pushed: set[int] = set()
+    position = 0
+    while position < len(code):
+        size = code[position] - 0x5F if 0x60 <= code[position] <= 0x7F else 0
+        pushed.add(int.from_bytes(code[position + 1 : position + 1 + size]))
+        position += 1 + size
+    return frozenset(pushed)
 
 
 def _code_length(code: bytes) -> int:
-    """Return the offset of the metadata (a CBOR map, then its length in two bytes), else the length."""
+    """Return the offset of the compiler's metadata (CBOR, then its length in two bytes), else the length."""
     start = len(code) - 2 - int.from_bytes(code[-2:], "big")
-    return start if 0 < start < len(code) - 2 and 0xA1 <= code[start] <= 0xA4 else len(code)
+    is_metadata = 0 < start < len(code) - 2 and _METADATA.fullmatch(code, start, len(code) - 2)
+    return start if is_metadata else len(code)
 
 
 def has_delegatecall(code: bytes) -> bool:
