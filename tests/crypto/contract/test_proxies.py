@@ -534,6 +534,32 @@ def test_code_without_delegatecall_is_no_proxy():
     assert World({ME: DELEGATING}).classify().is_proxy is None
 
 
+@pytest.mark.parametrize("slot", [slot for slot, kind in POINTER_SLOTS if kind != "safe"])
+def test_decoy_in_slot_is_no_proxy(slot: str):
+    answers = {(LOGIC, IMPLEMENTATION_CALL): encode_address(OTHER)}
+    found = World({ME: PLAIN, LOGIC: PLAIN, OTHER: PLAIN}, {slot: encode_address(LOGIC)}, answers).classify()
+
+    assert (found.is_proxy, found.implementations) == (False, ())
+    assert f"it stores {LOGIC}" in found.notes[0]
+
+
+def test_loupe_without_delegatecall_is_no_diamond():
+    found = World({ME: PLAIN, LOGIC: PLAIN}, answers={(ME, FACETS_CALL): encode_addresses(LOGIC)}).classify()
+
+    assert (found.is_proxy, found.implementations) == (False, ())
+    assert "lists facets" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "is_doubted"), [(b"", True), (bytes.fromhex(IMPLEMENTATION_SLOT[2:]), False)]
+)
+def test_code_that_does_not_name_slot_is_doubted(*, code: bytes, is_doubted: bool):
+    found = build_proxy(IMPLEMENTATION_SLOT, code=DELEGATING + code).classify()
+
+    assert found.implementations == (LOGIC,)
+    assert any("does not name the storage slot" in note for note in found.notes) is is_doubted
+
+
 SOLIDITY = "a264697066735822{}64736f6c63430008180033"
 """Metadata of the compiler, with a hash of 34 bytes."""
 

@@ -1,7 +1,7 @@
 # pragma version 0.4.3
 # pragma evm-version cancun
 """
-@title As much of a diamond (EIP-2535) as its loupe tells
+@title Diamond (EIP-2535) with a loupe, which runs the code of its first facet
 """
 
 facets: DynArray[address, 8]
@@ -16,3 +16,9 @@ def __init__(facets: DynArray[address, 8]):
 @external
 def facetAddresses() -> DynArray[address, 8]:
     return self.facets
+
+
+@payable
+@external
+def __default__():
+    raw_call(self.facets[0], msg.data, is_delegate_call=True)

@@ -293,14 +293,15 @@ def classify_account(state: ChainState) -> AccountFinding | None:
         return _add_clones(state, _classify_delegation(state, target))
     if clone := match_clone(state.code):
         return _add_delegation(state, _add_clones(state, _classify_clone(state, *clone)))
+    if not has_delegatecall(state.code):
+        return replace(_classify_unconfirmed(state), has_delegatecall=False)
     finding = (
         _classify_by_slot(state)
         or _classify_diamond(state)
         or _classify_by_getter(state)
         or _classify_unconfirmed(state)
     )
-    finding = _add_delegation(state, _add_clones(state, finding))
-    return replace(finding, has_delegatecall=has_delegatecall(state.code))
+    return replace(_add_delegation(state, _add_clones(state, finding)), has_delegatecall=True)
 
 
 def _add_clones(state: ChainState, finding: AccountFinding) -> AccountFinding:
@@ -404,13 +405,27 @@ def _classify_by_slot(state: ChainState) -> AccountFinding | None:
         stored = _slot_evidence(state, slot)
         if kind == "eip1967_beacon":
             if finding := _classify_beacon(state, target, stored):
-                return finding
+                return _add_unread_slot(state, slot, finding)
         else:
             finding = AccountFinding(
                 "contract", is_proxy=True, kind=kind, implementations=(target,), evidence=(stored,)
             )
-            return _add_upgrade_power(state, finding)
+            return _add_unread_slot(state, slot, _add_upgrade_power(state, finding))
     return None
+
+
+def _add_unread_slot(state: ChainState, slot: str, finding: AccountFinding) -> AccountFinding:
+    """Add that a proxy may run other code than its slot names, if its own code does not name the slot.
+
+    Anyone can write an address there to be taken for a proxy of well-known code.
+    """
+    if finding.kind == "safe" or bytes.fromhex(slot[2:]) in (state.code or b""):
+        return finding
+    note = (
+        f"its own code does not name the storage slot that holds {finding.implementations[0]}, so it may run "
+        "other code than that"
+    )
+    return replace(finding, notes=(*finding.notes, note))
 
 
 def _classify_beacon(state: ChainState, beacon: str, stored: AccountEvidence) -> AccountFinding | None:
@@ -555,7 +570,7 @@ def _classify_by_getter(state: ChainState) -> AccountFinding | None:
     """Return the finding for a contract that has an implementation getter and uses DELEGATECALL."""
     results = ((hint, state.returned_address(state.address, hint)) for hint in IMPLEMENTATION_GETTERS)
     match = next(((hint, target) for hint, target in results if target and state.codes.get(target)), None)
-    if not match or not has_delegatecall(state.code or b""):
+    if not match:
         return None
     hint, target = match
     evidence = (AccountEvidence("rpc", f"call {hint}", target),)
@@ -569,10 +584,9 @@ def _classify_by_getter(state: ChainState) -> AccountFinding | None:
 
 def _classify_unconfirmed(state: ChainState) -> AccountFinding:
     """Return the finding for a contract without a confirmed sign of a proxy."""
-    code = state.code or b""
     evidence = tuple(_list_unconfirmed_slots(state))
-    if not has_delegatecall(code):
-        return AccountFinding("contract", is_proxy=False)
+    if not has_delegatecall(state.code or b""):
+        return AccountFinding("contract", is_proxy=False, notes=tuple(_list_decoys(state)))
     if not evidence:
         return AccountFinding("contract", is_proxy=None)
     notes = tuple(
@@ -581,6 +595,18 @@ def _classify_unconfirmed(state: ChainState) -> AccountFinding:
         if (slot := each.field.removeprefix("storage "))
     )
     return AccountFinding("contract", is_proxy=None, evidence=evidence, notes=notes)
+
+
+def _list_decoys(state: ChainState) -> Iterator[str]:
+    """Yield what makes a contract look like a proxy, although its code runs no other code."""
+    slots = (slot for slot, kind in POINTER_SLOTS if kind != "safe")
+    if target := next((each for slot in slots if (each := state.slot_address(slot))), None):
+        yield (
+            f"it stores {target} where a proxy keeps the address of its code, but runs no other code than its "
+            "own: explorers may show another contract's source for it"
+        )
+    elif list_facets(state):
+        yield "it lists facets like a diamond (EIP-2535), but runs no other code than its own"
 
 
 def _slot_problem(state: ChainState, slot: str) -> str:
