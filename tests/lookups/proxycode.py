@@ -24,6 +24,16 @@ def slot_proxy(slot: int) -> bytes:
     return _append_result(f"{_LOAD_CALL}{_ARGUMENTS}7f{slot:064x}54{_DELEGATE}")
 
 
+def proxy_with_function(slot: int, selector: str) -> bytes:
+    """Proxy as above whose own code has a function, which logs an event."""
+
+    def build_code(place: int) -> bytes:
+        start = f"5f3560e01c63{selector}1460{place:02x}57"
+        return _append_result(f"{start}{_LOAD_CALL}{_ARGUMENTS}7f{slot:064x}54{_DELEGATE}")
+
+    return build_code(len(build_code(0))) + bytes.fromhex("5b5f5fa000")
+
+
 def beacon_proxy(slot: int = BEACON_SLOT) -> bytes:
     """Proxy to the code named by the beacon in a storage slot."""
     # the selector into memory, staticcall to the address in the slot, its result from memory

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 import pytest
 from lookups.chain_providers import CHAIN_ID, open_providers
 from lookups.chain_world import World
-from lookups.proxycode import minimal_proxy
+from lookups.proxycode import IMPLEMENTATION_SLOT, minimal_proxy, proxy_with_function
 
 from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS, classify_owner
 from centgate.crypto.contract.owners import Owner
@@ -103,9 +104,15 @@ async def test_code_of_beacon_proxy_is_found(world: World, chain_settings: Setti
     assert [each.implementation for each in found] == [*beacon.implementations, *plain.implementations]
 
 
-async def read_tokens(settings: Settings, codes: dict[str, bytes], *tokens: str) -> list[OnchainToken]:
-    """Read tokens on a chain whose accounts have these codes."""
-    chain = EvmChain(CHAIN_ID, {address: GenesisAccount(code=code) for address, code in codes.items()})
+async def read_tokens(
+    settings: Settings, accounts: Mapping[str, GenesisAccount | bytes], *tokens: str
+) -> list[OnchainToken]:
+    """Read tokens on a chain with these accounts, or accounts of these codes."""
+    genesis = {
+        address: GenesisAccount(code=each) if isinstance(each, bytes) else each
+        for address, each in accounts.items()
+    }
+    chain = EvmChain(CHAIN_ID, genesis)
     with serve_app(create_rpc_app(chain), 0) as url:
         async with open_providers(settings, url) as (rpc, bytecode):
             return [await read_token(rpc, bytecode, CHAIN_ID, token) for token in tokens]
@@ -124,6 +131,21 @@ async def test_clone_is_proxy_only_if_its_target_delegates(chain_settings: Setti
     assert [each.implementation for each in found] == [target, pinned]
     assert [each.is_pinned_clone for each in found] == [True, False]
     assert [each.flags.proxy for each in found] == [False, True]
+
+
+async def test_powers_of_proxy_itself_are_found(chain_settings: Settings):
+    target, token = (f"0x{digit * 40}" for digit in "ab")
+    code = proxy_with_function(IMPLEMENTATION_SLOT, "40c10f19")
+    accounts = {
+        target: GenesisAccount(code=b"\x60\x00\x60\x00\xf3"),
+        token: GenesisAccount(code=code, storage={IMPLEMENTATION_SLOT: int(target, 16)}),
+    }
+    (found,) = await read_tokens(chain_settings, accounts, token)
+
+    assert found.implementation == target
+    assert [each.kind for each in found.powers] == ["mint"]
+    assert (found.flags.mintable, found.flags.proxy) == (True, True)
+    assert found.has_other_controllers is True
 
 
 async def test_token_with_delegated_code_is_upgradeable(chain_settings: Settings):

@@ -15,6 +15,7 @@ from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
 from eth_abi.abi import encode
 from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 from jsonschema import Draft202012Validator
+from lookups import proxycode
 from pydantic import SecretStr
 
 from centgate.chains import CHAINS
@@ -487,6 +488,19 @@ def test_functions_have_names_of_their_own_abi(world: World, buy: Any):
     told = {(each["signature"], each["signatureSource"]) for each in data["functions"]}
     assert told == {("isOwner(address)", "abi"), ("execute(address,uint256,bytes)", "common"), (None, None)}
     assert data["proxy"]["implementations"][0]["functionCount"] == data["functionCount"] == 6
+
+
+def test_functions_of_proxy_itself_are_listed(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    own = proxycode.proxy_with_function(proxycode.IMPLEMENTATION_SLOT, "40c10f19")
+    world.node.codes[CONTRACT] = "0x" + own.hex()
+    world.node.codes[LOGIC] = "0x" + load_contract(CONTRACTS, "Owners", "Safe").runtime_code.hex()
+
+    data = valid_data(buy(bytecode=ProviderSettings()))
+
+    told = {(each["signature"], each["contractAddress"]) for each in data["functions"] if each["power"]}
+    assert told == {("mint(address,uint256)", CONTRACT), ("execute(address,uint256,bytes)", LOGIC)}
+    assert data["functionCount"] == data["proxy"]["implementations"][0]["functionCount"] + 1
 
 
 def test_admin_contract_is_returned_with_owner(world: World, buy: Any):

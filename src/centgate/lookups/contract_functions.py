@@ -1,4 +1,4 @@
-"""Read the functions of a contract from its bytecode, behind a proxy those of its implementations."""
+"""Read the functions of a contract from its bytecode, of a proxy also those of its implementations."""
 
 from __future__ import annotations
 

@@ -32,13 +32,13 @@ SignatureSource = Literal["abi", "common"]
 
 MAX_FUNCTIONS = 100
 """Functions in a response."""
-_CLONES: tuple[ProxyKind, ...] = ("eip1167", "clone_with_immutable_args")
+CLONE_KINDS: tuple[ProxyKind, ...] = ("eip1167", "clone_with_immutable_args")
 """Proxies whose code names its implementation, so that it never changes."""
 MAX_ROLE_MEMBERS = MAX_LISTED_MEMBERS + 3
 
 
 class ExplainedFunction(Data):
-    """An external function, inferred from the bytecode that runs; behind a proxy its implementation's."""
+    """An external function, inferred from the bytecode that runs: of a proxy, its own and those behind it."""
 
     selector: str = Field(description="0x and 8 hexadecimal digits.")
     signature: str | None = Field(
@@ -167,7 +167,7 @@ async def read_contract_upgrades(
     reader: LogReader, finding: AccountFinding, address: str, trace: RequestTrace
 ) -> ContractUpgrades | None:
     """Return the upgrades of a proxy; None for other contracts, or, with a warning, if they are not known."""
-    if not finding.is_proxy or finding.kind in _CLONES or finding.account != "contract":
+    if not finding.is_proxy or finding.kind in CLONE_KINDS or finding.account != "contract":
         return None
     history = await attempt(read_upgrades, reader, finding, address)
     if not isinstance(history, UpgradeHistory):

@@ -13,12 +13,13 @@ from centgate.crypto.contract.bytecode import (
     match_clone,
     parse_address_word,
 )
+from centgate.crypto.contract.code_analysis import CodeAnalysis
 from centgate.crypto.contract.owners import Owner, parse_owner
 from centgate.crypto.contract.proxies import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.powers import ContractPower, has_other_controllers, infer_flags, infer_powers
 from centgate.crypto.token.security import TokenFlags
-from centgate.errors import NoData, ProviderFailure
+from centgate.errors import NoData
 from centgate.fallback import attempt
 from centgate.lookups import erc20
 from centgate.lookups.accounts import read_owner
@@ -67,24 +68,34 @@ async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token:
     owner, code = await asyncio.gather(
         read_owner(rpc, chain_id, state.owner), _read_running_code(rpc, chain_id, state)
     )
-    analysis = await attempt(bytecode.analyze, code) if code else None
     # a clone can be upgraded only if the code that it runs delegates in turn
     is_pinned = state.is_clone and bool(code) and not (has_delegatecall(code) or delegation_target(code))
     is_proxy = target is not None and not is_pinned
-    if analysis is None or isinstance(analysis, NoData | ProviderFailure):
+    # a proxy's own functions are called before those of the code behind it
+    has_own_functions = is_proxy and not (state.is_clone or delegation_target(state.code))
+    codes = (code, state.code if has_own_functions else b"")
+    analyses = [each for each in await asyncio.gather(*(_analyze(bytecode, each) for each in codes)) if each]
+    if not analyses:
         flags = TokenFlags(proxy=False if is_pinned else is_proxy or None)
         return OnchainToken(state.identity, owner, flags, implementation=target, is_pinned_clone=is_pinned)
-    powers = infer_powers(analysis)
-    flags = infer_flags(analysis, is_proxy=is_proxy, powers=powers)
+    powers = tuple(power for analysis in analyses for power in infer_powers(analysis))
+    main = next((analysis for analysis in analyses if analysis.functions), analyses[0])
+    flags = infer_flags(main, is_proxy=is_proxy, powers=powers)
     return OnchainToken(
         state.identity,
         owner,
         replace(flags, proxy=False) if is_pinned else flags,
         powers,
-        has_other_controllers(analysis, powers),
+        any(has_other_controllers(analysis, powers) for analysis in analyses),
         implementation=target,
         is_pinned_clone=is_pinned,
     )
+
+
+async def _analyze(bytecode: BytecodeAnalyzer, code: bytes) -> CodeAnalysis | None:
+    """Return the analysis of some code; None if it is empty or cannot be analysed."""
+    analysis = await attempt(bytecode.analyze, code) if code else None
+    return analysis if isinstance(analysis, CodeAnalysis) else None
 
 
 async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:

@@ -31,6 +31,7 @@ from centgate.lookups.contract_overview import (
     list_unread_sources,
 )
 from centgate.lookups.contract_report import (
+    CLONE_KINDS,
     ContractRole,
     ContractUpgrade,
     ContractUpgrades,
@@ -296,8 +297,13 @@ async def contract_explain(
 async def _read_functions(
     bytecode: BytecodeAnalyzer, state: ChainState, finding: AccountFinding
 ) -> ContractFunctions | None:
-    """Return the functions of the code that runs; None, with a warning, if it was not read."""
-    running = finding.implementations or (state.address,)
+    """Return the functions of the code that runs; None, with a warning, if it was not read.
+
+    A proxy's own functions are called before those of the code behind it, so they are among them.
+    """
+    behind = finding.implementations
+    is_own_code_called = finding.account == "contract" and finding.kind not in CLONE_KINDS
+    running = (*((state.address,) if is_own_code_called or not behind else ()), *behind)
     codes = {address: code for address in running if (code := state.codes.get(address))}
     if not codes or finding.account == "wallet" or not bytecode.is_configured:
         return None
@@ -305,7 +311,7 @@ async def _read_functions(
     missing = len(running) - len(codes) + len(functions.unread)
     if missing:
         bytecode.trace.add_warning(f"the code of {missing} contracts could not be analysed")
-    return functions if len(functions.unread) < len(codes) else None
+    return functions if not {*functions.analysed}.isdisjoint(behind or running) else None
 
 
 def _list_role_candidates(state: ChainState, finding: AccountFinding, sources: ContractSources) -> list[str]:

@@ -602,8 +602,8 @@ def _list_decoys(state: ChainState) -> Iterator[str]:
     slots = (slot for slot, kind in POINTER_SLOTS if kind != "safe")
     if target := next((each for slot in slots if (each := state.slot_address(slot))), None):
         yield (
-            f"it stores {target} where a proxy keeps the address of its code, but runs no other code than its "
-            "own: explorers may show another contract's source for it"
+            f"it stores {target} where a proxy keeps the address of its code, but runs no other code than "
+            "its own: explorers may show another contract's source for it"
         )
     elif list_facets(state):
         yield "it lists facets like a diamond (EIP-2535), but runs no other code than its own"
