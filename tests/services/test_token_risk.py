@@ -699,6 +699,42 @@ def test_total_tax_does_not_disprove_honeypot(client: httpx.Client, upstreams: F
     assert (honeypot["isHoneypot"], honeypot["canSell"]) == (None, False)
 
 
+@pytest.mark.parametrize(("failed", "is_known"), [(400, True), (500, False), (1000, False)])
+def test_failing_holders_outweigh_one_sale(
+    client: httpx.Client, upstreams: FakeUpstreams, *, failed: int, is_known: bool
+):
+    analysis = {"holders": "1000", "successful": str(1000 - failed), "failed": str(failed)}
+    Market(upstreams).honeypotis(holderAnalysis=analysis)
+
+    data = buy_report(client)["data"]
+
+    told = (False, True) if is_known else (None, None)
+    assert (data["honeypot"]["isHoneypot"], data["honeypot"]["canSell"]) == told
+    warned = [each for each in data["warnings"] if each.startswith("a simulated sale went through, but")]
+    assert bool(warned) is not is_known
+    assert all(f"but {failed} of 1000 holders that honeypot.is tried" in each for each in warned)
+
+
+@pytest.mark.parametrize(
+    ("row", "is_named"),
+    [
+        ({"address": OTHER, "is_contract": 1}, True),
+        ({"address": OTHER, "locked_detail": [{"amount": "5", "end_time": "2090-01-01T00:00:00Z"}]}, False),
+        ({"address": "0x" + "0" * 40}, False),
+    ],
+    ids=["no date", "date", "burned"],
+)
+def test_locks_without_date_are_named(
+    client: httpx.Client, upstreams: FakeUpstreams, *, row: Body, is_named: bool
+):
+    Market(upstreams).goplus(lp_holders=[{"percent": "1", "is_locked": 1, **row}])
+
+    data = buy_report(client)["data"]
+
+    assert data["liquidity"]["lockedPercent"] == 100
+    assert any("no source tells until when" in each for each in data["warnings"]) is is_named
+
+
 def test_response_of_other_chain_is_refused(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).honeypotis(chain={"id": "8453"})
 

@@ -113,14 +113,18 @@ class HoneypotCheck(Data):
     """Result of the check that the token can be sold again."""
 
     is_honeypot: bool | None = Field(
-        description="Null when no source could tell, or when a tax takes 99 % of a sale or more."
+        description="Null when no source could tell, when a tax takes 99 % of a sale or more, or when at "
+        "least half of the holders that were tried cannot sell."
     )
     simulated: bool = Field(description="Whether a buy and a sell were simulated.")
     not_simulated: Literal["chain_not_covered", "no_pair", "failed", "source_unavailable"] | None = Field(
         description="The reason for a missing simulation; null when there was one."
     )
     can_buy: bool | None = Field(description="Null when no source could tell, as for the next two.")
-    can_sell: bool | None
+    can_sell: bool | None = Field(
+        description="Null also when a simulated sale went through, and at least half of the holders that "
+        "were tried cannot sell."
+    )
     can_transfer: bool | None
     reason: str | None = Field(
         description="What stopped the sale, or the simulation, as a clause in our words; null when the "

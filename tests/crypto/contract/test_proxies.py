@@ -607,7 +607,7 @@ def test_code_in_metadata_counts_if_jumped_to(end: str):
 @pytest.mark.parametrize("gas", ["603556", "61123556", "6035565b00"])
 @pytest.mark.parametrize("jump", ["36", "37"])
 def test_old_clone_with_other_jump_is_none(gas: str, jump: str):
-    """A jump in the place of the gas, or one to what follows, leads to code that the pattern does not show."""
+    """A jump in the place of the gas, or one to what follows, leads to code outside of the pattern."""
     start = f"3660008037602060003660003473{LOGIC[2:]}{gas}5a03f21560{jump}5760206000f3"
 
     assert match_clone(bytes.fromhex(start + "5b" * 9 + "00")) is None

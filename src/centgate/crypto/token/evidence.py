@@ -184,11 +184,12 @@ class TokenEvidence:
     def is_honeypot(self) -> bool | None:
         """True if any source says that it cannot be sold; None if no source could tell.
 
-        None also if a tax takes the whole sale, although the sources call it no honeypot.
+        None also if a tax takes the whole sale, or at least half of the holders cannot sell, although the
+        sources call it no honeypot.
         """
         if self.honeypot_claims:
             return True
-        if self.is_sale_taken:
+        if self.is_sale_taken or self.do_most_holders_fail:
             return None
         return False if self.token_flags.honeypot is False or self.sale_succeeded else None
 
@@ -197,6 +198,11 @@ class TokenEvidence:
         """True if a tax takes the whole sale: by a source's figure, or on average at holders."""
         averages = (trade.holder_sales.average_tax or 0 for trade in self.trades)
         return max((self.sell_tax or 0, *averages)) >= TOTAL_TAX
+
+    @cached_property
+    def do_most_holders_fail(self) -> bool:
+        """True if at least half of the holders at which a source tried a sale cannot sell."""
+        return any(trade.do_most_holders_fail for trade in self.trades)
 
     @cached_property
     def sources_agree(self) -> bool | None:
@@ -222,12 +228,15 @@ class TokenEvidence:
 
     @cached_property
     def can_sell(self) -> bool | None:
-        """Result of a simulated sale, else of the contract analysis; False if no pair has liquidity."""
+        """Result of a simulated sale, else of the contract analysis; False if no pair has liquidity.
+
+        None if the account that sold is not like most holders.
+        """
         if self.is_honeypot or self.is_sale_taken:
             return False
         if self.is_liquidity_removed or self.has_no_pair:
             return False
-        if self.is_sale_failure_doubtful:
+        if self.is_sale_failure_doubtful or self.do_most_holders_fail:
             return None
         is_sellable = self.token_flags.honeypot is False and self.token_flags.sell_tax is not None
         return True if self.sale_succeeded or is_sellable else None

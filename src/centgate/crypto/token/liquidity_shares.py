@@ -57,6 +57,11 @@ class LiquidityShares:
         return _sum_capped(lock.percent for lock in self.locks)
 
     @cached_property
+    def undated_percent(self) -> float:
+        """The locked share that is not burned, and of which no source tells until when it is locked."""
+        return _sum_capped(lock.percent for lock in self.locks if not (lock.burned or lock.unlocks_at))
+
+    @cached_property
     def unlocked_percent(self) -> float:
         return _sum_capped(hand.percent for hand in self.hands)
 

@@ -163,6 +163,11 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
         )
     if shares and shares.doubtful_percent:
         yield f"{shares.doubtful_percent:.4g} % of the liquidity is in locks whose end is not known"
+    if shares and shares.lists_hands and shares.undated_percent:
+        yield (
+            f"{shares.undated_percent:.4g} % of the liquidity is called locked, and no source tells until "
+            "when: the lock may end at any time"
+        )
     if evidence.runs_other_code and evidence.is_source_verified is None:
         kind = "clone" if evidence.is_pinned_clone else "proxy"
         yield f"the source of the code behind the {kind} was not checked"
@@ -256,6 +261,14 @@ def _liquidity_checks_without_evidence(evidence: TokenEvidence) -> list[str]:
 def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
     if evidence.sources_agree is False:
         yield f"sources disagree: {', '.join(_describe_sales(evidence))}"
+    for trade in evidence.trades:
+        if trade.do_most_holders_fail and evidence.sale_succeeded:
+            failed = trade.holder_sales.failed or 0
+            yield (
+                f"a simulated sale went through, but {failed} of "
+                f"{max(trade.holder_sales.tested or 0, failed)} holders that {LABELS[trade.source]} tried "
+                "could not sell: isHoneypot and canSell are not known"
+            )
     taxes: tuple[tuple[str, TaxName], ...] = (
         ("buy", "buy_tax"),
         ("sell", "sell_tax"),

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from centgate.crypto.token.evidence import TokenEvidence
 from centgate.crypto.token.token_rule import SALE_SUBJECT, AmountRange, FlagSeverity, TokenRule
-from centgate.crypto.token.trades import HONEYPOT_RISK, MIN_FAILED_HOLDERS
+from centgate.crypto.token.trades import HONEYPOT_RISK
 
-MANY_FAILED, SOME_FAILED, FEW_FAILED = 50.0, 10.0, 1.0
+SOME_FAILED, FEW_FAILED = 10.0, 1.0
 """Percent of the tried holders that cannot sell."""
 MANY_SIPHONED = 10.0
 """Percent of the tried holders whose balance was taken away."""
@@ -64,12 +64,8 @@ def _worst_of(percents: Iterable[float | None]) -> float:
 
 
 def _has_failed_share(minimum: float, below: float = math.inf) -> Callable[[TokenEvidence], bool]:
-    """Return a condition: this percentage of the tried holders cannot sell; few failures prove no rate."""
-    return lambda evidence: any(
-        minimum <= (trade.failed_percent or 0) < below
-        and (minimum < MANY_FAILED or (trade.holder_sales.failed or 0) >= MIN_FAILED_HOLDERS)
-        for trade in evidence.trades
-    )
+    """Return a condition: this percentage of the tried holders cannot sell."""
+    return lambda evidence: any(minimum <= (trade.failed_percent or 0) < below for trade in evidence.trades)
 
 
 def _has_siphoned_share(minimum: float) -> Callable[[TokenEvidence], bool]:
@@ -219,7 +215,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "critical",
         FAILED_SALES,
         "At least half of the holders at which a sale was simulated cannot sell.",
-        _has_failed_share(MANY_FAILED),
+        lambda evidence: evidence.do_most_holders_fail,
         _FAILED_SALES,
         covered_by=("simulation_high_fail_rate",),
     ),

@@ -13,6 +13,8 @@ HONEYPOT_RISK = 90
 """Rating of the risk from which it stands for a honeypot."""
 TOTAL_TAX = 99.0
 """Percent from which a tax takes the whole: the rest is a rounding."""
+MANY_FAILED_PERCENT = 50.0
+"""Percent of the tried holders whose failure outweighs the sale of one account."""
 MIN_FAILED_HOLDERS = 3
 """Holders that must fail before their share counts as the share of all holders."""
 
@@ -68,6 +70,12 @@ class SimulatedTrade:
     def failed_percent(self) -> float | None:
         """Percent of the tried holders that cannot sell."""
         return _percent(self.holder_sales.failed, self.holder_sales.tested)
+
+    @property
+    def do_most_holders_fail(self) -> bool:
+        """True if at least half of the tried holders cannot sell, and they are not only one or two."""
+        is_most = (self.failed_percent or 0) >= MANY_FAILED_PERCENT
+        return is_most and (self.holder_sales.failed or 0) >= MIN_FAILED_HOLDERS
 
     @property
     def siphoned_percent(self) -> float | None:
