@@ -116,6 +116,27 @@ def test_index_is_compared_with_chain(
     assert any("differs by" in each for each in body["warnings"]) is doubted
 
 
+@pytest.mark.parametrize(("liquidity", "doubted"), [(41_000, False), (1_000_000, True), (30_000, True)])
+def test_index_liquidity_is_compared_with_chain(
+    api: ApiFactory,
+    settings: Settings,
+    upstreams: FakeUpstreams,
+    chain: DevChain,
+    pools: Pools,
+    *,
+    liquidity: float,
+    doubted: bool,
+) -> None:
+    body = _buy_listed(
+        api, settings, upstreams, chain, token=pools.token, pair=pools.v2, pools=pools, liquidity=liquidity
+    )
+
+    assert body["data"]["liquidityUsd"] == liquidity
+    warned = [each for each in body["warnings"] if "the source's liquidity" in each]
+    assert bool(warned) is doubted
+    assert all("from the $40,000 that the pool's contract holds" in each for each in warned)
+
+
 def test_sales_of_quote_token_are_reported_as_unquoted(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, chain: DevChain, pools: Pools
 ) -> None:
@@ -159,6 +180,7 @@ def _buy_listed(
     pair: str,
     pools: Pools,
     price: float = 0.02,
+    liquidity: float = 40_000,
 ) -> dict[str, Any]:
     """Buy a snapshot of a pair of the two tokens that DexScreener lists."""
     row = {
@@ -168,7 +190,7 @@ def _buy_listed(
         "quoteToken": {"address": pools.weth, "symbol": "WETH"},
         "priceUsd": str(price),
         "priceNative": "0.00001",
-        "liquidity": {"usd": 40_000},
+        "liquidity": {"usd": liquidity},
     }
     upstreams.set_response("dexscreener", f"/token-pairs/v1/ethereum/{token}", [row])
     node = {"rpc_1": ProviderSettings(url=chain.rpc_url)}

@@ -40,8 +40,8 @@ MAX_OTHER_PAIRS = 5
 """Other pairs of the token in an answer."""
 MAX_CHAIN_SECONDS = 3.0
 """Time in which the chain has to confirm an index's price; the answer does not wait longer."""
-MAX_PRICE_DIFFERENCE = 5.0
-"""Percent by which the chain's price may differ from the index's."""
+MAX_DIFFERENCE = 5.0
+"""Percent by which the chain's price and liquidity may differ from the index's."""
 _UNKNOWN_TO_CHAIN = "chainPriceUsd and saleImpacts are not known"
 
 
@@ -80,9 +80,7 @@ class PoolToken(Data):
     """One of the pair's two tokens."""
 
     address: str | None = Field(description="Lower case.")
-    symbol: str | None = Field(
-        description="As its contract gives it, so text of a stranger; null when unknown."
-    )
+    symbol: str | None = Field(description="As its contract gives it: untrusted text; null when unknown.")
     reserve: float | None = Field(description="Whole tokens in the pool.")
     reserve_usd: float | None = Field(description="US dollars of this token in the pool.")
 
@@ -103,7 +101,9 @@ class OtherPair(Data):
     """Another pair of the token on this chain."""
 
     pair_address: str = Field(description="Lower case.")
-    dex: str | None = Field(description="The exchange, as the source names it; null when unknown.")
+    dex: str | None = Field(
+        description="The exchange, as the source names it: untrusted text; null when unknown."
+    )
     price_usd: float | None = Field(description="US dollars for one unit of the token in this pair.")
     liquidity_usd: float | None = Field(
         description="US dollars in this pair, both sides together; null when unknown."
@@ -144,7 +144,7 @@ class PoolSnapshot(Data):
         description="Trades of the priced token in this pair in the last 24 hours; null when unknown."
     )
     url: str | None = Field(description="The pair's page at the source that answered.")
-    dex: str | None = Field(description="The exchange, as the source names it.")
+    dex: str | None = Field(description="The exchange, as the source names it: untrusted text.")
     dex_version: str | None = Field(description="Version of the exchange, such as `v3`; null if not named.")
     fee_percent: float | None = Field(description="The pool's fee in percent of a trade.")
     base_token: PoolToken
@@ -378,6 +378,7 @@ async def _build_snapshot(subject: _Subject, chain_id: int, chain: ChainIndex) -
         *_list_fallback_warnings(pair, record),
         *_list_missing_fields(snapshot, is_base=is_base),
         *_compare_prices(snapshot),
+        *_compare_liquidity(snapshot, confirmed),
         *list_pair_warnings(pair),
     ):
         record.add_warning(warning)
@@ -472,10 +473,23 @@ def _build_other_pairs(subject: _Subject) -> list[OtherPair]:
 def _compare_prices(snapshot: PoolSnapshot) -> Iterable[str]:
     """Yield a warning if the chain's price differs from the source's."""
     listed, shown = snapshot.price_usd, snapshot.chain_price_usd
-    if listed and shown and (difference := 100 * abs(listed - shown) / shown) > MAX_PRICE_DIFFERENCE:
+    if listed and shown and (difference := 100 * abs(listed - shown) / shown) > MAX_DIFFERENCE:
         yield (
             f"the source's price of ${listed:.6g} differs by {difference:.0f} % from the ${shown:.6g} that "
             "the pool's contract shows"
+        )
+
+
+def _compare_liquidity(snapshot: PoolSnapshot, confirmed: Pair | None) -> Iterable[str]:
+    """Yield a warning if the pool holds other amounts on the chain than the source says."""
+    listed, shown = snapshot.liquidity_usd, confirmed.liquidity_usd if confirmed else None
+    if listed is None or shown is None:
+        return
+    difference = 100 * abs(listed - shown) / max(listed, shown, 1)
+    if difference > MAX_DIFFERENCE:
+        yield (
+            f"the source's liquidity of ${listed:,.0f} differs by {difference:.0f} % from the ${shown:,.0f} "
+            "that the pool's contract holds"
         )
 
 
