@@ -127,6 +127,8 @@ def test_bait_in_name_is_suspicious(name: str, rule: str) -> None:
             "U\u200bSDT",
             "ＵＳＤＴ",
             "USD₮",
+            "USD₵",
+            "USD₸",
             "ЕТН",
             "ΕΤΗ",
             "WЕTH",

@@ -20,7 +20,18 @@ from centgate.phishing.homograph import LATIN_TABLE
 
 DOTS: Final = ".\u00b7\u3002"
 """Full stop, middle dot and ideographic full stop: what Unicode gives for all characters like dots."""
-_SIGNS: Final = {"\u20ac": "E", "\u20bf": "B", "\u20a9": "W", "\u0e3f": "B", "\u039e": "E", "\u00a2": "c"}
+_SIGNS: Final = {
+    "\u20ac": "E",
+    "\u20bf": "B",
+    "\u20a9": "W",
+    "\u0e3f": "B",
+    "\u039e": "E",
+    "\u00a2": "c",
+    "\u20a6": "N",
+    "\u20b3": "A",
+    "\u20b5": "C",
+    "\u20b8": "T",
+}
 """Signs that are drawn as letters of symbols; Unicode has no Latin letter for them."""
 _OWN_SCRIPTS: Final = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL")
 """Scripts that honest words have together with Latin letters, in Unicode's names of characters."""
