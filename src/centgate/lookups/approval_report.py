@@ -46,7 +46,7 @@ class ApprovalFinding(Data):
     source: ApprovalFindingSource = Field(
         description="The source of the finding; `centgate`: an address list in this service's own rules."
     )
-    value: str | None = Field(description="What the source gave, as text.")
+    value: str | None = Field(description="What the source gave, as text: untrusted, cut.")
 
 
 class Allowance(Data):
@@ -79,7 +79,7 @@ class ApprovedToken(Data):
     """The token that may be spent."""
 
     address: str = Field(description="Lower case.")
-    symbol: str | None = Field(description="From the token itself, cleaned and cut to 64 characters.")
+    symbol: str | None = Field(description="As the token calls itself: untrusted text, cut.")
     decimals: int | None
     balance_base_units: str | None = Field(
         description="The wallet's balance in base units, a decimal string."
@@ -91,8 +91,10 @@ class Spender(Data):
     """The account that may spend the token."""
 
     address: str = Field(description="Lower case.")
-    name: str | None = Field(description="Cleaned and cut to 64 characters.")
-    project: str | None = Field(description="The contract's project, as the source labels it.")
+    name: str | None = Field(description="Name of the contract: untrusted text of its author, cut.")
+    project: str | None = Field(
+        description="The contract's project, as the source labels it: untrusted text, cut."
+    )
     kind: SpenderKind = Field(
         description="`contract`: has code of its own; `wallet`: has none, or only an EIP-7702 delegation."
     )

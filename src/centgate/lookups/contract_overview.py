@@ -30,7 +30,7 @@ class Implementation(Data):
     """A contract whose code a proxy runs."""
 
     address: str = Field(description="Lower case.")
-    name: str | None
+    name: str | None = Field(description="Its name in the source: untrusted text of its author.")
     verified: bool | None
     function_count: int | None = Field(
         description="Number of functions in its code; null if that was not read or analysed."
@@ -89,9 +89,9 @@ class Verification(Data):
     similar_address: str | None = Field(
         description="The other contract when the match is `similar`, lower case."
     )
-    language: str | None
-    compiler_version: str | None
-    license: str | None
+    language: str | None = Field(description="As the source names it: untrusted text.")
+    compiler_version: str | None = Field(description="As the source names it: untrusted text.")
+    license: str | None = Field(description="As the source names it: untrusted text.")
     url: str | None
 
 

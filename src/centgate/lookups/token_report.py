@@ -224,7 +224,7 @@ class TopPair(Data):
     """The deepest pair on the requested chain."""
 
     pair_address: str = Field(description="Lower case.")
-    dex: str | None
+    dex: str | None = Field(description="The exchange, as the source names it: untrusted text.")
     liquidity_usd: float | None
     created_at: str | None = Field(description="ISO 8601, UTC.")
 
@@ -233,7 +233,10 @@ class LiquidityLockData(Data):
     """A share of the liquidity that cannot be taken out."""
 
     address: str = Field(description="Holder of the shares, lower case: a locker, or a burn address.")
-    locker: str | None = Field(description="Name of the locker; null for a burn address or an unknown one.")
+    locker: str | None = Field(
+        description="Name of the locker, or the source's tag of it: untrusted text; null for a burn address "
+        "or an unknown one."
+    )
     percent: float = Field(description="Percent of the liquidity.")
     unlocks_at: str | None = Field(
         description="End of the lock, ISO 8601, UTC; null when it is burned, or when no source tells it."

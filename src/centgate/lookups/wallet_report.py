@@ -57,7 +57,7 @@ class SuspicionReason(Data):
 
     id: SuspicionId
     explanation: str = Field(description="One sentence.")
-    value: str | None = Field(description="The value that triggered it, cleaned and cut to 64 characters.")
+    value: str | None = Field(description="The value that triggered it: untrusted text, cut.")
     source: WalletSource
 
 
@@ -149,8 +149,8 @@ class TokenBalance(Data):
     """An ERC-20 token that the wallet holds."""
 
     token_address: str = Field(description="Lower case.")
-    symbol: str | None = Field(description="As the token calls itself, cleaned and cut to 64 characters.")
-    name: str | None = Field(description="As the token calls itself, cleaned and cut to 64 characters.")
+    symbol: str | None = Field(description="As the token calls itself: untrusted text, cut.")
+    name: str | None = Field(description="As the token calls itself: untrusted text, cut.")
     amount_base_units: str = Field(description="In base units, a decimal string.")
     decimals: int | None
     amount: float | None = Field(description="Scaled by the decimals; null when these are unknown.")
@@ -175,7 +175,7 @@ class WalletTransfer(Data):
         description="The other party, lower case; null when a contract was created."
     )
     token_address: str | None = Field(description="Lower case; null for the chain's native coin.")
-    symbol: str | None = Field(description="Cleaned and cut to 64 characters.")
+    symbol: str | None = Field(description="As the token calls itself: untrusted text, cut.")
     amount_base_units: str | None = Field(description="In base units, a decimal string.")
     decimals: int | None
     amount: float | None = Field(description="Scaled by the decimals.")
@@ -187,8 +187,8 @@ class SuspiciousToken(Data):
     """A token left out of the balances, with the reasons."""
 
     token_address: str = Field(description="Lower case.")
-    symbol: str | None = Field(description="Cleaned and cut to 64 characters.")
-    name: str | None = Field(description="Cleaned and cut to 64 characters.")
+    symbol: str | None = Field(description="As the token calls itself: untrusted text, cut.")
+    name: str | None = Field(description="As the token calls itself: untrusted text, cut.")
     reasons: list[SuspicionReason]
 
 

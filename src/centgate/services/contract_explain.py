@@ -75,7 +75,7 @@ class ContractExplanation(Data):
         "the account has no code of its own, or when none was found and a registry was not read. A `similar` "
         "match does not count."
     )
-    contract_name: str | None = Field(description="Its name in the source.")
+    contract_name: str | None = Field(description="Its name in the source: untrusted text of its author.")
     source_available: bool | None
     abi_available: bool | None
     proxy: ContractProxy
