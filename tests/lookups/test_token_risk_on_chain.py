@@ -11,7 +11,7 @@ import pytest
 from fake_upstreams import FakeUpstreams
 from lookups.test_trade_simulation import count_rounds
 from lookups.token_cases import CASES
-from lookups.token_world import TokenWorld, create_world
+from lookups.token_world import WETH, TokenWorld, create_world
 from tampering_proxy import rpc_error, start_proxy
 
 from centgate.devchain.http_server import serve_app, silence_libraries
@@ -63,9 +63,15 @@ async def run_token_risk(url: str, token: str) -> dict[str, Any]:
     node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=url)}
     off = {name: ProviderSettings(enabled=False) for name in NAMES}
     settings = Settings(port=0, network=f"eip155:{CHAIN_ID}", providers={**node, **off})
+    return await run_request(
+        settings, TokenRiskRequest.model_construct(chain=None, chain_id=CHAIN_ID, token_address=token)
+    )
+
+
+async def run_request(settings: Settings, request: TokenRiskRequest) -> dict[str, Any]:
+    """Return the data of an answer from the sources of these settings."""
     async with open_resources(settings) as resources:
         providers = {source.info.name: source.provider(settings, resources) for source in token_risk.sources}
-        request = TokenRiskRequest.model_construct(chain=None, chain_id=CHAIN_ID, token_address=token)
         result = await token_risk.run(request, providers)
     return json.loads(result.data)
 
@@ -166,6 +172,38 @@ async def test_burned_liquidity_is_found_by_balance(tokens: ServedTokens):
     assert liquidity["unlockedPercent"] is None
     assert liquidity["source"] == "onchain"
     assert liquidity["totalUsd"] > 1000
+
+
+@pytest.mark.parametrize(("usd", "source"), [(500_000, "dexscreener"), (5e8, "onchain")])
+async def test_chain_refutes_liquidity_of_index(
+    tokens: ServedTokens, upstreams: FakeUpstreams, usd: float, source: str
+):
+    token = tokens.token("tax on both")
+    pool = tokens.pools["tax on both"][1].address
+    row = {
+        "chainId": "ethereum",
+        "pairAddress": pool,
+        "baseToken": {"address": token, "symbol": "AB"},
+        "quoteToken": {"address": WETH, "symbol": "WETH"},
+        "priceUsd": "1",
+        "liquidity": {"usd": usd},
+        "pairCreatedAt": int(time.time() - 3600) * 1000,
+    }
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/ethereum/{token}", [row])
+    node = {"rpc_1": ProviderSettings(url=tokens.url)}
+    providers = {name: ProviderSettings(enabled=False) for name in NAMES} | node
+    settings = Settings(
+        port=0, network="eip155:1", providers=providers | upstreams.provider_settings("dexscreener")
+    )
+
+    data = await run_request(settings, TokenRiskRequest(chain="ethereum", token_address=token))
+
+    liquidity = data["liquidity"]
+    warned = any("the chain's pools count" in each for each in data["warnings"])
+    assert (liquidity["source"], warned) == (source, source == "onchain")
+    assert (liquidity["totalUsd"] == usd) is not warned
+    (new,) = [each for each in data["riskFlags"] if each["id"] == "new_pair"]
+    assert [each["source"] for each in new["evidence"]] == ["dexscreener"]
 
 
 @pytest.mark.extended

@@ -8,8 +8,8 @@ beacon is asked.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.owners import Owner
@@ -52,6 +52,8 @@ class ChainEvidence:
     """True for a clone that always runs the code of one contract."""
     bytecode_flags: TokenFlags | None = None
     liquidity: Liquidity | None = None
+    usd_by_pool: Mapping[str, float] = field(default_factory=dict[str, float])
+    """US dollars that pools hold, by address; without those of unknown depth."""
 
 
 async def read_chain_evidence(
@@ -105,7 +107,12 @@ async def _read_evidence(
         return replace(evidence, missing_reason="source_unavailable")
     if not isinstance(states, NoData):
         pools = [state.key for state in states]
-        evidence = replace(evidence, liquidity=sum_chain_liquidity(states))
+        depths = {state.key.address: state.liquidity_usd for state in states if state.key.pool_id is None}
+        evidence = replace(
+            evidence,
+            liquidity=sum_chain_liquidity(states),
+            usd_by_pool={address: usd for address, usd in depths.items() if usd is not None},
+        )
     else:
         listed = await attempt(identify_pools, rpc, chain_id, token, await list_pools())
         pools = [] if isinstance(listed, NoData | ProviderFailure) else listed

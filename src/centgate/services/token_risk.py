@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -59,6 +59,8 @@ NO_TOKEN = "^0x(0{36}[0-9a-fA-F]{4}|[eE]{40})$"
 """The zero address, precompiled contracts, and the placeholder for a chain's native coin."""
 MAX_INDEX_WAIT = 3.0
 """Seconds that the chain's pools wait for those that an exchange index lists."""
+MIN_CONFIRMED_SHARE = 0.5
+"""Share of the dollars that an index gives for its deepest pair, below which the chain counts instead."""
 CHAIN_SECONDS, CHAIN_SECONDS_ALONE = 8.0, 15.0
 """Seconds for reading the chain beside the contract analysis, and in its place."""
 
@@ -382,6 +384,7 @@ class _SourceResults:
             simulation=simulated,
             no_simulation_reason=_missing_reason(self.simulation),
             liquidity=self._choose_liquidity(flags, simulated),
+            refuted_liquidity=self._refuted_liquidity,
             sources_without_pair=self.listing.sources_without_pair,
             pool_addresses=self.listing.pool_addresses | {pool.address for pool in self.chain.pools},
             own_simulation=self.chain.simulation,
@@ -397,10 +400,22 @@ class _SourceResults:
         )
 
     def _choose_liquidity(self, flags: TokenFlags | None, simulated: Simulation | None) -> Liquidity | None:
-        """Return the liquidity of the source that knows most pairs."""
+        """Return the liquidity of the source that knows most pairs, unless the chain refutes it."""
+        if (refuted := self._refuted_liquidity) and self.chain.liquidity:
+            return replace(self.chain.liquidity, trading_since=refuted.trading_since)
         listed = self.listing.liquidity or self.chain.liquidity
         listed = listed or (sum_pool_liquidity(flags) if flags else None)
         return listed or (sum_simulated_liquidity(simulated) if simulated else None)
+
+    @property
+    def _refuted_liquidity(self) -> Liquidity | None:
+        """Liquidity of an exchange index whose deepest pair holds far less on the chain; else None."""
+        listed = self.listing.liquidity
+        if listed is None or self.chain.liquidity is None:
+            return None
+        shown_usd = self.chain.usd_by_pool.get(listed.top_pair or "")
+        is_refuted = shown_usd is not None and shown_usd < MIN_CONFIRMED_SHARE * (listed.top_usd or 0)
+        return listed if is_refuted else None
 
 
 def _no_evidence(token: str, *missing: SimulationOutcome) -> NoData | ProviderFailure:

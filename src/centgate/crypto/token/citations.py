@@ -161,6 +161,8 @@ def _cite_liquidity(evidence: TokenEvidence, field: str) -> list[Citation]:
     if field == "pairs":
         return [Citation(source, names[source][field], "none") for source in evidence.sources_without_pair]
     liquidity = evidence.liquidity
+    if field == "tradedSince" and evidence.refuted_liquidity:
+        liquidity = evidence.refuted_liquidity  # the chain does not tell it
     if not liquidity:
         return []
     if own_name := _OTHER_LIQUIDITY_FIELDS.get(liquidity.source):

@@ -60,6 +60,8 @@ class TokenEvidence:
     no_simulation_reason: MissingReason | None = None
     """Reason for a missing simulation."""
     liquidity: Liquidity | None = None
+    refuted_liquidity: Liquidity | None = None
+    """Liquidity by an exchange index whose deepest pair holds far less on the chain: the chain counts."""
     sources_without_pair: tuple[TokenSource, ...] = ()
     """Exchange indexes that list no pair of the token."""
     pool_addresses: frozenset[str] = frozenset()

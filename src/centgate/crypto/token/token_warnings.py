@@ -292,6 +292,11 @@ def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
         names = " and ".join(LABELS[source] for source in evidence.sources_without_pair)
         verb = "list" if len(evidence.sources_without_pair) > 1 else "lists"
         yield f"sources disagree: {other}, {names} {verb} no pair"
+    if refuted := evidence.refuted_liquidity:
+        yield (
+            f"sources disagree: {LABELS[refuted.source]} lists ${refuted.top_usd or 0:,.0f} in the pair "
+            f"{refuted.top_pair}, which holds less than half of it on the chain: the chain's pools count"
+        )
     if evidence.is_simulated_pair_empty and evidence.liquidity and evidence.has_other_liquidity:
         yield (
             f"sources disagree: the pair that {LABELS['honeypotis']} used is empty, "
