@@ -339,6 +339,27 @@ def test_approvals_are_ordered_by_usd_at_risk_and_summed(shop: Shop):
     assert data["exposure"] == {"usd": 19.0, "unpricedTokens": 1}
 
 
+def test_made_up_tokens_displace_none_of_value(shop: Shop):
+    """Anyone can make tokens that name the wallet in events, and answer what they like."""
+    usdc = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
+    made = [f"0x{number + (0xFEED << 144):040x}" for number in range(310)]
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.code[ROUTER] = "0x"
+    shop.node.tokens = {token: Token({ROUTER: MAX}, balance=10**30) for token in made}
+    shop.node.tokens[usdc] = Token({VAULT: MAX, DAI: MAX}, balance=7_000_000)
+    logs = [build_event(shop.node.head - 50 - place, MAX, token=token) for place, token in enumerate(made)]
+    older = shop.node.head - 900
+    shop.node.logs = [*logs, *(build_event(older, MAX, token=usdc, spender=each) for each in (VAULT, DAI))]
+    serve_prices(shop.upstreams, {usdc: 1})
+
+    data = shop.buy_data()
+
+    kept = [each for each in data["approvals"] if each["token"]["address"] == usdc]
+    assert [each["allowance"]["live"] for each in kept] == [True, True]
+    assert data["exposure"]["usd"] == 7
+    assert len(data["approvals"]) == 200
+
+
 def test_usd_at_risk_is_unknown_without_prices(shop: Shop):
     shop.list_rows(build_row(build_entry()))
     shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
@@ -631,7 +652,7 @@ def test_at_most_200_most_urgent_approvals_are_returned(shop: Shop):
     assert data["warnings"] == [
         "Approvals that were not read from the chain, with amounts as listed: 10",
         "Spenders whose code was not read from the chain: 210",
-        "Approvals left out of this answer, less urgent as far as is known: 110",
+        "Approvals left out of this answer, of tokens without a known value or less urgent: 110",
     ]
 
 

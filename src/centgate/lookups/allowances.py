@@ -23,6 +23,7 @@ from centgate.crypto.approvals.reported import (
 )
 from centgate.crypto.contract.bytecode import delegation_target
 from centgate.crypto.event_logs import EventLog
+from centgate.crypto.wallet.known_tokens import find_known_token
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups import erc20
@@ -190,9 +191,12 @@ async def read_onchain_state(
 ) -> OnchainState:
     """Read the current allowances of the first `MAX_READ_APPROVALS` of these, and the times of their blocks.
 
-    All queries run concurrently; values that cannot be read are missing from the result.
+    Those of well-known tokens come first. All queries run concurrently; values that cannot be read are
+    missing from the result.
     """
-    approvals = take_turns(reported)[:MAX_READ_APPROVALS]
+    known = [entry for entry in reported if find_known_token(chain_id, entry.token.address)]
+    others = [entry for entry in reported if not find_known_token(chain_id, entry.token.address)]
+    approvals = [*take_turns(known), *take_turns(others)][:MAX_READ_APPROVALS]
     spenders = dict.fromkeys(entry.spender.address for entry in approvals if entry.spender.address != wallet)
     accounts = [wallet, *list(spenders)[:MAX_READ_SPENDERS]]
     untimed = (entry for entry in approvals if entry.changed_at is None)

@@ -20,6 +20,7 @@ from centgate.crypto.approvals.approval_rules import (
     ApprovalSeverity,
     ApprovalVerdict,
     recommend_action,
+    select_verdicts,
     total_exposure,
 )
 from centgate.crypto.approvals.reported import ApprovalMechanism, ApprovalSource, CurrentToken, OnchainState
@@ -195,7 +196,8 @@ class ApprovalRisk(Data):
 
     approvals: list[Approval] = Field(
         description="Dangers first, then unlimited and stale, unlimited, stale, and the rest, in each group "
-        "the most dollars at risk first; at most 200. Revoked ones are left out."
+        "the most dollars at risk first. At most 200, those of well-known and of priced tokens before "
+        "others. Revoked ones are left out."
     )
     unlimited_count: int = Field(
         description="Number of unlimited approvals found, including those of trusted spenders."
@@ -219,7 +221,9 @@ def build_approval_risk(
     warnings: Sequence[str],
 ) -> ApprovalRisk:
     """Return the answer about a wallet; `verdicts` are on its approvals, the most urgent first."""
-    listed = [(verdict, _build_approval(verdict, live)) for verdict in verdicts[:MAX_APPROVALS]]
+    listed = [
+        (verdict, _build_approval(verdict, live)) for verdict in select_verdicts(verdicts, MAX_APPROVALS)
+    ]
     return ApprovalRisk(
         approvals=[approval for _, approval in listed],
         unlimited_count=sum(bool(verdict.evidence.is_unlimited) for verdict in verdicts),
@@ -389,4 +393,6 @@ def _list_uncovered(history: ApprovalHistory) -> Iterator[str]:
 
 def _warn_left_out(verdicts: Sequence[ApprovalVerdict]) -> list[str]:
     more = len(verdicts) - MAX_APPROVALS
-    return [f"Approvals left out of this answer, less urgent as far as is known: {more}"] if more > 0 else []
+    if more <= 0:
+        return []
+    return [f"Approvals left out of this answer, of tokens without a known value or less urgent: {more}"]

@@ -10,7 +10,12 @@ from pydantic import Field
 
 from centgate.chains import Address, ChainRequest
 from centgate.crypto.approvals.approval_history import ApprovalHistory, collect_warnings
-from centgate.crypto.approvals.approval_rules import RULES_VERSION, ApprovalEvidence, evaluate_approval
+from centgate.crypto.approvals.approval_rules import (
+    RULES_VERSION,
+    ApprovalEvidence,
+    evaluate_approval,
+    order_valued_first,
+)
 from centgate.crypto.approvals.reported import (
     ApprovalScan,
     CurrentToken,
@@ -225,10 +230,8 @@ async def _read_live_state(
 ) -> OnchainState:
     """Read the current on-chain state; if there are too many approvals, of the most urgent ones."""
     chain_id = request.chain_id
-    entries = sorted(
-        history.entries,
-        key=lambda entry: evaluate_approval(ApprovalEvidence(entry, chain_id, now)).sort_key,
-    )
+    evidence = order_valued_first(ApprovalEvidence(entry, chain_id, now) for entry in history.entries)
+    entries = [each.entry for each in evidence]
     can_read = rpc.is_configured and rpc.supports_chain(chain_id)
     live = (
         await read_onchain_state(rpc, chain_id, request.wallet_address, entries, history.scan)
@@ -271,8 +274,8 @@ async def _add_prices(
     evidence: list[ApprovalEvidence], defillama: DefiLlama, chain_id: int
 ) -> list[ApprovalEvidence]:
     """Add the prices of tokens that could be taken; doubtful prices are left out."""
-    urgent_first = sorted(evidence, key=lambda each: evaluate_approval(each).sort_key)
-    tokens = dict.fromkeys(each.entry.token.address for each in urgent_first if each.exposed_amount)
+    ordered = order_valued_first(evidence)
+    tokens = dict.fromkeys(each.entry.token.address for each in ordered if each.exposed_amount)
     prices = (await fetch_token_prices(defillama, chain_id, list(tokens)) if tokens else None) or {}
     confident = {token: price.usd for token, price in prices.items() if price.is_confident}
     return [replace(each, price_usd=confident.get(each.entry.token.address)) for each in evidence]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from centgate.crypto.approvals.exploited_spenders import EXPLOITED_SPENDERS
 from centgate.crypto.approvals.reported import UNLIMITED_ALLOWANCE, ReportedApproval, SpenderKind
+from centgate.crypto.wallet.known_tokens import find_known_token
 from centgate.crypto.wallet.wallets import to_whole_units, usd_value
 
 RULES_VERSION = "2026-11-24"
@@ -114,6 +115,15 @@ class ApprovalEvidence:
         Lists name contracts; what has no code of its own can change hands with its key.
         """
         return bool(self.entry.spender.trusted) and self.kind in (None, "contract")
+
+    @property
+    def has_known_value(self) -> bool:
+        """True for a well-known token, and for one with a price of which something can be taken.
+
+        Anyone can make other tokens, and approvals of them in any wallet's name.
+        """
+        token = self.entry.token.address
+        return find_known_token(self.chain_id, token) is not None or bool(self.exposed_usd)
 
     @property
     def is_usable(self) -> bool:
@@ -468,6 +478,20 @@ class ApprovalVerdict:
         evidence = self.evidence
         severity = SEVERITY_ORDER[self.severity]
         return self.priority_group, severity, -(evidence.exposed_usd or 0), *evidence.entry.key
+
+
+def order_valued_first(evidence: Iterable[ApprovalEvidence]) -> list[ApprovalEvidence]:
+    """Order approvals for reading: those of known value first, then the most urgent.
+
+    So tokens that a stranger made by the hundreds displace none that is worth something.
+    """
+    return sorted(evidence, key=lambda each: (not each.has_known_value, evaluate_approval(each).sort_key))
+
+
+def select_verdicts(verdicts: Sequence[ApprovalVerdict], limit: int) -> list[ApprovalVerdict]:
+    """Return at most `limit` verdicts in their order; those of known value are kept before others."""
+    places = sorted(range(len(verdicts)), key=lambda place: not verdicts[place].evidence.has_known_value)
+    return [verdicts[place] for place in sorted(places[:limit])]
 
 
 @dataclass(frozen=True, slots=True)
