@@ -119,6 +119,17 @@ def test_ambiguous_match_is_marked(asked: str, meant: str, doubt: str) -> None:
     assert doubt in match.warning
 
 
+def test_a_name_does_not_come_before_the_slug_of_a_parent() -> None:
+    rows = [*ROWS, {"slug": "aave-of-others", "name": "AAVE", "tvl": 3}]
+    directory: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(rows).encode()))
+
+    match = match_exact(directory, "Aave")
+
+    assert match
+    assert (match.protocol.slug, match.protocol.tvl_usd) == ("aave", 310)
+    assert match.warning == 'matched the parent aave; "AAVE" (aave-of-others) has the same name'
+
+
 @pytest.mark.parametrize(
     "asked", ["-", "$-", "--", "", " ", "..", "../", "\x00", "\N{OCTOPUS}", "null", "None"]
 )

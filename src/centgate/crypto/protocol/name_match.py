@@ -100,16 +100,30 @@ def _find_listings(directory: ProtocolDirectory, slug: str) -> Iterator[Protocol
 
 
 def _match_name(directory: ProtocolDirectory, name: str) -> ProtocolMatch | None:
-    """Return the protocol of this slug, else of this name, else the parent."""
+    """Return the protocol of this slug, which a parent has too, else of this name, else the parent.
+
+    Anyone can have a protocol listed under a name, so a name does not come before a slug.
+    """
     slug, plain = to_slug(name), alphanumeric_key(name)
     if listing := directory.by_slug.get(slug):
         return ProtocolMatch(directory.get_protocol(listing))
     candidates = directory.by_name.get(plain, [])
-    if exact := [listing for listing in candidates if to_slug(listing.name) == slug]:
+    exact = [listing for listing in candidates if to_slug(listing.name) == slug]
+    if slug in directory.children:
+        return ProtocolMatch(directory.build_parent(slug), _describe_namesakes(slug, exact))
+    if exact:
         return _choose_listing(directory, exact, f"the name {quote_line(name)}")
     if parent := next((each for each in directory.children if alphanumeric_key(each) == plain), None):
         return ProtocolMatch(directory.build_parent(parent))
     return _choose_listing(directory, candidates, f"the name {quote_line(name)}") if candidates else None
+
+
+def _describe_namesakes(slug: str, listings: Sequence[ProtocolListing]) -> str | None:
+    """Return a warning that other protocols have a parent's slug as their name; None without any."""
+    if not listings:
+        return None
+    best = min(listings, key=tvl_sort_key)
+    return f"matched the parent {slug}; {quote_line(best.name)} ({best.slug}) has the same name"
 
 
 def match_similar(directory: ProtocolDirectory, query: str) -> ProtocolMatch | None:
