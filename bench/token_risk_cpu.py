@@ -3,13 +3,15 @@
     PYTHONPATH=src:tests:tests/payments .venv/bin/python bench/token_risk_cpu.py
 
 The sources run in another process and respond after 20 ms each; the node's responses are recorded from a real
-EVM and replayed. The service runs without payment, journal and cache, which token_risk.py measures.
+EVM and replayed. The service runs without payment, journal and cache, which token_risk.py measures; logging
+and garbage collection are as in a server.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import secrets
 import sys
 import time
 import urllib.request
@@ -20,7 +22,6 @@ from multiprocessing.connection import Connection
 from statistics import median
 from typing import Any
 
-import structlog
 import uvloop
 from lookups.token_cases import CASES
 from lookups.token_world import create_world
@@ -28,6 +29,8 @@ from lookups.token_world import create_world
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
+from centgate.garbage_collection import resume_garbage_collection
+from centgate.log import configure_logging
 from centgate.provider import Provider
 from centgate.provider_settings import ProviderSettings
 from centgate.resources import open_resources
@@ -50,7 +53,9 @@ ANALYSIS = dict.fromkeys(("is_proxy", "is_mintable", "hidden_owner", "is_honeypo
 
 def main() -> None:
     """Measure each combination of sources and print a line."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    configure_logging("critical")
+    # no response to a random sender could be replayed
+    secrets.token_hex, secrets.randbelow = lambda size: "c7" * (size or 32), lambda limit: limit // 2
     with start_sources() as (url, token):
         node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=f"{url}/node")}
         third_parties = {name: ProviderSettings(url=f"{url}/{name}", per_minute=10**6) for name in NAMES}
@@ -76,6 +81,7 @@ async def measure_service(
         service_providers: dict[str, Provider] = {
             source.info.name: source.provider(settings, resources) for source in token_risk.sources
         }
+        resume_garbage_collection()
         request = TokenRiskRequest.model_construct(chain=None, chain_id=chain_id, token_address=token)
         for _ in range(ROUNDS):
             cpu, wall = time.process_time(), time.perf_counter()
