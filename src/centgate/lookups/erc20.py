@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from centgate.providers.rpc import ContractCall
 
+_WORD = 32
 BALANCE_OF_SELECTOR = bytes.fromhex("70a08231")
 ALLOWANCE_SELECTOR = bytes.fromhex("dd62ed3e")
 TOTAL_SUPPLY_SELECTOR = bytes.fromhex("18160ddd")
@@ -79,16 +80,12 @@ def decode_text(returned: bytes | None) -> str | None:
     """Decode a `string`, or `bytes32` as old tokens return it; untrusted text that the caller must clean."""
     if not returned:
         return None
-    if len(returned) == 32:
+    if len(returned) == _WORD:
         return returned.rstrip(b"\0").decode(errors="replace") or None
-    from eth_abi.abi import decode  # imported late, by `runtime`
-    from eth_abi.exceptions import DecodingError
-
-    try:
-        (value,) = decode(["bytes"], returned, strict=False)
-    except (DecodingError, OverflowError):
-        return None
-    return value.decode(errors="replace") or None
+    start = int.from_bytes(returned[:_WORD])
+    size = decode_uint(returned[start:])
+    content = returned[start + _WORD : start + _WORD + (size or 0)]
+    return content.decode(errors="replace") or None if len(content) == size else None
 
 
 def decode_decimals(returned: bytes | None) -> int | None:
