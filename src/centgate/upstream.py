@@ -88,6 +88,7 @@ class Upstream:
         self._breaker = CircuitBreaker(partial(meter.record_breaker_change, name))
         self._max_bytes = max_bytes
         self._patience = max_wait
+        self._log = structlog.get_logger()
 
     @property
     def breaker(self) -> CircuitBreaker:
@@ -136,7 +137,7 @@ class Upstream:
                 self._breaker.record_outcome(failure=True)
             raise
         finally:
-            structlog.get_logger().debug(
+            self._log.debug(
                 "upstream", name=self.name, outcome=outcome, seconds=round(time.monotonic() - started, 3)
             )
         if reply.status < 500:
@@ -181,7 +182,7 @@ class Upstream:
             raise
         except (aiohttp.ClientError, ValueError) as error:
             # an invalid header, a truncated body, or bytes that do not match their encoding
-            structlog.get_logger().debug("unreadable", name=self.name, error=type(error).__name__)
+            self._log.debug("unreadable", name=self.name, error=type(error).__name__)
             raise ProviderError(self.name, f"{self.label} sent an invalid HTTP response") from None
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
