@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -361,7 +362,8 @@ class NodePool:
         for node in order:
             time_limit = self._timeout / len(order) if node is not order[-1] else None
             try:
-                async with asyncio.timeout(time_limit):
+                # the last node has the time that the caller gives
+                async with asyncio.timeout(time_limit) if time_limit is not None else nullcontext():
                     answer = await query(node)
             except TimeoutError:
                 message = f"{node.upstream.label} did not answer within {time_limit:.3g} s"
