@@ -650,6 +650,23 @@ def test_locks_have_locker_share_and_end(client: httpx.Client, upstreams: FakeUp
     ]
 
 
+def test_withdrawn_locks_take_nothing_from_one_in_force(client: httpx.Client, upstreams: FakeUpstreams):
+    locks = [
+        {"amount": "700", "end_time": "2020-01-01T00:00:00+00:00"},
+        {"amount": "60", "end_time": "2099-01-01T00:00:00+00:00"},
+    ]
+    locker = {"address": "0x663a5c229c09b049e36dcc11a9b0d4a8eb9db214", "is_locked": 1, "is_contract": 1}
+    rows = [locker | {"percent": "0.8", "balance": "80", "locked_detail": locks}]
+    Market(upstreams).goplus(lp_holders=rows)
+
+    liquidity = buy_report(client)["data"]["liquidity"]
+
+    assert (liquidity["lockedPercent"], liquidity["unlockedPercent"]) == (60, 20)
+    assert [(each["percent"], each["lockEndedAt"]) for each in liquidity["unlockedHolders"]] == [
+        (20, "2020-01-01T00:00:00Z")
+    ]
+
+
 def test_untrusted_reasons_are_kept_separate(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     text = "execution reverted: TransferHelper: TRANSFER_FROM_FAILED, claim at evil.example"

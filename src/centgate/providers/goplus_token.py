@@ -170,14 +170,15 @@ def _parse_locks(row: dict[str, Any], percent: float) -> tuple[TokenLock, ...]:
 def _parse_lock_shares(details: Sequence[Mapping[str, Any]], balance: float) -> list[float] | None:
     """Return each lock's share of a balance, as a fraction of 1; None if the amounts are unreadable.
 
-    The amounts are in whole tokens, as the balance is.
+    The amounts are in whole tokens, as the balance is. Together they may be more than it: locks that have
+    ended are listed also after a withdrawal.
     """
     amounts = [as_amount(detail.get("amount")) for detail in details]
     known = [amount for amount in amounts if amount is not None]
-    total = max(balance, sum(known))
-    if len(known) < len(amounts) or not any(known) or not math.isfinite(total):
+    total = balance or sum(known)
+    if len(known) < len(amounts) or not any(known) or not math.isfinite(sum(known)):
         return None
-    return [amount / total for amount in known]
+    return [min(amount / total, 1.0) for amount in known]
 
 
 _UNREADABLE_LOCK = TokenLock(0, None, end_unreadable=True)

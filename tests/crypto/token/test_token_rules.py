@@ -1449,3 +1449,28 @@ def test_pinned_clone_is_not_upgradeable_and_needs_source_of_target():
     unchecked = replace(clone, simulation=None)
     assert unchecked.is_source_verified is None
     assert any("behind the clone" in each for each in evaluate_token(unchecked).warnings)
+
+
+def test_locks_in_force_hold_no_more_than_their_holder():
+    ends = (NOW + timedelta(days=9), NOW + timedelta(days=900), NOW - timedelta(days=9))
+    locker = replace(wallet(60, contract=True, locked=True), locks=tuple(TokenLock(40, end) for end in ends))
+
+    shares = flagged(lp_holders=(locker,)).liquidity_shares
+
+    assert shares
+    assert [lock.percent for lock in shares.locks] == [30, 30]
+    assert (shares.locked_percent, shares.unlocked_percent) == (60, 0)
+
+
+@pytest.mark.parametrize("seen", [False, None])
+def test_closed_code_that_may_be_a_clones_target_is_named(seen: Any):
+    """The simulation service sees no proxy, and whether the token is a clone was not read."""
+    facts = tried(flagged(proxy=None, open_source=None), proxy=seen, open_source=True, all_open_source=False)
+
+    unread = replace(facts, bytecode_flags=None)
+
+    assert unread.is_source_verified is None
+    assert any("honeypot.is" in each and "clone" in each for each in evaluate_token(unread).warnings)
+    read = replace(facts, bytecode_flags=replace(BYTECODE, proxy=False))
+    assert read.is_source_verified is True
+    assert not any("clone" in each for each in evaluate_token(read).warnings)

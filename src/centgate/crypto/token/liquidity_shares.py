@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
 from centgate.chains import is_burn_address
 from centgate.crypto.token.lockers import Locker
-from centgate.crypto.token.security import Holder
+from centgate.crypto.token.security import Holder, TokenLock
 
 FEW_HANDS = 3
 """Hands that may belong to one person."""
@@ -155,16 +155,28 @@ def _split_holder(
     if not holder.locks:
         yield LiquidityLock(address, name, percent, None)
         return
-    for lock in holder.locks:
+    locks = _fit_locks(holder.locks, percent, now)
+    for lock in locks:
         if lock.end_unreadable:
             yield _DoubtfulShare(lock.percent)
         elif lock.has_ended(now):
             yield LiquidityHand(address, lock.percent, holder.contract, lock.unlocks_at)
         else:
             yield LiquidityLock(address, name, lock.percent, lock.unlocks_at)
-    rest = round(percent - sum(lock.percent for lock in holder.locks), 6)
+    rest = round(percent - sum(lock.percent for lock in locks), 6)
     if rest > 0:
         yield LiquidityHand(address, rest, holder.contract)
+
+
+def _fit_locks(locks: Sequence[TokenLock], percent: float, now: datetime) -> list[TokenLock]:
+    """Return the locks with no more than their holder has; what is missing was withdrawn from ended ones."""
+    fitted: list[TokenLock] = []
+    for has_ended in (False, True):
+        group = [lock for lock in locks if lock.has_ended(now) is has_ended]
+        left = max(percent - sum(lock.percent for lock in fitted), 0.0)
+        scale = min(left / (sum(lock.percent for lock in group) or 1.0), 1.0)
+        fitted += [replace(lock, percent=round(lock.percent * scale, 6)) for lock in group]
+    return [lock for lock in fitted if lock.percent > 0]
 
 
 def _sum_capped(shares: Iterable[float]) -> float:
