@@ -411,6 +411,16 @@ class TokenEvidence:
         return result.all_open_source
 
     @cached_property
+    def may_run_closed_code(self) -> bool:
+        """True if it calls code that is not published, which may be its own.
+
+        The simulation service may not see a proxy or a clone as one, and no other source tells.
+        """
+        told = (self.token_flags.proxy, self.bytecode_flags and self.bytecode_flags.proxy)
+        is_unknown = not self.runs_other_code and told == (None, None)
+        return is_unknown and self.simulation_result.all_open_source is False and not self.is_trusted
+
+    @cached_property
     def is_closed_source(self) -> bool:
         return (
             self.token_flags.open_source is False
@@ -428,6 +438,8 @@ class TokenEvidence:
             return False
         if self.runs_other_code and not self.is_trusted:
             return self.simulated_open_source
+        if self.may_run_closed_code:
+            return None
         return True if self.token_flags.open_source or self.simulated_open_source else None
 
     @cached_property

@@ -171,6 +171,11 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
     if evidence.runs_other_code and evidence.is_source_verified is None:
         kind = "clone" if evidence.is_pinned_clone else "proxy"
         yield f"the source of the code behind the {kind} was not checked"
+    if evidence.may_run_closed_code:
+        yield (
+            f"{LABELS['honeypotis']} finds code without a published source among the contracts it calls; "
+            "whether it is a proxy or a clone of that code was not checked"
+        )
 
 
 def _warn_open_trade(trade: SimulatedTrade) -> Iterator[str]:
