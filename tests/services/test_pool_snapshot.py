@@ -21,6 +21,7 @@ FIGURES = (
     *("pairAddress", "priceUsd", "liquidityUsd", "volume24hUsd", "fdvUsd", "pairCreatedAt", "txns24h", "url"),
 )
 NO_NODE = {"rpc": ProviderSettings(enabled=False)}
+NOT_READ = "chainPriceUsd and saleImpacts are not known: no node is configured for the chain"
 TOKEN = "0x" + "a1" * 20
 WETH = "0x4200000000000000000000000000000000000006"
 USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
@@ -186,7 +187,7 @@ def test_token_is_answered_with_deepest_pair(client: httpx.Client, upstreams: Fa
 
     assert response.status_code == 200
     body = response.json()
-    assert body["warnings"] == []
+    assert body["warnings"] == [NOT_READ]
     assert provider_statuses(body) == {"dexscreener": "ok", "geckoterminal": "skipped", "rpc": "unconfigured"}
     known = {key: body["data"][key] for key in FIGURES}
     assert known == {
@@ -256,7 +257,7 @@ def test_quote_token_has_own_price_and_no_fdv(client: httpx.Client, upstreams: F
 
     body = send_paid(client, PATH, {"chain": "base", "tokenAddress": USDC}).json()
 
-    assert body["warnings"] == []
+    assert body["warnings"] == [NOT_READ]
     assert body["data"]["pairAddress"] == pair_address(1)
     assert body["data"]["priceUsd"] == pytest.approx(0.9998)
     assert body["data"]["fdvUsd"] is None
@@ -327,7 +328,8 @@ def test_pool_at_implausible_price_is_skipped_with_warning(
     assert body["data"]["pairAddress"] == pair_address(2)
     assert "1 whose price is far from that of the deep pairs" in find_selection(body)["reason"]
     assert body["warnings"] == [
-        "prices of the token's deepest pairs differ by more than 10%: from $0.5 to $11.53"
+        "prices of the token's deepest pairs differ by more than 10%: from $0.5 to $11.53",
+        NOT_READ,
     ]
 
 
@@ -339,7 +341,7 @@ def test_shallow_pool_at_implausible_price_gives_no_warning(
     body = send_paid(client, PATH, OF_TOKEN).json()
 
     assert body["data"]["priceUsd"] == 0.5
-    assert body["warnings"] == []
+    assert body["warnings"] == [NOT_READ]
 
 
 def test_one_sided_pool_does_not_hide_balanced_one(client: httpx.Client, upstreams: FakeUpstreams) -> None:
@@ -350,7 +352,7 @@ def test_one_sided_pool_does_not_hide_balanced_one(client: httpx.Client, upstrea
 
     assert body["data"]["pairAddress"] == pair_address(2)
     assert "hides an almost empty side" in find_selection(body)["reason"]
-    assert body["warnings"] == []
+    assert body["warnings"] == [NOT_READ]
 
 
 def test_doubtful_or_missing_values_give_warnings(client: httpx.Client, upstreams: FakeUpstreams) -> None:
@@ -361,8 +363,10 @@ def test_doubtful_or_missing_values_give_warnings(client: httpx.Client, upstream
         send_paid(client, PATH, pair_request(number)).json()["warnings"] for number in range(len(DOUBTS))
     ]
 
-    assert [len(each) for each in warnings] == [1] * len(DOUBTS)
-    assert [said for (_, said), (warning,) in zip(DOUBTS, warnings, strict=True) if said not in warning] == []
+    assert [each[0] for each in warnings] == [NOT_READ] * len(DOUBTS)
+    assert [
+        said for (_, said), (_, warning) in zip(DOUBTS, warnings, strict=True) if said not in warning
+    ] == []
 
 
 def test_pair_is_answered_with_price_of_base_token(client: httpx.Client, upstreams: FakeUpstreams) -> None:
@@ -370,7 +374,7 @@ def test_pair_is_answered_with_price_of_base_token(client: httpx.Client, upstrea
 
     body = send_paid(client, PATH, pair_request(7)).json()
 
-    assert body["warnings"] == []
+    assert body["warnings"] == [NOT_READ]
     assert body["data"]["priceUsd"] == 2000
     assert body["data"]["fdvUsd"] == 5_000_000
     assert find_selection(body)["pairsConsidered"] == 1
@@ -391,7 +395,7 @@ def test_second_source_answers_after_any_failure(client: httpx.Client, upstreams
         assert f"provider_{provider_statuses(body)['dexscreener']}" == FAULTS[fault][1]
         assert provider_statuses(body)["geckoterminal"] == "ok"
         assert body["warnings"][0].startswith("DEX Screener ")
-        assert body["warnings"][1:] == [FALLBACK, LISTED]
+        assert body["warnings"][1:] == [NOT_READ, FALLBACK, LISTED]
 
 
 def test_second_source_is_queried_if_first_has_no_data(
@@ -408,7 +412,7 @@ def test_second_source_is_queried_if_first_has_no_data(
     assert body["data"]["priceUsd"] == 0.5
     assert body["data"]["fdvUsd"] is None
     assert body["data"]["pairCreatedAt"] is None
-    assert body["warnings"] == [UNLISTED, "the source gives no pairCreatedAt for this pair"]
+    assert body["warnings"] == [NOT_READ, UNLISTED, "the source gives no pairCreatedAt for this pair"]
 
 
 def test_fallback_answers_if_first_source_is_disabled(
@@ -426,7 +430,7 @@ def test_fallback_answers_if_first_source_is_disabled(
         "geckoterminal": "ok",
         "rpc": "unconfigured",
     }
-    assert response.json()["warnings"] == [FALLBACK, LISTED]
+    assert response.json()["warnings"] == [NOT_READ, FALLBACK, LISTED]
     assert upstreams.requests_of("dexscreener") == []
 
 
@@ -524,7 +528,8 @@ def test_pair_sent_as_token_is_answered_with_warning(client: httpx.Client, upstr
     assert body["data"]["pairAddress"] == pair_address(7)
     assert body["data"]["priceUsd"] == 2000
     assert body["warnings"] == [
-        f"{pair_address(7)} is not a token with pairs but a pair, and was answered as pairAddress"
+        f"{pair_address(7)} is not a token with pairs but a pair, and was answered as pairAddress",
+        NOT_READ,
     ]
 
 
@@ -538,7 +543,7 @@ def test_pool_at_address_of_its_token_belongs_to_token(
 
     assert body["data"]["pairAddress"] == TOKEN
     assert body["data"]["priceUsd"] == 0.5
-    assert body["warnings"] == [UNLISTED, LISTED]
+    assert body["warnings"] == [NOT_READ, UNLISTED, LISTED]
 
 
 @pytest.mark.extended
@@ -606,7 +611,7 @@ def test_invalid_row_is_omitted_with_warning(client: httpx.Client, upstreams: Fa
     body = send_paid(client, PATH, OF_TOKEN).json()
 
     assert body["data"]["pairAddress"] == pair_address(1)
-    assert body["warnings"] == ["DEX Screener: 1 of 2 pairs could not be read and are left out"]
+    assert body["warnings"] == ["DEX Screener: 1 of 2 pairs could not be read and are left out", NOT_READ]
 
 
 @pytest.mark.extended
@@ -648,7 +653,7 @@ def test_recorded_pair_is_answered(
 
     body = send_paid(client, PATH, {"chain": "ethereum", "pairAddress": pair}).json()
 
-    assert body["warnings"] == []
+    assert body["warnings"] == [NOT_READ]
     assert body["data"]["pairAddress"] == pair.lower()
     assert body["data"]["pairCreatedAt"] == "2021-05-05T21:42:11Z"
     assert body["data"]["priceUsd"] == 2701.37
@@ -678,6 +683,6 @@ def test_recorded_pairs_of_bnb_are_answered(client: httpx.Client, upstreams: Fak
 
     body = send_paid(client, PATH, {"chain": "bsc", "tokenAddress": wbnb}).json()
 
-    assert body["warnings"] == []
+    assert body["warnings"] == [NOT_READ]
     assert body["data"]["liquidityUsd"] == 7605771.47
     assert body["data"]["priceUsd"] == pytest.approx(758.87, abs=0.01)

@@ -395,6 +395,7 @@ async def _ask_chain(
     pair = subject.pair
     is_from_chain = pair.source == Rpc.info.name
     if not (is_from_chain or chain.can_read(chain_id)):
+        chain.trace.add_warning(f"{_UNKNOWN_TO_CHAIN}: no node is configured for the chain")
         return None, ()
     if not is_from_chain and len(pair.address) > ADDRESS_LENGTH:
         chain.trace.add_warning(f"{_UNKNOWN_TO_CHAIN}: a pool without a contract of its own is not looked up")
