@@ -146,6 +146,33 @@ def test_a_table_fits_its_terminal(tmp_path: Path, width: int) -> None:
     assert all(word in tables[0].stdout for word in ("refundable", "delivered", "refused"))
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_tables_of_several_networks_are_readable(tmp_path: Path, width: int) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    rows = [old(each, network=network) for each, network in enumerate(("eip155:8453", "eip155:42161"))]
+    at_once(url, payments=rows)
+    commands = (("list",), ("refund-list",), ("summary",), ("totals", "--by", "payer"))
+
+    tables = {command: run_payments_command(*command, url=url, width=width).stdout for command in commands}
+
+    for command, table in tables.items():
+        for network in ("eip155:8453", "eip155:42161"):
+            row = next(each for each in table.splitlines() if f" {network} " in each)
+            assert len(row) <= width, command
+            assert "0.010000" in row, command
+    references = [each["transaction"][-4:] for each in rows]
+    assert all(each in tables[("refund-list",)] for each in references)  # `payments refunded` needs them
+
+
+def test_totals_by_network_have_each_network_once(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url, payments=[old(1, network="eip155:8453"), old(2, network="eip155:42161")])
+
+    table = run_payments_command("totals", "--by", "network", url=url).stdout
+
+    assert [table.count(each) for each in ("eip155:8453", "eip155:42161")] == [1, 1]
+
+
 def test_a_shortened_id_of_the_table_names_its_payment(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     at_once(url, payments=[old(1, "delivered")])
@@ -407,6 +434,8 @@ def test_another_schema_is_told_in_a_sentence(tmp_path: Path, version: str, advi
         (["list", "--after", "x"], 2, "--after must be"),
         (["list", "--after", "WzEsMl0"], 2, "--after must be"),
         (["export"], 2, "--format csv"),
+        (["audit", "--network", "eip155:5"], 2, "no payment was accepted on eip155:5"),
+        (["reconcile", "--rpc", "http://one", "--rpc", "http://two"], 2, "two nodes of eip155:8453"),
         (["export", "--out", "no/such/folder/x.csv"], 1, "cannot be written"),
         (["refunded", "0x12", "--in", "0x12"], 2, "64 hexadecimal"),
         (["refunded", "0x12", "--in", "0x" + "0" * 64], 2, "a hash of zeros"),

@@ -29,10 +29,13 @@ from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.payments.daily_totals import read_daily_totals
 from centgate.payments.store_factory import open_store
 from centgate.server import run_in_thread
-from centgate.settings import Settings
+from centgate.settings import ProviderSettings, Settings
 
 CENT = 10_000
 ELSEWHERE = "0x" + "e1" * 20
+DEAD_NODES = {
+    f"rpc_{network.removeprefix('eip155:')}": ProviderSettings(url="http://127.0.0.1:9") for network in PAYEES
+}
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +95,11 @@ def command_environment(world: TwoChains, folder: Path) -> dict[str, str]:
     return inherited | world.environment | {"CENTGATE_DATABASE_URL": f"sqlite:///{folder / 'journal.db'}"}
 
 
-def run_command(world: TwoChains, folder: Path, *arguments: str) -> str:
-    """Return what an operator's command prints."""
+def run_command(world: TwoChains, folder: Path, *arguments: str, **more: str) -> str:
+    """Return what an operator's command prints; `more` are settings as environment variables."""
     result = subprocess.run(
         [sys.executable, "-m", "centgate", *arguments],
-        env=command_environment(world, folder),
+        env=command_environment(world, folder) | more,
         cwd=folder,
         capture_output=True,
         text=True,
@@ -330,6 +333,39 @@ def test_the_commands_of_operators_know_both_networks(world: TwoChains, tmp_path
     for name in ("facilitator", "node", "token"):
         assert FIRST in found[name]["what"]
         assert SECOND in found[name]["what"]
+
+
+def test_audit_findings_name_their_network(world: TwoChains, served: httpx.Client, tmp_path: Path) -> None:
+    for network in (FIRST, SECOND):
+        settle_directly(world, sign_on(served, network, Buyer(8)))
+
+    table = run_command(world, tmp_path, "payments", "audit")
+
+    findings = [line for line in table.splitlines() if line.startswith("unknown ")]
+    assert {line.split()[1] for line in findings} == {FIRST, SECOND}
+
+
+def test_reconcile_uses_a_node_for_each_network(
+    world: TwoChains, tmp_path: Path, facilitator: StubFacilitator
+) -> None:
+    facilitator.usually = reply_with(500, "out of order")
+    settings = world.build_settings(tmp_path, facilitator_url=facilitator.url, providers=DEAD_NODES)
+    with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=60) as client:
+        payments = [sign_on(client, network, Buyer(9)) for network in (FIRST, SECOND)]
+        assert {pay(client, each).status_code for each in payments} == {502}
+    for payment in payments:
+        settle_directly(world, payment)
+    environment = {"CENTGATE_FACILITATOR_URL": facilitator.url} | {
+        f"CENTGATE_RPC_{network.removeprefix('eip155:')}_URL": "http://127.0.0.1:9" for network in PAYEES
+    }
+    nodes = [f"--rpc={network}={chain.rpc_url}" for network, chain in world.chains.items()]
+
+    told = json.loads(run_command(world, tmp_path, "payments", "reconcile", "--json", *nodes, **environment))
+
+    assert {each["network"]: each["after"] for each in told["resolved"]} == {
+        FIRST: "settled",
+        SECOND: "settled",
+    }
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from centgate.cli.payments.context import (
     OutputFormat,
     print_renderable,
 )
-from centgate.cli.payments.render import shorten_name
+from centgate.cli.payments.render import NETWORK_WIDTH, shorten_name
 from centgate.cli.payments.serializers import format_dollars_cell
 from centgate.cli.terminal import print_message
 from centgate.payments import audit_queries
@@ -126,7 +126,10 @@ async def _find_recipients(
     since: float,
     until: float,
 ) -> list[Recipient]:
-    """Return the payees of the current settings, and those of payments in the period."""
+    """Return the payees of the current settings, and those of payments in the period.
+
+    Raises InvalidArgument for a network without any, and for block numbers of several networks.
+    """
     own = configured_recipients(context.settings)
     if period.resume:
         since = min([since, *(each.block_time for each in positions.values() if each.block_time is not None)])
@@ -137,7 +140,14 @@ async def _find_recipients(
         *await context.journal.reader.read(partial(audit_queries.list_recipients, since, until)),
     }
     network = period.network or _find_blocks_network(context.settings, period)
-    return sorted(each for each in recipients if network in (None, each.network))
+    selected = sorted(each for each in recipients if network in (None, each.network))
+    if period.network and not selected:  # else a mistyped network would look like a clean audit
+        networks = ", ".join(context.settings.payment_networks)
+        raise InvalidArgument(
+            f"--network: no payment was accepted on {period.network} in that period; "
+            f"the settings name {networks}"
+        )
+    return selected
 
 
 def _find_blocks_network(settings: Settings, period: AuditPeriod) -> str | None:
@@ -228,13 +238,18 @@ def _describe_result(result: AuditResult) -> str:
 def _findings_table(findings: Sequence[AuditFinding], width: int) -> Table:
     """Return a table with a line for each finding."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
-    names = [name for name, room in _MIN_WIDTHS.items() if width >= room]
+    has_networks = len({each.key.network for each in findings}) > 1
+    room = width - NETWORK_WIDTH if has_networks else width
+    names = [name for name, min_room in _MIN_WIDTHS.items() if room >= min_room]
+    if has_networks:
+        names.insert(1, "network")
     for name in names:
         justify = "right" if name == "dollars" else "left"
         table.add_column(name, overflow="fold", justify=justify, no_wrap=True)
     for each in findings:
         cells = {
             "finding": each.kind,
+            "network": each.key.network,
             "dollars": format_dollars_cell(each.amount, each.key.network),
             "payer": shorten_name(each.key.payer, width),
             "nonce": shorten_name(each.key.nonce, width),

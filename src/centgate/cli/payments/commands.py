@@ -319,11 +319,11 @@ def reconcile(
         bool, typer.Option("--dry-run", help="Only show the payments that would be looked up.")
     ] = False,
     rpc: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="URL",
             help="A node of the payment network to use for this run; with several networks NETWORK=URL, such "
-            "as eip155:8453=https://….",
+            "as eip155:8453=https://…, once for each.",
         ),
     ] = None,
     as_json: Json = False,
@@ -336,9 +336,8 @@ def reconcile(
     from centgate.cli.payments import context, reconcile
 
     shape = "json" if as_json else "table"
-    raise typer.Exit(
-        context.run_command(partial(reconcile.reconcile_now, dry_run=dry_run, rpc=rpc, output_format=shape))
-    )
+    work = partial(reconcile.reconcile_now, dry_run=dry_run, nodes=rpc or (), output_format=shape)
+    raise typer.Exit(context.run_command(work))
 
 
 @app.command(epilog=f"{_TIMES_HELP}\n\n{_FINDINGS_HELP}\n\n{_AUDITED_HELP}\n\n{_AUDIT_EXIT_CODES}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from centgate.cli.buyer.console import create_console, print_json, text_line
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 
 
 async def reconcile_now(
-    context: CommandContext, *, dry_run: bool, rpc: str | None, output_format: OutputFormat
+    context: CommandContext, *, dry_run: bool, nodes: Sequence[str], output_format: OutputFormat
 ) -> ExitCode:
     """Look up once, now, the outcome of every open payment."""
-    settings = _with_node(context.settings, rpc)
+    settings = _with_nodes(context.settings, nodes)
     before = [
         each
         async for each in iterate_payments(
@@ -76,17 +77,20 @@ def _show_open_payments(
     return 1 if before else 0
 
 
-def _with_node(settings: Settings, rpc: str | None) -> Settings:
-    """Return the settings with the node of --rpc: a URL, or network and URL. Raises InvalidArgument."""
-    if rpc is None:
-        return settings
-    found = re.fullmatch(r"(?:eip155:([1-9][0-9]{0,18})=)?(https?://[^\s]+)", rpc)
-    if found is None:
-        raise InvalidArgument(f"--rpc must be a node's URL, http://… or https://…, not {rpc!r}")
-    if found[1] is None and len(settings.payment_networks) > 1:
-        raise InvalidArgument(f"--rpc needs the node's network: --rpc {settings.network}={found[2]}")
-    node = {f"rpc_{found[1] or settings.chain_id}": ProviderSettings(url=found[2])}
-    return settings.model_copy(update={"providers": {**settings.providers, **node}})
+def _with_nodes(settings: Settings, nodes: Sequence[str]) -> Settings:
+    """Return the settings with the nodes of --rpc: URLs, or networks and URLs. Raises InvalidArgument."""
+    providers: dict[str, ProviderSettings] = {}
+    for node in nodes:
+        found = re.fullmatch(r"(?:eip155:([1-9][0-9]{0,18})=)?(https?://[^\s]+)", node)
+        if found is None:
+            raise InvalidArgument(f"--rpc must be a node's URL, http://… or https://…, not {node!r}")
+        if found[1] is None and len(settings.payment_networks) > 1:
+            raise InvalidArgument(f"--rpc needs the node's network: --rpc {settings.network}={found[2]}")
+        chain_id = found[1] or str(settings.chain_id)
+        if f"rpc_{chain_id}" in providers:
+            raise InvalidArgument(f"--rpc names two nodes of eip155:{chain_id}: name one for each network")
+        providers[f"rpc_{chain_id}"] = ProviderSettings(url=found[2])
+    return settings.model_copy(update={"providers": {**settings.providers, **providers}})
 
 
 def _resolution_entry(each: ReconcileResult) -> dict[str, Any]:

@@ -35,8 +35,12 @@ FULL_NAME_WIDTH = 190
 _PAYER_MIN_WIDTH = 96
 _MIN_WIDTHS = {"payer": _PAYER_MIN_WIDTH, "service": 64, "dollars": 60, "time": 48}
 """Minimum terminal widths for these columns."""
+_MIN_WIDTHS_WITH_NETWORK = {"payer": 110, "service": 94, "dollars": 78, "time": 64}
+"""The same in a table of payments on several networks."""
 _FULL_PAYER_MIN_WIDTH = 80
-_NO_WRAP = ("time", "day", "attempts", "dollars", "state", "payer", "id", "transaction")
+NETWORK_WIDTH = 14
+"""Characters of the column of networks."""
+_NO_WRAP = ("time", "day", "attempts", "dollars", "state", "network", "payer", "id", "transaction")
 """Columns that are never wrapped."""
 _ALL_FIGURES_MIN_WIDTH = 120
 """Minimum terminal width for columns that are usually 0."""
@@ -47,7 +51,8 @@ def payments_table(records: Iterable[PaymentRecord], view: ViewSettings, width: 
     """Render a line for each payment, with the columns that fit the terminal's width."""
     shown = list(records)
     names = ["time", "service", "state", "dollars", *_network_column(shown), "payer", "id"]
-    table = _create_table([name for name in names if width >= _MIN_WIDTHS.get(name, 0)])
+    min_widths = _MIN_WIDTHS_WITH_NETWORK if "network" in names else _MIN_WIDTHS
+    table = _create_table([name for name in names if width >= min_widths.get(name, 0)])
     for record in shown:
         cells = {
             "time": _format_second(record.created_at),
@@ -63,16 +68,18 @@ def payments_table(records: Iterable[PaymentRecord], view: ViewSettings, width: 
 
 
 def refunds_table(records: Iterable[PaymentRecord], view: ViewSettings, width: int) -> Table:
-    """Render a line for each payment to refund; the payer's address is complete."""
-    room = {"transaction": _FULL_PAYER_MIN_WIDTH, "state": _PAYER_MIN_WIDTH}
+    """Render a line for each payment to refund; the payer's address is complete if there is room."""
     shown = list(records)
-    names = ["payer", "dollars", *_network_column(shown), "age", "state", "transaction"]
-    names = [name for name in names if width >= room.get(name, 0)]
+    network = _network_column(shown)
+    room = width - NETWORK_WIDTH * len(network)
+    min_rooms = {"transaction": 0 if network else _FULL_PAYER_MIN_WIDTH, "state": _PAYER_MIN_WIDTH}
+    names = ["payer", "dollars", *network, "age", "state", "transaction"]
+    names = [name for name in names if room >= min_rooms.get(name, 0)]
     table = _create_table(names)
     for record in shown:
         cells = {
             "payer": escape_controls(record.key.payer)
-            if width >= _FULL_PAYER_MIN_WIDTH
+            if room >= _FULL_PAYER_MIN_WIDTH
             else shorten_name(record.key.payer, width),
             "dollars": format_dollars_cell(record.amount, record.key.network),
             "network": record.key.network,
@@ -111,8 +118,12 @@ def summary_table(lines: Sequence[DailyTotals], sums: Sequence[DailyTotals], wid
 def totals_table(
     by: TotalsGroup, lines: Sequence[GroupTotals], sums: Sequence[DailyTotals], width: int
 ) -> Table:
-    """Render a line for each group and token; on a narrow terminal without columns that are all 0."""
-    entries = [*(totals_entry(by, line) for line in lines), *(sum_entry(by, line) for line in sums)]
+    """Render a line for each group and token; on a narrow terminal without columns that are all 0.
+
+    Groups by network have no sums below them, which would be the same lines once more.
+    """
+    entries = [totals_entry(by, line) for line in lines]
+    entries += [sum_entry(by, line) for line in sums if by != "network"]
     tokens = [(line.network, line.asset) for line in sums]
     names = ["network", *(name for name in TOTAL_NAMES if name != "amount"), "dollars"]
     if by != "network":
