@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
@@ -854,6 +854,13 @@ def find_unknown_variables(providers: Collection[str]) -> list[str]:
 def get_raw_value(name: str) -> str | None:
     """Return the raw value of a setting, by its name without the prefix; None if it is not set."""
     return _read_variables().get(name)
+
+
+def find_variables(names: Iterable[str]) -> list[str]:
+    """Return the variables, with prefix, that set these settings, in lower case, by a value or a file."""
+    merged: dict[str, str | None] = {**dotenv_values(".env"), **os.environ}
+    candidates = (f"{PREFIX}{name.upper()}{suffix}" for name in names for suffix in ("", "_FILE"))
+    return [each for each in candidates if merged.get(each)]
 
 
 SettingSource = Literal["environment", ".env", "file", "command", "default"]

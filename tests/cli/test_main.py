@@ -33,6 +33,7 @@ from x402.http.clients.httpx import x402HttpxClient
 from x402.mechanisms.evm.exact import register_exact_evm_client
 
 from centgate.cli.main import LAZY_COMMANDS, app
+from centgate.devchain.environment import DEFAULT_PAYEE
 
 CENTGATE = [sys.executable, "-m", "centgate"]
 PATIENCE = 60
@@ -359,6 +360,32 @@ def test_what_dev_prints_for_the_operator_finds_its_journal(start: Start) -> Non
 
     assert (listed.returncode, listed.stderr) == (0, "centgate: no payment was presented yet\n")
     assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"CENTGATE_ACCEPTS": json.dumps([{"network": "eip155:84532", "payTo": DEFAULT_PAYEE}])},
+        {
+            "CENTGATE_NETWORK": "eip155:84532",
+            "CENTGATE_FACILITATOR_FALLBACK_URL": "http://127.0.0.1:1",
+            "CENTGATE_FACILITATOR_FALLBACK_TOKEN": "secret",
+        },
+    ],
+    ids=["list of tokens", "second facilitator"],
+)
+def test_what_dev_prints_replaces_the_payments_of_the_operator(start: Start, own: dict[str, str]) -> None:
+    running = start("dev", "--port", "0", **own)
+    (line,) = (line for line in running.said if line.strip().startswith("export "))
+    settings = dict(word.split("=", 1) for word in shlex.split(line)[1:])
+
+    listed = run("payments", "list", **(own | settings))
+    checked = run("doctor", "--only", "facilitator-fallback", "--json", **(own | settings))
+
+    assert (listed.returncode, listed.stderr) == (0, "centgate: no payment was presented yet\n")
+    assert json.loads(checked.stdout)["checks"][0]["status"] == "skipped"
+    assert "secret" not in line
 
 
 @pytest.mark.extended

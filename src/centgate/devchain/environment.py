@@ -12,10 +12,17 @@ from pathlib import Path
 
 from centgate.devchain.devnet import DevChain, open_devchain
 from centgate.provider_settings import ProviderSettings
-from centgate.settings import Settings
+from centgate.settings import Settings, find_variables
 
 DEFAULT_PAYEE = "0xcE47ca7E00000000000000000000000000000402"
 """Default payee on the development chain if `CENTGATE_PAY_TO` is not set; its key does not exist."""
+_UNUSED = (
+    *("accepts", "asset", "asset_name", "asset_version"),
+    *("facilitator_token", "cdp_api_key_id", "cdp_api_key_secret"),
+    *("facilitator_fallback_url", "facilitator_fallback_token"),
+    *("facilitator_fallback_cdp_api_key_id", "facilitator_fallback_cdp_api_key_secret"),
+)
+"""The operator's settings of payments that do not apply to the development chain."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +34,11 @@ class DevEnvironment:
 
     @property
     def shell_settings(self) -> str:
-        """The command that sets, in another shell, what the operator's commands find this deployment by."""
-        variables = {
+        """The command that sets, in another shell, what the operator's commands find this deployment by.
+
+        Variables that do not apply here, of `.env` for example, are set to nothing.
+        """
+        variables = dict.fromkeys(find_variables(_UNUSED), "") | {
             "CENTGATE_DATABASE_URL": self.settings.database_url,
             "CENTGATE_FACILITATOR_URL": self.chain.facilitator_url,
             "CENTGATE_NETWORK": self.settings.network,
@@ -53,18 +63,10 @@ def devchain_settings(chain: DevChain, settings: Settings, folder: Path) -> Sett
     rpc = {f"rpc_{chain.chain_id}": ProviderSettings(url=chain.rpc_url)}
     return settings.model_copy(
         update={
-            "accepts": (),
+            **{name: Settings.model_fields[name].default for name in _UNUSED},
             "pay_to": settings.pay_to or DEFAULT_PAYEE,
             "network": f"eip155:{chain.chain_id}",
-            "asset": None,
             "facilitator_url": chain.facilitator_url,
-            "facilitator_token": None,
-            "cdp_api_key_id": None,
-            "cdp_api_key_secret": None,
-            "facilitator_fallback_url": None,
-            "facilitator_fallback_token": None,
-            "facilitator_fallback_cdp_api_key_id": None,
-            "facilitator_fallback_cdp_api_key_secret": None,
             "database_url": f"sqlite:///{folder / 'journal.db'}",
             "packagedocs_folder": folder / "docs",
             "siteindex_folder": folder / "index",

@@ -112,6 +112,21 @@ async def test_a_token_that_is_another_on_the_chain_is_told(
     assert (told.status, why in told.what) == ("failed", True), told
 
 
+async def test_a_token_that_signs_for_another_chain_is_told(
+    chain_settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    other = "0x" + "5e" * 32
+    settings = with_node_proxy(
+        upstreams, chain_settings, replace_result("eth_call", other, data="0x3644e515")
+    )
+
+    told = await run_check(settings, "token")
+
+    assert told.status == "failed", told
+    assert "another chain or address" in told.what
+    assert "CENTGATE_ASSET_NAME" not in (told.mend or "")
+
+
 async def test_a_token_with_other_decimals_is_told(
     chain_settings: Settings, upstreams: FakeUpstreams
 ) -> None:

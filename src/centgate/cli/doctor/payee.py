@@ -168,6 +168,12 @@ def _check_domain(
         )
     if separator == domain_separator(asset.name, asset.version, chain_id, asset.address):
         return ok(f"{expected}, 6 decimals, the domain on the chain")
+    if contract_domain == (asset.name, asset.version):
+        return fail(
+            f"signatures will be invalid: the contract has {actual} too, but its domain is that of another "
+            f"chain or address than {chain_id} and {asset.address}",
+            f"check that {deployment.setting_name('ASSET')} is the token, and that the node is on its chain",
+        )
     return fail(
         f"signatures will be invalid: the settings say {expected}, the contract says {actual}",
         f"set {deployment.setting_name('ASSET_NAME')} and {deployment.setting_name('ASSET_VERSION')} to the "
