@@ -69,6 +69,17 @@ def test_guides_have_matching_terms_and_price(site: SiteFixture) -> None:
     assert "The terms of all services differ only in their amount." in site.text("/trust.md")
 
 
+def test_samples_raise_caps_that_price_exceeds(site: SiteFixture) -> None:
+    dear, cheap = site.text("/services/token-risk.md"), site.text("/services/phishing-check.md")
+
+    assert "CENTGATE_CAP_PER_CALL=0.05 centgate call token-risk" in dear
+    assert 'caps=Caps(per_call=Decimal("0.05"))' in dear
+    assert 'caps: { perCall: "0.05" }' in dear
+    assert "CENTGATE_CAP_PER_CALL=" not in cheap
+    assert "caps" not in cheap
+    assert '"CENTGATE_CAP_PER_CALL": "0.05"' in cheap  # of the MCP server, which calls all services
+
+
 def test_refund_policy_is_that_of_deployment(site: SiteFixture) -> None:
     pricing = site.text("/pricing.md")
 

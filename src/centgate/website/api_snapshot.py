@@ -98,7 +98,7 @@ class ApiSnapshot:
     @property
     def prices(self) -> list[Decimal]:
         """Price of each service in US dollars per call, in catalogue order."""
-        return [Decimal(service.price.removeprefix("$")) for service in self.services]
+        return [parse_price(service) for service in self.services]
 
     @property
     def price_range(self) -> str:
@@ -262,6 +262,11 @@ def join_labels(providers: Sequence[ServiceProvider], conjunction: str) -> str:
     """Join the labels of providers: `A, B and C`."""
     *others, last = [provider.label for provider in providers]
     return f"{', '.join(others)} {conjunction} {last}" if others else last
+
+
+def parse_price(service: ServiceDetail) -> Decimal:
+    """Return the price of a call in US dollars."""
+    return Decimal(service.price.removeprefix("$"))
 
 
 def read_snapshot(api: str, site: str | None) -> ApiSnapshot:

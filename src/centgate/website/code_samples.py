@@ -1,20 +1,26 @@
-"""Code samples that call a service from a shell, Python, TypeScript and an agent; they run unchanged."""
+"""Code samples that call a service from a shell, Python, TypeScript and an agent; they run unchanged.
+
+For a service whose price is above the default caps of clients, they raise those caps to the price shown.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
 from shlex import quote
 from typing import Any, cast
 
+from centgate.client.caps import DEFAULT_CAPS
 from centgate.client.catalog import ServiceDetail
 from centgate.client.shell_command import format_command
 from centgate.schema import to_camel_case, to_snake_case
 from centgate.signing.assets import NETWORK_ID
-from centgate.website.api_snapshot import ApiSnapshot
+from centgate.website.api_snapshot import ApiSnapshot, parse_price
 
 WALLET_PLACEHOLDER = "/path/to/wallet"
 """Placeholder for the path of the reader's wallet file."""
@@ -38,10 +44,20 @@ def build_samples(service: ServiceDetail, deployment: ApiSnapshot) -> tuple[Code
         _python_sample,
         _typescript_sample,
         _shell_sample,
-        _mcp_stdio_sample,
+        partial(_mcp_stdio_sample, caps=_raise_caps(max(deployment.prices))),
         _mcp_http_sample,
     )
     return tuple(make(service, deployment.api) for make in makers)
+
+
+def _raise_caps(price: Decimal) -> dict[str, Decimal]:
+    """Return the caps, by their names in `Caps`, that must be raised to pay a price once."""
+    defaults = {"per_call": DEFAULT_CAPS.per_call, "total": DEFAULT_CAPS.total}
+    return {name: price for name, cap in defaults.items() if price > cap}
+
+
+def _cap_variables(caps: Mapping[str, Decimal]) -> dict[str, str]:
+    return {f"CENTGATE_CAP_{name.upper()}": str(cap) for name, cap in caps.items()}
 
 
 def _curl_sample(service: ServiceDetail, api: str) -> CodeSample:
@@ -59,14 +75,17 @@ echo "$headers" | grep -i '^payment-required:' | cut -d ' ' -f 2 | base64 -d
 
 def _python_sample(service: ServiceDetail, api: str) -> CodeSample:
     call = _format_call(_method_name(service), service.input_example)
+    caps = ", ".join(f'{name}=Decimal("{cap}")' for name, cap in _raise_caps(parse_price(service)).items())
+    arguments = f"wallet=wallet{_network_argument(service)}{f', caps=Caps({caps})' if caps else ''}"
+    decimal, names = ("from decimal import Decimal\n", "Caps, Centgate") if caps else ("", "Centgate")
     code = f"""\
 # pip install centgate
 import os
-
-from centgate.client import Centgate, Wallet
+{decimal}
+from centgate.client import {names}, Wallet
 
 wallet = Wallet.from_file(os.environ["CENTGATE_WALLET"])
-with Centgate({_format_literal(api)}, wallet=wallet{_network_argument(service)}) as client:
+with Centgate({_format_literal(api)}, {arguments}) as client:
     answer = client.{call}
 
 print(answer.data.{to_snake_case(_informative_field(service))})
@@ -81,6 +100,10 @@ def _typescript_sample(service: ServiceDetail, api: str) -> CodeSample:
     method, request = to_camel_case(_method_name(service)), json.dumps(service.input_example, indent=2)
     network = _payment_network(service)
     networks = f"\n  networks: {json.dumps([network])}," if network else ""
+    limits = ", ".join(
+        f'{to_camel_case(name)}: "{cap}"' for name, cap in _raise_caps(parse_price(service)).items()
+    )
+    caps = f"\n  caps: {{ {limits} }}," if limits else ""
     code = f"""\
 // npm install centgate viem
 import {{ readFileSync }} from "node:fs";
@@ -89,7 +112,7 @@ import {{ privateKeyToAccount }} from "viem/accounts";
 
 const key = readFileSync(process.env.CENTGATE_WALLET ?? "wallet", "utf8").trim().replace("0x", "");
 const client = new Centgate({json.dumps(api)}, {{
-  wallet: privateKeyToAccount(`0x${{key}}`),{networks}
+  wallet: privateKeyToAccount(`0x${{key}}`),{networks}{caps}
 }});
 
 const answer = await client.{method}({request});
@@ -101,15 +124,18 @@ console.log("paid in", answer.transaction);
 
 
 def _shell_sample(service: ServiceDetail, api: str) -> CodeSample:
-    call = format_command(service.slug, service.input_example)
+    caps = _cap_variables(_raise_caps(parse_price(service)))
+    variables = "".join(f"{name}={value} " for name, value in caps.items())
+    call = variables + format_command(service.slug, service.input_example)
     options = shlex.join(["--api", api, *network_option(service)])
     return CodeSample("Command line", "sh", f"{call} \\\n  {options}\n")
 
 
-def _mcp_stdio_sample(service: ServiceDetail, api: str) -> CodeSample:
+def _mcp_stdio_sample(service: ServiceDetail, api: str, *, caps: Mapping[str, Decimal]) -> CodeSample:
     """Return the configuration of a local MCP server that pays from a wallet within caps."""
     arguments = ["mcp", "--api", api, *network_option(service)]
-    server = {"command": "centgate", "args": arguments, "env": {"CENTGATE_WALLET": WALLET_PLACEHOLDER}}
+    environment = {"CENTGATE_WALLET": WALLET_PLACEHOLDER, **_cap_variables(caps)}
+    server = {"command": "centgate", "args": arguments, "env": environment}
     return CodeSample("MCP, paid from a wallet", "json", _mcp_configuration(server))
 
 

@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from example_deployment import PAYER
+from example_deployment import PAYER, run_with_examples
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -19,7 +20,9 @@ from mcp.client.streamable_http import streamable_http_client
 from centgate.catalog import all_services
 from centgate.client.catalog import ServiceDetail
 from centgate.devchain.devnet import DevChain
-from centgate.website.api_snapshot import ApiSnapshot
+from centgate.devchain.environment import devchain_settings
+from centgate.settings import Settings
+from centgate.website.api_snapshot import ApiSnapshot, read_snapshot
 from centgate.website.code_samples import WALLET_PLACEHOLDER, CodeSample, build_samples
 
 pytestmark = pytest.mark.extended
@@ -122,6 +125,27 @@ def test_command_buys_the_answer(
 
     assert "0x" in printed
     assert before - devchain.token_balance(PAYER.address) == CENT
+
+
+@pytest.mark.parametrize(
+    ("label", "command"),
+    [
+        ("Python", [sys.executable]),
+        ("Command line", ["bash"]),
+    ],
+)
+def test_sample_buys_at_price_above_default_caps(
+    devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, label: str, command: list[str]
+) -> None:
+    price = Decimal("1.25")
+    settings = devchain_settings(devchain, Settings(port=0), tmp_path).model_copy(update={"price": price})
+    before = devchain.token_balance(PAYER.address)
+    with run_with_examples(settings) as url:
+        (tmp_path / "sample").write_text(find_sample(read_snapshot(url, None), "phishing-check", label).code)
+
+        run_command([*command, "sample"], environment, tmp_path)
+
+    assert before - devchain.token_balance(PAYER.address) == price * 1_000_000
 
 
 def read_mcp_server(deployment: ApiSnapshot, label: str) -> dict[str, Any]:
