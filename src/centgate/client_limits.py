@@ -159,7 +159,7 @@ class PaidRequestHeaders:
     """The `PAYMENT-SIGNATURE` header, if present."""
     idempotency_key: str | None = None
     credential: str | None = None
-    """The credential of `Authorization: Payment`, if present and MPP is accepted."""
+    """The credential of `Authorization: Payment`, if present and MPP has a secret here."""
 
 
 class Admission:

@@ -60,7 +60,7 @@ class PaidCall:
     idempotency_key: str | None = None
     """The `Idempotency-Key` header, if present."""
     credential: str | None = None
-    """The credential of `Authorization: Payment`, if present and MPP is accepted."""
+    """The credential of `Authorization: Payment`, if present and MPP has a secret here."""
 
     @property
     def is_unpaid(self) -> bool:

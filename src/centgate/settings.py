@@ -281,7 +281,8 @@ class Settings(BaseSettings):
     mpp_secret: SecretStr | None = Field(
         default=None,
         description="A secret of 32 to 200 characters, the same on all servers of the API, by which they "
-        "recognise MPP challenges as their own: `openssl rand -hex 32`.",
+        "recognise MPP challenges as their own: `openssl rand -hex 32`. Keep it for a while after MPP is "
+        "disabled: then payments that were made by MPP still get their answers.",
     )
     metrics_port: int | None = Field(
         default=None,

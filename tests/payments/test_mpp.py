@@ -263,6 +263,26 @@ def test_a_payment_stays_good_after_its_challenge_has_become_invalid(
     assert stub.asked == 1
 
 
+def test_a_payment_stays_good_after_mpp_is_switched_off(
+    tmp_path: Path, api: ApiFactory, facilitators: Callable[[], StubFacilitator], buyer: Buyer
+) -> None:
+    """The buyer of an open payment must not be asked for another one."""
+    stub = facilitators()
+    settings = build_settings(tmp_path, stub.url, **MPP_SETTINGS, public_url="https://shop.example")
+    credential = buy_challenge(api(settings), buyer)
+    stub.next = [stub.move_then_reply(reply_with(500, "a proxy's page"))]
+    assert pay_by_mpp(api(settings), credential).status_code == 502
+    changes: dict[str, Any] = {"mpp_enabled": False}
+    disabled = api(Settings(**{**settings.model_dump(), **changes}))
+
+    answer = pay_by_mpp(disabled, credential)
+
+    assert answer.status_code == 200, answer.text
+    assert "Payment-Receipt" in answer.headers
+    assert "WWW-Authenticate" not in disabled.post(PHISHING).headers
+    assert stub.moved.total() == 1
+
+
 def test_servers_with_one_secret_know_each_other_s_challenges(
     tmp_path: Path, api: ApiFactory, facilitators: Callable[[], StubFacilitator], buyer: Buyer
 ) -> None:

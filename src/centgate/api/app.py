@@ -410,7 +410,7 @@ def _add_payment_terms(request: Request, error: PaymentRequired, headers: dict[s
     gate = runtime.gate
     terms = gate.terms[request.state.notes["service"]]
     headers["PAYMENT-REQUIRED"] = terms.header_with_error(error.reason) if error.reason else terms.header
-    if gate.issuer:
+    if gate.issuer and gate.issuer.is_enabled:
         headers["WWW-Authenticate"] = gate.issuer.issue(terms, runtime.journal.estimate_now())
     if error.settlement:
         headers["PAYMENT-RESPONSE"] = encode_receipt_header(error.settlement)

@@ -65,7 +65,7 @@ class PaymentGate:
     def __init__(self, settler: Settler, payers: PayerPolicy, issuer: ChallengeIssuer | None = None) -> None:
         self.terms = settler.terms
         self.issuer = issuer
-        """Issues the challenges of MPP; None unless MPP is accepted."""
+        """Issues and recognises the challenges of MPP; None without its secret."""
         self._payers = payers
         self._settler = settler
         self._journal = settler.journal

@@ -21,7 +21,7 @@ async def check_mpp(deployment: DoctorContext) -> Finding:
     """The public URL has MPP challenges of this deployment, and credentials reach the server."""
     settings = deployment.settings
     issuer = create_issuer(settings)
-    if issuer is None:
+    if issuer is None or not issuer.is_enabled:
         return skip("CENTGATE_MPP_ENABLED is not set: only x402 is accepted")
     if not accepts_mpp(settings) or settings.public_url is None:
         return skip("CENTGATE_PUBLIC_URL or CENTGATE_PAY_TO is not set")

@@ -56,6 +56,8 @@ class ChallengeIssuer:
     realm: str
     """Host of the API's public URL."""
     secret: bytes = field(repr=False)
+    is_enabled: bool = True
+    """False if the operator accepts no new payments by MPP: earlier ones are still recognised."""
 
     def issue(self, terms: RouteTerms, now: float) -> str:
         """Return a new challenge for a route, as the value of `WWW-Authenticate`; `now` is in seconds.
@@ -82,7 +84,8 @@ class ChallengeIssuer:
 
 
 def create_issuer(settings: Settings) -> ChallengeIssuer | None:
-    """Create the issuer of a deployment; None unless it accepts MPP."""
-    if not settings.mpp_enabled or settings.mpp_secret is None:
+    """Create the issuer of a deployment; None if it has no secret."""
+    if settings.mpp_secret is None:
         return None
-    return ChallengeIssuer(settings.public_host, settings.mpp_secret.get_secret_value().encode())
+    secret = settings.mpp_secret.get_secret_value().encode()
+    return ChallengeIssuer(settings.public_host, secret, is_enabled=settings.mpp_enabled)
