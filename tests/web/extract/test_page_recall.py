@@ -125,6 +125,18 @@ def test_unexplained_loss_is_restored_with_warning() -> None:
     assert all(each in reading.markdown for each in PARAGRAPHS)
 
 
+def test_end_of_book_length_page_is_kept() -> None:
+    chapters = "".join(
+        f"<section><h2>Chapter {n}</h2>{STORY.replace(' ', f' {n}x')}</section>" for n in range(120)
+    )
+
+    page = extract_text(f"{MENU}<main><h1>The town</h1>{chapters}</main>")
+
+    assert len(page.markdown) > 300_000
+    assert "Chapter 119" in page.markdown
+    assert "Menu 3" not in page.markdown
+
+
 def test_share_of_visible_text_is_stated_after_large_loss() -> None:
     comments = "".join(f"<div class=comment><p>{each[::-1]}</p></div>" for each in PARAGRAPHS[:5])
 

@@ -138,7 +138,12 @@ def _with_title(part: Element, body: Element) -> Element:
 
 
 def _match_article(body: Element, part: Element, article: str, weights: TextDensity) -> Element:
-    """Return the elements whose text is in the article, or the part if the article holds too little of it."""
+    """Return the elements whose text is in the article, or the part if the article holds too little of it.
+
+    Also the part if the article is longer than `MAX_ARTICLE`: what is after its end would be lost.
+    """
+    if len(article) >= MAX_ARTICLE:
+        return _with_title(part, body)
     minimum = min(MIN_ARTICLE, weights.text_length(part) // 2)
     is_too_little = (
         len(article) < weights.text_length(part) * _MIN_ARTICLE_SHARE and weights.link_share(part) < 0.3
