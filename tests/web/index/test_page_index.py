@@ -119,6 +119,25 @@ def test_page_must_match_most_words(tmp_path: Path) -> None:
     assert list_paths(index, "pizza restaurants") == []
 
 
+@pytest.mark.parametrize(
+    ("query", "language", "text"),
+    [
+        ("Vertrag", "de", "Hier stehen die Verträge."),
+        ("élément", "fr", "Voici les Éléments du tableau."),
+        ("счет", "ru", "Твой счёт пуст."),
+        ("秘密鍵", "ja", "ウォレットは秘密鍵を保存します。"),
+        ("私钥", "zh", "钱包保存私钥并签署交易。"),
+    ],
+)
+def test_passage_is_shown_in_any_script(tmp_path: Path, query: str, language: str, text: str) -> None:
+    index = write_index(tmp_path, build_page("a", f"{FILLER * 9}{text}", language=language))
+
+    (match,) = index.search(query, 1, today=TODAY)
+
+    assert match.passage
+    assert text in match.passage
+
+
 def test_excerpt_is_one_with_rare_words(tmp_path: Path) -> None:
     told = "A nonce keeps a signed transfer from being replayed."
     text = f"Tokens are everywhere. {FILLER * 10}\n{told}\n{FILLER * 10}"

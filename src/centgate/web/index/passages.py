@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from centgate.web.index.words import UNSPACED, drop_accents
+
 PASSAGE_LENGTH = 300
 """Maximum characters of a passage."""
 MAX_MATCHES = 500
@@ -34,8 +36,8 @@ def find_passage(text: str, weights: Mapping[str, float]) -> str | None:
 def _find_terms(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
     pattern, terms = _compile_terms(tuple(sorted(weights)))
     matches: list[tuple[int, str]] = []
-    for match in pattern.finditer(text):
-        if term := terms.get(match[1].lower()):  # not for letters that match only without their case
+    for match in pattern.finditer(drop_accents(text)):
+        if term := terms.get(match[0].lower()):  # not for letters that match only without their case
             matches.append((match.start(), term))
         if len(matches) == MAX_MATCHES:
             break
@@ -44,10 +46,16 @@ def _find_terms(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]
 
 @lru_cache(maxsize=64)
 def _compile_terms(terms: Sequence[str]) -> tuple[re.Pattern[str], Mapping[str, str]]:
-    """Return a pattern for words that begin like a term, and the terms by their beginnings."""
+    """Return a pattern for words that begin like a term, and the terms by their beginnings.
+
+    Terms of languages that are written without spaces may stand anywhere.
+    """
     starts = {term if len(term) < MIN_STEM_LENGTH else term[:-1]: term for term in terms}
-    alternatives = "|".join(map(re.escape, sorted(starts, key=len, reverse=True)))
-    return re.compile(rf"(?<![^\W_])({alternatives})", re.IGNORECASE), starts
+    ordered = sorted(starts, key=len, reverse=True)
+    spaced = "|".join(re.escape(start) for start in ordered if not UNSPACED.match(start))
+    unspaced = "|".join(re.escape(start) for start in ordered if UNSPACED.match(start))
+    parts = [rf"(?<![^\W_])(?:{spaced})" if spaced else "", unspaced]
+    return re.compile("|".join(filter(None, parts)), re.IGNORECASE), starts
 
 
 def _choose_window(matches: Sequence[tuple[int, str]], weights: Mapping[str, float]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 
@@ -52,7 +52,9 @@ _WORD = re.compile(rf"{_LETTER}+(?:[_.'\u2019-]{_LETTER}+)*")
 """Words with what joins them: `EIP-3009`, `snake_case`, `next.js`."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|(?:[^\W\dA-Za-z_]|[\u0591-\u0e4e])+")
 _ACCENT = re.compile("[\u0300-\u036f]")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_LAST_ACCENTED = 0x1FFF
+"""Last character that may be a letter with accents in one: Latin, Greek and Cyrillic are before it."""
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 """Runs of letters of languages that are written without spaces: Thai to Khmer, Kana and Han."""
 _MAX_PARTS = 12
 """Parts of one compound that are indexed; longer ones are data."""
@@ -77,8 +79,8 @@ def split_query(query: str) -> list[tuple[tuple[str, ...], ...]]:
     units: dict[tuple[tuple[str, ...], ...], None] = {}
     for word in _find_words(query):
         whole, *parts = _word_terms(word)
-        choice = ((whole,), tuple(parts)) if parts and not _UNSPACED.search(word) else ((whole,),)
-        for unit in (choice,) if not _UNSPACED.search(word) else (((each,),) for each in (whole, *parts)):
+        choice = ((whole,), tuple(parts)) if parts and not UNSPACED.search(word) else ((whole,),)
+        for unit in (choice,) if not UNSPACED.search(word) else (((each,),) for each in (whole, *parts)):
             units.setdefault(unit)
     return list(units)
 
@@ -100,9 +102,28 @@ def _fold_accents(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text)))
 
 
+def drop_accents(text: str) -> str:
+    """Return a text of the same length, in which letters with accents are replaced by those without."""
+    if text.isascii():
+        return text
+    letters, pattern = _open_accented_letters()
+    return pattern.sub(lambda match: letters[match[0]], text)
+
+
+@cache
+def _open_accented_letters() -> tuple[Mapping[str, str], re.Pattern[str]]:
+    """Return the letters with accents with those without, and a pattern for them."""
+    letters: dict[str, str] = {}
+    for code in range(0x80, _LAST_ACCENTED + 1):
+        base = _ACCENT.sub("", unicodedata.normalize("NFKD", chr(code)))
+        if len(base) == 1 and base != chr(code):
+            letters[chr(code)] = base
+    return letters, re.compile(f"[{''.join(map(re.escape, letters))}]")
+
+
 def _word_terms(word: str) -> Sequence[str]:
     """Return the terms of one word: itself without joints, then its parts if it is a compound."""
-    if _UNSPACED.search(word):
+    if UNSPACED.search(word):
         return _pair_letters(word)
     parts = [part.lower() for part in _PART.findall(word)]
     whole = "".join(parts) or word.lower()
@@ -114,9 +135,9 @@ def _word_terms(word: str) -> Sequence[str]:
 def _pair_letters(word: str) -> list[str]:
     """Return the pairs of neighbouring letters of unspaced runs, and the words between them."""
     terms: list[str] = []
-    for run in _UNSPACED.findall(word):
+    for run in UNSPACED.findall(word):
         terms += ["".join(pair) for pair in pairwise(run)] or [run]
-    return terms + [each.lower() for each in _UNSPACED.sub(" ", word).split()]
+    return terms + [each.lower() for each in UNSPACED.sub(" ", word).split()]
 
 
 @cache
