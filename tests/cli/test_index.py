@@ -45,7 +45,9 @@ def run(tmp_path: Path, site: SmallSite) -> Command:
 
 def test_a_site_is_added_crawled_shown_and_removed(run: Command, site: SmallSite, tmp_path: Path) -> None:
     assert "new sites: 1 of 1" in run("add", site.url).output
-    assert "never" in run("status").output
+    shown = run("status").output
+    assert "never" in shown
+    assert "no page can be found; read the sites with: centgate index crawl" in shown
     crawled = run("crawl", "--pause", "0")
     assert "2 indexed" in crawled.output, crawled.output
     shown = run("status").output

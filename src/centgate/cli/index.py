@@ -113,8 +113,12 @@ def status(
         print(json.dumps([asdict(each) for each in statuses], default=str))
         return
     Console(soft_wrap=True, markup=False).print(_format_statuses(statuses))
+    index = PageIndex(settings.siteindex_folder)
+    if not index.has_pages:
+        print("no page can be found; read the sites with: centgate index crawl")
+        return
     try:
-        summary = PageIndex(settings.siteindex_folder).summary
+        summary = index.summary
     except IndexUnreadable as error:
         print(f"{settings.siteindex_folder}: {error}")
         return
