@@ -463,6 +463,34 @@ async def test_redirect_target_is_listed_and_reported(site: SmallSite, page_read
     assert record.warnings == [f"the address leads to {moved.url_of('/')}, whose site is listed as well"]
 
 
+async def test_sitemaps_of_redirect_target_are_read(
+    site: SmallSite, page_reader: OpenReader
+) -> None:
+    with serve_small_site() as moved:
+        site.respond("/", "", status=301, Location=moved.url_of("/"))
+        moved.respond("/", "<title>Moved</title>")
+        moved.set_sitemap("/sitemap.xml", "/there")
+        record = RequestTrace.start()
+        async with page_reader(site, moved) as (settings, resources):
+            hits = await SiteMapper(settings, resources).bind(record).site_links(site.url_of("/"), None, 100)
+
+    assert [hit.url for hit in hits] == [moved.url_of("/"), moved.url_of("/there")]
+
+
+async def test_robots_txt_of_redirect_target_is_respected(site: SmallSite, page_reader: OpenReader) -> None:
+    with serve_small_site() as moved:
+        site.respond("/", "", status=301, Location=moved.url_of("/"))
+        site.set_sitemap("/sitemap.xml", "/here")
+        moved.respond("/", "<title>Moved</title><a href=/there>There</a>")
+        moved.respond("/robots.txt", "User-agent: *\nDisallow: /", "text/plain")
+        record = RequestTrace.start()
+        async with page_reader(site, moved) as (settings, resources):
+            hits = await SiteMapper(settings, resources).bind(record).site_links(site.url_of("/"), None, 100)
+
+    assert [hit.url for hit in hits] == [site.url_of("/here")]
+    assert "does not allow it; the links are from sitemaps" in record.warnings[0]
+
+
 async def test_at_most_100_pages_are_returned(site: SmallSite, map_site: Map) -> None:
     site.set_sitemap("/sitemap.xml", *(f"/{n}" for n in range(1000)))
 
@@ -483,7 +511,7 @@ async def test_search_ranks_a_large_site(site: SmallSite, map_site: Map) -> None
 
 
 async def test_search_without_match_is_no_data(site: SmallSite, map_site: Map) -> None:
-    with pytest.raises(NoData, match="none of the 4 pages that the site names matches the search"):
+    with pytest.raises(NoData, match="knows no match for the search among the 4 pages that the site names"):
         await map_site(site, search="zebra")
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from centgate.errors import PageUnread, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, instrumented
@@ -107,7 +108,7 @@ class SiteMapper(Provider):
             raise self._no_pages_error(page, sitemaps)
         self._warn_incomplete(url, page, sitemaps)
         if not ranked.hits:
-            raise self.no_data(f"none of the {ranked.total} pages that the site names matches the search")
+            raise self.no_data(f"no match for the search among the {ranked.total} pages that the site names")
         self._warn_of_cut(ranked)
         return list(ranked.hits)
 
@@ -135,6 +136,8 @@ class SiteMapper(Provider):
             await fetch_sitemaps()
             return page
         page, _ = await asyncio.gather(fetch_page(1.0), fetch_sitemaps())
+        if isinstance(page, _StartPage) and not sitemaps.entries and _host_of(page.url) != _host_of(url):
+            await sitemaps.fetch(page.url, words, until - time.monotonic())
         return page
 
     async def _fetch_page_or_failure(self, url: str, words: str, seconds: float) -> _StartPage | FetchFailed:
@@ -148,15 +151,21 @@ class SiteMapper(Provider):
             return failure
 
     async def _fetch_page(self, url: str, words: str, seconds: float) -> _StartPage:
-        resources = self._server_resources
-        if self._respects_robots and (disallowed := await resources.robots.disallow_reason(url)):
-            raise FetchFailed(disallowed.reason, disallowed.message)
-        fetched = await resources.fetcher.fetch(
+        await self._check_robots(url)
+        fetched = await self._server_resources.fetcher.fetch(
             url, timeout=seconds, max_bytes=PAGE_BYTES, media_types=PAGE_TYPES
         )
+        if urlsplit(fetched.url).netloc != urlsplit(url).netloc:
+            await self._check_robots(fetched.url)
         if error := status_failure(fetched):
             raise error
         return await self._parse_page(fetched, words)
+
+    async def _check_robots(self, url: str) -> None:
+        if not self._respects_robots:
+            return
+        if disallowed := await self._server_resources.robots.disallow_reason(url):
+            raise FetchFailed(disallowed.reason, disallowed.message)
 
     async def _parse_page(self, fetched: FetchResult, words: str) -> _StartPage:
         """Parse a response: the pages that it links to or lists, and the sitemaps that it names."""

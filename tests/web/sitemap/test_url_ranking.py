@@ -163,10 +163,15 @@ def test_requested_page_is_first() -> None:
         ("\u4ef7\u683c", "/%E4%BA%A7%E5%93%81%E4%BB%B7%E6%A0%BC"),
         ("v2 client", "/api/v2/HttpClient"),
         ("id 77", "/item?id=77"),
+        ("eip1559", "/EIPS/eip-1559"),
+        ("post 12", "/blog/post12"),
     ],
 )
 def test_search_matches_words_of_urls(search: str, first: str) -> None:
-    others = ["/", "/about", "/help", "/item?id=7", "/item?id=770", "/api/v2", "/help/returns", "/policy"]
+    others = [
+        *("/", "/about", "/help", "/item?id=7", "/item?id=770", "/api/v2", "/help/returns", "/policy"),
+        *("/EIPS/eip-20", "/EIPS/eip-721", "/blog/post1", "/blog/post2"),
+    ]
     sought = [
         "/docs/authentication",
         "/help/refund-policy",
@@ -176,6 +181,8 @@ def test_search_matches_words_of_urls(search: str, first: str) -> None:
         "/%E4%BA%A7%E5%93%81%E4%BB%B7%E6%A0%BC",
         "/api/v2/HttpClient",
         "/item?id=77",
+        "/EIPS/eip-1559",
+        "/blog/post12",
     ]
 
     assert rank_paths([*others, *sought], search=search)[0] == first
@@ -250,6 +257,10 @@ def test_endless_folders_are_ordered() -> None:
 )
 def test_sort_and_session_parameters_are_ignored(twin: str) -> None:
     assert rank_paths(["/a", twin, "/a?id=7"]) == ["/a", "/a?id=7"]
+
+
+def test_page_url_has_no_sort_order_of_other_link() -> None:
+    assert rank_paths(["/a?sort=price&page=2", "/b?order=asc", "/a?page=2", "/b"]) == ["/b", "/a?page=2"]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ SATURATION, LENGTH_WEIGHT = 1.2, 0.75
 """k1 and b of BM25, at their usual values."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TOKEN = re.compile(r"[^\W_]+")
+_NUMBERED = re.compile(r"([a-z]{2,})(\d+)")
+"""Name with its number, such as `erc20`, which others write `erc-20`."""
 _STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -37,8 +39,14 @@ _STOP_WORDS = frozenset(
 
 
 def tokenize(text: str) -> list[str]:
-    """Split a text into words in lower case; `camelCase` and `kebab-case` are split as well."""
-    return [word.lower() for word in _TOKEN.findall(_HUMP.sub(" ", text))]
+    """Split a text into words in lower case; `camelCase`, `kebab-case` and `erc20` are split as well."""
+    words = [word.lower() for word in _TOKEN.findall(_HUMP.sub(" ", text))]
+    return [part for word in words for part in _split_number(word)]
+
+
+def _split_number(word: str) -> tuple[str, ...]:
+    match = _NUMBERED.fullmatch(word) if word[-1].isdigit() else None
+    return (match[1], match[2]) if match else (word,)
 
 
 def page_words(url: PageUrl, title: str | None) -> list[str]:

@@ -119,7 +119,10 @@ class _PageCandidate:
 
 
 def _collect_candidates(parts: Sequence[PackedEntries], hosts: set[str]) -> list[_PageCandidate]:
-    """Return the site's distinct pages: first spelling, last title (feeds are read last and know best)."""
+    """Return the site's distinct pages, with the last title: feeds are read last and know best.
+
+    Of the spellings of a page the one with the shortest query is kept, the first of equal ones.
+    """
     candidates: dict[tuple[str, str, str], _PageCandidate] = {}
     decoded = [unpack_entries(part) for part in parts]
     quotas = _entry_quotas([len(entries) for entries in decoded])
@@ -130,6 +133,8 @@ def _collect_candidates(parts: Sequence[PackedEntries], hosts: set[str]) -> list
                 continue
             if candidate := candidates.get(page.key):
                 _update_candidate(candidate, entry, number)
+                if len(page.query) < len(candidate.url.query):
+                    candidate.url = page
             else:
                 candidates[page.key] = _PageCandidate(
                     page,
