@@ -77,6 +77,12 @@ SLOW_PAGES = {
     ),
     "words of a notice": fill_page(b'<div class="cookie">' + b"usa" * 160 + b"</div>"),
     "many notes": WORDS + b"<div>" + b"<div class='notification'>S.</div>" * 28_000 + b"</div>",
+    "many tabs": fill_page(
+        b"<div role=tablist>" * 200
+        + b"<h2 aria-controls=a>b</h2><p id=a role=tabpanel hidden>b</p>" * 90
+        + b"</div>" * 200
+    ),
+    "many asides": WORDS + b"<aside class='note'>S.</aside>" * 40_000,
     "many tags": WORDS
     + b"<div>"
     + b"".join(b"<x%d class='promo'><h2>a</h2></x%d>" % (n, n) for n in range(25_000))

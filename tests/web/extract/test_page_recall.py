@@ -61,6 +61,25 @@ LOSSES = {
     "cards that are buttons": "<main>"
     + "".join(f"<button><h3>Card {n}</h3><p>{each}</p></button>" for n, each in enumerate(PARAGRAPHS))
     + "</main>",
+    "answers that titles open": "<main><h1>Questions</h1>"
+    + "".join(
+        f"<h3><button aria-expanded=false aria-controls=a{n}>Question {n}</button></h3>"
+        f"<div id=a{n} hidden><p>{each}</div>"
+        for n, each in enumerate(PARAGRAPHS)
+    )
+    + "</main>",
+    "panels that tabs open": "<main><h1>T</h1><div><ul role=tablist><li role=tab>A</li></ul><div>"
+    f"<div role=tabpanel>{PARAGRAPHS[0]}</div><div role=tabpanel hidden>{STORY}</div></div></div></main>",
+    "panels within panels": "<main><h1>T</h1><div role=tablist><i role=tab aria-controls=x>X</i></div>"
+    "<div id=x role=tabpanel style='display:none'><h2><button aria-controls=y>Y</button></h2>"
+    f"<section id=y class=hidden>{STORY}</section></div></main>",
+    "a note between paragraphs": f"<article><h1>T</h1><p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p>"
+    f"<aside class=note><p>{PARAGRAPHS[2]}</p></aside>"
+    + "".join(f"<p>{each}</p>" for each in PARAGRAPHS[3:])
+    + "</article>",
+    "a caption under the last picture": "<article><h1>T</h1>"
+    + "".join(f"<p>{each}</p>" for each in PARAGRAPHS[:9])
+    + f"<figure><img src=/a.png><figcaption>{PARAGRAPHS[9]}</figcaption></figure></article>",
     "a declarative shadow root": f"<doc-page><template shadowrootmode=open>{STORY}</template></doc-page>",
 }
 

@@ -56,6 +56,7 @@ _WORD_PAIRS = re.compile(
 _NOTE_CLASSES = re.compile(
     r"note|tip|warning|caution|danger|important|admonition|callout|info|aside--|starlight|alert"
 )
+_NOTE_NAMES = name_set("note tip warning caution danger important admonition callout info alert")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _CONSENT_BUTTON = re.compile(
     r"\b(?:accept|agree|allow|consent|reject|decline|got it|ok|okay|understand|manage|akzeptieren|zustimmen|"
@@ -82,6 +83,8 @@ _PARAGRAPH, _MIN_PARAGRAPHS, _MAX_PROSE_SHARE = 80, 3, 0.2
 """Unlinked characters of a paragraph; paragraphs from which a part is prose, and its share of the page."""
 _MIN_SECTION_TEXT, _MAX_LINKED_HEADINGS, _MAX_WRAPPERS = 80, 1, 4
 """Unlinked characters of a section, linked headings in it, and elements around its first heading."""
+_MIN_NOTE_TEXTS = 2
+"""Paragraphs, headings and the like near a note in a text."""
 _FORM_TEXT, _MENU_TEXT = 150, 80
 """Unlinked characters that are text of the page: of a form, for itself and each of its fields; of a menu."""
 _NO_FIELDS = name_set("hidden submit button image reset")
@@ -169,6 +172,16 @@ def open_content_forms(body: Element, weights: TextDensity) -> None:
             element.tag = "div"
         elif element.tag == "menu" and length >= _MENU_TEXT and weights.link_share(element) <= 0.4:
             element.tag = "ul"
+
+
+def open_notes(body: Element, weights: TextDensity) -> None:
+    """Turn asides that are notes between the paragraphs of a text into divisions, without their names."""
+    for element in list(body.iter("aside")):
+        if _split_names(_class_and_id(element)) & _NOTE_NAMES and weights.link_share(element) <= 0.4:
+            texts = sum(each.tag in _TEXT_TAGS for each in find_neighbours(element, _MAX_NEIGHBOURS))
+            if texts >= _MIN_NOTE_TEXTS:
+                element.tag = "div"
+                element.attrib.clear()
 
 
 def _count_fields(form: Element) -> int:

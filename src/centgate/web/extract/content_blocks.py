@@ -122,7 +122,7 @@ def _extend_range(blocks: list[_ContentBlock], first: int, last: int, parents: s
     in_references = False
     for at in range(last + 1, len(blocks)):
         block = blocks[at]
-        if block.element.getparent() not in parents:
+        if block.element.getparent() not in parents and not _is_in_figure(block.element, parents):
             break
         if block.element.tag in HEADING_LEVELS:
             in_references = _REFERENCE_HEADING.fullmatch(block.key) is not None
@@ -131,6 +131,12 @@ def _extend_range(blocks: list[_ContentBlock], first: int, last: int, parents: s
         elif block.matches or in_references or _is_related(block, parents):
             block.matches, last = True, at
     return range(first, last + 1)
+
+
+def _is_in_figure(element: Element, parents: set[Element | None]) -> bool:
+    """True for the image or the caption of a figure that stands beside the text."""
+    figure = next(element.iterancestors("figure"), None)
+    return figure is not None and figure.getparent() in parents
 
 
 def _find_lead_in(blocks: list[_ContentBlock], first: int) -> int | None:

@@ -28,7 +28,7 @@ BLOCK_TAGS = name_set(
     "summary table tbody td tfoot th thead tr caption ul"
 )
 HEADING_LEVELS = {f"h{level}": level for level in range(1, 7)}
-_TITLE_TAGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary", "th")
+TITLE_TAGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary", "th")
 _LABELLED_INPUTS = frozenset({"submit", "button", "reset"})
 _MAX_QUESTION = 300
 MIN_DRAWN_TEXT, MIN_DRAWN_WORD = 20, 3
@@ -114,7 +114,7 @@ def _read_drawn_texts(drawing: Element) -> list[str]:
 
 def _is_title(button: Element) -> bool:
     """True if a button is in a title, or opens the answer to the question that it holds."""
-    if next(button.iterancestors(*_TITLE_TAGS), None) is not None:
+    if next(button.iterancestors(*TITLE_TAGS), None) is not None:
         return True
     if button.get("aria-expanded") is None and button.get("aria-controls") is None:
         return False
@@ -122,6 +122,6 @@ def _is_title(button: Element) -> bool:
 
 
 def _show_button(button: Element) -> None:
-    in_title = next(button.iterancestors(*_TITLE_TAGS), None) is not None
+    in_title = next(button.iterancestors(*TITLE_TAGS), None) is not None
     button.tag = "span" if in_title or button.get("aria-expanded") is None else "p"
     button.tail = " " + (button.tail or "")

@@ -1,6 +1,7 @@
 """Remove what a page does not show, by the attributes, styles and common class names of its elements.
 
-Text that an animation fades in, that a wide window shows or that only screen readers skip is visible.
+Text that an animation fades in, that a wide window shows or that only screen readers skip is visible, and so
+is what the tabs and the titles of a page open.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from centgate.web.extract.dom import (
     remove_element,
 )
 from centgate.web.extract.elements import has_blocks
+from centgate.web.extract.panels import find_panels
 from centgate.web.extract.text_density import TextDensity
 
 MIN_FADED_SHARE = 0.2
@@ -29,6 +31,8 @@ MAX_UNSPOKEN_TEXT = 200
 """Characters of a text that screen readers skip, above which it is a part that the page shows later."""
 MAX_UNSPOKEN_ELEMENTS = 50
 """Elements in such a text, or in one beside it."""
+MAX_PANEL_LEVELS = 3
+"""Levels of panels within panels that are read."""
 MAX_NEIGHBOURS = 3
 """Elements on each side in which such a text is looked for."""
 _CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|\\|/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -111,18 +115,25 @@ def drop_hidden(root: Element) -> None:
     for hiding, showing in _INHERITED_STYLES:
         _drop_unless_shown(styles, hiding, showing)
     faded = _find_faded(root, styles)
-    for element in _find_outer_hidden(root, styles, faded):
-        remove_element(element)
+    opened = set[Element]()
+    parts = [root]
+    for level in range(MAX_PANEL_LEVELS + 1):
+        hidden = [each for part in parts for each in _find_outer_hidden(part, styles, faded, opened)]
+        parts = find_panels(root, hidden) if level < MAX_PANEL_LEVELS else []
+        opened.update(parts)
+        for element in hidden:
+            if element not in opened:
+                remove_element(element)
 
 
 def _find_outer_hidden(
-    root: Element, styles: Mapping[Element, str], faded: Mapping[Element, bool]
+    root: Element, styles: Mapping[Element, str], faded: Mapping[Element, bool], opened: set[Element]
 ) -> list[Element]:
-    """Return the hidden elements that are in no other one."""
+    """Return the hidden elements that are in no other one, without those that a reader opens."""
     hidden: list[Element] = []
     walk = etree.iterwalk(root, events=("start",))
     for _, element in walk:
-        if not element.attrib or _is_frame(element):
+        if not element.attrib or _is_frame(element) or element in opened:
             continue
         if _is_hidden(element, styles.get(element, "")) or not faded.get(element, True):
             hidden.append(element)

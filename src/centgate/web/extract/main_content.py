@@ -20,6 +20,7 @@ from centgate.web.extract.boilerplate import (
     drop_section_names,
     drop_side_boxes,
     open_content_forms,
+    open_notes,
 )
 from centgate.web.extract.code_blocks import drop_language_labels
 from centgate.web.extract.content_blocks import keep_matching
@@ -80,6 +81,7 @@ def extract_main_content(body: Element) -> MainContent:
     wrap_loose_text(body)
     weights = TextDensity(body)
     open_content_forms(body, weights)
+    open_notes(body, weights)
     drop_section_names(body, weights)
     original = copy.deepcopy(body) if count < MAX_ELEMENTS else None
     drop_boilerplate(body, weights)
