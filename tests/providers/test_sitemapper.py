@@ -463,9 +463,7 @@ async def test_redirect_target_is_listed_and_reported(site: SmallSite, page_read
     assert record.warnings == [f"the address leads to {moved.url_of('/')}, whose site is listed as well"]
 
 
-async def test_sitemaps_of_redirect_target_are_read(
-    site: SmallSite, page_reader: OpenReader
-) -> None:
+async def test_sitemaps_of_redirect_target_are_read(site: SmallSite, page_reader: OpenReader) -> None:
     with serve_small_site() as moved:
         site.respond("/", "", status=301, Location=moved.url_of("/"))
         moved.respond("/", "<title>Moved</title>")
