@@ -1453,9 +1453,11 @@ def test_pinned_clone_is_not_upgradeable_and_needs_source_of_target():
 
 def test_locks_in_force_hold_no_more_than_their_holder():
     ends = (NOW + timedelta(days=9), NOW + timedelta(days=900), NOW - timedelta(days=9))
-    locker = replace(wallet(60, contract=True, locked=True), locks=tuple(TokenLock(40, end) for end in ends))
+    locker = replace(
+        build_holder(60, contract=True, locked=True), locks=tuple(TokenLock(40, end) for end in ends)
+    )
 
-    shares = flagged(lp_holders=(locker,)).liquidity_shares
+    shares = change_flags(lp_holders=(locker,)).liquidity_shares
 
     assert shares
     assert [lock.percent for lock in shares.locks] == [30, 30]
@@ -1465,7 +1467,9 @@ def test_locks_in_force_hold_no_more_than_their_holder():
 @pytest.mark.parametrize("seen", [False, None])
 def test_closed_code_that_may_be_a_clones_target_is_named(seen: Any):
     """The simulation service sees no proxy, and whether the token is a clone was not read."""
-    facts = tried(flagged(proxy=None, open_source=None), proxy=seen, open_source=True, all_open_source=False)
+    facts = change_simulation(
+        change_flags(proxy=None, open_source=None), proxy=seen, open_source=True, all_open_source=False
+    )
 
     unread = replace(facts, bytecode_flags=None)
 
