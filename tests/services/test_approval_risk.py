@@ -1147,7 +1147,7 @@ def test_range_limit_of_node_is_read_within_request_limit(
                 return refusal | {"id": request["id"]}
         return all_logs(request)
 
-    monkeypatch.setattr(shop.node, "one", limit_range)
+    monkeypatch.setattr(shop.node, "answer_request", limit_range)
 
     coverage = shop.buy_data()["coverage"]
 
