@@ -51,7 +51,10 @@ export interface HolderSalesData {
 
 /** Result of the check that the token can be sold again. */
 export interface HoneypotCheck {
-  /** Null when no source could tell, or when a tax takes 99 % of a sale or more. */
+  /**
+   * Null when no source could tell, when a tax takes 99 % of a sale or more, or when at least half of
+   * the holders that were tried cannot sell.
+   */
   isHoneypot: boolean | null;
   /** Whether a buy and a sell were simulated. */
   simulated: boolean;
@@ -59,6 +62,10 @@ export interface HoneypotCheck {
   notSimulated: "chain_not_covered" | "no_pair" | "failed" | "source_unavailable" | (string & {}) | null;
   /** Null when no source could tell, as for the next two. */
   canBuy: boolean | null;
+  /**
+   * Null also when a simulated sale went through, and at least half of the holders that were tried
+   * cannot sell.
+   */
   canSell: boolean | null;
   canTransfer: boolean | null;
   /**
@@ -100,7 +107,10 @@ export interface LiquidityHandData {
 export interface LiquidityLockData {
   /** Holder of the shares, lower case: a locker, or a burn address. */
   address: string;
-  /** Name of the locker; null for a burn address or an unknown one. */
+  /**
+   * Name of the locker, or the source's tag of it: untrusted text; null for a burn address or an unknown
+   * one.
+   */
   locker: string | null;
   /** Percent of the liquidity. */
   percent: number;
@@ -278,6 +288,7 @@ export interface TokenTaxes {
 export interface TopPair {
   /** Lower case. */
   pairAddress: string;
+  /** The exchange, as the source names it: untrusted text. */
   dex: string | null;
   liquidityUsd: number | null;
   /** ISO 8601, UTC. */
@@ -311,7 +322,7 @@ export interface PoolSnapshotData {
   txns24h: TradeCounts | null;
   /** The pair's page at the source that answered. */
   url: string | null;
-  /** The exchange, as the source names it. */
+  /** The exchange, as the source names it: untrusted text. */
   dex: string | null;
   /** Version of the exchange, such as `v3`; null if not named. */
   dexVersion: string | null;
@@ -340,7 +351,7 @@ export interface PoolSnapshotData {
 export interface OtherPair {
   /** Lower case. */
   pairAddress: string;
-  /** The exchange, as the source names it; null when unknown. */
+  /** The exchange, as the source names it: untrusted text; null when unknown. */
   dex: string | null;
   /** US dollars for one unit of the token in this pair. */
   priceUsd: number | null;
@@ -354,7 +365,7 @@ export interface OtherPair {
 export interface PoolToken {
   /** Lower case. */
   address: string | null;
-  /** As its contract gives it, so text of a stranger; null when unknown. */
+  /** As its contract gives it: untrusted text; null when unknown. */
   symbol: string | null;
   /** Whole tokens in the pool. */
   reserve: number | null;
@@ -402,7 +413,7 @@ export interface ContractExplainData {
    * count.
    */
   verified: boolean | null;
-  /** Its name in the source. */
+  /** Its name in the source: untrusted text of its author. */
   contractName: string | null;
   sourceAvailable: boolean | null;
   abiAvailable: boolean | null;
@@ -531,7 +542,7 @@ export interface Creation {
   transactionHash: string | null;
 }
 
-/** An external function, inferred from the bytecode that runs; behind a proxy its implementation's. */
+/** An external function, inferred from the bytecode that runs: of a proxy, its own and those behind it. */
 export interface ExplainedFunction {
   /** 0x and 8 hexadecimal digits. */
   selector: string;
@@ -560,6 +571,7 @@ export interface ExplainedFunction {
 export interface Implementation {
   /** Lower case. */
   address: string;
+  /** Its name in the source: untrusted text of its author. */
   name: string | null;
   verified: boolean | null;
   /** Number of functions in its code; null if that was not read or analysed. */
@@ -613,8 +625,11 @@ export interface Verification {
   matchLevel: "exact" | "bytecode" | "unspecified" | "similar" | "none" | (string & {});
   /** The other contract when the match is `similar`, lower case. */
   similarAddress: string | null;
+  /** As the source names it: untrusted text. */
   language: string | null;
+  /** As the source names it: untrusted text. */
   compilerVersion: string | null;
+  /** As the source names it: untrusted text. */
   license: string | null;
   url: string | null;
 }
@@ -871,7 +886,7 @@ export interface SuspicionReason {
   id: "flagged_by_source" | "imitates_known_symbol" | "link_in_name" | "lookalike_counterparty" | "more_than_exists" | "reward_bait" | "unusual_characters" | "zero_value" | (string & {});
   /** One sentence. */
   explanation: string;
-  /** The value that triggered it, cleaned and cut to 64 characters. */
+  /** The value that triggered it: untrusted text, cut. */
   value: string | null;
   source: "alchemy" | "blockscout" | "rpc" | (string & {});
 }
@@ -880,9 +895,9 @@ export interface SuspicionReason {
 export interface SuspiciousToken {
   /** Lower case. */
   tokenAddress: string;
-  /** Cleaned and cut to 64 characters. */
+  /** As the token calls itself: untrusted text, cut. */
   symbol: string | null;
-  /** Cleaned and cut to 64 characters. */
+  /** As the token calls itself: untrusted text, cut. */
   name: string | null;
   reasons: Array<SuspicionReason>;
 }
@@ -891,9 +906,9 @@ export interface SuspiciousToken {
 export interface TokenBalance {
   /** Lower case. */
   tokenAddress: string;
-  /** As the token calls itself, cleaned and cut to 64 characters. */
+  /** As the token calls itself: untrusted text, cut. */
   symbol: string | null;
-  /** As the token calls itself, cleaned and cut to 64 characters. */
+  /** As the token calls itself: untrusted text, cut. */
   name: string | null;
   /** In base units, a decimal string. */
   amountBaseUnits: string;
@@ -975,7 +990,7 @@ export interface WalletTransfer {
   counterparty: string | null;
   /** Lower case; null for the chain's native coin. */
   tokenAddress: string | null;
-  /** Cleaned and cut to 64 characters. */
+  /** As the token calls itself: untrusted text, cut. */
   symbol: string | null;
   /** In base units, a decimal string. */
   amountBaseUnits: string | null;
@@ -1006,7 +1021,8 @@ export interface Worth {
 export interface ApprovalRiskData {
   /**
    * Dangers first, then unlimited and stale, unlimited, stale, and the rest, in each group the most
-   * dollars at risk first; at most 200. Revoked ones are left out.
+   * dollars at risk first. At most 200, those of well-known and of priced tokens before others. Revoked
+   * ones are left out.
    */
   approvals: Array<Approval>;
   /** Number of unlimited approvals found, including those of trusted spenders. */
@@ -1128,7 +1144,7 @@ export interface ApprovalFinding {
   explanation: string;
   /** The source of the finding; `centgate`: an address list in this service's own rules. */
   source: "goplus" | "rpc" | "etherscan" | "centgate" | (string & {});
-  /** What the source gave, as text. */
+  /** What the source gave, as text: untrusted, cut. */
   value: string | null;
 }
 
@@ -1136,7 +1152,7 @@ export interface ApprovalFinding {
 export interface ApprovedToken {
   /** Lower case. */
   address: string;
-  /** From the token itself, cleaned and cut to 64 characters. */
+  /** As the token calls itself: untrusted text, cut. */
   symbol: string | null;
   decimals: number | null;
   /** The wallet's balance in base units, a decimal string. */
@@ -1164,9 +1180,9 @@ export interface Recommendation {
 export interface Spender {
   /** Lower case. */
   address: string;
-  /** Cleaned and cut to 64 characters. */
+  /** Name of the contract: untrusted text of its author, cut. */
   name: string | null;
-  /** The contract's project, as the source labels it. */
+  /** The contract's project, as the source labels it: untrusted text, cut. */
   project: string | null;
   /** `contract`: has code of its own; `wallet`: has none, or only an EIP-7702 delegation. */
   kind: "contract" | "wallet" | "unknown" | (string & {});

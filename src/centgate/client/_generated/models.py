@@ -65,7 +65,9 @@ class HoneypotCheck(AnswerData):
     """Result of the check that the token can be sold again."""
 
     is_honeypot: bool | None
-    """None when no source could tell, or when a tax takes 99 % of a sale or more."""
+    """None when no source could tell, when a tax takes 99 % of a sale or more, or when at least half
+    of the holders that were tried cannot sell.
+    """
     simulated: bool
     """Whether a buy and a sell were simulated."""
     not_simulated: Literal["chain_not_covered", "no_pair", "failed", "source_unavailable"] | str | None
@@ -73,6 +75,9 @@ class HoneypotCheck(AnswerData):
     can_buy: bool | None
     """None when no source could tell, as for the next two."""
     can_sell: bool | None
+    """None also when a simulated sale went through, and at least half of the holders that were tried
+    cannot sell.
+    """
     can_transfer: bool | None
     reason: str | None
     """What stopped the sale, or the simulation, as a clause in our words; None when the reason is not
@@ -114,7 +119,9 @@ class LiquidityLockData(AnswerData):
     address: str
     """Holder of the shares, lower case: a locker, or a burn address."""
     locker: str | None
-    """Name of the locker; None for a burn address or an unknown one."""
+    """Name of the locker, or the source's tag of it: untrusted text; None for a burn address or an
+    unknown one.
+    """
     percent: float
     """Percent of the liquidity."""
     unlocks_at: str | None
@@ -296,6 +303,7 @@ class TopPair(AnswerData):
     pair_address: str
     """Lower case."""
     dex: str | None
+    """The exchange, as the source names it: untrusted text."""
     liquidity_usd: float | None
     created_at: str | None
     """ISO 8601, UTC."""
@@ -331,7 +339,7 @@ class PoolSnapshotData(AnswerData):
     url: str | None
     """The pair's page at the source that answered."""
     dex: str | None
-    """The exchange, as the source names it."""
+    """The exchange, as the source names it: untrusted text."""
     dex_version: str | None
     """Version of the exchange, such as `v3`; None if not named."""
     fee_percent: float | None
@@ -360,7 +368,7 @@ class OtherPair(AnswerData):
     pair_address: str
     """Lower case."""
     dex: str | None
-    """The exchange, as the source names it; None when unknown."""
+    """The exchange, as the source names it: untrusted text; None when unknown."""
     price_usd: float | None
     """US dollars for one unit of the token in this pair."""
     liquidity_usd: float | None
@@ -375,7 +383,7 @@ class PoolToken(AnswerData):
     address: str | None
     """Lower case."""
     symbol: str | None
-    """As its contract gives it, so text of a stranger; None when unknown."""
+    """As its contract gives it: untrusted text; None when unknown."""
     reserve: float | None
     """Whole tokens in the pool."""
     reserve_usd: float | None
@@ -425,7 +433,7 @@ class ContractExplainData(AnswerData):
     does not count.
     """
     contract_name: str | None
-    """Its name in the source."""
+    """Its name in the source: untrusted text of its author."""
     source_available: bool | None
     abi_available: bool | None
     proxy: ContractProxy
@@ -588,7 +596,9 @@ class Creation(AnswerData):
 
 
 class ExplainedFunction(AnswerData):
-    """An external function, inferred from the bytecode that runs; behind a proxy its implementation's."""
+    """An external function, inferred from the bytecode that runs: of a proxy, its own and those behind
+    it.
+    """
 
     selector: str
     """0x and 8 hexadecimal digits."""
@@ -623,6 +633,7 @@ class Implementation(AnswerData):
     address: str
     """Lower case."""
     name: str | None
+    """Its name in the source: untrusted text of its author."""
     verified: bool | None
     function_count: int | None
     """Number of functions in its code; None if that was not read or analysed."""
@@ -678,8 +689,11 @@ class Verification(AnswerData):
     similar_address: str | None
     """The other contract when the match is `similar`, lower case."""
     language: str | None
+    """As the source names it: untrusted text."""
     compiler_version: str | None
+    """As the source names it: untrusted text."""
     license: str | None
+    """As the source names it: untrusted text."""
     url: str | None
 
 
@@ -949,7 +963,7 @@ class SuspicionReason(AnswerData):
     explanation: str
     """One sentence."""
     value: str | None
-    """The value that triggered it, cleaned and cut to 64 characters."""
+    """The value that triggered it: untrusted text, cut."""
     source: Literal["alchemy", "blockscout", "rpc"] | str
 
 
@@ -959,9 +973,9 @@ class SuspiciousToken(AnswerData):
     token_address: str
     """Lower case."""
     symbol: str | None
-    """Cleaned and cut to 64 characters."""
+    """As the token calls itself: untrusted text, cut."""
     name: str | None
-    """Cleaned and cut to 64 characters."""
+    """As the token calls itself: untrusted text, cut."""
     reasons: list[SuspicionReason]
 
 
@@ -971,9 +985,9 @@ class TokenBalance(AnswerData):
     token_address: str
     """Lower case."""
     symbol: str | None
-    """As the token calls itself, cleaned and cut to 64 characters."""
+    """As the token calls itself: untrusted text, cut."""
     name: str | None
-    """As the token calls itself, cleaned and cut to 64 characters."""
+    """As the token calls itself: untrusted text, cut."""
     amount_base_units: str
     """In base units, a decimal string."""
     decimals: int | None
@@ -1053,7 +1067,7 @@ class WalletTransfer(AnswerData):
     token_address: str | None
     """Lower case; None for the chain's native coin."""
     symbol: str | None
-    """Cleaned and cut to 64 characters."""
+    """As the token calls itself: untrusted text, cut."""
     amount_base_units: str | None
     """In base units, a decimal string."""
     decimals: int | None
@@ -1085,7 +1099,8 @@ class ApprovalRiskData(AnswerData):
 
     approvals: list[Approval]
     """Dangers first, then unlimited and stale, unlimited, stale, and the rest, in each group the most
-    dollars at risk first; at most 200. Revoked ones are left out.
+    dollars at risk first. At most 200, those of well-known and of priced tokens before others.
+    Revoked ones are left out.
     """
     unlimited_count: int
     """Number of unlimited approvals found, including those of trusted spenders."""
@@ -1230,7 +1245,7 @@ class ApprovalFinding(AnswerData):
     source: Literal["goplus", "rpc", "etherscan", "centgate"] | str
     """The source of the finding; `centgate`: an address list in this service's own rules."""
     value: str | None
-    """What the source gave, as text."""
+    """What the source gave, as text: untrusted, cut."""
 
 
 class ApprovedToken(AnswerData):
@@ -1239,7 +1254,7 @@ class ApprovedToken(AnswerData):
     address: str
     """Lower case."""
     symbol: str | None
-    """From the token itself, cleaned and cut to 64 characters."""
+    """As the token calls itself: untrusted text, cut."""
     decimals: int | None
     balance_base_units: str | None
     """The wallet's balance in base units, a decimal string."""
@@ -1269,9 +1284,9 @@ class Spender(AnswerData):
     address: str
     """Lower case."""
     name: str | None
-    """Cleaned and cut to 64 characters."""
+    """Name of the contract: untrusted text of its author, cut."""
     project: str | None
-    """The contract's project, as the source labels it."""
+    """The contract's project, as the source labels it: untrusted text, cut."""
     kind: Literal["contract", "wallet", "unknown"] | str
     """`contract`: has code of its own; `wallet`: has none, or only an EIP-7702 delegation."""
     source_verified: bool | None
