@@ -18,8 +18,8 @@ from pathlib import Path
 
 from crash_test import (
     PRICE,
-    BrokenPromise,
     CrashTest,
+    GuaranteeViolation,
     audit_journal,
     count_failed_transactions,
     open_crash_test,
@@ -86,7 +86,7 @@ async def run_on_database(
     )
     balanced = balance == audit.charged * PRICE and final_balance == payments * PRICE and not failed
     if not balanced or final_audit.states != {"delivered": payments}:
-        raise BrokenPromise("the journal and the chain disagree")
+        raise GuaranteeViolation("the journal and the chain disagree")
 
 
 def describe_run(crash_test: CrashTest) -> str:
@@ -106,5 +106,5 @@ def print_line(line: str) -> None:
 if __name__ == "__main__":
     try:
         main()
-    except BrokenPromise as error:
+    except GuaranteeViolation as error:
         sys.exit(f"failed: {error}")

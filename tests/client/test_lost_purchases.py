@@ -84,7 +84,7 @@ async def test_an_owed_answer_is_redeemed_and_recorded(
     url = str(api(settings).base_url)
     failures.raise_next(*[down] * 10)
     with pytest.raises(ServiceFailed):
-        await shop(url).call("moody", FAILING_QUERY)
+        await shop(url).call("failing", FAILING_QUERY)
     failures.reset()
     ledger = Ledger()
     another = shop(url, ledger=ledger)

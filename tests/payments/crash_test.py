@@ -40,8 +40,8 @@ HasMoved = Callable[[str, str], bool]
 """Returns True if the money of a payer's nonce has moved, according to the source of truth."""
 
 
-class BrokenPromise(AssertionError):
-    """A guarantee was violated."""
+class GuaranteeViolation(AssertionError):
+    """A violated guarantee."""
 
 
 @dataclass
@@ -80,22 +80,22 @@ class Replica:
 
     @property
     def url(self) -> str | None:
-        """Its URL; None while it is down."""
+        """URL of the server; None while it is down."""
         return self.process.url if self.process else None
 
     @property
     def has_died(self) -> bool:
-        """True if it has crashed by itself."""
+        """True if the process has crashed by itself."""
         return self.process is not None and self.process.popen.poll() is not None
 
     async def start(self, fault: str | None = None) -> None:
-        """Start it; `fault` is the payment step at which it crashes by itself."""
+        """Start the server; `fault` is the payment step at which it crashes by itself."""
         more = {"PAYMENT_WINDOW": "3600"} | self.more | ({"FAULT": fault} if fault else {})
         self.fault = fault
         self.process = await asyncio.to_thread(partial(ApiProcess, self.settings, log=self.log, **more))
 
     async def kill(self) -> None:
-        """Kill it."""
+        """Kill the server."""
         process, self.process = self.process, None
         if process:
             await asyncio.to_thread(process.kill)
@@ -119,7 +119,7 @@ class CrashTest:
     seconds: float = 0
 
     async def run(self, count: int, deaths: int) -> None:
-        """Make purchases while servers are killed a number of times."""
+        """Make purchases while servers are killed."""
         self.purchases = await asyncio.to_thread(sign_purchases, self.replicas[0].url or "", count)
         started = time.monotonic()
         async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
@@ -144,7 +144,7 @@ class CrashTest:
             for purchase in self.purchases:
                 response = await _post(client, self.replicas[0].url or "", purchase)
                 if response.content != purchase.answer or "Idempotent-Replayed" not in response.headers:
-                    raise BrokenPromise(
+                    raise GuaranteeViolation(
                         f"repeated, {purchase.nonce} got {response.status_code} {response.text}"
                     )
 
@@ -165,7 +165,7 @@ class CrashTest:
                 await self._ask(client, purchase)
 
     async def _ask(self, client: httpx.AsyncClient, purchase: CrashTestPurchase) -> None:
-        """Send a payment to one of the servers. Raises an error for a response that violates a guarantee."""
+        """Send a payment to one of the servers; raise an error if the response violates a guarantee."""
         url = self.random.choice(self.replicas).url
         if url is None:
             return
@@ -180,7 +180,7 @@ class CrashTest:
         if response.status_code == 200:
             purchase.answer = response.content
         elif response.status_code not in (500, 502, 504) or _retry_advice(response) != "same_payment":
-            raise BrokenPromise(f"{purchase.nonce} got {response.status_code} {response.text}")
+            raise GuaranteeViolation(f"{purchase.nonce} got {response.status_code} {response.text}")
 
     async def _kill_servers(self, count: int, deaths: int) -> None:
         """Kill servers at random moments or at injected steps, and restart them.
@@ -244,11 +244,11 @@ async def audit_journal(crash_test: CrashTest, moved: HasMoved) -> JournalAudit:
         if await asyncio.to_thread(moved, purchase.payer, purchase.nonce):
             charged[state] += 1
         elif state in ("settled", "delivered"):
-            raise BrokenPromise(f"{purchase.nonce} was not charged, and the journal says {state}")
+            raise GuaranteeViolation(f"{purchase.nonce} was not charged, and the journal says {state}")
         if purchase.answer and state != "delivered":
-            raise BrokenPromise(f"{purchase.nonce} was answered, and the journal says {state}")
+            raise GuaranteeViolation(f"{purchase.nonce} was answered, and the journal says {state}")
     if strange := charged.keys() - {"settling", "settled", "delivered"}:
-        raise BrokenPromise(f"payments were charged of which the journal says {strange}")
+        raise GuaranteeViolation(f"payments were charged of which the journal says {strange}")
     return JournalAudit(Counter(states.values()), charged.total(), charged["settling"])
 
 
@@ -296,7 +296,7 @@ def sign_purchases(url: str, count: int) -> list[CrashTestPurchase]:
 
 def _sign_purchase(terms: str, number: int) -> CrashTestPurchase:
     buyer = Buyer(number % 10)
-    nonce = "0x" + secrets.token_hex(32)  # not from the seed: the chain may have used those
+    nonce = "0x" + secrets.token_hex(32)  # not from the seed: the chain may know those nonces
     payload = buyer.payload(terms, now=int(time.time()), seconds=3600, nonce=nonce)
     body = {"url": f"https://example.com/{number}"}
     return CrashTestPurchase(encode_header(payload), body, buyer.address.lower(), nonce)
@@ -308,6 +308,6 @@ async def _post(client: httpx.AsyncClient, url: str, purchase: CrashTestPurchase
 
 
 def _retry_advice(response: httpx.Response) -> str | None:
-    """Return the `retry` advice of an error, None if it has none."""
+    """Return the `retry` advice of an error, or None."""
     details: dict[str, Any] = response.json()["error"].get("details", {})
     return details.get("payment", {}).get("retry")

@@ -11,19 +11,19 @@ import pytest
 
 from centgate import services
 
-FAILING_SERVICE = "/services/moody"
+FAILING_SERVICE = "/services/failing"
 FAILING_QUERY = {"question": "why"}
 
 
 class ServiceFailures:
     """Scripted failures of the service, and the questions it received."""
 
-    def __init__(self, moods: list[Callable[[], Exception]], asked: list[str]) -> None:
-        self._failures = moods
+    def __init__(self, failures: list[Callable[[], Exception]], asked: list[str]) -> None:
+        self._failures = failures
         self.asked = asked
 
     def raise_next(self, *failures: Callable[[], Exception]) -> None:
-        """Raise these in the next calls, first to last."""
+        """Raise these errors in the next calls, first to last."""
         self._failures.extend(failures)
 
     def reset(self) -> None:
@@ -36,9 +36,9 @@ class ServiceFailures:
 def install_failing_service() -> Generator[ServiceFailures]:
     """Add the service to the catalogue of every API that is opened inside the context."""
     with pytest.MonkeyPatch.context() as patch:
-        shelf = str(Path(__file__).with_name("extra_services"))
-        patch.setattr(services, "__path__", [*services.__path__, shelf])
-        moody = import_module("centgate.services.moody")
-        moods = ServiceFailures(moody.MOODS, moody.ASKED)
-        moods.reset()
-        yield moods
+        folder = str(Path(__file__).with_name("extra_services"))
+        patch.setattr(services, "__path__", [*services.__path__, folder])
+        failing = import_module("centgate.services.failing")
+        failures = ServiceFailures(failing.FAILURES, failing.ASKED)
+        failures.reset()
+        yield failures

@@ -1,8 +1,8 @@
 """Deployments, honest clients and a thief on a simulated chain, and the invariants of their money.
 
-What runs is the product from `pipeline.serve` down: gate, journal on SQLite, facilitator client over loopback
-HTTP, JSON-RPC over loopback HTTP. Chain, nodes and facilitators are simulated. All of it shares one event
-loop and one clock.
+The code under test is the product from `pipeline.serve` down: gate, journal on SQLite, facilitator client and
+JSON-RPC over loopback HTTP. Chain, nodes and facilitators are simulated. All of it shares one event loop and
+one clock.
 """
 
 from __future__ import annotations
@@ -186,6 +186,7 @@ class Stage:
         self.observers = [sqlite3.connect(path, isolation_level=None) for path in self.paths]
 
     async def close(self) -> None:
+        """Stop the server, and close the journals."""
         for observer in self.observers:
             observer.close()
         for store in self.stores:
@@ -194,7 +195,7 @@ class Stage:
         await self._server.cleanup()
 
     def clear_journals(self) -> None:
-        """Remove everything that an example has entered."""
+        """Delete all rows of an example."""
         for observer in self.observers:
             for table in ("payments", "answers", "payment_events", "workers", "duties"):
                 observer.execute(f"DELETE FROM {table}")
@@ -260,7 +261,7 @@ def open_stage(folder: Path) -> Generator[Stage]:
 
 
 class PlannedFacilitator(FacilitatorClient):
-    """The product's client, in three settings: the facilitator's plan decides which is used."""
+    """The product's client in three settings; the facilitator's plan decides which one is used."""
 
     def __init__(self, account: FacilitatorAccount, simulated: SimulatedFacilitator) -> None:
         super().__init__(account, timeout=TIMEOUT)
@@ -285,7 +286,7 @@ class PlannedFacilitator(FacilitatorClient):
 
 
 class OneChain(ChainClients):
-    """The product's client of one chain, with the nodes of the model."""
+    """The product's chain client, connected to the nodes of the model."""
 
     def __init__(self, session: aiohttp.ClientSession, settings: Settings, nodes: NodeSet) -> None:
         super().__init__(session, settings)
@@ -381,7 +382,7 @@ class Deployment:
 
 @dataclass
 class Purchase:
-    """One thing that a client wants, and what it has done for it."""
+    """One answer that a client wants, and its requests so far."""
 
     question: str
     deployment: int
@@ -400,7 +401,7 @@ class Client:
 
     @property
     def current(self) -> Purchase | None:
-        """The purchase under way."""
+        """Return the current purchase."""
         return self.purchases[-1] if self.purchases and self.purchases[-1].answer is None else None
 
 
@@ -464,7 +465,7 @@ class World:
         """What the thief has signed."""
 
     def _violation(self, message: str) -> Violation:
-        """Return the error for an invariant that does not hold, after which nothing more is checked."""
+        """Return the error for a violated invariant, and end all further checks."""
         self.is_violated = True
         return Violation(message)
 
@@ -487,7 +488,7 @@ class World:
                 self._mine_after = None
                 self.chain.mine()
 
-    def _shown_block(self) -> int | None:
+    def _newest_shown_block(self) -> int | None:
         """Return the newest block that every node shows, None if one of them fails or lies."""
         if not all(node.is_honest for node in self.nodes):
             return None
@@ -504,9 +505,9 @@ class World:
         identifier: str | None = None,
         pay_to: str | None = None,
     ) -> StoredAnswer | CentgateError:
-        """Present a payment, and check what was served for it."""
+        """Submit a payment, and check the served answer."""
         key = authorization.key
-        self.known_block.setdefault((deployment.journal_number, key), self._shown_block())
+        self.known_block.setdefault((deployment.journal_number, key), self._newest_shown_block())
         header = deployment.header(authorization, pay_to=pay_to)
         result = await deployment.serve(header, question, identifier)
         self.stage.statistics.requests += 1
@@ -520,9 +521,9 @@ class World:
         return result
 
     def plan(self, deployment: Deployment, *plans: Plan) -> None:
-        """Set what the facilitator of a deployment does with the next presentations."""
+        """Set the behaviour of a deployment's facilitator for the next submissions."""
         chosen = [self._possible(plan) for plan in plans]
-        # one list: a plan that the first does not take is the second's
+        # one list: a plan that the first does not use is for the second
         deployment.simulated.plans = self.seconds[deployment.number].plans = chosen
 
     def compare_facilitator(self, journal: int, key: Nonce, name: str, in_journal: str) -> None:
@@ -534,10 +535,10 @@ class World:
             self.misplaced.append(f"{key} was presented to {name}, and may be at {holder}")
 
     def _possible(self, plan: Plan) -> Plan:
-        """Return the plan, less a refusal that only nodes could disprove which do not show the newest block.
+        """Return the plan without refusals that lagging nodes could not disprove.
 
-        That a proxy repeats a POST, the second is refused because of the chain's state, and the nodes do not
-        show the transfer of the first yet, is a risk that remains.
+        Known remaining risk: a proxy repeats a POST, the second one is refused because of the chain's state,
+        and the nodes do not show the transfer of the first one yet.
         """
         if plan.repeated == "no" or plan.answer not in CERTAIN:
             return plan
@@ -568,7 +569,9 @@ class World:
             raise self._violation(f"an answer was served for {delivery.payment}, which moved nothing")
         authorization = payment.authorization
         if (authorization.to, authorization.value, pay_to) != (deployment.pay_to, PRICE, deployment.pay_to):
-            raise self._violation(f"an answer was served for {delivery.payment}, which paid somebody else")
+            raise self._violation(
+                f"an answer was served for {delivery.payment}, which paid another recipient"
+            )
         named = json.loads(b64decode(answer.receipt))["transaction"]
         if named != payment.transaction:
             raise self._violation(
@@ -584,7 +587,7 @@ class World:
     # -- clients -------------------------------------------------------------------------------------------
 
     async def send(self, client: Client) -> None:
-        """Let a client send its request, with the payment that it is to send."""
+        """Send the request of a client with the payment that is next."""
         purchase = client.current
         if purchase is None:
             return
@@ -600,7 +603,7 @@ class World:
         self._follow(purchase, result)
 
     def _follow(self, purchase: Purchase, result: StoredAnswer | CentgateError) -> None:
-        """Do what an answer says."""
+        """Follow the `retry` advice of an answer."""
         if isinstance(result, StoredAnswer):
             purchase.answer = result
         elif note := result.payment:
@@ -612,7 +615,7 @@ class World:
             purchase.payment = None
 
     async def send_again(self, purchase: Purchase) -> None:
-        """Let a client send a request again that was answered: it gets the same bytes."""
+        """Repeat a client's answered request; check that the bytes are the same."""
         assert purchase.payment
         assert purchase.answer
         result = await self.present(
@@ -624,14 +627,14 @@ class World:
         if not isinstance(result, StoredAnswer) or result.body != purchase.answer.body:
             raise self._violation(f"a client that sent its request again got {result}")
 
-    def charged(self, purchase: Purchase) -> int:
-        """Return how many payments for a purchase have moved money."""
+    def count_charges(self, purchase: Purchase) -> int:
+        """Return the number of payments for a purchase that have moved money."""
         return sum(payment.key in self.chain.payments for payment in purchase.payments)
 
     # -- invariants ----------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Check what holds after every step."""
+        """Check the invariants that hold after every step."""
         if self.misplaced:
             raise self._violation(self.misplaced[0])
         for facilitator in (*self.facilitators, *self.seconds):
@@ -639,7 +642,7 @@ class World:
                 raise self._violation(f"other bytes were presented for {facilitator.different_bytes}")
         for client in self.clients:
             for purchase in client.purchases:
-                if (charged := self.charged(purchase)) > 1:
+                if (charged := self.count_charges(purchase)) > 1:
                     raise self._violation(f"{charged} payments were charged for {purchase.question}")
         self._check_recipients()
 
@@ -662,7 +665,7 @@ class World:
                 raise self._violation(f"{len(served)} answers were served for {paid} payments")
 
     async def finish(self) -> None:
-        """Let everything come to rest, and check what holds then."""
+        """Resolve everything that is open, and check the final invariants."""
         self._stop_failures()
         for facilitator in (*self.facilitators, *self.seconds):
             facilitator.broadcast_late()
@@ -698,11 +701,11 @@ class World:
         for purchase in client.purchases:
             if purchase.answer is None:
                 raise self._violation(f"{purchase.question} was never answered")
-            if (charged := self.charged(purchase)) != 1:
+            if (charged := self.count_charges(purchase)) != 1:
                 raise self._violation(f"{charged} payments were charged for {purchase.question}")
 
     def _check_journals(self) -> None:
-        """Check that every payment is resolved, and that money which was taken bought something."""
+        """Check that every payment is resolved, and that every charged payment has an answer."""
         for observer in self.stage.observers:
             for payer, nonce, state in observer.execute("SELECT payer, nonce, state FROM payments"):
                 paid = (payer, nonce) in self.chain.payments

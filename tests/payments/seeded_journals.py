@@ -66,7 +66,7 @@ async def record_payment(
         order = RequestBinding(
             phishing_check.slug, request_digest(phishing_check, PhishingCheckRequest(**QUESTION))
         )
-        # a server on the same journal must not claim it in between, however slow this machine is
+        # a server on the same journal must not claim it in between, even on a slow machine
         await store.run(partial(_execute, _BEAT_FOREVER, worker=journal.worker.process))
         async with journal.claim(payment, order) as claim:
             if transaction:

@@ -83,14 +83,14 @@ class ApiProcess:
         assert word == "ready"
 
     def kill(self) -> None:
-        """Kill it, unless it has ended."""
+        """Kill the process if it runs."""
         self.popen.kill()
         assert self.popen.stdout is not None
         self.popen.stdout.close()
         self.popen.wait(timeout=30)
 
     def stop(self) -> int:
-        """Terminate it, wait for its end, and return its exit status."""
+        """Terminate the process, wait for its end, and return its exit status."""
         self.popen.terminate()
         assert self.popen.stdout is not None
         self.popen.stdout.close()

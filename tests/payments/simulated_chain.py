@@ -1,6 +1,6 @@
 """Model of a small chain with one EIP-3009 token, and of the JSON-RPC nodes that serve it.
 
-Blocks are never undone. A node may lag, lie or not answer.
+Blocks are never reorganised. A node may lag, lie or not answer.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Authorization:
 
 
 def contract_signature(authorization: Authorization) -> bytes:
-    """The one signature that the payer's contract accepts."""
+    """Return the only signature that the payer's contract accepts."""
     digest = sha256(b"contract" + authorization.digest).digest()
     return digest + digest + b"ok"
 
@@ -125,7 +125,7 @@ class Payment:
 
 
 class Chain:
-    """Blocks, transactions that wait to be mined, and nonces that are used."""
+    """Blocks, pending transactions, and used nonces."""
 
     def __init__(self, clock: Clock, contracts: frozenset[str]) -> None:
         self.clock = clock
@@ -171,7 +171,7 @@ class Chain:
         return name
 
     def mine(self) -> None:
-        """Mine a block with everything that waits."""
+        """Mine a block with all pending transactions."""
         self.clock.advance(BLOCK_SECONDS)
         self.timestamps.append(max(int(self.clock.now()), self.timestamps[-1] + 1))
         for transaction in self.waiting:
@@ -191,22 +191,22 @@ class Chain:
             return
         for transfer in transaction.transfers:
             self.payments[transfer.key] = Payment(transfer, self.height, transaction.hash)
-            transaction.logs += transfer_logs(transfer, self.height, transaction.hash)
+            transaction.logs += build_transfer_logs(transfer, self.height, transaction.hash)
         for payer, nonce in transaction.cancels:
-            topics = [CANCELED, word(payer), nonce]
-            transaction.logs.append(log(topics, "0x", self.height, transaction.hash))
+            topics = [CANCELED, to_word(payer), nonce]
+            transaction.logs.append(build_log(topics, "0x", self.height, transaction.hash))
         self.used_at |= dict.fromkeys(nonces, self.height)
 
     def _is_executable(self, transfer: Authorization) -> bool:
         return self.timestamps[-1] < transfer.valid_before and self.is_signed(transfer)
 
 
-def transfer_logs(transfer: Authorization, block: int, transaction: str) -> list[dict[str, Any]]:
-    """The two events of a transfer."""
+def build_transfer_logs(transfer: Authorization, block: int, transaction: str) -> list[dict[str, Any]]:
+    """Return the two events of a transfer."""
     return [
-        log([USED, word(transfer.payer), transfer.nonce], "0x", block, transaction),
-        log(
-            [TRANSFER, word(transfer.payer), word(transfer.to)],
+        build_log([USED, to_word(transfer.payer), transfer.nonce], "0x", block, transaction),
+        build_log(
+            [TRANSFER, to_word(transfer.payer), to_word(transfer.to)],
             "0x" + f"{transfer.value:064x}",
             block,
             transaction,
@@ -214,7 +214,7 @@ def transfer_logs(transfer: Authorization, block: int, transaction: str) -> list
     ]
 
 
-def log(topics: list[str], data: str, block: int, transaction: str) -> dict[str, Any]:
+def build_log(topics: list[str], data: str, block: int, transaction: str) -> dict[str, Any]:
     return {
         "address": TOKEN,
         "topics": topics,
@@ -225,7 +225,7 @@ def log(topics: list[str], data: str, block: int, transaction: str) -> dict[str,
     }
 
 
-def word(address: str) -> str:
+def to_word(address: str) -> str:
     return "0x" + address.removeprefix("0x").rjust(64, "0")
 
 
@@ -306,7 +306,7 @@ class Node:
         ]
 
     def receipt(self, name: str) -> dict[str, Any] | None:
-        transaction = self._mined(name)
+        transaction = self._find_mined(name)
         return transaction and {
             "status": hex(int(transaction.succeeded)),
             "logs": transaction.logs,
@@ -315,14 +315,14 @@ class Node:
         }
 
     def transaction(self, name: str) -> dict[str, Any] | None:
-        transaction = self._mined(name)
+        transaction = self._find_mined(name)
         if transaction is None:
             return None
         nonces = [transfer.key for transfer in transaction.transfers] + list(transaction.cancels)
-        data = "".join(word(payer)[2:] + nonce[2:] for payer, nonce in nonces)
+        data = "".join(to_word(payer)[2:] + nonce[2:] for payer, nonce in nonces)
         return {"hash": name, "to": TOKEN, "input": "0x" + data}
 
-    def _mined(self, name: str) -> Transaction | None:
+    def _find_mined(self, name: str) -> Transaction | None:
         transaction = self.chain.transactions.get(name)
         if transaction is None or transaction.block is None or transaction.block > self.height:
             return None
@@ -362,50 +362,50 @@ _INVENTED: dict[str, Nonce] = {}
 """Transactions that lying nodes have invented, and the nonces that they spend."""
 
 
-def _invented_logs(node: Node, _result: Any, params: list[Any]) -> Any:
+def _invent_logs(node: Node, _result: Any, params: list[Any]) -> Any:
     query = params[0]
     payer, nonce = "0x" + query["topics"][1][26:], query["topics"][2]
     name = "0x" + sha256(f"invented {payer} {nonce}".encode()).hexdigest()
     _INVENTED[name] = payer, nonce
-    return transfer_logs(_invented(node, payer, nonce), int(query["toBlock"], 16), name)[:1]
+    return build_transfer_logs(_invent_authorization(node, payer, nonce), int(query["toBlock"], 16), name)[:1]
 
 
-def _invented_receipt(node: Node, result: Any, params: list[Any]) -> Any:
+def _invent_receipt(node: Node, result: Any, params: list[Any]) -> Any:
     if params[0] not in _INVENTED:
         return result
-    transfer = _invented(node, *_INVENTED[params[0]])
-    return {"status": "0x1", "logs": transfer_logs(transfer, node.height, params[0])}
+    transfer = _invent_authorization(node, *_INVENTED[params[0]])
+    return {"status": "0x1", "logs": build_transfer_logs(transfer, node.height, params[0])}
 
 
-def _invented(node: Node, payer: str, nonce: str) -> Authorization:
+def _invent_authorization(node: Node, payer: str, nonce: str) -> Authorization:
     return Authorization(payer, node.lie_to, PRICE, 0, nonce, "")
 
 
-def _later(_node: Node, result: Any, _params: list[Any]) -> Any:
+def _delay_timestamp(_node: Node, result: Any, _params: list[Any]) -> Any:
     return {**result, "timestamp": hex(int(result["timestamp"], 16) + 100_000)}
 
 
-def _reverted(_node: Node, result: Any, _params: list[Any]) -> Any:
+def _mark_reverted(_node: Node, result: Any, _params: list[Any]) -> Any:
     return {**(result or {"blockNumber": "0x0"}), "status": "0x0", "logs": []}
 
 
-def _saying(said: Any) -> Callable[[Node, Any, list[Any]], Any]:
+def _reply_with_result(said: Any) -> Callable[[Node, Any, list[Any]], Any]:
     return lambda _node, _result, _params: said
 
 
 _LIES: dict[tuple[str, Lie], Callable[[Node, Any, list[Any]], Any]] = {
-    ("eth_call", "unused"): _saying(_ZERO),
-    ("eth_call", "paid"): _saying(_ONE),
-    ("eth_getLogs", "paid"): _invented_logs,
-    ("eth_getTransactionReceipt", "paid"): _invented_receipt,
-    ("eth_call", "spent"): _saying(_ONE),
-    ("eth_getLogs", "spent"): _saying([]),
-    ("eth_call", "expired"): _saying(_ZERO),
-    ("eth_getBlockByNumber", "expired"): _later,
-    ("eth_call", "reverted"): _saying(_ZERO),
-    ("eth_getTransactionReceipt", "reverted"): _reverted,
-    ("eth_blockNumber", "high"): _saying(hex(100_000)),
-    ("eth_blockNumber", "low"): _saying("0x0"),
-    ("eth_getCode", "code"): _saying("0x60"),
-    ("eth_getCode", "no code"): _saying("0x"),
+    ("eth_call", "unused"): _reply_with_result(_ZERO),
+    ("eth_call", "paid"): _reply_with_result(_ONE),
+    ("eth_getLogs", "paid"): _invent_logs,
+    ("eth_getTransactionReceipt", "paid"): _invent_receipt,
+    ("eth_call", "spent"): _reply_with_result(_ONE),
+    ("eth_getLogs", "spent"): _reply_with_result([]),
+    ("eth_call", "expired"): _reply_with_result(_ZERO),
+    ("eth_getBlockByNumber", "expired"): _delay_timestamp,
+    ("eth_call", "reverted"): _reply_with_result(_ZERO),
+    ("eth_getTransactionReceipt", "reverted"): _mark_reverted,
+    ("eth_blockNumber", "high"): _reply_with_result(hex(100_000)),
+    ("eth_blockNumber", "low"): _reply_with_result("0x0"),
+    ("eth_getCode", "code"): _reply_with_result("0x60"),
+    ("eth_getCode", "no code"): _reply_with_result("0x"),
 }

@@ -61,19 +61,19 @@ SENT: tuple[Sent, ...] = ("no", "mempool", "mined", "late")
 
 
 def certain_plans() -> Iterator[Plan]:
-    """Answers that leave nothing open."""
+    """Return the plans whose answers are certain."""
     yield from (Plan(answer) for answer in (*UNSENT, *CERTAIN))
 
 
 def failing_plans() -> Iterator[Plan]:
-    """Answers that are no settlement; the money may have moved."""
+    """Return the plans whose answers report no settlement although the money may have moved."""
     for answer, sent in product((*BROKEN, "hang up"), SENT):
         yield Plan(answer, sent)
     yield Plan("timeout", "mined")
 
 
 def doubtful_plans() -> Iterator[Plan]:
-    """Refusals after which the money may have moved."""
+    """Return the plans that refuse although the money may have moved."""
     names: tuple[Named, ...] = ("nothing", "unknown", "other succeeded", "other reverted")
     for answer, sent, named in product(IN_DOUBT, ("no", "mempool", "mined"), names):
         yield Plan(answer, sent, named)
@@ -83,11 +83,11 @@ def doubtful_plans() -> Iterator[Plan]:
 
 
 def repeated_plans() -> Iterator[Plan]:
-    """Answers to the second of two POSTs, which a proxy made of one."""
+    """Return the plans for the second of two POSTs that a proxy made of one."""
     for answer in (NONCE_USED, "transaction_failed", "settlement_pending", "500", "hang up"):
         yield Plan(answer, repeated="mined")
         yield Plan(answer, repeated="mempool")
-    # both were sent, and the second is reverted
+    # both transactions were broadcast; the second reverts
     yield Plan("transaction_failed", "mempool", "right", repeated="mempool")
     yield Plan("transaction_failed", "mined", "right", repeated="mempool")
     yield Plan("honest", repeated="mined")
@@ -109,7 +109,7 @@ assert not CERTAIN_REASONS & frozenset(IN_DOUBT)
 
 
 class SimulatedFacilitator:
-    """Answers `POST /settle` by the plans that it is given, honestly once they are used up."""
+    """Facilitator that answers `POST /settle` by its plans, and honestly when they are used up."""
 
     def __init__(self, chain: Chain, *, repeats_success: bool) -> None:
         self.chain = chain
@@ -126,15 +126,15 @@ class SimulatedFacilitator:
         """What was first presented, by journal and payment."""
 
     def next_plan(self) -> Plan:
-        """Return the plan of the presentation that comes next."""
+        """Return the plan of the next submission."""
         return self.plans[0] if self.plans else HONEST
 
     def take_plan(self) -> Plan:
-        """Return the plan of the presentation that comes now."""
+        """Remove and return the plan of the current submission."""
         return self.plans.pop(0) if self.plans else HONEST
 
     def settle(self, authorization: Authorization) -> Reply:
-        """Answer one presentation."""
+        """Answer one submission."""
         plan = self.take_plan()
         self.asked.append(authorization.key)
         if plan.repeated != "no" and self.chain.can_execute(authorization):
@@ -145,7 +145,7 @@ class SimulatedFacilitator:
         return self._settle(plan, authorization)
 
     def compare_bytes(self, journal: int, key: Nonce, content: bytes, *, number: int) -> None:
-        """Compare a presentation of a payment with its first here; `number` is what the journal counts.
+        """Compare the bytes of a submission with the first one here; `number` is the journal's count.
 
         It is above one at the first here if another facilitator may have sent the payment.
         """
@@ -196,7 +196,7 @@ class SimulatedFacilitator:
         return 200, success(authorization, name)
 
     def _keep(self, key: Nonce, name: str) -> bool:
-        """Keep a settlement, to repeat its success; False if it did not happen in that transaction."""
+        """Record a settlement, to repeat its success; return False if that transaction did not contain it."""
         payment = self.chain.payments.get(key)
         if payment is None or payment.transaction != name:
             return False
@@ -230,7 +230,7 @@ class SimulatedFacilitator:
 
 
 def read_authorization(body: dict[str, Any]) -> Authorization:
-    """Return what a presentation asks to transfer."""
+    """Return the authorization of a submission."""
     payload = body["paymentPayload"]["payload"]
     fields = payload["authorization"]
     return Authorization(

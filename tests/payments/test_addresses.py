@@ -1,4 +1,4 @@
-"""However a wallet spells its addresses, the facilitator gets them as it wants them."""
+"""Address normalization: the facilitator gets checksummed addresses, however a wallet spells them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from facilitators import StubFacilitator
 from centgate.settings import Settings
 
 
-def capitals(address: str) -> str:
+def to_upper_case(address: str) -> str:
     return "0x" + address[2:].upper()
 
 
-@pytest.mark.parametrize("spelled", [str.lower, capitals])
-def test_a_payment_with_its_addresses_in_one_case_settles_for_real(
+@pytest.mark.parametrize("spelled", [str.lower, to_upper_case])
+def test_single_case_addresses_settle_onchain(
     spelled: Callable[[str], str], api: ApiFactory, chain_settings: Settings, buyer: Buyer
 ) -> None:
     client = api(chain_settings)
@@ -30,7 +30,7 @@ def test_a_payment_with_its_addresses_in_one_case_settles_for_real(
 
 
 @pytest.mark.parametrize("signature", ["0x12", "0x" + "11" * 64])
-def test_a_signature_that_is_too_short_never_reaches_the_facilitator(
+def test_too_short_signature_is_refused_here(
     signature: str, api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings)

@@ -49,29 +49,29 @@ class Clock:
 
 
 @pytest.fixture
-def alerted(settings: Settings, upstreams: FakeUpstreams) -> Settings:
-    """A deployment whose alerts go to a webhook that takes them."""
+def alert_settings(settings: Settings, upstreams: FakeUpstreams) -> Settings:
+    """Settings of a deployment whose alert webhook accepts every alert."""
     upstreams.set_response("hook", "/" + SECRET, "ok", method="POST")
     return settings.model_copy(update={"alert_webhook": f"{upstreams.url_of('hook')}/{SECRET}"})
 
 
-def heard(upstreams: FakeUpstreams) -> list[tuple[str, str]]:
-    """Kind and state of each alert that was sent."""
+def list_alerts(upstreams: FakeUpstreams) -> list[tuple[str, str]]:
+    """Return kind and state of each sent alert."""
     return [(call.body["kind"], call.body["state"]) for call in upstreams.requests_of("hook")]
 
 
-def heard_in_time(upstreams: FakeUpstreams, kind: str, state: str) -> Alert:
-    """The first alert of a kind and state, once there is one."""
+def wait_for_alert(upstreams: FakeUpstreams, kind: str, state: str) -> Alert:
+    """Wait for the first alert of a kind and state, and return it."""
     deadline = time.monotonic() + PATIENCE
-    while (kind, state) not in heard(upstreams):
-        assert time.monotonic() < deadline, heard(upstreams)
+    while (kind, state) not in list_alerts(upstreams):
+        assert time.monotonic() < deadline, list_alerts(upstreams)
         time.sleep(0.05)
-    return upstreams.requests_of("hook")[heard(upstreams).index((kind, state))].body
+    return upstreams.requests_of("hook")[list_alerts(upstreams).index((kind, state))].body
 
 
 @asynccontextmanager
-async def alerts_of(settings: Settings, clock: Clock, *names: str) -> AsyncGenerator[list[Alerts]]:
-    """The alerts of as many servers on one journal."""
+async def open_alerts(settings: Settings, clock: Clock, *names: str) -> AsyncGenerator[list[Alerts]]:
+    """Open the alerts of several servers on one journal."""
     store = open_store(settings.database_url)
     journal = Journal(store, keep_seconds=HOUR)
     async with aiohttp.ClientSession() as session:
@@ -79,59 +79,63 @@ async def alerts_of(settings: Settings, clock: Clock, *names: str) -> AsyncGener
     await store.close()
 
 
-def notice(alerts: Alerts, *outcomes: SettlementOutcome) -> None:
+def record_outcomes(alerts: Alerts, *outcomes: SettlementOutcome) -> None:
     for outcome in outcomes:
         alerts.record_settlement(outcome)
 
 
 @pytest.mark.extended
-def test_settlements_that_fail_are_told_and_that_it_is_over(
-    api: ApiFactory, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
+def test_failing_settlements_raise_and_end_alert(
+    api: ApiFactory, alert_settings: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
 ) -> None:
-    client = api(alerted)
+    client = api(alert_settings)
     facilitator.usually = reply_with(502, "<html>")
     payments = [sign_payment(client, Buyer(number)) for number in range(3)]
     assert {pay(client, payment).status_code for payment in payments} == {502}
 
-    raised = heard_in_time(upstreams, "settlements_failing", "raised")
+    raised = wait_for_alert(upstreams, "settlements_failing", "raised")
     facilitator.usually = facilitator.settle
     assert {pay(client, payment).status_code for payment in payments} == {200}
-    heard_in_time(upstreams, "settlements_failing", "over")
+    wait_for_alert(upstreams, "settlements_failing", "over")
 
     assert raised["count"] >= 3
     assert raised["network"] == "eip155:84532"
     assert raised["message"] in raised["text"]
     assert "://" not in raised["text"]
-    assert heard(upstreams).count(("settlements_failing", "raised")) == 1
+    assert list_alerts(upstreams).count(("settlements_failing", "raised")) == 1
 
 
 @pytest.mark.extended
-async def test_a_payment_that_stays_unresolved_is_told_and_that_it_is_over(
-    api: ApiFactory, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator, buyer: Buyer
+async def test_unresolved_payment_raises_and_ends_alert(
+    api: ApiFactory,
+    alert_settings: Settings,
+    upstreams: FakeUpstreams,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
     facilitator.usually = reply_with(502, "<html>")
-    payload = await record_open_payment(alerted, buyer, ago=3600)
-    await record_open_payment(alerted, Buyer(1), ago=60)  # not for long yet
-    client = api(alerted)
+    payload = await record_open_payment(alert_settings, buyer, ago=3600)
+    await record_open_payment(alert_settings, Buyer(1), ago=60)  # too recent for an alert
+    client = api(alert_settings)
 
-    raised = heard_in_time(upstreams, "payments_unresolved", "raised")
+    raised = wait_for_alert(upstreams, "payments_unresolved", "raised")
     facilitator.usually = facilitator.settle
     served = pay(client, encode_header(payload))
-    heard_in_time(upstreams, "payments_unresolved", "over")
+    wait_for_alert(upstreams, "payments_unresolved", "over")
 
     assert (raised["count"], served.status_code) == (1, 200)
     assert 3600 <= raised["oldestSeconds"] < 3700
     assert "1 payment is unresolved" in raised["text"]
-    assert heard(upstreams).count(("payments_unresolved", "raised")) == 1
+    assert list_alerts(upstreams).count(("payments_unresolved", "raised")) == 1
 
 
-async def test_an_alert_holds_nothing_that_should_not_leave(
-    alerted: Settings, upstreams: FakeUpstreams, buyer: Buyer
+async def test_alert_contains_no_secret(
+    alert_settings: Settings, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     keys = {"facilitator_token": SecretStr("t0k3n"), "receipt_key": SecretStr("0x" + "5e" * 32)}
-    keyed = alerted.model_copy(update=keys)
+    keyed = alert_settings.model_copy(update=keys)
     payload = await record_open_payment(keyed, buyer, ago=3600)
-    async with alerts_of(keyed, Clock(), "one") as (alerts,):
+    async with open_alerts(keyed, Clock(), "one") as (alerts,):
         await alerts.report_unresolved()
 
     (call,) = upstreams.requests_of("hook")
@@ -145,14 +149,14 @@ async def test_an_alert_holds_nothing_that_should_not_leave(
     }
 
 
-async def test_what_lasts_is_told_again_at_growing_intervals(
-    alerted: Settings, upstreams: FakeUpstreams, buyer: Buyer
+async def test_lasting_alert_repeats_at_growing_intervals(
+    alert_settings: Settings, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     clock = Clock()
     began = clock.now
-    await record_open_payment(alerted, buyer, ago=3600)
+    await record_open_payment(alert_settings, buyer, ago=3600)
     told: list[float] = []
-    async with alerts_of(alerted, clock, "one") as (alerts,):
+    async with open_alerts(alert_settings, clock, "one") as (alerts,):
         while clock.now < began + 100 * HOUR:
             before = len(upstreams.requests_of("hook"))
             await alerts.report_unresolved()
@@ -162,7 +166,7 @@ async def test_what_lasts_is_told_again_at_growing_intervals(
     pauses = [later - earlier for earlier, later in pairwise(told)]
     assert told[0] == 0
     assert pauses == [HOUR / 2, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 16 * HOUR, 24 * HOUR, 24 * HOUR]
-    assert [state for _, state in heard(upstreams)] == ["raised"] + ["reminder"] * len(pauses)
+    assert [state for _, state in list_alerts(upstreams)] == ["raised"] + ["reminder"] * len(pauses)
 
 
 @pytest.mark.parametrize(
@@ -178,91 +182,93 @@ async def test_what_lasts_is_told_again_at_growing_intervals(
     ],
     ids=["two", "three in a row", "one well between", "a refusal between", "refusals", "half", "a third"],
 )
-async def test_what_is_worth_an_alert(
-    alerted: Settings,
+async def test_conditions_of_alerts(
+    alert_settings: Settings,
     upstreams: FakeUpstreams,
     outcomes: list[SettlementOutcome],
     told: bool,  # noqa: FBT001 - a parameter
 ) -> None:
-    async with alerts_of(alerted, Clock(), "one") as (alerts,):
-        notice(alerts, *outcomes)
+    async with open_alerts(alert_settings, Clock(), "one") as (alerts,):
+        record_outcomes(alerts, *outcomes)
         await alerts.report_settlements()
 
-    assert heard(upstreams) == ([("settlements_failing", "raised")] if told else [])
+    assert list_alerts(upstreams) == ([("settlements_failing", "raised")] if told else [])
 
 
-async def test_use_of_the_second_facilitator_is_an_alert_and_its_end(
-    alerted: Settings, upstreams: FakeUpstreams
+async def test_second_facilitator_use_raises_and_ends_alert(
+    alert_settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    async with alerts_of(alerted, Clock(), "one") as (alerts,):
+    async with open_alerts(alert_settings, Clock(), "one") as (alerts,):
         for rank in ("second", "second", "second", "first", "first", "first"):
             alerts.record_rank(rank)
             await alerts.report_settlements()
 
     messages = [call.body["message"] for call in upstreams.requests_of("hook")]
-    assert heard(upstreams) == [("fallback_in_use", "raised"), ("fallback_in_use", "over")]
+    assert list_alerts(upstreams) == [("fallback_in_use", "raised"), ("fallback_in_use", "over")]
     assert messages[0].startswith("3 of the last 3 payments went to the second facilitator")
 
 
-async def test_failures_of_long_ago_are_forgotten(alerted: Settings, upstreams: FakeUpstreams) -> None:
+async def test_old_failures_do_not_count(alert_settings: Settings, upstreams: FakeUpstreams) -> None:
     clock = Clock()
-    async with alerts_of(alerted, clock, "one") as (alerts,):
-        notice(alerts, *[FAILED] * 3)
+    async with open_alerts(alert_settings, clock, "one") as (alerts,):
+        record_outcomes(alerts, *[FAILED] * 3)
         await alerts.report_settlements()
         clock.now += HOUR
         await alerts.report_settlements()
         await alerts.report_settlements()
 
-    assert [state for _, state in heard(upstreams)] == ["raised", "over"]
+    assert [state for _, state in list_alerts(upstreams)] == ["raised", "over"]
 
 
-async def test_one_server_speaks_for_all_that_see_settlements_fail(
-    alerted: Settings, upstreams: FakeUpstreams
-) -> None:
-    async with alerts_of(alerted, Clock(), "one", "another") as servers:
+async def test_one_server_alerts_for_all_servers(alert_settings: Settings, upstreams: FakeUpstreams) -> None:
+    async with open_alerts(alert_settings, Clock(), "one", "another") as servers:
         for _ in range(3):
             for alerts in servers:
-                notice(alerts, *[FAILED] * 3)
+                record_outcomes(alerts, *[FAILED] * 3)
                 await alerts.report_settlements()
-        assert heard(upstreams) == [("settlements_failing", "raised")]
+        assert list_alerts(upstreams) == [("settlements_failing", "raised")]
 
-        notice(servers[0], *[WENT_WELL] * 3)
+        record_outcomes(servers[0], *[WENT_WELL] * 3)
         for alerts in servers:
             await alerts.report_settlements()
 
-    assert [state for _, state in heard(upstreams)] == ["raised", "over", "raised"]  # the other's still fail
+    assert [state for _, state in list_alerts(upstreams)] == [
+        "raised",
+        "over",
+        "raised",
+    ]  # the other server's settlements still fail
 
 
 @pytest.mark.parametrize(
     "answer", [(500, "no"), (302, "elsewhere"), (404, "gone")], ids=["500", "302", "404"]
 )
-async def test_an_alert_that_did_not_arrive_is_sent_again(
-    alerted: Settings, upstreams: FakeUpstreams, buyer: Buyer, answer: tuple[int, str]
+async def test_undelivered_alert_is_sent_again(
+    alert_settings: Settings, upstreams: FakeUpstreams, buyer: Buyer, answer: tuple[int, str]
 ) -> None:
     clock = Clock()
-    await record_open_payment(alerted, buyer, ago=3600)
+    await record_open_payment(alert_settings, buyer, ago=3600)
     upstreams.set_response_function("hook", "/" + SECRET, lambda _: answer, method="POST")
-    async with alerts_of(alerted, clock, "one") as (alerts,):
+    async with open_alerts(alert_settings, clock, "one") as (alerts,):
         await alerts.report_unresolved()
         await alerts.report_unresolved()
-        assert len(heard(upstreams)) == 1
+        assert len(list_alerts(upstreams)) == 1
         upstreams.set_response("hook", "/" + SECRET, "ok", method="POST")
         clock.now += MINUTE
         await alerts.report_unresolved()
         await alerts.report_unresolved()
 
-    assert [state for _, state in heard(upstreams)] == ["raised", "raised"]
+    assert [state for _, state in list_alerts(upstreams)] == ["raised", "raised"]
 
 
 @pytest.mark.extended
-async def test_a_webhook_that_is_slow_or_dead_holds_up_no_payment(
-    api: ApiFactory, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
+async def test_slow_or_dead_webhook_delays_no_payment(
+    api: ApiFactory, alert_settings: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
 ) -> None:
     upstreams.delay = 20
-    await record_open_payment(alerted, Buyer(8), ago=3600)
-    await record_open_payment(alerted, Buyer(9), ago=3600)
+    await record_open_payment(alert_settings, Buyer(8), ago=3600)
+    await record_open_payment(alert_settings, Buyer(9), ago=3600)
     facilitator.next += [reply_with(500, "")] * 2
-    client = api(alerted)
+    client = api(alert_settings)
     deadline = time.monotonic() + PATIENCE
     while not upstreams.requests_of("hook"):
         assert time.monotonic() < deadline
@@ -273,9 +279,9 @@ async def test_a_webhook_that_is_slow_or_dead_holds_up_no_payment(
     assert {response.status_code for response in responses} == {200}
 
 
-async def test_without_a_webhook_nothing_is_counted(settings: Settings, buyer: Buyer) -> None:
+async def test_nothing_is_counted_without_webhook(settings: Settings, buyer: Buyer) -> None:
     await record_open_payment(settings, buyer, ago=3600)
-    async with alerts_of(settings, Clock(), "one") as (alerts,):
-        notice(alerts, *[FAILED] * 3)
+    async with open_alerts(settings, Clock(), "one") as (alerts,):
+        record_outcomes(alerts, *[FAILED] * 3)
         await alerts.report_settlements()
         await alerts.report_unresolved()

@@ -1,6 +1,6 @@
-"""Attacks that once worked: answers for nothing, payments for nothing, and load for nothing.
+"""Attacks that once worked: answers without payment, payments without answer, and load without payment.
 
-Each test is named for what an attacker or an unlucky buyer got, and asserts that it is so no more.
+Each test is named for the effect that the attack had, and asserts that it no longer has it.
 """
 
 from __future__ import annotations
@@ -36,35 +36,35 @@ NONCE_USED = "invalid_exact_evm_nonce_already_used"
 SIMULATION_FAILED = "invalid_exact_evm_transaction_simulation_failed"
 
 
-def with_nodes(settings: Settings, *urls: str) -> Settings:
+def set_nodes(settings: Settings, *urls: str) -> Settings:
     return settings.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=",".join(urls))}})
 
 
-def result(request: dict[str, Any], value: Any) -> tuple[int, Any]:
+def reply_with_result(request: dict[str, Any], value: Any) -> tuple[int, Any]:
     return 200, {"jsonrpc": "2.0", "id": request["id"], "result": value}
 
 
-def answering(method: str, value: Any) -> Interceptor:
-    return lambda request: result(request, value) if request["method"] == method else None
+def answer_method(method: str, value: Any) -> Interceptor:
+    return lambda request: reply_with_result(request, value) if request["method"] == method else None
 
 
-def slow_logs(request: dict[str, Any]) -> tuple[int, Any] | None:
+def delay_logs(request: dict[str, Any]) -> tuple[int, Any] | None:
     if request["method"] == "eth_getLogs":
         time.sleep(6)
     return None
 
 
 BEHIND: dict[str, Interceptor] = {
-    "no event yet": answering("eth_getLogs", []),
-    "no receipt yet": answering("eth_getTransactionReceipt", None),
-    "slow logs": slow_logs,
+    "no event yet": answer_method("eth_getLogs", []),
+    "no receipt yet": answer_method("eth_getTransactionReceipt", None),
+    "slow logs": delay_logs,
     "logs refused": lambda request: (429, {}) if request["method"] == "eth_getLogs" else None,
 }
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND.keys())
-def test_attack_refusal_is_believed_though_the_node_says_that_the_nonce_is_used(
+def test_attack_refusal_believed_despite_used_nonce(
     api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
@@ -73,9 +73,9 @@ def test_attack_refusal_is_believed_though_the_node_says_that_the_nonce_is_used(
     buyer: Buyer,
     behind: Interceptor,
 ) -> None:
-    """A facilitator that has sent says that its simulation failed; the node's index lags behind its state."""
+    """The facilitator reports a failed simulation after sending; the node's log index lags behind."""
     node = start_proxy(upstreams, "node", devchain.rpc_url, behind) + "/"
-    client = api(with_nodes(stubbed, node))
+    client = api(set_nodes(stubbed, node))
     payload = sign_payload(client, buyer)
     facilitator.next.append(settle_then_reply(devchain, refuse_with(SIMULATION_FAILED)))
 
@@ -85,7 +85,7 @@ def test_attack_refusal_is_believed_though_the_node_says_that_the_nonce_is_used(
     assert payment_note(response)["retry"] == "same_payment"
 
 
-def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
+def test_attack_refusal_believed_of_lagging_node(
     api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
@@ -94,27 +94,27 @@ def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
     buyer: Buyer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first of two nodes stands still at a block from before the claim."""
+    """The first of two nodes stays at a block from before the claim."""
     monkeypatch.setattr(chain_client, "BLOCK_WAIT", 10)  # the other one may be slow on a busy machine
     monkeypatch.setattr(settlement, "TIMEOUT", 30)
-    for _ in range(3):  # a young chain has no earlier block to stand still at
+    for _ in range(3):  # a young chain has no earlier block to stay at
         transfer_tokens(devchain, buyer, buyer.address, 1)
     stuck = forward_to_node(
         devchain.rpc_url, {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}
     )["result"]
 
-    def frozen(request: dict[str, Any]) -> tuple[int, Any] | None:
+    def freeze_block(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_blockNumber":
-            return result(request, hex(int(stuck, 16) - 3))
+            return reply_with_result(request, hex(int(stuck, 16) - 3))
         if request["method"] == "eth_getBlockByNumber" and request["params"][0] == "latest":
             past = request | {"params": [hex(int(stuck, 16) - 3), False]}
             return 200, forward_to_node(devchain.rpc_url, past)
         if request["method"] == "eth_call" and request["params"][1] == "latest":
-            return result(request, "0x" + "0" * 64)
+            return reply_with_result(request, "0x" + "0" * 64)
         return None
 
-    node = start_proxy(upstreams, "node", devchain.rpc_url, frozen) + "/"
-    client = api(with_nodes(stubbed, node, devchain.rpc_url))
+    node = start_proxy(upstreams, "node", devchain.rpc_url, freeze_block) + "/"
+    client = api(set_nodes(stubbed, node, devchain.rpc_url))
     payload = sign_payload(client, buyer)
     facilitator.next.append(settle_then_reply(devchain, refuse_with(SIMULATION_FAILED)))
 
@@ -124,10 +124,10 @@ def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
 
 
 @pytest.mark.extended
-def test_attack_stranger_fills_the_open_payments_while_the_facilitator_is_away(
+def test_attack_stranger_fills_open_payments(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Payments without funds are rejected unread; then the facilitator is back."""
+    """The facilitator refuses payments without funds unread (429), and works again later."""
     monkeypatch.setattr(journal, "MAX_UNRESOLVED", 20)
     client = api(settings)
     facilitator.usually = reply_with(429, {})
@@ -142,19 +142,19 @@ def test_attack_stranger_fills_the_open_payments_while_the_facilitator_is_away(
 
 
 @contextmanager
-def hanging() -> Generator[str]:
-    """A node that takes connections and says nothing."""
+def open_silent_node() -> Generator[str]:
+    """Accept connections and never answer."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 @pytest.mark.extended
-async def test_attack_one_silent_node_makes_older_transfers_count(
+async def test_attack_silent_node_accepts_older_transfers(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    """The first node answers at once, which is enough; the second never does."""
-    with hanging() as silent:
-        settings = with_nodes(stubbed, devchain.rpc_url, silent)
+    """The first node answers, and its answer is enough; the second never answers."""
+    with open_silent_node() as silent:
+        settings = set_nodes(stubbed, devchain.rpc_url, silent)
         client = api(settings)
         payload = sign_payload(client, buyer)
         settle_elsewhere(devchain, payload)
@@ -166,7 +166,7 @@ async def test_attack_one_silent_node_makes_older_transfers_count(
         assert (await read_row(settings, payload))["claim_block"] is not None
 
 
-def test_attack_block_number_that_fits_no_column_is_a_500_without_a_word_on_the_payment(
+def test_attack_oversized_block_number_breaks_response(
     api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
@@ -174,16 +174,17 @@ def test_attack_block_number_that_fits_no_column_is_a_500_without_a_word_on_the_
     upstreams: FakeUpstreams,
 ) -> None:
     node = (
-        start_proxy(upstreams, "node", devchain.rpc_url, answering("eth_blockNumber", "0x" + "f" * 20)) + "/"
+        start_proxy(upstreams, "node", devchain.rpc_url, answer_method("eth_blockNumber", "0x" + "f" * 20))
+        + "/"
     )
-    client = api(with_nodes(stubbed, node))
+    client = api(set_nodes(stubbed, node))
 
     response = pay(client, sign_payment(client, Buyer()))
 
     assert response.status_code == 200, response.text
 
 
-class TwoAnswers:
+class DuplicatingProxy:
     """A broken proxy: it answers each request, and the same again a moment later."""
 
     def __init__(self) -> None:
@@ -207,7 +208,7 @@ class TwoAnswers:
                 first = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(content), content)
                 connection.sendall(first)
             else:
-                connection.sendall(first)  # late, of the request before
+                connection.sendall(first)  # late, for the previous request
 
     def _request(self, connection: socket.socket) -> bytes | None:
         data = b""
@@ -236,7 +237,7 @@ MALFORMED = {
 
 @pytest.mark.extended
 @pytest.mark.parametrize("signature", MALFORMED.values(), ids=MALFORMED.keys())
-def test_attack_malformed_wrapper_of_a_signature_leaves_a_payment_open(
+def test_attack_malformed_wrapper_leaves_payment_open(
     api: ApiFactory,
     chain_settings: Settings,
     devchain: DevChain,
@@ -244,7 +245,7 @@ def test_attack_malformed_wrapper_of_a_signature_leaves_a_payment_open(
     buyer: Buyer,
     signature: str,
 ) -> None:
-    """The TypeScript SDK's facilitator raises, and answers with status 500: no money and no key is needed."""
+    """The TypeScript SDK's facilitator raises an error and answers 500; the attack needs no funds or key."""
     with open_typescript_facilitator(typescript_sdk, devchain) as url:
         client = api(chain_settings.model_copy(update={"facilitator_url": url}))
         payload = sign_payload(client, buyer)
@@ -255,10 +256,10 @@ def test_attack_malformed_wrapper_of_a_signature_leaves_a_payment_open(
     assert response.status_code == 402, response.text
 
 
-def test_attack_payments_left_open_are_free_of_the_limits(
+def test_attack_open_payments_bypass_limits(
     api: ApiFactory, chain_settings: Settings, facilitator: StubFacilitator
 ) -> None:
-    """A junk signature in the name of a contract, and a facilitator that fails over it."""
+    """A junk signature for a contract, over which a facilitator fails."""
     changes = {"facilitator_url": facilitator.url, "free_burst": 5, "free_per_minute": 1}
     client = api(chain_settings.model_copy(update=changes))
     facilitator.usually = reply_with(500, "")
@@ -273,7 +274,7 @@ def test_attack_payments_left_open_are_free_of_the_limits(
     assert 429 in statuses
 
 
-async def test_attack_nonce_that_was_used_before_its_claim_stays_open_once_the_claim_is_old(
+async def test_attack_old_claim_of_used_nonce_stays_open(
     api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
@@ -289,9 +290,9 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_once_the_c
     pay(client, encode_header(payload))
     newest = call_rpc(devchain.rpc_url, "eth_getBlockByNumber", "latest", *[False])
 
-    def later(request: dict[str, Any]) -> tuple[int, Any] | None:
+    def shift_blocks(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_getBlockByNumber":
-            return result(request, {**newest, "number": hex(int(newest["number"], 16) + 130_000)})
+            return reply_with_result(request, {**newest, "number": hex(int(newest["number"], 16) + 130_000)})
         if request["method"] == "eth_call":
             return 200, forward_to_node(
                 devchain.rpc_url, request | {"params": [request["params"][0], "latest"]}
@@ -300,20 +301,20 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_once_the_c
             last = int(newest["number"], 16)
             asked = request["params"][0]
             if int(asked["fromBlock"], 16) > last:
-                return result(request, [])
+                return reply_with_result(request, [])
             return 200, forward_to_node(
                 devchain.rpc_url, request | {"params": [asked | {"toBlock": hex(last)}]}
             )
         return None
 
-    old = with_nodes(stubbed, start_proxy(upstreams, "node", devchain.rpc_url, later) + "/")
+    old = set_nodes(stubbed, start_proxy(upstreams, "node", devchain.rpc_url, shift_blocks) + "/")
     (resolution,) = await reconcile_all(old)
 
     assert resolution.state_after == "refused", resolution.reason
 
 
-def test_attack_upgrade_forgets_that_a_payment_was_presented_twice(tmp_path: Path) -> None:
-    """With one presentation, the revert of a named transaction is a refusal; the other may still land."""
+def test_attack_upgrade_forgets_second_submission(tmp_path: Path) -> None:
+    """After one submission, the revert of a named transaction is a refusal; after two, the other may land."""
     engine = create_sqlite_engine(tmp_path / "journal.db")
     with engine.connect() as connection:
         with connection.begin():
@@ -333,7 +334,7 @@ def test_attack_upgrade_forgets_that_a_payment_was_presented_twice(tmp_path: Pat
     assert presentations > 1
 
 
-async def test_attack_nonce_that_was_used_before_its_claim_stays_open_at_a_node_that_prunes_states(
+async def test_attack_used_nonce_stays_open_at_pruning_node(
     api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
@@ -341,19 +342,19 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_at_a_node_
     upstreams: FakeUpstreams,
     buyer: Buyer,
 ) -> None:
-    """An ordinary node keeps the states of 128 blocks, four minutes on Base: safe blocks take as long."""
+    """A node without archive keeps states of 128 blocks, four minutes on Base; safe blocks take as long."""
     client = api(stubbed)
     payload = sign_payload(client, buyer)
     cancel_authorization(devchain, buyer, payload["payload"]["authorization"]["nonce"])
     facilitator.usually = reply_with(500, "")
     pay(client, encode_header(payload))
 
-    def pruned(request: dict[str, Any]) -> tuple[int, Any] | None:
+    def prune_states(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_call" and request["params"][1] != "latest":
             return 200, rpc_error(-32000, "missing trie node")
         return None
 
-    node = with_nodes(stubbed, start_proxy(upstreams, "node", devchain.rpc_url, pruned) + "/")
+    node = set_nodes(stubbed, start_proxy(upstreams, "node", devchain.rpc_url, prune_states) + "/")
     (resolution,) = await reconcile_all(node)
 
     assert resolution.state_after == "refused", resolution.reason

@@ -1,4 +1,4 @@
-"""The audit finds where journal and chain disagree, in both directions."""
+"""The audit of journal against chain finds differences in both directions."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from centgate.signing.evm import to_checksum_address
 
 @pytest.fixture
 def stubbed(chain_settings: Settings, facilitator: StubFacilitator, database_url: str) -> Settings:
-    """A deployment on the development chain whose facilitator does what the test says.
+    """A deployment on the development chain with a scripted facilitator.
 
-    Its recipient is its own, so that the payments of other tests are not among those it audits.
+    Its recipient is its own, so that its audits do not see the payments of other tests.
     """
     return chain_settings.model_copy(
         update={
@@ -53,12 +53,12 @@ def stubbed(chain_settings: Settings, facilitator: StubFacilitator, database_url
 
 @pytest.fixture
 def without_node(stubbed: Settings) -> Settings:
-    """The same without a node: it believes its facilitator."""
+    """The same deployment without a node, which believes its facilitator."""
     return stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(enabled=False)}})
 
 
 @pytest.mark.extended
-async def test_audit_of_a_clean_journal_finds_nothing(
+async def test_clean_journal_has_no_findings(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
     client = api(stubbed.model_copy(update={"facilitator_url": devchain.facilitator_url}))
@@ -70,7 +70,7 @@ async def test_audit_of_a_clean_journal_finds_nothing(
 
 
 @pytest.mark.extended
-async def test_payment_refused_here_and_paid_on_chain_is_found(
+async def test_payment_refused_here_but_paid_on_chain_is_found(
     api: ApiFactory,
     stubbed: Settings,
     without_node: Settings,
@@ -92,7 +92,7 @@ async def test_payment_refused_here_and_paid_on_chain_is_found(
 
 
 @pytest.mark.extended
-async def test_payment_never_sent_from_here_and_paid_on_chain_is_found(
+async def test_unsent_payment_paid_on_chain_is_found(
     api: ApiFactory,
     stubbed: Settings,
     without_node: Settings,
@@ -123,10 +123,10 @@ async def test_unknown_transfer_is_found(stubbed: Settings, devchain: DevChain, 
 
 
 @pytest.mark.extended
-async def test_payment_made_before_it_was_presented_here_counts_as_unknown(
+async def test_payment_made_before_its_claim_is_unknown(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    """It has bought something elsewhere, so it is not to be paid back."""
+    """It has bought something elsewhere, so no refund is due."""
     client = api(stubbed)
     payload = sign_payload(client, buyer)
     settle_on_chain(devchain, payload)
@@ -162,7 +162,7 @@ async def test_false_success_of_facilitator_is_found(
     assert (finding.transaction, finding.state, finding.block) == (FALSE_HASH, "delivered", None)
 
 
-async def test_delivered_payment_spent_on_somebody_else_is_found(
+async def test_delivered_payment_spent_on_other_recipient_is_found(
     stubbed: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
     payload = await record_false_delivery(stubbed, buyer)
@@ -173,9 +173,7 @@ async def test_delivered_payment_spent_on_somebody_else_is_found(
     assert findings_by_nonce(result) == {get_nonce(payload): "not_on_chain"}
 
 
-async def test_payment_of_the_last_minutes_may_yet_come(
-    stubbed: Settings, devchain: DevChain, buyer: Buyer
-) -> None:
+async def test_recent_payment_is_not_audited_yet(stubbed: Settings, devchain: DevChain, buyer: Buyer) -> None:
     await record_false_delivery(stubbed, buyer, ago=60)
     mine_block(devchain)
 
@@ -196,7 +194,7 @@ async def test_plain_transfer_and_cancellation_are_no_findings(
     assert (findings_by_nonce(result), result.transfers) == ({}, 0)
 
 
-async def test_payment_paid_before_the_blocks_of_the_audit_is_found_by_itself(
+async def test_payment_before_audited_blocks_is_looked_up(
     stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     then = int(time.time())
@@ -221,7 +219,7 @@ LIES: dict[str, tuple[str, Any]] = {
 @pytest.mark.extended
 @pytest.mark.parametrize(("method", "result"), LIES.values(), ids=LIES.keys())
 @pytest.mark.parametrize("place", [0, 2])
-async def test_two_of_three_nodes_outvote_one_that_lies(
+async def test_two_honest_nodes_outvote_lying_one(
     stubbed: Settings,
     devchain: DevChain,
     upstreams: FakeUpstreams,
@@ -242,7 +240,7 @@ async def test_two_of_three_nodes_outvote_one_that_lies(
     assert findings_by_nonce(audit) == {get_nonce(payload): "unknown"}
 
 
-async def test_nodes_that_do_not_agree_end_the_audit(
+async def test_disagreeing_nodes_end_audit(
     stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     settle_on_chain(devchain, sign_unsubmitted(stubbed, buyer))
@@ -252,7 +250,7 @@ async def test_nodes_that_do_not_agree_end_the_audit(
         await run_audit(stubbed, devchain.rpc_url, liar, quorum=2)
 
 
-async def test_span_that_a_node_refuses_is_read_in_parts(
+async def test_refused_span_is_read_in_parts(
     stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     payload = sign_unsubmitted(stubbed, buyer)

@@ -1,4 +1,4 @@
-"""`centgate payments audit` as an operator types it."""
+"""The command `centgate payments audit`: exit codes, JSON, table, resumption."""
 
 from __future__ import annotations
 
@@ -31,15 +31,17 @@ from centgate.signing.evm import to_checksum_address
 
 
 @pytest.fixture
-def deployed(chain_settings: Settings, database_url: str) -> Settings:
-    """A deployment on the development chain with a recipient of its own, and a journal without a row."""
+def audited_settings(chain_settings: Settings, database_url: str) -> Settings:
+    """A deployment on the development chain with its own recipient, and an empty journal."""
     pay_to = to_checksum_address(f"0x{time.time_ns():040x}")
     asyncio.run(insert_rows(database_url))
     return chain_settings.model_copy(update={"database_url": database_url, "pay_to": pay_to})
 
 
-def audit(settings: Settings, *arguments: str, node: str | None = None, width: int = 120) -> Result:
-    """Run the command to its end."""
+def run_audit_command(
+    settings: Settings, *arguments: str, node: str | None = None, width: int = 120
+) -> Result:
+    """Run the command."""
     given = {
         "CENTGATE_PAY_TO": str(settings.pay_to),
         "CENTGATE_NETWORK": settings.network,
@@ -50,32 +52,32 @@ def audit(settings: Settings, *arguments: str, node: str | None = None, width: i
     return run_payments_command("audit", *arguments, url=settings.database_url, width=width, settings=given)
 
 
-def report(settings: Settings, *arguments: str, node: str | None = None) -> tuple[int, Any]:
-    """The exit code, and what it gives as JSON."""
-    shown = audit(settings, "--json", *arguments, node=node)
+def read_report(settings: Settings, *arguments: str, node: str | None = None) -> tuple[int, Any]:
+    """Return the exit code and the JSON output."""
+    shown = run_audit_command(settings, "--json", *arguments, node=node)
     assert shown.stdout, shown.output
     return shown.exit_code, json.loads(shown.stdout)
 
 
-def test_clean_journal_exits_0(deployed: Settings, devchain: DevChain) -> None:
+def test_clean_journal_exits_0(audited_settings: Settings, devchain: DevChain) -> None:
     mine_block(devchain)
 
-    code, told = report(deployed)
+    code, told = read_report(audited_settings)
 
     assert (code, told["findings"]) == (0, [])
-    assert told["audited"][0]["payTo"] == str(deployed.pay_to).lower()
+    assert told["audited"][0]["payTo"] == str(audited_settings.pay_to).lower()
     assert told["audited"][0]["toBlock"] == read_block_number(devchain)
 
 
 @pytest.mark.extended
-def test_findings_exit_1_and_are_shown(deployed: Settings, devchain: DevChain, buyer: Buyer) -> None:
-    unknown = sign_unsubmitted(deployed, buyer)
+def test_findings_are_shown_and_exit_1(audited_settings: Settings, devchain: DevChain, buyer: Buyer) -> None:
+    unknown = sign_unsubmitted(audited_settings, buyer)
     transaction = settle_on_chain(devchain, unknown)
-    false = asyncio.run(record_false_delivery(deployed, buyer))
+    false = asyncio.run(record_false_delivery(audited_settings, buyer))
     mine_block(devchain)
 
-    code, told = report(deployed)
-    table = audit(deployed)
+    code, told = read_report(audited_settings)
+    table = run_audit_command(audited_settings)
 
     found = {each["finding"]: each for each in told["findings"]}
     assert (code, table.exit_code, set(found)) == (1, 1, {"unknown", "not_on_chain"})
@@ -87,84 +89,87 @@ def test_findings_exit_1_and_are_shown(deployed: Settings, devchain: DevChain, b
 
 @pytest.mark.extended
 @pytest.mark.parametrize("width", [40, 60, 80, 220])
-def test_table_fits_its_terminal(deployed: Settings, devchain: DevChain, buyer: Buyer, width: int) -> None:
-    settle_on_chain(devchain, sign_unsubmitted(deployed, buyer))
+def test_table_fits_terminal(
+    audited_settings: Settings, devchain: DevChain, buyer: Buyer, width: int
+) -> None:
+    settle_on_chain(devchain, sign_unsubmitted(audited_settings, buyer))
 
-    table = audit(deployed, width=width).stdout.split("\n\n")[0]
+    table = run_audit_command(audited_settings, width=width).stdout.split("\n\n")[0]
 
     assert max(map(len, table.splitlines())) <= width
     assert "…" in table or width > 200
 
 
 @pytest.mark.extended
-def test_blocks_can_be_named(deployed: Settings, devchain: DevChain, buyer: Buyer) -> None:
-    settle_on_chain(devchain, sign_unsubmitted(deployed, buyer))
+def test_blocks_can_be_given(audited_settings: Settings, devchain: DevChain, buyer: Buyer) -> None:
+    settle_on_chain(devchain, sign_unsubmitted(audited_settings, buyer))
     number = str(read_block_number(devchain))
     mine_block(devchain)
 
-    exact = report(deployed, "--from-block", number, "--to-block", number)[1]
-    after = report(deployed, "--from-block", str(int(number) + 1))[1]
+    exact = read_report(audited_settings, "--from-block", number, "--to-block", number)[1]
+    after = read_report(audited_settings, "--from-block", str(int(number) + 1))[1]
 
     assert [each["finding"] for each in exact["findings"]] == ["unknown"]
     assert (after["findings"], after["audited"][0]["fromBlock"]) == ([], int(number) + 1)
 
 
 @pytest.mark.extended
-def test_resumed_audit_begins_where_the_last_one_ended(
-    deployed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
+def test_resumed_audit_starts_at_last_end(
+    audited_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
-    settle_on_chain(devchain, sign_unsubmitted(deployed, buyer))
+    settle_on_chain(devchain, sign_unsubmitted(audited_settings, buyer))
     mine_block(devchain)
     node = start_proxy(upstreams, "node", devchain.rpc_url, newer_block(devchain)) + "/"
-    first = report(deployed, node=node)[1]
-    payload = sign_unsubmitted(deployed, buyer)
+    first = read_report(audited_settings, node=node)[1]
+    payload = sign_unsubmitted(audited_settings, buyer)
     settle_on_chain(devchain, payload)
     mine_block(devchain)
 
-    again = report(deployed, "--resume", node=node)[1]
+    again = read_report(audited_settings, "--resume", node=node)[1]
 
     # the newest block was too young to be compared in both directions
     assert again["audited"][0]["fromBlock"] == first["audited"][0]["toBlock"]
     assert [each["nonce"] for each in again["findings"]] == [get_nonce(payload)]
 
 
-def test_audit_that_an_unreachable_node_ends_is_resumed_without_a_gap(
-    deployed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
+def test_interrupted_audit_resumes_without_gap(
+    audited_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
-    payload = sign_unsubmitted(deployed, buyer)
+    payload = sign_unsubmitted(audited_settings, buyer)
     settle_on_chain(devchain, payload)
     mine_block(devchain)
     node = start_proxy(upstreams, "node", devchain.rpc_url, newer_block(devchain)) + "/"
 
-    code, told = report(deployed, "--resume", node="http://127.0.0.1:9")
-    later_code, later_told = report(deployed, "--resume", node=node)
+    code, told = read_report(audited_settings, "--resume", node="http://127.0.0.1:9")
+    later_code, later_told = read_report(audited_settings, "--resume", node=node)
 
     assert (code, told["audited"][0]["problem"] is None) == (1, False)
     assert (later_code, [each["nonce"] for each in later_told["findings"]]) == (1, [get_nonce(payload)])
 
 
 @pytest.mark.extended
-def test_recipients_of_earlier_terms_are_audited_too(deployed: Settings, devchain: DevChain) -> None:
+def test_recipients_of_earlier_terms_are_audited(audited_settings: Settings, devchain: DevChain) -> None:
     earlier = "0x" + "ab" * 20
     token = devchain.token.lower()
     paid = payment_row(1, network="eip155:84532", asset=token, pay_to=earlier, created_at=time.time() - 3600)
-    asyncio.run(insert_rows(deployed.database_url, payments=[paid]))
+    asyncio.run(insert_rows(audited_settings.database_url, payments=[paid]))
     mine_block(devchain)
 
-    told = report(deployed)[1]
+    told = read_report(audited_settings)[1]
 
-    assert {each["payTo"] for each in told["audited"]} == {earlier, str(deployed.pay_to).lower()}
+    assert {each["payTo"] for each in told["audited"]} == {earlier, str(audited_settings.pay_to).lower()}
     assert [(each["finding"], each["payTo"]) for each in told["findings"]] == [("not_on_chain", earlier)]
 
 
-def test_network_without_a_node_is_a_part_that_could_not_be_audited(deployed: Settings) -> None:
+def test_network_without_node_is_reported_as_unaudited(audited_settings: Settings) -> None:
     asyncio.run(
         insert_rows(
-            deployed.database_url, payments=[payment_row(1, network="eip155:99", created_at=time.time())]
+            audited_settings.database_url,
+            payments=[payment_row(1, network="eip155:99", created_at=time.time())],
         )
     )
 
-    code, told = report(deployed)
+    code, told = read_report(audited_settings)
 
     problems = {each["network"]: each["problem"] for each in told["audited"]}
     assert (code, problems) == (1, {"eip155:99": "no node of eip155:99", "eip155:84532": None})
@@ -182,13 +187,13 @@ def test_network_without_a_node_is_a_part_that_could_not_be_audited(deployed: Se
         (["--resume", "--since", "1h"], "omit the period"),
     ],
 )
-def test_what_cannot_be_meant_exits_2(deployed: Settings, arguments: list[str], sentence: str) -> None:
-    shown = audit(deployed, *arguments)
+def test_invalid_options_exit_2(audited_settings: Settings, arguments: list[str], sentence: str) -> None:
+    shown = run_audit_command(audited_settings, *arguments)
 
     assert (shown.exit_code, sentence in shown.stderr) == (2, True), shown.output
 
 
-def test_journal_that_is_not_there_cannot_be_audited(tmp_path: Path) -> None:
+def test_missing_journal_cannot_be_audited(tmp_path: Path) -> None:
     shown = run_payments_command("audit", url=f"sqlite:///{tmp_path / 'none.db'}")
 
     assert (shown.exit_code, "there is no journal yet" in shown.stderr) == (1, True)

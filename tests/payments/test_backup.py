@@ -1,4 +1,4 @@
-"""Backups of the journal: taken while payments are made, they redeem and replay what was paid before."""
+"""`centgate payments backup`: a copy taken under load redeems and replays the payments made before it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Restore = Callable[[str], str]
 
 @pytest.fixture
 def failures() -> Generator[ServiceFailures]:
-    """A service that fails as a test says."""
+    """Scripted failures of a service."""
     with install_failing_service() as installed:
         yield installed
 
@@ -40,7 +40,7 @@ def back_up(url: str, file: Path) -> Result:
 
 @pytest.fixture
 def restore(request: pytest.FixtureRequest, database_url: str, tmp_path: Path) -> Restore:
-    """Back a journal up, and return the URL of another one that was restored from the copy."""
+    """Return a function that backs a journal up and returns the URL of a journal restored from the copy."""
     if database_url.startswith("sqlite:"):
         return partial(_restore_sqlite, tmp_path)
     return partial(_restore_postgres, request.getfixturevalue("postgres"), tmp_path)
@@ -63,7 +63,7 @@ def _restore_postgres(postgres: Postgres, folder: Path, url: str) -> str:
 
 
 @pytest.mark.extended
-def test_payments_before_a_backup_redeem_and_replay_after_it(
+def test_payments_before_backup_redeem_and_replay(
     api: ApiFactory,
     settings: Settings,
     database_url: str,
@@ -95,7 +95,7 @@ def test_payments_before_a_backup_redeem_and_replay_after_it(
 
 @contextmanager
 def buy_meanwhile(client: httpx.Client, buyer: Buyer) -> Generator[threading.Event]:
-    """Buy in a thread, one answer after another; the event is set after the first."""
+    """Buy answers one by one in a thread; the event is set after the first."""
     first, end = threading.Event(), threading.Event()
 
     def buy() -> None:
@@ -112,7 +112,7 @@ def buy_meanwhile(client: httpx.Client, buyer: Buyer) -> Generator[threading.Eve
         thread.join(30)
 
 
-async def test_a_backup_is_one_private_file(tmp_path: Path) -> None:
+async def test_backup_is_one_private_file(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     await insert_rows(url, payments=[payment_row(number) for number in range(3)])
     copy = tmp_path / "copies" / "journal.db"
@@ -125,7 +125,7 @@ async def test_a_backup_is_one_private_file(tmp_path: Path) -> None:
     assert copy.stat().st_mode & 0o077 == 0
 
 
-def test_what_cannot_be_backed_up_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_failed_backup_is_explained(tmp_path: Path) -> None:
     missing = back_up(f"sqlite:///{tmp_path / 'nowhere.db'}", tmp_path / "copy.db")
     (tmp_path / "there.db").touch()
     exists = back_up(f"sqlite:///{tmp_path / 'there.db'}", tmp_path / "there.db")

@@ -1,4 +1,4 @@
-"""A payment is for one request: with another request it gets nothing, and nothing is charged."""
+"""Request binding: a payment buys one request only; another request with it is refused and not charged."""
 
 from __future__ import annotations
 
@@ -24,55 +24,55 @@ OTHER = {"url": "https://example.com/"}
 
 
 @pytest.fixture(scope="module")
-def moods() -> Generator[ServiceFailures]:
-    """A service that counts what it is asked."""
-    with install_failing_service() as moods:
-        yield moods
+def failures() -> Generator[ServiceFailures]:
+    """Scripted failures of a service that counts its requests."""
+    with install_failing_service() as failures:
+        yield failures
 
 
 @pytest.fixture(scope="module")
-def served_api(moods: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
-    """An API that has it."""
+def served_api(failures: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+    """An API with that service."""
     with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
         yield served_api
 
 
-def is_used(response: httpx.Response) -> bool:
+def is_payment_used(response: httpx.Response) -> bool:
     details = response.json()["error"]["details"]
     return response.status_code == 402 and details["reason"] == "payment_already_used"
 
 
-def test_a_payment_does_not_buy_another_body(served_api: ServedApi, buyer: Buyer) -> None:
+def test_payment_does_not_buy_another_body(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
     pay(served_api.client, payment)
     asked = served_api.facilitator.asked
 
     response = pay(served_api.client, payment, body=OTHER)
 
-    assert is_used(response)
+    assert is_payment_used(response)
     assert served_api.facilitator.asked == asked
 
 
-def test_a_payment_does_not_buy_from_another_route(
-    served_api: ServedApi, buyer: Buyer, moods: ServiceFailures
+def test_payment_does_not_buy_another_route(
+    served_api: ServedApi, buyer: Buyer, failures: ServiceFailures
 ) -> None:
     payment = sign_payment(served_api.client, buyer)
     pay(served_api.client, payment)
-    asked, served = served_api.facilitator.asked, len(moods.asked)
+    asked, served = served_api.facilitator.asked, len(failures.asked)
 
     response = pay(served_api.client, payment, FAILING_SERVICE, FAILING_QUERY)
 
-    assert is_used(response)
-    assert (served_api.facilitator.asked, len(moods.asked)) == (asked, served)
+    assert is_payment_used(response)
+    assert (served_api.facilitator.asked, len(failures.asked)) == (asked, served)
 
 
-def test_the_same_body_for_another_route_is_another_request() -> None:
+def test_same_body_for_another_route_is_refused() -> None:
     request = PhishingCheckRequest(**QUESTION)
 
     assert len({request_digest(service, request) for service in all_services()}) == len(all_services())
 
 
-def test_who_presents_a_used_payment_is_told_what_became_of_it(served_api: ServedApi, buyer: Buyer) -> None:
+def test_refusal_of_used_payment_states_its_outcome(served_api: ServedApi, buyer: Buyer) -> None:
     payload = sign_payload(served_api.client, buyer)
     pay(served_api.client, encode_header(payload))
 
@@ -86,7 +86,7 @@ def test_who_presents_a_used_payment_is_told_what_became_of_it(served_api: Serve
     }
 
 
-def test_a_used_payment_is_offered_fresh_terms(served_api: ServedApi, buyer: Buyer) -> None:
+def test_refusal_of_used_payment_offers_fresh_terms(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
     pay(served_api.client, payment)
 
@@ -96,9 +96,7 @@ def test_a_used_payment_is_offered_fresh_terms(served_api: ServedApi, buyer: Buy
     assert pay(served_api.client, encode_header(fresh), body=OTHER).status_code == 200
 
 
-def test_the_first_request_keeps_its_answer_when_another_tried_its_payment(
-    served_api: ServedApi, buyer: Buyer
-) -> None:
+def test_first_request_keeps_answer_after_refused_reuse(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
     first = pay(served_api.client, payment)
     pay(served_api.client, payment, body=OTHER)
@@ -106,7 +104,7 @@ def test_the_first_request_keeps_its_answer_when_another_tried_its_payment(
     assert pay(served_api.client, payment).content == first.content
 
 
-# other spellings of one request: to /services/moody
+# equivalent spellings of one request to FAILING_SERVICE
 SAME: dict[str, tuple[bytes, bytes]] = {
     "order of keys": (b'{"question":"a","patience":2}', b'{"patience":2,"question":"a"}'),
     "white space": (b'{"question":"b"}', b'\n{ "question" :\t"b" }  '),
@@ -118,7 +116,7 @@ SAME: dict[str, tuple[bytes, bytes]] = {
 
 
 @pytest.mark.parametrize(("first", "second"), SAME.values(), ids=SAME.keys())
-def test_a_request_spelled_otherwise_is_the_same_request(
+def test_equivalent_spellings_are_one_request(
     served_api: ServedApi, buyer: Buyer, first: bytes, second: bytes
 ) -> None:
     payment = sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY)
@@ -141,31 +139,31 @@ DIFFERENT: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize(("first", "second"), DIFFERENT.values(), ids=DIFFERENT.keys())
-def test_a_request_that_differs_at_all_is_another_request(
+def test_any_difference_is_another_request(
     served_api: ServedApi, buyer: Buyer, first: Any, second: Any
 ) -> None:
     payment = sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY)
     pay(served_api.client, payment, FAILING_SERVICE, first)
 
-    assert is_used(pay(served_api.client, payment, FAILING_SERVICE, second))
+    assert is_payment_used(pay(served_api.client, payment, FAILING_SERVICE, second))
 
 
-def test_of_two_different_requests_at_once_one_is_served(
-    served_api: ServedApi, buyer: Buyer, moods: ServiceFailures
+def test_one_of_two_concurrent_requests_is_served(
+    served_api: ServedApi, buyer: Buyer, failures: ServiceFailures
 ) -> None:
     payment = sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY)
-    served, asked = len(moods.asked), served_api.facilitator.asked
+    served, asked = len(failures.asked), served_api.facilitator.asked
     bodies = [{"question": f"which of {number % 2}"} for number in range(20)]
 
     with ThreadPoolExecutor(20) as pool:
         responses = list(pool.map(partial(_ask, served_api.client, payment), bodies))
 
     assert sorted(response.status_code for response in responses) == [200] * 10 + [402] * 10
-    assert len(moods.asked) == served + 1
+    assert len(failures.asked) == served + 1
     assert served_api.facilitator.asked == asked + 1
 
 
-def test_another_request_does_not_wait_for_the_one_in_flight(served_api: ServedApi, buyer: Buyer) -> None:
+def test_another_request_is_refused_without_waiting(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
@@ -176,14 +174,12 @@ def test_another_request_does_not_wait_for_the_one_in_flight(served_api: ServedA
         second = pay(served_api.client, payment, body=OTHER)
         release.set()
 
-    assert is_used(second)
+    assert is_payment_used(second)
     assert payment_note(second) == {"state": "in_flight", "charged": False, "retry": "new_payment"}
     assert first.result().status_code == 200
 
 
-def test_a_payment_refused_for_one_request_may_be_tried_for_another(
-    served_api: ServedApi, buyer: Buyer
-) -> None:
+def test_refused_payment_may_buy_another_request(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
     served_api.facilitator.next.append(refuse_with("insufficient_funds"))
     pay(served_api.client, payment)
@@ -193,7 +189,7 @@ def test_a_payment_refused_for_one_request_may_be_tried_for_another(
     assert response.status_code == 200
 
 
-def test_two_payments_of_one_buyer_buy_two_answers(served_api: ServedApi, buyer: Buyer) -> None:
+def test_two_payments_buy_two_answers(served_api: ServedApi, buyer: Buyer) -> None:
     payments = [sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY) for _ in range(2)]
 
     first, second = [pay(served_api.client, payment, FAILING_SERVICE, FAILING_QUERY) for payment in payments]
@@ -202,7 +198,7 @@ def test_two_payments_of_one_buyer_buy_two_answers(served_api: ServedApi, buyer:
     assert first.json()["data"] != second.json()["data"]
 
 
-def test_the_same_nonce_of_another_payer_is_another_payment(served_api: ServedApi) -> None:
+def test_same_nonce_of_another_payer_is_another_payment(served_api: ServedApi) -> None:
     nonce = "0x" + "42" * 32
     payments = [
         encode_header(sign_payload(served_api.client, Buyer(number), nonce=nonce)) for number in (0, 1)
@@ -214,11 +210,11 @@ def test_the_same_nonce_of_another_payer_is_another_payment(served_api: ServedAp
     assert "Idempotent-Replayed" not in second.headers
 
 
-def test_a_buyer_who_hangs_up_finds_the_answer_later(
-    served_api: ServedApi, buyer: Buyer, moods: ServiceFailures
+def test_disconnected_buyer_gets_answer_later(
+    served_api: ServedApi, buyer: Buyer, failures: ServiceFailures
 ) -> None:
     payment = sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY)
-    served = len(moods.asked)
+    served = len(failures.asked)
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
     asked = served_api.facilitator.asked
@@ -231,7 +227,7 @@ def test_a_buyer_who_hangs_up_finds_the_answer_later(
     release.set()
 
     assert pay(served_api.client, payment, FAILING_SERVICE, FAILING_QUERY).status_code == 200
-    assert (served_api.facilitator.asked, len(moods.asked)) == (asked + 1, served + 1)
+    assert (served_api.facilitator.asked, len(failures.asked)) == (asked + 1, served + 1)
 
 
 def _ask(client: httpx.Client, payment: str, body: Any) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""Without its journal the API takes no money; when the journal is back, so is the API."""
+"""Journal failures: the API takes no payments without its journal, and recovers with it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from centgate.settings import Settings
 UNTOUCHED = {"state": "unused", "charged": False, "retry": "same_payment"}
 
 
-def a_directory(file: Path) -> None:
+def make_directory(file: Path) -> None:
     file.mkdir()
 
 
-def not_a_database(file: Path) -> None:
+def write_junk(file: Path) -> None:
     file.write_bytes(b"something else " * 1000)
 
 
-each_ruin = pytest.mark.parametrize("ruin", [a_directory, not_a_database])
+each_ruin = pytest.mark.parametrize("ruin", [make_directory, write_junk])
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def wait_until_settled(file: Path) -> None:
 
 
 @each_ruin
-def test_health_says_that_the_database_cannot_be_used(
+def test_health_reports_unusable_database(
     api: ApiFactory, settings: Settings, file: Path, ruin: Callable[[Path], None]
 ) -> None:
     ruin(file)
@@ -63,7 +63,7 @@ def test_health_says_that_the_database_cannot_be_used(
 
 
 @each_ruin
-def test_no_payment_is_taken_that_could_not_be_written_down(
+def test_unrecorded_payment_is_not_taken(
     api: ApiFactory,
     settings: Settings,
     file: Path,
@@ -83,7 +83,7 @@ def test_no_payment_is_taken_that_could_not_be_written_down(
 
 
 @each_ruin
-def test_what_is_free_works_without_the_database(
+def test_free_routes_work_without_database(
     api: ApiFactory, settings: Settings, file: Path, ruin: Callable[[Path], None]
 ) -> None:
     ruin(file)
@@ -94,7 +94,7 @@ def test_what_is_free_works_without_the_database(
     assert [response.status_code for response in asked] == [200, 200, 402]
 
 
-def test_the_same_payment_is_good_when_the_database_is_there(
+def test_payment_is_accepted_once_database_is_back(
     api: ApiFactory, settings: Settings, file: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     file.mkdir()
@@ -111,13 +111,13 @@ def test_the_same_payment_is_good_when_the_database_is_there(
 
 
 def fill_disk(process: ApiProcess, *, full: bool) -> None:
-    """Let the process write no file beyond its first byte, or let it write again."""
+    """Limit the process to files of one byte, or remove the limit."""
     _, hard = resource.prlimit(process.popen.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(process.popen.pid, resource.RLIMIT_FSIZE, (1 if full else hard, hard))
 
 
 @pytest.mark.extended
-def test_a_disk_that_fills_up_stops_payments_before_they_are_taken(
+def test_full_disk_stops_payments_before_settlement(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     with run_api_process(settings) as process, httpx.Client(base_url=process.url, timeout=30) as client:
@@ -134,7 +134,7 @@ def test_a_disk_that_fills_up_stops_payments_before_they_are_taken(
 
 
 @pytest.mark.extended
-def test_a_disk_that_fills_up_while_money_moves_loses_nothing(
+def test_disk_full_during_settlement_loses_nothing(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     with run_api_process(settings) as process, httpx.Client(base_url=process.url, timeout=30) as client:
@@ -155,7 +155,7 @@ def test_a_disk_that_fills_up_while_money_moves_loses_nothing(
 
 
 @pytest.mark.extended
-def test_a_disk_that_fills_up_before_the_answer_is_stored_loses_nothing(
+def test_disk_full_before_answer_is_stored_loses_nothing(
     settings: Settings,
     file: Path,
     facilitator: StubFacilitator,
@@ -170,12 +170,12 @@ def test_a_disk_that_fills_up_before_the_answer_is_stored_loses_nothing(
     ):
         payment = sign_payment(client, buyer, path, question)
 
-        def fill_and_answer(_asked: RecordedRequest) -> tuple[int, Any]:
+        def fill_disk_and_answer(_asked: RecordedRequest) -> tuple[int, Any]:
             wait_until_settled(file)
             fill_disk(process, full=True)
             return 200, [lido]
 
-        upstreams.set_response_function("defillama", "/protocols", fill_and_answer)
+        upstreams.set_response_function("defillama", "/protocols", fill_disk_and_answer)
         failed = pay(client, payment, path, question)
         fill_disk(process, full=False)
         served, again = pay(client, payment, path, question), pay(client, payment, path, question)
@@ -186,9 +186,7 @@ def test_a_disk_that_fills_up_before_the_answer_is_stored_loses_nothing(
     assert facilitator.asked == 1
 
 
-def test_a_lock_held_by_somebody_else_is_waited_for(
-    api: ApiFactory, settings: Settings, file: Path, buyer: Buyer
-) -> None:
+def test_foreign_lock_is_waited_for(api: ApiFactory, settings: Settings, file: Path, buyer: Buyer) -> None:
     client = api(settings)
     client.get("/health")
     payment = sign_payment(client, buyer)

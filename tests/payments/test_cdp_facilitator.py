@@ -1,4 +1,4 @@
-"""The simulator of Coinbase's hosted facilitator: it checks tokens, and answers in the published shapes."""
+"""Simulator of Coinbase's hosted facilitator: token checks and published response shapes."""
 
 from __future__ import annotations
 
@@ -73,27 +73,29 @@ SHAPES: dict[str, tuple[Reply, int, dict[str, Any]]] = {
 
 @pytest.fixture
 def cdp() -> Generator[CdpFacilitator]:
-    """Coinbase's facilitator, which does what the test says."""
+    """Scripted facilitator of Coinbase."""
     with open_cdp_facilitator() as simulator:
         yield simulator
 
 
 @pytest.fixture
 def body(api: ApiFactory, cdp: CdpFacilitator, buyer: Buyer, tmp_path: Path) -> dict[str, Any]:
-    """A settle call as the API would make it."""
+    """Body of a settle call as the API sends it."""
     client = api(build_settings(tmp_path, **cdp.settings))
     payload = sign_payload(client, buyer)
     return {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
 
 
-def settle(cdp: CdpFacilitator, body: Any, *, signed_for: str = "", secret: str = "") -> httpx.Response:
-    """Call `/settle` with a token for an address, which is its own unless `signed_for` is another."""
+def settle_signed(
+    cdp: CdpFacilitator, body: Any, *, signed_for: str = "", secret: str = ""
+) -> httpx.Response:
+    """Call `/settle` with a token for an address, by default its own."""
     url = cdp.url + "/settle"
     token = create_cdp_token(KEY_ID, secret or cdp.secret, "POST", signed_for or url)
     return httpx.post(url, json=body, headers={"Authorization": f"Bearer {token}"})
 
 
-def test_cdp_facilitator_settles_a_payment_of_the_api(
+def test_cdp_facilitator_settles_payment_of_api(
     api: ApiFactory, cdp: CdpFacilitator, buyer: Buyer, tmp_path: Path
 ) -> None:
     client = api(build_settings(tmp_path, **cdp.settings))
@@ -106,38 +108,38 @@ def test_cdp_facilitator_settles_a_payment_of_the_api(
 
 
 def test_token_for_another_path_is_unauthorized(cdp: CdpFacilitator, body: dict[str, Any]) -> None:
-    response = settle(cdp, body, signed_for=cdp.url + "/verify")
+    response = settle_signed(cdp, body, signed_for=cdp.url + "/verify")
 
     assert (response.status_code, response.json()["errorType"]) == (401, "unauthorized")
     assert (cdp.unauthorized, cdp.asked, sum(cdp.moved.values())) == (1, 0, 0)
 
 
 def test_token_of_another_key_is_unauthorized(cdp: CdpFacilitator, body: dict[str, Any]) -> None:
-    response = settle(cdp, body, secret=CdpFacilitator().secret)
+    response = settle_signed(cdp, body, secret=CdpFacilitator().secret)
 
     assert (response.status_code, response.json()["errorType"]) == (401, "unauthorized")
 
 
 @pytest.mark.parametrize("path", ["/settle", "/verify", "/supported"])
-def test_call_without_a_token_is_unauthorized(cdp: CdpFacilitator, path: str) -> None:
+def test_call_without_token_is_unauthorized(cdp: CdpFacilitator, path: str) -> None:
     response = httpx.request("GET" if path == "/supported" else "POST", cdp.url + path)
 
     assert response.status_code == 401
 
 
-def test_body_without_a_payment_is_an_invalid_request(cdp: CdpFacilitator) -> None:
-    response = settle(cdp, {"x402Version": 2})
+def test_body_without_payment_is_invalid_request(cdp: CdpFacilitator) -> None:
+    response = settle_signed(cdp, {"x402Version": 2})
 
     assert (response.status_code, response.json()["errorType"]) == (400, "invalid_request")
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("shape", SHAPES)
-def test_reply_has_the_published_shape(cdp: CdpFacilitator, body: dict[str, Any], shape: str) -> None:
+def test_reply_has_published_shape(cdp: CdpFacilitator, body: dict[str, Any], shape: str) -> None:
     reply, status, properties = SHAPES[shape]
     cdp.next.append(cdp.move_then_reply(reply))
 
-    response = settle(cdp, body)
+    response = settle_signed(cdp, body)
 
     assert response.status_code == status
     assert sum(cdp.moved.values()) == 1

@@ -12,7 +12,7 @@ from served_api import ServedApi, serve_api
 
 @pytest.fixture(scope="module")
 def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
-    """An API that takes payments and has no node to ask."""
+    """An API that accepts payments and has no node."""
     with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
         yield served_api
 
@@ -37,9 +37,7 @@ CERTAIN = (
 
 
 @pytest.mark.parametrize("reason", CERTAIN)
-def test_a_refusal_that_is_certain_is_a_402_with_its_reason(
-    served_api: ServedApi, buyer: Buyer, reason: str
-) -> None:
+def test_certain_refusal_is_402_with_reason(served_api: ServedApi, buyer: Buyer, reason: str) -> None:
     served_api.facilitator.next.append(refuse_with(reason))
 
     response = pay(served_api.client, sign_payment(served_api.client, buyer))
@@ -49,7 +47,7 @@ def test_a_refusal_that_is_certain_is_a_402_with_its_reason(
     assert decode_header(response.headers["PAYMENT-REQUIRED"])["error"] == reason
 
 
-def test_a_refusal_has_a_receipt_that_says_so(served_api: ServedApi, buyer: Buyer) -> None:
+def test_refusal_has_failure_receipt(served_api: ServedApi, buyer: Buyer) -> None:
     served_api.facilitator.next.append(refuse_with("insufficient_funds"))
 
     response = pay(served_api.client, sign_payment(served_api.client, buyer))
@@ -63,7 +61,7 @@ def test_a_refusal_has_a_receipt_that_says_so(served_api: ServedApi, buyer: Buye
     }
 
 
-def test_a_refused_payment_may_be_presented_again(served_api: ServedApi, buyer: Buyer) -> None:
+def test_refused_payment_may_be_sent_again(served_api: ServedApi, buyer: Buyer) -> None:
     payload = sign_payload(served_api.client, buyer)
     nonce = payload["payload"]["authorization"]["nonce"]
     served_api.facilitator.next.append(refuse_with("insufficient_funds"))
@@ -75,7 +73,7 @@ def test_a_refused_payment_may_be_presented_again(served_api: ServedApi, buyer: 
     assert served_api.facilitator.moved[buyer.address.lower(), nonce] == 1
 
 
-def test_a_payment_refused_and_then_left_open_is_open(served_api: ServedApi, buyer: Buyer) -> None:
+def test_refused_then_open_payment_stays_open(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
     served_api.facilitator.next += [
         refuse_with("insufficient_funds"),

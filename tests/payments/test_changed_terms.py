@@ -1,4 +1,4 @@
-"""Payments on earlier terms still redeem what they paid for, and nothing else is accepted that way."""
+"""Changed terms: payments on earlier terms redeem what they paid for, and buy nothing new."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ ANSWER = StoredAnswer(200, b'{"as it":"was"}', "req_0123456789abcdef01234567", "
 Payload = dict[str, Any]
 
 
-def dearer(settings: Settings) -> RouteTerms:
+def raise_price(settings: Settings) -> RouteTerms:
     return replace(build_terms(phishing_check, settings), amount=25_000)
 
 
-def with_settings(**changes: Any) -> Callable[[Settings], RouteTerms]:
-    def terms(settings: Settings) -> RouteTerms:
+def change_settings(**changes: Any) -> Callable[[Settings], RouteTerms]:
+    def build_changed_terms(settings: Settings) -> RouteTerms:
         return build_terms(phishing_check, Settings(**{**settings.model_dump(), **changes}))
 
-    return terms
+    return build_changed_terms
 
 
-# what the terms were when the payment was made
+# the terms in force when the payment was made
 EARLIER: dict[str, Callable[[Settings], RouteTerms]] = {
-    "recipient": with_settings(pay_to=ELSEWHERE),
-    "price": dearer,
-    "window": with_settings(payment_window=300),
-    "token": with_settings(asset=ELSEWHERE, asset_name="Another Dollar"),
-    "token's version": with_settings(
+    "recipient": change_settings(pay_to=ELSEWHERE),
+    "price": raise_price,
+    "window": change_settings(payment_window=300),
+    "token": change_settings(asset=ELSEWHERE, asset_name="Another Dollar"),
+    "token's version": change_settings(
         asset="0x036CbD53842c5426634e7929541eC2318f3dCF7e", asset_name="USDC", asset_version="1"
     ),
-    "network": with_settings(network="eip155:31337", asset=ELSEWHERE, asset_name="Another Dollar"),
-    "public address": with_settings(public_url="https://old.example"),
+    "network": change_settings(network="eip155:31337", asset=ELSEWHERE, asset_name="Another Dollar"),
+    "public address": change_settings(public_url="https://old.example"),
 }
 each_change = pytest.mark.parametrize("earlier", EARLIER.values(), ids=EARLIER.keys())
 
 
-def bought_on(terms: RouteTerms, buyer: Buyer, **changes: Any) -> Payload:
+def sign_on_terms(terms: RouteTerms, buyer: Buyer, **changes: Any) -> Payload:
     return buyer.payload(terms.header, now=int(time.time()), **changes)
 
 
@@ -72,28 +72,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served_api(folder: Path) -> Generator[ServedApi]:
-    """An API that takes payments."""
+    """An API that accepts payments."""
     with serve_api(folder) as served_api:
         yield served_api
 
 
 @pytest.fixture
-def home(served_api: ServedApi, folder: Path) -> Settings:
-    """Its settings."""
+def home_settings(served_api: ServedApi, folder: Path) -> Settings:
+    """Settings of that API."""
     return build_settings(folder, served_api.facilitator.url)
 
 
 @each_change
-async def test_what_was_settled_on_earlier_terms_is_redeemed_and_its_receipt_names_them(
+async def test_settled_on_earlier_terms_is_redeemed_with_its_receipt(
     served_api: ServedApi,
-    home: Settings,
+    home_settings: Settings,
     buyer: Buyer,
     earlier: Callable[[Settings], RouteTerms],
 ) -> None:
-    terms = earlier(home)
+    terms = earlier(home_settings)
     asked = served_api.facilitator.asked
-    payment = encode_header(bought_on(terms, buyer))
-    await record_payment(home, payment, int(time.time()), transaction=HASH, terms=terms)
+    payment = encode_header(sign_on_terms(terms, buyer))
+    await record_payment(home_settings, payment, int(time.time()), transaction=HASH, terms=terms)
 
     first, again = (pay(served_api.client, payment) for _ in range(2))
 
@@ -106,16 +106,18 @@ async def test_what_was_settled_on_earlier_terms_is_redeemed_and_its_receipt_nam
 
 
 @each_change
-async def test_what_was_delivered_on_earlier_terms_is_repeated(
+async def test_delivered_on_earlier_terms_is_repeated(
     served_api: ServedApi,
-    home: Settings,
+    home_settings: Settings,
     buyer: Buyer,
     earlier: Callable[[Settings], RouteTerms],
 ) -> None:
-    terms = earlier(home)
+    terms = earlier(home_settings)
     asked = served_api.facilitator.asked
-    payment = encode_header(bought_on(terms, buyer))
-    await record_payment(home, payment, int(time.time()), transaction=HASH, answer=ANSWER, terms=terms)
+    payment = encode_header(sign_on_terms(terms, buyer))
+    await record_payment(
+        home_settings, payment, int(time.time()), transaction=HASH, answer=ANSWER, terms=terms
+    )
 
     response = pay(served_api.client, payment)
 
@@ -125,16 +127,16 @@ async def test_what_was_delivered_on_earlier_terms_is_repeated(
 
 
 @each_change
-async def test_it_is_good_for_nothing_else(
+async def test_earlier_terms_buy_no_other_request(
     served_api: ServedApi,
-    home: Settings,
+    home_settings: Settings,
     buyer: Buyer,
     earlier: Callable[[Settings], RouteTerms],
 ) -> None:
-    terms = earlier(home)
+    terms = earlier(home_settings)
     asked = served_api.facilitator.asked
-    payment = encode_header(bought_on(terms, buyer))
-    await record_payment(home, payment, int(time.time()), transaction=HASH, terms=terms)
+    payment = encode_header(sign_on_terms(terms, buyer))
+    await record_payment(home_settings, payment, int(time.time()), transaction=HASH, terms=terms)
 
     response = pay(served_api.client, payment, body={"url": "https://example.com/"})
 
@@ -144,12 +146,12 @@ async def test_it_is_good_for_nothing_else(
 
 
 @pytest.mark.parametrize("earlier", [name for name in EARLIER if name != "public address"])
-def test_a_fresh_payment_on_earlier_terms_buys_nothing(
-    served_api: ServedApi, home: Settings, buyer: Buyer, earlier: str
+def test_fresh_payment_on_earlier_terms_is_refused(
+    served_api: ServedApi, home_settings: Settings, buyer: Buyer, earlier: str
 ) -> None:
     asked = served_api.facilitator.asked
 
-    response = pay(served_api.client, encode_header(bought_on(EARLIER[earlier](home), buyer)))
+    response = pay(served_api.client, encode_header(sign_on_terms(EARLIER[earlier](home_settings), buyer)))
 
     assert response.status_code == 402
     assert payment_note(response) == {"state": "unused", "charged": False, "retry": "new_payment"}
@@ -168,9 +170,9 @@ ODD: dict[str, Payload] = {
     "network beyond": {"network": "eip155:" + "9" * 19},
     "network with a line": {"network": "eip155:8453\n"},
     "another kind of network": {"network": "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"},
-    "asset of nobody": {"asset": "0x" + "00" * 20},
+    "zero asset": {"asset": "0x" + "00" * 20},
     "asset that is none": {"asset": "0x\u0000"},
-    "recipient of nobody": {"payTo": "0x" + "00" * 20},
+    "zero recipient": {"payTo": "0x" + "00" * 20},
     "a window beyond": {"maxTimeoutSeconds": 2**70},
     "a window before": {"maxTimeoutSeconds": -1},
     "no extra": {"extra": {}},
@@ -181,7 +183,7 @@ ODD: dict[str, Payload] = {
 
 @pytest.mark.parametrize("signs_for_it", [True, False], ids=["and signed", "and not signed"])
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
-def test_a_fresh_payment_that_accepts_something_odd_buys_nothing(
+def test_fresh_payment_with_malformed_terms_is_refused(
     served_api: ServedApi,
     buyer: Buyer,
     odd: Payload,
@@ -203,7 +205,7 @@ def test_a_fresh_payment_that_accepts_something_odd_buys_nothing(
 
 
 @pytest.mark.parametrize("money", [("to", ELSEWHERE), ("value", "1")], ids=["recipient", "amount"])
-async def test_a_second_signature_over_other_money_is_not_taken_for_the_first(
+async def test_second_signature_over_other_money_is_refused(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer, money: tuple[str, str]
 ) -> None:
     first = await record_open_payment(settings, buyer, ago=1)
@@ -220,16 +222,16 @@ async def test_a_second_signature_over_other_money_is_not_taken_for_the_first(
     assert facilitator.asked == 0
 
 
-async def test_a_payment_of_earlier_terms_is_not_what_today_s_terms_ask(
+async def test_earlier_payment_does_not_satisfy_new_terms(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     terms = EARLIER["recipient"](settings)
-    first = bought_on(terms, buyer)
+    first = sign_on_terms(terms, buyer)
     await record_payment(settings, encode_header(first), int(time.time()), transaction=HASH, terms=terms)
     nonce = first["payload"]["authorization"]["nonce"]
 
     response = pay(
-        api(settings), encode_header(bought_on(build_terms(phishing_check, settings), buyer, nonce=nonce))
+        api(settings), encode_header(sign_on_terms(build_terms(phishing_check, settings), buyer, nonce=nonce))
     )
 
     assert response.status_code == 402
@@ -237,7 +239,7 @@ async def test_a_payment_of_earlier_terms_is_not_what_today_s_terms_ask(
     assert facilitator.asked == 0
 
 
-async def test_while_it_is_open_what_was_signed_first_is_presented(
+async def test_open_payment_resubmits_first_signature(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     """Otherwise the second could land after the first was found to have ended unused."""
@@ -251,9 +253,7 @@ async def test_while_it_is_open_what_was_signed_first_is_presented(
     assert facilitator.body["paymentPayload"]["payload"] == first["payload"]
 
 
-def test_who_was_paid_elsewhere_cannot_ask_for_an_answer_by_its_key(
-    served_api: ServedApi, buyer: Buyer
-) -> None:
+def test_payment_elsewhere_redeems_nothing_by_key(served_api: ServedApi, buyer: Buyer) -> None:
     key = "a-key-that-was-used-elsewhere"
     bought = decode_header(sign_payment(served_api.client, buyer))
     assert pay(served_api.client, with_identifier(bought, key)).status_code == 200
@@ -270,11 +270,11 @@ def test_who_was_paid_elsewhere_cannot_ask_for_an_answer_by_its_key(
     assert payment_note(response)["state"] == "unused"
 
 
-async def test_what_is_open_on_earlier_terms_is_presented_on_those(
+async def test_open_payment_resubmits_its_own_terms(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     terms = EARLIER["recipient"](settings)
-    payload = bought_on(terms, buyer)
+    payload = sign_on_terms(terms, buyer)
     await record_payment(settings, encode_header(payload), int(time.time()), terms=terms)
     facilitator.next.append(reply_with(502, ""))
     client = api(settings)

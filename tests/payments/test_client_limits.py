@@ -1,4 +1,4 @@
-"""Unpaid and refused work is bounded by client address, payment and payer; what was paid for never is."""
+"""Rate limits by client address, payment and payer: unpaid and refused work is limited, paid work is not."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ Start = Callable[..., httpx.Client]
 
 
 @pytest.fixture
-def limited(api: ApiFactory, settings: Settings) -> Start:
-    """Serves the API with limits: three tokens a minute, so that none comes back while a test runs."""
+def start_limited(api: ApiFactory, settings: Settings) -> Start:
+    """Return a function that serves the API with three tokens a minute: none comes back during a test."""
 
     def start(**changes: Any) -> httpx.Client:
         given = {"free_per_minute": 3, "free_burst": BURST, "trusted_proxies": ("127.0.0.1",), **changes}
@@ -48,49 +48,49 @@ def limited(api: ApiFactory, settings: Settings) -> Start:
     return start
 
 
-def come_from(client: httpx.Client, address: str) -> None:
+def set_address(client: httpx.Client, address: str) -> None:
     client.headers["X-Forwarded-For"] = address
 
 
-def used_up(client: httpx.Client) -> None:
-    """Use up what the client's address has."""
+def use_up_tokens(client: httpx.Client) -> None:
+    """Use up the tokens of the client's address."""
     while client.get("/services").status_code == 200:
         pass
 
 
-def code(response: httpx.Response) -> tuple[int, str]:
+def read_code(response: httpx.Response) -> tuple[int, str]:
     return response.status_code, response.json()["error"]["code"]
 
 
-def statuses(responses: list[httpx.Response]) -> dict[int, int]:
+def count_statuses(responses: list[httpx.Response]) -> dict[int, int]:
     return dict(Counter(response.status_code for response in responses))
 
 
-def at_once(send: Callable[[int], httpx.Response], times: int) -> list[httpx.Response]:
+def send_at_once(send: Callable[[int], httpx.Response], times: int) -> list[httpx.Response]:
     with ThreadPoolExecutor(times) as pool:
         return list(pool.map(send, range(times)))
 
 
-def test_unpaid_requests_are_refused_when_the_tokens_are_used_up(limited: Start) -> None:
-    client = limited()
+def test_unpaid_requests_without_tokens_are_refused(start_limited: Start) -> None:
+    client = start_limited()
 
     responses = [client.post(PHISHING, json=QUESTION) for _ in range(BURST + 1)]
 
     assert [response.status_code for response in responses] == [402] * BURST + [429]
-    assert code(responses[-1]) == (429, "rate_limited")
+    assert read_code(responses[-1]) == (429, "rate_limited")
     assert 15 <= int(responses[-1].headers["Retry-After"]) <= 20
     assert "details" not in responses[-1].json()["error"]
 
 
-def test_an_unpaid_request_is_refused_before_its_body_is_read(limited: Start) -> None:
-    client = limited()
-    used_up(client)
+def test_limit_applies_before_body_is_read(start_limited: Start) -> None:
+    client = start_limited()
+    use_up_tokens(client)
 
-    assert code(client.post(PHISHING, content=b"{nonsense")) == (429, "rate_limited")
+    assert read_code(client.post(PHISHING, content=b"{nonsense")) == (429, "rate_limited")
 
 
-def test_invalid_requests_and_unknown_routes_count(limited: Start) -> None:
-    client = limited()
+def test_invalid_requests_and_unknown_routes_count(start_limited: Start) -> None:
+    client = start_limited()
 
     assert client.post(PHISHING, content=b"{nonsense").status_code == 400
     assert client.get("/nowhere").status_code == 404
@@ -99,52 +99,54 @@ def test_invalid_requests_and_unknown_routes_count(limited: Start) -> None:
     assert [client.get(path).status_code for path in ("/services", PHISHING, "/nowhere")] == [429] * 3
 
 
-def test_requests_at_once_are_bounded_as_well(limited: Start) -> None:
-    client = limited()
+def test_concurrent_requests_are_limited(start_limited: Start) -> None:
+    client = start_limited()
 
-    responses = at_once(lambda _: client.post(PHISHING, json=QUESTION), 24)
+    responses = send_at_once(lambda _: client.post(PHISHING, json=QUESTION), 24)
 
-    assert statuses(responses) == {402: BURST, 429: 24 - BURST}
+    assert count_statuses(responses) == {402: BURST, 429: 24 - BURST}
 
 
-def test_an_address_has_tokens_of_its_own(limited: Start) -> None:
-    client = limited()
-    used_up(client)
+def test_each_address_has_its_own_tokens(start_limited: Start) -> None:
+    client = start_limited()
+    use_up_tokens(client)
 
     for address, status in [
         ("192.0.2.1", 402),
         ("::ffff:127.0.0.1", 429),
         ("2001:db8::1", 402),
     ]:
-        come_from(client, address)
+        set_address(client, address)
         assert client.post(PHISHING, json=QUESTION).status_code == status
-    used_up(client)
-    come_from(client, "2001:db8::ffff:1")
+    use_up_tokens(client)
+    set_address(client, "2001:db8::ffff:1")
     assert client.post(PHISHING, json=QUESTION).status_code == 429
-    come_from(client, "2001:db8:0:1::1")
+    set_address(client, "2001:db8:0:1::1")
     assert client.post(PHISHING, json=QUESTION).status_code == 402
 
 
-def test_a_client_does_not_choose_its_address_without_a_trusted_proxy(limited: Start) -> None:
-    client = limited(trusted_proxies=())
-    used_up(client)
+def test_forwarded_address_needs_trusted_proxy(start_limited: Start) -> None:
+    client = start_limited(trusted_proxies=())
+    use_up_tokens(client)
 
-    come_from(client, "192.0.2.1")
+    set_address(client, "192.0.2.1")
 
     assert client.get("/services").status_code == 429
 
 
-def test_health_is_never_limited(limited: Start) -> None:
-    client = limited()
-    used_up(client)
+def test_health_is_never_limited(start_limited: Start) -> None:
+    client = start_limited()
+    use_up_tokens(client)
 
     for path in ("/health", "/livez", "/readyz"):
         assert {client.get(path).status_code for _ in range(10)} == {200}
 
 
-def test_the_catalogue_can_be_read_ten_times_with_the_usual_limits(limited: Start) -> None:
+def test_default_limits_allow_ten_catalogue_reads(start_limited: Start) -> None:
     usual = Settings.model_fields
-    client = limited(free_per_minute=usual["free_per_minute"].default, free_burst=usual["free_burst"].default)
+    client = start_limited(
+        free_per_minute=usual["free_per_minute"].default, free_burst=usual["free_burst"].default
+    )
     paths = ["/", "/services", "/openapi.json", "/.well-known/x402"]
     paths += [f"/services/{service.slug}" for service in all_services()]
 
@@ -153,9 +155,9 @@ def test_the_catalogue_can_be_read_ten_times_with_the_usual_limits(limited: Star
     assert set(read) == {200}
 
 
-def test_a_limited_answer_can_be_read_by_pages_of_other_origins(limited: Start) -> None:
-    client = limited()
-    used_up(client)
+def test_limited_response_is_readable_cross_origin(start_limited: Start) -> None:
+    client = start_limited()
+    use_up_tokens(client)
 
     response = client.post(PHISHING, json=QUESTION, headers={"Origin": "https://shop.example"})
 
@@ -163,49 +165,49 @@ def test_a_limited_answer_can_be_read_by_pages_of_other_origins(limited: Start) 
     assert response.headers["Access-Control-Allow-Origin"] == "*"
 
 
-def test_an_unknown_payment_of_a_limited_address_is_untouched(
-    limited: Start, facilitator: StubFacilitator, buyer: Buyer
+def test_new_payment_of_limited_address_stays_unused(
+    start_limited: Start, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    client = limited()
+    client = start_limited()
     payment = sign_payment(client, buyer)
-    used_up(client)
+    use_up_tokens(client)
 
     response = pay(client, payment)
 
-    assert code(response) == (429, "rate_limited")
+    assert read_code(response) == (429, "rate_limited")
     assert payment_note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
     assert facilitator.asked == 0
-    come_from(client, "192.0.2.1")
+    set_address(client, "192.0.2.1")
     assert pay(client, payment).status_code == 200
 
 
 @pytest.mark.parametrize("header", ["nonsense", "e30="])
-def test_an_unreadable_payment_of_a_limited_address_is_not_looked_at(limited: Start, header: str) -> None:
-    client = limited()
-    used_up(client)
+def test_unreadable_payment_of_limited_address_is_not_parsed(start_limited: Start, header: str) -> None:
+    client = start_limited()
+    use_up_tokens(client)
 
-    assert code(pay(client, header)) == (429, "rate_limited")
+    assert read_code(pay(client, header)) == (429, "rate_limited")
 
 
-def test_a_repeated_payment_is_never_limited(limited: Start, buyer: Buyer) -> None:
-    client = limited()
+def test_repeated_payment_is_never_limited(start_limited: Start, buyer: Buyer) -> None:
+    client = start_limited()
     payment = sign_payment(client, buyer)
     first = pay(client, payment)
-    used_up(client)
+    use_up_tokens(client)
 
-    again = [pay(client, payment) for _ in range(15)] + at_once(lambda _: pay(client, payment), 15)
+    again = [pay(client, payment) for _ in range(15)] + send_at_once(lambda _: pay(client, payment), 15)
 
     assert {response.content for response in again} == {first.content}
 
 
-def test_a_payment_in_doubt_is_never_limited(
-    limited: Start, facilitator: StubFacilitator, buyer: Buyer
+def test_open_payment_is_never_limited(
+    start_limited: Start, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    client = limited()
+    client = start_limited()
     payment = sign_payment(client, buyer)
     facilitator.usually = reply_with(500, "down")
     assert pay(client, payment).status_code == 502
-    used_up(client)
+    use_up_tokens(client)
 
     doubtful = [pay(client, payment).status_code for _ in range(12)]
     facilitator.usually = facilitator.settle
@@ -213,32 +215,32 @@ def test_a_payment_in_doubt_is_never_limited(
     assert (set(doubtful), pay(client, payment).status_code) == ({502}, 200)
 
 
-def test_a_refused_payment_of_a_limited_address_is_not_presented_again(
-    limited: Start, facilitator: StubFacilitator, buyer: Buyer
+def test_refused_payment_of_limited_address_is_not_resubmitted(
+    start_limited: Start, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    client = limited()
+    client = start_limited()
     payment = sign_payment(client, buyer)
     facilitator.next = [refuse_with("insufficient_funds")]
     assert pay(client, payment).status_code == 402
-    used_up(client)
+    use_up_tokens(client)
 
-    assert code(pay(client, payment)) == (429, "rate_limited")
+    assert read_code(pay(client, payment)) == (429, "rate_limited")
     assert facilitator.asked == 1
 
 
-def test_purchases_use_up_no_tokens(limited: Start, buyer: Buyer) -> None:
-    client = limited(free_burst=2)
+def test_purchases_use_no_tokens(start_limited: Start, buyer: Buyer) -> None:
+    client = start_limited(free_burst=2)
 
     bought = [pay(client, sign_payment(client, buyer)).status_code for _ in range(8)]
 
     assert bought == [200] * 8
 
 
-def test_repetitions_win_no_tokens(limited: Start, buyer: Buyer) -> None:
-    client = limited()
+def test_replays_return_no_tokens(start_limited: Start, buyer: Buyer) -> None:
+    client = start_limited()
     payment = sign_payment(client, buyer)
     pay(client, payment)
-    used_up(client)
+    use_up_tokens(client)
 
     for _ in range(5):
         assert pay(client, payment).status_code == 200
@@ -246,8 +248,8 @@ def test_repetitions_win_no_tokens(limited: Start, buyer: Buyer) -> None:
     assert client.get("/services").status_code == 429
 
 
-def test_a_payment_frees_its_token_when_it_is_settled(
-    limited: Start, upstreams: FakeUpstreams, buyer: Buyer
+def test_settled_payment_returns_its_token(
+    start_limited: Start, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     arrived, release = threading.Event(), threading.Event()
 
@@ -258,7 +260,7 @@ def test_a_payment_frees_its_token_when_it_is_settled(
 
     upstreams.set_response_function("dexscreener", f"/token-pairs/v1/base/{TOKEN['tokenAddress']}", answer)
     providers = upstreams.provider_settings("dexscreener")
-    client = limited(free_burst=2, providers=providers, pinned=("pool-snapshot=dexscreener",))
+    client = start_limited(free_burst=2, providers=providers, pinned=("pool-snapshot=dexscreener",))
     payment = sign_payment(client, buyer, POOL, TOKEN)
 
     with ThreadPoolExecutor(1) as pool:
@@ -271,13 +273,13 @@ def test_a_payment_frees_its_token_when_it_is_settled(
 
 
 @pytest.mark.parametrize("free", [3, 0], ids=["limited", "free requests unlimited"])
-def test_runs_for_a_settled_payment_are_bounded(
-    limited: Start, upstreams: FakeUpstreams, buyer: Buyer, free: int
+def test_runs_of_settled_payment_are_limited(
+    start_limited: Start, upstreams: FakeUpstreams, buyer: Buyer, free: int
 ) -> None:
     path = f"/token-pairs/v1/base/{TOKEN['tokenAddress']}"
     upstreams.set_response("dexscreener", path, {}, status=500)
     providers = upstreams.provider_settings("dexscreener")
-    client = limited(providers=providers, pinned=("pool-snapshot=dexscreener",), free_per_minute=free)
+    client = start_limited(providers=providers, pinned=("pool-snapshot=dexscreener",), free_per_minute=free)
     payment = sign_payment(client, buyer, POOL, TOKEN)
 
     responses = [pay(client, payment, POOL, TOKEN) for _ in range(33)]
@@ -288,24 +290,24 @@ def test_runs_for_a_settled_payment_are_bounded(
     assert int(responses[-1].headers["Retry-After"]) <= 10
 
 
-def guesses(client: httpx.Client, payment: str, count: int) -> list[Callable[[], httpx.Response]]:
+def send_wrong_requests(client: httpx.Client, payment: str, count: int) -> list[Callable[[], httpx.Response]]:
     bodies = [{"url": f"https://guess-{number}.example/"} for number in range(count)]
     return [partial(pay, client, payment, body=body) for body in bodies]
 
 
-def test_wrong_requests_for_a_payment_are_bounded(limited: Start, buyer: Buyer) -> None:
-    client = limited(free_burst=1000)
+def test_wrong_requests_for_payment_are_limited(start_limited: Start, buyer: Buyer) -> None:
+    client = start_limited(free_burst=1000)
     payment = sign_payment(client, buyer)
     assert pay(client, payment).status_code == 200
 
-    responses = [guess() for guess in guesses(client, payment, 12)]
+    responses = [guess() for guess in send_wrong_requests(client, payment, 12)]
     right = pay(client, payment)
 
     assert [response.status_code for response in responses] == [402] * 10 + [429] * 2
     assert {response.json()["error"]["details"].get("reason") for response in responses[:10]} == {
         "payment_already_used"
     }
-    assert code(right) == (429, "rate_limited")
+    assert read_code(right) == (429, "rate_limited")
     assert {**payment_note(right), "transaction": ""} == {
         "state": "delivered",
         "charged": True,
@@ -315,31 +317,31 @@ def test_wrong_requests_for_a_payment_are_bounded(limited: Start, buyer: Buyer) 
     assert 1 <= int(right.headers["Retry-After"]) <= 6
 
 
-def test_wrong_requests_do_not_lock_out_the_buyer_at_another_address(limited: Start, buyer: Buyer) -> None:
-    client = limited(free_burst=1000)
+def test_wrong_requests_do_not_block_buyer_at_another_address(start_limited: Start, buyer: Buyer) -> None:
+    client = start_limited(free_burst=1000)
     payment = sign_payment(client, buyer)
     first = pay(client, payment)
-    for guess in guesses(client, payment, 12):
+    for guess in send_wrong_requests(client, payment, 12):
         guess()
 
-    come_from(client, "192.0.2.1")
+    set_address(client, "192.0.2.1")
 
     assert pay(client, payment).content == first.content
 
 
-def test_wrong_requests_at_once_are_bounded_as_well(limited: Start, buyer: Buyer) -> None:
-    client = limited(free_burst=1000)
+def test_concurrent_wrong_requests_are_limited(start_limited: Start, buyer: Buyer) -> None:
+    client = start_limited(free_burst=1000)
     payment = sign_payment(client, buyer)
     pay(client, payment)
-    sent = guesses(client, payment, 30)
+    sent = send_wrong_requests(client, payment, 30)
 
-    responses = at_once(lambda number: sent[number](), 30)
+    responses = send_at_once(lambda number: sent[number](), 30)
 
-    assert statuses(responses) == {402: 10, 429: 20}
+    assert count_statuses(responses) == {402: 10, 429: 20}
 
 
-def test_wrong_requests_with_another_header_are_of_the_same_payment(limited: Start, buyer: Buyer) -> None:
-    client = limited(free_burst=1000)
+def test_wrong_requests_are_counted_by_payment_not_header(start_limited: Start, buyer: Buyer) -> None:
+    client = start_limited(free_burst=1000)
     payload = sign_payload(client, buyer)
     pay(client, encode_header(payload))
     headers = [encode_header({**payload, "extensions": {"n": {"info": number}}}) for number in range(12)]
@@ -349,8 +351,8 @@ def test_wrong_requests_with_another_header_are_of_the_same_payment(limited: Sta
     assert responses == [402] * 10 + [429] * 2
 
 
-def test_wrong_requests_for_an_idempotency_key_are_bounded(limited: Start, buyer: Buyer) -> None:
-    client = limited(free_burst=1000)
+def test_wrong_requests_for_idempotency_key_are_limited(start_limited: Start, buyer: Buyer) -> None:
+    client = start_limited(free_burst=1000)
     pay(client, with_identifier(sign_payload(client, buyer), "the-key-of-one-request"))
     another = with_identifier(sign_payload(client, buyer), "the-key-of-one-request")
 
@@ -360,23 +362,21 @@ def test_wrong_requests_for_an_idempotency_key_are_bounded(limited: Start, buyer
     assert payment_note(responses[-1])["state"] == "unused"
 
 
-def test_a_known_payment_is_no_way_around_the_limit_for_invalid_requests(
-    limited: Start, buyer: Buyer
-) -> None:
-    client = limited()
+def test_known_payment_does_not_bypass_invalid_request_limit(start_limited: Start, buyer: Buyer) -> None:
+    client = start_limited()
     payment = sign_payment(client, buyer)
     pay(client, payment)
-    used_up(client)
+    use_up_tokens(client)
 
     responses = [pay(client, payment, body={"url": 1}).status_code for _ in range(12)]
 
     assert responses == [400] * 10 + [429] * 2
 
 
-def test_refused_settlements_are_bounded_by_payer(
-    limited: Start, facilitator: StubFacilitator, buyer: Buyer
+def test_refused_settlements_are_limited_by_payer(
+    start_limited: Start, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    client = limited(free_burst=1000, refused_per_minute=3)
+    client = start_limited(free_burst=1000, refused_per_minute=3)
     bought = sign_payment(client, buyer)
     first = pay(client, bought)
     facilitator.usually = refuse_with("insufficient_funds")
@@ -388,19 +388,21 @@ def test_refused_settlements_are_bounded_by_payer(
     assert payment_note(responses[-1]) == {"state": "unused", "charged": False, "retry": "same_payment"}
     assert facilitator.asked == 4
     assert pay(client, sign_payment(client, Buyer(1))).status_code == 200
-    come_from(client, "192.0.2.1")
-    assert code(pay(client, sign_payment(client, buyer))) == (429, "rate_limited")
+    set_address(client, "192.0.2.1")
+    assert read_code(pay(client, sign_payment(client, buyer))) == (429, "rate_limited")
     assert pay(client, bought).content == first.content
 
 
-def test_a_payer_is_not_limited_by_what_a_stranger_signs(
-    limited: Start, facilitator: StubFacilitator, buyer: Buyer
+def test_signatures_of_strangers_do_not_limit_payer(
+    start_limited: Start, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    client = limited(free_burst=1000, refused_per_minute=3)
+    client = start_limited(free_burst=1000, refused_per_minute=3)
     facilitator.usually = refuse_with("invalid_exact_evm_payload_signature")
     for _ in range(5):
         payload = sign_payload(client, buyer)
-        payload["payload"]["signature"] = "0x" + "5e" * 90  # as of a wallet that only the facilitator can ask
+        payload["payload"]["signature"] = (
+            "0x" + "5e" * 90
+        )  # as of a wallet whose signature only the facilitator can check
         assert pay(client, encode_header(payload)).status_code == 402
     assert facilitator.asked == 5
 
@@ -409,11 +411,9 @@ def test_a_payer_is_not_limited_by_what_a_stranger_signs(
     assert pay(client, sign_payment(client, buyer)).status_code == 200
 
 
-def test_signatures_that_are_not_the_payers_count_ten_times_against_their_address(
-    limited: Start, buyer: Buyer
-) -> None:
+def test_wrong_signatures_count_ten_times(start_limited: Start, buyer: Buyer) -> None:
     """Each may make nodes look for a contract at an address that a stranger chose."""
-    client = limited(free_per_minute=1, free_burst=25)
+    client = start_limited(free_per_minute=1, free_burst=25)
     terms = fetch_terms(client)
     payloads = [buyer.payload(terms, now=int(time.time())) for _ in range(4)]
     for number, payload in enumerate(payloads):
@@ -424,32 +424,32 @@ def test_signatures_that_are_not_the_payers_count_ten_times_against_their_addres
     assert statuses == [402, 402, 402, 429]
 
 
-def test_a_slow_clock_does_not_limit_a_known_payment(
-    limited: Start, buyer: Buyer, monkeypatch: pytest.MonkeyPatch
+def test_slow_clock_does_not_limit_known_payment(
+    start_limited: Start, buyer: Buyer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, right = limited(), time.time
+    client, right = start_limited(), time.time
     now = int(right())
     payment = encode_header(buyer.payload(fetch_terms(client), now=now, validAfter=str(now - 60)))
     first = pay(client, payment)
-    used_up(client)
+    use_up_tokens(client)
     monkeypatch.setattr(time, "time", lambda: right() - 3600)
 
     assert pay(client, payment).content == first.content
 
 
-def test_nothing_is_limited_at_0_a_minute(limited: Start, buyer: Buyer) -> None:
-    client = limited(free_per_minute=0, free_burst=1)
+def test_zero_per_minute_disables_limits(start_limited: Start, buyer: Buyer) -> None:
+    client = start_limited(free_per_minute=0, free_burst=1)
     payment = sign_payment(client, buyer)
     pay(client, payment)
 
-    assert {guess().status_code for guess in guesses(client, payment, 15)} == {402}
+    assert {guess().status_code for guess in send_wrong_requests(client, payment, 15)} == {402}
     assert {fetch_terms(client) for _ in range(15)}
 
 
-def test_refused_payments_of_many_payers_count_ten_times_against_their_address(
-    limited: Start, facilitator: StubFacilitator
+def test_refused_payments_of_many_payers_count_ten_times(
+    start_limited: Start, facilitator: StubFacilitator
 ) -> None:
-    client = limited(free_per_minute=1, free_burst=25)
+    client = start_limited(free_per_minute=1, free_burst=25)
     terms = fetch_terms(client)
     facilitator.usually = refuse_with("insufficient_funds")
     payments = [encode_header(Buyer(number).payload(terms, now=int(time.time()))) for number in range(4)]

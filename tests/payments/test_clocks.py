@@ -1,4 +1,4 @@
-"""Times are the database's: a server whose machine has the wrong clock harms no payment."""
+"""Clocks: times are the database's, so a server with a wrong clock damages no payment."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ MINUTE = 60
 
 
 class ProcessAhead(ApiProcess):
-    """A server on a machine whose clock is two days ahead."""
+    """A server process on a machine whose clock is two days ahead."""
 
     program = (sys.executable, "-c", SKEWED)
 
 
 @dataclass(frozen=True)
-class Ahead:
+class SkewedServer:
     """A server whose machine's clock is two days ahead, its settings, and a client of it."""
 
     settings: Settings
@@ -64,9 +64,9 @@ class Ahead:
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-async def ahead(
+async def skewed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncGenerator[Ahead]:
+) -> AsyncGenerator[SkewedServer]:
     """A server with the wrong clock, on each kind of database."""
     folder: Path = tmp_path_factory.mktemp("ahead")
     with open_stub_facilitator() as facilitator:
@@ -74,24 +74,24 @@ async def ahead(
         if request.param == "postgresql":
             postgres: Postgres = request.getfixturevalue("postgres")
             settings = build_settings(folder, facilitator.url, database_url=postgres.new_database())
-        young, old = await delivered(settings, 0), await delivered(settings, 2 * DAY)
+        young, old = await record_delivered(settings, 0), await record_delivered(settings, 2 * DAY)
         process = ProcessAhead(settings)
         try:
             with httpx.Client(base_url=process.url, timeout=30) as client:
-                yield Ahead(settings, client, young, old)
+                yield SkewedServer(settings, client, young, old)
         finally:
             process.stop()
 
 
-async def delivered(settings: Settings, ago: int) -> dict[str, Any]:
-    """A payment whose answer was delivered so many seconds ago."""
+async def record_delivered(settings: Settings, ago: int) -> dict[str, Any]:
+    """Record a payment whose answer was delivered so many seconds ago."""
     then = int(time.time()) - ago
     payload = Buyer().payload(encode_terms(settings), now=then)
     await record_payment(settings, encode_header(payload), then, transaction=HASH, answer=ANSWER)
     return payload
 
 
-async def answer_of(settings: Settings, payload: dict[str, Any]) -> ResultRow | None:
+async def find_answer(settings: Settings, payload: dict[str, Any]) -> ResultRow | None:
     """Return the stored answer of a payment."""
     payment = read_payment(encode_header(payload), build_terms(phishing_check, settings), time.time())
     async with open_journal_store(settings) as store:
@@ -99,33 +99,33 @@ async def answer_of(settings: Settings, payload: dict[str, Any]) -> ResultRow | 
 
 
 @pytest.mark.extended
-async def test_a_fast_clock_prunes_no_answer_that_is_still_owed(ahead: Ahead) -> None:
+async def test_fast_clock_prunes_no_needed_answer(skewed: SkewedServer) -> None:
     deadline = time.monotonic() + PATIENCE
-    while await answer_of(ahead.settings, ahead.old):
+    while await find_answer(skewed.settings, skewed.old):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.1)
 
-    response = pay(ahead.client, encode_header(ahead.young))
+    response = pay(skewed.client, encode_header(skewed.young))
 
     assert (response.status_code, response.content) == (200, ANSWER.body)
 
 
-async def test_a_fast_clock_redeems_what_was_settled_just_now(ahead: Ahead, buyer: Buyer) -> None:
+async def test_fast_clock_redeems_recent_settlement(skewed: SkewedServer, buyer: Buyer) -> None:
     now = int(time.time())
-    payment = encode_header(buyer.payload(encode_terms(ahead.settings), now=now))
-    await record_payment(ahead.settings, payment, now, transaction=HASH)
+    payment = encode_header(buyer.payload(encode_terms(skewed.settings), now=now))
+    await record_payment(skewed.settings, payment, now, transaction=HASH)
 
-    response = pay(ahead.client, payment)
+    response = pay(skewed.client, payment)
 
     assert response.status_code == 200
 
 
-async def test_a_fast_clock_enters_the_database_s_time(ahead: Ahead, buyer: Buyer) -> None:
-    payload = sign_payload(ahead.client, buyer)
+async def test_fast_clock_stores_database_time(skewed: SkewedServer, buyer: Buyer) -> None:
+    payload = sign_payload(skewed.client, buyer)
 
-    response = pay(ahead.client, encode_header(payload))
+    response = pay(skewed.client, encode_header(payload))
 
-    row, answer = await read_row(ahead.settings, payload), await answer_of(ahead.settings, payload)
+    row, answer = await read_row(skewed.settings, payload), await find_answer(skewed.settings, payload)
     assert response.status_code == 200
     assert answer is not None
     entered = [row["created_at"], row["settled_at"], row["updated_at"], answer["stored_at"]]
@@ -133,15 +133,15 @@ async def test_a_fast_clock_enters_the_database_s_time(ahead: Ahead, buyer: Buye
 
 
 @pytest.mark.extended
-async def test_a_fast_clock_calls_no_young_payment_refundable(ahead: Ahead, buyer: Buyer) -> None:
+async def test_fast_clock_marks_no_young_payment_refundable(skewed: SkewedServer, buyer: Buyer) -> None:
     now = int(time.time())
-    payload = buyer.payload(encode_terms(ahead.settings), now=now)
-    await record_payment(ahead.settings, encode_header(payload), now, transaction=HASH)
+    payload = buyer.payload(encode_terms(skewed.settings), now=now)
+    await record_payment(skewed.settings, encode_header(payload), now, transaction=HASH)
 
     shown = await asyncio.to_thread(
         subprocess.run,
         [*ProcessAhead.program, "payments", "list", "--state", "redeemable", "--json"],
-        env={**os.environ, "CENTGATE_DATABASE_URL": ahead.settings.database_url},
+        env={**os.environ, "CENTGATE_DATABASE_URL": skewed.settings.database_url},
         capture_output=True,
         timeout=PATIENCE,
         check=True,
@@ -151,9 +151,7 @@ async def test_a_fast_clock_calls_no_young_payment_refundable(ahead: Ahead, buye
     assert payload["payload"]["authorization"]["nonce"] in nonces
 
 
-async def test_a_database_clock_set_back_before_a_payments_begin_repeats_its_answer(
-    tmp_path: Path, buyer: Buyer
-) -> None:
+async def test_database_clock_set_back_repeats_answer(tmp_path: Path, buyer: Buyer) -> None:
     settings, now = (
         Settings(database_url=f"sqlite:///{tmp_path / 'journal.db'}", pay_to="0x" + "ce" * 20),
         2e9,
@@ -174,7 +172,7 @@ async def test_a_database_clock_set_back_before_a_payments_begin_repeats_its_ans
     assert again.answer.body == ANSWER.body
 
 
-def test_a_clock_follows_the_monotonic_clock_from_what_the_database_told() -> None:
+def test_clock_follows_monotonic_clock() -> None:
     reading = 100.0
     clock = DatabaseClock(monotonic=lambda: reading)
     clock.synchronize(5000.0, asked_at=99.0)
@@ -184,7 +182,7 @@ def test_a_clock_follows_the_monotonic_clock_from_what_the_database_told() -> No
     assert clock() == 5003.0
 
 
-def test_a_clock_does_not_jump_with_the_time_an_answer_takes() -> None:
+def test_clock_ignores_response_time_of_database() -> None:
     clock = DatabaseClock(monotonic=lambda: 100.0)
     clock.synchronize(5000.0, asked_at=100.0)
 
@@ -194,7 +192,7 @@ def test_a_clock_does_not_jump_with_the_time_an_answer_takes() -> None:
 
 
 @pytest.mark.parametrize("told", [1000.0, 9000.0], ids=["back", "forward"])
-def test_a_clock_follows_a_database_that_was_set(told: float) -> None:
+def test_clock_follows_changed_database_clock(told: float) -> None:
     clock = DatabaseClock(monotonic=lambda: 100.0)
     clock.synchronize(5000.0, asked_at=100.0)
 

@@ -1,4 +1,4 @@
-"""Processes on cloned machines are distinguished, and live by their lease alone."""
+"""Worker identity on cloned machines: processes are distinguished, and only leases keep claims."""
 
 from __future__ import annotations
 
@@ -45,14 +45,12 @@ def payment(buyer: Buyer) -> Payment:
 
 @pytest.fixture
 def clone() -> Worker:
-    """A process that lives elsewhere: its host's name is ours, and its number means nothing here."""
+    """A worker of another machine: same host name, and a process number without meaning here."""
     ended = subprocess.run([sys.executable, "-c", NAME], capture_output=True, text=True, check=True)
     return Worker(ended.stdout.strip(), ended.stdout.strip())
 
 
-async def test_a_living_process_on_a_clone_keeps_its_claim(
-    store: Store, payment: Payment, clone: Worker
-) -> None:
+async def test_running_process_on_clone_keeps_claim(store: Store, payment: Payment, clone: Worker) -> None:
     elsewhere = Journal(store, keep_seconds=3600, worker=clone)
     here = Journal(store, keep_seconds=3600)
     await elsewhere.heartbeat()
@@ -61,7 +59,7 @@ async def test_a_living_process_on_a_clone_keeps_its_claim(
         assert taken is None
 
 
-async def test_a_process_that_claims_before_its_first_beat_keeps_its_claim(
+async def test_process_keeps_claim_before_first_heartbeat(
     store: Store, payment: Payment, clone: Worker
 ) -> None:
     elsewhere = Journal(store, keep_seconds=3600, worker=clone)
@@ -71,9 +69,7 @@ async def test_a_process_that_claims_before_its_first_beat_keeps_its_claim(
         assert taken is None
 
 
-async def test_a_claim_under_a_name_of_another_form_is_held_by_its_beat(
-    store: Store, payment: Payment
-) -> None:
+async def test_claim_under_unknown_name_is_kept_by_heartbeat(store: Store, payment: Payment) -> None:
     named = Worker("host:4026531836/17/0123456789abcdef", "host:4026531836/17/0123456789abcdef")
     earlier = Journal(store, keep_seconds=3600, worker=named)
     here = Journal(store, keep_seconds=3600)
@@ -84,7 +80,7 @@ async def test_a_claim_under_a_name_of_another_form_is_held_by_its_beat(
 
 
 @pytest.mark.extended
-def test_what_a_killed_server_held_is_taken_up_within_its_lease(
+def test_claim_of_killed_server_is_taken_over_after_lease(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     with run_api_process(settings, FAULT="settled") as doomed, httpx.Client(base_url=doomed.url) as client:

@@ -1,4 +1,4 @@
-"""The audit of the last day, and what an operator hears of it."""
+"""The daily audit in the background, and its alerts, metrics and doctor check."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ HOUR = 3600.0
 
 
 @pytest.fixture
-def audited(chain_settings: Settings, database_url: str, upstreams: FakeUpstreams) -> Settings:
-    """A deployment on the development chain with a recipient of its own, whose alerts are taken."""
+def audited_settings(chain_settings: Settings, database_url: str, upstreams: FakeUpstreams) -> Settings:
+    """A deployment on the development chain with its own recipient, whose alerts are accepted."""
     upstreams.set_response("hook", "/", "ok", method="POST")
     return chain_settings.model_copy(
         update={
@@ -48,73 +48,79 @@ def audited(chain_settings: Settings, database_url: str, upstreams: FakeUpstream
     )
 
 
-def with_node(settings: Settings, url: str) -> Settings:
+def set_node(settings: Settings, url: str) -> Settings:
     return settings.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=url)}})
 
 
-async def run(settings: Settings) -> Mapping[str, int] | None:
-    """Return the findings of a server's audit."""
+async def run_daily_audit(settings: Settings) -> Mapping[str, int] | None:
+    """Run a server's audit and return its findings."""
     async with aiohttp.ClientSession() as session, open_journal_store(settings) as store:
         return await DailyAudit(settings, store, session).run()
 
 
-async def positions(settings: Settings) -> list[AuditPosition]:
+async def read_positions(settings: Settings) -> list[AuditPosition]:
     async with open_journal_store(settings) as store:
         return await store.read(audit_queries.list_positions)
 
 
 @pytest.mark.extended
-async def test_audit_counts_both_directions(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
-    settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
-    await record_false_delivery(audited, buyer)
+async def test_audit_counts_both_directions(
+    audited_settings: Settings, devchain: DevChain, buyer: Buyer
+) -> None:
+    settle_on_chain(devchain, sign_unsubmitted(audited_settings, buyer))
+    await record_false_delivery(audited_settings, buyer)
     mine_block(devchain)
 
-    counts = await run(audited)
+    counts = await run_daily_audit(audited_settings)
 
-    (position,) = await positions(audited)
+    (position,) = await read_positions(audited_settings)
     assert counts == position.findings == {"unknown": 1, "not_on_chain": 1}
     assert abs((position.completed_at or 0) - time.time()) < 60
 
 
 @pytest.mark.extended
-async def test_audit_of_another_process_just_now_counts(
-    audited: Settings, devchain: DevChain, buyer: Buyer
+async def test_recent_audit_of_another_process_counts(
+    audited_settings: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
-    settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
-    await run(audited)
-    blind = with_node(audited, "http://127.0.0.1:9")
+    settle_on_chain(devchain, sign_unsubmitted(audited_settings, buyer))
+    await run_daily_audit(audited_settings)
+    blind = set_node(audited_settings, "http://127.0.0.1:9")
 
-    assert await run(blind) == {"unknown": 1}
+    assert await run_daily_audit(blind) == {"unknown": 1}
 
 
-async def test_audit_without_an_answering_node_is_not_complete(audited: Settings, devchain: DevChain) -> None:
-    assert await run(with_node(audited, "http://127.0.0.1:9")) is None
-    assert await positions(audited) == []
+async def test_audit_without_answering_node_is_incomplete(
+    audited_settings: Settings, devchain: DevChain
+) -> None:
+    assert await run_daily_audit(set_node(audited_settings, "http://127.0.0.1:9")) is None
+    assert await read_positions(audited_settings) == []
 
 
 @pytest.mark.extended
-async def test_audit_goes_on_where_it_was_interrupted(
-    audited: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
+async def test_interrupted_audit_continues(
+    audited_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     mine_block(devchain)
-    front = with_node(audited, start_proxy(upstreams, "node", devchain.rpc_url, newer_block(devchain)) + "/")
-    await run(front)
-    (position,) = await positions(audited)
-    async with open_journal_store(audited) as store:
-        await store.run(partial(record_results, {}))  # it was long ago
-    settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
+    front = set_node(
+        audited_settings, start_proxy(upstreams, "node", devchain.rpc_url, newer_block(devchain)) + "/"
+    )
+    await run_daily_audit(front)
+    (position,) = await read_positions(audited_settings)
+    async with open_journal_store(audited_settings) as store:
+        await store.run(partial(record_results, {}))  # make it long ago
+    settle_on_chain(devchain, sign_unsubmitted(audited_settings, buyer))
     mine_block(devchain)
 
-    counts = await run(front)
+    counts = await run_daily_audit(front)
 
-    (after,) = await positions(audited)
+    (after,) = await read_positions(audited_settings)
     assert counts == {"unknown": 1}
     assert (after.block or 0) > (position.block or 0)
 
 
 @asynccontextmanager
-async def upkeep_of(settings: Settings) -> AsyncGenerator[None]:
-    """A server's upkeep, which audits at once."""
+async def run_background_work(settings: Settings) -> AsyncGenerator[None]:
+    """Run a server's background work, which audits at once."""
     async with aiohttp.ClientSession() as session, open_journal_store(settings) as store:
         journal = Journal(store, keep_seconds=HOUR)
         alerts = Alerts(settings, journal.for_component("alerts"), session)
@@ -139,14 +145,14 @@ async def upkeep_of(settings: Settings) -> AsyncGenerator[None]:
 
 
 @pytest.mark.extended
-async def test_findings_are_one_alert(
-    audited: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
+async def test_findings_raise_one_alert(
+    audited_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     for _ in range(2):
-        settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
+        settle_on_chain(devchain, sign_unsubmitted(audited_settings, buyer))
     deadline = time.monotonic() + PATIENCE
 
-    async with upkeep_of(audited):
+    async with run_background_work(audited_settings):
         while not upstreams.requests_of("hook"):
             assert time.monotonic() < deadline
             await asyncio.sleep(0.05)
@@ -156,9 +162,9 @@ async def test_findings_are_one_alert(
     assert "2 paid on the chain, and not by a payment" in alert["message"]
 
 
-async def test_alert_is_over_when_an_audit_finds_nothing(audited: Settings, upstreams: FakeUpstreams) -> None:
-    async with aiohttp.ClientSession() as session, open_journal_store(audited) as store:
-        alerts = Alerts(audited, Journal(store, keep_seconds=HOUR), session)
+async def test_clean_audit_ends_alert(audited_settings: Settings, upstreams: FakeUpstreams) -> None:
+    async with aiohttp.ClientSession() as session, open_journal_store(audited_settings) as store:
+        alerts = Alerts(audited_settings, Journal(store, keep_seconds=HOUR), session)
         for counts in ({"refused": 1}, {"refused": 1}, {}, {}):
             alerts.record_audit(counts)
             await alerts.report_audit_findings()
@@ -167,10 +173,10 @@ async def test_alert_is_over_when_an_audit_finds_nothing(audited: Settings, upst
 
 
 @pytest.mark.extended
-async def test_findings_are_in_the_metrics(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
-    settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
-    await run(audited)
-    async with open_journal_store(audited) as store:
+async def test_findings_are_in_metrics(audited_settings: Settings, devchain: DevChain, buyer: Buyer) -> None:
+    settle_on_chain(devchain, sign_unsubmitted(audited_settings, buyer))
+    await run_daily_audit(audited_settings)
+    async with open_journal_store(audited_settings) as store:
         metrics = UnfinishedPaymentsCollector(store, keep_seconds=HOUR)
         await metrics.refresh()
 
@@ -186,30 +192,30 @@ async def test_findings_are_in_the_metrics(audited: Settings, devchain: DevChain
 
 
 @pytest.mark.extended
-async def test_doctor_warns_of_findings(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
-    settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
-    before = await run_check(audited, "audit")
-    await run(audited)
+async def test_doctor_warns_of_findings(audited_settings: Settings, devchain: DevChain, buyer: Buyer) -> None:
+    settle_on_chain(devchain, sign_unsubmitted(audited_settings, buyer))
+    before = await run_check(audited_settings, "audit")
+    await run_daily_audit(audited_settings)
 
-    after = await run_check(audited, "audit")
+    after = await run_check(audited_settings, "audit")
 
     assert (before.status, after.status) == ("skipped", "warning")
     assert "1 paid on the chain, and not by a payment of" in after.what
     assert "must share a journal" in (after.mend or "")
 
 
-async def test_doctor_warns_of_an_audit_that_is_overdue(audited: Settings) -> None:
+async def test_doctor_warns_of_overdue_audit(audited_settings: Settings) -> None:
     done = {"completed_at": time.time() - 4 * HOUR, "findings": "{}"}
     row = {"network": "eip155:84532", "asset": "0x1", "pay_to": "0x2", "position": 1, "position_at": 1.0}
-    await insert_rows(audited.database_url, audits=[row | done])
+    await insert_rows(audited_settings.database_url, audits=[row | done])
 
-    told = await run_check(audited, "audit")
+    told = await run_check(audited_settings, "audit")
 
     assert (told.status, "4h 0m ago" in told.what) == ("warning", True), told
 
 
 @pytest.mark.extended
-async def test_doctor_is_content_with_a_clean_audit(audited: Settings, devchain: DevChain) -> None:
-    await run(audited)
+async def test_doctor_accepts_clean_audit(audited_settings: Settings, devchain: DevChain) -> None:
+    await run_daily_audit(audited_settings)
 
-    assert (await run_check(audited, "audit")).status == "ok"
+    assert (await run_check(audited_settings, "audit")).status == "ok"

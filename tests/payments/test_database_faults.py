@@ -1,4 +1,4 @@
-"""PostgreSQL faults: unavailable, dead, hanging, full, changed. No buyer loses money or an answer."""
+"""PostgreSQL faults: unavailable, killed, hanging, full, changed. No buyer loses money or an answer."""
 
 from __future__ import annotations
 
@@ -38,33 +38,33 @@ UNTOUCHED = {"state": "unused", "charged": False, "retry": "same_payment"}
 
 @pytest.fixture
 def own_postgres() -> Generator[Postgres]:
-    """A cluster that may be harmed."""
+    """A PostgreSQL server of this test's own, which it may kill."""
     with postgres_server() as server:
         yield server
 
 
 @pytest.fixture
 def wire(postgres: Postgres) -> Generator[CuttableProxy]:
-    """A way to the cluster that can be cut."""
+    """A connection to the server that can be cut."""
     wire = CuttableProxy(postgres.port)
     yield wire
     wire.close()
 
 
-def until(done: Callable[[], bool]) -> None:
-    """Wait until something is so."""
+def wait_until(done: Callable[[], bool]) -> None:
+    """Wait until a condition holds."""
     deadline = time.monotonic() + PATIENCE
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
-def ready(client: httpx.Client, url: str = "") -> bool:
+def is_ready(client: httpx.Client, url: str = "") -> bool:
     return client.get(url + "/readyz").status_code == 200
 
 
-def is_plain(response: httpx.Response) -> bool:
-    """Whether a failure says what it is, what became of the money, and to send the same payment again."""
+def is_retryable_error(response: httpx.Response) -> bool:
+    """True for a 500 that names the payment's state and advises to resend the same payment."""
     return (
         response.status_code == 500
         and response.json()["error"]["code"] == "internal_error"
@@ -76,7 +76,7 @@ def is_plain(response: httpx.Response) -> bool:
 
 
 @pytest.mark.extended
-def test_a_postgresql_that_is_killed_under_load_loses_nothing(
+def test_postgresql_killed_under_load_loses_nothing(
     own_postgres: Postgres, settings: Settings, facilitator: StubFacilitator
 ) -> None:
     facilitator.usually = facilitator.reply_slowly(0.1)
@@ -90,18 +90,18 @@ def test_a_postgresql_that_is_killed_under_load_loses_nothing(
         payments = [sign_payment(client, Buyer(n % 10), addresses[0]) for n in range(60)]
 
         def send(payment: str, address: str) -> httpx.Response:
-            if payment in payments[40:]:  # some come while it is away
+            if payment in payments[40:]:  # some arrive while it is down
                 dead.wait(PATIENCE)
             return pay(client, payment, address)
 
         with ThreadPoolExecutor(30) as pool:
             sent = pool.map(send, payments, addresses)
-            until(lambda: facilitator.asked >= 10)
+            wait_until(lambda: facilitator.asked >= 10)
             own_postgres.kill()
             dead.set()
             first = list(sent)
         own_postgres.start()
-        until(lambda: all(ready(client, process.url) for process in processes))
+        wait_until(lambda: all(is_ready(client, process.url) for process in processes))
         with ThreadPoolExecutor(10) as pool:
             second = list(pool.map(partial(pay, client), payments, reversed(addresses)))
             third = list(pool.map(partial(pay, client), payments, addresses))
@@ -109,7 +109,9 @@ def test_a_postgresql_that_is_killed_under_load_loses_nothing(
     failed = [response for response in first if response.status_code != 200]
     states = own_postgres.run("SELECT state, count(*) FROM payments GROUP BY state", url)
     assert len(failed) >= 20
-    assert all(map(is_plain, failed)), [response.text for response in failed if not is_plain(response)]
+    assert all(map(is_retryable_error, failed)), [
+        response.text for response in failed if not is_retryable_error(response)
+    ]
     assert {response.status_code for response in second} == {200}
     assert [response.content for response in third] == [response.content for response in second]
     assert all(a.status_code != 200 or a.content == b.content for a, b in zip(first, second, strict=True))
@@ -118,7 +120,7 @@ def test_a_postgresql_that_is_killed_under_load_loses_nothing(
 
 
 @pytest.mark.extended
-def test_a_restart_that_is_quick_is_not_noticed(
+def test_quick_restart_causes_no_error(
     own_postgres: Postgres, api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"database_url": own_postgres.new_database()}))
@@ -137,7 +139,7 @@ def test_a_restart_that_is_quick_is_not_noticed(
 
 
 @pytest.mark.extended
-def test_a_server_starts_without_its_database_and_works_when_it_comes(
+def test_server_starts_before_its_database(
     own_postgres: Postgres, settings: Settings, buyer: Buyer, tmp_path: Path
 ) -> None:
     url = own_postgres.new_database()
@@ -151,17 +153,17 @@ def test_a_server_starts_without_its_database_and_works_when_it_comes(
         before = client.get("/readyz").status_code
         refused = pay(client, payment)
         own_postgres.start()
-        until(lambda: ready(client))
+        wait_until(lambda: is_ready(client))
         served = pay(client, payment)
 
     assert (before, served.status_code) == (503, 200)
-    assert (is_plain(refused), payment_note(refused)) == (True, UNTOUCHED)
+    assert (is_retryable_error(refused), payment_note(refused)) == (True, UNTOUCHED)
     assert "the database is not available yet" in log.read_text()
 
 
 @contextmanager
-def locked(postgres: Postgres, url: str) -> Generator[None]:
-    """Another session holds a lock on the payments that blocks reads and writes."""
+def lock_payments(postgres: Postgres, url: str) -> Generator[None]:
+    """Hold a lock on the payments in another session that blocks reads and writes."""
     psql = [str(postgres.programs / "psql"), "-XAtq", url]
     with subprocess.Popen(psql, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as session:
         assert session.stdin
@@ -173,7 +175,7 @@ def locked(postgres: Postgres, url: str) -> Generator[None]:
 
 
 @pytest.mark.extended
-def test_connections_that_are_all_taken_are_waited_for_and_then_told(
+def test_exhausted_connections_are_waited_for_then_reported(
     postgres: Postgres,
     postgres_url: str,
     api: ApiFactory,
@@ -183,14 +185,14 @@ def test_connections_that_are_all_taken_are_waited_for_and_then_told(
 ) -> None:
     client = api(settings.model_copy(update={"database_url": postgres_url, "database_connections": 1}))
     payments = [sign_payment(client, buyer) for _ in range(8)]
-    until(lambda: ready(client))
+    wait_until(lambda: is_ready(client))
 
-    with locked(postgres, postgres_url), ThreadPoolExecutor(8) as pool:
+    with lock_payments(postgres, postgres_url), ThreadPoolExecutor(8) as pool:
         refused = list(pool.map(partial(pay, client), payments))
     asked = facilitator.asked
     served = [pay(client, payment) for payment in payments]
 
-    assert all(map(is_plain, refused)), [response.text for response in refused]
+    assert all(map(is_retryable_error, refused)), [response.text for response in refused]
     assert asked == 0
     assert {response.status_code for response in served} == {200}
     assert sorted(facilitator.moved.values()) == [1] * 8
@@ -205,7 +207,7 @@ ENTRIES = {
 
 
 def answer_slowly(_asked: RecordedRequest) -> tuple[int, Any]:
-    """Answer after the settlement has been written by itself."""
+    """Answer after the settlement was written on its own."""
     time.sleep(0.2)
     lido = {"slug": "lido", "name": "Lido", "category": "Liquid Staking", "chains": ["Ethereum"], "tvl": 9}
     return 200, [lido]
@@ -213,7 +215,7 @@ def answer_slowly(_asked: RecordedRequest) -> tuple[int, Any]:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_an_entry_that_was_made_unheard_is_not_made_twice(
+def test_unconfirmed_write_is_not_repeated(
     api: ApiFactory,
     settings: Settings,
     postgres_url: str,
@@ -229,7 +231,7 @@ def test_an_entry_that_was_made_unheard_is_not_made_twice(
     upstreams.set_response_function("defillama", "/protocols", answer_slowly)
     path, question = "/services/protocol-context", {"protocol": "lido"}
     payment = sign_payment(client, buyer, path, question)
-    until(lambda: ready(client))
+    wait_until(lambda: is_ready(client))
     wire.cut_after(ENTRIES[entry])
 
     first, again = pay(client, payment, path, question), pay(client, payment, path, question)
@@ -239,7 +241,7 @@ def test_an_entry_that_was_made_unheard_is_not_made_twice(
     assert facilitator.asked == 1
 
 
-def test_a_table_that_changes_its_types_under_way_goes_on_serving(
+def test_changed_column_types_do_not_stop_service(
     postgres: Postgres, postgres_url: str, api: ApiFactory, settings: Settings, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"database_url": postgres_url, "database_connections": 1}))
@@ -253,18 +255,16 @@ def test_a_table_that_changes_its_types_under_way_goes_on_serving(
     assert (again.content, other.status_code) == (first.content, 200)
 
 
-async def test_every_commit_waits_for_the_disk_whatever_the_server_is_set_to(
-    postgres: Postgres, postgres_url: str
-) -> None:
+async def test_every_commit_is_synchronous(postgres: Postgres, postgres_url: str) -> None:
     postgres.run(f"ALTER DATABASE {postgres_url.rpartition('/')[2]} SET synchronous_commit = off")
     store = open_store(postgres_url)
 
-    def asked() -> UnitOfWork[str]:
+    def read_synchronous_commit() -> UnitOfWork[str]:
         rows = yield BoundStatement(compile_statement(text("SHOW synchronous_commit")), {})
         return rows[0]["synchronous_commit"]
 
     try:
-        assert await store.run(asked) == "on"
+        assert await store.run(read_synchronous_commit) == "on"
     finally:
         await store.close()
 
@@ -278,7 +278,7 @@ async def test_every_commit_waits_for_the_disk_whatever_the_server_is_set_to(
         "postgresql://centgate:secret@127.0.0.1:99999/x",
     ],
 )
-async def test_an_address_that_is_none_is_told_without_its_secrets(address: str) -> None:
+async def test_invalid_address_is_reported_without_secrets(address: str) -> None:
     store = open_store(address)
 
     with pytest.raises(InvalidDatabaseUrl) as caught:
@@ -287,7 +287,7 @@ async def test_an_address_that_is_none_is_told_without_its_secrets(address: str)
     assert "sec" not in str(caught.value)
 
 
-async def test_a_server_without_tls_is_not_talked_to_where_it_is_demanded(postgres_url: str) -> None:
+async def test_required_tls_refuses_plain_server(postgres_url: str) -> None:
     store = open_store(postgres_url + "?sslmode=require")
 
     with pytest.raises(JournalUnavailable, match="payment journal") as caught:
@@ -296,7 +296,7 @@ async def test_a_server_without_tls_is_not_talked_to_where_it_is_demanded(postgr
     assert "SSL" in caught.value.detail
 
 
-async def test_what_the_driver_does_not_know_is_named(postgres_url: str) -> None:
+async def test_unknown_driver_option_is_named(postgres_url: str) -> None:
     store = open_store(postgres_url + "?channel_binding=require")
 
     with pytest.raises(InvalidDatabaseUrl, match="channel_binding"):
@@ -304,29 +304,29 @@ async def test_what_the_driver_does_not_know_is_named(postgres_url: str) -> None
 
 
 @pytest.mark.extended
-async def test_nobody_queues_for_a_server_that_does_not_answer() -> None:
-    def nothing() -> UnitOfWork[None]:
+async def test_no_queue_for_unresponsive_server() -> None:
+    def do_nothing() -> UnitOfWork[None]:
         yield BoundStatement(compile_statement(text("SELECT 1")), {})
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         store = open_store(f"postgresql://centgate@127.0.0.1:{silent.getsockname()[1]}/x")
         async with asyncio.timeout(20):
-            told = await asyncio.gather(*(store.run(nothing) for _ in range(20)), return_exceptions=True)
+            told = await asyncio.gather(*(store.run(do_nothing) for _ in range(20)), return_exceptions=True)
 
     assert {type(error) for error in told} == {JournalUnavailable}
 
 
 @pytest.mark.extended
-async def test_who_waits_for_a_server_that_hangs_can_be_cut_off(postgres_url: str) -> None:
-    def backend() -> UnitOfWork[int]:
+async def test_waiting_for_hanging_server_can_be_cancelled(postgres_url: str) -> None:
+    def read_backend_pid() -> UnitOfWork[int]:
         rows = yield BoundStatement(compile_statement(text("SELECT pg_backend_pid() AS number")), {})
         return rows[0]["number"]
 
     store = open_store(postgres_url, connections=1)
-    number = await store.run(backend)
+    number = await store.run(read_backend_pid)
     os.kill(number, signal.SIGSTOP)
     try:
-        waiting = asyncio.create_task(store.run(backend))
+        waiting = asyncio.create_task(store.run(read_backend_pid))
         _, cut_off = await asyncio.wait([waiting], timeout=0.5)
         for task in cut_off:
             task.cancel()

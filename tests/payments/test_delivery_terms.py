@@ -1,4 +1,4 @@
-"""What buyers are promised: the same in each 402, the OpenAPI document and the discovery document."""
+"""Delivery terms: the same in each 402, the OpenAPI document and the discovery document."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SAID: dict[str, Any] = {
 }
 
 
-def test_the_terms_of_a_deployment_are_published_in_three_places(tmp_path: Path) -> None:
+def test_terms_are_published_in_three_places(tmp_path: Path) -> None:
     with serve_api(tmp_path, **SAID) as served_api:
         http = served_api.client
         offer = decode_header(http.post("/services/phishing-check").headers["PAYMENT-REQUIRED"])
@@ -46,7 +46,7 @@ def test_the_terms_of_a_deployment_are_published_in_three_places(tmp_path: Path)
     jsonschema.validate(extension["info"], openapi["components"]["schemas"]["DeliveryTerms"])
 
 
-def test_what_the_operator_did_not_set_is_left_out() -> None:
+def test_unset_terms_are_left_out() -> None:
     terms = build_delivery_terms(Settings())
 
     assert set(PROMISED) - set(terms) == {"contact", "policyUrl"}
@@ -54,18 +54,18 @@ def test_what_the_operator_did_not_set_is_left_out() -> None:
     jsonschema.validate(terms, DELIVERY_TERMS_SCHEMA)
 
 
-def test_a_part_of_an_hour_is_told() -> None:
+def test_partial_hours_are_stated() -> None:
     assert build_delivery_terms(Settings(redeem_hours=1.5))["redeemableHours"] == 1.5
 
 
-def test_nothing_is_promised_without_payments(tmp_path: Path) -> None:
+def test_no_terms_without_payments(tmp_path: Path) -> None:
     with serve_api(tmp_path, pay_to=None) as served_api:
         assert "x-delivery-terms" not in served_api.client.get("/openapi.json").json()
         assert "deliveryTerms" not in served_api.client.get("/.well-known/x402").json()
 
 
-def test_a_payment_for_the_earlier_promise_is_accepted(tmp_path: Path, buyer: Buyer) -> None:
-    """A client may hold terms from before the operator's change; they are not what it signs."""
+def test_payment_on_earlier_terms_is_accepted(tmp_path: Path, buyer: Buyer) -> None:
+    """A client may hold terms from before the operator's change; it does not sign them."""
     import time
 
     with serve_api(tmp_path, **SAID) as served_api:
@@ -80,7 +80,7 @@ def test_a_payment_for_the_earlier_promise_is_accepted(tmp_path: Path, buyer: Bu
 
 
 @pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
-def test_a_signed_offer_stays_short_however_long_contact_and_addresses_are(service: AnyService) -> None:
+def test_signed_offer_is_short_with_long_contact_and_addresses(service: AnyService) -> None:
     settings = Settings(
         pay_to="0x" + "22" * 20,
         network="eip155:84532",
@@ -97,7 +97,7 @@ def test_a_signed_offer_stays_short_however_long_contact_and_addresses_are(servi
 
 
 @pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
-def test_a_signed_offer_has_the_promise_of_a_usual_deployment(service: AnyService) -> None:
+def test_signed_offer_contains_usual_terms(service: AnyService) -> None:
     settings = Settings(
         pay_to="0x" + "22" * 20,
         network="eip155:8453",

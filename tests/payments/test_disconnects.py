@@ -1,4 +1,4 @@
-"""Buyers that disconnect are charged at most once; repeating the request returns the answer."""
+"""Disconnecting buyers are charged at most once; repeating the request returns the answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATIENCE = 20.0
 
 @dataclass(frozen=True)
 class Shop:
-    """An API whose settlements and services take as long as a test wants."""
+    """An API with a client, and scripted facilitator and upstreams."""
 
     client: httpx.Client
     facilitator: StubFacilitator
@@ -41,7 +41,7 @@ class Shop:
 def shop(
     database_url: str, tmp_path: Path, facilitator: StubFacilitator, upstreams: FakeUpstreams
 ) -> Generator[Shop]:
-    """An API that takes payments, on either database."""
+    """An API that accepts payments, on either database."""
     settings = build_settings(
         tmp_path,
         facilitator.url,
@@ -53,15 +53,15 @@ def shop(
         yield Shop(client, facilitator, upstreams)
 
 
-def connected(shop: Shop) -> socket.socket:
-    """A bare connection to the API."""
+def connect(shop: Shop) -> socket.socket:
+    """Open a bare connection to the API."""
     parts = urlsplit(str(shop.client.base_url))
     return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
 
 
-def asking(shop: Shop, path: str, body: Any, payment: str) -> socket.socket:
-    """A connection on which a paid request was sent."""
-    connection = connected(shop)
+def send_request(shop: Shop, path: str, body: Any, payment: str) -> socket.socket:
+    """Send a paid request on a new connection, and return the connection."""
+    connection = connect(shop)
     content = json.dumps(body).encode()
     head = [f"POST {path} HTTP/1.1", "Host: a", "Content-Type: application/json"]
     head += [f"PAYMENT-SIGNATURE: {payment}", f"Content-Length: {len(content)}", "", ""]
@@ -69,35 +69,35 @@ def asking(shop: Shop, path: str, body: Any, payment: str) -> socket.socket:
     return connection
 
 
-def close(connection: socket.socket) -> None:
+def close_connection(connection: socket.socket) -> None:
     connection.close()
 
 
-def reset(connection: socket.socket) -> None:
-    """Break the connection off, as a machine that went away."""
+def reset_connection(connection: socket.socket) -> None:
+    """Reset the connection (TCP RST)."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
 
 def half_close(connection: socket.socket) -> None:
-    """Say that nothing more will be sent, and stop listening."""
+    """Shut down the sending side, and close."""
     connection.shutdown(socket.SHUT_WR)
     connection.close()
 
 
-each_end = pytest.mark.parametrize("end", [close, reset, half_close])
+each_end = pytest.mark.parametrize("end", [close_connection, reset_connection, half_close])
 
 
 @pytest.mark.extended
 @each_end
-def test_who_hangs_up_while_the_payment_settles_gets_the_answer_later(
+def test_disconnect_during_settlement_keeps_answer(
     shop: Shop, buyer: Buyer, end: Callable[[socket.socket], None]
 ) -> None:
     arrived, release = threading.Event(), threading.Event()
     shop.facilitator.next.append(shop.facilitator.reply_when_released(arrived, release))
     payment = sign_payment(shop.client, buyer)
 
-    connection = asking(shop, PHISHING, QUESTION, payment)
+    connection = send_request(shop, PHISHING, QUESTION, payment)
     assert arrived.wait(PATIENCE)
     end(connection)
     release.set()
@@ -109,31 +109,33 @@ def test_who_hangs_up_while_the_payment_settles_gets_the_answer_later(
 
 @pytest.mark.extended
 @each_end
-def test_who_hangs_up_while_the_service_runs_gets_the_answer_later(
+def test_disconnect_during_service_keeps_answer(
     shop: Shop, buyer: Buyer, end: Callable[[socket.socket], None]
 ) -> None:
     arrived, release = threading.Event(), threading.Event()
     shop.upstreams.set_response_function(
-        "dexscreener", f"/token-pairs/v1/base/{TOKEN['tokenAddress']}", partial(_held, arrived, release)
+        "dexscreener",
+        f"/token-pairs/v1/base/{TOKEN['tokenAddress']}",
+        partial(_hold_answer, arrived, release),
     )
     payment = sign_payment(shop.client, buyer, POOL, TOKEN)
 
-    connection = asking(shop, POOL, TOKEN, payment)
+    connection = send_request(shop, POOL, TOKEN, payment)
     assert arrived.wait(PATIENCE)
     end(connection)
     release.set()
     first, again = [pay(shop.client, payment, POOL, TOKEN) for _ in range(2)]
 
-    assert (first.status_code, again.content) == (404, first.content)  # nothing is known: an answer
+    assert (first.status_code, again.content) == (404, first.content)  # no data: an answer
     assert shop.facilitator.asked == 1
     paths = [call.path for call in shop.upstreams.requests_of("dexscreener")]
     assert sorted(paths) == sorted(set(paths))  # the service has run once
 
 
 @pytest.mark.extended
-def test_a_body_that_never_comes_costs_nothing(shop: Shop, buyer: Buyer) -> None:
+def test_missing_body_costs_nothing(shop: Shop, buyer: Buyer) -> None:
     payment = sign_payment(shop.client, buyer)
-    with connected(shop) as connection:
+    with connect(shop) as connection:
         head = [f"POST {PHISHING} HTTP/1.1", "Host: a", f"PAYMENT-SIGNATURE: {payment}", "Content-Length: 99"]
         connection.sendall("\r\n".join([*head, "", '{"url":']).encode())
 
@@ -144,14 +146,14 @@ def test_a_body_that_never_comes_costs_nothing(shop: Shop, buyer: Buyer) -> None
 
 
 @pytest.mark.extended
-def test_fifty_who_hang_up_at_any_moment_are_charged_once_each(shop: Shop) -> None:
+def test_fifty_disconnects_are_charged_once_each(shop: Shop) -> None:
     shop.facilitator.usually = shop.facilitator.reply_erratically(seed=1, seconds=0.1)
     payments = [sign_payment(shop.client, Buyer(number % 10)) for number in range(50)]
 
     def hang_up(number: int) -> None:
-        connection = asking(shop, PHISHING, QUESTION, payments[number])
+        connection = send_request(shop, PHISHING, QUESTION, payments[number])
         time.sleep(number * 0.005)
-        (close, reset, half_close)[number % 3](connection)
+        (close_connection, reset_connection, half_close)[number % 3](connection)
 
     with ThreadPoolExecutor(25) as pool:
         list(pool.map(hang_up, range(50)))
@@ -163,7 +165,9 @@ def test_fifty_who_hang_up_at_any_moment_are_charged_once_each(shop: Shop) -> No
     assert shop.facilitator.moved.total() == shop.facilitator.asked == 50
 
 
-def _held(arrived: threading.Event, release: threading.Event, _asked: RecordedRequest) -> tuple[int, Any]:
+def _hold_answer(
+    arrived: threading.Event, release: threading.Event, _asked: RecordedRequest
+) -> tuple[int, Any]:
     arrived.set()
     release.wait(PATIENCE)
     return 200, []

@@ -1,4 +1,4 @@
-"""What the facilitator says of its directory is logged, counted and shown, and is never trusted."""
+"""Extension responses of the facilitator (its directory): logged, counted, shown, never trusted."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ from centgate.payments.extension_responses import DirectoryResponses, parse_dire
 from centgate.settings import Settings
 
 
-def encode(content: Any) -> str:
+def encode_header_value(content: Any) -> str:
     return b64encode(orjson.dumps(content)).decode()
 
 
-REJECTED = encode({"bazaar": {"status": "rejected", "rejectedReason": "no\nschema \u202e", "code": "E7"}})
+REJECTED = encode_header_value(
+    {"bazaar": {"status": "rejected", "rejectedReason": "no\nschema \u202e", "code": "E7"}}
+)
 
 
 def test_rejection_is_read_as_one_clean_line() -> None:
@@ -49,10 +51,10 @@ def test_rejection_is_read_as_one_clean_line() -> None:
         None,
         "",
         "!",
-        encode([]),
-        encode({}),
-        encode({"bazaar": []}),
-        encode({"bazaar": {"status": 7}}),
+        encode_header_value([]),
+        encode_header_value({}),
+        encode_header_value({"bazaar": []}),
+        encode_header_value({"bazaar": {"status": 7}}),
         "A" * 20_000,
         "bm90IGpzb24=",
     ],
@@ -61,8 +63,8 @@ def test_unreadable_header_is_absent(header: str | None) -> None:
     assert parse_directory_response(header) is None
 
 
-def test_changed_response_of_a_service_is_logged() -> None:
-    responses, accepted = DirectoryResponses(), encode({"bazaar": {"status": "success"}})
+def test_changed_response_of_service_is_logged() -> None:
+    responses, accepted = DirectoryResponses(), encode_header_value({"bazaar": {"status": "success"}})
     configured = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("info"))
 
@@ -87,7 +89,7 @@ def test_rejection_is_logged_counted_and_kept_from_buyers(tmp_path: Path, buyer:
             lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
             port = next(line["port"] for line in lines if line["event"] == "metrics")
             finding = asyncio.run(
-                run_named(settings.model_copy(update={"metrics_port": port}), "directories")
+                run_named_check(settings.model_copy(update={"metrics_port": port}), "directories")
             )
 
     (logged,) = [line for line in lines if line["event"] == "directory response"]
@@ -102,7 +104,7 @@ def test_rejection_is_logged_counted_and_kept_from_buyers(tmp_path: Path, buyer:
     assert "rejected phishing-check" in finding.what
 
 
-async def run_named(settings: Settings, name: str) -> Finding:
+async def run_named_check(settings: Settings, name: str) -> Finding:
     (check,) = select_checks([name])
     async with open_context(settings) as deployment:
         return await check.run(deployment)

@@ -32,32 +32,32 @@ URL = "https://api.cdp.coinbase.com/platform/v2/x402/settle"
 Pair = tuple[str, Any, str]
 
 
-def ed25519_key() -> Pair:
-    """A key as Coinbase hands it out, its public half, and its algorithm."""
+def make_ed25519_key() -> Pair:
+    """Return a key in the form that Coinbase issues, its public key, and its algorithm."""
     key = ed25519.Ed25519PrivateKey.generate()
     seed = key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
     public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
     return base64.b64encode(seed + public).decode(), key.public_key(), "EdDSA"
 
 
-def ec_key() -> Pair:
-    """A key as Coinbase used to hand it out."""
+def make_ec_key() -> Pair:
+    """Return a key in the form that Coinbase issued earlier."""
     key = ec.generate_private_key(ec.SECP256R1())
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
     return pem, key.public_key(), "ES256"
 
 
-def ec_key_on_one_line() -> Pair:
-    """The same as it survives an environment variable."""
-    pem, public, algorithm = ec_key()
+def make_ec_key_on_one_line() -> Pair:
+    """Return the same key as it is in an environment variable."""
+    pem, public, algorithm = make_ec_key()
     return pem.replace("\n", "\\n"), public, algorithm
 
 
-each_key = pytest.mark.parametrize("make", [ed25519_key, ec_key, ec_key_on_one_line])
+each_key = pytest.mark.parametrize("make", [make_ed25519_key, make_ec_key, make_ec_key_on_one_line])
 
 
 @each_key
-def test_the_token_is_signed_with_the_key(make: Callable[[], Pair]) -> None:
+def test_token_is_signed_with_key(make: Callable[[], Pair]) -> None:
     secret, public, algorithm = make()
 
     token = create_cdp_token(KEY_ID, secret, "POST", URL)
@@ -66,7 +66,7 @@ def test_the_token_is_signed_with_the_key(make: Callable[[], Pair]) -> None:
 
 
 @each_key
-def test_the_token_is_for_one_request_and_two_minutes(make: Callable[[], Pair]) -> None:
+def test_token_is_for_one_request_and_two_minutes(make: Callable[[], Pair]) -> None:
     secret, public, algorithm = make()
 
     claims = jwt.decode(create_cdp_token(KEY_ID, secret, "POST", URL), public, algorithms=[algorithm])
@@ -78,7 +78,7 @@ def test_the_token_is_for_one_request_and_two_minutes(make: Callable[[], Pair]) 
 
 
 @each_key
-def test_the_tokens_header_names_the_key_and_a_nonce(make: Callable[[], Pair]) -> None:
+def test_token_header_names_key_and_nonce(make: Callable[[], Pair]) -> None:
     secret, _, algorithm = make()
 
     headers = [jwt.get_unverified_header(create_cdp_token(KEY_ID, secret, "POST", URL)) for _ in range(2)]
@@ -98,15 +98,15 @@ def test_the_tokens_header_names_the_key_and_a_nonce(make: Callable[[], Pair]) -
     ],
     ids=["placeholder", "empty", "no base64", "too short", "PEM"],
 )
-def test_secret_that_is_no_key_is_named_by_its_setting(secret: str, says: str) -> None:
+def test_invalid_secret_is_named_by_its_setting(secret: str, says: str) -> None:
     with pytest.raises(ValueError, match=f"^CENTGATE_CDP_API_KEY_SECRET {says}"):
         create_cdp_token(KEY_ID, secret, "POST", URL)
 
 
-def test_the_facilitator_is_shown_a_token_for_settling_there(
+def test_facilitator_gets_token_for_settle(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    secret, public, algorithm = ed25519_key()
+    secret, public, algorithm = make_ed25519_key()
     client = api(
         settings.model_copy(update={"cdp_api_key_id": KEY_ID, "cdp_api_key_secret": SecretStr(secret)})
     )
@@ -119,7 +119,7 @@ def test_the_facilitator_is_shown_a_token_for_settling_there(
     assert claims["uris"] == [f"POST {facilitator.url.removeprefix('http://')}/settle"]
 
 
-def test_a_bearer_token_is_sent_as_it_stands(
+def test_bearer_token_is_sent_unchanged(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"facilitator_token": SecretStr("let-me-in")}))
@@ -129,7 +129,7 @@ def test_a_bearer_token_is_sent_as_it_stands(
     assert facilitator.headers["authorization"] == "Bearer let-me-in"
 
 
-def test_without_either_nothing_is_sent(
+def test_no_credentials_send_no_header(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings)
@@ -139,7 +139,7 @@ def test_without_either_nothing_is_sent(
     assert "authorization" not in facilitator.headers
 
 
-def test_the_facilitator_is_given_what_was_signed_and_our_own_terms(
+def test_facilitator_gets_signed_fields_and_own_terms(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings)

@@ -1,4 +1,4 @@
-"""The way to the facilitator: whatever a server does, a whole response or none, and never another's."""
+"""`FacilitatorPool`: a request returns its own complete response or an error, whatever the server does."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, An
 
 
 @dataclass
-class Server:
-    """Answers each request with the next of what it is to say; keeps what it was sent."""
+class ScriptedServer:
+    """HTTP server that gives each request the next of its replies, and records the requests."""
 
     says: list[bytes | None]
     """None: nothing, until the other side hangs up."""
@@ -62,7 +62,7 @@ async def _head(reader: asyncio.StreamReader) -> bytes:
 
 
 @asynccontextmanager
-async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncGenerator[str]:
+async def listen(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncGenerator[str]:
     """Serve a scripted HTTP server and return its URL; at the end all clients must have disconnected."""
     at_work = set[asyncio.Task[None]]()
 
@@ -77,21 +77,21 @@ async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncGen
 
 
 @asynccontextmanager
-async def serving(
+async def open_pool(
     *says: bytes | None,
     hangs_up: bool = False,
     tls: ssl.SSLContext | None = None,
     trusted: ssl.SSLContext | None = None,
-) -> AsyncGenerator[tuple[Server, FacilitatorPool]]:
-    """A server and a wire to it."""
-    server = Server(list(says), hangs_up)
-    async with listening(server.serve, tls) as server.url:
+) -> AsyncGenerator[tuple[ScriptedServer, FacilitatorPool]]:
+    """Open a scripted server, and a pool that is connected to it."""
+    server = ScriptedServer(list(says), hangs_up)
+    async with listen(server.serve, tls) as server.url:
         with closing(FacilitatorPool(server.url, MOST, tls=trusted)) as there:
             yield server, there
 
 
-async def test_a_request_is_what_the_server_gets() -> None:
-    async with serving(WHOLE) as (server, there):
+async def test_request_is_sent_unchanged() -> None:
+    async with open_pool(WHOLE) as (server, there):
         assert await there.post(b'{"x402Version":2}', {"Authorization": "Bearer t"}) == ANSWER
 
     head, _, body = server.requests[0].partition(b"\r\n\r\n")
@@ -102,8 +102,8 @@ async def test_a_request_is_what_the_server_gets() -> None:
     assert body == b'{"x402Version":2}'
 
 
-async def test_credentials_in_the_address_are_sent_as_such() -> None:
-    async with serving(WHOLE) as (server, _):
+async def test_credentials_in_url_are_sent_as_header() -> None:
+    async with open_pool(WHOLE) as (server, _):
         with closing(FacilitatorPool(server.url.replace("//", "//us%40er:pass@"), MOST)) as there:
             await there.post(b"{}", {})
 
@@ -122,8 +122,8 @@ async def test_credentials_in_the_address_are_sent_as_such() -> None:
     ],
     ids=["length", "chunks", "interim", "newlines", "case"],
 )
-async def test_every_form_of_a_response_is_read_and_its_connection_used_again(said: bytes) -> None:
-    async with serving(said) as (server, there):
+async def test_all_response_forms_are_read_and_connection_reused(said: bytes) -> None:
+    async with open_pool(said) as (server, there):
         answers = [await there.post(b"{}", {}) for _ in range(3)]
 
     assert answers == [ANSWER] * 3
@@ -131,8 +131,8 @@ async def test_every_form_of_a_response_is_read_and_its_connection_used_again(sa
 
 
 @pytest.mark.parametrize("said", [ENDLESS, b"HTTP/1.0 200 OK\r\n\r\n" + b'{"a"'], ids=["1.1", "1.0"])
-async def test_a_body_may_end_with_its_connection(said: bytes) -> None:
-    async with serving(said, hangs_up=True) as (server, there):
+async def test_body_may_end_with_connection(said: bytes) -> None:
+    async with open_pool(said, hangs_up=True) as (server, there):
         assert await there.post(b"{}", {}) == ANSWER
         assert await there.post(b"{}", {}) == ANSWER
 
@@ -140,7 +140,7 @@ async def test_a_body_may_end_with_its_connection(said: bytes) -> None:
 
 
 @pytest.mark.parametrize("said", [WHOLE, CHUNKED])
-async def test_a_response_may_come_byte_by_byte(said: bytes) -> None:
+async def test_response_may_arrive_byte_by_byte(said: bytes) -> None:
     async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _head(reader)
         for byte in said:
@@ -149,7 +149,7 @@ async def test_a_response_may_come_byte_by_byte(said: bytes) -> None:
             await asyncio.sleep(0)
         writer.close()
 
-    async with listening(trickle) as url:
+    async with listen(trickle) as url:
         with closing(FacilitatorPool(url, MOST)) as there:
             assert await there.post(b"", {}) == ANSWER
 
@@ -175,8 +175,8 @@ async def test_a_response_may_come_byte_by_byte(said: bytes) -> None:
         *("endless", "long", "headers", "interim responses"),
     ],
 )
-async def test_anything_else_is_no_response_and_its_connection_is_left(said: bytes) -> None:
-    async with serving(said, WHOLE, hangs_up=True) as (server, there):
+async def test_invalid_response_closes_connection(said: bytes) -> None:
+    async with open_pool(said, WHOLE, hangs_up=True) as (server, there):
         with pytest.raises(NoResponse):
             await there.post(b"{}", {})
 
@@ -184,18 +184,18 @@ async def test_anything_else_is_no_response_and_its_connection_is_left(said: byt
         assert server.connections == 2
 
 
-async def test_what_nobody_asked_for_is_nobodys_answer() -> None:
-    async with serving(WHOLE + WHOLE.replace(b'{"a"', b"evil"), WHOLE) as (server, there):
+async def test_surplus_response_is_discarded() -> None:
+    async with open_pool(WHOLE + WHOLE.replace(b'{"a"', b"evil"), WHOLE) as (server, there):
         answers = [await there.post(b"{}", {}) for _ in range(2)]
 
     assert answers == [ANSWER] * 2
     assert server.connections == 2
 
 
-async def test_what_comes_while_nobody_asks_is_nobodys_answer() -> None:
+async def test_unsolicited_response_is_discarded() -> None:
     went = asyncio.Event()
 
-    async def talkative(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def send_unsolicited(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await _head(reader):
             writer.write(WHOLE)
             await writer.drain()
@@ -205,7 +205,7 @@ async def test_what_comes_while_nobody_asks_is_nobodys_answer() -> None:
             went.set()
         writer.close()
 
-    async with listening(talkative) as url:
+    async with listen(send_unsolicited) as url:
         with closing(FacilitatorPool(url, MOST)) as there:
             first = await there.post(b"", {})
             await went.wait()
@@ -214,8 +214,8 @@ async def test_what_comes_while_nobody_asks_is_nobodys_answer() -> None:
             assert [first, await there.post(b"", {})] == [ANSWER] * 2
 
 
-async def test_a_request_that_is_given_up_takes_its_connection_with_it() -> None:
-    async with serving(None, WHOLE) as (server, there):
+async def test_cancelled_request_closes_connection() -> None:
+    async with open_pool(None, WHOLE) as (server, there):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
                 await there.post(b"{}", {})
@@ -224,8 +224,8 @@ async def test_a_request_that_is_given_up_takes_its_connection_with_it() -> None
         assert server.connections == 2
 
 
-async def test_as_many_at_once_as_are_asked() -> None:
-    async with serving(WHOLE) as (server, there):
+async def test_concurrent_requests_share_pooled_connections() -> None:
+    async with open_pool(WHOLE) as (server, there):
         answers = await asyncio.gather(*(there.post(b"{}", {}) for _ in range(40)))
         await asyncio.gather(*(there.post(b"{}", {}) for _ in range(40)))
 
@@ -233,8 +233,8 @@ async def test_as_many_at_once_as_are_asked() -> None:
     assert server.connections <= 40
 
 
-async def test_a_connection_that_has_been_idle_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving(WHOLE) as (server, there):
+async def test_idle_connection_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_pool(WHOLE) as (server, there):
         await there.post(b"{}", {})
         monkeypatch.setattr(facilitator_http, "MAX_IDLE_SECONDS", -1.0)
         await there.post(b"{}", {})
@@ -242,8 +242,8 @@ async def test_a_connection_that_has_been_idle_is_not_used_again(monkeypatch: py
     assert server.connections == 2
 
 
-async def test_connections_that_are_not_needed_any_more_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving(WHOLE) as (server, there):
+async def test_surplus_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_pool(WHOLE) as (server, there):
         await asyncio.gather(*(there.post(b"{}", {}) for _ in range(20)))
         monkeypatch.setattr(facilitator_http, "MAX_IDLE_SECONDS", 0.05)
         await asyncio.sleep(0.1)
@@ -253,8 +253,8 @@ async def test_connections_that_are_not_needed_any_more_are_let_go(monkeypatch: 
                 await asyncio.sleep(0.01)
 
 
-async def test_a_response_that_comes_after_the_end_leaves_nothing_open() -> None:
-    async with serving(WHOLE) as (server, there):
+async def test_response_after_close_leaves_nothing_open() -> None:
+    async with open_pool(WHOLE) as (server, there):
         asked = asyncio.ensure_future(there.post(b"{}", {}))
         await asyncio.sleep(0)
         there.close()
@@ -265,8 +265,8 @@ async def test_a_response_that_comes_after_the_end_leaves_nothing_open() -> None
                 await asyncio.sleep(0.01)
 
 
-async def test_a_connection_that_the_server_has_closed_is_not_used_again() -> None:
-    async with serving(WHOLE, hangs_up=True) as (server, there):
+async def test_closed_connection_is_not_reused() -> None:
+    async with open_pool(WHOLE, hangs_up=True) as (server, there):
         for _ in range(3):
             assert await there.post(b"{}", {}) == ANSWER
             await asyncio.sleep(0.05)
@@ -274,8 +274,8 @@ async def test_a_connection_that_the_server_has_closed_is_not_used_again() -> No
     assert server.connections == 3
 
 
-async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
-    async with serving(WHOLE) as (server, _):
+async def test_unreachable_server_is_error() -> None:
+    async with open_pool(WHOLE) as (server, _):
         pass
     with (
         closing(FacilitatorPool(server.url, MOST)) as there,
@@ -287,12 +287,12 @@ async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
 @pytest.mark.parametrize(
     ("name", "vouched"),
     [("127.0.0.1", "for"), ("127.0.0.1", "not for"), ("another.example", "for")],
-    ids=["good", "nobody's", "another's"],
+    ids=["trusted", "untrusted", "another host"],
 )
-async def test_who_answers_over_tls_must_be_who_was_asked(name: str, vouched: str) -> None:
+async def test_tls_certificate_is_verified(name: str, vouched: str) -> None:
     authority, good = Authority(), (name, vouched) == ("127.0.0.1", "for")
     trusted = authority.client() if vouched == "for" else None
-    async with serving(WHOLE, tls=authority.server(name), trusted=trusted) as (server, there):
+    async with open_pool(WHOLE, tls=authority.server(name), trusted=trusted) as (server, there):
         if good:
             assert [await there.post(b"{}", {}) for _ in range(2)] == [ANSWER] * 2
         else:

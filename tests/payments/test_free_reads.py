@@ -1,4 +1,4 @@
-"""What signs in for free cannot use up the connections of the database."""
+"""Free sign-in requests cannot use up the database connections."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ READERS = 30
 CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND wait_event_type = 'Lock'"
 
 
-def test_wallets_that_look_at_their_payments_take_few_connections(
-    api: ApiFactory, settings: Settings, postgres: Postgres
-) -> None:
-    """Also if each of them takes long, here since a table is locked."""
+def test_wallet_reads_use_few_connections(api: ApiFactory, settings: Settings, postgres: Postgres) -> None:
+    """Also if each read takes long, here because a table is locked."""
     url = postgres.new_database()
     client = api(settings.model_copy(update={"database_url": url, "public_url": "https://shop.example"}))
     signed = [sign_in(client, number=number % 10) for number in range(READERS)]

@@ -47,7 +47,7 @@ def make_rows(seed: int, count: int = 150) -> tuple[list[Row], list[Row], list[R
 def count_rows(
     by: TotalsGroup, rows: list[Row], refunds: list[Row]
 ) -> dict[tuple[str, str, str], Counter[str]]:
-    """Count the figures from the rows."""
+    """Calculate the totals from the rows."""
     refunded = {each["payment"] for each in refunds}
     figures: dict[tuple[str, str, str], Counter[str]] = {}
     for row in rows:
@@ -75,13 +75,13 @@ def as_counts(groups: list[GroupTotals]) -> dict[tuple[str, str, str], dict[str,
     }
 
 
-def without_zeros(
+def drop_zeros(
     figures: dict[tuple[str, str, str], Counter[str]],
 ) -> dict[tuple[str, str, str], dict[str, int]]:
     return {group: {name: n for name, n in counted.items() if n} for group, counted in figures.items()}
 
 
-async def read(url: str, by: TotalsGroup, wanted: PaymentFilter | None = None) -> list[GroupTotals]:
+async def read_groups(url: str, by: TotalsGroup, wanted: PaymentFilter | None = None) -> list[GroupTotals]:
     store = open_store(url, connections=2)
     try:
         return await store.read(partial(read_grouped_totals, by, wanted or PaymentFilter(), REDEEM_CUTOFF))
@@ -90,40 +90,40 @@ async def read(url: str, by: TotalsGroup, wanted: PaymentFilter | None = None) -
 
 
 @pytest.mark.parametrize("by", TOTALS_GROUPS)
-async def test_totals_are_those_of_the_rows(database_url: str, by: TotalsGroup) -> None:
+async def test_totals_match_rows(database_url: str, by: TotalsGroup) -> None:
     rows, refunds, workers = make_rows(7)
     await insert_rows(database_url, payments=rows, refunds=refunds, workers=workers)
     since, until = NOW - 4 * 86_400, NOW - 86_400
 
-    everything = await read(database_url, by)
-    part = await read(database_url, by, PaymentFilter(since=since, until=until, service="token-risk"))
+    everything = await read_groups(database_url, by)
+    part = await read_groups(database_url, by, PaymentFilter(since=since, until=until, service="token-risk"))
 
-    assert as_counts(everything) == without_zeros(count_rows(by, rows, refunds))
+    assert as_counts(everything) == drop_zeros(count_rows(by, rows, refunds))
     chosen = [row for row in rows if since <= row["created_at"] < until and row["service"] == "token-risk"]
     assert chosen
-    assert as_counts(part) == without_zeros(count_rows(by, chosen, refunds))
+    assert as_counts(part) == drop_zeros(count_rows(by, chosen, refunds))
     assert sum(each.figures.amount for each in sum_groups(everything)) == sum(
         int(row["amount"]) for row in rows if row["state"] in ("settled", "delivered")
     )
 
 
-async def test_payers_and_services_are_sorted_by_what_was_charged(database_url: str) -> None:
+async def test_payers_and_services_are_sorted_by_charged_amount(database_url: str) -> None:
     rows, refunds, workers = make_rows(8)
     await insert_rows(database_url, payments=rows, refunds=refunds, workers=workers)
 
-    payers, days = await read(database_url, "payer"), await read(database_url, "day")
+    payers, days = await read_groups(database_url, "payer"), await read_groups(database_url, "day")
 
     amounts = [each.figures.amount for each in payers]
     assert amounts == sorted(amounts, reverse=True)
     assert [each.name for each in days] == sorted(each.name for each in days)
 
 
-async def test_pruning_changes_no_charged_figure(database_url: str) -> None:
+async def test_pruning_keeps_charged_totals(database_url: str) -> None:
     rows, refunds, workers = make_rows(9)
-    for row in rows:  # long past, so that everything that may be pruned is
+    for row in rows:  # long ago, so that everything that may be pruned is pruned
         row["valid_before"] = 1
     await insert_rows(database_url, payments=rows, refunds=refunds, workers=workers)
-    before = {by: as_counts(await read(database_url, by)) for by in TOTALS_GROUPS}
+    before = {by: as_counts(await read_groups(database_url, by)) for by in TOTALS_GROUPS}
 
     store = open_store(database_url, connections=2)
     try:
@@ -133,7 +133,7 @@ async def test_pruning_changes_no_charged_figure(database_url: str) -> None:
     finally:
         await store.close()
 
-    after = {by: as_counts(await read(database_url, by)) for by in TOTALS_GROUPS}
+    after = {by: as_counts(await read_groups(database_url, by)) for by in TOTALS_GROUPS}
     charged = ("settled", "delivered", "late", "redeemable", "refundable", "refunded", "amount")
     assert removed == sum(row["state"] == "unused" for row in rows)
     for by in TOTALS_GROUPS:
@@ -157,14 +157,14 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return url
 
 
-def totals(url: str, *arguments: str) -> Any:
+def run_totals(url: str, *arguments: str) -> Any:
     shown = run_payments_command("totals", *arguments, url=url)
     assert shown.exit_code == 0, shown.output
     return shown.stdout
 
 
-def test_the_command_prints_json(url: str) -> None:
-    told = json.loads(totals(url, "--by", "payer", "--json"))
+def test_command_prints_json(url: str) -> None:
+    told = json.loads(run_totals(url, "--by", "payer", "--json"))
 
     found = [(each["payer"][:4], each["testNetwork"], each["dollars"]) for each in told["groups"]]
     assert found == [
@@ -176,23 +176,23 @@ def test_the_command_prints_json(url: str) -> None:
     assert [(each["payer"], each["amount"]) for each in told["totals"]] == [(None, "70000"), (None, "70000")]
 
 
-def test_the_totals_are_of_all_groups_beyond_the_limit(url: str) -> None:
-    told = json.loads(totals(url, "--by", "payer", "--limit", "1", "--json"))
+def test_totals_include_groups_beyond_limit(url: str) -> None:
+    told = json.loads(run_totals(url, "--by", "payer", "--limit", "1", "--json"))
 
     assert len(told["groups"]) == 1
     assert sum(int(each["amount"]) for each in told["totals"]) == 140_000
 
 
 @pytest.mark.parametrize("by", TOTALS_GROUPS)
-def test_csv_has_the_documented_columns(url: str, by: TotalsGroup) -> None:
-    lines = list(csv.DictReader(io.StringIO(totals(url, "--by", by, "--format", "csv"))))
+def test_csv_has_documented_columns(url: str, by: TotalsGroup) -> None:
+    lines = list(csv.DictReader(io.StringIO(run_totals(url, "--by", by, "--format", "csv"))))
 
     assert list(lines[0]) == list(totals_columns(by))
     assert sum(int(line["amount"]) for line in lines) == 140_000
 
 
 def test_one_payer_can_be_chosen(url: str) -> None:
-    told = json.loads(totals(url, "--by", "service", "--payer", "0x" + "02" * 20, "--json"))
+    told = json.loads(run_totals(url, "--by", "service", "--payer", "0x" + "02" * 20, "--json"))
 
     assert {each["service"]: each["dollars"] for each in told["groups"]} == {
         "token-risk": "0.030000",
@@ -200,15 +200,15 @@ def test_one_payer_can_be_chosen(url: str) -> None:
     }
 
 
-def test_the_table_marks_test_money_and_says_what_is_left_out(url: str) -> None:
-    shown = totals(url, "--by", "payer", "--limit", "2")
+def test_table_marks_test_money_and_omitted_rows(url: str) -> None:
+    shown = run_totals(url, "--by", "payer", "--limit", "2")
 
     assert "0.070000 test" in shown
     assert "The first 2 of 4: add --limit 4" in shown
     assert "0.140000" not in shown
 
 
-def test_an_empty_journal_is_said(tmp_path: Path) -> None:
+def test_empty_journal_is_reported(tmp_path: Path) -> None:
     shown = run_payments_command("totals", url=f"sqlite:///{tmp_path / 'none.db'}")
 
     assert shown.exit_code == 0

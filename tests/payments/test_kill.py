@@ -1,4 +1,4 @@
-"""A payment is charged once and delivered once, at whatever step a server dies."""
+"""Server crashes: a payment is charged once and delivered once, at whatever step a server dies."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ PATIENCE = 20.0
 
 
 @contextmanager
-def served(journal: Path, facilitator: StubFacilitator, **more: str) -> Generator[tuple[Any, httpx.Client]]:
-    """A real server process on a journal, and a client of it."""
+def run_server(
+    journal: Path, facilitator: StubFacilitator, **more: str
+) -> Generator[tuple[Any, httpx.Client]]:
+    """Run a server process on a journal, and yield a client of it."""
     environment = {
         **os.environ,
         "CENTGATE_PAY_TO": DEFAULT_PAYEE,
@@ -48,8 +50,8 @@ def served(journal: Path, facilitator: StubFacilitator, **more: str) -> Generato
         yield process, at_end.enter_context(httpx.Client(base_url=url, timeout=30))
 
 
-def paid_in_the_end(client: httpx.Client, payment: str) -> httpx.Response:
-    """What a patient buyer gets, who sends the same payment until there is an answer."""
+def pay_until_answered(client: httpx.Client, payment: str) -> httpx.Response:
+    """Send the same payment until there is an answer, and return it."""
     deadline = time.monotonic() + PATIENCE
     while (response := pay(client, payment)).status_code != 200:
         assert response.status_code in (500, 502, 504), response.text
@@ -62,17 +64,17 @@ def paid_in_the_end(client: httpx.Client, payment: str) -> httpx.Response:
 @pytest.mark.parametrize(
     "step", [pytest.param(step, marks=() if step == "settled" else pytest.mark.extended) for step in STEPS]
 )
-def test_a_payment_survives_the_death_of_its_server_at_each_step(
+def test_payment_survives_crash_at_each_step(
     step: str, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    with served(tmp_path / "journal.db", facilitator, CENTGATE_FAULT=step) as (process, client):
+    with run_server(tmp_path / "journal.db", facilitator, CENTGATE_FAULT=step) as (process, client):
         payment = sign_payment(client, buyer)
         with pytest.raises(httpx.TransportError):
             pay(client, payment)
         assert process.wait(PATIENCE) == -signal.SIGKILL
 
-    with served(tmp_path / "journal.db", facilitator) as (_, client):
-        first = paid_in_the_end(client, payment)
+    with run_server(tmp_path / "journal.db", facilitator) as (_, client):
+        first = pay_until_answered(client, payment)
         again = pay(client, payment)
 
     assert first.json()["data"]["status"] == "blocked"
@@ -82,32 +84,32 @@ def test_a_payment_survives_the_death_of_its_server_at_each_step(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("moved", [False, True], ids=["before-the-money-moved", "after-the-money-moved"])
-def test_a_payment_survives_the_death_of_its_server_while_it_settles(
+def test_payment_survives_crash_during_settlement(
     moved: bool,  # noqa: FBT001 - a parameter of the test
     tmp_path: Path,
     facilitator: StubFacilitator,
     buyer: Buyer,
 ) -> None:
-    with served(tmp_path / "journal.db", facilitator) as (process, client):
+    with run_server(tmp_path / "journal.db", facilitator) as (process, client):
         payment = sign_payment(client, buyer)
-        facilitator.next = [killing(process.kill, facilitator if moved else None)]
+        facilitator.next = [kill_on_settle(process.kill, facilitator if moved else None)]
         with pytest.raises(httpx.TransportError):
             pay(client, payment)
 
-    with served(tmp_path / "journal.db", facilitator) as (_, client):
-        first = paid_in_the_end(client, payment)
+    with run_server(tmp_path / "journal.db", facilitator) as (_, client):
+        first = pay_until_answered(client, payment)
 
     assert first.json()["data"]["status"] == "blocked"
     assert list(facilitator.moved.values()) == [1]
 
 
 @pytest.mark.extended
-def test_what_is_in_flight_is_finished_when_the_server_is_asked_to_end(
+def test_running_requests_finish_on_shutdown(
     tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    with served(tmp_path / "journal.db", facilitator) as (process, client):
+    with run_server(tmp_path / "journal.db", facilitator) as (process, client):
         payment = sign_payment(client, buyer)
-        facilitator.next = [ending(process.terminate, facilitator)]
+        facilitator.next = [terminate_on_settle(process.terminate, facilitator)]
 
         response = pay(client, payment)
 
@@ -116,23 +118,23 @@ def test_what_is_in_flight_is_finished_when_the_server_is_asked_to_end(
 
 
 @pytest.mark.extended
-def test_what_takes_too_long_when_the_server_is_asked_to_end_can_be_sent_again(
+def test_request_cut_off_by_shutdown_can_be_resent(
     tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    with served(tmp_path / "journal.db", facilitator) as (process, client):
+    with run_server(tmp_path / "journal.db", facilitator) as (process, client):
         payment = sign_payment(client, buyer)
-        facilitator.next = [ending(process.terminate, facilitator, seconds=60)]
+        facilitator.next = [terminate_on_settle(process.terminate, facilitator, seconds=60)]
         refused = pay(client, payment)
         process.wait(PATIENCE)
 
-    with served(tmp_path / "journal.db", facilitator) as (_, client):
+    with run_server(tmp_path / "journal.db", facilitator) as (_, client):
         assert refused.json()["error"]["details"]["payment"]["retry"] == "same_payment"
-        assert paid_in_the_end(client, payment).json()["data"]["status"] == "blocked"
+        assert pay_until_answered(client, payment).json()["data"]["status"] == "blocked"
     assert list(facilitator.moved.values()) == [1]
 
 
-def killing(kill: Callable[[], None], facilitator: StubFacilitator | None) -> Any:
-    """Ends the server that asks, and moves the money first if there is a facilitator to do it."""
+def kill_on_settle(kill: Callable[[], None], facilitator: StubFacilitator | None) -> Any:
+    """Return a reply that kills the calling server, and settles first if there is a facilitator."""
 
     async def reply(body: dict[str, Any]) -> Response:
         if facilitator:
@@ -143,8 +145,10 @@ def killing(kill: Callable[[], None], facilitator: StubFacilitator | None) -> An
     return reply
 
 
-def ending(terminate: Callable[[], None], facilitator: StubFacilitator, *, seconds: float = 0.5) -> Any:
-    """Asks the server that asks to end, and settles later."""
+def terminate_on_settle(
+    terminate: Callable[[], None], facilitator: StubFacilitator, *, seconds: float = 0.5
+) -> Any:
+    """Return a reply that terminates the calling server, and settles later."""
 
     async def reply(body: dict[str, Any]) -> Response:
         terminate()

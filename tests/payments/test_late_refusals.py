@@ -1,4 +1,4 @@
-"""Refusals after sending, or because of it: an honest buyer never pays twice for one answer."""
+"""Refusals during or after sending: an honest buyer never pays twice for one answer."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ from centgate.settings import ProviderSettings, Settings
 WRONG_HASH = "0x" + "ab" * 32
 
 
-def named(reason: str, transaction: str) -> Reply:
-    """A refusal that names a transaction."""
+def refuse_naming(reason: str, transaction: str) -> Reply:
+    """Return a refusal that names a transaction."""
     return reply_with(
         200, {"success": False, "errorReason": reason, "transaction": transaction, "network": "eip155:84532"}
     )
@@ -60,8 +60,10 @@ AFTER_SENDING: dict[str, Reply] = {
     "Go: transaction failed": go_transaction_failed(),
     "Go: pending": go_settlement_pending(),
     "Go: event mismatch": go_transfer_event_mismatch(),
-    "Python, TypeScript: event mismatch": named("invalid_exact_evm_transfer_event_mismatch", WRONG_HASH),
-    "transaction failed while pending": named("transaction_failed", WRONG_HASH),
+    "Python, TypeScript: event mismatch": refuse_naming(
+        "invalid_exact_evm_transfer_event_mismatch", WRONG_HASH
+    ),
+    "transaction failed while pending": refuse_naming("transaction_failed", WRONG_HASH),
     "nonce used, by a repeating proxy": refuse_with("invalid_exact_evm_nonce_already_used"),
     "balance gone, by a repeating proxy": refuse_with("insufficient_funds"),
     "simulation failed, by a repeating proxy": refuse_with("invalid_exact_evm_transaction_simulation_failed"),
@@ -73,7 +75,7 @@ AFTER_SENDING: dict[str, Reply] = {
 
 
 @pytest.mark.parametrize("reply", AFTER_SENDING.values(), ids=AFTER_SENDING.keys())
-def test_refusal_after_sending_is_served_for_one_cent(
+def test_refusal_after_sending_charges_one_cent(
     api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
@@ -98,7 +100,7 @@ IN_DOUBT = [name for name in AFTER_SENDING if "balance" not in name and "simulat
 
 
 @pytest.mark.parametrize("name", IN_DOUBT)
-def test_refusal_after_sending_without_a_node_asks_for_the_same_payment(
+def test_refusal_without_node_asks_for_same_payment(
     client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer, name: str
 ) -> None:
     payment = sign_payment(client, buyer)
@@ -111,12 +113,12 @@ def test_refusal_after_sending_without_a_node_asks_for_the_same_payment(
     assert sum(facilitator.moved.values()) == 1
 
 
-def test_named_transaction_without_receipt_is_not_sent_beside_another(
+def test_named_transaction_without_receipt_is_not_doubled(
     api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
     payment = sign_payment(client, buyer)
-    facilitator.usually = named("transaction_failed", WRONG_HASH)
+    facilitator.usually = refuse_naming("transaction_failed", WRONG_HASH)
 
     responses = [pay(client, payment) for _ in range(2)]
 
@@ -125,28 +127,28 @@ def test_named_transaction_without_receipt_is_not_sent_beside_another(
     assert facilitator.asked == 1
 
 
-def test_reverted_transaction_with_nonce_spent_elsewhere_is_refused(
+def test_reverted_transaction_and_nonce_spent_elsewhere_is_refused(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
     payload = sign_payload(client, buyer)
     nonce = payload["payload"]["authorization"]["nonce"]
     cancel_authorization(devchain, buyer, nonce)
-    facilitator.next.append(named("transaction_failed", send_reverted_transfer(devchain, nonce)))
+    facilitator.next.append(refuse_naming("transaction_failed", send_reverted_transfer(devchain, nonce)))
 
     response = pay(client, encode_header(payload))
 
     assert (response.status_code, payment_note(response)["state"]) == (402, "refused")
 
 
-def test_reverted_transaction_of_another_payment_is_no_refusal(
+def test_revert_of_another_payment_is_no_refusal(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     """The facilitator names a wrong hash while the transfer that it has sent is not mined yet."""
     client = api(stubbed)
     payload = sign_payload(client, buyer)
     of_another = send_reverted_transfer(devchain, "0x" + secrets.token_hex(32))
-    facilitator.usually = named("settlement_pending", of_another)
+    facilitator.usually = refuse_naming("settlement_pending", of_another)
 
     responses = [pay(client, encode_header(payload)) for _ in range(2)]
 
@@ -155,7 +157,7 @@ def test_reverted_transaction_of_another_payment_is_no_refusal(
     assert facilitator.asked == 1
 
 
-def test_second_transaction_reverted_after_the_nonce_was_looked_at_is_no_refusal(
+def test_revert_after_nonce_lookup_is_no_refusal(
     api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
@@ -163,7 +165,7 @@ def test_second_transaction_reverted_after_the_nonce_was_looked_at_is_no_refusal
     upstreams: FakeUpstreams,
     buyer: Buyer,
 ) -> None:
-    """A proxy repeats the request, and both transactions are mined between two questions to the node."""
+    """A proxy repeats the request, and both transactions are mined between two calls of the node."""
     held_back: list[int] = []
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -178,13 +180,13 @@ def test_second_transaction_reverted_after_the_nonce_was_looked_at_is_no_refusal
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=node)}}))
     payload = sign_payload(client, buyer)
 
-    async def repeated(body: dict[str, Any]) -> Any:
+    async def repeat_reply(body: dict[str, Any]) -> Any:
         held_back.append(read_block_number(devchain))
         await settle_then_reply(devchain, reply_with(200, {}))(body)
         second = send_reverted_transfer(devchain, payload["payload"]["authorization"]["nonce"])
-        return await named("transaction_failed", second)(body)
+        return await refuse_naming("transaction_failed", second)(body)
 
-    facilitator.next.append(repeated)
+    facilitator.next.append(repeat_reply)
 
     first, second = (pay(client, encode_header(payload)) for _ in range(2))
 
@@ -192,12 +194,12 @@ def test_second_transaction_reverted_after_the_nonce_was_looked_at_is_no_refusal
     assert second.status_code == 200
 
 
-async def test_refusal_is_kept_as_an_event_when_the_payment_comes_again(
+async def test_refusal_is_recorded_as_event(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings)
     payload = sign_payload(client, buyer)
-    facilitator.next += [refuse_with("insufficient_funds"), named("settlement_pending", WRONG_HASH)]
+    facilitator.next += [refuse_with("insufficient_funds"), refuse_naming("settlement_pending", WRONG_HASH)]
     pay(client, encode_header(payload))
     pay(client, encode_header(payload))
 
@@ -216,13 +218,13 @@ def cdp() -> Generator[CdpFacilitator]:
 
 
 @pytest.fixture
-def through_cdp(api: ApiFactory, cdp: CdpFacilitator, tmp_path: Path) -> httpx.Client:
+def cdp_client(api: ApiFactory, cdp: CdpFacilitator, tmp_path: Path) -> httpx.Client:
     """A client of an API that is paid through CDP's facilitator."""
     return api(build_settings(tmp_path, **cdp.settings))
 
 
-def test_cdp_settles(through_cdp: httpx.Client, buyer: Buyer) -> None:
-    assert pay(through_cdp, sign_payment(through_cdp, buyer)).status_code == 200
+def test_cdp_settles(cdp_client: httpx.Client, buyer: Buyer) -> None:
+    assert pay(cdp_client, sign_payment(cdp_client, buyer)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -236,24 +238,24 @@ def test_cdp_settles(through_cdp: httpx.Client, buyer: Buyer) -> None:
     ],
     ids=["settle", "settle, empty transaction", "verify", "risk", "location"],
 )
-def test_cdp_refusal_under_status_400_is_a_402_with_its_reason(
-    through_cdp: httpx.Client, cdp: CdpFacilitator, buyer: Buyer, reply: Reply, reason: str
+def test_cdp_refusal_under_status_400_is_402_with_reason(
+    cdp_client: httpx.Client, cdp: CdpFacilitator, buyer: Buyer, reply: Reply, reason: str
 ) -> None:
     cdp.next.append(reply)
 
-    response = pay(through_cdp, sign_payment(through_cdp, buyer))
+    response = pay(cdp_client, sign_payment(cdp_client, buyer))
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, reason)
     assert payment_note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
 
 
-def test_cdp_pending_under_status_500_keeps_the_hash(
-    through_cdp: httpx.Client, cdp: CdpFacilitator, buyer: Buyer
+def test_cdp_pending_under_status_500_keeps_hash(
+    cdp_client: httpx.Client, cdp: CdpFacilitator, buyer: Buyer
 ) -> None:
-    payment = sign_payment(through_cdp, buyer)
+    payment = sign_payment(cdp_client, buyer)
     cdp.next.append(cdp.move_then_reply(cdp_settlement_pending()))
 
-    pending, served = pay(through_cdp, payment), pay(through_cdp, payment)
+    pending, served = pay(cdp_client, payment), pay(cdp_client, payment)
 
     assert payment_note(pending)["state"] == "in_flight"
     assert payment_note(pending)["transaction"].startswith("0x")
@@ -273,19 +275,19 @@ def test_cdp_pending_under_status_500_keeps_the_hash(
         ("timed_out", "in_flight"),
     ],
 )
-def test_cdp_error_says_whether_it_was_sent(
-    through_cdp: httpx.Client, cdp: CdpFacilitator, buyer: Buyer, name: Any, state: str
+def test_cdp_error_says_if_it_was_sent(
+    cdp_client: httpx.Client, cdp: CdpFacilitator, buyer: Buyer, name: Any, state: str
 ) -> None:
     cdp.next.append(cdp_error(name))
 
-    response = pay(through_cdp, sign_payment(through_cdp, buyer))
+    response = pay(cdp_client, sign_payment(cdp_client, buyer))
 
     assert (response.status_code, payment_note(response)["state"]) == (502, state)
     assert payment_note(response)["retry"] == "same_payment"
 
 
 @pytest.mark.parametrize("result", [{}, {"result": None}], ids=["error", "error beside null"])
-def test_named_transaction_with_unreadable_receipt_is_not_sent_beside_another(
+def test_named_transaction_with_unreadable_receipt_is_not_doubled(
     api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
@@ -294,16 +296,16 @@ def test_named_transaction_with_unreadable_receipt_is_not_sent_beside_another(
     buyer: Buyer,
     result: dict[str, Any],
 ) -> None:
-    def without_receipts(request: dict[str, Any]) -> tuple[int, Any] | None:
+    def remove_receipts(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] != "eth_getTransactionReceipt":
             return None
         error = {"code": -32000, "message": "transaction indexing is in progress"}
         return 200, {"jsonrpc": "2.0", "id": request["id"], "error": error} | result
 
-    node = start_proxy(upstreams, "node", devchain.rpc_url, without_receipts) + "/"
+    node = start_proxy(upstreams, "node", devchain.rpc_url, remove_receipts) + "/"
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=node)}}))
     payment = sign_payment(client, buyer)
-    facilitator.usually = named("transaction_failed", WRONG_HASH)
+    facilitator.usually = refuse_naming("transaction_failed", WRONG_HASH)
 
     responses = [pay(client, payment) for _ in range(2)]
 

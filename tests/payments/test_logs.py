@@ -17,8 +17,8 @@ INVALID = {"url": 1, "https://user:pass@secret.test": 1}
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, set[str]]:
-    """The log of paid calls of every outcome, and all that it must not hold."""
+def log_and_secrets(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, set[str]]:
+    """The log of paid calls of every outcome, and all that it must not contain."""
     folder, buyer = tmp_path_factory.mktemp("log"), Buyer()
     with open_stub_facilitator() as facilitator:
         facilitator.next += [facilitator.settle, refuse_with("insufficient_funds"), reply_with(500, "down")]
@@ -46,22 +46,22 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, set[str]]:
 
 
 @pytest.mark.extended
-def test_no_signature_nonce_key_or_body_is_written(told: tuple[str, set[str]]) -> None:
-    written, unspeakable = told
+def test_log_contains_no_signature_nonce_key_or_body(log_and_secrets: tuple[str, set[str]]) -> None:
+    written, unspeakable = log_and_secrets
 
     assert [secret for secret in unspeakable if secret.lower() in written.lower()] == []
 
 
-def test_every_request_has_one_line_with_its_id(told: tuple[str, set[str]]) -> None:
-    lines = [json.loads(line) for line in told[0].splitlines()]
+def test_each_request_has_one_line_with_its_id(log_and_secrets: tuple[str, set[str]]) -> None:
+    lines = [json.loads(line) for line in log_and_secrets[0].splitlines()]
 
     requests = [line for line in lines if line["event"] == "request"]
     assert len(requests) == 6 + 9
     assert len({line["request_id"] for line in requests}) == len(requests)
 
 
-def test_a_failed_payment_is_written_with_its_code(told: tuple[str, set[str]]) -> None:
-    lines = [json.loads(line) for line in told[0].splitlines()]
+def test_failed_payment_is_logged_with_its_code(log_and_secrets: tuple[str, set[str]]) -> None:
+    lines = [json.loads(line) for line in log_and_secrets[0].splitlines()]
 
     codes = {(line.get("code"), line.get("payment")) for line in lines if line.get("status") == 402}
     assert ("payment_required", "refused") in codes

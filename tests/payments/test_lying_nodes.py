@@ -1,4 +1,4 @@
-"""Answers of RPC nodes are accepted if they are consistent, and final only from safe blocks."""
+"""Inconsistent and lagging RPC nodes: only consistent answers count, and only safe blocks are final."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ ELSEWHERE = "0x" + "33".rjust(64, "0")
 
 @pytest.fixture
 def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
-    """A deployment on the development chain whose facilitator says nothing certain."""
+    """A deployment on the development chain whose facilitator gives no certain answer."""
     facilitator.usually = reply_with(502, "")
     return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
 
 
 @pytest.fixture
-def asking(
+def intercept_node(
     stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams
 ) -> Callable[[Interceptor], Settings]:
-    """The deployment with something between it and its node."""
+    """Return a function that puts an interceptor between the deployment and its node."""
 
-    def through(change: Interceptor) -> Settings:
-        return with_nodes(stubbed, start_proxy(upstreams, "node", devchain.rpc_url, change) + "/")
+    def build_intercepted(change: Interceptor) -> Settings:
+        return set_nodes(stubbed, start_proxy(upstreams, "node", devchain.rpc_url, change) + "/")
 
-    return through
+    return build_intercepted
 
 
-def with_nodes(settings: Settings, *urls: str) -> Settings:
+def set_nodes(settings: Settings, *urls: str) -> Settings:
     return settings.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=",".join(urls))}})
 
 
-def answering(method: str, result: Any) -> Interceptor:
-    """One method is answered with this."""
+def answer_method(method: str, result: Any) -> Interceptor:
+    """Return an interceptor that answers one method with a fixed result."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == method:
@@ -65,8 +65,8 @@ def answering(method: str, result: Any) -> Interceptor:
     return change
 
 
-def edited(devchain: DevChain, method: str, edit: Edit) -> Interceptor:
-    """One method's true result is changed on its way."""
+def edit_result(devchain: DevChain, method: str, edit: Edit) -> Interceptor:
+    """Return an interceptor that edits the true result of one method."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == method:
@@ -77,59 +77,59 @@ def edited(devchain: DevChain, method: str, edit: Edit) -> Interceptor:
     return change
 
 
-def settle(devchain: DevChain, settings: Settings, payload: Payload) -> None:
-    """Have a payment settled on the chain."""
+def settle_payment(devchain: DevChain, settings: Settings, payload: Payload) -> None:
+    """Settle a payment on the chain."""
     payment = read_payment(encode_header(payload), build_terms(phishing_check, settings), 0)
     body = build_settle_request(payment)
     answer = httpx.post(devchain.facilitator_url + "/settle", content=body, timeout=30, headers=JSON)
     assert answer.json()["success"]
 
 
-async def paid(devchain: DevChain, settings: Settings, buyer: Buyer) -> Payload:
-    """A payment that has been left open, and has reached us."""
+async def record_paid(devchain: DevChain, settings: Settings, buyer: Buyer) -> Payload:
+    """Record an open payment that was settled on the chain."""
     payload = await record_open_payment(settings, buyer, ago=20)
-    settle(devchain, settings, payload)
+    settle_payment(devchain, settings, payload)
     return payload
 
 
-async def resolution_of(settings: Settings) -> ReconcileResult:
+async def reconcile_one(settings: Settings) -> ReconcileResult:
     (resolution,) = await reconcile_all(settings)
     return resolution
 
 
-def without_its_transfer(receipt: Any) -> Any:
+def drop_transfer(receipt: Any) -> Any:
     return {**receipt, "logs": receipt["logs"][:1]}
 
 
-def of_another_token(receipt: Any) -> Any:
+def change_token(receipt: Any) -> Any:
     receipt["logs"][1]["address"] = "0x" + "11" * 20
     return receipt
 
 
-def of_another_amount(receipt: Any) -> Any:
+def change_amount(receipt: Any) -> Any:
     receipt["logs"][1]["data"] = "0x" + f"{9_999:064x}"
     return receipt
 
 
-def to_another(receipt: Any) -> Any:
+def change_recipient(receipt: Any) -> Any:
     receipt["logs"][1]["topics"][2] = ELSEWHERE
     return receipt
 
 
-def from_another(receipt: Any) -> Any:
+def change_sender(receipt: Any) -> Any:
     receipt["logs"][1]["topics"][1] = ELSEWHERE
     return receipt
 
 
-def beside_another_payment_to_us(receipt: Any) -> Any:
-    """One transaction uses this nonce for another recipient and another nonce for the seller."""
+def add_other_payment(receipt: Any) -> Any:
+    """Return a receipt in which this nonce pays another recipient, and another nonce the seller."""
     used, moved = receipt["logs"]
     other = {**used, "topics": [*used["topics"][:2], "0x" + "77" * 32]}
     away = {**moved, "topics": [*moved["topics"][:2], ELSEWHERE]}
     return {**receipt, "logs": [used, away, other, moved]}
 
 
-def cancelled_beside_another_payment_to_us(receipt: Any) -> Any:
+def add_cancellation(receipt: Any) -> Any:
     used, moved = receipt["logs"]
     ended = {**used, "topics": [CANCELED, *used["topics"][1:]]}
     return {**receipt, "logs": [ended, moved]}
@@ -137,77 +137,83 @@ def cancelled_beside_another_payment_to_us(receipt: Any) -> Any:
 
 CANCELED = "0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81"
 LOST: dict[str, Edit] = {
-    "no transfer": without_its_transfer,
-    "another token": of_another_token,
-    "another amount": of_another_amount,
-    "another recipient": to_another,
-    "another payer": from_another,
-    "another nonce paid us in the same transaction": beside_another_payment_to_us,
-    "cancelled where another nonce paid us": cancelled_beside_another_payment_to_us,
+    "no transfer": drop_transfer,
+    "another token": change_token,
+    "another amount": change_amount,
+    "another recipient": change_recipient,
+    "another payer": change_sender,
+    "another nonce paid us in the same transaction": add_other_payment,
+    "cancelled where another nonce paid us": add_cancellation,
 }
 
 
 @pytest.mark.parametrize("edit", LOST.values(), ids=LOST.keys())
-async def test_a_used_nonce_counts_only_with_its_own_transfer_to_us(
-    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer, edit: Edit
+async def test_used_nonce_needs_its_own_transfer(
+    intercept_node: Callable[[Interceptor], Settings],
+    devchain: DevChain,
+    stubbed: Settings,
+    buyer: Buyer,
+    edit: Edit,
 ) -> None:
-    await paid(devchain, stubbed, buyer)
+    await record_paid(devchain, stubbed, buyer)
 
-    resolution = await resolution_of(asking(edited(devchain, "eth_getTransactionReceipt", edit)))
+    resolution = await reconcile_one(intercept_node(edit_result(devchain, "eth_getTransactionReceipt", edit)))
 
     assert (resolution.state_after, resolution.reason) == ("refused", "invalid_transaction_state")
 
 
-async def test_other_events_beside_it_do_no_harm(
-    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
+async def test_unrelated_events_are_ignored(
+    intercept_node: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
-    def crowded(receipt: Any) -> Any:
+    def add_events(receipt: Any) -> Any:
         used, moved = receipt["logs"]
         fee = {**moved, "address": "0x" + "11" * 20}
         nameless: dict[str, Any] = {**used, "topics": []}
         return {**receipt, "logs": [fee, nameless, used, fee, moved, fee]}
 
-    await paid(devchain, stubbed, buyer)
+    await record_paid(devchain, stubbed, buyer)
 
-    resolution = await resolution_of(asking(edited(devchain, "eth_getTransactionReceipt", crowded)))
+    resolution = await reconcile_one(
+        intercept_node(edit_result(devchain, "eth_getTransactionReceipt", add_events))
+    )
 
     assert resolution.state_after == "settled"
 
 
-def removed(logs: Any) -> Any:
+def mark_removed(logs: Any) -> Any:
     return [{**log, "removed": True} for log in logs]
 
 
-def of_others(logs: Any) -> Any:
+def change_nonces(logs: Any) -> Any:
     return [{**log, "topics": [*log["topics"][:2], "0x" + "77" * 32]} for log in logs]
 
 
-def of_a_token_of_the_same_words(logs: Any) -> Any:
+def add_similar_event(logs: Any) -> Any:
     return [{**log, "address": "0x" + "11" * 20} for log in logs]
 
 
-def failed(receipt: Any) -> Any:
+def mark_failed(receipt: Any) -> Any:
     return {**receipt, "status": "0x0"}
 
 
-def of_nothing(_result: Any) -> Any:
+def drop_result(_result: Any) -> Any:
     return None
 
 
-def of_other_nonces(receipt: Any) -> Any:
-    return {**receipt, "logs": of_others(receipt["logs"])}
+def change_receipt_nonces(receipt: Any) -> Any:
+    return {**receipt, "logs": change_nonces(receipt["logs"])}
 
 
 OPEN: dict[str, tuple[str, Edit]] = {
     "no event": ("eth_getLogs", lambda _logs: []),
-    "an event that was undone": ("eth_getLogs", removed),
-    "an event of another nonce": ("eth_getLogs", of_others),
-    "an event of another token": ("eth_getLogs", of_a_token_of_the_same_words),
-    "null for events": ("eth_getLogs", of_nothing),
-    "no transaction": ("eth_getTransactionReceipt", of_nothing),
-    "a transaction that failed": ("eth_getTransactionReceipt", failed),
-    "a transaction without the event": ("eth_getTransactionReceipt", of_other_nonces),
-    "null for the newest block": ("eth_getBlockByNumber", of_nothing),
+    "an event that was undone": ("eth_getLogs", mark_removed),
+    "an event of another nonce": ("eth_getLogs", change_nonces),
+    "an event of another token": ("eth_getLogs", add_similar_event),
+    "null for events": ("eth_getLogs", drop_result),
+    "no transaction": ("eth_getTransactionReceipt", drop_result),
+    "a transaction that failed": ("eth_getTransactionReceipt", mark_failed),
+    "a transaction without the event": ("eth_getTransactionReceipt", change_receipt_nonces),
+    "null for the newest block": ("eth_getBlockByNumber", drop_result),
     "another chain": ("eth_chainId", lambda _id: "0x1"),
     "no token there": ("eth_call", lambda _state: "0x"),
 }
@@ -215,8 +221,8 @@ OPEN: dict[str, tuple[str, Edit]] = {
 
 @pytest.mark.extended
 @pytest.mark.parametrize(("method", "edit"), OPEN.values(), ids=OPEN.keys())
-async def test_a_node_that_contradicts_itself_leaves_the_outcome_open(
-    asking: Callable[[Interceptor], Settings],
+async def test_contradictory_node_leaves_outcome_open(
+    intercept_node: Callable[[Interceptor], Settings],
     devchain: DevChain,
     stubbed: Settings,
     facilitator: StubFacilitator,
@@ -224,17 +230,17 @@ async def test_a_node_that_contradicts_itself_leaves_the_outcome_open(
     method: str,
     edit: Edit,
 ) -> None:
-    payload = await paid(devchain, stubbed, buyer)
+    payload = await record_paid(devchain, stubbed, buyer)
 
-    resolution = await resolution_of(asking(edited(devchain, method, edit)))
+    resolution = await reconcile_one(intercept_node(edit_result(devchain, method, edit)))
 
     assert resolution.state_after == "settling"
     assert facilitator.asked == 1  # with the same bytes: its success would settle the payment
     assert (await read_row(stubbed, payload))["state"] == "settling"
 
 
-def lagging(devchain: DevChain, block: Any) -> Interceptor:
-    """A node whose safe block is an older one."""
+def lag_safe_block(devchain: DevChain, block: Any) -> Interceptor:
+    """Return an interceptor whose safe block is an older one."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_getBlockByNumber" and request["params"][0] == "safe":
@@ -244,54 +250,54 @@ def lagging(devchain: DevChain, block: Any) -> Interceptor:
     return change
 
 
-def newest(devchain: DevChain) -> Any:
+def read_newest_block(devchain: DevChain) -> Any:
     return call_rpc(devchain.rpc_url, "eth_getBlockByNumber", "latest", *[False])
 
 
-async def test_a_cancellation_that_may_be_undone_is_not_final(
-    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
+async def test_unsafe_cancellation_is_not_final(
+    intercept_node: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(stubbed, buyer, ago=20)
-    before = newest(devchain)
+    before = read_newest_block(devchain)
     cancel_authorization(devchain, buyer, payload["payload"]["authorization"]["nonce"])
 
-    early = await resolution_of(asking(lagging(devchain, before)))
-    late = await resolution_of(asking(lagging(devchain, newest(devchain))))
+    early = await reconcile_one(intercept_node(lag_safe_block(devchain, before)))
+    late = await reconcile_one(intercept_node(lag_safe_block(devchain, read_newest_block(devchain))))
 
     assert (early.state_after, late.state_after) == ("settling", "refused")
 
 
-async def test_an_end_that_may_be_undone_is_not_final(
-    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
+async def test_unsafe_expiry_is_not_final(
+    intercept_node: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(stubbed, buyer, ago=3600)
     cancel_authorization(devchain, Buyer(8), "0x" + secrets.token_hex(32))
     end = int(payload["payload"]["authorization"]["validBefore"])
-    older = {**newest(devchain), "timestamp": hex(end - 1)}
+    older = {**read_newest_block(devchain), "timestamp": hex(end - 1)}
 
-    early = await resolution_of(asking(lagging(devchain, older)))
-    late = await resolution_of(asking(lagging(devchain, {**older, "timestamp": hex(end)})))
+    early = await reconcile_one(intercept_node(lag_safe_block(devchain, older)))
+    late = await reconcile_one(intercept_node(lag_safe_block(devchain, {**older, "timestamp": hex(end)})))
 
     assert (early.state_after, late.state_after) == ("settling", "refused")
 
 
 @pytest.mark.extended
-async def test_where_no_block_is_called_safe_an_older_one_is_taken(
-    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
+async def test_older_block_replaces_missing_safe_block(
+    intercept_node: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(stubbed, buyer, ago=20)
     cancel_authorization(devchain, buyer, payload["payload"]["authorization"]["nonce"])
 
-    early = await resolution_of(asking(lagging(devchain, None)))
+    early = await reconcile_one(intercept_node(lag_safe_block(devchain, None)))
     for _ in range(32):
         cancel_authorization(devchain, Buyer(8), "0x" + secrets.token_hex(32))
-    late = await resolution_of(asking(lagging(devchain, None)))
+    late = await reconcile_one(intercept_node(lag_safe_block(devchain, None)))
 
     assert (early.state_after, late.state_after) == ("settling", "refused")
 
 
-async def test_a_node_that_has_fallen_behind_refuses_nobody(
-    asking: Callable[[Interceptor], Settings],
+async def test_lagging_node_refuses_no_payment(
+    intercept_node: Callable[[Interceptor], Settings],
     devchain: DevChain,
     stubbed: Settings,
     facilitator: StubFacilitator,
@@ -299,24 +305,28 @@ async def test_a_node_that_has_fallen_behind_refuses_nobody(
 ) -> None:
     await record_open_payment(stubbed, buyer, ago=1300, seconds=700)
     cancel_authorization(devchain, Buyer(8), "0x" + secrets.token_hex(32))
-    behind = {**newest(devchain), "timestamp": "0x5f5e100"}
+    behind = {**read_newest_block(devchain), "timestamp": "0x5f5e100"}
 
-    resolution = await resolution_of(asking(answering("eth_getBlockByNumber", behind)))
+    resolution = await reconcile_one(intercept_node(answer_method("eth_getBlockByNumber", behind)))
 
     assert resolution.state_after == "settling"
     assert facilitator.asked == 1
 
 
 @pytest.mark.parametrize("first", ["unreachable", "of another chain", "contradicting itself"])
-async def test_the_next_node_is_asked_when_one_fails(
+async def test_next_node_is_asked_after_failure(
     devchain: DevChain, stubbed: Settings, upstreams: FakeUpstreams, buyer: Buyer, first: str
 ) -> None:
-    await paid(devchain, stubbed, buyer)
-    wrong = answering("eth_chainId", "0x1") if first == "of another chain" else answering("eth_getLogs", [])
+    await record_paid(devchain, stubbed, buyer)
+    wrong = (
+        answer_method("eth_chainId", "0x1")
+        if first == "of another chain"
+        else answer_method("eth_getLogs", [])
+    )
     url = start_proxy(upstreams, "node", devchain.rpc_url, wrong) + "/"
-    nodes = with_nodes(stubbed, "http://127.0.0.1:9" if first == "unreachable" else url, devchain.rpc_url)
+    nodes = set_nodes(stubbed, "http://127.0.0.1:9" if first == "unreachable" else url, devchain.rpc_url)
 
-    resolution = await resolution_of(nodes)
+    resolution = await reconcile_one(nodes)
 
     assert resolution.state_after == "settled"
 
@@ -331,7 +341,7 @@ NESTED: dict[str, bytes] = {
 
 @pytest.fixture
 def default_recursion_limit() -> Generator[None]:
-    """The limit that servers run with: packages that only tests import raise it."""
+    """The recursion limit of servers; packages that only tests import raise it."""
     raised = sys.getrecursionlimit()
     sys.setrecursionlimit(1000)
     yield
@@ -342,32 +352,32 @@ def default_recursion_limit() -> Generator[None]:
 @pytest.mark.usefixtures("default_recursion_limit")
 @pytest.mark.parametrize("method", ["eth_chainId", "eth_getBlockByNumber"])
 @pytest.mark.parametrize("body", NESTED.values(), ids=NESTED.keys())
-async def test_deeply_nested_response_is_no_answer(
+async def test_deeply_nested_response_is_error(
     devchain: DevChain, stubbed: Settings, upstreams: FakeUpstreams, buyer: Buyer, body: bytes, method: str
 ) -> None:
-    payload = await paid(devchain, stubbed, buyer)
+    payload = await record_paid(devchain, stubbed, buyer)
 
-    def nested(request: dict[str, Any]) -> tuple[int, Any] | None:
+    def nest_response(request: dict[str, Any]) -> tuple[int, Any] | None:
         return (200, body) if request["method"] == method else None
 
-    url = start_proxy(upstreams, "node", devchain.rpc_url, nested) + "/"
+    url = start_proxy(upstreams, "node", devchain.rpc_url, nest_response) + "/"
 
-    resolution = await resolution_of(with_nodes(stubbed, url, devchain.rpc_url))
+    resolution = await reconcile_one(set_nodes(stubbed, url, devchain.rpc_url))
 
     assert resolution.state_after == "settled"
     assert (await read_row(stubbed, payload))["state"] == "settled"
 
 
-async def test_an_old_payment_is_found_where_logs_are_given_by_the_span(
-    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
+async def test_old_payment_is_found_with_limited_log_span(
+    intercept_node: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
-    """The chain is said to be 50,000 blocks longer than it is, a second each."""
-    await paid(devchain, stubbed, buyer)
-    last = newest(devchain)
+    """The chain seems to be 50,000 blocks longer, one second each."""
+    await record_paid(devchain, stubbed, buyer)
+    last = read_newest_block(devchain)
     length, time = int(last["number"], 16), int(last["timestamp"], 16)
     spans: list[int] = []
 
-    def longer(request: dict[str, Any]) -> tuple[int, Any] | None:
+    def add_blocks(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_getBlockByNumber":
             wanted = request["params"][0]
             number = length + 50_000 if wanted in ("latest", "safe") else int(wanted, 16)
@@ -378,7 +388,7 @@ async def test_an_old_payment_is_found_where_logs_are_given_by_the_span(
             spans.append(int(query["toBlock"], 16) - int(query["fromBlock"], 16) + 1)
         return None
 
-    resolution = await resolution_of(asking(longer))
+    resolution = await reconcile_one(intercept_node(add_blocks))
 
     assert resolution.state_after == "settled"
     assert len(spans) <= 3

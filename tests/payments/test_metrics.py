@@ -55,8 +55,8 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 @dataclass(frozen=True)
-class Metered:
-    """A server whose metrics can be read."""
+class MeteredServer:
+    """A server process with its published metrics."""
 
     process: ApiProcess
     client: httpx.Client
@@ -68,7 +68,7 @@ class Metered:
         return httpx.get(self.metrics, timeout=30).text
 
     def read(self) -> Samples:
-        """Every sample by its name and labels."""
+        """Return every sample by its name and labels."""
         return {
             (sample.name, frozenset(sample.labels.items())): sample.value
             for family in text_string_to_metric_families(self.text())
@@ -76,13 +76,13 @@ class Metered:
         }
 
     def value(self, name: str, **labels: str) -> float | None:
-        """One sample, None where it is absent."""
+        """Return one sample, or None."""
         return self.read().get((name, frozenset(labels.items())))
 
 
 @contextmanager
-def metered(folder: Path, **more: str) -> Generator[Metered]:
-    """A server with its metrics on a free port; `more` are settings as the environment spells them."""
+def run_metered_server(folder: Path, **more: str) -> Generator[MeteredServer]:
+    """Run a server with metrics on a free port; `more` are settings by environment name without prefix."""
     log = folder / "log"
     with open_stub_facilitator() as stub:
         settings = build_settings(folder, stub.url)
@@ -92,23 +92,23 @@ def metered(folder: Path, **more: str) -> Generator[Metered]:
         ):
             lines = (json.loads(line) for line in log.read_text().splitlines() if line.startswith("{"))
             port = next(line["port"] for line in lines if line["event"] == "metrics")
-            yield Metered(process, client, f"http://127.0.0.1:{port}/metrics", stub, folder)
+            yield MeteredServer(process, client, f"http://127.0.0.1:{port}/metrics", stub, folder)
 
 
 @pytest.fixture(scope="module")
 def upstreams() -> Generator[FakeUpstreams]:
-    """URL of the search provider."""
+    """Fake upstreams with a search provider."""
     with fake_upstreams() as standing:
         standing.set_response("searxng", "/search", FOUND)
         yield standing
 
 
 @pytest.fixture(scope="module")
-def server(upstreams: FakeUpstreams, tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
+def server(upstreams: FakeUpstreams, tmp_path_factory: pytest.TempPathFactory) -> Generator[MeteredServer]:
     """A server without any payment yet."""
     folder = tmp_path_factory.mktemp("metered")
-    with metered(folder, SEARXNG_URL=upstreams.url_of("searxng")) as one:
-        assert until(lambda: one.value("centgate_journal_up"), lambda up: up == 1)
+    with run_metered_server(folder, SEARXNG_URL=upstreams.url_of("searxng")) as one:
+        assert wait_until(lambda: one.value("centgate_journal_up"), lambda up: up == 1)
         disable_reconciler(folder)
         yield one
 
@@ -125,8 +125,8 @@ FOUND: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def busy(server: Metered, upstreams: FakeUpstreams) -> Samples:
-    """What was read after much had been done: see `DONE`."""
+def samples_after_use(server: MeteredServer, upstreams: FakeUpstreams) -> Samples:
+    """Samples of the server after the requests that `DONE` counts."""
     shop, buyer = server.client, Buyer()
     payment = sign_payment(shop, buyer)
     for each in (payment, payment, sign_payment(shop, buyer)):
@@ -146,7 +146,7 @@ def busy(server: Metered, upstreams: FakeUpstreams) -> Samples:
     assert pay(shop, owed, SEARCH, other).status_code == 200
     for path in ("/services", "/nope", "/nope/2", "/services/nope"):
         shop.get(path)
-    assert until(lambda: server.value("centgate_requests_in_flight"), lambda value: value == 0)
+    assert wait_until(lambda: server.value("centgate_requests_in_flight"), lambda value: value == 0)
     return server.read()
 
 
@@ -190,28 +190,30 @@ DONE: dict[str, tuple[str, dict[str, str], float]] = {
 
 @pytest.mark.extended
 @pytest.mark.parametrize(("name", "labels", "value"), DONE.values(), ids=DONE.keys())
-def test_the_numbers_are_those_of_what_was_done(
-    busy: Samples, name: str, labels: dict[str, str], value: float
+def test_samples_match_requests(
+    samples_after_use: Samples, name: str, labels: dict[str, str], value: float
 ) -> None:
-    assert busy[name, frozenset(labels.items())] == pytest.approx(value)
+    assert samples_after_use[name, frozenset(labels.items())] == pytest.approx(value)
 
 
-def test_a_payment_that_is_unresolved_ages(busy: Samples, server: Metered) -> None:
+def test_open_payment_ages(samples_after_use: Samples, server: MeteredServer) -> None:
     name = "centgate_payments_oldest_unresolved_seconds"
 
-    later = until(lambda: server.value(name), lambda age: age is not None and age > busy[name, frozenset()])
+    later = wait_until(
+        lambda: server.value(name), lambda age: age is not None and age > samples_after_use[name, frozenset()]
+    )
 
     assert later
 
 
-def test_every_commit_of_the_journal_was_timed(busy: Samples) -> None:
-    commits = busy["centgate_journal_commit_duration_seconds_count", frozenset()]
-    entries = busy["centgate_journal_commit_entries_sum", frozenset()]
+def test_journal_commits_are_timed(samples_after_use: Samples) -> None:
+    commits = samples_after_use["centgate_journal_commit_duration_seconds_count", frozenset()]
+    entries = samples_after_use["centgate_journal_commit_entries_sum", frozenset()]
 
     assert entries >= commits >= 8 * 3
 
 
-def test_what_is_read_is_what_is_declared(busy: Samples, server: Metered) -> None:
+def test_published_metrics_are_declared(samples_after_use: Samples, server: MeteredServer) -> None:
     families = text_string_to_metric_families(server.text())
     read = {family.name: family.type for family in families}
 
@@ -223,16 +225,16 @@ def test_what_is_read_is_what_is_declared(busy: Samples, server: Metered) -> Non
     assert read == wanted
 
 
-def test_labels_are_those_declared(busy: Samples) -> None:
+def test_labels_are_as_declared(samples_after_use: Samples) -> None:
     kinds = {each.name: set(each.labels) for each in definitions.ALL_METRICS}
     suffix = re.compile(r"_(bucket|sum|count)$")
 
-    for name, labels in busy:
+    for name, labels in samples_after_use:
         declared_labels = kinds.get(name) or kinds[suffix.sub("", name)]
         assert {label for label, _ in labels} - {"le"} == declared_labels, name
 
 
-def test_nothing_names_a_buyer_a_path_or_a_request(busy: Samples, server: Metered) -> None:
+def test_samples_name_no_buyer_path_or_request(samples_after_use: Samples, server: MeteredServer) -> None:
     text = server.text().lower()
 
     assert Buyer().address.lower() not in text
@@ -242,10 +244,10 @@ def test_nothing_names_a_buyer_a_path_or_a_request(busy: Samples, server: Metere
 
 
 @pytest.mark.extended
-def test_limited_requests_are_counted_by_whose_limit_it_was(tmp_path: Path) -> None:
+def test_limited_requests_are_counted_by_limit(tmp_path: Path) -> None:
     buyer = Buyer()
     limits = {"FREE_PER_MINUTE": "1", "FREE_BURST": "40", "REFUSED_PER_MINUTE": "1"}
-    with metered(tmp_path, **limits) as one:
+    with run_metered_server(tmp_path, **limits) as one:
         payment = sign_payment(one.client, buyer)
         pay(one.client, payment)
         for number in range(12):
@@ -261,7 +263,7 @@ def test_limited_requests_are_counted_by_whose_limit_it_was(tmp_path: Path) -> N
     assert counted == {"address": 1, "payment": 2, "payer": 1}
 
 
-def test_what_is_in_flight_is_seen(server: Metered) -> None:
+def test_running_requests_are_counted(server: MeteredServer) -> None:
     arrived, release = threading.Event(), threading.Event()
     server.facilitator.next[:] = [server.facilitator.reply_when_released(arrived, release)]
     payment = sign_payment(server.client, Buyer())
@@ -275,7 +277,7 @@ def test_what_is_in_flight_is_seen(server: Metered) -> None:
     assert (during, response.result().status_code) == (1, 200)
 
 
-def test_openmetrics_and_gzip_are_given_to_who_asks(server: Metered) -> None:
+def test_openmetrics_and_gzip_are_negotiated(server: MeteredServer) -> None:
     accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 
     response = httpx.get(server.metrics, headers={"Accept": accept, "Accept-Encoding": "gzip"})
@@ -285,7 +287,7 @@ def test_openmetrics_and_gzip_are_given_to_who_asks(server: Metered) -> None:
     assert list(openmetrics.text_string_to_metric_families(response.text))
 
 
-def test_metrics_have_a_port_of_their_own(server: Metered) -> None:
+def test_metrics_have_own_port(server: MeteredServer) -> None:
     base = server.metrics.removesuffix("/metrics")
 
     assert server.client.get("/metrics").status_code == 404
@@ -294,19 +296,19 @@ def test_metrics_have_a_port_of_their_own(server: Metered) -> None:
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Generator[MeteredServer]:
     """A server of two processes."""
-    with metered(tmp_path_factory.mktemp("pair"), WORKERS="2") as both:
+    with run_metered_server(tmp_path_factory.mktemp("pair"), WORKERS="2") as both:
         yield both
 
 
 @pytest.mark.extended
-def test_what_two_processes_count_is_added_up(pair: Metered) -> None:
+def test_counts_of_two_processes_are_added(pair: MeteredServer) -> None:
     count = 30
 
     with ThreadPoolExecutor(6) as pool:
         payments = [sign_payment(pair.client, Buyer()) for _ in range(count)]
-        statuses = set(pool.map(partial(_alone, pair.process.url), payments))
+        statuses = set(pool.map(partial(_pay_on_new_connection, pair.process.url), payments))
 
     samples = pair.read()
     state = {"service": PHISHING, "state": "delivered"}
@@ -319,12 +321,12 @@ def test_what_two_processes_count_is_added_up(pair: Metered) -> None:
 
 
 @pytest.mark.extended
-def test_gauges_of_processes_that_replace_others_are_kept(tmp_path: Path) -> None:
-    with metered(tmp_path, WORKERS="2") as both:
-        old = set(_workers(both.process))
+def test_gauges_of_replaced_processes_are_kept(tmp_path: Path) -> None:
+    with run_metered_server(tmp_path, WORKERS="2") as both:
+        old = set(_list_workers(both.process))
         both.process.popen.send_signal(signal.SIGHUP)
         deadline = time.monotonic() + 30
-        while old & set(_workers(both.process)) and time.monotonic() < deadline:
+        while old & set(_list_workers(both.process)) and time.monotonic() < deadline:
             both.read()
             time.sleep(0.05)
 
@@ -332,33 +334,33 @@ def test_gauges_of_processes_that_replace_others_are_kept(tmp_path: Path) -> Non
 
 
 @pytest.mark.extended
-def test_a_process_that_is_killed_leaves_its_counts_and_not_its_gauges(pair: Metered) -> None:
+def test_killed_process_leaves_counts_without_gauges(pair: MeteredServer) -> None:
     arrived, release = threading.Event(), threading.Event()
     payment = sign_payment(pair.client, Buyer())
     settled: dict[str, str] = {"service": PHISHING, "state": "settled"}
     before = pair.value("centgate_payments_total", **settled)
     assert before is not None
-    assert _alone(pair.process.url, sign_payment(pair.client, Buyer())) == 200
+    assert _pay_on_new_connection(pair.process.url, sign_payment(pair.client, Buyer())) == 200
     pair.facilitator.next[:] = [pair.facilitator.reply_when_released(arrived, release)]
 
     with ThreadPoolExecutor(1) as pool:
-        lost = pool.submit(_alone, pair.process.url, payment)
+        lost = pool.submit(_pay_on_new_connection, pair.process.url, payment)
         assert arrived.wait(10)
         during = pair.value("centgate_requests_in_flight")
-        for pid in _workers(pair.process):
+        for pid in _list_workers(pair.process):
             os.kill(pid, signal.SIGKILL)
         release.set()
         assert isinstance(lost.exception(30), httpx.HTTPError)
 
     assert during == 1
-    assert until(lambda: pair.value("centgate_requests_in_flight"), lambda value: not value)
+    assert wait_until(lambda: pair.value("centgate_requests_in_flight"), lambda value: not value)
     after = pair.value("centgate_payments_total", **settled)
     assert after is not None
     assert after > before
 
 
 @pytest.mark.extended
-async def test_open_payments_are_counted_in_each_database(
+async def test_open_payments_are_counted_by_database(
     database_url: str, settings: Settings, buyer: Buyer
 ) -> None:
     deployment = settings.model_copy(update={"database_url": database_url})
@@ -383,8 +385,10 @@ async def test_open_payments_are_counted_in_each_database(
     assert values["centgate_payments_oldest_redeemable_seconds",] == pytest.approx(10, abs=30)
 
 
-def test_without_a_database_the_gauges_are_absent_and_that_is_said(server: Metered, busy: Samples) -> None:
-    """The last of this server: its journal is spoilt."""
+def test_missing_database_removes_gauges_and_is_reported(
+    server: MeteredServer, samples_after_use: Samples
+) -> None:
+    """The last test of this server: it breaks the journal."""
     assert server.value("centgate_payments_open", state="settling") is not None
     for file in server.folder.glob("journal.db*"):
         file.write_bytes(b"no database, but a long enough text in its place " * 1000)
@@ -397,26 +401,28 @@ def test_without_a_database_the_gauges_are_absent_and_that_is_said(server: Meter
 
 
 @pytest.mark.extended
-def test_the_shared_cache_is_counted_apart_and_its_failure_is_seen(
+def test_shared_cache_and_its_failure_are_counted(
     redis: Redis, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     asked = {"query": "sequencers"}
-    with metered(tmp_path, SEARXNG_URL=upstreams.url_of("searxng"), CACHE_URL=redis.url) as server:
-        assert until(lambda: server.value("centgate_shared_cache_up"), lambda up: up == 1)
+    with run_metered_server(tmp_path, SEARXNG_URL=upstreams.url_of("searxng"), CACHE_URL=redis.url) as server:
+        assert wait_until(lambda: server.value("centgate_shared_cache_up"), lambda up: up == 1)
         search = partial(sign_payment, server.client, Buyer(), SEARCH)
         assert pay(server.client, search(asked), SEARCH, asked).status_code == 200
         looked = server.value("centgate_cache_lookups_total", service=SLUG, cache="shared", result="miss")
 
         redis.kill()
-        for query in ("rollups", "bridges"):  # one of them is the first to notice
+        for query in ("rollups", "bridges"):  # one process is the first to notice
             pay(server.client, search({"query": query}), SEARCH, {"query": query})
 
         assert looked == 1
-        assert until(lambda: server.value("centgate_shared_cache_up"), lambda up: up == 0)
-        assert until(lambda: server.value("centgate_shared_cache_failures_total"), lambda count: count != 0)
+        assert wait_until(lambda: server.value("centgate_shared_cache_up"), lambda up: up == 0)
+        assert wait_until(
+            lambda: server.value("centgate_shared_cache_failures_total"), lambda count: count != 0
+        )
 
 
-def test_a_breaker_is_counted_once_when_it_opens_and_once_when_it_closes() -> None:
+def test_breaker_counts_each_opening_and_closing() -> None:
     told: list[int] = []
     breaker = CircuitBreaker(told.append)
 
@@ -427,11 +433,11 @@ def test_a_breaker_is_counted_once_when_it_opens_and_once_when_it_closes() -> No
 
 
 @pytest.mark.extended
-def test_a_port_that_is_taken_is_told_at_the_start(tmp_path: Path) -> None:
+def test_occupied_port_is_reported_at_start(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
 
-        done = _served(tmp_path, CENTGATE_METRICS_PORT=str(port))
+        done = _run_serve_command(tmp_path, CENTGATE_METRICS_PORT=str(port))
 
     assert done.returncode == 1
     assert f"centgate: cannot listen on 127.0.0.1:{port} for /metrics: Address already in use" in done.stderr
@@ -439,18 +445,18 @@ def test_a_port_that_is_taken_is_told_at_the_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.extended
-def test_the_port_of_the_api_is_refused(tmp_path: Path) -> None:
+def test_port_of_api_is_refused(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as probe:
         port = probe.getsockname()[1]
 
-    done = _served(tmp_path, CENTGATE_PORT=str(port), CENTGATE_METRICS_PORT=str(port))
+    done = _run_serve_command(tmp_path, CENTGATE_PORT=str(port), CENTGATE_METRICS_PORT=str(port))
 
     assert done.returncode == 1
     assert f"CENTGATE_METRICS_PORT is the port of the API, {port}" in done.stderr
 
 
 @pytest.mark.extended
-def test_where_nobody_listens_nothing_is_loaded() -> None:
+def test_metrics_libraries_load_only_when_enabled() -> None:
     program = """
 import sys
 from centgate.api.app import create_app
@@ -467,13 +473,13 @@ print([name for name in sys.modules if name.startswith("prometheus_client")])
     assert done.stdout == "[]\n"
 
 
-def test_the_page_is_what_is_declared() -> None:
+def test_page_matches_declaration() -> None:
     assert (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8") == render_markdown()
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("file", ["alerts.yml", "grafana-dashboard.json"])
-def test_rules_and_dashboard_ask_for_what_there_is(file: str) -> None:
+def test_rules_and_dashboard_use_declared_metrics(file: str) -> None:
     known = {each.name for each in definitions.ALL_METRICS}
     known |= {
         each.name + end
@@ -496,8 +502,8 @@ def _expressions(file: str) -> list[str]:
     return [target["expr"] for panel in panels for target in panel.get("targets", [])]
 
 
-def until(ask: Callable[[], float | None], good: Callable[[float | None], bool]) -> bool:
-    """Ask again and again until it is good, for a while."""
+def wait_until(ask: Callable[[], float | None], good: Callable[[float | None], bool]) -> bool:
+    """Call a function until its result is accepted; return False after a timeout."""
     deadline = time.monotonic() + 20
     while not good(ask()):
         if time.monotonic() > deadline:
@@ -506,22 +512,22 @@ def until(ask: Callable[[], float | None], good: Callable[[float | None], bool])
     return True
 
 
-def _alone(url: str, payment: str) -> int:
-    """The status of a paid request over a connection of its own, which any process may take."""
+def _pay_on_new_connection(url: str, payment: str) -> int:
+    """Return the status of a paid request on a new connection, which any process may accept."""
     with httpx.Client(base_url=url, timeout=30) as client:
         return pay(client, payment).status_code
 
 
-def _workers(process: ApiProcess) -> list[int]:
-    """The server processes of a server that has several."""
+def _list_workers(process: ApiProcess) -> list[int]:
+    """Return the process IDs of a server's workers."""
     pid = process.popen.pid
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     lines = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
     return [child for child, line in lines.items() if b"resource_tracker" not in line]
 
 
-def _served(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """`centgate serve`, which is expected to end by itself."""
+def _run_serve_command(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run `centgate serve`, which is expected to end by itself."""
     environment = {**os.environ, "CENTGATE_PORT": "0", "CENTGATE_DATABASE_URL": "sqlite:///j.db", **more}
     command = [sys.executable, "-m", "centgate", "serve"]
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""The schema that the migrations build is the schema that the program uses, on both databases."""
+"""Migrations: they build the schema that the program uses, on both databases."""
 
 # alembic's comparison is typed in parts
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -60,7 +60,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def run(database_url: str) -> Run:
-    """Runs a function with a connection to an unused database."""
+    """Function that runs another one with a connection to an unused database."""
 
     async def on_postgresql(work: Callable[[Connection], Any]) -> Any:
         engine = create_async_engine(database_url.replace("postgresql:", "postgresql+asyncpg:"))
@@ -83,8 +83,8 @@ def run(database_url: str) -> Run:
     return run
 
 
-def at(revision: str) -> Callable[[Connection], None]:
-    """Brings a database to a version, up or down."""
+def migrate_to(revision: str) -> Callable[[Connection], None]:
+    """Return a function that migrates a database to a version, up or down."""
 
     def move(connection: Connection) -> None:
         with connection.begin():
@@ -95,8 +95,8 @@ def at(revision: str) -> Callable[[Connection], None]:
     return move
 
 
-def executed(statement: str, **values: Any) -> Callable[[Connection], Any]:
-    """Execute a statement and return its result."""
+def execute_statement(statement: str, **values: Any) -> Callable[[Connection], Any]:
+    """Return a function that executes a statement and returns its rows."""
 
     def execute(connection: Connection) -> Any:
         with connection.begin():
@@ -106,13 +106,13 @@ def executed(statement: str, **values: Any) -> Callable[[Connection], Any]:
     return execute
 
 
-def differences(connection: Connection) -> Any:
-    """Between the schema and the tables."""
+def compare_schema(connection: Connection) -> Any:
+    """Return the differences between the schema and the tables."""
     with connection.begin():
         return compare_metadata(MigrationContext.configure(connection), metadata)
 
 
-def primary_keys(connection: Connection) -> dict[str, list[str]]:
+def read_primary_keys(connection: Connection) -> dict[str, list[str]]:
     with connection.begin():
         inspector = inspect(connection)
         return {
@@ -122,7 +122,7 @@ def primary_keys(connection: Connection) -> dict[str, list[str]]:
 
 
 def describe_schema(connection: Connection) -> dict[str, Any]:
-    """Return everything that the database tells of each table, regardless of the order of columns."""
+    """Return the schema of each table, regardless of the order of columns."""
     with connection.begin():
         inspector = inspect(connection)
         return {
@@ -143,126 +143,128 @@ def _describe_index(index: Any) -> str:
     return repr({**index, "dialect_options": options})
 
 
-def tables(connection: Connection) -> list[str]:
+def list_tables(connection: Connection) -> list[str]:
     with connection.begin():
         return inspect(connection).get_table_names()
 
 
-def test_the_migrated_schema_is_that_of_the_tables(run: Run) -> None:
+def test_migrated_schema_matches_tables(run: Run) -> None:
     run(upgrade_schema)
 
-    assert run(differences) == []
-    assert run(primary_keys) == {
+    assert run(compare_schema) == []
+    assert run(read_primary_keys) == {
         table.name: [column.name for column in table.primary_key.columns] for table in metadata.sorted_tables
     }
 
 
-def test_created_schema_is_that_of_all_migrations(run: Run) -> None:
+def test_created_schema_matches_migrated_one(run: Run) -> None:
     run(upgrade_schema)
     created = run(describe_schema)
 
-    run(at("base"))
-    run(at(HEAD_REVISION))
+    run(migrate_to("base"))
+    run(migrate_to(HEAD_REVISION))
 
     assert run(describe_schema) == created
 
 
-def test_tables_of_another_program_are_left_alone(run: Run) -> None:
-    run(executed("CREATE TABLE payments (invoice INTEGER)"))
+def test_foreign_tables_are_kept(run: Run) -> None:
+    run(execute_statement("CREATE TABLE payments (invoice INTEGER)"))
 
     with pytest.raises(DBAPIError, match="already exists"):
         run(upgrade_schema)
 
-    assert run(tables) == ["payments"]
+    assert run(list_tables) == ["payments"]
 
 
-def test_head_is_the_newest_migration() -> None:
+def test_head_is_newest_migration() -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
 
     assert ScriptDirectory.from_config(config).get_heads() == [HEAD_REVISION]
 
 
-def test_what_the_first_version_wrote_down_is_there_after_all_others(run: Run) -> None:
-    run(at("0001"))
-    run(executed(DELIVERED))
-    run(executed(ANSWER, body=b"\0{}"))
+def test_rows_of_first_version_survive_all_migrations(run: Run) -> None:
+    run(migrate_to("0001"))
+    run(execute_statement(DELIVERED))
+    run(execute_statement(ANSWER, body=b"\0{}"))
 
     found = run(upgrade_schema)
 
     assert found == "0001"
-    assert run(differences) == []
-    assert run(executed("SELECT state, updated_at, settled_at, attempts FROM payments")) == [
+    assert run(compare_schema) == []
+    assert run(execute_statement("SELECT state, updated_at, settled_at, attempts FROM payments")) == [
         ("delivered", 2.25, 2.25, 0)
     ]
-    assert [bytes(body) for (body,) in run(executed("SELECT body FROM answers"))] == [b"\0{}"]
+    assert [bytes(body) for (body,) in run(execute_statement("SELECT body FROM answers"))] == [b"\0{}"]
 
-    run(at("0001"))
+    run(migrate_to("0001"))
 
-    assert run(executed("SELECT nonce, request_id, stored_at FROM answers")) == [("0xc", "req_1", 2.25)]
+    assert run(execute_statement("SELECT nonce, request_id, stored_at FROM answers")) == [
+        ("0xc", "req_1", 2.25)
+    ]
 
 
-def test_it_can_be_taken_back_to_the_first_version_and_forward_again(run: Run) -> None:
+def test_downgrade_to_first_version_and_back(run: Run) -> None:
     run(upgrade_schema)
-    run(executed(DELIVERED))
+    run(execute_statement(DELIVERED))
 
-    run(at("0001"))
-    kept = run(executed("SELECT state, amount FROM payments"))
+    run(migrate_to("0001"))
+    kept = run(execute_statement("SELECT state, amount FROM payments"))
     run(upgrade_schema)
 
     assert kept == [("delivered", "10000")]
-    assert run(differences) == []
+    assert run(compare_schema) == []
 
 
-def test_it_can_be_taken_back_to_nothing(run: Run) -> None:
+def test_downgrade_to_empty_database(run: Run) -> None:
     run(upgrade_schema)
 
-    run(at("base"))
+    run(migrate_to("base"))
 
-    assert run(tables) == ["alembic_version"]
+    assert run(list_tables) == ["alembic_version"]
 
 
-def test_bringing_it_up_to_date_twice_changes_nothing(run: Run) -> None:
+def test_second_upgrade_changes_nothing(run: Run) -> None:
     run(upgrade_schema)
-    run(executed(DELIVERED))
+    run(execute_statement(DELIVERED))
 
     assert run(upgrade_schema) == HEAD_REVISION
-    assert run(executed("SELECT state FROM payments")) == [("delivered",)]
+    assert run(execute_statement("SELECT state FROM payments")) == [("delivered",)]
 
 
 @pytest.mark.parametrize(("found", "told"), [("0999", "newer Centgate"), ("ae1027a6acf", "another program")])
-def test_a_schema_that_is_not_known_is_left_alone(run: Run, found: str, told: str) -> None:
+def test_unknown_schema_is_kept(run: Run, found: str, told: str) -> None:
     run(upgrade_schema)
-    run(executed(f"UPDATE alembic_version SET version_num = '{found}'"))
+    run(execute_statement(f"UPDATE alembic_version SET version_num = '{found}'"))
 
     with pytest.raises(SchemaMismatch, match=told):
         run(upgrade_schema)
 
-    assert run(executed("SELECT version_num FROM alembic_version")) == [(found,)]
+    assert run(execute_statement("SELECT version_num FROM alembic_version")) == [(found,)]
 
 
-def migrated(url: str) -> tuple[int, str]:
+def run_migrate_command(url: str) -> tuple[int, str]:
     """Run `centgate migrate`; return its exit code and output."""
     done = CliRunner().invoke(app, ["migrate"], env={"CENTGATE_DATABASE_URL": url})
     return done.exit_code, done.output.strip()
 
 
-def test_the_command_says_what_it_did(database_url: str, run: Run) -> None:
-    first, second = migrated(database_url), migrated(database_url)
-    run(at("0001"))
-    third = migrated(database_url)
+def test_command_reports_migration(database_url: str, run: Run) -> None:
+    first, second = run_migrate_command(database_url), run_migrate_command(database_url)
+    run(migrate_to("0001"))
+    third = run_migrate_command(database_url)
 
     assert first == (0, f"the database was empty: created schema {HEAD_REVISION}")
     assert second == (0, f"the database is up to date: schema {HEAD_REVISION}")
     assert third == (0, f"the database is updated from schema 0001 to {HEAD_REVISION}")
-    assert run(differences) == []
+    assert run(compare_schema) == []
 
 
-def test_the_command_refuses_a_newer_schema(database_url: str, run: Run) -> None:
+def test_command_refuses_newer_schema(database_url: str, run: Run) -> None:
     run(upgrade_schema)
-    run(executed("UPDATE alembic_version SET version_num = '0999'"))
+    run(execute_statement("UPDATE alembic_version SET version_num = '0999'"))
 
-    code, told = migrated(database_url)
+    code, told = run_migrate_command(database_url)
 
     assert (code, "newer Centgate (schema 0999" in told) == (1, True)
 
@@ -270,15 +272,15 @@ def test_the_command_refuses_a_newer_schema(database_url: str, run: Run) -> None
 @pytest.mark.parametrize(
     "url", ["sqlite:///nowhere/journal.db", "sqlite:///:memory:", "postgresql://x:secret@127.0.0.1:1/x"]
 )
-def test_the_command_says_what_is_wrong_with_the_database(url: str) -> None:
-    code, told = migrated(url)
+def test_command_reports_database_errors(url: str) -> None:
+    code, told = run_migrate_command(url)
 
     assert code == 1
     assert told.startswith("centgate: ")
     assert "secret" not in told
 
 
-def refused(url: str) -> tuple[int, str]:
+def run_refused_serve(url: str) -> tuple[int, str]:
     """Run `centgate serve`, which must not start; return its exit code and output."""
     done = subprocess.run(
         [sys.executable, "-m", "centgate", "serve", "--port", "0"],
@@ -293,11 +295,11 @@ def refused(url: str) -> tuple[int, str]:
 
 
 @pytest.mark.extended
-def test_a_server_does_not_start_on_a_newer_schema(database_url: str, run: Run) -> None:
+def test_server_refuses_newer_schema(database_url: str, run: Run) -> None:
     run(upgrade_schema)
-    run(executed("UPDATE alembic_version SET version_num = '0999'"))
+    run(execute_statement("UPDATE alembic_version SET version_num = '0999'"))
 
-    code, told = refused(database_url)
+    code, told = run_refused_serve(database_url)
 
     assert code == 1
     assert "created by a newer Centgate" in told
@@ -305,18 +307,18 @@ def test_a_server_does_not_start_on_a_newer_schema(database_url: str, run: Run) 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_a_server_does_not_start_on_an_older_schema_that_others_may_use(database_url: str, run: Run) -> None:
-    run(at("0001"))
+def test_server_refuses_older_shared_schema(database_url: str, run: Run) -> None:
+    run(migrate_to("0001"))
 
-    code, told = refused(database_url)
+    code, told = run_refused_serve(database_url)
 
     assert (code, "run `centgate migrate`" in told) == (1, True)
 
 
-async def test_migrate_brings_an_older_file_up_to_date(tmp_path: Path) -> None:
+async def test_migrate_brings_older_file_up_to_date(tmp_path: Path) -> None:
     engine = create_sqlite_engine(tmp_path / "journal.db")
     with engine.connect() as connection:
-        at("0001")(connection)
+        migrate_to("0001")(connection)
     store = open_store(f"sqlite:///{tmp_path / 'journal.db'}")
 
     await store.check()
@@ -327,10 +329,10 @@ async def test_migrate_brings_an_older_file_up_to_date(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("use", ["read", "run"])
-async def test_an_older_file_has_this_schema_when_it_is_read_or_written(tmp_path: Path, use: str) -> None:
+async def test_older_file_is_migrated_by_read_or_write(tmp_path: Path, use: str) -> None:
     file = tmp_path / "journal.db"
     with create_sqlite_engine(file).connect() as connection:
-        at("0001")(connection)
+        migrate_to("0001")(connection)
     store = open_store(f"sqlite:///{file}")
 
     await getattr(store, use)(summarize_outbox)

@@ -1,12 +1,12 @@
-"""Random sequences of what buyers, thieves, facilitators and nodes may do, on a simulated chain.
+"""Random sequences of actions of buyers, thieves, facilitators and nodes on a simulated chain.
 
-After every step no recipient has served more than it was paid for, and no client that does what it is told
-has been charged twice. At the end of each sequence every payment is resolved: a client that was charged has
-its answer.
+After every step no recipient has served more than it was paid for, and no client that follows the advice has
+been charged twice. At the end of each sequence every payment is resolved: a client that was charged has its
+answer.
 
-Outside the model: facilitators that report a success which is none, reorganisations, processes that are
-killed, and a proxy that repeats a POST so that the second is refused in words that are certain while no node
-shows the transfer of the first.
+Outside the model: facilitators that report a false success, reorganisations, processes that are killed, and a
+proxy that repeats a POST so that the second is refused with a certain reason while no node shows the transfer
+of the first.
 
 `MONEY_MODEL_STEPS` steps are made (500 unless set), in sequences of 50.
 """
@@ -94,13 +94,13 @@ class MoneyModel(RuleBasedStateMachine):
     # -- clients -------------------------------------------------------------------------------------------
 
     @rule(client=st.integers(0, 2), deployment=deployments)
-    def client_sends_while_all_is_well(self, client: int, deployment: int) -> None:
-        """A client's request comes to an honest facilitator."""
+    def client_sends_without_faults(self, client: int, deployment: int) -> None:
+        """A client sends its request to an honest facilitator."""
         self.client_sends(client, deployment, HONEST, 1)
 
     @rule(client=st.integers(0, 2), deployment=deployments, plans=st.lists(plans, min_size=2, max_size=4))
     def client_persists(self, client: int, deployment: int, plans: list[Plan]) -> None:
-        """A client sends its request again and again."""
+        """A client repeats its request."""
         for plan in plans:
             self.client_sends(client, deployment, plan, 1)
 
@@ -112,7 +112,7 @@ class MoneyModel(RuleBasedStateMachine):
         questions=st.sampled_from([0, 0, 0, 0, *range(1, 13)]),
     )
     def client_sends(self, client: int, deployment: int, plan: Plan, fails: int, questions: int = 0) -> None:
-        """A client asks for something, or goes on with what it asked for.
+        """A client sends a new request, or its current one again.
 
         A block is mined meanwhile, after so many questions to nodes, unless that is 0.
         """
@@ -134,7 +134,7 @@ class MoneyModel(RuleBasedStateMachine):
     def client_sends_while_first_is_down(
         self, client: int, deployment: int, first: Plan, second: Plan, fails: int
     ) -> None:
-        """A client's request goes to the second facilitator, if there is one."""
+        """A client sends its request to the second facilitator, if there is one."""
         self._shop(self.world.clients[client], deployment)
         ModelUpstream.fails = fails == 0
         self._plan(deployment, first, second)
@@ -150,13 +150,13 @@ class MoneyModel(RuleBasedStateMachine):
     def client_sends_through_repeating_proxy(
         self, client: int, deployment: int, answer: str, questions: int
     ) -> None:
-        """Two transactions wait to be mined, which happens while nodes are asked."""
+        """A client sends through a proxy that repeats POSTs; both transactions are mined meanwhile."""
         plan = Plan(answer, "mempool", "right", repeated="mempool")
         self.client_sends(client, deployment, plan, 1, questions)
 
     @rule(client=st.integers(0, 2), number=numbers, deployment=deployments)
     def client_sends_answered_request(self, client: int, number: int, deployment: int) -> None:
-        """A client sends a request again that was answered."""
+        """A client repeats an answered request."""
         answered = [each for each in self.world.clients[client].purchases if each.answer]
         if answered:
             purchase = answered[number % len(answered)]
@@ -169,7 +169,7 @@ class MoneyModel(RuleBasedStateMachine):
     def client_sends_twice_at_once(
         self, client: int, deployment: int, first: Plan, second: Plan, blocks: int
     ) -> None:
-        """A client's request arrives twice, at both deployments where they share a journal."""
+        """A client sends its request twice at once, to both deployments if they share a journal."""
         world, buyer = self.world, self.world.clients[client]
         purchase = self._shop(buyer, deployment)
         if purchase.payment is None:
@@ -186,7 +186,7 @@ class MoneyModel(RuleBasedStateMachine):
                 world.send(buyer),
                 world.present(other, payment, purchase.question, identifier=purchase.identifier),
             )
-            # a refusal is no reason to pay again while the other request has the answer
+            # a refusal does not allow another payment while the other request has the answer
             if isinstance(result, StoredAnswer) and purchase.answer is None:
                 purchase.payment, purchase.answer = payment, result
 
@@ -221,7 +221,7 @@ class MoneyModel(RuleBasedStateMachine):
 
     @rule(number=numbers, deployment=deployments, plan=plans)
     def thief_presents_while_nodes_are_down(self, number: int, deployment: int, plan: Plan) -> None:
-        """The thief presents something while no node answers."""
+        """The thief presents an authorization while no node answers."""
         nodes = self.world.nodes
         before = [node.down for node in nodes]
         for node in nodes:
@@ -232,7 +232,7 @@ class MoneyModel(RuleBasedStateMachine):
 
     @rule(number=numbers, recipient=st.integers(0, 2), value=st.sampled_from([PRICE, 1]))
     def thief_signs_same_nonce(self, number: int, recipient: int, value: int) -> None:
-        """The thief signs something else under a nonce of its own."""
+        """The thief signs another authorization under a nonce of its own."""
         world = self.world
         if world.own:
             known = world.own[number % len(world.own)]
@@ -260,8 +260,8 @@ class MoneyModel(RuleBasedStateMachine):
         *,
         redirected: bool,
     ) -> None:
-        """The thief presents something of its own, or something that it saw on the chain."""
-        authorization = self._known(number)
+        """The thief presents its own authorization, or one that it saw on the chain."""
+        authorization = self._choose_known(number)
         if authorization is None:
             return
         seller = self.world.deployments[deployment]
@@ -283,9 +283,9 @@ class MoneyModel(RuleBasedStateMachine):
         mined=st.booleans(),
     )
     def thief_acts_on_chain(self, number: int, other: int, deed: str, *, mined: bool) -> None:
-        """The thief spends a nonce of its own, alone or with another, or cancels it.
+        """The thief spends one of its nonces, alone or with another, or cancels it.
 
-        Elsewhere is at another seller with the same recipient.
+        With the deed "elsewhere" the other seller has the same recipient.
         """
         world = self.world
         if not world.own:
@@ -305,7 +305,7 @@ class MoneyModel(RuleBasedStateMachine):
     ) -> None:
         """The thief presents a payment for two requests at once."""
         world = self.world
-        authorization = self._known(number)
+        authorization = self._choose_known(number)
         if authorization is None:
             return
         sellers = world.deployments
@@ -330,9 +330,9 @@ class MoneyModel(RuleBasedStateMachine):
         late=st.booleans(),
     )
     def blocks_are_mined(self, blocks: int, questions: int, *, late: bool) -> None:
-        """Blocks are mined, and perhaps another while nodes are asked so many questions.
+        """Blocks are mined, and one more while nodes are asked `questions` times.
 
-        Facilitators broadcast `late` what they were asked for before.
+        Facilitators broadcast `late` transactions of earlier submissions.
         """
         if late:
             for facilitator in (*self.world.facilitators, *self.world.seconds):
@@ -344,7 +344,7 @@ class MoneyModel(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([10, 60, WINDOW, WINDOW + 600]))
     def time_passes(self, seconds: int) -> None:
-        """No block is mined meanwhile."""
+        """Time passes without a block."""
         self.world.clock.advance(seconds)
 
     @rule(
@@ -366,7 +366,7 @@ class MoneyModel(RuleBasedStateMachine):
 
     @rule(deployment=deployments, first=plans, second=plans)
     def open_payments_are_resolved(self, deployment: int, first: Plan, second: Plan) -> None:
-        """The server asks by itself what became of open payments."""
+        """The server reconciles open payments."""
         self._plan(deployment, first, second)
         self.stage.run(self.world.deployments[deployment].resolver.reconcile_open())
 
@@ -396,7 +396,7 @@ class MoneyModel(RuleBasedStateMachine):
         self.world.plan(self.world.deployments[deployment], *chosen)
 
     def _shop(self, client: Client, deployment: int) -> Purchase:
-        """Return what a client is about to buy, something new if nothing is under way."""
+        """Return the current purchase of a client, or a new one."""
         if client.current is None:
             number = len(client.purchases)
             name = f"{client.account.number}-{number}"
@@ -410,7 +410,7 @@ class MoneyModel(RuleBasedStateMachine):
         if self._is_shared:
             purchase.deployment = deployment
 
-    def _known(self, number: int) -> Authorization | None:
+    def _choose_known(self, number: int) -> Authorization | None:
         """Return one of the authorizations that the thief knows."""
         mined = [payment.authorization for payment in self.world.chain.payments.values()]
         known = self.world.own + mined
@@ -432,7 +432,7 @@ def run_model(
     derandomize: bool,
     phases: Sequence[Phase] = (Phase.generate, Phase.shrink),
 ) -> None:
-    """Make so many steps."""
+    """Run a number of steps."""
     model = cast(type[MoneyModel], type("MoneyModel", (MoneyModel,), {"stage": stage}))
     run_state_machine_as_test(
         model,

@@ -47,19 +47,19 @@ def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]
 
 @pytest.fixture
 def shop(served_api: ServedApi) -> httpx.Client:
-    """A client of it."""
+    """A client of that API."""
     return served_api.client
 
 
 @pytest.fixture
 def facilitator(served_api: ServedApi) -> StubFacilitator:
-    """Its facilitator, with counters at zero."""
+    """The facilitator of that API, with counters at zero."""
     served_api.facilitator.asked = 0
     served_api.facilitator.moved.clear()
     return served_api.facilitator
 
 
-def reason_of(response: httpx.Response) -> str:
+def read_reason(response: httpx.Response) -> str:
     """Return x402's reason of a refused payment, which PAYMENT-REQUIRED repeats."""
     assert response.status_code == 402, response.text
     reason = response.json()["error"]["details"]["reason"]
@@ -67,7 +67,7 @@ def reason_of(response: httpx.Response) -> str:
     return reason
 
 
-def test_a_402_has_both_sets_of_terms(shop: httpx.Client) -> None:
+def test_402_has_both_sets_of_terms(shop: httpx.Client) -> None:
     response = shop.post(PHISHING)
     offer = decode_header(response.headers["PAYMENT-REQUIRED"])
     accepted = offer["accepts"][0]
@@ -98,7 +98,7 @@ def test_mpp_is_off_by_default(client: httpx.Client, facilitator: StubFacilitato
 
 
 @pytest.mark.parametrize("derive", [json_nonce, joined_nonce])
-def test_a_credential_buys_an_answer(
+def test_credential_buys_answer(
     shop: httpx.Client, facilitator: StubFacilitator, buyer: Buyer, derive: Callable[[Challenge], str]
 ) -> None:
     challenge = fetch_challenge(shop)
@@ -115,7 +115,7 @@ def test_a_credential_buys_an_answer(
     assert sent["accepted"]["payTo"] == credential["payload"]["to"]
 
 
-def test_the_same_credential_and_request_get_the_stored_answer(
+def test_repeated_credential_gets_stored_answer(
     shop: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     credential = buy_challenge(shop, buyer)
@@ -128,26 +128,26 @@ def test_the_same_credential_and_request_get_the_stored_answer(
     assert facilitator.asked == 1
 
 
-def test_another_request_with_the_same_credential_is_refused(
+def test_another_request_with_same_credential_is_refused(
     shop: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     credential = buy_challenge(shop, buyer)
     assert pay_by_mpp(shop, credential).status_code == 200
     other = pay_by_mpp(shop, credential, body=OTHER_QUESTION)
-    assert reason_of(other) == "payment_already_used"
+    assert read_reason(other) == "payment_already_used"
     assert "WWW-Authenticate" in other.headers
     elsewhere = pay_by_mpp(shop, credential, path=OTHER_ROUTE)
-    assert reason_of(elsewhere) == "payment_already_used"
+    assert read_reason(elsewhere) == "payment_already_used"
     assert facilitator.asked == 1
 
 
-def test_the_same_authorization_in_both_headers_is_one_payment(
+def test_same_authorization_in_both_headers_is_one_payment(
     shop: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     """It is sent by both protocols at the same time, settled once, and both get the same answer."""
     challenge = fetch_challenge(shop)
     credential = answer_challenge(buyer, challenge)
-    payload = as_x402_payload(shop, credential)
+    payload = convert_to_x402(shop, credential)
     with ThreadPoolExecutor(8) as pool:
         by_mpp = [pool.submit(pay_by_mpp, shop, encode_base64url(credential)) for _ in range(4)]
         by_x402 = [pool.submit(pay, shop, encode_header(payload)) for _ in range(4)]
@@ -158,7 +158,7 @@ def test_the_same_authorization_in_both_headers_is_one_payment(
     assert facilitator.moved.total() == facilitator.asked == 1
 
 
-def as_x402_payload(shop: httpx.Client, credential: dict[str, Any]) -> dict[str, Any]:
+def convert_to_x402(shop: httpx.Client, credential: dict[str, Any]) -> dict[str, Any]:
     """Return the payload of `PAYMENT-SIGNATURE` with a credential's authorization."""
     offer = decode_header(shop.post(PHISHING).headers["PAYMENT-REQUIRED"])
     fields = dict(credential["payload"])
@@ -171,11 +171,11 @@ def as_x402_payload(shop: httpx.Client, credential: dict[str, Any]) -> dict[str,
     }
 
 
-def test_two_payments_in_one_request_are_refused_without_using_either(
+def test_two_payments_in_one_request_are_refused_unused(
     shop: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     credential = answer_challenge(buyer, fetch_challenge(shop))
-    signature = encode_header(as_x402_payload(shop, credential))
+    signature = encode_header(convert_to_x402(shop, credential))
     both = pay_by_mpp(shop, encode_base64url(credential), **{"PAYMENT-SIGNATURE": signature})
     assert both.status_code == 400
     assert both.json()["error"]["code"] == "validation_error"
@@ -192,7 +192,7 @@ def test_other_schemes_of_authorization_are_not_payments(shop: httpx.Client, buy
     assert shop.post(PHISHING, json=QUESTION, headers=listed).status_code == 200
 
 
-def test_an_idempotency_key_holds_for_both_protocols(
+def test_idempotency_key_holds_for_both_protocols(
     shop: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     key = {"Idempotency-Key": "a-key-of-both-protocols"}
@@ -203,7 +203,7 @@ def test_an_idempotency_key_holds_for_both_protocols(
     assert facilitator.asked == 1
 
 
-def test_an_unknown_outcome_is_never_a_new_challenge(
+def test_unknown_outcome_is_never_new_challenge(
     shop: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     credential = buy_challenge(shop, buyer)
@@ -216,18 +216,18 @@ def test_an_unknown_outcome_is_never_a_new_challenge(
     assert facilitator.moved.total() == 1
 
 
-def test_a_refused_settlement_has_a_new_challenge(
+def test_refused_settlement_has_new_challenge(
     shop: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     facilitator.next = [refuse_with("insufficient_funds")]
     refused = pay_by_mpp(shop, buy_challenge(shop, buyer))
-    assert reason_of(refused) == "insufficient_funds"
+    assert read_reason(refused) == "insufficient_funds"
     assert decode_header(refused.headers["PAYMENT-RESPONSE"])["success"] is False
     assert "Payment-Receipt" not in refused.headers
     assert "WWW-Authenticate" in refused.headers
 
 
-def test_pages_of_other_origins_can_pay(shop: httpx.Client) -> None:
+def test_cross_origin_pages_can_pay(shop: httpx.Client) -> None:
     asked = {
         "Origin": "https://page.example",
         "Access-Control-Request-Method": "POST",
@@ -241,7 +241,7 @@ def test_pages_of_other_origins_can_pay(shop: httpx.Client) -> None:
     assert {"WWW-Authenticate", "Payment-Receipt"} <= {name.strip() for name in exposed.split(",")}
 
 
-def test_a_payment_stays_good_after_its_challenge_has_become_invalid(
+def test_payment_outlives_its_challenge(
     tmp_path: Path, api: ApiFactory, facilitators: Callable[[], StubFacilitator], buyer: Buyer
 ) -> None:
     """A redeploy with another secret and another price: the journal knows the payment."""
@@ -259,11 +259,11 @@ def test_a_payment_stays_good_after_its_challenge_has_become_invalid(
     assert replayed.content == paid.content
     assert replayed.headers["Payment-Receipt"] == paid.headers["Payment-Receipt"]
     fresh = buy_challenge(api(settings), buyer)
-    assert reason_of(pay_by_mpp(changed, fresh)) == "invalid_challenge"
+    assert read_reason(pay_by_mpp(changed, fresh)) == "invalid_challenge"
     assert stub.asked == 1
 
 
-def test_a_payment_stays_good_after_mpp_is_switched_off(
+def test_payment_stays_valid_after_mpp_is_switched_off(
     tmp_path: Path, api: ApiFactory, facilitators: Callable[[], StubFacilitator], buyer: Buyer
 ) -> None:
     """The buyer of an open payment must not be asked for another one."""
@@ -283,7 +283,7 @@ def test_a_payment_stays_good_after_mpp_is_switched_off(
     assert stub.moved.total() == 1
 
 
-def test_servers_with_one_secret_know_each_other_s_challenges(
+def test_servers_with_one_secret_accept_each_others_challenges(
     tmp_path: Path, api: ApiFactory, facilitators: Callable[[], StubFacilitator], buyer: Buyer
 ) -> None:
     stub = facilitators()
@@ -293,10 +293,8 @@ def test_servers_with_one_secret_know_each_other_s_challenges(
 
 
 @pytest.mark.parametrize("seconds", [-3600, 3600])
-def test_a_wrong_clock_issues_challenges_that_can_be_paid(
-    shop: httpx.Client, buyer: Buyer, seconds: int
-) -> None:
-    """Times are the database's, as those of payments."""
+def test_wrong_clock_issues_payable_challenges(shop: httpx.Client, buyer: Buyer, seconds: int) -> None:
+    """Challenge times are those of the database, as payment times are."""
     right = time.time
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "time", lambda: right() + seconds)
@@ -307,7 +305,7 @@ def test_a_wrong_clock_issues_challenges_that_can_be_paid(
     assert response.status_code == 200, response.text
 
 
-def test_an_expired_challenge_is_refused_at_first_sight(
+def test_expired_challenge_is_refused_for_new_payment(
     tmp_path: Path, api: ApiFactory, facilitators: Callable[[], StubFacilitator], buyer: Buyer
 ) -> None:
     """Although the authorization that answers it is still valid."""
@@ -318,7 +316,7 @@ def test_an_expired_challenge_is_refused_at_first_sight(
     old = parse_challenge(issuer.issue(build_terms(phishing_check, settings), time.time() - 200))
     later = str(int(time.time()) + settings.payment_window)
     refused = pay_by_mpp(shop, encode_base64url(answer_challenge(buyer, old, validBefore=later)))
-    assert reason_of(refused) == "invalid_exact_evm_payload_authorization_valid_before"
+    assert read_reason(refused) == "invalid_exact_evm_payload_authorization_valid_before"
     assert stub.asked == 0
     fresh = parse_challenge(refused.headers["WWW-Authenticate"])
     assert pay_by_mpp(shop, encode_base64url(answer_challenge(buyer, fresh))).status_code == 200

@@ -1,4 +1,4 @@
-"""Attacks on payments by MPP: forged, foreign, stretched and malformed credentials are refused, uncharged."""
+"""Attacks on payments by MPP: forged, foreign, extended and malformed credentials are refused, uncharged."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]
 
 @pytest.fixture
 def shop(served_api: ServedApi) -> httpx.Client:
-    """A client of it."""
+    """A client of that API."""
     return served_api.client
 
 
 @pytest.fixture(autouse=True)
 def facilitator(served_api: ServedApi) -> Generator[StubFacilitator]:
-    """Its facilitator, which no attack must reach."""
+    """The facilitator of that API, which no attack must reach."""
     served_api.facilitator.asked = 0
     yield served_api.facilitator
     assert served_api.facilitator.asked == 0
@@ -69,7 +69,7 @@ def change_challenge(**changes: str) -> Callable[[Credential], None]:
 
 
 def change_request(**changes: Any) -> Callable[[Credential], None]:
-    """Return a change of what a challenge asks for."""
+    """Return a change of a challenge's request."""
 
     def change(credential: Credential) -> None:
         challenge = credential["challenge"]
@@ -84,7 +84,7 @@ def lengthen(credential: Credential) -> None:
 
 
 def rename_route(credential: Credential) -> None:
-    """Let a challenge name another route."""
+    """Name another route in a challenge."""
     opaque = decode_base64url(credential["challenge"]["opaque"])
     credential["challenge"]["opaque"] = encode_base64url(opaque | {"resource": opaque["resource"] + "s"})
 
@@ -104,7 +104,7 @@ FORGERIES: dict[str, Callable[[Credential], None]] = {
 
 
 @pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
-def test_a_forged_challenge_is_refused(
+def test_forged_challenge_is_refused(
     shop: httpx.Client, buyer: Buyer, forge: Callable[[Credential], None]
 ) -> None:
     """The signature is valid and bound to the forged challenge, so that only the challenge is wrong."""
@@ -115,7 +115,7 @@ def test_a_forged_challenge_is_refused(
     require_refusal(pay_by_mpp(shop, encode_base64url(signed)), INVALID)
 
 
-def test_a_challenge_for_less_money_is_refused(shop: httpx.Client, buyer: Buyer) -> None:
+def test_challenge_for_less_money_is_refused(shop: httpx.Client, buyer: Buyer) -> None:
     for changes in ({"amount": "1"}, {"recipient": buyer.address}, {"currency": "0x" + "11" * 20}):
         credential = answer_challenge(buyer, fetch_challenge(shop))
         change_request(**changes)(credential)
@@ -123,12 +123,12 @@ def test_a_challenge_for_less_money_is_refused(shop: httpx.Client, buyer: Buyer)
         require_refusal(pay_by_mpp(shop, encode_base64url(signed)), INVALID)
 
 
-def test_a_challenge_of_another_route_is_refused(shop: httpx.Client, buyer: Buyer) -> None:
+def test_challenge_of_another_route_is_refused(shop: httpx.Client, buyer: Buyer) -> None:
     credential = encode_base64url(answer_challenge(buyer, fetch_challenge(shop, OTHER_ROUTE)))
     require_refusal(pay_by_mpp(shop, credential), INVALID)
 
 
-def test_a_nonce_that_is_not_the_challenge_s_is_refused(shop: httpx.Client, buyer: Buyer) -> None:
+def test_nonce_must_be_that_of_challenge(shop: httpx.Client, buyer: Buyer) -> None:
     other = fetch_challenge(shop)
     for nonce in ("0x" + "ab" * 32, json_nonce(other)):
         credential = answer_challenge(buyer, fetch_challenge(shop), nonce=nonce)
@@ -148,14 +148,14 @@ MISMATCHES = {
 
 
 @pytest.mark.parametrize(("changes", "reason"), MISMATCHES.values(), ids=MISMATCHES)
-def test_an_authorization_must_be_for_the_challenge(
+def test_authorization_must_be_for_challenge(
     shop: httpx.Client, buyer: Buyer, changes: dict[str, str], reason: str
 ) -> None:
     credential = answer_challenge(buyer, fetch_challenge(shop), **changes)
     require_refusal(pay_by_mpp(shop, encode_base64url(credential)), reason)
 
 
-def test_a_payer_needs_its_own_signature(shop: httpx.Client, buyer: Buyer) -> None:
+def test_payer_needs_its_own_signature(shop: httpx.Client, buyer: Buyer) -> None:
     credential = answer_challenge(Buyer(1), fetch_challenge(shop))
     credential["payload"]["from"] = buyer.address
     credential["source"] = None
@@ -209,7 +209,7 @@ MALFORMATIONS: dict[str, Callable[[Credential], Any]] = {
 
 
 @pytest.mark.parametrize("change", MALFORMATIONS.values(), ids=MALFORMATIONS)
-def test_a_malformed_credential_is_refused(
+def test_malformed_credential_is_refused(
     shop: httpx.Client, buyer: Buyer, change: Callable[[Credential], Any]
 ) -> None:
     credential = answer_challenge(buyer, fetch_challenge(shop))
@@ -234,7 +234,7 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS)
-def test_an_unreadable_header_is_refused(shop: httpx.Client, header: str) -> None:
+def test_unreadable_header_is_refused(shop: httpx.Client, header: str) -> None:
     response = shop.post(PHISHING, json=QUESTION, headers={"Authorization": header})
     require_refusal(response, MALFORMED)
 
@@ -245,20 +245,20 @@ def test_two_credentials_in_two_headers_are_refused(shop: httpx.Client, buyer: B
     require_refusal(shop.post(PHISHING, json=QUESTION, headers=headers), MALFORMED)
 
 
-def test_a_long_header_is_refused(shop: httpx.Client, buyer: Buyer) -> None:
+def test_long_header_is_refused(shop: httpx.Client, buyer: Buyer) -> None:
     credential = answer_challenge(buyer, fetch_challenge(shop)) | {"padding": "x" * 15_000}
     require_refusal(pay_by_mpp(shop, encode_base64url(credential)), MALFORMED)
     assert pay_by_mpp(shop, "x" * 200_000).status_code in (400, 402, 431)
 
 
-def test_a_list_of_many_schemes_is_read_once(shop: httpx.Client) -> None:
+def test_list_of_many_schemes_is_read_once(shop: httpx.Client) -> None:
     header = ", ".join(["Bearer a", 'Digest b="c, \\"d"'] * 900)
     response = shop.post(PHISHING, json=QUESTION, headers={"Authorization": header})
     assert response.status_code == 402
     assert "reason" not in response.json()["error"]["details"]
 
 
-def test_input_is_checked_before_a_credential(shop: httpx.Client) -> None:
+def test_input_is_checked_before_credential(shop: httpx.Client) -> None:
     assert pay_by_mpp(shop, "abc", body={"url": 7}).status_code == 400
     assert pay_by_mpp(shop, "abc", body={}).status_code == 400
 
@@ -281,8 +281,10 @@ FIELDS = (
 @pytest.mark.extended
 @hypothesis.settings(max_examples=100, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 @hypothesis.given(field=strategies.sampled_from(FIELDS), value=JSON)
-def test_no_credential_is_a_server_error(shop: httpx.Client, field: tuple[str, str], value: Any) -> None:
-    """Sent to another route, so that a credential that is still genuine is refused too."""
+def test_malformed_credential_is_no_server_error(
+    shop: httpx.Client, field: tuple[str, str], value: Any
+) -> None:
+    """Sent to another route, so that a credential that is still valid is refused too."""
     credential = answer_challenge(Buyer(), fetch_challenge(shop))
     part, name = field
     credential[part][name] = value

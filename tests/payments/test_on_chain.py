@@ -1,4 +1,4 @@
-"""With a node to ask, the chain says what became of a payment that the facilitator left open."""
+"""Resolution by the chain: a node tells the outcome of a payment that the facilitator left open."""
 
 # eth-account and web3 are typed in parts
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -37,11 +37,11 @@ LOST = "invalid_transaction_state"
 EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
 
 
-def nonce_of(payload: Payload) -> str:
+def get_nonce(payload: Payload) -> str:
     return payload["payload"]["authorization"]["nonce"]
 
 
-def test_what_was_paid_on_chain_is_served_though_the_facilitator_said_nothing(
+def test_payment_on_chain_is_served_despite_facilitator_error(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
@@ -57,7 +57,7 @@ def test_what_was_paid_on_chain_is_served_though_the_facilitator_said_nothing(
     assert facilitator.asked == 1
 
 
-def test_its_receipt_names_the_real_transaction(
+def test_receipt_names_real_transaction(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
@@ -70,10 +70,10 @@ def test_its_receipt_names_the_real_transaction(
     transaction = decode_header(served.headers["PAYMENT-RESPONSE"])["transaction"]
     mined = call_rpc(devchain.rpc_url, "eth_getTransactionReceipt", transaction)
     assert mined["status"] == "0x1"
-    assert any(nonce_of(payload) in log["topics"] for log in mined["logs"])
+    assert any(get_nonce(payload) in log["topics"] for log in mined["logs"])
 
 
-def test_a_facilitator_that_then_disappears_is_not_needed(
+def test_resolution_does_not_need_facilitator(
     api: ApiFactory,
     chain_settings: Settings,
     stubbed: Settings,
@@ -90,7 +90,7 @@ def test_a_facilitator_that_then_disappears_is_not_needed(
     assert pay(alone, payment).status_code == 200
 
 
-def test_what_did_not_move_is_settled_when_it_is_sent_again(
+def test_unsettled_payment_is_settled_on_resubmission(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
@@ -101,13 +101,13 @@ def test_what_did_not_move_is_settled_when_it_is_sent_again(
     served = pay(client, encode_header(payload))
 
     assert served.status_code == 200
-    assert devchain.is_authorization_used(buyer.address, nonce_of(payload))
+    assert devchain.is_authorization_used(buyer.address, get_nonce(payload))
 
 
-def test_a_payment_that_somebody_else_broadcast_first_is_served(
+def test_payment_broadcast_by_others_is_served(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    """The facilitator's own transaction then fails, and the money has moved all the same."""
+    """The facilitator's own transaction then fails, although the money has moved."""
     client = api(stubbed)
     payload = sign_payload(client, buyer)
     failed = {"success": False, "errorReason": "transaction_failed", "transaction": HASH, "network": ""}
@@ -119,13 +119,13 @@ def test_a_payment_that_somebody_else_broadcast_first_is_served(
     assert decode_header(served.headers["PAYMENT-RESPONSE"])["transaction"] != HASH
 
 
-def test_a_transaction_that_was_reverted_is_a_refusal(
+def test_reverted_transaction_is_refusal(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
     payload = sign_payload(client, buyer)
     failed = {"success": False, "errorReason": "transaction_failed", "network": ""}
-    reverted = send_reverted_transfer(devchain, nonce_of(payload))
+    reverted = send_reverted_transfer(devchain, get_nonce(payload))
     facilitator.next.append(reply_with(200, failed | {"transaction": reverted}))
 
     response = pay(client, encode_header(payload))
@@ -134,7 +134,7 @@ def test_a_transaction_that_was_reverted_is_a_refusal(
 
 
 @pytest.mark.parametrize("reason", ["invalid_exact_evm_nonce_already_used", "insufficient_funds"])
-def test_a_refusal_is_not_believed_where_the_chain_says_unused(
+def test_refusal_is_uncertain_for_unused_nonce(
     api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer, reason: str
 ) -> None:
     client = api(stubbed)
@@ -148,14 +148,14 @@ def test_a_refusal_is_not_believed_where_the_chain_says_unused(
     assert payment_note(response)["state"] == "in_flight"
 
 
-def test_what_its_payer_cancelled_is_refused_and_never_served(
+def test_cancelled_payment_is_refused_and_never_served(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
     payload = sign_payload(client, buyer)
     facilitator.next.append(reply_with(502, ""))
     pay(client, encode_header(payload))
-    cancel_authorization(devchain, buyer, nonce_of(payload))
+    cancel_authorization(devchain, buyer, get_nonce(payload))
 
     response = pay(client, encode_header(payload))
 
@@ -164,28 +164,28 @@ def test_what_its_payer_cancelled_is_refused_and_never_served(
     assert facilitator.asked == 1
 
 
-def test_a_nonce_spent_on_somebody_else_is_refused_and_never_served(
+def test_nonce_spent_elsewhere_is_refused_and_never_served(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
     payload = sign_payload(client, buyer)
     facilitator.next.append(reply_with(502, ""))
     pay(client, encode_header(payload))
-    pay_other_recipient(devchain, fetch_terms(client), buyer, nonce_of(payload))
+    pay_other_recipient(devchain, fetch_terms(client), buyer, get_nonce(payload))
 
     response = pay(client, encode_header(payload))
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, LOST)
 
 
-async def test_what_expired_unused_is_refused_for_good(
+async def test_expired_unused_payment_is_refused_for_good(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
     an_hour_ago = int(time.time()) - 3600
     payment = encode_header(buyer.payload(fetch_terms(client), now=an_hour_ago))
     await record_payment(stubbed, payment, an_hour_ago)
-    cancel_authorization(devchain, Buyer(8), "0x" + secrets.token_hex(32))  # a block later than its end
+    cancel_authorization(devchain, Buyer(8), "0x" + secrets.token_hex(32))  # a block after its end
 
     response = pay(client, payment)
 
@@ -195,7 +195,7 @@ async def test_what_expired_unused_is_refused_for_good(
 
 
 @pytest.mark.extended
-def test_what_expired_after_it_had_moved_is_served(
+def test_expired_payment_that_was_settled_is_served(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
@@ -210,7 +210,7 @@ def test_what_expired_after_it_had_moved_is_served(
     assert served.status_code == 200
 
 
-def test_an_older_payment_under_a_key_is_what_is_resolved(
+def test_older_payment_of_key_is_resolved(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
@@ -223,12 +223,12 @@ def test_an_older_payment_under_a_key_is_what_is_resolved(
     response = pay(client, with_identifier(newer, key))
 
     assert response.status_code == 200
-    assert devchain.is_authorization_used(buyer.address, nonce_of(older))
-    assert not devchain.is_authorization_used(buyer.address, nonce_of(newer))
+    assert devchain.is_authorization_used(buyer.address, get_nonce(older))
+    assert not devchain.is_authorization_used(buyer.address, get_nonce(newer))
 
 
 @pytest.mark.parametrize("rpc", ["http://127.0.0.1:9", "stub"], ids=["unreachable", "talking nonsense"])
-def test_a_node_that_does_not_answer_leaves_the_outcome_open(
+def test_unanswered_node_leaves_outcome_open(
     api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer, rpc: str
 ) -> None:
     node = ProviderSettings(url=facilitator.url + "/settle" if rpc == "stub" else rpc)
@@ -252,7 +252,7 @@ NODES: dict[str, tuple[int, Any]] = {
 
 @pytest.mark.extended
 @pytest.mark.parametrize("answer", NODES.values(), ids=NODES.keys())
-def test_a_node_that_answers_anything_but_the_fact_leaves_the_outcome_open(
+def test_unusable_node_answer_leaves_outcome_open(
     api: ApiFactory,
     stubbed: Settings,
     facilitator: StubFacilitator,
@@ -273,18 +273,18 @@ def test_a_node_that_answers_anything_but_the_fact_leaves_the_outcome_open(
     assert payment_note(response)["state"] == "in_flight"
 
 
-def test_a_bad_signature_of_a_payer_with_code_is_left_to_the_facilitator(
+def test_wrong_signature_of_contract_payer_is_left_to_facilitator(
     api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator
 ) -> None:
     client = api(stubbed)
-    payload = sign_payload(client, Buyer(), **{"from": TOKEN_ADDRESS})  # a contract for certain
+    payload = sign_payload(client, Buyer(), **{"from": TOKEN_ADDRESS})  # surely a contract
 
     pay(client, encode_header(payload))
 
     assert facilitator.asked == 1
 
 
-def test_a_bad_signature_of_a_payer_without_code_is_refused_here(
+def test_wrong_signature_of_plain_payer_is_refused_here(
     api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator
 ) -> None:
     client = api(stubbed)
@@ -296,7 +296,7 @@ def test_a_bad_signature_of_a_payer_without_code_is_refused_here(
     assert facilitator.asked == 0
 
 
-def test_an_open_payment_of_a_payer_with_code_stays_open_when_no_node_answers(
+def test_open_contract_payment_stays_open_without_node(
     api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams
 ) -> None:
     up = [(200, {"jsonrpc": "2.0", "id": 1, "result": result}) for result in (hex(84532), "0x6001")]

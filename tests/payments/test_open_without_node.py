@@ -13,7 +13,7 @@ from buyer import ApiFactory, Buyer, encode_header, pay, payment_note, sign_payl
 from facilitators import StubFacilitator, build_settings, refuse_with
 from payments_shell import run_payments_command
 from seeded_journals import open_journal_store, read_row, record_open_payment
-from test_kill import served
+from test_kill import run_server
 
 from centgate.cli.doctor.check import Finding, run_checks
 from centgate.cli.doctor.context import open_context
@@ -55,25 +55,25 @@ async def test_open_payment_is_counted_with_its_cause(
     assert (await count(settings))[cause] == 1
 
 
-async def test_server_that_dies_after_settling_leaves_a_payment_that_is_shown(
+async def test_crash_after_settlement_leaves_visible_open_payment(
     tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     settings = build_settings(tmp_path, facilitator.url)
-    with served(tmp_path / "journal.db", facilitator, CENTGATE_FAULT="settled") as (process, client):
+    with run_server(tmp_path / "journal.db", facilitator, CENTGATE_FAULT="settled") as (process, client):
         payload = sign_payload(client, buyer)
         with pytest.raises(httpx.TransportError):
             pay(client, encode_header(payload))
         process.wait(20)
     assert (await read_row(settings, payload))["state"] == "settling"
     execute(settings, "DELETE FROM workers")  # as after its lease
-    facilitator.usually = USED  # as an SDK's facilitator answers for what it settled
+    facilitator.usually = USED  # the reply of an SDK's facilitator for a payment that it has settled
 
     assert [each.state_after for each in await reconcile_all(settings)] == ["settling"]
 
     nonce = payload["payload"]["authorization"]["nonce"]
     shown = await asyncio.to_thread(run_payments_command, "show", nonce, url=settings.database_url)
     finding = await check_open_payments(settings)
-    assert await metric(settings, "no_node") == 1
+    assert await read_metric(settings, "no_node") == 1
     assert "No node of its network is configured" in " ".join(shown.stdout.split())
     assert (finding.status, "1 payment is open because no node answers" in finding.what) == ("warning", True)
     assert facilitator.moved.total() == 1
@@ -93,7 +93,7 @@ async def test_resolved_payment_is_not_counted_any_more(
     assert await count(settings) == {"no_node": 0, "no_answer": 0, "not_final": 0}
 
 
-async def test_payment_of_a_removed_facilitator_is_found_by_the_doctor(
+async def test_payment_of_removed_facilitator_is_found_by_doctor(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(settings, buyer)
@@ -114,7 +114,7 @@ async def check_open_payments(settings: Settings) -> Finding:
     return result.finding
 
 
-async def metric(settings: Settings, cause: str) -> float:
+async def read_metric(settings: Settings, cause: str) -> float:
     """Return the published number of open payments with a cause."""
     async with open_journal_store(settings) as store:
         collector = UnfinishedPaymentsCollector(store, keep_seconds=3600)

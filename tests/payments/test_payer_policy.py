@@ -1,4 +1,4 @@
-"""Payers that the operator allows or denies: refused before money moves, never after."""
+"""Payer policy: payers that the operator allows or denies are refused before settlement, never after."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HASH = "0x" + "ab" * 32
 UNUSED = {"state": "unused", "charged": False, "retry": "none"}
 
 
-def test_a_denied_payer_is_refused_before_anything_is_settled(tmp_path: Path) -> None:
+def test_denied_payer_is_refused_before_settlement(tmp_path: Path) -> None:
     with serve_api(tmp_path, payers_denied=FIRST.address) as served_api:
         response = pay(served_api.client, sign_payment(served_api.client, FIRST))
         other = pay(served_api.client, sign_payment(served_api.client, SECOND))
@@ -59,11 +59,11 @@ def _nonce(served_api: ServedApi) -> str:
     return served_api.facilitator.body["paymentPayload"]["payload"]["authorization"]["nonce"]
 
 
-def test_its_reason_is_x402s_and_moves_no_money() -> None:
+def test_denial_reason_is_x402s_and_moves_no_money() -> None:
     assert SETTLE_REASONS[PAYER_REFUSED_REASON].certainty == "payload"
 
 
-def test_only_allowed_payers_are_served_and_denied_ones_never(tmp_path: Path) -> None:
+def test_only_allowed_and_not_denied_payers_are_served(tmp_path: Path) -> None:
     lists = {"payers_allowed": (FIRST.address, SECOND.address), "payers_denied": (SECOND.address,)}
     with serve_api(tmp_path, **lists) as served_api:
         statuses = [
@@ -74,7 +74,7 @@ def test_only_allowed_payers_are_served_and_denied_ones_never(tmp_path: Path) ->
     assert statuses == [200, 402, 402]
 
 
-def test_an_unpaid_request_gets_the_terms_as_ever(tmp_path: Path) -> None:
+def test_unpaid_request_gets_usual_terms(tmp_path: Path) -> None:
     with serve_api(tmp_path, payers_allowed=FIRST.address) as served_api:
         response = served_api.client.post("/services/phishing-check", json=QUESTION)
 
@@ -82,7 +82,7 @@ def test_an_unpaid_request_gets_the_terms_as_ever(tmp_path: Path) -> None:
     assert "reason" not in response.json()["error"]["details"]
 
 
-def test_somebody_elses_signature_does_not_tell_who_is_denied(tmp_path: Path) -> None:
+def test_foreign_signature_does_not_reveal_denied_payer(tmp_path: Path) -> None:
     with serve_api(tmp_path, payers_denied=FIRST.address) as served_api:
         payload = sign_payload(served_api.client, SECOND)
         payload["payload"]["authorization"]["from"] = FIRST.address
@@ -91,7 +91,7 @@ def test_somebody_elses_signature_does_not_tell_who_is_denied(tmp_path: Path) ->
     assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
 
 
-async def test_what_a_payer_paid_before_it_was_denied_is_redeemed_and_replayed(tmp_path: Path) -> None:
+async def test_earlier_payment_of_denied_payer_is_redeemed_and_replayed(tmp_path: Path) -> None:
     with serve_api(tmp_path, payers_denied=FIRST.address) as served_api:
         settings = build_settings(tmp_path, served_api.facilitator.url)
         terms = build_terms(phishing_check, settings)
@@ -104,7 +104,7 @@ async def test_what_a_payer_paid_before_it_was_denied_is_redeemed_and_replayed(t
         assert served_api.facilitator.asked == 0
 
 
-async def test_a_payment_with_an_unknown_outcome_is_resolved_although_its_payer_is_denied(
+async def test_open_payment_of_denied_payer_is_resolved(
     tmp_path: Path,
 ) -> None:
     with serve_api(tmp_path, payers_denied=FIRST.address) as served_api:
@@ -125,7 +125,7 @@ def _restart(folder: Path, facilitator: StubFacilitator, **changes: Any) -> Any:
 @pytest.mark.parametrize(
     "reply", [refuse_with("insufficient_funds"), reply_with(429, {})], ids=["refused", "unsent"]
 )
-def test_a_payment_that_moved_no_money_is_not_settled_after_its_payer_was_denied(
+def test_unsent_payment_of_denied_payer_is_not_settled(
     tmp_path: Path, facilitator: StubFacilitator, reply: Any
 ) -> None:
     facilitator.usually = reply
@@ -144,9 +144,7 @@ def test_a_payment_that_moved_no_money_is_not_settled_after_its_payer_was_denied
     assert (facilitator.asked, sum(facilitator.moved.values())) == (asked, 0)
 
 
-def test_an_idempotency_key_fetches_the_answer_of_a_payer_denied_since(
-    tmp_path: Path, facilitator: StubFacilitator
-) -> None:
+def test_key_fetches_answer_of_later_denied_payer(tmp_path: Path, facilitator: StubFacilitator) -> None:
     name = "a-name-of-sixteen-or-more"
     with _restart(tmp_path, facilitator) as url, httpx.Client(base_url=url, timeout=30) as client:
         first = pay(client, with_identifier(sign_payload(client, FIRST), name))
@@ -160,7 +158,7 @@ def test_an_idempotency_key_fetches_the_answer_of_a_payer_denied_since(
     assert facilitator.asked == 1
 
 
-def test_the_client_gives_up_and_knows_that_nothing_moved(tmp_path: Path) -> None:
+def test_client_stops_and_reports_no_charge(tmp_path: Path) -> None:
     wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
     with (
         serve_api(tmp_path, payers_denied=FIRST.address) as served_api,
@@ -179,7 +177,7 @@ def _wait_until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.extended
-def test_a_file_is_followed_while_the_server_runs(tmp_path: Path) -> None:
+def test_file_is_reread_while_server_runs(tmp_path: Path) -> None:
     denied = tmp_path / "denied.txt"
     denied.write_text("# nobody yet\n")
     with serve_api(tmp_path, payers_denied_file=denied) as served_api:
@@ -201,7 +199,7 @@ def test_a_file_is_followed_while_the_server_runs(tmp_path: Path) -> None:
         _wait_until(lambda: status() == 200)
 
 
-def test_a_changed_file_is_read_again_and_a_wrong_one_is_not(tmp_path: Path) -> None:
+def test_changed_file_is_read_and_invalid_one_ignored(tmp_path: Path) -> None:
     path = tmp_path / "payers"
     path.write_text(f"\ufeff{FIRST.address}\r\n\r\n{SECOND.address.lower()} # second\r\n", encoding="utf-8")
     file = PayerFile(path, "payers_denied_file")
@@ -220,7 +218,7 @@ def test_a_changed_file_is_read_again_and_a_wrong_one_is_not(tmp_path: Path) -> 
     assert file.payers == {bytes.fromhex(SECOND.address[2:])}
 
 
-def test_a_replaced_link_is_followed(tmp_path: Path) -> None:
+def test_replaced_symlink_is_followed(tmp_path: Path) -> None:
     for number, buyer in enumerate((FIRST, SECOND)):
         (tmp_path / str(number)).write_text(buyer.address)
     link = tmp_path / "payers"
@@ -234,7 +232,7 @@ def test_a_replaced_link_is_followed(tmp_path: Path) -> None:
     assert file.payers == {bytes.fromhex(SECOND.address[2:])}
 
 
-def test_an_empty_file_of_allowed_payers_allows_nobody(tmp_path: Path) -> None:
+def test_empty_allow_file_allows_nobody(tmp_path: Path) -> None:
     (tmp_path / "allowed").write_text("")
 
     policy = PayerPolicy(Settings(payers_allowed_file=tmp_path / "allowed"))
@@ -242,7 +240,7 @@ def test_an_empty_file_of_allowed_payers_allows_nobody(tmp_path: Path) -> None:
     assert policy.find_refusal(FIRST.address) is not None
 
 
-def test_a_setting_and_a_file_add_up(tmp_path: Path) -> None:
+def test_setting_and_file_are_combined(tmp_path: Path) -> None:
     (tmp_path / "allowed").write_text(FIRST.address)
     policy = PayerPolicy(Settings(payers_allowed=(SECOND.address,), payers_allowed_file=tmp_path / "allowed"))
 
@@ -251,7 +249,7 @@ def test_a_setting_and_a_file_add_up(tmp_path: Path) -> None:
     assert refused == [False, False, True]
 
 
-def test_the_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_settings_come_from_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "denied").write_text(SECOND.address)
     monkeypatch.setenv("CENTGATE_PAYERS_ALLOWED", f"{FIRST.address}, {SECOND.address}")
     monkeypatch.setenv("CENTGATE_PAYERS_DENIED_FILE", str(tmp_path / "denied"))
@@ -274,14 +272,14 @@ def test_the_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch,
         ({"payers_allowed_file": "wrong"}, "CENTGATE_PAYERS_ALLOWED_FILE: wrong, line 2: '0x34' is not"),
     ],
 )
-def test_a_wrong_list_is_refused_at_the_start(tmp_path: Path, changes: dict[str, Any], why: str) -> None:
+def test_invalid_list_is_refused_at_start(tmp_path: Path, changes: dict[str, Any], why: str) -> None:
     (tmp_path / "wrong").write_text("# first\n0x34\n")  # the working directory is this folder
 
     with pytest.raises(ValueError, match=why):
         validate_startup(Settings(**changes))
 
 
-async def test_the_files_are_followed_until_the_server_ends(tmp_path: Path) -> None:
+async def test_files_are_watched_until_shutdown(tmp_path: Path) -> None:
     (tmp_path / "denied").write_text("")
     before = asyncio.all_tasks()
 

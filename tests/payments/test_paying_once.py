@@ -1,4 +1,4 @@
-"""A payment is charged once and delivered once, however often it is submitted."""
+"""Idempotence: a payment is charged once and delivered once, however often it is submitted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fake_upstreams import FakeUpstreams, configure_providers, send_paid
 from centgate.settings import Settings
 
 
-def test_a_paid_request_is_answered_with_a_verdict_and_a_receipt(client: httpx.Client, buyer: Buyer) -> None:
+def test_paid_request_gets_verdict_and_receipt(client: httpx.Client, buyer: Buyer) -> None:
     response = pay(client, sign_payment(client, buyer))
 
     assert response.status_code == 200
@@ -23,7 +23,7 @@ def test_a_paid_request_is_answered_with_a_verdict_and_a_receipt(client: httpx.C
     assert receipt["payer"] == buyer.address.lower()
 
 
-def test_the_same_payment_gets_the_same_bytes_and_is_not_charged_again(
+def test_same_payment_gets_same_bytes_without_charge(
     client: httpx.Client, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     payment = sign_payment(client, buyer)
@@ -38,7 +38,7 @@ def test_the_same_payment_gets_the_same_bytes_and_is_not_charged_again(
     assert facilitator.asked == 1
 
 
-def test_a_hundred_at_once_with_one_payment_get_one_answer(
+def test_hundred_concurrent_requests_with_one_payment_get_one_answer(
     client: httpx.Client, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     payment = sign_payment(client, buyer)
@@ -51,7 +51,7 @@ def test_a_hundred_at_once_with_one_payment_get_one_answer(
     assert facilitator.asked == 1
 
 
-def test_the_same_nonce_on_another_network_is_another_payment(
+def test_same_nonce_on_another_network_is_another_payment(
     api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     deployments = [settings.model_copy(update={"network": each}) for each in ("eip155:84532", "eip155:8453")]
@@ -70,7 +70,7 @@ def test_the_same_nonce_on_another_network_is_another_payment(
     [(refuse_with("insufficient_funds"), 402), (reply_with(500, "no answer"), 502)],
     ids=["refused", "unknown"],
 )
-def test_the_service_runs_only_after_the_settlement(
+def test_service_runs_only_after_settlement(
     api: ApiFactory,
     settings: Settings,
     facilitator: StubFacilitator,

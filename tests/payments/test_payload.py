@@ -1,4 +1,4 @@
-"""The shape of a payment: what the models of the x402 package accept, and nothing else."""
+"""Payment payloads: `parse_payload` accepts exactly the shapes that the models of the x402 package accept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Number = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,77})$")]
 
 
 class Authorization(BaseModel):
-    """EIP-3009's fields; the package declares no model of them that checks their form."""
+    """EIP-3009's fields; the package has no model of them that checks their form."""
 
     model_config = ConfigDict(strict=True)
 
@@ -107,7 +107,7 @@ VALUES = st.one_of(
 
 
 @st.composite
-def altered_payments(draw: st.DrawFn) -> dict[str, Any]:
+def draw_altered_payments(draw: st.DrawFn) -> dict[str, Any]:
     """Return a payment with up to three members left out, added, spelled differently or of another value."""
     whole = deepcopy(WHOLE)
     for _ in range(draw(st.integers(0, 3))):
@@ -138,8 +138,8 @@ def alter(draw: st.DrawFn, part: dict[str, Any]) -> None:
             pass
 
 
-def reference(content: Any) -> tuple[Any, ...] | None:
-    """Return what the models of the package read, None if they refuse it."""
+def parse_by_sdk(content: Any) -> tuple[Any, ...] | None:
+    """Return the fields as the models of the package read them, or None if they refuse the payload."""
     try:
         payload = SdkPayload.model_validate(content)
         exact = Exact.model_validate(payload.payload)
@@ -156,8 +156,8 @@ def reference(content: Any) -> tuple[Any, ...] | None:
     )
 
 
-def read(content: Any) -> tuple[Any, ...] | None:
-    """Return what the API reads, None if it refuses it."""
+def parse_by_api(content: Any) -> tuple[Any, ...] | None:
+    """Return the fields as the API reads them, or None if it refuses the payload."""
     try:
         payload = parse_payload(content)
     except ValueError:
@@ -171,27 +171,27 @@ def read(content: Any) -> tuple[Any, ...] | None:
     )
 
 
-def test_a_payment_of_an_official_client_is_read_as_their_models_read_it() -> None:
-    """Nothing is lost of the usual form."""
-    assert read(WHOLE) == reference(WHOLE) is not None
+def test_official_payment_is_read_as_by_sdk() -> None:
+    """No field of the usual form is lost."""
+    assert parse_by_api(WHOLE) == parse_by_sdk(WHOLE) is not None
 
 
-@given(altered_payments())
-def test_altered_payments_are_read_or_refused_as_by_the_package(content: dict[str, Any]) -> None:
+@given(draw_altered_payments())
+def test_altered_payments_are_read_or_refused_as_by_sdk(content: dict[str, Any]) -> None:
     """Unknown members, other spellings and other types: the same values, or the same refusal."""
-    assert read(content) == reference(content)
+    assert parse_by_api(content) == parse_by_sdk(content)
 
 
 @pytest.mark.parametrize("seconds", TIMES, ids=repr)
-def test_numbers_are_as_lenient_as_in_the_package(seconds: Any) -> None:
-    """The package reads `maxTimeoutSeconds` from text and whole floats too."""
+def test_numbers_are_as_lenient_as_in_sdk(seconds: Any) -> None:
+    """The package also reads `maxTimeoutSeconds` from text and whole floats."""
     content = deepcopy(WHOLE)
     content["accepted"]["maxTimeoutSeconds"] = seconds
-    assert read(content) == reference(content)
+    assert parse_by_api(content) == parse_by_sdk(content)
 
 
 @pytest.mark.parametrize("content", [None, 1, "text", [], [WHOLE], {}, {"payload": WHOLE}], ids=repr)
-def test_anything_else_is_refused(content: Any) -> None:
+def test_other_content_is_refused(content: Any) -> None:
     """Not an object, or not a payment."""
-    assert read(content) is None
-    assert reference(content) is None
+    assert parse_by_api(content) is None
+    assert parse_by_sdk(content) is None

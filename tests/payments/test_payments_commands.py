@@ -1,4 +1,4 @@
-"""`centgate payments` as an operator types it, beside servers that run."""
+"""`centgate payments` commands, run beside servers."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ REFUND = "0x" + "F0" * 32
 DAY = 86_400.0
 
 
-def listed(url: str, *arguments: str) -> Any:
+def list_payments(url: str, *arguments: str) -> Any:
     shown = run_payments_command("list", "--json", *arguments, url=url)
     assert shown.exit_code == 0, shown.output
     return json.loads(shown.stdout)["payments"]
 
 
-def at_once(url: str, **tables: Any) -> None:
-    """Fill a journal from a test that is not asynchronous."""
+def insert_now(url: str, **tables: Any) -> None:
+    """Insert rows from a test that is not asynchronous."""
     import asyncio
 
     asyncio.run(insert_rows(url, **tables))
 
 
-def old(number: int, state: str = "settled", days: float = 3, **changes: Any) -> Any:
-    """A payment presented so many days ago."""
+def old_payment_row(number: int, state: str = "settled", days: float = 3, **changes: Any) -> Any:
+    """Return the row of a payment presented some days ago."""
     return payment_row(number, state, created_at=time.time() - days * DAY, **changes)
 
 
 @pytest.mark.extended
-def test_what_was_paid_is_shown_while_the_server_runs(
+def test_payments_are_listed_while_server_runs(
     api: ApiFactory, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"database_url": database_url}))
     facilitator.next = [facilitator.settle, refuse_with("insufficient_funds"), reply_with(500, "no")]
     answers = [pay(client, sign_payment(client, buyer)) for _ in range(3)]
 
-    unknown, rejected, delivered = listed(database_url)
+    unknown, rejected, delivered = list_payments(database_url)
     shown = run_payments_command(
         "show", f"{delivered['payer']}:{delivered['nonce']}", "--json", "--body", url=database_url
     )
@@ -70,7 +70,7 @@ def test_what_was_paid_is_shown_while_the_server_runs(
 
 
 @pytest.mark.extended
-def test_an_open_payment_is_resolved_by_command(
+def test_command_resolves_open_payment(
     api: ApiFactory, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"database_url": database_url}))
@@ -88,21 +88,19 @@ def test_an_open_payment_is_resolved_by_command(
     done = run_payments_command("reconcile", "--json", url=database_url, settings=given)
 
     deadline = time.monotonic() + 30
-    while listed(database_url)[0]["state"] == "settling" and time.monotonic() < deadline:
+    while list_payments(database_url)[0]["state"] == "settling" and time.monotonic() < deadline:
         done = run_payments_command("reconcile", "--json", url=database_url, settings=given)
     assert (dry.exit_code, asked_dry) == (1, 1)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["open"] == []
-    assert listed(database_url)[0]["standing"] == "redeemable"
+    assert list_payments(database_url)[0]["standing"] == "redeemable"
     assert pay(client, payment).status_code == 200
     assert sum(facilitator.moved.values()) == 1
 
 
 @pytest.mark.extended
-def test_what_stays_open_is_said_and_counts_as_failure(
-    database_url: str, facilitator: StubFacilitator
-) -> None:
-    at_once(database_url, payments=[old(1, "settling")])
+def test_unresolved_payment_is_reported_and_fails(database_url: str, facilitator: StubFacilitator) -> None:
+    insert_now(database_url, payments=[old_payment_row(1, "settling")])
     given = {"CENTGATE_PAY_TO": "0x" + "ce" * 20, "CENTGATE_FACILITATOR_URL": facilitator.url}
 
     shown = run_payments_command("reconcile", "--rpc", "http://127.0.0.1:9", url=database_url, settings=given)
@@ -112,8 +110,8 @@ def test_what_stays_open_is_said_and_counts_as_failure(
 
 
 @pytest.mark.extended
-def test_a_list_goes_on_where_the_page_before_ended(database_url: str) -> None:
-    at_once(database_url, payments=[payment_row(each, created_at=NOW + each) for each in range(5)])
+def test_list_continues_after_page(database_url: str) -> None:
+    insert_now(database_url, payments=[payment_row(each, created_at=NOW + each) for each in range(5)])
     pages: list[list[str]] = []
     after: list[str] = []
     while True:
@@ -130,9 +128,16 @@ def test_a_list_goes_on_where_the_page_before_ended(database_url: str) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("width", [44, 80, 120, 220])
-def test_a_table_fits_its_terminal(tmp_path: Path, width: int) -> None:
+def test_table_fits_terminal(tmp_path: Path, width: int) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url, payments=[old(1), old(2, "delivered", service="libdocs-resolve-library"), old(3, "refused")])
+    insert_now(
+        url,
+        payments=[
+            old_payment_row(1),
+            old_payment_row(2, "delivered", service="libdocs-resolve-library"),
+            old_payment_row(3, "refused"),
+        ],
+    )
 
     tables = [
         run_payments_command("list", url=url, width=width),
@@ -149,8 +154,8 @@ def test_a_table_fits_its_terminal(tmp_path: Path, width: int) -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_tables_of_several_networks_are_readable(tmp_path: Path, width: int) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    rows = [old(each, network=network) for each, network in enumerate(("eip155:8453", "eip155:42161"))]
-    at_once(url, payments=rows)
+    rows = [old_payment_row(each, network=network) for each, network in enumerate(("eip155:8453", "eip155:42161"))]
+    insert_now(url, payments=rows)
     commands = (("list",), ("refund-list",), ("summary",), ("totals", "--by", "payer"))
 
     tables = {command: run_payments_command(*command, url=url, width=width).stdout for command in commands}
@@ -166,16 +171,16 @@ def test_tables_of_several_networks_are_readable(tmp_path: Path, width: int) -> 
 
 def test_totals_by_network_have_each_network_once(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url, payments=[old(1, network="eip155:8453"), old(2, network="eip155:42161")])
+    insert_now(url, payments=[old_payment_row(1, network="eip155:8453"), old_payment_row(2, network="eip155:42161")])
 
     table = run_payments_command("totals", "--by", "network", url=url).stdout
 
     assert [table.count(each) for each in ("eip155:8453", "eip155:42161")] == [1, 1]
 
 
-def test_a_shortened_id_of_the_table_names_its_payment(tmp_path: Path) -> None:
+def test_shortened_id_finds_payment(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url, payments=[old(1, "delivered")])
+    insert_now(url, payments=[old_payment_row(1, "delivered")])
     short = run_payments_command("list", url=url).stdout.split()[-1]
 
     shown = run_payments_command("show", short, url=url)
@@ -190,29 +195,29 @@ def test_a_shortened_id_of_the_table_names_its_payment(tmp_path: Path) -> None:
     ("payment", "said_of_it"),
     [
         (
-            old(1, "settling"),
+            old_payment_row(1, "settling"),
             ["open (settling)", "the settlement's outcome is unknown", "payments reconcile"],
         ),
         (
-            old(1, "settled", 0.1),
+            old_payment_row(1, "settled", 0.1),
             ["redeemable (settled)", "An answer, until", "the buyer can fetch the answer"],
         ),
         (
-            old(1, "settled"),
+            old_payment_row(1, "settled"),
             ["refundable (settled)", "can no longer be fetched", "Centgate moves no money", "--in"],
         ),
-        (old(1, "delivered"), ["delivered: HTTP 200", "no longer stored", "Nothing."]),
-        (old(1, "refused"), ["refused (insufficient_funds): no money moved", "Nothing."]),
+        (old_payment_row(1, "delivered"), ["delivered: HTTP 200", "no longer stored", "Nothing."]),
+        (old_payment_row(1, "refused"), ["refused (insufficient_funds): no money moved", "Nothing."]),
         (
-            old(1, "unused"),
+            old_payment_row(1, "unused"),
             ["state unused", "not sent to the facilitator (status 429)", "Nothing: the buyer"],
         ),
     ],
     ids=["open", "redeemable", "refundable", "delivered", "refused", "unused"],
 )
-def test_a_payment_is_told_in_words(tmp_path: Path, payment: Any, said_of_it: list[str]) -> None:
+def test_payment_is_described_in_words(tmp_path: Path, payment: Any, said_of_it: list[str]) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url, payments=[payment])
+    insert_now(url, payments=[payment])
 
     shown = run_payments_command("show", payment["nonce"], url=url, width=200)
 
@@ -222,21 +227,21 @@ def test_a_payment_is_told_in_words(tmp_path: Path, payment: Any, said_of_it: li
     assert "the proof" not in shown.output
 
 
-def event(number: int, kind: str, paid: Any, **changes: Any) -> Any:
-    """Something that happened to a payment."""
+def event_row(number: int, kind: str, paid: Any, **changes: Any) -> Any:
+    """Return the row of an event of a payment."""
     usual = {"id": number, "payment": paid["id"], "event": kind, "reason": None, "transaction": None}
     return usual | {"at": paid["created_at"] + number} | changes
 
 
-def test_events_of_a_payment_are_told_in_their_order(database_url: str) -> None:
-    paid = old(1, "refused")
+def test_events_are_shown_in_order(database_url: str) -> None:
+    paid = old_payment_row(1, "refused")
     refusal = {"at": paid["updated_at"], "reason": "insufficient_funds"}
     history = [
-        event(1, "refused", paid, **refusal),
-        event(2, "in_doubt", paid, reason="settlement_pending", transaction=REFUND),
-        event(3, "refunded", paid, transaction=REFUND, reason="unchecked"),
+        event_row(1, "refused", paid, **refusal),
+        event_row(2, "in_doubt", paid, reason="settlement_pending", transaction=REFUND),
+        event_row(3, "refunded", paid, transaction=REFUND, reason="unchecked"),
     ]
-    at_once(database_url, payments=[paid], payment_events=history)
+    insert_now(database_url, payments=[paid], payment_events=history)
 
     shown = json.loads(run_payments_command("show", paid["nonce"], "--json", url=database_url).stdout)
     page = run_payments_command("show", paid["nonce"], url=database_url, width=250).stdout
@@ -253,17 +258,17 @@ def test_events_of_a_payment_are_told_in_their_order(database_url: str) -> None:
 
 def test_payment_that_was_not_sent_is_listed_by_its_state(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url, payments=[old(1, "unused"), old(2, "refused")])
+    insert_now(url, payments=[old_payment_row(1, "unused"), old_payment_row(2, "refused")])
 
-    (unused,) = listed(url, "--state", "unused")
+    (unused,) = list_payments(url, "--state", "unused")
 
     assert (unused["state"], unused["standing"], unused["reason"]) == ("unused", None, "status 429")
 
 
-def test_a_stored_answer_is_told_by_its_size_and_shown_when_asked_for(tmp_path: Path) -> None:
+def test_stored_answer_is_shown_on_request(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    paid = old(1, "delivered")
-    at_once(url, payments=[paid], answers=[answer_row(paid, b'{"data": "\x1b[2J"}')])
+    paid = old_payment_row(1, "delivered")
+    insert_now(url, payments=[paid], answers=[answer_row(paid, b'{"data": "\x1b[2J"}')])
 
     usual, whole = (
         run_payments_command("show", paid["nonce"], url=url),
@@ -277,9 +282,13 @@ def test_a_stored_answer_is_told_by_its_size_and_shown_when_asked_for(tmp_path: 
 
 
 @pytest.mark.extended
-def test_an_export_has_every_payment_under_the_names_that_help_gives(database_url: str) -> None:
-    paid = [old(1, "delivered"), old(2, "settled"), old(3, "refused", days=9)]
-    at_once(database_url, payments=paid)
+def test_export_has_every_payment_and_documented_columns(database_url: str) -> None:
+    paid = [
+        old_payment_row(1, "delivered"),
+        old_payment_row(2, "settled"),
+        old_payment_row(3, "refused", days=9),
+    ]
+    insert_now(database_url, payments=paid)
 
     as_csv = run_payments_command("export", "--format", "csv", "--since", "7d", url=database_url)
     as_lines = run_payments_command("export", "--format", "jsonl", url=database_url)
@@ -295,9 +304,9 @@ def test_an_export_has_every_payment_under_the_names_that_help_gives(database_ur
 
 @pytest.mark.extended
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\uff1d"])
-def test_a_spreadsheet_is_given_no_formula(tmp_path: Path, start: str) -> None:
+def test_export_escapes_spreadsheet_formulas(tmp_path: Path, start: str) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url, payments=[old(1, "refused", reason=f'{start}HYPERLINK("http://x","y")')])
+    insert_now(url, payments=[old_payment_row(1, "refused", reason=f'{start}HYPERLINK("http://x","y")')])
 
     run_payments_command("export", "--out", str(tmp_path / "out.csv"), url=url)
 
@@ -306,9 +315,9 @@ def test_a_spreadsheet_is_given_no_formula(tmp_path: Path, start: str) -> None:
     assert exported["reason"].startswith(f"'{start}")
 
 
-def test_a_file_is_there_only_when_it_is_whole(tmp_path: Path) -> None:
+def test_file_appears_only_when_complete(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url, payments=[old(1), old(2, amount="not a number")])
+    insert_now(url, payments=[old_payment_row(1), old_payment_row(2, amount="not a number")])
     (tmp_path / "out.jsonl").write_text("as before")
 
     failed = run_payments_command("export", "--out", str(tmp_path / "out.jsonl"), url=url)
@@ -319,9 +328,16 @@ def test_a_file_is_there_only_when_it_is_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.extended
-def test_what_is_owed_is_listed_entered_as_paid_back_and_gone(database_url: str) -> None:
-    at_once(
-        database_url, payments=[old(1), old(2), old(3, days=0.1), old(4, "delivered"), old(5, "settling")]
+def test_refund_is_listed_entered_and_removed(database_url: str) -> None:
+    insert_now(
+        database_url,
+        payments=[
+            old_payment_row(1),
+            old_payment_row(2),
+            old_payment_row(3, days=0.1),
+            old_payment_row(4, "delivered"),
+            old_payment_row(5, "settling"),
+        ],
     )
     owed = json.loads(run_payments_command("refund-list", "--json", url=database_url).stdout)
     name = f"{payment_row(1)['payer']}:{payment_row(1)['nonce']}"
@@ -336,13 +352,13 @@ def test_what_is_owed_is_listed_entered_as_paid_back_and_gone(database_url: str)
     assert (entered.exit_code, again.exit_code, other.exit_code) == (0, 0, 1), entered.output
     assert "already" in other.stderr
     assert [each["standing"] for each in left["payments"]] == ["refundable", "redeemable"]
-    [refunded] = listed(database_url, "--state", "refunded")
+    [refunded] = list_payments(database_url, "--state", "refunded")
     assert (refunded["refundTransaction"], refunded["state"]) == (REFUND.lower(), "settled")
 
 
-def test_the_list_of_refunds_says_that_it_moves_no_money(tmp_path: Path) -> None:
+def test_refund_list_says_it_moves_no_money(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url, payments=[old(1)])
+    insert_now(url, payments=[old_payment_row(1)])
 
     shown = run_payments_command("refund-list", url=url)
 
@@ -355,22 +371,22 @@ def test_the_list_of_refunds_says_that_it_moves_no_money(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("payment", "why"),
     [
-        (old(1, "settled", 0.1), "could get both"),
-        (old(1, "delivered"), "the payment is delivered"),
-        (old(1, "settling"), "the payment is open"),
-        (old(1, "refused"), "the payment is refused"),
+        (old_payment_row(1, "settled", 0.1), "could get both"),
+        (old_payment_row(1, "delivered"), "the payment is delivered"),
+        (old_payment_row(1, "settling"), "the payment is open"),
+        (old_payment_row(1, "refused"), "the payment is refused"),
     ],
     ids=["redeemable", "delivered", "open", "refused"],
 )
-def test_only_what_is_owed_is_entered_as_paid_back(tmp_path: Path, payment: Any, why: str) -> None:
+def test_only_refundable_payment_can_be_entered(tmp_path: Path, payment: Any, why: str) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url, payments=[payment])
+    insert_now(url, payments=[payment])
 
     shown = run_payments_command("refunded", payment["nonce"], "--in", REFUND, url=url)
 
     assert shown.exit_code == 1
     assert why in shown.stderr
-    assert listed(url)[0]["refundTransaction"] is None
+    assert list_payments(url)[0]["refundTransaction"] is None
 
 
 READING = [
@@ -384,7 +400,7 @@ READING = [
 
 
 @pytest.mark.parametrize("arguments", READING, ids=" ".join)
-def test_a_journal_that_is_not_there_is_said_and_not_made(tmp_path: Path, arguments: list[str]) -> None:
+def test_missing_journal_is_reported_and_not_created(tmp_path: Path, arguments: list[str]) -> None:
     shown = run_payments_command(*arguments, url=f"sqlite:///{tmp_path / 'none.db'}")
 
     assert shown.exit_code == 0, shown.output
@@ -396,7 +412,7 @@ def test_a_journal_that_is_not_there_is_said_and_not_made(tmp_path: Path, argume
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_database_on_a_server_is_left_empty(postgres: Postgres, postgres_url: str) -> None:
+def test_empty_database_on_server_stays_empty(postgres: Postgres, postgres_url: str) -> None:
     shown = run_payments_command("list", url=postgres_url)
 
     assert shown.exit_code == 0
@@ -408,11 +424,11 @@ def test_an_empty_database_on_a_server_is_left_empty(postgres: Postgres, postgre
     ("version", "advice"),
     [("0001", "run `centgate migrate`"), ("0999", "a newer Centgate")],
 )
-def test_another_schema_is_told_in_a_sentence(tmp_path: Path, version: str, advice: str) -> None:
+def test_other_schema_is_reported_in_one_line(tmp_path: Path, version: str, advice: str) -> None:
     import sqlite3
 
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url)
+    insert_now(url)
     connection = sqlite3.connect(tmp_path / "journal.db")
     connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
     connection.commit()
@@ -446,11 +462,11 @@ def test_another_schema_is_told_in_a_sentence(tmp_path: Path, version: str, advi
     ],
     ids=lambda value: " ".join(map(str, cast(list[Any], value))) if isinstance(value, list) else None,
 )
-def test_what_cannot_be_meant_ends_in_a_sentence(
+def test_invalid_arguments_are_reported_in_one_line(
     tmp_path: Path, arguments: list[str], code: int, sentence: str
 ) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url)
+    insert_now(url)
 
     shown = run_payments_command(*arguments, url=url)
 
@@ -463,7 +479,7 @@ def test_what_cannot_be_meant_ends_in_a_sentence(
 @pytest.mark.parametrize(
     "url", ["sqlite:///{folder}", "sqlite:///{folder}/text", "postgresql://nobody:secret@127.0.0.1:9/none"]
 )
-def test_a_database_that_cannot_be_read_is_said(tmp_path: Path, url: str) -> None:
+def test_unreadable_database_is_reported(tmp_path: Path, url: str) -> None:
     (tmp_path / "text").write_text("no database " * 100)
 
     shown = run_payments_command("list", url=url.format(folder=tmp_path))
@@ -473,14 +489,14 @@ def test_a_database_that_cannot_be_read_is_said(tmp_path: Path, url: str) -> Non
     assert "secret" not in shown.output
 
 
-def test_the_journal_is_not_exported_over_itself(tmp_path: Path) -> None:
+def test_export_does_not_overwrite_journal(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url, payments=[old(1)])
+    insert_now(url, payments=[old_payment_row(1)])
 
     shown = run_payments_command("export", "--format", "csv", "--out", str(tmp_path / "journal.db"), url=url)
 
     assert shown.exit_code == 2
-    assert len(listed(url)) == 1
+    assert len(list_payments(url)) == 1
 
 
 @pytest.mark.parametrize(
@@ -492,7 +508,7 @@ def test_the_journal_is_not_exported_over_itself(tmp_path: Path) -> None:
         ("refund-list", REFUND_COLUMNS),
     ],
 )
-def test_help_names_every_column_and_exit_code(command: str, columns: dict[str, str]) -> None:
+def test_help_names_columns_and_exit_codes(command: str, columns: dict[str, str]) -> None:
     shown = run_payments_command(command, "--help", url="sqlite:///none.db", width=200)
 
     words = shown.stdout.split()
@@ -501,9 +517,9 @@ def test_help_names_every_column_and_exit_code(command: str, columns: dict[str, 
 
 
 @pytest.mark.extended
-def test_who_stops_reading_stops_the_export(tmp_path: Path) -> None:
+def test_broken_pipe_stops_export(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    at_once(url, payments=[old(each) for each in range(2000)])
+    insert_now(url, payments=[old_payment_row(each) for each in range(2000)])
     command = [sys.executable, "-m", "centgate", "payments", "export", "--format", "csv"]
     process = subprocess.Popen(
         command,

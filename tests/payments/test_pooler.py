@@ -1,4 +1,4 @@
-"""The journal behind a pooler that gives each transaction another connection."""
+"""The journal behind a transaction pooler, which gives each transaction another connection."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_payments_of_two_replicas_are_served_once(
     assert (facilitator.asked, set(facilitator.moved.values())) == (20, {1})
 
 
-async def test_server_whose_commits_are_not_durable_is_refused(postgres: Postgres, database: str) -> None:
+async def test_non_durable_commits_are_refused(postgres: Postgres, database: str) -> None:
     postgres.run(f"ALTER DATABASE {database.rpartition('/')[2]} SET synchronous_commit = off")
     with open_transaction_pooler(database) as url:
         store = PostgresStore(url, 1)
@@ -86,7 +86,7 @@ async def test_server_whose_commits_are_not_durable_is_refused(postgres: Postgre
         await store.close()
 
 
-async def test_cancelled_statement_takes_no_connection_away(store: PostgresStore) -> None:
+async def test_cancelled_statement_keeps_connection(store: PostgresStore) -> None:
     await store.run(lambda: read_rows(QUERY))
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(store.run(lambda: read_rows("SELECT pg_sleep(30) AS value")), 0.5)
@@ -99,7 +99,7 @@ PREPARED = f"SELECT count(*) AS value FROM pg_prepared_statements WHERE statemen
 
 
 async def count_prepared(url: str, *, setting: bool | None = None) -> list[str]:
-    """Return the number of statements that a query is on a session after its execution."""
+    """Return how often a query was prepared on a session after its execution."""
     store = PostgresStore(url, 1, prepared_statements=setting)
     try:
         await store.run(lambda: read_rows(QUERY))
@@ -108,7 +108,7 @@ async def count_prepared(url: str, *, setting: bool | None = None) -> list[str]:
         await store.close()
 
 
-async def test_statements_are_prepared_unless_a_pooler_may_lose_them(database: str) -> None:
+async def test_statements_are_prepared_without_pooler(database: str) -> None:
     with open_transaction_pooler(database, size=1) as pooled:  # one connection keeps everything
         assert await count_prepared(database) == ["1"]
         assert await count_prepared(database, setting=False) == ["0"]
@@ -131,7 +131,7 @@ async def check_database(settings: Settings) -> Finding:
     ],
     ids=["by default", "prepared"],
 )
-async def test_doctor_sees_a_pooler(
+async def test_doctor_detects_pooler(
     settings: Settings, pooled_url: str, changes: dict[str, bool], status: str, said: str
 ) -> None:
     finding = await check_database(settings.model_copy(update={"database_url": pooled_url, **changes}))
@@ -139,7 +139,7 @@ async def test_doctor_sees_a_pooler(
     assert (finding.status, said in finding.what) == (status, True)
 
 
-async def test_doctor_sees_that_a_pooler_keeps_prepared_statements(settings: Settings, database: str) -> None:
+async def test_doctor_detects_kept_prepared_statements(settings: Settings, database: str) -> None:
     with open_transaction_pooler(database, size=1) as url:
         changes = {"database_url": url, "database_prepared_statements": True}
         finding = await check_database(settings.model_copy(update=changes))

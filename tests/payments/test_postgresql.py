@@ -1,4 +1,4 @@
-"""The journal on PostgreSQL."""
+"""The journal on PostgreSQL: replays, and row numbers after an import."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from centgate.settings import Settings
 
 
 @pytest.mark.smoke
-def test_a_payment_is_served_once_and_then_repeated(
+def test_payment_is_served_once_then_replayed(
     api: ApiFactory, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"database_url": database_url}))
@@ -29,7 +29,7 @@ def test_a_payment_is_served_once_and_then_repeated(
     assert facilitator.asked == 1
 
 
-async def test_numbers_go_on_after_those_of_rows_that_were_copied(postgres_url: str) -> None:
+async def test_row_numbers_continue_after_imported_rows(postgres_url: str) -> None:
     await insert_rows(postgres_url, payments=[payment_row(number, id=1 + number) for number in range(50)])
     new = payment_row(50)
     key = PaymentKey(*(new.pop(name) for name in ("network", "asset", "payer", "nonce")))

@@ -1,4 +1,4 @@
-"""Payments at the operator's prices: what is asked, what buyers' clients pay, and a price that changes."""
+"""Prices: payments at the operator's prices in every interface, and after a price change."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def served_api(folder: Path) -> Generator[ServedApi]:
         yield served_api
 
 
-def client_of(served_api: ServedApi, **options: Any) -> Centgate:
+def open_client(served_api: ServedApi, **options: Any) -> Centgate:
     wallet = Wallet.from_key(BUYER_ACCOUNTS[3].private_key)
     return Centgate(str(served_api.client.base_url), wallet=wallet, **options)
 
 
-def test_every_interface_names_the_price_of_each_service(served_api: ServedApi) -> None:
+def test_every_interface_names_service_prices(served_api: ServedApi) -> None:
     http = served_api.client
     paths = http.get("/openapi.json").json()["paths"]
     products = {each["slug"]: each for each in http.get("/.well-known/x402").json()["products"]}
-    tools = {each["name"]: each["description"] for each in _mcp_tools(served_api)}
+    tools = {each["name"]: each["description"] for each in _list_mcp_tools(served_api)}
     functions = {each["name"]: each for each in http.get("/services?format=anthropic").json()["tools"]}
     for service in all_services():
         price = {"phishing-check": "0.015", "token-risk": "1.00"}.get(service.slug, "0.02")
@@ -66,7 +66,7 @@ def test_every_interface_names_the_price_of_each_service(served_api: ServedApi) 
             assert f"Costs ${price} a call." in functions[service.slug]["description"]
 
 
-def test_what_is_said_of_all_services_names_their_prices(served_api: ServedApi) -> None:
+def test_overview_texts_name_price_range(served_api: ServedApi) -> None:
     http = served_api.client
     texts = [
         http.get("/").text,
@@ -79,14 +79,14 @@ def test_what_is_said_of_all_services_names_their_prices(served_api: ServedApi) 
     assert not any("one cent" in text for text in texts)
 
 
-def test_a_payment_moves_the_price_of_its_service(served_api: ServedApi, buyer: Buyer) -> None:
+def test_payment_moves_price_of_its_service(served_api: ServedApi, buyer: Buyer) -> None:
     response = pay(served_api.client, sign_payment(served_api.client, buyer))
 
     assert response.status_code == 200
     assert decode_header(response.headers["PAYMENT-RESPONSE"])["amount"] == "15000"
 
 
-def test_a_payment_at_another_price_is_refused_with_fresh_terms(
+def test_payment_at_another_price_is_refused_with_fresh_terms(
     served_api: ServedApi, folder: Path, buyer: Buyer
 ) -> None:
     cheaper = build_terms(phishing_check, build_settings(folder, served_api.facilitator.url))
@@ -100,7 +100,7 @@ def test_a_payment_at_another_price_is_refused_with_fresh_terms(
     assert served_api.facilitator.asked == asked
 
 
-async def test_what_was_settled_at_the_old_price_is_redeemed_and_replayed_at_it(
+async def test_settled_at_old_price_is_redeemed_and_replayed(
     served_api: ServedApi, folder: Path, buyer: Buyer
 ) -> None:
     before = build_settings(folder, served_api.facilitator.url)
@@ -116,7 +116,7 @@ async def test_what_was_settled_at_the_old_price_is_redeemed_and_replayed_at_it(
     assert served_api.facilitator.asked == asked
 
 
-async def test_what_was_left_open_at_the_old_price_is_settled_at_it(
+async def test_open_at_old_price_is_settled_at_old_price(
     served_api: ServedApi, folder: Path, buyer: Buyer
 ) -> None:
     before = build_settings(folder, served_api.facilitator.url)
@@ -129,8 +129,8 @@ async def test_what_was_left_open_at_the_old_price_is_settled_at_it(
     assert served_api.facilitator.body["paymentRequirements"]["amount"] == "10000"
 
 
-def test_the_client_pays_the_price_of_the_quote_under_its_caps(served_api: ServedApi) -> None:
-    with client_of(served_api) as client:
+def test_client_pays_quoted_price_within_caps(served_api: ServedApi) -> None:
+    with open_client(served_api) as client:
         answer = client.call("phishing-check", QUESTION)
         assert answer.receipt is not None
         assert answer.receipt.amount == Decimal("0.015")
@@ -138,26 +138,26 @@ def test_the_client_pays_the_price_of_the_quote_under_its_caps(served_api: Serve
             client.call("phishing-check", QUESTION, max_price="0.01")
         with pytest.raises(CapExceeded, match=r"\$1, above the cap of \$0.02 per call"):
             client.call("token-risk", {"chain": "base", "tokenAddress": "0x" + "11" * 20})
-    with client_of(served_api, caps=Caps(total=Decimal("0.02"))) as client:
+    with open_client(served_api, caps=Caps(total=Decimal("0.02"))) as client:
         client.call("phishing-check", QUESTION)
         with pytest.raises(CapExceeded, match="total cap reached"):
             client.call("phishing-check", QUESTION)
 
 
-def _mcp_tools(served_api: ServedApi) -> list[dict[str, Any]]:
+def _list_mcp_tools(served_api: ServedApi) -> list[dict[str, Any]]:
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     headers = {"Accept": "application/json, text/event-stream"}
     return served_api.client.post("/mcp", json=message, headers=headers).json()["result"]["tools"]
 
 
-def test_a_price_that_the_token_cannot_pay_is_refused(folder: Path) -> None:
+def test_price_below_token_unit_is_refused(folder: Path) -> None:
     settings = build_settings(folder, "http://127.0.0.1:1").model_copy(update={"price": Decimal("0.0000001")})
 
     with pytest.raises(ValueError, match="more than the 6 decimals of USDC"):
         build_terms(phishing_check, settings)
 
 
-def test_the_unpaid_price_is_that_of_the_route(served_api: ServedApi) -> None:
+def test_unpaid_price_is_that_of_route(served_api: ServedApi) -> None:
     response = served_api.client.post(PHISHING, json=QUESTION)
 
     assert response.json()["error"]["details"]["accepts"][0]["amount"] == "15000"

@@ -1,4 +1,4 @@
-"""Old answers are removed until none are left, a few at a time, while payments go on."""
+"""Pruning: old answers are removed in batches until none are left, while payments continue."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def deployment(tmp_path: Path, facilitator: StubFacilitator, database_url: str) 
     return build_settings(tmp_path, facilitator.url, database_url=database_url)
 
 
-def entered(first: int, last: int, stored_at: float) -> UnitOfWork[None]:
+def insert_answers(first: int, last: int, stored_at: float) -> UnitOfWork[None]:
     for number in range(first, last):
         row: dict[str, Any] = {
             "payment": 1000 + number,
@@ -49,30 +49,28 @@ def entered(first: int, last: int, stored_at: float) -> UnitOfWork[None]:
         yield BoundStatement(ENTER, row)
 
 
-def counted() -> UnitOfWork[int]:
+def count_answers() -> UnitOfWork[int]:
     rows = yield BoundStatement(COUNT, {})
     return rows[0]["count"]
 
 
-async def fill(store: Store) -> None:
-    """Answers that need not be kept any longer, and ten that must be."""
+async def fill_journal(store: Store) -> None:
+    """Insert expired answers, and ten that must be kept."""
     now = time.time()
-    await store.run(partial(entered, 0, OLD, now - 2 * DAY))
-    await store.run(partial(entered, OLD, OLD + 10, now - DAY / 2))
+    await store.run(partial(insert_answers, 0, OLD, now - 2 * DAY))
+    await store.run(partial(insert_answers, OLD, OLD + 10, now - DAY / 2))
 
 
-async def test_all_old_answers_are_removed_and_payments_go_on_meanwhile(
-    api: ApiFactory, deployment: Settings
-) -> None:
+async def test_all_old_answers_are_removed_during_payments(api: ApiFactory, deployment: Settings) -> None:
     async with open_journal_store(deployment) as store:
-        await fill(store)
+        await fill_journal(store)
         client = api(deployment)
         payments = [sign_payment(client, Buyer(number)) for number in range(3)]
 
         responses = [pay(client, payment) for payment in payments]
 
         deadline = time.monotonic() + PATIENCE
-        while (left := await store.read(counted)) > 10 + len(payments):
+        while (left := await store.read(count_answers)) > 10 + len(payments):
             assert time.monotonic() < deadline, left
         assert left == 10 + len(payments)
         again = [pay(client, payment) for payment in payments]
@@ -80,22 +78,22 @@ async def test_all_old_answers_are_removed_and_payments_go_on_meanwhile(
     assert [each.content for each in again] == [each.content for each in responses]
 
 
-async def test_few_are_removed_at_a_time(deployment: Settings) -> None:
+async def test_answers_are_removed_in_batches(deployment: Settings) -> None:
     async with open_journal_store(deployment) as store:
-        await fill(store)
+        await fill_journal(store)
         journal = Journal(store, keep_seconds=DAY)
 
         removed = [await journal.prune() for _ in range(3)]
 
         assert removed == [PRUNE_BATCH] * 3
-        assert await store.read(counted) == OLD + 10 - 3 * PRUNE_BATCH
+        assert await store.read(count_answers) == OLD + 10 - 3 * PRUNE_BATCH
 
 
 NETWORK = "eip155:8453"
 NOT_COMPLETED = {"completed_at": None, "findings": None}
 
 
-async def left_of_refused(url: str, *audited_networks: str, positions: Sequence[Row] = ()) -> set[int]:
+async def prune_refused_payments(url: str, *audited_networks: str, positions: Sequence[Row] = ()) -> set[int]:
     """Prune once; return the ages in days of the refused payments that remain."""
     old = [payment_row(days, "refused", created_at=time.time() - days * DAY) for days in (1, 3, 10, 40)]
     await insert_rows(url, payments=old, audits=positions)
@@ -106,28 +104,28 @@ async def left_of_refused(url: str, *audited_networks: str, positions: Sequence[
     return {int(nonce, 16) for nonce in left}
 
 
-async def test_refused_payments_stay_until_the_audit_has_read_their_day(database_url: str) -> None:
+async def test_refused_payments_stay_until_audited(database_url: str) -> None:
     position = {"network": NETWORK, "asset": payment_row(1)["asset"], "pay_to": payment_row(1)["pay_to"]}
     read = {**position, "position": 7, "position_at": time.time() - 5 * DAY, **NOT_COMPLETED}
 
-    left = await left_of_refused(database_url, NETWORK, positions=[read])
+    left = await prune_refused_payments(database_url, NETWORK, positions=[read])
 
     assert left == {1, 3}
 
 
-async def test_refused_payments_that_nothing_audits_go_after_two_days(database_url: str) -> None:
-    left = await left_of_refused(database_url, "eip155:1")
+async def test_unaudited_refused_payments_go_after_two_days(database_url: str) -> None:
+    left = await prune_refused_payments(database_url, "eip155:1")
 
     assert left == {1}
 
 
-async def test_refused_payments_go_after_thirty_days_though_the_audit_is_behind(database_url: str) -> None:
-    left = await left_of_refused(database_url, "eip155:1", NETWORK)
+async def test_refused_payments_go_after_thirty_days_without_audit(database_url: str) -> None:
+    left = await prune_refused_payments(database_url, "eip155:1", NETWORK)
 
     assert left == {1, 3, 10}
 
 
-async def test_refused_payment_that_was_paid_back_stays(database_url: str) -> None:
+async def test_refunded_refused_payment_stays(database_url: str) -> None:
     paid = payment_row(1, "refused", created_at=time.time() - 10 * DAY)
     await insert_rows(database_url, payments=[paid], refunds=[refund_row(paid)])
     store = open_store(database_url)

@@ -1,4 +1,4 @@
-"""Servers are killed at random while buyers pay: afterwards journal and money agree, to the cent.
+"""Servers killed at random while buyers pay: afterwards journal and money agree, to the cent.
 
 The same with 500 payments and 20 deaths, on a chain alone, is `make test-crash`.
 """
@@ -23,8 +23,8 @@ REPLICAS = {"sqlite": 1, "postgresql": 2}
 PAYMENTS, DEATHS = 60, 2
 
 
-def replicas_on(database_url: str) -> int:
-    """Return the number of servers that share such a journal."""
+def count_replicas(database_url: str) -> int:
+    """Return the number of servers that share a journal of this kind."""
     return REPLICAS[database_url.partition(":")[0]]
 
 
@@ -36,7 +36,7 @@ async def test_payments_survive_random_deaths(
     settings = build_settings(tmp_path, facilitator.url, database_url=database_url)
 
     async with open_crash_test(
-        settings, tmp_path / "log", replicas=replicas_on(database_url), seed=6
+        settings, tmp_path / "log", replicas=count_replicas(database_url), seed=6
     ) as crash_test:
         await crash_test.run(PAYMENTS, deaths=DEATHS)
         left = await audit_journal(crash_test, lambda payer, nonce: facilitator.moved[payer, nonce] == 1)
@@ -70,7 +70,7 @@ async def test_payments_survive_random_deaths_with_two_facilitators(
     async with open_crash_test(
         settings,
         tmp_path / "log",
-        replicas=replicas_on(database_url),
+        replicas=count_replicas(database_url),
         seed=8,
         FACILITATOR_FALLBACK_URL=second.url,
     ) as crash_test:
@@ -87,7 +87,7 @@ async def test_payments_survive_random_deaths_with_two_facilitators(
 
 
 @pytest.mark.crash
-async def test_the_chain_and_the_journal_agree_after_random_deaths(
+async def test_chain_and_journal_agree_after_random_deaths(
     postgres_url: str, tmp_path: Path, devchain: DevChain
 ) -> None:
     shop, since = to_checksum_address("0x" + secrets.token_hex(20)), read_block_number(devchain)
@@ -95,7 +95,7 @@ async def test_the_chain_and_the_journal_agree_after_random_deaths(
     node = devchain.rpc_url
 
     async with open_crash_test(
-        settings, tmp_path / "log", replicas=replicas_on(postgres_url), seed=7, RPC_84532_URL=node
+        settings, tmp_path / "log", replicas=count_replicas(postgres_url), seed=7, RPC_84532_URL=node
     ) as crash_test:
         await crash_test.run(60, deaths=3)
         left, held = (

@@ -26,19 +26,21 @@ class Answer:
 
     @property
     def code(self) -> str | None:
-        """The error's code, None for what is no error."""
+        """The code of the error, or None."""
         return json.loads(self.body).get("error", {}).get("code") if self.body.startswith(b"{") else None
 
 
 @pytest.fixture(scope="module")
 def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
-    """An API that takes payments."""
+    """An API that accepts payments."""
     with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
         yield served_api
 
 
-def send(served_api: ServedApi, target: str, *headers: str, body: str = BODY, method: str = "POST") -> Answer:
-    """Send a request line and headers as they stand."""
+def send_raw(
+    served_api: ServedApi, target: str, *headers: str, body: str = BODY, method: str = "POST"
+) -> Answer:
+    """Send a request line and headers unchanged."""
     parts = urlsplit(str(served_api.client.base_url))
     lines = [f"{method} {target} HTTP/1.1", "Content-Type: application/json", "Connection: close"]
     if not any(header.lower().startswith("host:") for header in headers):
@@ -90,19 +92,19 @@ ROUTE_ITSELF = {
 
 
 @pytest.mark.parametrize("path", [*PATHS.values(), *ROUTE_ITSELF.values()], ids=[*PATHS, *ROUTE_ITSELF])
-def test_no_spelling_of_a_path_reaches_a_service_unpaid(served_api: ServedApi, path: str) -> None:
-    answer = send(served_api, path)
+def test_path_spelling_reaches_no_service_unpaid(served_api: ServedApi, path: str) -> None:
+    answer = send_raw(served_api, path)
 
     assert answer.status in FREE_OF_CHARGE
     assert b'"data"' not in answer.body
 
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
-def test_a_payment_sent_to_another_spelling_is_not_taken(served_api: ServedApi, path: str) -> None:
+def test_payment_for_path_spelling_is_not_taken(served_api: ServedApi, path: str) -> None:
     payment = sign_payment(served_api.client, Buyer())
     asked = served_api.facilitator.asked
 
-    answer = send(served_api, path, f"PAYMENT-SIGNATURE: {payment}")
+    answer = send_raw(served_api, path, f"PAYMENT-SIGNATURE: {payment}")
 
     assert answer.status in (400, 404)
     assert served_api.facilitator.asked == asked
@@ -110,22 +112,22 @@ def test_a_payment_sent_to_another_spelling_is_not_taken(served_api: ServedApi, 
 
 
 @pytest.mark.parametrize("path", [each for name, each in ROUTE_ITSELF.items() if "form" not in name])
-def test_a_query_makes_no_difference(served_api: ServedApi, path: str) -> None:
+def test_query_string_is_ignored(served_api: ServedApi, path: str) -> None:
     payment = sign_payment(served_api.client, Buyer())
     first = pay(served_api.client, payment)
 
-    answer = send(served_api, path, f"PAYMENT-SIGNATURE: {payment}")
+    answer = send_raw(served_api, path, f"PAYMENT-SIGNATURE: {payment}")
 
     assert (answer.status, answer.body) == (200, first.content)
 
 
 @pytest.mark.parametrize("host", ["elsewhere.test", "127.0.0.1:1", "user@elsewhere.test", "", "a b"])
-def test_another_host_gets_the_same_answer_or_none(served_api: ServedApi, host: str) -> None:
+def test_another_host_gets_same_answer_or_none(served_api: ServedApi, host: str) -> None:
     payment = sign_payment(served_api.client, Buyer())
     first = pay(served_api.client, payment)
     asked = served_api.facilitator.asked
 
-    answer = send(served_api, PHISHING, f"Host: {host}", f"PAYMENT-SIGNATURE: {payment}")
+    answer = send_raw(served_api, PHISHING, f"Host: {host}", f"PAYMENT-SIGNATURE: {payment}")
 
     assert answer.body == first.content or answer.status == 400
     assert served_api.facilitator.asked == asked
@@ -134,8 +136,8 @@ def test_another_host_gets_the_same_answer_or_none(served_api: ServedApi, host: 
 @pytest.mark.parametrize(
     "header", ["X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Prefix", "X-HTTP-Method-Override"]
 )
-def test_headers_that_rewrite_requests_elsewhere_do_nothing_here(served_api: ServedApi, header: str) -> None:
-    answer = send(served_api, "/livez", f"{header}: {PHISHING}", method="GET", body="")
+def test_rewrite_headers_have_no_effect(served_api: ServedApi, header: str) -> None:
+    answer = send_raw(served_api, "/livez", f"{header}: {PHISHING}", method="GET", body="")
 
     assert json.loads(answer.body) == {"status": "ok"}
 
@@ -144,32 +146,32 @@ def test_two_payments_in_one_request_are_refused(served_api: ServedApi) -> None:
     payments = [sign_payment(served_api.client, Buyer(number)) for number in (0, 1)]
     asked = served_api.facilitator.asked
 
-    answer = send(served_api, PHISHING, *(f"PAYMENT-SIGNATURE: {payment}" for payment in payments))
+    answer = send_raw(served_api, PHISHING, *(f"PAYMENT-SIGNATURE: {payment}" for payment in payments))
 
     assert (answer.status, answer.code) == (402, "payment_required")
     assert served_api.facilitator.asked == asked
 
 
-def test_the_same_payment_twice_in_one_request_is_refused(served_api: ServedApi) -> None:
+def test_repeated_payment_header_is_refused(served_api: ServedApi) -> None:
     payment = sign_payment(served_api.client, Buyer())
     asked = served_api.facilitator.asked
 
-    answer = send(served_api, PHISHING, f"PAYMENT-SIGNATURE: {payment}", f"payment-signature: {payment}")
+    answer = send_raw(served_api, PHISHING, f"PAYMENT-SIGNATURE: {payment}", f"payment-signature: {payment}")
 
     assert answer.status == 402
     assert served_api.facilitator.asked == asked
     assert pay(served_api.client, payment).status_code == 200
 
 
-def test_a_payment_under_version_1s_name_is_no_payment(served_api: ServedApi) -> None:
+def test_version_1_header_is_no_payment(served_api: ServedApi) -> None:
     payment = sign_payment(served_api.client, Buyer())
 
-    answer = send(served_api, PHISHING, f"X-PAYMENT: {payment}")
+    answer = send_raw(served_api, PHISHING, f"X-PAYMENT: {payment}")
 
     assert (answer.status, answer.code) == (402, "payment_required")
 
 
-# a key that stands twice in the payment, before or after the one that was signed
+# a duplicate key in the payment, before or after the signed one
 TWICE = {
     "another amount first": ('"amount": "10000"', '"amount": "1", "amount": "10000"'),
     "another amount last": ('"amount": "10000"', '"amount": "10000", "amount": "1"'),
@@ -182,13 +184,13 @@ TWICE = {
 
 
 @pytest.mark.parametrize(("once", "twice"), TWICE.values(), ids=TWICE)
-def test_a_key_that_stands_twice_does_not_fool_us(served_api: ServedApi, once: str, twice: str) -> None:
-    """Whichever of them is read, the facilitator is given the same as we have checked."""
+def test_duplicate_key_is_read_consistently(served_api: ServedApi, once: str, twice: str) -> None:
+    """Whichever value is read, the facilitator gets the value that was checked."""
     payload = sign_payload(served_api.client, Buyer())
     text = json.dumps(payload)
     assert text.count(once) == 1
 
-    response = pay(served_api.client, encoded_text(text.replace(once, twice)))
+    response = pay(served_api.client, encode_text(text.replace(once, twice)))
 
     assert response.status_code in (200, 402)
     if response.status_code == 200:
@@ -197,12 +199,12 @@ def test_a_key_that_stands_twice_does_not_fool_us(served_api: ServedApi, once: s
         assert settled["payload"]["authorization"]["value"] == "10000"
 
 
-def encoded_text(text: str) -> str:
-    """JSON as it stands, as a header carries it."""
+def encode_text(text: str) -> str:
+    """Encode JSON text for a header without changes."""
     return b64encode(text.encode()).decode()
 
 
-def test_what_the_facilitator_gets_is_what_was_checked(served_api: ServedApi) -> None:
+def test_facilitator_gets_checked_payment(served_api: ServedApi) -> None:
     payload = sign_payload(served_api.client, Buyer())
     first = payload | {"accepted": payload["accepted"] | {"payTo": payload["accepted"]["payTo"].lower()}}
 

@@ -1,4 +1,4 @@
-"""Read-only queries for operators match the content of the journal, on both databases."""
+"""Read model: queries for operators match the content of the journal, on both databases."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EVERYTHING = PaymentFilter()
 
 
 @asynccontextmanager
-async def opened(url: str) -> AsyncGenerator[Store]:
+async def open_test_store(url: str) -> AsyncGenerator[Store]:
     store = open_store(url, connections=2)
     try:
         yield store
@@ -50,12 +50,12 @@ async def opened(url: str) -> AsyncGenerator[Store]:
         await store.close()
 
 
-async def all_of(store: Store, wanted: PaymentFilter = EVERYTHING, page: int = 7) -> list[PaymentRecord]:
+async def read_all(store: Store, wanted: PaymentFilter = EVERYTHING, page: int = 7) -> list[PaymentRecord]:
     return [record async for record in iterate_payments(store, wanted, REDEEM_CUTOFF, page_size=page)]
 
 
-def stands(record: PaymentRecord) -> set[str]:
-    """The words a payment must be found by, counted out by hand."""
+def expected_filters(record: PaymentRecord) -> set[str]:
+    """Return the filter words that match a payment, by the rules of the documentation."""
     words: set[str] = {record.state}
     if record.state == "settled":
         late = "refundable" if record.updated_at < REDEEM_CUTOFF else "redeemable"
@@ -65,14 +65,14 @@ def stands(record: PaymentRecord) -> set[str]:
     return words
 
 
-def figures_of(records: list[PaymentRecord]) -> dict[tuple[str, str, str], Counter[str]]:
-    """The summary, counted from the rows."""
+def count_totals(records: list[PaymentRecord]) -> dict[tuple[str, str, str], Counter[str]]:
+    """Return the daily totals, counted from the rows."""
     figures: dict[tuple[str, str, str], Counter[str]] = {}
     for record in records:
         day = figures.setdefault(
             (format_iso(record.created_at)[:10], record.key.network, record.key.asset), Counter()
         )
-        day.update({"payments", *stands(record)} - {"open"})
+        day.update({"payments", *expected_filters(record)} - {"open"})
         if record.state == "delivered":
             assert record.settled_at is not None
             day["settled"] += 1
@@ -84,26 +84,26 @@ def figures_of(records: list[PaymentRecord]) -> dict[tuple[str, str, str], Count
 
 @pytest.mark.extended
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_pages_words_and_sums_add_up_with_the_rows(database_url: str, seed: int) -> None:
+async def test_pages_filters_and_totals_match_rows(database_url: str, seed: int) -> None:
     rows, refunds, workers = make_random_rows(seed, 150)
     await insert_rows(database_url, payments=rows, refunds=refunds, workers=workers)
-    async with opened(database_url) as store:
-        records = await all_of(store)
-        found = {word: await all_of(store, PaymentFilter(word)) for word in FILTER_STATES}
-        pages = await paged(store, PaymentFilter(), 11)
+    async with open_test_store(database_url) as store:
+        records = await read_all(store)
+        found = {word: await read_all(store, PaymentFilter(word)) for word in FILTER_STATES}
+        pages = await read_pages(store, PaymentFilter(), 11)
         lines = await store.read(partial(read_daily_totals, 0, 9e9, REDEEM_CUTOFF))
 
-    assert sorted(map(key_of, rows)) == sorted(record.key.nonce for record in records)
+    assert sorted(map(get_nonce, rows)) == sorted(record.key.nonce for record in records)
     assert [record.sort_key for record in records] == sorted(record.sort_key for record in records)
     assert pages == records[::-1]
     for word in FILTER_STATES:
-        assert found[word] == [record for record in records if word in stands(record)], word
+        assert found[word] == [record for record in records if word in expected_filters(record)], word
     counted = {
         (format_iso(each.day * DAY_SECONDS)[:10], each.network, each.asset): each.figures
         for each in lines
         if each.day
     }
-    expected = figures_of(records)
+    expected = count_totals(records)
     assert {token: {name: n for name, n in asdict(sums).items() if n} for token, sums in counted.items()} == {
         token: {name: n for name, n in sums.items() if n} for token, sums in expected.items()
     }
@@ -112,12 +112,12 @@ async def test_pages_words_and_sums_add_up_with_the_rows(database_url: str, seed
     )
 
 
-def key_of(paid: Row) -> str:
+def get_nonce(paid: Row) -> str:
     return paid["nonce"]
 
 
-async def paged(store: Store, wanted: PaymentFilter, limit: int) -> list[PaymentRecord]:
-    """The newest, page by page until there is no more."""
+async def read_pages(store: Store, wanted: PaymentFilter, limit: int) -> list[PaymentRecord]:
+    """Read the newest payments page by page to the end."""
     found = await store.read(partial(list_newest, wanted, REDEEM_CUTOFF, limit=limit))
     pages = list(found)
     while found:
@@ -128,11 +128,11 @@ async def paged(store: Store, wanted: PaymentFilter, limit: int) -> list[Payment
     return pages
 
 
-async def test_a_period_begins_with_its_first_moment_and_ends_before_its_last(database_url: str) -> None:
+async def test_period_includes_start_and_excludes_end(database_url: str) -> None:
     await insert_rows(database_url, payments=[payment_row(each, created_at=NOW + each) for each in range(5)])
     period = PaymentFilter(since=NOW + 1, until=NOW + 4)
-    async with opened(database_url) as store:
-        forwards, backwards = await all_of(store, period), await paged(store, period, 2)
+    async with open_test_store(database_url) as store:
+        forwards, backwards = await read_all(store, period), await read_pages(store, period, 2)
         lines = await store.read(partial(read_daily_totals, NOW + 1, NOW + 4, REDEEM_CUTOFF))
 
     assert [record.created_at - NOW for record in forwards] == [1, 2, 3]
@@ -151,7 +151,7 @@ async def test_a_period_begins_with_its_first_moment_and_ends_before_its_last(da
     ],
     ids=["service", "payer", "transaction", "two at once"],
 )
-async def test_filters_hold_together(database_url: str, wanted: PaymentFilter, expected: set[int]) -> None:
+async def test_filters_are_combined(database_url: str, wanted: PaymentFilter, expected: set[int]) -> None:
     rows = [
         payment_row(1, service="neuralweb-search"),
         payment_row(2),
@@ -160,8 +160,8 @@ async def test_filters_hold_together(database_url: str, wanted: PaymentFilter, e
     ]
     rows[2]["transaction"] = rows[2]["transaction"].replace("0x", "0X")  # as a facilitator may spell it
     await insert_rows(database_url, payments=rows)
-    async with opened(database_url) as store:
-        found = await all_of(store, wanted)
+    async with open_test_store(database_url) as store:
+        found = await read_all(store, wanted)
 
     assert {int(record.key.nonce, 16) for record in found} == expected
 
@@ -194,21 +194,21 @@ async def test_filters_hold_together(database_url: str, wanted: PaymentFilter, e
         "nothing",
     ],
 )
-async def test_a_payment_is_found_by_each_of_its_names(database_url: str, name: str, expected: int) -> None:
+async def test_payment_is_found_by_each_reference(database_url: str, name: str, expected: int) -> None:
     shared = payment_row(7)["transaction"]  # one transaction can settle several payments
     rows = [payment_row(7), payment_row(8, "settled", transaction=shared), payment_row(9)]
     await insert_rows(database_url, payments=rows, refunds=[refund_row(rows[2])])
-    async with opened(database_url) as store:
+    async with open_test_store(database_url) as store:
         assert len(await store.read(partial(find_by_reference, name))) == expected
 
 
 @pytest.mark.extended
-async def test_what_comes_while_all_are_read_is_left_to_the_next_reading(database_url: str) -> None:
+async def test_rows_added_during_iteration_are_left_out(database_url: str) -> None:
     await insert_rows(
         database_url, payments=[payment_row(each, "refused", created_at=NOW + each) for each in range(6)]
     )
     seen: list[str] = []
-    async with opened(database_url) as store:
+    async with open_test_store(database_url) as store:
         async for record in iterate_payments(store, PaymentFilter(), REDEEM_CUTOFF, page_size=2):
             seen.append(record.key.nonce)
             if len(seen) == 1:
@@ -218,9 +218,9 @@ async def test_what_comes_while_all_are_read_is_left_to_the_next_reading(databas
 
 
 @pytest.mark.extended
-async def test_reading_all_holds_up_no_payment(database_url: str) -> None:
+async def test_iteration_blocks_no_payment(database_url: str) -> None:
     await insert_rows(database_url, payments=[payment_row(each, created_at=NOW + each) for each in range(20)])
-    async with opened(database_url) as reader:
+    async with open_test_store(database_url) as reader:
         reading = iterate_payments(reader, PaymentFilter(), REDEEM_CUTOFF, page_size=3)
         first = await anext(reading)
         await asyncio.wait_for(insert_rows(database_url, payments=[payment_row(50, created_at=NOW + 50)]), 20)
@@ -230,7 +230,7 @@ async def test_reading_all_holds_up_no_payment(database_url: str) -> None:
     assert len(rest) == 19
 
 
-def test_an_entry_has_every_column_and_no_secret() -> None:
+def test_entry_has_every_column_and_no_secret() -> None:
     from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS
     from centgate.payments.daily_totals import DailyTotals, PaymentTotals
 
@@ -244,12 +244,12 @@ def test_an_entry_has_every_column_and_no_secret() -> None:
 
 
 @pytest.mark.extended
-async def test_an_entry_says_money_with_all_decimals_and_time_in_utc(database_url: str) -> None:
+async def test_entry_has_exact_money_and_utc_times(database_url: str) -> None:
     await insert_rows(
         database_url, payments=[payment_row(1, "settled", amount="1234567", created_at=NOW + 0.25)]
     )
-    async with opened(database_url) as store:
-        [record] = await all_of(store)
+    async with open_test_store(database_url) as store:
+        [record] = await read_all(store)
     told: dict[str, Any] = payment_entry(record, OUTLOOK)
 
     assert (told["price"], told["amount"]) == ("1.234567", "1234567")
@@ -271,15 +271,15 @@ async def test_an_entry_says_money_with_all_decimals_and_time_in_utc(database_ur
         ("2026-11-18T13:06:40+02:00", NOW),
     ],
 )
-def test_times_are_written_in_several_ways(text: str, expected: float) -> None:
+def test_times_are_parsed_in_several_formats(text: str, expected: float) -> None:
     assert parse_time(text, NOW) == expected
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "7", "7y", "2026-13-01", "d7"])
-def test_what_is_no_time_is_told(text: str) -> None:
+def test_invalid_time_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match="is not a time"):
         parse_time(text, NOW)
 
 
-def test_an_age_has_its_two_largest_units() -> None:
+def test_age_has_two_largest_units() -> None:
     assert [format_age(each) for each in (-5, 59, 3661, 90_061)] == ["0m", "0m", "1h 1m", "1d 1h"]

@@ -70,14 +70,14 @@ each_service = pytest.mark.parametrize("service", all_services(), ids=lambda ser
 
 
 @pytest.fixture(scope="module")
-def moods() -> Generator[ServiceFailures]:
-    """A service that fails as a test says."""
-    with install_failing_service() as moods:
-        yield moods
+def failures() -> Generator[ServiceFailures]:
+    """Scripted failures of a service."""
+    with install_failing_service() as failures:
+        yield failures
 
 
 @pytest.fixture(scope="module")
-def served_api(moods: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+def served_api(failures: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that signs."""
     folder = tmp_path_factory.mktemp("served_api")
     with serve_api(folder, receipt_key=KEY, public_url=URL, payment_window=WINDOW) as served_api:
@@ -86,12 +86,12 @@ def served_api(moods: ServiceFailures, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def shop(served_api: ServedApi) -> httpx.Client:
-    """A client of it."""
+    """A client of that API."""
     return served_api.client
 
 
-def message_of(name: str, domain: str, fields: dict[str, str], payload: Any) -> Any:
-    """A statement as eth-account encodes it."""
+def encode_statement(name: str, domain: str, fields: dict[str, str], payload: Any) -> Any:
+    """Return a statement as eth-account encodes it."""
     return encode_typed_data(
         full_message={
             "domain": {"name": domain, "version": "1", "chainId": 1},
@@ -105,20 +105,20 @@ def message_of(name: str, domain: str, fields: dict[str, str], payload: Any) -> 
     )
 
 
-def signer_of(name: str, domain: str, fields: dict[str, str], signed: Any) -> str:
+def recover_signer(name: str, domain: str, fields: dict[str, str], signed: Any) -> str:
     """Recover the signer of a statement with eth-account."""
     assert signed["format"] == "eip712"
-    message = message_of(name, domain, fields, signed["payload"])
+    message = encode_statement(name, domain, fields, signed["payload"])
     return Account.recover_message(message, signature=signed["signature"])
 
 
-def receipt_of(response: httpx.Response) -> Any:
+def read_receipt(response: httpx.Response) -> Any:
     return decode_header(response.headers["PAYMENT-RESPONSE"])["extensions"]["offer-receipt"]["info"][
         "receipt"
     ]
 
 
-def answer_of(response: httpx.Response) -> Any:
+def read_signed_answer(response: httpx.Response) -> Any:
     return decode_header(response.headers["PAYMENT-RESPONSE"])["extensions"]["centgate-answer"]["info"][
         "answer"
     ]
@@ -126,7 +126,7 @@ def answer_of(response: httpx.Response) -> Any:
 
 @pytest.mark.extended
 @each_service
-def test_every_402_carries_an_offer_of_its_terms(served_api: ServedApi, service: AnyService) -> None:
+def test_every_402_has_offer_of_its_terms(served_api: ServedApi, service: AnyService) -> None:
     before = time.time()
 
     required = decode_header(served_api.client.post(service.path).headers["PAYMENT-REQUIRED"])
@@ -134,7 +134,7 @@ def test_every_402_carries_an_offer_of_its_terms(served_api: ServedApi, service:
     (offer,) = required["extensions"]["offer-receipt"]["info"]["offers"]
     (terms,) = required["accepts"]
     until = offer["payload"]["validUntil"]
-    assert signer_of("Offer", "x402 offer", OFFER, offer) == SIGNER
+    assert recover_signer("Offer", "x402 offer", OFFER, offer) == SIGNER
     assert offer["acceptIndex"] == 0
     assert offer["payload"] == {
         "version": 1,
@@ -147,7 +147,7 @@ def test_every_402_carries_an_offer_of_its_terms(served_api: ServedApi, service:
 
 @pytest.mark.extended
 @each_service
-def test_the_terms_with_an_offer_are_x402s_and_short(served_api: ServedApi, service: AnyService) -> None:
+def test_terms_with_offer_are_valid_and_short(served_api: ServedApi, service: AnyService) -> None:
     header = served_api.client.post(service.path).headers["PAYMENT-REQUIRED"]
 
     required = decode_header(header)
@@ -164,7 +164,7 @@ def test_the_terms_with_an_offer_are_x402s_and_short(served_api: ServedApi, serv
     )
 
 
-def test_an_offer_is_signed_once_and_not_for_each_who_asks(shop: httpx.Client) -> None:
+def test_offer_is_signed_once_for_all_requests(shop: httpx.Client) -> None:
     headers = {shop.post(PHISHING).headers["PAYMENT-REQUIRED"] for _ in range(20)}
 
     ends = {
@@ -175,7 +175,7 @@ def test_an_offer_is_signed_once_and_not_for_each_who_asks(shop: httpx.Client) -
     assert {(each - WINDOW) % OFFER_REUSE_SECONDS for each in ends} == {0}
 
 
-def test_a_402_with_a_reason_is_as_short_and_carries_the_offer(shop: httpx.Client, buyer: Buyer) -> None:
+def test_402_with_reason_has_offer_and_is_short(shop: httpx.Client, buyer: Buyer) -> None:
     payment = encode_header(sign_payload(shop, buyer, validBefore="1"))
 
     response = pay(shop, payment)
@@ -184,18 +184,18 @@ def test_a_402_with_a_reason_is_as_short_and_carries_the_offer(shop: httpx.Clien
     assert required["error"] == "invalid_exact_evm_payload_authorization_valid_before"
     assert len(response.headers["PAYMENT-REQUIRED"]) <= MAX_OFFER_HEADER
     (offer,) = required["extensions"]["offer-receipt"]["info"]["offers"]
-    assert signer_of("Offer", "x402 offer", OFFER, offer) == SIGNER
+    assert recover_signer("Offer", "x402 offer", OFFER, offer) == SIGNER
 
 
-def test_a_delivery_carries_a_receipt(shop: httpx.Client, buyer: Buyer) -> None:
+def test_delivery_has_receipt(shop: httpx.Client, buyer: Buyer) -> None:
     before = int(time.time())
 
     response = pay(shop, sign_payment(shop, buyer))
 
     settled = decode_header(response.headers["PAYMENT-RESPONSE"])
-    receipt = receipt_of(response)
+    receipt = read_receipt(response)
     issued = receipt["payload"]["issuedAt"]
-    assert signer_of("Receipt", "x402 receipt", RECEIPT, receipt) == SIGNER
+    assert recover_signer("Receipt", "x402 receipt", RECEIPT, receipt) == SIGNER
     assert receipt["payload"] == {
         "version": 1,
         "network": settled["network"],
@@ -208,34 +208,34 @@ def test_a_delivery_carries_a_receipt(shop: httpx.Client, buyer: Buyer) -> None:
     assert SettleResponse.model_validate(settled).success
 
 
-def test_the_bytes_of_the_answer_are_signed_for(shop: httpx.Client, buyer: Buyer) -> None:
+def test_receipt_covers_bytes_of_answer(shop: httpx.Client, buyer: Buyer) -> None:
     response = pay(shop, sign_payment(shop, buyer))
 
-    answer = answer_of(response)
-    message = message_of("Receipt", "x402 receipt", RECEIPT, receipt_of(response)["payload"])
+    answer = read_signed_answer(response)
+    message = encode_statement("Receipt", "x402 receipt", RECEIPT, read_receipt(response)["payload"])
     digest = keccak(b"\x19" + message.version + message.header + message.body)
-    assert signer_of("Answer", "Centgate answer", ANSWER, answer) == SIGNER
+    assert recover_signer("Answer", "Centgate answer", ANSWER, answer) == SIGNER
     assert answer["payload"] == {
         "receipt": "0x" + digest.hex(),
         "bodySha256": "0x" + sha256(response.content).hexdigest(),
     }
 
 
-def test_that_nothing_is_known_is_an_answer_with_a_receipt(
-    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer
-) -> None:
-    moods.raise_next(partial(NoData, "nobody knows"))
+def test_no_data_is_answer_with_receipt(shop: httpx.Client, failures: ServiceFailures, buyer: Buyer) -> None:
+    failures.raise_next(partial(NoData, "nobody knows"))
 
     response = pay(
         shop, sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY), FAILING_SERVICE, FAILING_QUERY
     )
 
     assert response.json()["error"]["code"] == "no_data"
-    assert signer_of("Receipt", "x402 receipt", RECEIPT, receipt_of(response)) == SIGNER
-    assert answer_of(response)["payload"]["bodySha256"] == "0x" + sha256(response.content).hexdigest()
+    assert recover_signer("Receipt", "x402 receipt", RECEIPT, read_receipt(response)) == SIGNER
+    assert (
+        read_signed_answer(response)["payload"]["bodySha256"] == "0x" + sha256(response.content).hexdigest()
+    )
 
 
-def test_a_refused_payment_has_no_receipt(served_api: ServedApi, buyer: Buyer) -> None:
+def test_refused_payment_has_no_receipt(served_api: ServedApi, buyer: Buyer) -> None:
     served_api.facilitator.next.append(refuse_with("insufficient_funds"))
 
     response = pay(served_api.client, sign_payment(served_api.client, buyer))
@@ -257,9 +257,7 @@ def replicas(
 
 
 @pytest.mark.extended
-def test_a_repetition_gets_the_same_receipt_from_any_replica(
-    replicas: list[httpx.Client], buyer: Buyer
-) -> None:
+def test_replay_has_same_receipt_on_any_replica(replicas: list[httpx.Client], buyer: Buyer) -> None:
     payment = sign_payment(replicas[0], buyer)
     first = pay(replicas[0], payment)
 
@@ -268,10 +266,10 @@ def test_a_repetition_gets_the_same_receipt_from_any_replica(
     assert [each.headers["PAYMENT-RESPONSE"] for each in again] == [first.headers["PAYMENT-RESPONSE"]] * 2
     assert [each.content for each in again] == [first.content] * 2
     assert [each.headers["Idempotent-Replayed"] for each in again] == ["true"] * 2
-    assert signer_of("Receipt", "x402 receipt", RECEIPT, receipt_of(first)) == SIGNER
+    assert recover_signer("Receipt", "x402 receipt", RECEIPT, read_receipt(first)) == SIGNER
 
 
-def test_who_signs_is_published(shop: httpx.Client) -> None:
+def test_signer_is_published(shop: httpx.Client) -> None:
     well_known = shop.get("/.well-known/x402").json()
     document = shop.get("/openapi.json").json()
 
@@ -279,7 +277,7 @@ def test_who_signs_is_published(shop: httpx.Client) -> None:
     assert document["x-offer-receipt"] == {"format": "eip712", "receiptSigner": SIGNER}
 
 
-def test_without_a_key_nothing_is_signed(client: httpx.Client, buyer: Buyer) -> None:
+def test_nothing_is_signed_without_key(client: httpx.Client, buyer: Buyer) -> None:
     payload = sign_payload(client, buyer)
 
     response = pay(client, encode_header(payload))
@@ -303,7 +301,7 @@ def test_without_a_key_nothing_is_signed(client: httpx.Client, buyer: Buyer) -> 
     ["", "0x", "abc", "5e" * 31, "5e" * 33, "zz" * 32, "00" * 32, "ff" * 32],
     ids=["empty", "prefix", "odd", "short", "long", "no hex", "zero", "beyond the curve"],
 )
-def test_what_is_no_key_is_refused_in_a_sentence_that_does_not_repeat_it(key: str) -> None:
+def test_invalid_key_is_refused_without_repeating_it(key: str) -> None:
     with pytest.raises(ValidationError) as error:
         Settings(receipt_key=key)  # pyright: ignore[reportArgumentType]
 
@@ -315,7 +313,7 @@ def test_what_is_no_key_is_refused_in_a_sentence_that_does_not_repeat_it(key: st
 
 
 @pytest.mark.extended
-def test_a_server_does_not_start_with_what_is_no_key() -> None:
+def test_server_does_not_start_with_invalid_key() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "centgate", "serve", "--port", "0"],
         env={**os.environ, "CENTGATE_RECEIPT_KEY": "secret" * 11},

@@ -31,18 +31,18 @@ down = partial(ProviderError, "oracle", "the oracle is down")
 
 
 @pytest.fixture
-def moods() -> Generator[ServiceFailures]:
-    """A service that fails as a test says."""
-    with install_failing_service() as moods:
-        yield moods
+def failures() -> Generator[ServiceFailures]:
+    """Scripted failures of a service."""
+    with install_failing_service() as failures:
+        yield failures
 
 
-def test_it_is_redeemed_by_a_server_started_later(
-    moods: ServiceFailures, api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
+def test_later_server_redeems_payment(
+    failures: ServiceFailures, api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     first, second = api(settings), api(settings)
     payment = sign_payment(first, buyer, FAILING_SERVICE, FAILING_QUERY)
-    moods.raise_next(down)
+    failures.raise_next(down)
     pay(first, payment, FAILING_SERVICE, FAILING_QUERY)
 
     response = pay(second, payment, FAILING_SERVICE, FAILING_QUERY)
@@ -51,12 +51,12 @@ def test_it_is_redeemed_by_a_server_started_later(
     assert facilitator.asked == 1
 
 
-def test_after_the_redeem_period_a_payment_is_used(
-    moods: ServiceFailures, api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
+def test_payment_is_used_after_redeem_period(
+    failures: ServiceFailures, api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     brief = api(settings.model_copy(update={"redeem_hours": 1e-9}))
     payment = sign_payment(brief, buyer, FAILING_SERVICE, FAILING_QUERY)
-    moods.raise_next(down)
+    failures.raise_next(down)
     pay(brief, payment, FAILING_SERVICE, FAILING_QUERY)
 
     response = pay(brief, payment, FAILING_SERVICE, FAILING_QUERY)
@@ -72,11 +72,11 @@ def test_after_the_redeem_period_a_payment_is_used(
         "retry": "new_payment",
         "transaction": "",
     }
-    assert (moods.asked, facilitator.asked) == (["why"], 1)
+    assert (failures.asked, facilitator.asked) == (["why"], 1)
 
 
-async def test_an_answer_that_is_no_longer_kept_is_not_worked_out_again(
-    moods: ServiceFailures, api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
+async def test_pruned_answer_is_not_computed_again(
+    failures: ServiceFailures, api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     brief = api(settings.model_copy(update={"redeem_hours": 1e-9}))
     payment = sign_payment(brief, buyer, FAILING_SERVICE, FAILING_QUERY)
@@ -91,10 +91,10 @@ async def test_an_answer_that_is_no_longer_kept_is_not_worked_out_again(
     )
     assert payment_note(response)["state"] == "delivered"
     assert "its answer is no longer stored" in response.json()["error"]["message"]
-    assert (moods.asked, facilitator.asked) == (["why"], 1)
+    assert (failures.asked, facilitator.asked) == (["why"], 1)
 
 
-async def test_a_key_whose_answer_is_no_longer_kept_leaves_a_new_payment_untouched(
+async def test_key_of_pruned_answer_leaves_new_payment_unused(
     api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     client = api(settings)
@@ -107,7 +107,7 @@ async def test_a_key_whose_answer_is_no_longer_kept_leaves_a_new_payment_untouch
     assert facilitator.asked == 1
 
 
-async def test_a_settled_payment_is_good_after_its_own_window(
+async def test_settled_payment_outlives_its_own_window(
     api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     client = api(settings)
@@ -122,7 +122,7 @@ async def test_a_settled_payment_is_good_after_its_own_window(
     assert facilitator.asked == 0
 
 
-async def test_a_settled_payment_is_not_good_for_ever(
+async def test_settled_payment_expires(
     api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     client = api(settings)
@@ -138,7 +138,7 @@ async def test_a_settled_payment_is_not_good_for_ever(
     )
 
 
-def test_what_was_delivered_is_still_given_when_its_source_is_switched_off(
+def test_delivered_answer_is_replayed_with_source_disabled(
     api: ApiFactory, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     with_list = api(build_settings(tmp_path, facilitator.url))
@@ -152,14 +152,14 @@ def test_what_was_delivered_is_still_given_when_its_source_is_switched_off(
     assert (again.status_code, again.content) == (200, first.content)
 
 
-def test_what_was_settled_is_still_owed_when_its_source_is_switched_off(
-    moods: ServiceFailures, api: ApiFactory, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
+def test_settled_payment_stays_owed_with_source_disabled(
+    failures: ServiceFailures, api: ApiFactory, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     with_list = api(build_settings(tmp_path, facilitator.url))
     off = {"phishinglist": ProviderSettings(enabled=False)}
     without = api(build_settings(tmp_path, facilitator.url, providers=off))
     payment = sign_payment(with_list, buyer, FAILING_SERVICE, FAILING_QUERY)
-    moods.raise_next(down)
+    failures.raise_next(down)
     pay(with_list, payment, FAILING_SERVICE, FAILING_QUERY)
 
     response = pay(without, payment, FAILING_SERVICE, FAILING_QUERY)

@@ -1,4 +1,4 @@
-"""Paid and not delivered: the payment stays good for the answer it bought, and is never charged again."""
+"""Redemption: a paid and undelivered payment fetches its answer later, and is never charged again."""
 
 from __future__ import annotations
 
@@ -25,35 +25,37 @@ down = partial(ProviderError, "oracle", "the oracle is down")
 
 
 @pytest.fixture(scope="module")
-def shelved() -> Generator[ServiceFailures]:
-    """A service that fails as a test says."""
-    with install_failing_service() as moods:
-        yield moods
+def installed_failures() -> Generator[ServiceFailures]:
+    """Scripted failures of a service, shared by the tests of this file."""
+    with install_failing_service() as failures:
+        yield failures
 
 
 @pytest.fixture
-def moods(shelved: ServiceFailures) -> ServiceFailures:
-    """The same, with nothing in mind."""
-    shelved.reset()
-    return shelved
+def failures(installed_failures: ServiceFailures) -> ServiceFailures:
+    """The same, reset for each test."""
+    installed_failures.reset()
+    return installed_failures
 
 
 @pytest.fixture(scope="module")
-def served_api(shelved: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
-    """An API that has it."""
+def served_api(
+    installed_failures: ServiceFailures, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[ServedApi]:
+    """An API with that service."""
     with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
         yield served_api
 
 
 @pytest.fixture
 def shop(served_api: ServedApi) -> httpx.Client:
-    """A client of it."""
+    """A client of that API."""
     return served_api.client
 
 
 @pytest.fixture
 def facilitator(served_api: ServedApi) -> StubFacilitator:
-    """Its facilitator, with counters at zero."""
+    """The facilitator of that API, with counters at zero."""
     served_api.facilitator.asked = 0
     return served_api.facilitator
 
@@ -63,22 +65,22 @@ FAILURES: dict[str, tuple[Callable[[], Exception], int, str]] = {
     "an upstream was late": (partial(ProviderTimeout, "oracle", "late"), 504, "provider_timeout"),
     "an upstream was busy": (partial(ProviderRateLimited, "oracle", "slow"), 429, "provider_rate_limited"),
     "its key was withdrawn": (partial(ProviderUnconfigured, "oracle", "no"), 503, "provider_unconfigured"),
-    "nobody foresaw it": (partial(ZeroDivisionError, "secret"), 500, "internal_error"),
+    "an unexpected error": (partial(ZeroDivisionError, "secret"), 500, "internal_error"),
 }
-each_failure = pytest.mark.parametrize(("mood", "status", "code"), FAILURES.values(), ids=FAILURES.keys())
+each_failure = pytest.mark.parametrize(("failure", "status", "code"), FAILURES.values(), ids=FAILURES.keys())
 
 
 @each_failure
-def test_a_failure_after_the_payment_says_so(
+def test_failure_after_payment_states_outcome(
     shop: httpx.Client,
-    moods: ServiceFailures,
+    failures: ServiceFailures,
     buyer: Buyer,
-    mood: Callable[[], Exception],
+    failure: Callable[[], Exception],
     status: int,
     code: str,
 ) -> None:
     payload = sign_payload(shop, buyer, FAILING_SERVICE)
-    moods.raise_next(mood)
+    failures.raise_next(failure)
 
     response = pay(shop, encode_header(payload), FAILING_SERVICE, FAILING_QUERY)
 
@@ -92,15 +94,15 @@ def test_a_failure_after_the_payment_says_so(
 
 
 @each_failure
-def test_a_failure_after_the_payment_asks_for_no_other_payment(
+def test_failure_after_payment_asks_for_no_new_payment(
     shop: httpx.Client,
-    moods: ServiceFailures,
+    failures: ServiceFailures,
     buyer: Buyer,
-    mood: Callable[[], Exception],
+    failure: Callable[[], Exception],
     status: int,
     code: str,
 ) -> None:
-    moods.raise_next(mood)
+    failures.raise_next(failure)
 
     response = pay(
         shop, sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY), FAILING_SERVICE, FAILING_QUERY
@@ -111,17 +113,17 @@ def test_a_failure_after_the_payment_asks_for_no_other_payment(
 
 
 @each_failure
-def test_the_same_payment_buys_the_answer_later(
+def test_same_payment_buys_answer_later(
     shop: httpx.Client,
-    moods: ServiceFailures,
+    failures: ServiceFailures,
     buyer: Buyer,
     facilitator: StubFacilitator,
-    mood: Callable[[], Exception],
+    failure: Callable[[], Exception],
     status: int,
     code: str,
 ) -> None:
     payment = sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY)
-    moods.raise_next(mood, mood)
+    failures.raise_next(failure, failure)
     failed = [
         pay(shop, payment, FAILING_SERVICE, FAILING_QUERY),
         pay(shop, payment, FAILING_SERVICE, FAILING_QUERY),
@@ -135,11 +137,9 @@ def test_the_same_payment_buys_the_answer_later(
     assert facilitator.asked == 1
 
 
-def test_what_was_redeemed_is_delivered_again_as_it_was(
-    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer
-) -> None:
+def test_redeemed_answer_is_replayed(shop: httpx.Client, failures: ServiceFailures, buyer: Buyer) -> None:
     payment = sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY)
-    moods.raise_next(down)
+    failures.raise_next(down)
     pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
     redeemed = pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 
@@ -147,28 +147,26 @@ def test_what_was_redeemed_is_delivered_again_as_it_was(
 
     assert again.content == redeemed.content
     assert "Idempotent-Replayed" not in redeemed.headers
-    assert moods.asked == ["why"] * 2
+    assert failures.asked == ["why"] * 2
 
 
-def test_a_payment_that_waits_to_be_redeemed_buys_nothing_else(
-    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer
+def test_redeemable_payment_buys_no_other_request(
+    shop: httpx.Client, failures: ServiceFailures, buyer: Buyer
 ) -> None:
     payment = sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY)
-    moods.raise_next(down)
+    failures.raise_next(down)
     pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 
     response = pay(shop, payment, FAILING_SERVICE, {"question": "when"})
 
     assert response.json()["error"]["details"]["reason"] == "payment_already_used"
     assert payment_note(response)["state"] == "settled"
-    assert moods.asked == ["why"]
+    assert failures.asked == ["why"]
 
 
-def test_nothing_known_is_an_answer_and_is_charged(
-    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer
-) -> None:
+def test_no_data_is_answer_and_charged(shop: httpx.Client, failures: ServiceFailures, buyer: Buyer) -> None:
     payload = sign_payload(shop, buyer, FAILING_SERVICE)
-    moods.raise_next(partial(NoData, "nobody knows"))
+    failures.raise_next(partial(NoData, "nobody knows"))
 
     response = pay(shop, encode_header(payload), FAILING_SERVICE, FAILING_QUERY)
 
@@ -182,28 +180,28 @@ def test_nothing_known_is_an_answer_and_is_charged(
     }
 
 
-def test_nothing_known_is_delivered_again_as_it_was(
-    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer, facilitator: StubFacilitator
+def test_no_data_is_replayed(
+    shop: httpx.Client, failures: ServiceFailures, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     payment = sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY)
-    moods.raise_next(partial(NoData, "nobody knows"))
+    failures.raise_next(partial(NoData, "nobody knows"))
     first = pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 
     again = pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert (again.status_code, again.content) == (404, first.content)
     assert again.headers["X-Request-Id"] == first.headers["X-Request-Id"]
-    assert (moods.asked, facilitator.asked) == (["why"], 1)
+    assert (failures.asked, facilitator.asked) == (["why"], 1)
 
 
-def test_a_refusal_inside_a_service_leaves_the_payment_redeemable(
-    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer
+def test_refusal_inside_service_keeps_payment_redeemable(
+    shop: httpx.Client, failures: ServiceFailures, buyer: Buyer
 ) -> None:
     class Odd(CentgateError):
         code = "internal_error"
 
     payment = sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY)
-    moods.raise_next(partial(Odd, "odd"))
+    failures.raise_next(partial(Odd, "odd"))
 
     failed = pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 

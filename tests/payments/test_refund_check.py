@@ -1,4 +1,4 @@
-"""A refund is looked up on the chain before it is entered."""
+"""Refund check: a refund is looked up on the chain before it is entered."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PAYER = BUYER_ACCOUNTS[3].address.lower()
 UNKNOWN = "0x" + "ab" * 32
 
 
-def owed(devchain: DevChain, number: int, **changes: Any) -> Row:
-    """A payment of the development chain that was settled three days ago and never delivered."""
+def refundable_row(devchain: DevChain, number: int, **changes: Any) -> Row:
+    """Return the row of a payment that was settled three days ago and never delivered."""
     at = time.time() - 3 * DAY
     token = devchain.token.lower()
     return payment_row(
@@ -35,44 +35,42 @@ def owed(devchain: DevChain, number: int, **changes: Any) -> Row:
     )
 
 
-def journal(folder: Path, *rows: Row) -> str:
-    """The address of a journal with these payments."""
+def create_journal(folder: Path, *rows: Row) -> str:
+    """Create a journal with payments, and return its URL."""
     url = f"sqlite:///{folder / 'journal.db'}"
     asyncio.run(insert_rows(url, payments=rows))
     return url
 
 
-def refunded(url: str, paid: Row, transaction: str, *more: str, node: str) -> Result:
-    """Enter a refund."""
+def enter_refund(url: str, paid: Row, transaction: str, *more: str, node: str) -> Result:
+    """Enter a refund by command."""
     given = {"CENTGATE_RPC_84532_URL": node, "CENTGATE_RPC_84532_ENABLED": "true"}
     name = f"{paid['payer']}:{paid['nonce']}"
     return run_payments_command("refunded", name, "--in", transaction, *more, url=url, settings=given)
 
 
-def events(url: str, nonce: str) -> list[str]:
+def list_events(url: str, nonce: str) -> list[str]:
     shown = run_payments_command("show", nonce, "--json", url=url)
     return [each["what"] for each in json.loads(shown.stdout)["payments"][0]["events"]]
 
 
-def test_refund_that_the_chain_shows_is_entered(tmp_path: Path, devchain: DevChain) -> None:
-    paid = owed(devchain, 1)
-    url = journal(tmp_path, paid)
+def test_refund_found_on_chain_is_entered(tmp_path: Path, devchain: DevChain) -> None:
+    paid = refundable_row(devchain, 1)
+    url = create_journal(tmp_path, paid)
     transaction = transfer_tokens(devchain, Buyer(2), PAYER, 10_000)
 
-    shown = refunded(url, paid, transaction, node=devchain.rpc_url)
+    shown = enter_refund(url, paid, transaction, node=devchain.rpc_url)
 
     assert shown.exit_code == 0, shown.output
-    assert events(url, paid["nonce"])[-1] == f"Its refund in {transaction} was recorded."
+    assert list_events(url, paid["nonce"])[-1] == f"Its refund in {transaction} was recorded."
 
 
-def test_one_transaction_pays_back_as_many_payments_as_it_has_money_for(
-    tmp_path: Path, devchain: DevChain
-) -> None:
-    payments = [owed(devchain, number) for number in range(3)]
-    url = journal(tmp_path, *payments)
+def test_one_transaction_refunds_as_much_as_it_paid(tmp_path: Path, devchain: DevChain) -> None:
+    payments = [refundable_row(devchain, number) for number in range(3)]
+    url = create_journal(tmp_path, *payments)
     transaction = transfer_tokens(devchain, Buyer(2), PAYER, 29_999)
 
-    shown = [refunded(url, each, transaction, node=devchain.rpc_url) for each in payments]
+    shown = [enter_refund(url, each, transaction, node=devchain.rpc_url) for each in payments]
 
     assert [each.exit_code for each in shown] == [0, 0, 1]
     assert "0.020000 of it for refunds that are recorded already" in shown[2].stderr
@@ -84,46 +82,44 @@ def test_one_transaction_pays_back_as_many_payments_as_it_has_money_for(
         (PAYER, 9_999, "moved 0.009999 test dollars"),
         (BUYER_ACCOUNTS[4].address, 10_000, "moved 0.000000 test dollars"),
     ],
-    ids=["too little", "to somebody else"],
+    ids=["too little", "to another recipient"],
 )
-def test_transaction_that_does_not_pay_back_is_refused(
+def test_transaction_without_refund_is_refused(
     tmp_path: Path, devchain: DevChain, to: str, amount: int, why: str
 ) -> None:
-    paid = owed(devchain, 1)
-    url = journal(tmp_path, paid)
+    paid = refundable_row(devchain, 1)
+    url = create_journal(tmp_path, paid)
 
-    shown = refunded(url, paid, transfer_tokens(devchain, Buyer(2), to, amount), node=devchain.rpc_url)
+    shown = enter_refund(url, paid, transfer_tokens(devchain, Buyer(2), to, amount), node=devchain.rpc_url)
 
     assert (shown.exit_code, why in shown.stderr) == (1, True), shown.output
 
 
-def test_payers_own_transfer_to_himself_is_no_refund(tmp_path: Path, devchain: DevChain) -> None:
-    paid = owed(devchain, 1)
-    url = journal(tmp_path, paid)
+def test_payers_transfer_to_itself_is_no_refund(tmp_path: Path, devchain: DevChain) -> None:
+    paid = refundable_row(devchain, 1)
+    url = create_journal(tmp_path, paid)
 
-    shown = refunded(url, paid, transfer_tokens(devchain, Buyer(3), PAYER, 10_000), node=devchain.rpc_url)
+    shown = enter_refund(url, paid, transfer_tokens(devchain, Buyer(3), PAYER, 10_000), node=devchain.rpc_url)
 
     assert (shown.exit_code, "moved 0.000000 test dollars" in shown.stderr) == (1, True), shown.output
 
 
-def test_transaction_that_is_not_there_or_failed_is_refused(tmp_path: Path, devchain: DevChain) -> None:
-    paid = owed(devchain, 1)
-    url = journal(tmp_path, paid)
+def test_missing_or_failed_transaction_is_refused(tmp_path: Path, devchain: DevChain) -> None:
+    paid = refundable_row(devchain, 1)
+    url = create_journal(tmp_path, paid)
 
-    missing = refunded(url, paid, UNKNOWN, node=devchain.rpc_url)
-    failed = refunded(url, paid, send_reverted_transfer(devchain, paid["nonce"]), node=devchain.rpc_url)
+    missing = enter_refund(url, paid, UNKNOWN, node=devchain.rpc_url)
+    failed = enter_refund(url, paid, send_reverted_transfer(devchain, paid["nonce"]), node=devchain.rpc_url)
 
     assert (missing.exit_code, "there is no transaction" in missing.stderr) == (1, True)
     assert (failed.exit_code, "was reverted" in failed.stderr) == (1, True)
 
 
-def test_without_an_answering_node_a_refund_is_entered_unchecked_only(
-    tmp_path: Path, devchain: DevChain
-) -> None:
-    paid = owed(devchain, 1)
-    url = journal(tmp_path, paid)
+def test_without_node_only_unchecked_refund_is_entered(tmp_path: Path, devchain: DevChain) -> None:
+    paid = refundable_row(devchain, 1)
+    url = create_journal(tmp_path, paid)
 
-    unreachable = refunded(url, paid, UNKNOWN, node="http://127.0.0.1:9")
+    unreachable = enter_refund(url, paid, UNKNOWN, node="http://127.0.0.1:9")
     nowhere = run_payments_command("refunded", paid["nonce"], "--in", UNKNOWN, url=url)
     unchecked = run_payments_command("refunded", paid["nonce"], "--in", UNKNOWN, "--unchecked", url=url)
 
@@ -131,30 +127,30 @@ def test_without_an_answering_node_a_refund_is_entered_unchecked_only(
     assert "could not be checked" in unreachable.stderr
     assert "CENTGATE_RPC_84532_URL" in nowhere.stderr
     assert all("--unchecked" in each.stderr for each in (unreachable, nowhere))
-    assert events(url, paid["nonce"])[-1].endswith("It was not checked on the chain.")
+    assert list_events(url, paid["nonce"])[-1].endswith("It was not checked on the chain.")
 
 
-def test_refused_payment_that_was_taken_can_be_entered_as_paid_back(
+def test_refused_but_charged_payment_can_be_refunded(
     tmp_path: Path, devchain: DevChain, chain_settings: Settings
 ) -> None:
     buyer = Buyer(3)
     payload = sign_unsubmitted(chain_settings, buyer)
     asyncio.run(record_payment(chain_settings, encode_header(payload), int(time.time())))
     url = chain_settings.database_url
-    refuse(tmp_path / "journal.db")
+    mark_refused(tmp_path / "journal.db")
     paid = {"payer": PAYER, "nonce": get_nonce(payload)}
     back = transfer_tokens(devchain, Buyer(2), PAYER, 10_000)
 
-    before = refunded(url, paid, back, node=devchain.rpc_url)
+    before = enter_refund(url, paid, back, node=devchain.rpc_url)
     settle_on_chain(devchain, payload)
-    after = refunded(url, paid, back, node=devchain.rpc_url)
+    after = enter_refund(url, paid, back, node=devchain.rpc_url)
 
     assert (before.exit_code, "the payment is refused" in before.stderr) == (1, True)
     assert after.exit_code == 0, after.output
 
 
-def refuse(path: Path) -> None:
-    """Have every payment of a journal refused."""
+def mark_refused(path: Path) -> None:
+    """Mark every payment of a journal as refused."""
     import sqlite3
     from contextlib import closing
 

@@ -31,37 +31,37 @@ DAY = 86_400
 
 
 @pytest.fixture
-def patient(tmp_path: Path, facilitator: StubFacilitator, database_url: str) -> Settings:
-    """A deployment that redeems what was paid long ago, with a journal on each kind of database."""
+def long_redeem_settings(tmp_path: Path, facilitator: StubFacilitator, database_url: str) -> Settings:
+    """A deployment with a long redeem period, with a journal on each kind of database."""
     return build_settings(tmp_path, facilitator.url, database_url=database_url, redeem_hours=1000)
 
 
-async def settled_long_ago(settings: Settings, buyer: Buyer, terms: str) -> dict[str, Any]:
-    """A payment that was settled two days ago and bought nothing."""
+async def record_old_settlement(settings: Settings, buyer: Buyer, terms: str) -> dict[str, Any]:
+    """Record a payment that was settled two days ago and bought nothing."""
     then = int(time.time()) - 2 * DAY
     payload = buyer.payload(terms, now=then)
     await record_payment(settings, encode_header(payload), then, transaction=HASH)
     return payload
 
 
-def key_of(row: dict[str, Any]) -> PaymentKey:
+def build_key(row: dict[str, Any]) -> PaymentKey:
     return PaymentKey(row["network"], row["asset"], row["payer"], row["nonce"])
 
 
-async def entered(settings: Settings, key: PaymentKey) -> bool:
-    """Enter that it was paid back, when payments were good for a day; whether that was entered."""
+async def enter_refund(settings: Settings, key: PaymentKey) -> bool:
+    """Enter a refund under a redeem period of one day; return True if it was entered."""
     now = time.time()
     async with open_journal_store(settings) as store:
         return await record_refund(store, key, Refund(REFUND, now), redeem_cutoff=now - DAY)
 
 
 @pytest.mark.extended
-async def test_it_buys_nothing_when_payments_are_good_for_longer_again(
-    api: ApiFactory, patient: Settings, facilitator: StubFacilitator, buyer: Buyer
+async def test_refunded_payment_buys_nothing_in_longer_period(
+    api: ApiFactory, long_redeem_settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    client = api(patient)
-    payload = await settled_long_ago(patient, buyer, fetch_terms(client))
-    assert await entered(patient, key_of(await read_row(patient, payload)))
+    client = api(long_redeem_settings)
+    payload = await record_old_settlement(long_redeem_settings, buyer, fetch_terms(client))
+    assert await enter_refund(long_redeem_settings, build_key(await read_row(long_redeem_settings, payload)))
 
     response = pay(client, encode_header(payload))
 
@@ -71,15 +71,15 @@ async def test_it_buys_nothing_when_payments_are_good_for_longer_again(
     assert facilitator.asked == 0
 
 
-async def test_a_refusal_that_moved_money_and_was_refunded_buys_nothing(
-    api: ApiFactory, patient: Settings, facilitator: StubFacilitator, buyer: Buyer
+async def test_refunded_refusal_buys_nothing(
+    api: ApiFactory, long_redeem_settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    client = api(patient)
+    client = api(long_redeem_settings)
     payload = sign_payload(client, buyer)
     facilitator.next.append(facilitator.move_then_reply(refuse_with("insufficient_funds")))
     assert pay(client, encode_header(payload)).status_code == 402
-    key, now = key_of(await read_row(patient, payload)), time.time()
-    async with open_journal_store(patient) as store:
+    key, now = build_key(await read_row(long_redeem_settings, payload)), time.time()
+    async with open_journal_store(long_redeem_settings) as store:
         refund = Refund(REFUND, now)
         assert await record_refund(store, key, refund, redeem_cutoff=now - DAY, was_received=True)
 
@@ -91,32 +91,32 @@ async def test_a_refusal_that_moved_money_and_was_refunded_buys_nothing(
 
 
 @pytest.mark.extended
-async def test_who_has_seen_it_before_cannot_take_it_after(
-    api: ApiFactory, patient: Settings, buyer: Buyer
+async def test_refund_voids_earlier_read_row(
+    api: ApiFactory, long_redeem_settings: Settings, buyer: Buyer
 ) -> None:
-    payload = await settled_long_ago(patient, buyer, fetch_terms(api(patient)))
-    key = key_of(await read_row(patient, payload))
-    async with open_journal_store(patient) as store:
+    payload = await record_old_settlement(long_redeem_settings, buyer, fetch_terms(api(long_redeem_settings)))
+    key = build_key(await read_row(long_redeem_settings, payload))
+    async with open_journal_store(long_redeem_settings) as store:
         seen = await store.run(partial(queries.find_payment, key))
         assert seen is not None
-        assert await entered(patient, key)
+        assert await enter_refund(long_redeem_settings, key)
 
         assert not await store.run(partial(queries.update_if_unchanged, seen, {"owner": "a server"}))
 
 
 @pytest.mark.extended
-async def test_what_a_server_works_on_is_not_entered(
-    api: ApiFactory, patient: Settings, buyer: Buyer
+async def test_claimed_payment_is_not_refunded(
+    api: ApiFactory, long_redeem_settings: Settings, buyer: Buyer
 ) -> None:
-    payload = await settled_long_ago(patient, buyer, fetch_terms(api(patient)))
-    key = key_of(await read_row(patient, payload))
-    async with open_journal_store(patient) as store:
+    payload = await record_old_settlement(long_redeem_settings, buyer, fetch_terms(api(long_redeem_settings)))
+    key = build_key(await read_row(long_redeem_settings, payload))
+    async with open_journal_store(long_redeem_settings) as store:
         seen = await store.run(partial(queries.find_payment, key))
         assert seen is not None
         await store.run(partial(queries.record_heartbeat, "elsewhere:1/2/3"))
         await store.run(partial(queries.update_if_unchanged, seen, {"owner": "elsewhere:1/2/3/7"}))
 
-        assert not await entered(patient, key)
+        assert not await enter_refund(long_redeem_settings, key)
         row = await store.run(partial(queries.find_payment, key))
 
     assert row is not None
@@ -124,8 +124,11 @@ async def test_what_a_server_works_on_is_not_entered(
 
 
 @pytest.mark.extended
-async def test_it_is_entered_once(api: ApiFactory, patient: Settings, buyer: Buyer) -> None:
-    payload = await settled_long_ago(patient, buyer, fetch_terms(api(patient)))
-    key = key_of(await read_row(patient, payload))
+async def test_refund_is_entered_once(api: ApiFactory, long_redeem_settings: Settings, buyer: Buyer) -> None:
+    payload = await record_old_settlement(long_redeem_settings, buyer, fetch_terms(api(long_redeem_settings)))
+    key = build_key(await read_row(long_redeem_settings, payload))
 
-    assert [await entered(patient, key), await entered(patient, key)] == [True, False]
+    assert [await enter_refund(long_redeem_settings, key), await enter_refund(long_redeem_settings, key)] == [
+        True,
+        False,
+    ]

@@ -1,4 +1,4 @@
-"""Payments that do not fit: refused with x402's word for it, and the facilitator never hears of them."""
+"""Refusals of invalid payments: x402's reason in a 402, and no call of the facilitator."""
 
 from __future__ import annotations
 
@@ -29,103 +29,106 @@ WINDOW = "invalid_exact_evm_payload_authorization_valid_before"
 
 @pytest.fixture(scope="module")
 def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
-    """An API that takes payments."""
+    """An API that accepts payments."""
     with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
         yield served_api
 
 
-def text(content: str) -> bytes:
+def encode_text(content: str) -> bytes:
     return b64encode(content.encode())
 
 
-# what stands in the header, and the word for it
+# content of the header, and the reason
 MALFORMED = {
     "empty": (b"", INVALID),
     "not base64": (b"!!!", INVALID),
-    "base64 without its padding": (text("{}").rstrip(b"="), INVALID),
-    "base64 with too much padding": (text('{"x402Version": 3}') + b"=", INVALID),
-    "not json": (text("{"), INVALID),
+    "base64 without its padding": (encode_text("{}").rstrip(b"="), INVALID),
+    "base64 with too much padding": (encode_text('{"x402Version": 3}') + b"=", INVALID),
+    "not json": (encode_text("{"), INVALID),
     "not utf-8": (b64encode(b"\xff\xfe"), INVALID),
-    "null": (text("null"), INVALID),
-    "a number": (text("7"), INVALID),
-    "a list": (text("[]"), INVALID),
-    "a list of payments": (text('[{"x402Version": 2}]'), INVALID),
-    "an empty object": (text("{}"), INVALID),
-    "only a version": (text('{"x402Version": 2}'), INVALID),
-    "version 1": (text('{"x402Version": 1, "scheme": "exact"}'), "invalid_x402_version"),
-    "version 3": (text('{"x402Version": 3}'), "invalid_x402_version"),
-    "a version of another kind": (text('{"x402Version": {"a": []}}'), "invalid_x402_version"),
-    "brackets without end": (text("[" * 6000), INVALID),
-    "objects without end": (text('{"a":' * 2000 + "1" + "}" * 2000), INVALID),
+    "null": (encode_text("null"), INVALID),
+    "a number": (encode_text("7"), INVALID),
+    "a list": (encode_text("[]"), INVALID),
+    "a list of payments": (encode_text('[{"x402Version": 2}]'), INVALID),
+    "an empty object": (encode_text("{}"), INVALID),
+    "only a version": (encode_text('{"x402Version": 2}'), INVALID),
+    "version 1": (encode_text('{"x402Version": 1, "scheme": "exact"}'), "invalid_x402_version"),
+    "version 3": (encode_text('{"x402Version": 3}'), "invalid_x402_version"),
+    "a version of another kind": (encode_text('{"x402Version": {"a": []}}'), "invalid_x402_version"),
+    "brackets without end": (encode_text("[" * 6000), INVALID),
+    "objects without end": (encode_text('{"a":' * 2000 + "1" + "}" * 2000), INVALID),
     "20 KB": (b64encode(b" " * 15_000), INVALID),
-    "20 KB of a payment": (text('{"x402Version": 2, "extensions": {"a": "' + "a" * 15_000 + '"}}'), INVALID),
+    "20 KB of a payment": (
+        encode_text('{"x402Version": 2, "extensions": {"a": "' + "a" * 15_000 + '"}}'),
+        INVALID,
+    ),
     "bytes beyond ascii": (b"\xff\xfe\xc3\xa4", INVALID),
 }
 
 
 @pytest.mark.parametrize(("header", "reason"), MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_malformed_header_is_a_402(served_api: ServedApi, header: bytes, reason: str) -> None:
+def test_malformed_header_is_402(served_api: ServedApi, header: bytes, reason: str) -> None:
     asked = served_api.facilitator.asked
 
     response = _post(served_api.client, header)
 
-    _is_refused(response, reason)
+    _check_refused(response, reason)
     assert served_api.facilitator.asked == asked
 
 
-def accepted(name: str, value: Any) -> Callable[[Payload], None]:
+def set_accepted(name: str, value: Any) -> Callable[[Payload], None]:
     def change(payload: Payload) -> None:
         payload["accepted"][name] = value
 
     return change
 
 
-def extra(name: str, value: Any) -> Callable[[Payload], None]:
+def set_extra(name: str, value: Any) -> Callable[[Payload], None]:
     def change(payload: Payload) -> None:
         payload["accepted"]["extra"][name] = value
 
     return change
 
 
-def without_extra(payload: Payload) -> None:
+def remove_extra(payload: Payload) -> None:
     del payload["accepted"]["extra"]
 
 
-def authorized(name: str, value: Any) -> Callable[[Payload], None]:
+def set_authorization(name: str, value: Any) -> Callable[[Payload], None]:
     def change(payload: Payload) -> None:
         payload["payload"]["authorization"][name] = value
 
     return change
 
 
-def unsigned(payload: Payload) -> None:
+def remove_signature(payload: Payload) -> None:
     del payload["payload"]["signature"]
 
 
-def flipped(payload: Payload) -> None:
+def change_signature(payload: Payload) -> None:
     signature = payload["payload"]["signature"]
     payload["payload"]["signature"] = signature[:10] + ("0" if signature[10] != "0" else "1") + signature[11:]
 
 
-def mirrored(payload: Payload) -> None:
+def mirror_signature(payload: Payload) -> None:
     signature = bytes.fromhex(payload["payload"]["signature"][2:])
     high = ORDER - int.from_bytes(signature[32:64], "big")
     mirror = signature[:32] + high.to_bytes(32, "big") + bytes([55 - signature[64]])
     payload["payload"]["signature"] = "0x" + mirror.hex()
 
 
-def by_another_key(payload: Payload) -> None:
+def sign_by_another_key(payload: Payload) -> None:
     authorization = payload["payload"]["authorization"]
     payload["payload"]["signature"] = Buyer(1).signature(payload["accepted"], authorization)
 
 
-def for_another_domain(payload: Payload) -> None:
+def sign_for_another_domain(payload: Payload) -> None:
     domain = deepcopy(payload["accepted"])
     domain["extra"]["name"] = "USD Coin"
     payload["payload"]["signature"] = Buyer().signature(domain, payload["payload"]["authorization"])
 
 
-def by_permit2(payload: Payload) -> None:
+def replace_by_permit2(payload: Payload) -> None:
     permit: dict[str, Any] = {
         "from": Buyer().address,
         "permitted": {},
@@ -139,66 +142,66 @@ def by_permit2(payload: Payload) -> None:
     }
 
 
-def key_of(length: int) -> Callable[[Payload], None]:
+def set_identifier(length: int) -> Callable[[Payload], None]:
     def change(payload: Payload) -> None:
         payload["extensions"] = {"payment-identifier": {"info": {"required": False, "id": "a" * length}}}
 
     return change
 
 
-# what is changed in a good payment after it was signed, and the word for it
+# the change of a valid payment after it was signed, and the reason
 ALTERED: dict[str, tuple[Callable[[Payload], None], str]] = {
-    "scheme": (accepted("scheme", "upto"), "unsupported_scheme"),
-    "network": (accepted("network", "eip155:8453"), "network_mismatch"),
-    "another chain's family": (accepted("network", "solana:mainnet"), "network_mismatch"),
-    "asset": (accepted("asset", ELSEWHERE), OTHER_TERMS),
-    "a smaller amount": (accepted("amount", "1"), OTHER_TERMS),
-    "a larger amount": (accepted("amount", "20000"), OTHER_TERMS),
-    "the amount in another spelling": (accepted("amount", "010000"), OTHER_TERMS),
-    "payTo": (accepted("payTo", ELSEWHERE), OTHER_TERMS),
-    "maxTimeoutSeconds": (accepted("maxTimeoutSeconds", 60), OTHER_TERMS),
-    "the token's name": (extra("name", "USD Coin"), OTHER_TERMS),
-    "the token's version": (extra("version", "1"), OTHER_TERMS),
-    "the flow": (extra("paymentFlow", "authorization"), OTHER_TERMS),
-    "no extra": (without_extra, OTHER_TERMS),
+    "scheme": (set_accepted("scheme", "upto"), "unsupported_scheme"),
+    "network": (set_accepted("network", "eip155:8453"), "network_mismatch"),
+    "another chain's family": (set_accepted("network", "solana:mainnet"), "network_mismatch"),
+    "asset": (set_accepted("asset", ELSEWHERE), OTHER_TERMS),
+    "a smaller amount": (set_accepted("amount", "1"), OTHER_TERMS),
+    "a larger amount": (set_accepted("amount", "20000"), OTHER_TERMS),
+    "the amount in another spelling": (set_accepted("amount", "010000"), OTHER_TERMS),
+    "payTo": (set_accepted("payTo", ELSEWHERE), OTHER_TERMS),
+    "maxTimeoutSeconds": (set_accepted("maxTimeoutSeconds", 60), OTHER_TERMS),
+    "the token's name": (set_extra("name", "USD Coin"), OTHER_TERMS),
+    "the token's version": (set_extra("version", "1"), OTHER_TERMS),
+    "the flow": (set_extra("paymentFlow", "authorization"), OTHER_TERMS),
+    "no extra": (remove_extra, OTHER_TERMS),
     "no accepted terms": (lambda payload: payload.pop("accepted"), INVALID),
     "accepted terms that are a list": (lambda payload: payload.update(accepted=[]), INVALID),
-    "no signature": (unsigned, INVALID),
+    "no signature": (remove_signature, INVALID),
     "a signature that is no hex": (lambda payload: payload["payload"].update(signature="0xzz"), INVALID),
     "half a byte of signature": (lambda payload: payload["payload"].update(signature="0x123"), INVALID),
     "an empty signature": (lambda payload: payload["payload"].update(signature="0x"), INVALID),
     "no authorization": (lambda payload: payload["payload"].pop("authorization"), INVALID),
-    "permit2": (by_permit2, INVALID),
-    "a value that is a number": (authorized("value", 10000), INVALID),
-    "a value in words": (authorized("value", "abc"), INVALID),
-    "a negative value": (authorized("value", "-10000"), INVALID),
-    "a value in hexadecimal": (authorized("value", "0x2710"), INVALID),
-    "a value over 256 bits": (authorized("value", str(2**256)), INVALID),
-    "an end over 256 bits": (authorized("validBefore", str(2**256)), INVALID),
-    "a beginning over 256 bits": (authorized("validAfter", str(2**256)), INVALID),
-    "a nonce too short": (authorized("nonce", "0x1234"), INVALID),
-    "a payer that is no address": (authorized("from", "0x1234"), INVALID),
-    "another payer": (authorized("from", Buyer(1).address), SIGNATURE),
-    "another recipient": (authorized("to", ELSEWHERE), RECIPIENT),
-    "another value": (authorized("value", "9999"), VALUE),
+    "permit2": (replace_by_permit2, INVALID),
+    "a value that is a number": (set_authorization("value", 10000), INVALID),
+    "a value in words": (set_authorization("value", "abc"), INVALID),
+    "a negative value": (set_authorization("value", "-10000"), INVALID),
+    "a value in hexadecimal": (set_authorization("value", "0x2710"), INVALID),
+    "a value over 256 bits": (set_authorization("value", str(2**256)), INVALID),
+    "an end over 256 bits": (set_authorization("validBefore", str(2**256)), INVALID),
+    "a beginning over 256 bits": (set_authorization("validAfter", str(2**256)), INVALID),
+    "a nonce too short": (set_authorization("nonce", "0x1234"), INVALID),
+    "a payer that is no address": (set_authorization("from", "0x1234"), INVALID),
+    "another payer": (set_authorization("from", Buyer(1).address), SIGNATURE),
+    "another recipient": (set_authorization("to", ELSEWHERE), RECIPIENT),
+    "another value": (set_authorization("value", "9999"), VALUE),
     # the time is that of the test, not of the import
     "another end": (
-        lambda payload: authorized("validBefore", str(int(time.time()) + 300))(payload),
+        lambda payload: set_authorization("validBefore", str(int(time.time()) + 300))(payload),
         SIGNATURE,
     ),
-    "an end that is too late": (authorized("validBefore", str(2**255)), WINDOW),
-    "another nonce": (authorized("nonce", "0x" + "11" * 32), SIGNATURE),
-    "one digit of the signature": (flipped, SIGNATURE),
-    "the signature's mirror image": (mirrored, SIGNATURE),
-    "a signature by another key": (by_another_key, SIGNATURE),
-    "a signature for another token": (for_another_domain, SIGNATURE),
-    "an idempotency key too short": (key_of(15), INVALID),
-    "an idempotency key too long": (key_of(129), INVALID),
+    "an end that is too late": (set_authorization("validBefore", str(2**255)), WINDOW),
+    "another nonce": (set_authorization("nonce", "0x" + "11" * 32), SIGNATURE),
+    "one digit of the signature": (change_signature, SIGNATURE),
+    "the signature's mirror image": (mirror_signature, SIGNATURE),
+    "a signature by another key": (sign_by_another_key, SIGNATURE),
+    "a signature for another token": (sign_for_another_domain, SIGNATURE),
+    "an idempotency key too short": (set_identifier(15), INVALID),
+    "an idempotency key too long": (set_identifier(129), INVALID),
 }
 
 
 @pytest.mark.parametrize(("change", "reason"), ALTERED.values(), ids=ALTERED.keys())
-def test_a_payment_altered_after_it_was_signed_is_refused(
+def test_payment_altered_after_signing_is_refused(
     served_api: ServedApi, change: Callable[[Payload], object], reason: str
 ) -> None:
     payload = sign_payload(served_api.client, Buyer())
@@ -207,11 +210,11 @@ def test_a_payment_altered_after_it_was_signed_is_refused(
 
     response = pay(served_api.client, encode_header(payload))
 
-    _is_refused(response, reason)
+    _check_refused(response, reason)
     assert served_api.facilitator.asked == asked
 
 
-# what is signed in place of what the terms ask for, and the word for it
+# the change of a payment before it is signed, and the reason
 SIGNED = {
     "to another address": ({"to": ELSEWHERE}, RECIPIENT),
     "less": ({"value": "9999"}, VALUE),
@@ -225,7 +228,7 @@ SIGNED = {
 
 
 @pytest.mark.parametrize(("signed", "reason"), SIGNED.values(), ids=SIGNED.keys())
-def test_a_payment_signed_for_something_else_is_refused(
+def test_payment_signed_for_other_terms_is_refused(
     served_api: ServedApi, signed: dict[str, str], reason: str
 ) -> None:
     payload = sign_payload(served_api.client, Buyer(), **signed)
@@ -233,7 +236,7 @@ def test_a_payment_signed_for_something_else_is_refused(
 
     response = pay(served_api.client, encode_header(payload))
 
-    _is_refused(response, reason)
+    _check_refused(response, reason)
     assert served_api.facilitator.asked == asked
 
 
@@ -241,8 +244,8 @@ def _post(client: httpx.Client, header: bytes) -> httpx.Response:
     return client.post(PHISHING, json=QUESTION, headers=[(b"PAYMENT-SIGNATURE", header)])
 
 
-def _is_refused(response: httpx.Response, reason: str) -> None:
-    """A 402 with the reason and fresh terms, that has not touched the payment."""
+def _check_refused(response: httpx.Response, reason: str) -> None:
+    """Check for a 402 with the reason and fresh terms, and an unused payment."""
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (402, "payment_required")
     assert error["details"]["reason"] == reason

@@ -22,15 +22,15 @@ from centgate.devchain.rpc_client import call_rpc
 
 @pytest.fixture(scope="module")
 def facilitator(devchain: DevChain) -> Generator[StubFacilitator]:
-    """The chain's facilitator, behind one that counts."""
+    """A stub that counts calls and forwards them to the chain's facilitator."""
 
-    async def passed_on(body: dict[str, Any]) -> Response:
+    async def forward_settle(body: dict[str, Any]) -> Response:
         async with httpx.AsyncClient(timeout=30) as client:
             response = await client.post(devchain.facilitator_url + "/settle", json=body)
         return JSONResponse(response.json(), response.status_code)
 
     with open_stub_facilitator() as counting:
-        counting.usually = passed_on
+        counting.usually = forward_settle
         yield counting
 
 
@@ -41,7 +41,7 @@ def replicas(
     devchain: DevChain,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Generator[tuple[ApiProcess, ApiProcess]]:
-    """Two servers that ask the chain as well."""
+    """Two servers with a node."""
     settings = build_settings(tmp_path_factory.mktemp("replicas"), facilitator.url)
     node = {f"RPC_{devchain.chain_id}_URL": devchain.rpc_url}
     with run_api_processes(settings, DATABASE_URL=postgres.new_database(), **node) as processes:
@@ -55,14 +55,14 @@ def client() -> Generator[httpx.Client]:
         yield client
 
 
-def height(devchain: DevChain) -> int:
-    """The number of the newest block."""
+def read_block_number(devchain: DevChain) -> int:
+    """Return the number of the newest block."""
     return int(call_rpc(devchain.rpc_url, "eth_blockNumber"), 16)
 
 
-def transactions_since(devchain: DevChain, block: int) -> list[Any]:
-    """The receipts of all transactions after a block."""
-    later = range(block + 1, height(devchain) + 1)
+def read_transactions(devchain: DevChain, block: int) -> list[Any]:
+    """Return the receipts of all transactions after a block."""
+    later = range(block + 1, read_block_number(devchain) + 1)
     hashes = [
         mined
         for number in later
@@ -72,7 +72,7 @@ def transactions_since(devchain: DevChain, block: int) -> list[Any]:
 
 
 @pytest.mark.extended
-def test_a_burst_over_both_is_one_transaction_and_none_that_fails(
+def test_burst_is_settled_by_one_transaction(
     replicas: tuple[ApiProcess, ApiProcess],
     client: httpx.Client,
     facilitator: StubFacilitator,
@@ -81,7 +81,11 @@ def test_a_burst_over_both_is_one_transaction_and_none_that_fails(
 ) -> None:
     addresses = [replica.url + PHISHING for replica in replicas]
     payment = sign_payment(client, buyer, addresses[0])
-    asked, block, before = facilitator.asked, height(devchain), devchain.token_balance(DEFAULT_PAYEE)
+    asked, block, before = (
+        facilitator.asked,
+        read_block_number(devchain),
+        devchain.token_balance(DEFAULT_PAYEE),
+    )
 
     with ThreadPoolExecutor(50) as pool:
         burst = list(pool.map(partial(pay, client, payment), addresses * 50))
@@ -90,13 +94,13 @@ def test_a_burst_over_both_is_one_transaction_and_none_that_fails(
     assert {(response.status_code, response.content) for response in burst} == {(200, burst[0].content)}
     assert {response.content for response in later} == {burst[0].content}
     assert facilitator.asked == asked + 1
-    assert [mined["status"] for mined in transactions_since(devchain, block)] == ["0x1"]
+    assert [mined["status"] for mined in read_transactions(devchain, block)] == ["0x1"]
     assert devchain.token_balance(DEFAULT_PAYEE) == before + 10_000
     assert decode_header(burst[0].headers["PAYMENT-RESPONSE"])["success"] is True
 
 
 @pytest.mark.extended
-def test_payments_of_several_buyers_over_both_are_each_settled_once(
+def test_payments_of_several_buyers_are_settled_once_each(
     replicas: tuple[ApiProcess, ApiProcess],
     client: httpx.Client,
     facilitator: StubFacilitator,
@@ -104,7 +108,11 @@ def test_payments_of_several_buyers_over_both_are_each_settled_once(
 ) -> None:
     addresses = [replica.url + PHISHING for replica in replicas]
     payments = [sign_payment(client, Buyer(number), addresses[0]) for number in range(5)]
-    asked, block, before = facilitator.asked, height(devchain), devchain.token_balance(DEFAULT_PAYEE)
+    asked, block, before = (
+        facilitator.asked,
+        read_block_number(devchain),
+        devchain.token_balance(DEFAULT_PAYEE),
+    )
     sent = [payment for payment in payments for _ in range(8)]
 
     with ThreadPoolExecutor(20) as pool:
@@ -113,5 +121,5 @@ def test_payments_of_several_buyers_over_both_are_each_settled_once(
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == len(payments)
     assert facilitator.asked == asked + len(payments)
-    assert [mined["status"] for mined in transactions_since(devchain, block)] == ["0x1"] * len(payments)
+    assert [mined["status"] for mined in read_transactions(devchain, block)] == ["0x1"] * len(payments)
     assert devchain.token_balance(DEFAULT_PAYEE) == before + len(payments) * 10_000

@@ -1,4 +1,4 @@
-"""Open payments are reconciled without their buyer, by one process at a time."""
+"""Reconciliation of open payments without their buyer, by one process at a time."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def deployment(tmp_path: Path, facilitator: StubFacilitator, database_url: str) 
 
 @pytest.fixture
 def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
-    """A deployment on the development chain whose facilitator does what the test says."""
+    """A deployment on the development chain with a scripted facilitator."""
     return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
 
 
 @pytest.fixture
-def held(facilitator: StubFacilitator) -> Generator[tuple[threading.Event, threading.Event]]:
-    """The facilitator's next answer is held back: set when it is asked for, and to let it go."""
+def delayed_reply(facilitator: StubFacilitator) -> Generator[tuple[threading.Event, threading.Event]]:
+    """Hold back the facilitator's next reply: an event for its arrival, and one that releases it."""
     arrived, release = threading.Event(), threading.Event()
     facilitator.next.append(facilitator.reply_when_released(arrived, release))
     yield arrived, release
     release.set()
 
 
-def nonce_of(payload: dict[str, Any]) -> str:
+def get_nonce(payload: dict[str, Any]) -> str:
     return payload["payload"]["authorization"]["nonce"]
 
 
@@ -60,19 +60,19 @@ def is_settled(row: dict[str, Any]) -> bool:
     return row["state"] == "settled"
 
 
-def enter(settings: Settings, statement: str, *values: str) -> None:
-    """Change a journal in SQLite behind everybody's back."""
+def execute_sqlite(settings: Settings, statement: str, *values: str) -> None:
+    """Execute a statement on a SQLite journal, beside the server."""
     with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"))) as journal, journal:
         journal.execute(statement, values)
 
 
-def reached(arrived: threading.Event) -> None:
-    """Wait until the facilitator has been asked."""
+def wait_for_call(arrived: threading.Event) -> None:
+    """Wait until the facilitator was called."""
     assert arrived.wait(PATIENCE)
 
 
 @pytest.mark.extended
-async def test_an_open_payment_is_settled_without_its_buyer_who_then_redeems_it(
+async def test_open_payment_is_settled_then_redeemed_by_buyer(
     api: ApiFactory, deployment: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(deployment, buyer)
@@ -86,7 +86,7 @@ async def test_an_open_payment_is_settled_without_its_buyer_who_then_redeems_it(
     assert facilitator.asked == 1
 
 
-async def test_what_it_presents_is_what_the_buyer_signed(
+async def test_reconciler_submits_signed_payment(
     deployment: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(deployment, buyer)
@@ -99,7 +99,7 @@ async def test_what_it_presents_is_what_the_buyer_signed(
 
 
 @pytest.mark.extended
-async def test_two_replicas_ask_once_about_each(
+async def test_two_replicas_submit_each_payment_once(
     settings: Settings, postgres_url: str, facilitator: StubFacilitator
 ) -> None:
     deployment = settings.model_copy(update={"database_url": postgres_url})
@@ -114,7 +114,7 @@ async def test_two_replicas_ask_once_about_each(
 
 
 @pytest.mark.extended
-async def test_the_duty_passes_on_when_the_process_that_has_it_is_killed(
+async def test_leadership_moves_when_leader_is_killed(
     settings: Settings, postgres_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     deployment = settings.model_copy(update={"database_url": postgres_url})
@@ -128,20 +128,20 @@ async def test_the_duty_passes_on_when_the_process_that_has_it_is_killed(
 
             row = await wait_for_row(deployment, payload, is_settled)
 
-    assert row["transaction"] == nonce_of(payload)
+    assert row["transaction"] == get_nonce(payload)
 
 
-async def test_a_buyer_who_comes_while_it_is_looked_into_waits_and_is_served(
+async def test_buyer_waits_for_running_reconciliation(
     api: ApiFactory,
     settings: Settings,
     facilitator: StubFacilitator,
     buyer: Buyer,
-    held: tuple[threading.Event, threading.Event],
+    delayed_reply: tuple[threading.Event, threading.Event],
 ) -> None:
     payload = await record_open_payment(settings, buyer)
     client = api(settings)
-    arrived, release = held
-    reached(arrived)
+    arrived, release = delayed_reply
+    wait_for_call(arrived)
 
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(pay, client, header(payload))
@@ -150,11 +150,11 @@ async def test_a_buyer_who_comes_while_it_is_looked_into_waits_and_is_served(
         release.set()
 
     assert (waiting.result().status_code, other.status_code) == (200, 200)
-    assert facilitator.moved[buyer.address.lower(), nonce_of(payload)] == 1
+    assert facilitator.moved[buyer.address.lower(), get_nonce(payload)] == 1
     assert facilitator.asked == 2
 
 
-async def test_what_is_still_open_is_asked_about_ever_more_seldom(
+async def test_retries_have_growing_intervals(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(settings, buyer)
@@ -173,7 +173,7 @@ async def test_what_is_still_open_is_asked_about_ever_more_seldom(
     assert 400 < pauses[-1] < 800
 
 
-async def test_what_is_not_due_yet_is_left_alone(
+async def test_payment_is_not_retried_before_its_time(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     facilitator.usually = reply_with(500, "")
@@ -191,15 +191,15 @@ async def test_what_is_not_due_yet_is_left_alone(
 
 
 @pytest.mark.extended
-async def test_a_facilitator_that_never_answers_holds_up_neither_requests_nor_the_end(
+async def test_silent_facilitator_blocks_neither_requests_nor_shutdown(
     settings: Settings,
     facilitator: StubFacilitator,
     buyer: Buyer,
-    held: tuple[threading.Event, threading.Event],
+    delayed_reply: tuple[threading.Event, threading.Event],
 ) -> None:
     payload = await record_open_payment(settings, buyer)
     with run_api_process(settings) as process:
-        reached(held[0])
+        wait_for_call(delayed_reply[0])
 
         async with httpx.AsyncClient() as client:
             healthy = await client.get(process.url + "/health")
@@ -213,12 +213,12 @@ async def test_a_facilitator_that_never_answers_holds_up_neither_requests_nor_th
     assert (row["state"], row["owner"]) == ("settling", None)
 
 
-async def test_one_that_cannot_be_understood_does_not_hold_up_the_others(
+async def test_unreadable_payment_does_not_block_others(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator
 ) -> None:
     spoilt = [await record_open_payment(settings, Buyer(number % 10), ago=600) for number in range(25)]
     good = await record_open_payment(settings, Buyer(9))
-    enter(settings, "UPDATE payments SET signed = '{}' WHERE nonce <> ?", nonce_of(good))
+    execute_sqlite(settings, "UPDATE payments SET signed = '{}' WHERE nonce <> ?", get_nonce(good))
 
     api(settings)
     await wait_for_row(settings, good, is_settled)
@@ -228,11 +228,11 @@ async def test_one_that_cannot_be_understood_does_not_hold_up_the_others(
     assert facilitator.asked == 1
 
 
-async def test_what_a_process_died_with_is_taken_up(
+async def test_payment_of_dead_process_is_taken_over(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(settings, buyer)
-    enter(settings, "UPDATE payments SET owner = 'elsewhere:1/2/3/upkeep'")
+    execute_sqlite(settings, "UPDATE payments SET owner = 'elsewhere:1/2/3/upkeep'")
 
     (resolution,) = await reconcile_all(settings)
 
@@ -240,18 +240,18 @@ async def test_what_a_process_died_with_is_taken_up(
     assert (await read_row(settings, payload))["owner"] is None
 
 
-async def test_what_a_living_process_works_on_is_left_to_it(
+async def test_payment_of_running_process_is_left_to_it(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     await record_open_payment(settings, buyer)
-    enter(settings, "UPDATE payments SET owner = 'elsewhere:1/2/3/upkeep'")
-    enter(settings, "INSERT INTO workers VALUES ('elsewhere:1/2/3', 1e12)")
+    execute_sqlite(settings, "UPDATE payments SET owner = 'elsewhere:1/2/3/upkeep'")
+    execute_sqlite(settings, "INSERT INTO workers VALUES ('elsewhere:1/2/3', 1e12)")
 
     assert await reconcile_all(settings) == []
     assert facilitator.asked == 0
 
 
-# what the facilitator says when a payment is presented again, no node being set, and what that means
+# the facilitator's reply to a resubmission without a node, and the state that follows
 REPLIES = {
     "success": (None, "settled"),
     "nonce used": (refuse_with("invalid_exact_evm_nonce_already_used"), "settling"),
@@ -268,7 +268,7 @@ REPLIES = {
 
 
 @pytest.mark.parametrize(("reply", "after"), REPLIES.values(), ids=REPLIES.keys())
-async def test_without_a_node_the_facilitator_s_word_counts(
+async def test_without_node_facilitators_reply_counts(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer, reply: Any, after: str
 ) -> None:
     payload = await record_open_payment(settings, buyer)
@@ -279,10 +279,10 @@ async def test_without_a_node_the_facilitator_s_word_counts(
     row = await read_row(settings, payload)
     assert (resolution.state_before, resolution.state_after, row["state"]) == ("settling", after, after)
     assert (resolution.reason is None) == (after == "settled")
-    assert resolution.key.nonce == nonce_of(payload)
+    assert resolution.key.nonce == get_nonce(payload)
 
 
-async def test_what_was_paid_on_chain_is_settled_and_served(
+async def test_payment_on_chain_is_settled_and_served(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
@@ -298,12 +298,12 @@ async def test_what_was_paid_on_chain_is_settled_and_served(
     assert pay(client, paid).status_code == 200
 
 
-async def test_what_expired_unused_is_refused_and_its_buyer_may_sign_anew(
+async def test_expired_unused_payment_asks_for_new_payment(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(stubbed, buyer, ago=3600)
     cancel_authorization(
-        devchain, Buyer(8), nonce_of(await record_open_payment(stubbed, Buyer(8), ago=3600))
+        devchain, Buyer(8), get_nonce(await record_open_payment(stubbed, Buyer(8), ago=3600))
     )  # a block after its end
 
     found = {each.key.payer: each for each in await reconcile_all(stubbed)}
@@ -320,11 +320,11 @@ async def test_what_expired_unused_is_refused_and_its_buyer_may_sign_anew(
     assert facilitator.asked == 0
 
 
-async def test_a_nonce_spent_on_somebody_else_is_refused(
+async def test_nonce_spent_elsewhere_is_refused(
     stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(stubbed, buyer)
-    pay_other_recipient(devchain, encode_terms(stubbed), buyer, nonce_of(payload))
+    pay_other_recipient(devchain, encode_terms(stubbed), buyer, get_nonce(payload))
 
     (resolution,) = await reconcile_all(stubbed)
 
@@ -332,7 +332,7 @@ async def test_a_nonce_spent_on_somebody_else_is_refused(
     assert facilitator.asked == 0
 
 
-async def test_a_payment_on_another_network_is_not_looked_for_on_today_s(
+async def test_payment_of_another_network_is_not_looked_up_here(
     stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     before = stubbed.model_copy(update={"network": "eip155:8453", "providers": {}})
@@ -345,7 +345,7 @@ async def test_a_payment_on_another_network_is_not_looked_for_on_today_s(
     assert facilitator.body["paymentRequirements"] == payload["accepted"]
 
 
-async def test_it_goes_on_where_payments_are_no_longer_taken(
+async def test_reconciler_runs_with_payments_disabled(
     stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     await record_open_payment(stubbed, buyer, ago=3600)
@@ -358,14 +358,14 @@ async def test_it_goes_on_where_payments_are_no_longer_taken(
 
 
 @pytest.mark.extended
-async def test_a_journal_that_comes_back_is_looked_after_again(
+async def test_reconciler_resumes_after_journal_failure(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     payload = await record_open_payment(settings, buyer)
-    enter(settings, "ALTER TABLE duties RENAME TO gone")
+    execute_sqlite(settings, "ALTER TABLE duties RENAME TO gone")
     assert api(settings).get("/health").status_code == 200
     assert (await read_row(settings, payload))["state"] == "settling"
-    enter(settings, "ALTER TABLE gone RENAME TO duties")
+    execute_sqlite(settings, "ALTER TABLE gone RENAME TO duties")
 
     await wait_for_row(settings, payload, is_settled)
 

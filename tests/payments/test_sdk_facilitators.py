@@ -1,4 +1,4 @@
-"""The official SDKs' facilitators settle on the development chain; replies of the Go SDK can be read."""
+"""Facilitators of the official SDKs settle on the development chain; replies of the Go SDK can be read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _facilitator(request: pytest.FixtureRequest, devchain: DevChain) -> Generato
 
 
 @pytest.mark.extended
-def test_payment_moves_one_cent_through_the_sdks_facilitator(
+def test_payment_moves_one_cent_by_sdk_facilitator(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, sdk_url: str
 ) -> None:
     settings = chain_settings.model_copy(update={"facilitator_url": sdk_url})
@@ -69,7 +69,7 @@ def test_payment_moves_one_cent_through_the_sdks_facilitator(
 
 
 @pytest.mark.extended
-def test_second_settlement_by_the_sdks_facilitator_is_a_reason_in_doubt(
+def test_second_settlement_by_sdk_facilitator_is_in_doubt(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, sdk_url: str
 ) -> None:
     payload = sign_payload(api(chain_settings), buyer)
@@ -84,7 +84,7 @@ def test_second_settlement_by_the_sdks_facilitator_is_a_reason_in_doubt(
 
 
 @pytest.mark.extended
-def test_typescript_facilitator_without_a_node_says_that_the_signature_is_wrong(
+def test_typescript_facilitator_without_node_reports_wrong_signature(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, typescript_sdk: Path
 ) -> None:
     payload = sign_payload(api(chain_settings), buyer)
@@ -99,7 +99,7 @@ def test_typescript_facilitator_without_a_node_says_that_the_signature_is_wrong(
 
 
 @pytest.mark.extended
-def test_typescript_facilitator_says_of_a_settled_payment_that_its_simulation_failed(
+def test_typescript_facilitator_reports_failed_simulation_for_settled_payment(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, typescript_sdk: Path
 ) -> None:
     payload = sign_payload(api(chain_settings), buyer)
@@ -118,7 +118,7 @@ def test_typescript_facilitator_says_of_a_settled_payment_that_its_simulation_fa
 
 @pytest.mark.extended
 @pytest.mark.parametrize("make", GO_REPLIES)
-async def test_go_reply_is_a_settlement_in_doubt(
+async def test_go_reply_is_settlement_in_doubt(
     client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer, make: Callable[[], Reply]
 ) -> None:
     payload = sign_payload(client, buyer)

@@ -1,4 +1,4 @@
-"""The second facilitator gets a payment that surely never reached the first, and no other payment."""
+"""The second facilitator gets only payments that surely never reached the first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sdk_facilitators import open_python_facilitator
 from seeded_journals import prune_rows, read_row, record_open_payment
 from sign_ins import get_signed
 from starlette.responses import Response
-from test_kill import killing, paid_in_the_end, served
+from test_kill import kill_on_settle, pay_until_answered, run_server
 
 from centgate.circuit_breaker import CircuitBreaker
 from centgate.devchain.devnet import DevChain
@@ -64,7 +64,7 @@ def second(facilitators: Callable[[], StubFacilitator]) -> StubFacilitator:
 
 
 @pytest.fixture
-def both(settings: Settings, second: StubFacilitator) -> Settings:
+def two_facilitator_settings(settings: Settings, second: StubFacilitator) -> Settings:
     """A deployment with two facilitators and no node."""
     return with_second(settings, second.url)
 
@@ -77,7 +77,7 @@ def with_second(settings: Settings, url: str, *, first: str | None = None) -> Se
 @pytest.mark.parametrize(
     "database_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.extended)], indirect=True
 )
-async def test_rate_limited_payment_is_settled_by_the_second(
+async def test_rate_limited_payment_is_settled_by_second(
     api: ApiFactory,
     tmp_path: Path,
     database_url: str,
@@ -101,7 +101,7 @@ async def test_rate_limited_payment_is_settled_by_the_second(
     ]
 
 
-def test_unreachable_first_is_replaced_by_the_second(
+def test_unreachable_first_is_replaced_by_second(
     api: ApiFactory, settings: Settings, second: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(with_second(settings, second.url, first=NOWHERE))
@@ -111,7 +111,7 @@ def test_unreachable_first_is_replaced_by_the_second(
     assert (response.status_code, second.moved.total()) == (200, 1)
 
 
-def test_failed_tls_handshake_leads_to_the_second(
+def test_failed_tls_handshake_leads_to_second(
     api: ApiFactory, settings: Settings, second: StubFacilitator, buyer: Buyer
 ) -> None:
     with serve_bytes(b"") as url:
@@ -122,9 +122,9 @@ def test_failed_tls_handshake_leads_to_the_second(
     assert (response.status_code, second.moved.total()) == (200, 1)
 
 
-def test_journal_names_the_second_before_it_is_called(
+def test_journal_names_second_before_it_is_called(
     api: ApiFactory,
-    both: Settings,
+    two_facilitator_settings: Settings,
     tmp_path: Path,
     facilitator: StubFacilitator,
     second: StubFacilitator,
@@ -136,30 +136,30 @@ def test_journal_names_the_second_before_it_is_called(
         on_disk.extend(read_from_disk(tmp_path))
         return await second.settle(body)
 
-    client, facilitator.usually, second.usually = api(both), RATE_LIMIT, read_then_settle
+    client, facilitator.usually, second.usually = api(two_facilitator_settings), RATE_LIMIT, read_then_settle
 
     pay(client, sign_payment(client, buyer))
 
-    assert on_disk == [("settling", both.facilitators[1].name)]
+    assert on_disk == [("settling", two_facilitator_settings.facilitators[1].name)]
 
 
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=() if name in QUICK_CASES else pytest.mark.extended) for name in ANSWERED],
 )
-def test_answered_payment_never_goes_to_the_second(
+def test_answered_payment_never_goes_to_second(
     api: ApiFactory,
-    both: Settings,
+    two_facilitator_settings: Settings,
     facilitator: StubFacilitator,
     second: StubFacilitator,
     buyer: Buyer,
     name: str,
 ) -> None:
-    client, facilitator.usually = api(both), ANSWERED[name]
+    client, facilitator.usually = api(two_facilitator_settings), ANSWERED[name]
     payment = sign_payment(client, buyer)
 
     first = pay(client, payment)
-    facilitator.usually = RATE_LIMIT  # as if it never came, which is not so
+    facilitator.usually = RATE_LIMIT  # a false claim that the request never arrived
     later = pay(client, payment)
 
     assert {first.status_code, later.status_code} <= {402, 502, 504}
@@ -171,7 +171,7 @@ def test_answered_payment_never_goes_to_the_second(
     [b"", b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 9\r\n\r\nhalf", b"HTTP/1.1 429"],
     ids=["closed", "reset in the body", "reset in the head"],
 )
-def test_broken_response_never_leads_to_the_second(
+def test_broken_response_never_leads_to_second(
     api: ApiFactory, settings: Settings, second: StubFacilitator, buyer: Buyer, content: bytes
 ) -> None:
     with serve_bytes(content) as url:
@@ -183,26 +183,34 @@ def test_broken_response_never_leads_to_the_second(
 
 
 async def test_silent_first_keeps_its_payment(
-    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
-    hasty = both.model_copy(update={"facilitator_timeout": 0.3})
+    hasty = two_facilitator_settings.model_copy(update={"facilitator_timeout": 0.3})
     client, facilitator.usually = api(hasty), facilitator.reply_slowly(5)
     payload = sign_payload(client, buyer)
 
     response = pay(client, encode_header(payload))
     results = await reconcile_all(with_second(hasty, second.url, first=facilitator.url))
 
-    row = await read_row(both, payload)
+    row = await read_row(two_facilitator_settings, payload)
     assert payment_note(response)["state"] == "in_flight"
     assert [each.state_after for each in results] in (["settling"], [])  # none if the server had it
-    assert (row["facilitator"], second.asked) == (both.facilitators[0].name, 0)
+    assert (row["facilitator"], second.asked) == (two_facilitator_settings.facilitators[0].name, 0)
 
 
-async def test_open_payment_at_the_second_goes_to_the_second_again(
-    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+async def test_open_payment_at_second_goes_to_second_again(
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
     facilitator.next, second.next = [RATE_LIMIT], [second.move_then_reply(reply_with(502, ""))]
-    client = api(both)
+    client = api(two_facilitator_settings)
     payment = sign_payment(client, buyer)
 
     first = pay(client, payment)
@@ -212,39 +220,47 @@ async def test_open_payment_at_the_second_goes_to_the_second_again(
     assert (facilitator.asked, second.asked, second.moved.total()) == (1, 2, 1)
 
 
-async def test_payment_that_neither_got_is_free_again(
-    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+async def test_payment_refused_by_both_limits_is_unused(
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
     facilitator.next, second.next = [RATE_LIMIT], [RATE_LIMIT]
-    client = api(both)
+    client = api(two_facilitator_settings)
     payload = sign_payload(client, buyer)
 
     unsent = pay(client, encode_header(payload))
-    row = await read_row(both, payload)
+    row = await read_row(two_facilitator_settings, payload)
     settled = pay(client, encode_header(payload))
 
     assert (payment_note(unsent)["state"], row["facilitator"]) == ("unused", None)
     assert (settled.status_code, facilitator.moved.total(), second.moved.total()) == (200, 1, 0)
 
 
-async def test_refused_payment_stays_with_the_facilitator_that_refused_it(
-    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+async def test_refused_payment_stays_with_its_facilitator(
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
     facilitator.next = [refuse_with("kyt_risk_detected"), RATE_LIMIT]
-    client = api(both)
+    client = api(two_facilitator_settings)
     payload = sign_payload(client, buyer)
 
     states = [payment_note(pay(client, encode_header(payload)))["state"] for _ in range(2)]
-    row = await read_row(both, payload)
+    row = await read_row(two_facilitator_settings, payload)
 
     assert (states, second.asked) == (["refused", "unused"], 0)
-    assert row["facilitator"] == both.facilitators[0].name
+    assert row["facilitator"] == two_facilitator_settings.facilitators[0].name
 
 
 @pytest.mark.parametrize(
     ("first_url", "state"), [(None, "in_flight"), (NOWHERE, "refused")], ids=["rate-limit", "no-connection"]
 )
-def test_refusal_by_the_second_counts_without_a_node_only_if_the_first_had_no_connection(
+def test_refusal_by_second_counts_only_if_first_was_unreachable(
     api: ApiFactory,
     settings: Settings,
     facilitator: StubFacilitator,
@@ -262,11 +278,15 @@ def test_refusal_by_the_second_counts_without_a_node_only_if_the_first_had_no_co
     assert (payment_note(response)["state"], second.asked) == (state, 1)
 
 
-def test_refusal_is_no_evidence_after_both_answered_429_at_an_earlier_attempt(
-    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+def test_refusal_is_no_evidence_after_both_answered_429(
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
     facilitator.next, second.next = [RATE_LIMIT, refuse_with("insufficient_funds")], [RATE_LIMIT]
-    client = api(both)
+    client = api(two_facilitator_settings)
     payment = sign_payment(client, buyer)
 
     states = [payment_note(pay(client, payment))["state"] for _ in range(2)]
@@ -274,7 +294,7 @@ def test_refusal_is_no_evidence_after_both_answered_429_at_an_earlier_attempt(
     assert (states, facilitator.asked, second.asked) == (["unused", "in_flight"], 2, 1)
 
 
-def test_refusal_by_the_second_is_no_evidence_after_it_answered_429_at_an_earlier_attempt(
+def test_refusal_by_second_is_no_evidence_after_its_429(
     api: ApiFactory, settings: Settings, second: StubFacilitator, buyer: Buyer
 ) -> None:
     second.next = [RATE_LIMIT, refuse_with("insufficient_funds")]
@@ -287,7 +307,7 @@ def test_refusal_by_the_second_is_no_evidence_after_it_answered_429_at_an_earlie
 
 
 @pytest.mark.extended
-def test_expired_payment_that_may_have_been_sent_is_looked_up_on_the_chain(
+def test_expired_maybe_sent_payment_is_looked_up_on_chain(
     api: ApiFactory,
     chain_settings: Settings,
     devchain: DevChain,
@@ -310,11 +330,11 @@ def test_expired_payment_that_may_have_been_sent_is_looked_up_on_the_chain(
 
 
 @pytest.mark.extended
-def test_expired_payment_that_may_have_been_sent_buys_nothing_else(
-    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator
+def test_expired_maybe_sent_payment_buys_nothing_else(
+    api: ApiFactory, two_facilitator_settings: Settings, facilitator: StubFacilitator, second: StubFacilitator
 ) -> None:
     facilitator.next, second.next = [RATE_LIMIT], [RATE_LIMIT]
-    client = api(both)
+    client = api(two_facilitator_settings)
     payment = encode_header(sign_payload(client, Buyer(4), seconds=12))
 
     pay(client, payment)
@@ -327,16 +347,16 @@ def test_expired_payment_that_may_have_been_sent_buys_nothing_else(
 
 
 @pytest.mark.parametrize(("replies", "step"), [([RATE_LIMIT], "wait"), ([reply_with(401, {})], "pay_again")])
-def test_wallet_is_not_told_to_pay_again_for_what_may_have_been_sent(
+def test_wallet_is_not_advised_to_repay_maybe_sent_payment(
     api: ApiFactory,
-    both: Settings,
+    two_facilitator_settings: Settings,
     facilitator: StubFacilitator,
     second: StubFacilitator,
     replies: list[Any],
     step: str,
 ) -> None:
     facilitator.next, second.next = [*replies], [RATE_LIMIT]
-    client = api(both)
+    client = api(two_facilitator_settings)
 
     pay(client, sign_payment(client, Buyer(4)))
     [payment] = get_signed(client, number=4).json()["payments"]
@@ -344,20 +364,24 @@ def test_wallet_is_not_told_to_pay_again_for_what_may_have_been_sent(
     assert (payment["state"], payment["next"], payment["retry"]) == ("unused", step, "same_payment")
 
 
-async def test_expired_payment_that_may_have_been_sent_is_kept_for_the_audit(
-    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+async def test_expired_maybe_sent_payment_is_kept_for_audit(
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
     facilitator.next, second.next = [RATE_LIMIT], [RATE_LIMIT]
-    client = api(both)
+    client = api(two_facilitator_settings)
     payload = sign_payload(client, buyer)
 
     pay(client, encode_header(payload))
-    pruned = await prune_rows(both, "unused", ended=True)
+    pruned = await prune_rows(two_facilitator_settings, "unused", ended=True)
 
-    assert (pruned, (await read_row(both, payload))["presentations"]) == (0, 3)
+    assert (pruned, (await read_row(two_facilitator_settings, payload))["presentations"]) == (0, 3)
 
 
-async def test_payment_stays_with_the_first_if_the_second_has_no_connection(
+async def test_payment_stays_with_first_if_second_is_unreachable(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     facilitator.next = [RATE_LIMIT, refuse_with("kyt_risk_detected")]
@@ -373,7 +397,7 @@ async def test_payment_stays_with_the_first_if_the_second_has_no_connection(
     assert payment_note(refused)["state"] == "refused"
 
 
-def test_refusal_is_no_evidence_after_a_facilitator_that_was_replaced_had_answered_429(
+def test_refusal_is_no_evidence_after_429_of_replaced_facilitator(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
 ) -> None:
     facilitator.usually = RATE_LIMIT
@@ -389,7 +413,7 @@ def test_refusal_is_no_evidence_after_a_facilitator_that_was_replaced_had_answer
     assert [payment_note(each)["state"] for each in (unsent, later)] == ["unused", "in_flight"]
 
 
-def test_refusal_by_the_only_facilitator_counts_after_it_answered_429(
+def test_refusal_by_only_facilitator_counts_after_its_429(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     facilitator.next = [RATE_LIMIT, refuse_with("insufficient_funds")]
@@ -399,7 +423,7 @@ def test_refusal_by_the_only_facilitator_counts_after_it_answered_429(
     assert [payment_note(pay(client, payment))["state"] for _ in range(2)] == ["unused", "refused"]
 
 
-def test_refusal_by_the_second_is_not_told_while_a_transaction_of_the_first_may_be_mined(
+def test_refusal_by_second_waits_while_first_may_be_mined(
     api: ApiFactory,
     chain_settings: Settings,
     devchain: DevChain,
@@ -427,7 +451,7 @@ def test_refusal_by_the_second_is_not_told_while_a_transaction_of_the_first_may_
 
 @pytest.mark.extended
 @pytest.mark.parametrize("moved", [False, True], ids=["before-the-money-moved", "after-the-money-moved"])
-def test_server_that_dies_at_the_second_redeems_there(
+def test_server_that_dies_at_second_redeems_there(
     tmp_path: Path,
     facilitator: StubFacilitator,
     second: StubFacilitator,
@@ -437,42 +461,46 @@ def test_server_that_dies_at_the_second_redeems_there(
 ) -> None:
     journal, fallback = tmp_path / "journal.db", {"CENTGATE_FACILITATOR_FALLBACK_URL": second.url}
     facilitator.next = [RATE_LIMIT]
-    with served(journal, facilitator, **fallback) as (process, client):
+    with run_server(journal, facilitator, **fallback) as (process, client):
         payment = sign_payment(client, buyer)
-        second.next = [killing(process.kill, second if moved else None)]
+        second.next = [kill_on_settle(process.kill, second if moved else None)]
         with pytest.raises(httpx.TransportError):
             pay(client, payment)
 
-    with served(journal, facilitator, **fallback) as (_, client):
-        first = paid_in_the_end(client, payment)
+    with run_server(journal, facilitator, **fallback) as (_, client):
+        first = pay_until_answered(client, payment)
         again = pay(client, payment)
 
     assert again.content == first.content
     assert (facilitator.asked, facilitator.moved.total(), second.moved.total()) == (1, 0, 1)
 
 
-async def test_crash_between_the_write_and_the_call_leads_to_the_second(
-    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+async def test_crash_between_write_and_call_leads_to_second(
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
-    api(both).get("/health")
-    payload = await record_open_payment(both, buyer)
-    await write_facilitator(both, both.facilitators[1].name)
+    api(two_facilitator_settings).get("/health")
+    payload = await record_open_payment(two_facilitator_settings, buyer)
+    await write_facilitator(two_facilitator_settings, two_facilitator_settings.facilitators[1].name)
 
-    response = pay(api(both), encode_header(payload))
+    response = pay(api(two_facilitator_settings), encode_header(payload))
 
     assert (response.status_code, facilitator.asked, second.moved.total()) == (200, 0, 1)
 
 
-async def test_journal_that_fails_before_the_second_keeps_the_payment_from_it(
+async def test_failing_journal_keeps_payment_from_second(
     api: ApiFactory,
-    both: Settings,
+    two_facilitator_settings: Settings,
     tmp_path: Path,
     facilitator: StubFacilitator,
     second: StubFacilitator,
     buyer: Buyer,
 ) -> None:
     facilitator.usually = RATE_LIMIT
-    client = api(both)
+    client = api(two_facilitator_settings)
     payment = sign_payment(client, buyer)
     execute(
         tmp_path,
@@ -493,13 +521,17 @@ async def test_journal_that_fails_before_the_second_keeps_the_payment_from_it(
 # -- changed settings, replicas ----------------------------------------------------------------------------
 
 
-async def test_payment_of_a_removed_facilitator_is_not_presented(
-    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+async def test_payment_of_removed_facilitator_is_not_presented(
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
-    payload = await record_open_payment(both, buyer)
-    await write_facilitator(both, both.facilitators[1].name)
-    removed = both.model_copy(update={"facilitator_fallback_url": None})
-    swapped = with_second(both, facilitator.url, first=second.url)
+    payload = await record_open_payment(two_facilitator_settings, buyer)
+    await write_facilitator(two_facilitator_settings, two_facilitator_settings.facilitators[1].name)
+    removed = two_facilitator_settings.model_copy(update={"facilitator_fallback_url": None})
+    swapped = with_second(two_facilitator_settings, facilitator.url, first=second.url)
 
     response = pay(api(removed), encode_header(payload))
     asked = facilitator.asked, second.asked
@@ -508,30 +540,38 @@ async def test_payment_of_a_removed_facilitator_is_not_presented(
     error = response.json()["error"]
     assert (payment_note(response)["state"], asked) == ("in_flight", (0, 0))
     assert "at a facilitator that this server does not use any more" in error["message"]
-    assert both.facilitators[1].name not in response.text
+    assert two_facilitator_settings.facilitators[1].name not in response.text
     assert (settled.status_code, facilitator.asked, second.moved.total()) == (200, 0, 1)
 
 
-async def test_payment_from_before_the_column_is_at_the_first(
-    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+async def test_payment_from_before_column_belongs_to_first(
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
-    payload = await record_open_payment(both, buyer)
+    payload = await record_open_payment(two_facilitator_settings, buyer)
     facilitator.usually = RATE_LIMIT  # for the buyer, and for the reconciler of the server
 
-    open_still = pay(api(both), encode_header(payload))
+    open_still = pay(api(two_facilitator_settings), encode_header(payload))
     facilitator.usually = facilitator.settle
-    settled = pay(api(both), encode_header(payload))
+    settled = pay(api(two_facilitator_settings), encode_header(payload))
 
     assert (payment_note(open_still)["state"], settled.status_code) == ("in_flight", 200)
     assert (facilitator.asked > 1, second.asked) == (True, 0)
 
 
 def test_replicas_with_one_and_two_facilitators_settle_once(
-    api: ApiFactory, both: Settings, facilitator: StubFacilitator, second: StubFacilitator, buyer: Buyer
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
     facilitator.next, second.next = [RATE_LIMIT], [second.move_then_reply(reply_with(502, ""))]
-    one = api(both.model_copy(update={"facilitator_fallback_url": None}))
-    other = api(both)
+    one = api(two_facilitator_settings.model_copy(update={"facilitator_fallback_url": None}))
+    other = api(two_facilitator_settings)
     payment = sign_payment(other, buyer)
 
     states = [payment_note(pay(each, payment))["state"] for each in (other, one)]
@@ -546,14 +586,14 @@ def test_replicas_with_one_and_two_facilitators_settle_once(
 
 def test_first_is_not_called_while_its_circuit_is_open(
     api: ApiFactory,
-    both: Settings,
+    two_facilitator_settings: Settings,
     facilitator: StubFacilitator,
     second: StubFacilitator,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 3600.0)
     facilitator.usually, limit = RATE_LIMIT, CircuitBreaker.FAILURE_LIMIT
-    client = api(both)
+    client = api(two_facilitator_settings)
 
     statuses = {
         pay(client, sign_payment(client, Buyer(number % 10))).status_code for number in range(limit + 5)
@@ -562,9 +602,9 @@ def test_first_is_not_called_while_its_circuit_is_open(
     assert (statuses, facilitator.asked, second.moved.total()) == ({200}, limit, limit + 5)
 
 
-def test_first_is_tried_again_after_a_pause(
+def test_first_is_tried_again_after_pause(
     api: ApiFactory,
-    both: Settings,
+    two_facilitator_settings: Settings,
     facilitator: StubFacilitator,
     second: StubFacilitator,
     buyer: Buyer,
@@ -573,7 +613,7 @@ def test_first_is_tried_again_after_a_pause(
     monkeypatch.setattr(CircuitBreaker, "FAILURE_LIMIT", 1)
     monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 0.0)
     facilitator.next = [RATE_LIMIT]
-    client = api(both)
+    client = api(two_facilitator_settings)
 
     statuses = [pay(client, sign_payment(client, buyer)).status_code for _ in range(3)]
 
@@ -621,7 +661,7 @@ def test_two_real_facilitators_charge_once(
 
 
 @pytest.mark.extended
-def test_payment_that_the_first_settled_in_silence_is_found_on_the_chain(
+def test_payment_silently_settled_by_first_is_found_on_chain(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     facilitator.usually = settle_then_fail(devchain)
@@ -652,7 +692,7 @@ def limit_every_second(facilitator: StubFacilitator) -> Reply:
 
 
 def keep_and_limit(sent: list[dict[str, Any]]) -> Reply:
-    """Return a reply that refuses because of a rate limit, and adds the request to `sent`."""
+    """Return a reply that refuses because of a rate limit, and appends the request to `sent`."""
 
     async def reply(body: dict[str, Any]) -> Response:
         sent.append(body)
@@ -662,7 +702,7 @@ def keep_and_limit(sent: list[dict[str, Any]]) -> Reply:
 
 
 def settle_then_fail(devchain: DevChain) -> Reply:
-    """Return a reply that settles by the chain's facilitator and says nothing of it."""
+    """Return a reply that settles by the chain's facilitator and reports an error."""
 
     async def reply(body: dict[str, Any]) -> Response:
         async with httpx.AsyncClient(timeout=30) as client:
@@ -704,6 +744,6 @@ def execute(folder: Path, statement: str) -> None:
 
 
 async def write_facilitator(settings: Settings, name: str) -> None:
-    """Write who has the payments of a journal, as a server that died then has left it."""
+    """Set the facilitator of a journal's payments, as a server that died left it."""
     path = Path(settings.database_url.removeprefix("sqlite:///"))
     await asyncio.to_thread(execute, path.parent, f"UPDATE payments SET facilitator = '{name}'")

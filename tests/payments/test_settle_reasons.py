@@ -29,7 +29,7 @@ AFTER_SENDING = (
     "invalid_exact_evm_transfer_event_mismatch",
     "invalid_exact_evm_transaction_failed",
     "invalid_exact_evm_transaction_state",
-    "invalid_exact_evm_payload",  # the Go SDK says it of failed simulations, and after a deployment
+    "invalid_exact_evm_payload",  # the Go SDK gives it for failed simulations, and after a deployment
     "settle_exact_evm_transaction_confirmation_timed_out",
     "settle_exact_failed_onchain",
     "settle_exact_node_failure",
@@ -40,18 +40,18 @@ AFTER_SENDING = (
 )
 
 
-def reasons_of(module: ModuleType) -> set[str]:
+def list_sdk_reasons(module: ModuleType) -> set[str]:
     """Return the reasons that a module of the SDK uses."""
     return {value for name, value in vars(module).items() if name.startswith("ERR_")}
 
 
 @pytest.mark.parametrize("reason", AFTER_SENDING)
-def test_reason_said_after_sending_is_in_doubt(reason: str) -> None:
+def test_reason_given_after_sending_is_in_doubt(reason: str) -> None:
     assert classify_reason(reason) == "in_doubt"
 
 
 @pytest.mark.parametrize("reason", [name for name in SETTLE_REASONS if classify_reason(name) != "in_doubt"])
-def test_reason_similar_to_a_certain_one_is_in_doubt(reason: str) -> None:
+def test_reason_similar_to_certain_one_is_in_doubt(reason: str) -> None:
     similar = (reason + "_x", "x_" + reason, reason.upper(), f" {reason}", reason[:-1])
 
     assert {classify_reason(each) for each in similar} == {"in_doubt"}
@@ -72,26 +72,26 @@ def test_policy_refusal_sends_nothing() -> None:
         "invalid_exact_evm_insufficient_balance",
         "invalid_exact_evm_payload_authorization_valid_before",
         "invalid_exact_evm_transaction_simulation_failed",
-        "invalid_exact_evm_signature",  # the TypeScript SDK says it for a node that does not answer
+        "invalid_exact_evm_signature",  # the TypeScript SDK gives it for a node that does not answer
     ],
 )
-def test_reason_read_from_a_node_may_be_our_own_effect(reason: str) -> None:
+def test_reason_read_from_node_may_be_own_effect(reason: str) -> None:
     assert classify_reason(reason) == "chain_state"
 
 
-def test_every_reason_of_the_installed_sdk_is_listed() -> None:
-    emitted = set[str]().union(*map(reasons_of, SDK))
+def test_every_reason_of_installed_sdk_is_listed() -> None:
+    emitted = set[str]().union(*map(list_sdk_reasons, SDK))
 
     assert len(emitted) > 20
     assert emitted - set(SETTLE_REASONS) == set()
 
 
-def test_every_reason_has_a_listed_source() -> None:
+def test_every_reason_has_listed_source() -> None:
     assert [name for name, reason in SETTLE_REASONS.items() if not reason.sources] == []
     assert {source for reason in SETTLE_REASONS.values() for source in reason.sources} == set(SOURCES)
 
 
-def test_reason_that_only_a_closed_service_names_is_about_the_payload_or_in_doubt() -> None:
+def test_reason_of_closed_service_is_certain_only_about_payload() -> None:
     alone = {name: reason.certainty for name, reason in SETTLE_REASONS.items() if reason.sources == (CDP,)}
 
     assert {name for name, certainty in alone.items() if certainty == "chain_state"} == {
@@ -99,5 +99,5 @@ def test_reason_that_only_a_closed_service_names_is_about_the_payload_or_in_doub
     }
 
 
-def test_page_is_rendered_from_the_table() -> None:
+def test_page_is_rendered_from_table() -> None:
     assert (ROOT / "docs" / "facilitator-reasons.md").read_text(encoding="utf-8") == render_page()

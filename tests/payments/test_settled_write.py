@@ -1,4 +1,4 @@
-"""A settlement is written while the service runs: before any response, and with an answer that is there."""
+"""Writing of settlements: while the service runs, before any response, or together with a quick answer."""
 
 from __future__ import annotations
 
@@ -102,27 +102,27 @@ def payment(buyer: Buyer) -> Payment:
 
 
 async def read_state(store: WatchedStore, payment: Payment) -> tuple[str, str | None, float | None]:
-    """Return what is on the disk of a payment: state, transaction and time of settlement."""
+    """Return the stored state of a payment: state, transaction and time of settlement."""
     row = await store.read(lambda: find_payment(payment.key))
     assert row is not None
     return row["state"], row["transaction"], row["settled_at"]
 
 
 async def wait_until_settled(store: WatchedStore, payment: Payment) -> None:
-    """Wait until a settlement is on the disk."""
+    """Wait until a settlement is stored."""
     async with asyncio.timeout(20):
         while (await read_state(store, payment))[0] != "settled":  # noqa: ASYNC110 - a file tells no one
             await asyncio.sleep(0.005)
 
 
 async def wait_until_held_back(store: WatchedStore) -> None:
-    """Wait until the write of a settlement, the second write, stands before the store's gate."""
+    """Wait until the write of a settlement, the second write, waits at the store's gate."""
     async with asyncio.timeout(20):
         while store.gate is None or store.writes < 2:  # noqa: ASYNC110 - a count tells no one
             await asyncio.sleep(0.005)
 
 
-async def test_an_answer_that_is_there_at_once_is_written_with_its_settlement(
+async def test_quick_answer_is_written_with_settlement(
     journal: Journal, store: WatchedStore, payment: Payment
 ) -> None:
     async with journal.claim(payment, ORDER) as claim:
@@ -134,7 +134,7 @@ async def test_an_answer_that_is_there_at_once_is_written_with_its_settlement(
     assert await read_state(store, payment) == ("delivered", HASH, settled_at)
 
 
-async def test_a_slow_answer_finds_its_settlement_written(
+async def test_settlement_is_written_before_slow_answer(
     journal: Journal, store: WatchedStore, payment: Payment
 ) -> None:
     async with journal.claim(payment, ORDER) as claim:
@@ -148,7 +148,7 @@ async def test_a_slow_answer_finds_its_settlement_written(
 
 
 @pytest.mark.parametrize("error", [ProviderError("oracle", "down"), asyncio.CancelledError()])
-async def test_no_error_leaves_before_the_settlement_is_written(
+async def test_error_waits_until_settlement_is_written(
     journal: Journal, store: WatchedStore, payment: Payment, error: BaseException
 ) -> None:
     left = asyncio.Event()
@@ -173,7 +173,7 @@ async def test_no_error_leaves_before_the_settlement_is_written(
     assert await read_state(store, payment) == ("settled", HASH, pytest.approx(time.time(), abs=60))
 
 
-async def test_a_claim_is_not_released_while_its_settlement_is_being_written(
+async def test_claim_is_kept_while_settlement_is_written(
     journal: Journal, store: WatchedStore, payment: Payment
 ) -> None:
     """A server that stops does not wait for a slow database; a release before the write would void it."""
@@ -198,7 +198,7 @@ async def test_a_claim_is_not_released_while_its_settlement_is_being_written(
 
 
 @pytest.mark.parametrize("pause", [0, 0.02], ids=["with the answer", "while the service runs"])
-async def test_a_settlement_that_cannot_be_written_is_open(
+async def test_unwritten_settlement_is_open(
     journal: Journal, store: WatchedStore, payment: Payment, pause: float
 ) -> None:
     async def deliver() -> None:
@@ -220,10 +220,10 @@ async def test_a_settlement_that_cannot_be_written_is_open(
         assert claim
 
 
-async def test_an_error_of_the_service_is_replaced_by_that_of_the_journal(
+async def test_journal_error_replaces_service_error(
     journal: Journal, store: WatchedStore, payment: Payment
 ) -> None:
-    """A buyer must not be told that the payment is settled if the journal does not know it."""
+    """A buyer must not be told that the payment is settled if the journal does not have the settlement."""
 
     async def fail() -> None:
         async with journal.claim(payment, ORDER) as claim:
@@ -237,12 +237,12 @@ async def test_an_error_of_the_service_is_replaced_by_that_of_the_journal(
 
 @pytest.fixture
 def failures() -> Generator[ServiceFailures]:
-    """A service that fails as a test says."""
+    """Scripted failures of a service."""
     with install_failing_service() as installed:
         yield installed
 
 
-def test_what_a_response_says_of_a_settlement_is_on_the_disk(
+def test_reported_settlement_is_stored(
     api: ApiFactory, settings: Settings, buyer: Buyer, failures: ServiceFailures, tmp_path: Path
 ) -> None:
     client = api(settings)
@@ -258,14 +258,14 @@ def test_what_a_response_says_of_a_settlement_is_on_the_disk(
 
 @pytest.fixture
 def silent_site() -> Generator[SmallSite]:
-    """A site whose page never comes."""
+    """A site that accepts connections and never answers."""
     with serve_small_site() as site:
         site.silent_paths.add("/page")
         yield site
 
 
 @pytest.mark.extended
-def test_a_payment_survives_the_death_of_its_server_while_its_service_runs(
+def test_payment_survives_crash_while_service_runs(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer, silent_site: SmallSite, tmp_path: Path
 ) -> None:
     body = {"url": f"{silent_site.url}/page"}
@@ -315,18 +315,18 @@ def _pay_patiently(send: Callable[[], httpx.Response]) -> httpx.Response:
 
 @dataclass(frozen=True)
 class LockedJournal:
-    """A way to lock a journal when the facilitator has settled a payment, so that nothing can be written."""
+    """Locks a journal when the facilitator has settled a payment, so that nothing can be written."""
 
     connection: sqlite3.Connection
     facilitator: StubFacilitator
 
     async def settle_and_lock(self, body: dict[str, Any]) -> Response:
-        """Settle a payment, after locking the journal."""
+        """Lock the journal, and settle a payment."""
         self.connection.execute("BEGIN IMMEDIATE")
         return await self.facilitator.settle(body)
 
     def unlock(self) -> str:
-        """Let others write again; return the state of the only payment."""
+        """Release the lock; return the state of the only payment."""
         self.connection.rollback()
         return self.connection.execute("SELECT state FROM payments").fetchone()[0]
 
@@ -335,7 +335,7 @@ class LockedJournal:
 def locked(
     settings: Settings, facilitator: StubFacilitator, monkeypatch: pytest.MonkeyPatch
 ) -> Generator[LockedJournal]:
-    """The journal of the deployment."""
+    """The lockable journal of the deployment."""
     monkeypatch.setattr("centgate.payments.sqlite.BUSY_SECONDS", 0.3)
     file = settings.database_url.removeprefix("sqlite:///")
     with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=9)) as one:
@@ -370,7 +370,7 @@ OUTCOMES: dict[str, tuple[str, Any, tuple[int, Any]]] = {
 @pytest.mark.extended
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize(("path", "body", "upstream"), OUTCOMES.values(), ids=OUTCOMES)
-def test_nothing_leaves_while_its_settlement_cannot_be_written(
+def test_no_response_while_settlement_cannot_be_written(
     api: ApiFactory,
     settings: Settings,
     locked: LockedJournal,
@@ -380,7 +380,7 @@ def test_nothing_leaves_while_its_settlement_cannot_be_written(
     body: Any,
     upstream: tuple[int, Any],
 ) -> None:
-    """Neither an answer nor a word that the payment is settled, by whatever way it came."""
+    """Neither an answer nor an error that reports the payment as settled, on any transport."""
     changes: dict[str, Any] = {
         **MPP_SETTINGS,
         "providers": upstreams.provider_settings("dexscreener"),
@@ -394,7 +394,7 @@ def test_nothing_leaves_while_its_settlement_cannot_be_written(
 
     response = send()
     state = locked.unlock()
-    error = _error_of(response)
+    error = _read_error(response)
 
     assert (state, error["code"]) == ("settling", "internal_error")
     note = error["details"]["payment"]
@@ -404,7 +404,7 @@ def test_nothing_leaves_while_its_settlement_cannot_be_written(
     assert "x402/payment-response" not in response.text
 
 
-def _error_of(response: httpx.Response) -> dict[str, Any]:
+def _read_error(response: httpx.Response) -> dict[str, Any]:
     """Return the error of a response, over HTTP or MCP."""
     content = response.json()
     if "result" in content:

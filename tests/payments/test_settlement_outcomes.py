@@ -1,4 +1,4 @@
-"""The page of settlement outcomes matches the code, and no request is served on a guess."""
+"""The page of settlement outcomes matches the code, and no request is served without success or proof."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from centgate.payments.onchain_status import OnchainPayment
 PAGE = Path(__file__).parents[2] / "docs" / "settlement-outcomes.md"
 
 
-def test_page_is_rendered_from_the_code() -> None:
+def test_page_is_rendered_from_code() -> None:
 
     assert PAGE.read_text(encoding="utf-8") == render_page()
 
@@ -26,7 +26,7 @@ async def test_only_success_or_proof_serves() -> None:
                 assert cell.word != "served" or success or isinstance(state.status, OnchainPayment)
 
 
-async def test_only_certain_refusals_ask_for_a_new_payment_without_a_node() -> None:
+async def test_only_certain_refusals_allow_new_payment_without_node() -> None:
     first, again = await find_outcomes()
 
     refused = [reply.label for reply, row in zip(REPLIES, first, strict=True) if row[0].word == "refused"]

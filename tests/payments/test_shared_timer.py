@@ -1,4 +1,4 @@
-"""One timer of the event loop for many deadlines."""
+"""`SharedTimer`: one timer of the event loop for many deadlines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ async def wait_for_calls(called: list[str], number: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_functions_are_called_in_time_and_cancelled_ones_never() -> None:
+async def test_functions_are_called_in_time_unless_cancelled() -> None:
     """Also an earlier deadline that is added later, and one that was cancelled."""
     timer, called, now = SharedTimer(), list[str](), asyncio.get_running_loop().time()
     for name, delay in (("late", 1.2), ("cancelled", 0.5), ("early", 1.0), ("past", -1.0)):
@@ -25,23 +25,23 @@ async def test_functions_are_called_in_time_and_cancelled_ones_never() -> None:
     assert called == ["past", "early", "late"]
 
 
-async def test_a_function_may_use_the_timer() -> None:
-    """One that is called can set the next deadline, and cancel another."""
+async def test_function_may_use_timer() -> None:
+    """A called function can set the next deadline, and cancel another."""
     timer, called, loop = SharedTimer(), list[str](), asyncio.get_running_loop()
 
-    def again() -> None:
+    def set_next() -> None:
         called.append("first")
         timer.cancel("other")
         timer.call_at(loop.time() + 0.01, "second", lambda: called.append("second"))
 
-    timer.call_at(loop.time() + 0.01, "first", again)
+    timer.call_at(loop.time() + 0.01, "first", set_next)
     timer.call_at(loop.time() + 0.05, "other", lambda: called.append("other"))
     await wait_for_calls(called, 2)
     await asyncio.sleep(0.1)
     assert called == ["first", "second"]
 
 
-async def test_functions_that_are_late_are_called_in_order_unless_one_of_them_cancels() -> None:
+async def test_late_functions_are_called_in_order_unless_cancelled() -> None:
     """As after a pause of the machine: both deadlines have passed when the timer runs."""
     timer, called, now = SharedTimer(), list[str](), asyncio.get_running_loop().time()
 

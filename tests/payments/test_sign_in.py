@@ -1,4 +1,4 @@
-"""A sign-in is good for one wallet, one resource, five minutes and one request."""
+"""Sign-in (x402's SIWX): valid for one wallet, one resource, five minutes and one request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Payload = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
-    """An API that takes payments."""
+    """An API that accepts payments."""
     with serve_api(tmp_path_factory.mktemp("served_api"), free_per_minute=0) as served_api:
         yield served_api
 
@@ -37,42 +37,42 @@ def client(served_api: ServedApi) -> httpx.Client:
     return served_api.client
 
 
-def reason_of(response: httpx.Response) -> str:
+def read_reason(response: httpx.Response) -> str:
     assert response.status_code == 402, response.text
     assert "PAYMENT-REQUIRED" in response.headers
     return response.json()["error"]["details"]["reason"]
 
 
-def signed_with(client: httpx.Client, **changes: Any) -> Payload:
-    """Sign a challenge whose fields were changed before."""
+def sign_changed_challenge(client: httpx.Client, **changes: Any) -> Payload:
+    """Sign a challenge after changing its fields."""
     challenge = fetch_challenge(client)
     info = {name: value for name, value in {**challenge["info"], **changes}.items() if value is not None}
     return answer_challenge({**challenge, "info": info})
 
 
-def test_a_signed_challenge_is_accepted(client: httpx.Client) -> None:
+def test_signed_challenge_is_accepted(client: httpx.Client) -> None:
     assert get_signed(client).status_code == 200
 
 
-def test_a_sign_in_is_good_for_one_request(client: httpx.Client) -> None:
+def test_sign_in_is_valid_for_one_request(client: httpx.Client) -> None:
     headers = sign_in(client)
     first = client.get("/payments", headers=headers)
 
     again = client.get("/payments", headers=headers)
 
-    assert (first.status_code, reason_of(again)) == (200, "invalid_siwx_nonce")
+    assert (first.status_code, read_reason(again)) == (200, "invalid_siwx_nonce")
 
 
-def test_another_encoding_of_it_is_the_same_sign_in(client: httpx.Client) -> None:
+def test_other_encoding_is_same_sign_in(client: httpx.Client) -> None:
     payload = answer_challenge(fetch_challenge(client))
     first = send_payload(client, payload)
 
     again = send_payload(client, dict(reversed(payload.items())))
 
-    assert (first.status_code, reason_of(again)) == (200, "invalid_siwx_nonce")
+    assert (first.status_code, read_reason(again)) == (200, "invalid_siwx_nonce")
 
 
-def test_a_high_s_is_refused(client: httpx.Client) -> None:
+def test_high_s_is_refused(client: httpx.Client) -> None:
     payload = answer_challenge(fetch_challenge(client))
     signature = bytes.fromhex(payload["signature"][2:])
     s = CURVE_ORDER - int.from_bytes(signature[32:64], "big")
@@ -80,12 +80,12 @@ def test_a_high_s_is_refused(client: httpx.Client) -> None:
 
     response = send_payload(client, payload | {"signature": "0x" + malleable.hex()})
 
-    assert reason_of(response) == "invalid_siwx_verifier_error"
+    assert read_reason(response) == "invalid_siwx_verifier_error"
     assert send_payload(client, payload).status_code == 200
 
 
 @pytest.mark.parametrize("case", ["lower", "upper"])
-def test_an_address_may_be_in_one_case(client: httpx.Client, case: str) -> None:
+def test_single_case_address_is_accepted(client: httpx.Client, case: str) -> None:
     digits = BUYER_ACCOUNTS[0].address[2:]
     address = "0x" + (digits.lower() if case == "lower" else digits.upper())
 
@@ -94,21 +94,21 @@ def test_an_address_may_be_in_one_case(client: httpx.Client, case: str) -> None:
     assert response.status_code == 200
 
 
-def test_an_address_with_a_wrong_checksum_is_refused(client: httpx.Client) -> None:
+def test_wrong_checksum_is_refused(client: httpx.Client) -> None:
     payload = answer_challenge(fetch_challenge(client))
     digits = payload["address"][2:]
     position = next(at for at, digit in enumerate(digits) if digit.isalpha())
     wrong = "0x" + digits[:position] + digits[position].swapcase() + digits[position + 1 :]
 
-    assert reason_of(send_payload(client, payload | {"address": wrong})) == "invalid_siwx_header"
+    assert read_reason(send_payload(client, payload | {"address": wrong})) == "invalid_siwx_header"
 
 
-def test_a_signature_is_not_good_for_another_address(client: httpx.Client) -> None:
+def test_signature_is_bound_to_address(client: httpx.Client) -> None:
     payload = answer_challenge(fetch_challenge(client))
 
     response = send_payload(client, payload | {"address": BUYER_ACCOUNTS[1].address})
 
-    assert reason_of(response) == "invalid_siwx_verifier_error"
+    assert read_reason(response) == "invalid_siwx_verifier_error"
 
 
 @pytest.mark.parametrize(
@@ -127,43 +127,45 @@ def test_a_signature_is_not_good_for_another_address(client: httpx.Client) -> No
     ],
 )
 def test_changed_fields_are_refused(client: httpx.Client, changes: Payload, reason: str) -> None:
-    assert reason_of(send_payload(client, signed_with(client, **changes))) == reason
+    assert read_reason(send_payload(client, sign_changed_challenge(client, **changes))) == reason
 
 
-def test_a_chain_that_is_not_offered_is_refused(client: httpx.Client) -> None:
+def test_chain_that_was_not_offered_is_refused(client: httpx.Client) -> None:
     challenge = fetch_challenge(client)
     other = {**challenge, "supportedChains": [{"chainId": "eip155:1", "type": "eip191"}]}
 
     response = send_payload(client, answer_challenge(other))
 
-    assert reason_of(response) == "invalid_siwx_unsupported_chain"
+    assert read_reason(response) == "invalid_siwx_unsupported_chain"
 
 
 @pytest.mark.parametrize(
     ("signed_for", "sent_to"), [("/payments", "/payments/0x12"), ("/payments/0x12", "/payments")]
 )
-def test_a_sign_in_for_another_path_is_refused(client: httpx.Client, signed_for: str, sent_to: str) -> None:
+def test_sign_in_is_bound_to_path(client: httpx.Client, signed_for: str, sent_to: str) -> None:
     response = client.get(sent_to, headers=sign_in(client, signed_for))
 
-    assert reason_of(response) == "invalid_siwx_uri_mismatch"
+    assert read_reason(response) == "invalid_siwx_uri_mismatch"
 
 
-def test_a_nonce_of_another_path_is_refused(client: httpx.Client) -> None:
+def test_nonce_is_bound_to_path(client: httpx.Client) -> None:
     nonce = fetch_challenge(client, "/payments/0x12")["info"]["nonce"]
 
-    assert reason_of(send_payload(client, signed_with(client, nonce=nonce))) == "invalid_siwx_nonce"
+    assert (
+        read_reason(send_payload(client, sign_changed_challenge(client, nonce=nonce))) == "invalid_siwx_nonce"
+    )
 
 
-def test_an_expired_challenge_is_refused(
+def test_expired_challenge_is_refused(
     api: ApiFactory, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = api(settings)
     monkeypatch.setattr("centgate.payments.sign_in.CHALLENGE_SECONDS", -1)
 
-    assert reason_of(send_payload(client, signed_with(client))) == "invalid_siwx_expired"
+    assert read_reason(send_payload(client, sign_changed_challenge(client))) == "invalid_siwx_expired"
 
 
-def test_another_deployments_nonce_is_refused(
+def test_nonce_of_another_deployment_is_refused(
     client: httpx.Client, api: ApiFactory, settings: Settings
 ) -> None:
     other = fetch_challenge(api(settings))["info"]
@@ -172,12 +174,10 @@ def test_another_deployments_nonce_is_refused(
 
     response = send_payload(client, answer_challenge({**own, "info": mixed}))
 
-    assert reason_of(response) == "invalid_siwx_nonce"
+    assert read_reason(response) == "invalid_siwx_nonce"
 
 
-def test_signatures_by_other_keys_count_ten_times_against_their_address(
-    api: ApiFactory, chain_settings: Settings
-) -> None:
+def test_wrong_signatures_count_ten_times(api: ApiFactory, chain_settings: Settings) -> None:
     """Each makes nodes look for a contract at an address that a stranger chose."""
     limits = {"free_per_minute": 1, "free_burst": 25}
     client = api(chain_settings.model_copy(update=limits))
@@ -206,10 +206,10 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS.keys())
-def test_a_malformed_header_is_refused(client: httpx.Client, header: bytes) -> None:
+def test_malformed_header_is_refused(client: httpx.Client, header: bytes) -> None:
     response = client.get("/payments", headers={b"SIGN-IN-WITH-X": header})
 
-    assert reason_of(response) == "invalid_siwx_header"
+    assert read_reason(response) == "invalid_siwx_header"
 
 
 FIELDS = {
@@ -234,32 +234,32 @@ FIELDS = {
 def test_invalid_fields_are_refused(client: httpx.Client, changes: Payload) -> None:
     payload = answer_challenge(fetch_challenge(client))
 
-    assert reason_of(send_payload(client, payload | changes)) == "invalid_siwx_header"
+    assert read_reason(send_payload(client, payload | changes)) == "invalid_siwx_header"
 
 
 @pytest.mark.parametrize("size", [0, 64, 66, 5000])
 def test_signatures_of_other_sizes_are_refused(client: httpx.Client, size: int) -> None:
     payload = answer_challenge(fetch_challenge(client), sign=lambda _: b"\x01" * (size or 1))
 
-    assert reason_of(send_payload(client, payload)).startswith("invalid_siwx_")
+    assert read_reason(send_payload(client, payload)).startswith("invalid_siwx_")
 
 
-def test_a_wrong_wrapper_is_refused(client: httpx.Client) -> None:
+def test_wrong_wrapper_is_refused(client: httpx.Client) -> None:
     payload = answer_challenge(fetch_challenge(client), sign=lambda _: bytes.fromhex("6492" * 16))
 
-    assert reason_of(send_payload(client, payload)) == "invalid_siwx_malformed_signature"
+    assert read_reason(send_payload(client, payload)) == "invalid_siwx_malformed_signature"
 
 
-def test_a_payment_signature_is_no_sign_in(client: httpx.Client) -> None:
-    """What was signed as another text is not taken for this one."""
+def test_payment_signature_is_no_sign_in(client: httpx.Client) -> None:
+    """A signature over another text is refused."""
     payload = answer_challenge(
         fetch_challenge(client), sign=lambda text: sign_text(BUYER_ACCOUNTS[0].private_key, text + " ")
     )
 
-    assert reason_of(send_payload(client, payload)) == "invalid_siwx_verifier_error"
+    assert read_reason(send_payload(client, payload)) == "invalid_siwx_verifier_error"
 
 
-def test_of_many_at_the_same_moment_one_is_accepted(client: httpx.Client) -> None:
+def test_one_of_many_concurrent_uses_is_accepted(client: httpx.Client) -> None:
     headers = sign_in(client)
 
     with ThreadPoolExecutor(8) as pool:
@@ -270,7 +270,7 @@ def test_of_many_at_the_same_moment_one_is_accepted(client: httpx.Client) -> Non
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_a_nonce_is_used_once_across_replicas(
+def test_nonce_is_used_once_across_replicas(
     kind: str, api: ApiFactory, settings: Settings, request: pytest.FixtureRequest
 ) -> None:
     url = settings.database_url if kind == "sqlite" else request.getfixturevalue("postgres_url")
@@ -286,7 +286,7 @@ def test_a_nonce_is_used_once_across_replicas(
         assert statuses == [200, 402]
 
 
-async def test_a_repeated_unit_recognises_its_own_use(database_url: str) -> None:
+async def test_repeated_unit_recognises_its_own_use(database_url: str) -> None:
     store = open_store(database_url)
     await store.migrate()
     nonces = SignInNonces(store)

@@ -1,4 +1,4 @@
-"""Sign-ins of contract wallets: the contract at the address says whose signature it is (ERC-1271)."""
+"""Sign-ins of contract wallets: the contract at the address checks the signature (ERC-1271)."""
 
 # eth-account and web3 are typed in parts
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -85,7 +85,7 @@ class Shop:
 
 @pytest.fixture(scope="module")
 def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[Shop]:
-    """An API that takes payments."""
+    """An API that accepts payments."""
     settings = devchain_settings(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
     with (
         deploy_contracts(devchain) as contracts,
@@ -95,13 +95,13 @@ def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Genera
         yield Shop(client, contracts)
 
 
-def of_wallet(key: Any) -> SignText:
-    """Return what makes the signature that a wallet accepts from its owner."""
+def wallet_signer(key: Any) -> SignText:
+    """Return a function that makes the signature which a wallet accepts from its owner."""
     return lambda text: b"\1" + sign_text(key.key, text)
 
 
-def wrapped(sign: SignText) -> SignText:
-    """Return what makes a signature as if the wallet were not deployed yet (ERC-6492)."""
+def wrap_signer(sign: SignText) -> SignText:
+    """Return a function that wraps a signature as for a wallet that is not deployed yet (ERC-6492)."""
 
     def sign_and_wrap(text: str) -> bytes:
         parts = encode(["address", "bytes", "bytes"], ["0x" + "11" * 20, b"\0" * 4, sign(text)])
@@ -116,7 +116,7 @@ def sign_in_as(shop: Shop, address: str, sign: SignText, path: str = "/payments"
 
 
 @pytest.mark.parametrize("is_wrapped", [False, True])
-def test_a_contract_wallet_sees_what_it_paid(shop: Shop, is_wrapped: bool) -> None:  # noqa: FBT001
+def test_contract_wallet_sees_its_payments(shop: Shop, is_wrapped: bool) -> None:  # noqa: FBT001
     owner = Account.create()
     wallet = shop.contracts.make_wallet(owner.address)
     shop.contracts.fund_payer(wallet)
@@ -126,22 +126,22 @@ def test_a_contract_wallet_sees_what_it_paid(shop: Shop, is_wrapped: bool) -> No
     bought = pay(shop.client, encode_header(payload))
     transaction = decode_header(bought.headers["PAYMENT-RESPONSE"])["transaction"]
 
-    sign = wrapped(of_wallet(owner)) if is_wrapped else of_wallet(owner)
+    sign = wrap_signer(wallet_signer(owner)) if is_wrapped else wallet_signer(owner)
     response = sign_in_as(shop, wallet, sign, f"/payments/{transaction}")
 
     assert response.status_code == 200, response.text
     assert bought.content in response.content
 
 
-def test_a_stranger_is_not_a_contract_wallets_owner(shop: Shop) -> None:
+def test_stranger_cannot_sign_for_contract_wallet(shop: Shop) -> None:
     wallet = shop.contracts.make_wallet(Account.create().address)
 
-    response = sign_in_as(shop, wallet, of_wallet(Account.create()))
+    response = sign_in_as(shop, wallet, wallet_signer(Account.create()))
 
     assert response.json()["error"]["details"]["reason"] == "invalid_siwx_signature"
 
 
-def test_an_owner_is_not_its_wallet_by_its_own_signature(shop: Shop) -> None:
+def test_owners_own_signature_is_not_wallets(shop: Shop) -> None:
     owner = Account.create()
     wallet = shop.contracts.make_wallet(owner.address)
 
@@ -150,18 +150,18 @@ def test_an_owner_is_not_its_wallet_by_its_own_signature(shop: Shop) -> None:
     assert response.json()["error"]["details"]["reason"] == "invalid_siwx_signature"
 
 
-def test_a_wallet_that_is_not_deployed_is_told_so(shop: Shop) -> None:
+def test_undeployed_wallet_is_refused_with_reason(shop: Shop) -> None:
     owner = Account.create()
     wallet = shop.contracts.predict_wallet(owner.address)
 
-    response = sign_in_as(shop, wallet, wrapped(of_wallet(owner)))
+    response = sign_in_as(shop, wallet, wrap_signer(wallet_signer(owner)))
 
     error = response.json()["error"]
     assert error["details"]["reason"] == "invalid_siwx_signature"
     assert "has no contract on eip155:" in error["message"]
 
 
-def test_an_account_that_delegates_signs_in_with_its_own_key(shop: Shop) -> None:
+def test_delegating_account_signs_with_its_own_key(shop: Shop) -> None:
     key = shop.contracts.delegate_account(shop.contracts.wallet)
 
     response = sign_in_as(shop, key.address, lambda text: sign_text(key.key, text))
@@ -170,7 +170,7 @@ def test_an_account_that_delegates_signs_in_with_its_own_key(shop: Shop) -> None
 
 
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_contract_signs_nobody_in(shop: Shop, source: str) -> None:
+def test_hostile_contract_signs_nobody_in(shop: Shop, source: str) -> None:
     contract = shop.contracts.deploy(source)
 
     response = sign_in_as(shop, contract, lambda _: b"\1" * 66)
@@ -178,18 +178,18 @@ def test_a_hostile_contract_signs_nobody_in(shop: Shop, source: str) -> None:
     error = response.json()["error"]
     if response.status_code == 402:
         assert error["details"]["reason"] == "invalid_siwx_signature"
-    else:  # a busy node has not ended the contract's code in time
+    else:  # a busy node did not stop the contract's code in time
         assert error["code"] in ("provider_error", "provider_timeout")
 
 
 @pytest.mark.parametrize("is_repeated", [False, True])
-def test_a_contracts_sign_in_costs_ten_requests(
+def test_contract_sign_in_costs_ten_requests(
     devchain: DevChain,
     tmp_path: Path,
     shop: Shop,
     is_repeated: bool,  # noqa: FBT001
 ) -> None:
-    """Whatever the contract says: anybody can deploy one that says yes."""
+    """Whatever the contract answers: anybody can deploy one that accepts everything."""
     settings = devchain_settings(devchain, Settings(port=0), tmp_path)
     limits = {"free_per_minute": 1, "free_burst": 25}
     owner = Account.create()
@@ -202,14 +202,14 @@ def test_a_contracts_sign_in_costs_ten_requests(
         first, second = fetch_challenge(client), fetch_challenge(client)
         challenges = [first] * 3 if is_repeated else [first, second, first]
         payloads = [
-            answer_challenge(each, address=wallet, sign=of_wallet(owner)) for each in (*challenges, first)
+            answer_challenge(each, address=wallet, sign=wallet_signer(owner)) for each in (*challenges, first)
         ]
         statuses = [send_payload(client, payload).status_code for payload in payloads]
 
     assert statuses == ([200, 402, 402, 429] if is_repeated else [200, 200, 402, 429])
 
 
-def test_a_node_that_does_not_answer_is_the_servers_fault(
+def test_silent_node_is_server_error(
     devchain: DevChain, tmp_path_factory: pytest.TempPathFactory, shop: Shop
 ) -> None:
     settings = devchain_settings(devchain, Settings(port=0), tmp_path_factory.mktemp("blind"))
@@ -218,7 +218,7 @@ def test_a_node_that_does_not_answer_is_the_servers_fault(
     wallet = shop.contracts.make_wallet(Account.create().address)
 
     with run_in_thread(blind) as url, httpx.Client(base_url=url, timeout=30) as client:
-        response = sign_in_as(Shop(client, shop.contracts), wallet, of_wallet(Account.create()))
+        response = sign_in_as(Shop(client, shop.contracts), wallet, wallet_signer(Account.create()))
 
     assert (response.status_code, response.json()["error"]["code"]) == (502, "provider_error")
     assert response.headers["Retry-After"]

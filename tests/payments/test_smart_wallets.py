@@ -1,4 +1,4 @@
-"""Payers with code: the chain's token and the facilitator say what their signatures are worth, not we."""
+"""Payers with code: token and facilitator, not the API, check their signatures."""
 
 # eth-account is typed in parts
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -33,8 +33,8 @@ class Shop:
     chain: DevChain
     contracts: Contracts
 
-    def payment(self, payer: str, sign: Sign) -> str:
-        """A payment of a payer; `sign` makes the bytes for its authorization."""
+    def sign_payment(self, payer: str, sign: Sign) -> str:
+        """Return a payment of a payer; `sign` makes the signature of its authorization."""
         payload = sign_payload(self.client, Buyer(), **{"from": payer})
         payload["payload"]["signature"] = "0x" + sign(payload["payload"]["authorization"]).hex()
         return encode_header(payload)
@@ -42,7 +42,7 @@ class Shop:
 
 @pytest.fixture(scope="module")
 def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[Shop]:
-    """An API that takes payments."""
+    """An API that accepts payments."""
     settings = devchain_settings(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
     with (
         deploy_contracts(devchain) as contracts,
@@ -52,13 +52,13 @@ def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Genera
         yield Shop(client, devchain, contracts)
 
 
-def plainly(key: Any) -> Sign:
-    """A key's own signature."""
+def key_signer(key: Any) -> Sign:
+    """Return a function that signs with a key."""
     return partial(sign_authorization, key)
 
 
-def of_wallet(key: Any) -> Sign:
-    """Return the signature that the wallet accepts from its owner."""
+def wallet_signer(key: Any) -> Sign:
+    """Return a function that makes the signature which a wallet accepts from its owner."""
 
     def sign(authorization: dict[str, Any]) -> bytes:
         return b"\1" + sign_authorization(key, authorization)
@@ -66,21 +66,21 @@ def of_wallet(key: Any) -> Sign:
     return sign
 
 
-def counterfactual(shop: Shop, owner: Any) -> Sign:
-    """Return the signature of an owner whose wallet is not deployed yet."""
+def counterfactual_signer(shop: Shop, owner: Any) -> Sign:
+    """Return a function that signs for a wallet which is not deployed yet."""
 
     def sign(authorization: dict[str, Any]) -> bytes:
-        return shop.contracts.sign_counterfactual(owner.address, of_wallet(owner)(authorization))
+        return shop.contracts.sign_counterfactual(owner.address, wallet_signer(owner)(authorization))
 
     return sign
 
 
 @pytest.mark.extended
-def test_a_wallet_with_code_buys_one_answer(shop: Shop) -> None:
+def test_wallet_with_code_buys_one_answer(shop: Shop) -> None:
     owner = Account.create()
     wallet = shop.contracts.make_wallet(owner.address)
     shop.contracts.fund_payer(wallet)
-    payment = shop.payment(wallet, of_wallet(owner))
+    payment = shop.sign_payment(wallet, wallet_signer(owner))
 
     first, again = pay(shop.client, payment), pay(shop.client, payment)
 
@@ -89,47 +89,47 @@ def test_a_wallet_with_code_buys_one_answer(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("by", ["a stranger", "a stranger in 65 bytes", "its owner in 65 bytes"])
-def test_what_the_wallet_does_not_accept_buys_nothing(shop: Shop, by: str) -> None:
+def test_signature_refused_by_wallet_buys_nothing(shop: Shop, by: str) -> None:
     owner, stranger = Account.create(), Account.create()
     wallet = shop.contracts.make_wallet(owner.address)
     shop.contracts.fund_payer(wallet)
     key = owner if "owner" in by else stranger
-    sign = of_wallet(key) if by == "a stranger" else plainly(key)
+    sign = wallet_signer(key) if by == "a stranger" else key_signer(key)
 
-    response = pay(shop.client, shop.payment(wallet, sign))
+    response = pay(shop.client, shop.sign_payment(wallet, sign))
 
     assert response.status_code == 402
     assert payment_note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
     assert shop.chain.token_balance(wallet) == 20_000
 
 
-def test_a_wallet_that_the_facilitator_will_not_make_buys_nothing(shop: Shop) -> None:
+def test_wallet_that_facilitator_does_not_deploy_buys_nothing(shop: Shop) -> None:
     owner = Account.create()
     wallet = shop.contracts.predict_wallet(owner.address)
     shop.contracts.fund_payer(wallet)
 
-    response = pay(shop.client, shop.payment(wallet, counterfactual(shop, owner)))
+    response = pay(shop.client, shop.sign_payment(wallet, counterfactual_signer(shop, owner)))
 
     assert response.json()["error"]["details"]["reason"] == "eip6492_factory_not_allowed"
     assert payment_note(response)["charged"] is False
     assert shop.chain.token_balance(wallet) == 20_000
 
 
-def test_an_account_that_delegates_to_code_which_takes_its_key_buys(shop: Shop) -> None:
+def test_account_delegated_to_accepting_code_buys(shop: Shop) -> None:
     key = shop.contracts.delegate_account(shop.contracts.delegate)
     shop.contracts.fund_payer(key.address)
 
-    response = pay(shop.client, shop.payment(key.address, plainly(key)))
+    response = pay(shop.client, shop.sign_payment(key.address, key_signer(key)))
 
     assert response.status_code == 200
     assert shop.chain.token_balance(key.address) == 10_000
 
 
-def test_an_account_that_delegates_to_code_which_does_not_buys_nothing(shop: Shop) -> None:
+def test_account_delegated_to_refusing_code_buys_nothing(shop: Shop) -> None:
     key = shop.contracts.delegate_account(shop.contracts.wallet)
     shop.contracts.fund_payer(key.address)
 
-    response = pay(shop.client, shop.payment(key.address, plainly(key)))
+    response = pay(shop.client, shop.sign_payment(key.address, key_signer(key)))
 
     assert response.status_code == 402
     assert payment_note(response)["charged"] is False

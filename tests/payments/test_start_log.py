@@ -1,4 +1,4 @@
-"""`centgate serve` logs what decides about payments whose outcome a facilitator leaves open."""
+"""`centgate serve` logs how payments with an open outcome will be resolved."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEFT = "unknown outcomes are left to the facilitator alone"
     ],
     ids=["no node", "own node"],
 )
-def test_start_log_names_the_nodes(
+def test_start_log_names_nodes(
     settings: Settings, tmp_path: Path, more: dict[str, str], level: str, event: str, nodes: str
 ) -> None:
     log = tmp_path / "log"

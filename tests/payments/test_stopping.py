@@ -1,4 +1,4 @@
-"""Asked to end, a server ends within twenty seconds whatever hangs on it, and no payment is lost over it."""
+"""Shutdown: a server ends within twenty seconds whatever blocks it, and no payment is lost."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ AT_ONCE = 20
 
 
 def connect(url: str) -> socket.socket:
-    """A bare connection to a server."""
+    """Open a bare connection to a server."""
     parts = urlsplit(url)
     return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
 
 
-def idle(process: ApiProcess) -> socket.socket:
-    """A connection that was used once and is kept open."""
+def open_idle_connection(process: ApiProcess) -> socket.socket:
+    """Open a connection, use it once, and keep it open."""
     connection = connect(process.url)
     connection.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
     assert connection.recv(4096).startswith(b"HTTP/1.1 200")
     return connection
 
 
-def half_asked(process: ApiProcess) -> socket.socket:
-    """A request that does not come to its end."""
+def send_half_request(process: ApiProcess) -> socket.socket:
+    """Send an incomplete request."""
     connection = connect(process.url)
     connection.sendall(f"POST {PHISHING} HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n".encode())
     return connection
 
 
-def not_reading(process: ApiProcess) -> socket.socket:
-    """A reader who asks for more than fits in the network's buffers, and reads none of it."""
+def request_without_reading(process: ApiProcess) -> socket.socket:
+    """Request more than fits in the network's buffers, and read none of it."""
     connection = connect(process.url)
     with suppress(TimeoutError):
         connection.settimeout(2)
@@ -56,7 +56,11 @@ def not_reading(process: ApiProcess) -> socket.socket:
     return connection
 
 
-HANGERS = {"an idle connection": idle, "half a request": half_asked, "a reader who does not": not_reading}
+HANGERS = {
+    "an idle connection": open_idle_connection,
+    "half a request": send_half_request,
+    "a reader who does not": request_without_reading,
+}
 
 
 @pytest.fixture
@@ -67,15 +71,15 @@ def settings(database_url: str, tmp_path: Path, facilitator: StubFacilitator) ->
 
 @contextmanager
 def terminate(process: ApiProcess) -> Generator[None]:
-    """Ask it to end, and let things happen meanwhile; it must have ended in time, by itself."""
+    """Terminate the process, and run the body of the context; check that the process ends in time."""
     asked = time.monotonic()
     process.popen.terminate()
     yield
     assert process.popen.wait(timeout=ENDS_WITHIN + asked - time.monotonic()) in (0, -signal.SIGTERM)
 
 
-def asked_for(client: httpx.Client, payment: str) -> tuple[int, bytes]:
-    """Return the status of a request during which the server may stop; 0 if the connection breaks."""
+def send_during_shutdown(client: httpx.Client, payment: str) -> tuple[int, bytes]:
+    """Return status and body of a request during which the server may stop; 0 if the connection breaks."""
     try:
         response = pay(client, payment)
     except httpx.TransportError:
@@ -84,7 +88,7 @@ def asked_for(client: httpx.Client, payment: str) -> tuple[int, bytes]:
 
 
 @pytest.mark.extended
-def test_a_server_ends_whatever_hangs_on_it(
+def test_server_ends_despite_open_connections(
     tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     """An idle connection, half a request, a reader who does not read, a facilitator that does not answer."""
@@ -93,36 +97,40 @@ def test_a_server_ends_whatever_hangs_on_it(
     settings = build_settings(tmp_path, facilitator.url)
 
     with ExitStack() as hanging, run_api_process(settings, WORKERS="2") as process:
-        client = hanging.enter_context(client_of(process))
-        payments = _payments(client, buyer, AT_ONCE)
+        client = hanging.enter_context(open_client(process))
+        payments = _sign_payments(client, buyer, AT_ONCE)
         for hang in HANGERS.values():
             hanging.enter_context(hang(process))
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            paid = [pool.submit(asked_for, client, payment) for payment in payments]
+            paid = [pool.submit(send_during_shutdown, client, payment) for payment in payments]
             _wait_until(lambda: facilitator.asked == AT_ONCE)
             with terminate(process):
-                _wait_until(lambda: refuses(process.url))
+                _wait_until(lambda: is_refused(process.url))
             answers = [each.result() for each in paid]
         release.set()
 
     facilitator.usually = facilitator.settle
-    assert all(status == 0 or _retry(content) == "same_payment" for status, content in answers)
-    with run_api_process(settings) as process, client_of(process) as client:
+    assert all(status == 0 or _retry_advice(content) == "same_payment" for status, content in answers)
+    with run_api_process(settings) as process, open_client(process) as client:
         assert {pay(client, payment).status_code for payment in payments} == {200}
     assert set(facilitator.moved.values()) == {1}
 
 
 @pytest.mark.extended
-def test_a_hundred_in_flight_are_finished_first(settings: Settings, facilitator: StubFacilitator) -> None:
+def test_hundred_running_requests_finish_first(settings: Settings, facilitator: StubFacilitator) -> None:
     release = threading.Event()
     facilitator.usually = facilitator.reply_when_released(threading.Event(), release)
 
-    with run_api_process(settings) as process, client_of(process) as client, ThreadPoolExecutor(100) as pool:
-        payments = _payments(client, Buyer(), 100)
-        paid = [pool.submit(asked_for, client, payment) for payment in payments]
+    with (
+        run_api_process(settings) as process,
+        open_client(process) as client,
+        ThreadPoolExecutor(100) as pool,
+    ):
+        payments = _sign_payments(client, Buyer(), 100)
+        paid = [pool.submit(send_during_shutdown, client, payment) for payment in payments]
         _wait_until(lambda: facilitator.asked == len(payments))
         with terminate(process):
-            _wait_until(lambda: refuses(process.url))
+            _wait_until(lambda: is_refused(process.url))
             release.set()
         statuses = Counter(each.result()[0] for each in paid)
 
@@ -130,12 +138,12 @@ def test_a_hundred_in_flight_are_finished_first(settings: Settings, facilitator:
     assert facilitator.moved.total() == len(payments)
 
 
-def client_of(process: ApiProcess) -> httpx.Client:
-    """A client with a connection for each request."""
+def open_client(process: ApiProcess) -> httpx.Client:
+    """Open a client with a connection for each request."""
     return httpx.Client(base_url=process.url, timeout=60, limits=SHARED)
 
 
-def refuses(url: str) -> bool:
+def is_refused(url: str) -> bool:
     """Return True if a server accepts no new connections."""
     try:
         with suppress(ConnectionResetError):  # the server closed its port at this moment
@@ -145,7 +153,7 @@ def refuses(url: str) -> bool:
     return False
 
 
-def _payments(client: httpx.Client, buyer: Buyer, count: int) -> list[str]:
+def _sign_payments(client: httpx.Client, buyer: Buyer, count: int) -> list[str]:
     terms = fetch_terms(client)
     return [encode_header(buyer.payload(terms, now=int(time.time()))) for _ in range(count)]
 
@@ -157,5 +165,5 @@ def _wait_until(happened: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def _retry(content: bytes) -> str:
+def _retry_advice(content: bytes) -> str:
     return json.loads(content)["error"]["details"]["payment"]["retry"]

@@ -1,4 +1,4 @@
-"""The terms as a buyer's tools read them: x402's own models and the validators of its extensions."""
+"""Payment terms as buyers' tools read them: x402's own models and the validators of its extensions."""
 
 # x402 is typed, and does not say so
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -34,18 +34,18 @@ each_service = pytest.mark.parametrize("service", all_services(), ids=lambda ser
 
 @pytest.fixture(scope="module")
 def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
-    """An API that takes payments, known to buyers by a name."""
+    """An API that accepts payments, with a public service name."""
     with serve_api(tmp_path_factory.mktemp("served_api"), public_url="https://api.test/") as served_api:
         yield served_api
 
 
-def offer_of(served_api: ServedApi, service: AnyService) -> Any:
+def fetch_offer(served_api: ServedApi, service: AnyService) -> Any:
     return decode_header(served_api.client.post(service.path).headers["PAYMENT-REQUIRED"])
 
 
 @each_service
 def test_every_service_costs_one_cent_up_front(served_api: ServedApi, service: AnyService) -> None:
-    offer = offer_of(served_api, service)
+    offer = fetch_offer(served_api, service)
 
     assert offer["accepts"] == [
         {
@@ -61,8 +61,8 @@ def test_every_service_costs_one_cent_up_front(served_api: ServedApi, service: A
 
 
 @each_service
-def test_the_terms_name_what_is_bought(served_api: ServedApi, service: AnyService) -> None:
-    offer = offer_of(served_api, service)
+def test_terms_name_service(served_api: ServedApi, service: AnyService) -> None:
+    offer = fetch_offer(served_api, service)
 
     assert offer["x402Version"] == 2
     assert offer["error"] == "Payment required"
@@ -72,8 +72,8 @@ def test_the_terms_name_what_is_bought(served_api: ServedApi, service: AnyServic
 
 
 @each_service
-def test_the_terms_are_x402s(served_api: ServedApi, service: AnyService) -> None:
-    offer = offer_of(served_api, service)
+def test_terms_are_valid_x402(served_api: ServedApi, service: AnyService) -> None:
+    offer = fetch_offer(served_api, service)
 
     read = PaymentRequired.model_validate(offer).model_dump(mode="json", by_alias=True, exclude_none=True)
 
@@ -82,15 +82,15 @@ def test_the_terms_are_x402s(served_api: ServedApi, service: AnyService) -> None
 
 
 @each_service
-def test_the_terms_fit_into_a_header(served_api: ServedApi, service: AnyService) -> None:
+def test_terms_fit_into_header(served_api: ServedApi, service: AnyService) -> None:
     header = served_api.client.post(service.path).headers["PAYMENT-REQUIRED"]
 
     assert len(header) < MOST
 
 
 @each_service
-def test_service_names_and_tags_keep_to_x402s_lengths(served_api: ServedApi, service: AnyService) -> None:
-    resource = offer_of(served_api, service)["resource"]
+def test_service_names_and_tags_keep_x402_lengths(served_api: ServedApi, service: AnyService) -> None:
+    resource = fetch_offer(served_api, service)["resource"]
 
     assert len(resource["serviceName"]) <= 32
     assert len(resource["tags"]) <= 5
@@ -98,8 +98,8 @@ def test_service_names_and_tags_keep_to_x402s_lengths(served_api: ServedApi, ser
 
 
 @each_service
-def test_directories_can_list_the_service(served_api: ServedApi, service: AnyService) -> None:
-    block = offer_of(served_api, service)["extensions"]["bazaar"]
+def test_directories_can_list_service(served_api: ServedApi, service: AnyService) -> None:
+    block = fetch_offer(served_api, service)["extensions"]["bazaar"]
 
     assert validate_discovery_extension_spec(block).errors == []
     assert validate_discovery_extension(block).errors == []
@@ -108,10 +108,8 @@ def test_directories_can_list_the_service(served_api: ServedApi, service: AnySer
 
 @pytest.mark.extended
 @each_service
-def test_the_example_a_directory_shows_is_one_the_service_takes(
-    served_api: ServedApi, service: AnyService
-) -> None:
-    block = offer_of(served_api, service)["extensions"]["bazaar"]
+def test_example_of_directory_is_valid_request(served_api: ServedApi, service: AnyService) -> None:
+    block = fetch_offer(served_api, service)["extensions"]["bazaar"]
 
     example = block["info"]["input"]["body"]
     jsonschema.validate(example, service.input_schema(84532))
@@ -119,17 +117,15 @@ def test_the_example_a_directory_shows_is_one_the_service_takes(
 
 
 @each_service
-def test_idempotency_keys_are_offered_as_the_sdk_offers_them(
-    served_api: ServedApi, service: AnyService
-) -> None:
-    offer = offer_of(served_api, service)
+def test_idempotency_keys_are_offered_as_by_sdk(served_api: ServedApi, service: AnyService) -> None:
+    offer = fetch_offer(served_api, service)
 
     assert offer["extensions"]["payment-identifier"] == declare_payment_identifier_extension()
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("network", USDC)
-def test_the_token_of_each_known_network_is_signed_for_under_its_own_name(
+def test_token_of_each_network_is_signed_under_its_name(
     tmp_path_factory: pytest.TempPathFactory, network: str
 ) -> None:
     with serve_api(tmp_path_factory.mktemp("network"), network=network) as served_api:
@@ -145,7 +141,7 @@ def test_the_token_of_each_known_network_is_signed_for_under_its_own_name(
 
 
 @pytest.mark.extended
-def test_the_window_is_the_operators(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_window_is_operators_setting(tmp_path_factory: pytest.TempPathFactory) -> None:
     with serve_api(tmp_path_factory.mktemp("window"), payment_window=45) as served_api:
         response = served_api.client.post(PHISHING)
 

@@ -1,4 +1,4 @@
-"""Figures of test networks stand apart from dollars, in whatever an operator is shown."""
+"""Figures of test networks are kept apart from dollars in all output for operators."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ DAY = 86_400.0
 MAIN, _, TEST = TOKENS
 
 
-def settled(number: int, token: tuple[str, str], amount: int) -> Any:
-    """A payment that is to be paid back."""
+def refundable_row(number: int, token: tuple[str, str], amount: int) -> Any:
+    """Return the row of a payment that has to be refunded."""
     at = time.time() - 3 * DAY
     return payment_row(number, "settled", created_at=at, network=token[0], asset=token[1], amount=str(amount))
 
@@ -31,11 +31,11 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A journal with a payment of a main network and one of a test network."""
     folder: Path = tmp_path_factory.mktemp("mixed")
     url = f"sqlite:///{folder / 'journal.db'}"
-    asyncio.run(insert_rows(url, payments=[settled(1, MAIN, 10_000), settled(2, TEST, 20_000)]))
+    asyncio.run(insert_rows(url, payments=[refundable_row(1, MAIN, 10_000), refundable_row(2, TEST, 20_000)]))
     return url
 
 
-def run(url: str, *arguments: str) -> str:
+def run_payments(url: str, *arguments: str) -> str:
     """Return the output of `centgate payments …` on a wide terminal."""
     env = {"COLUMNS": "200", "CENTGATE_DATABASE_URL": url}
     shown = CliRunner().invoke(app, ["payments", *arguments], env=env)
@@ -45,7 +45,7 @@ def run(url: str, *arguments: str) -> str:
 
 @pytest.mark.parametrize("command", ["list", "summary", "refund-list"])
 def test_tables_mark_test_money(url: str, command: str) -> None:
-    shown = run(url, command)
+    shown = run_payments(url, command)
 
     assert "0.020000 test" in shown
     assert "0.010000" in shown
@@ -53,26 +53,26 @@ def test_tables_mark_test_money(url: str, command: str) -> None:
     assert "0.030000" not in shown
 
 
-def test_refund_list_adds_test_dollars_by_themselves(url: str) -> None:
-    shown = run(url, "refund-list")
+def test_refund_list_totals_test_dollars_separately(url: str) -> None:
+    shown = run_payments(url, "refund-list")
 
     assert "Payments: 1, 0.010000 dollars in all" in shown
     assert "Payments: 1, 0.020000 test dollars in all" in shown
 
 
-def test_show_speaks_of_test_dollars(url: str) -> None:
-    shown = run(url, "show", settled(2, TEST, 0)["nonce"])
+def test_show_names_test_dollars(url: str) -> None:
+    shown = run_payments(url, "show", refundable_row(2, TEST, 0)["nonce"])
 
     assert "0.020000 test dollars" in shown
     assert "0.020000 dollars" not in shown
 
 
-def test_show_says_that_test_money_is_not_redeemed_on_a_main_network(tmp_path: Path) -> None:
+def test_show_marks_test_payment_as_unredeemable_on_main_network(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     young = payment_row(3, "settled", created_at=time.time(), network=TEST[0], asset=TEST[1])
     asyncio.run(insert_rows(url, payments=[young]))
 
-    (told,) = json.loads(run(url, "show", young["nonce"], "--json"))["payments"]
+    (told,) = json.loads(run_payments(url, "show", young["nonce"], "--json"))["payments"]
 
     assert f"from a deployment with payments on {TEST[0]}" in told["owed"]
 
@@ -81,14 +81,14 @@ def test_show_says_that_test_money_is_not_redeemed_on_a_main_network(tmp_path: P
     ("command", "member"),
     [("list", "payments"), ("summary", "days"), ("summary", "totals"), ("refund-list", "totals")],
 )
-def test_json_says_which_figures_are_of_a_test_network(url: str, command: str, member: str) -> None:
-    rows = json.loads(run(url, command, "--json"))[member]
+def test_json_marks_figures_of_test_networks(url: str, command: str, member: str) -> None:
+    rows = json.loads(run_payments(url, command, "--json"))[member]
 
     assert {each["network"]: each["testNetwork"] for each in rows} == {MAIN[0]: False, TEST[0]: True}
 
 
 @pytest.mark.parametrize("daily", [[], ["--daily"]], ids=["payments", "days"])
-def test_csv_says_which_figures_are_of_a_test_network(url: str, daily: list[str]) -> None:
-    rows = list(csv.DictReader(io.StringIO(run(url, "export", "--format", "csv", *daily))))
+def test_csv_marks_figures_of_test_networks(url: str, daily: list[str]) -> None:
+    rows = list(csv.DictReader(io.StringIO(run_payments(url, "export", "--format", "csv", *daily))))
 
     assert {each["network"]: each["testNetwork"] for each in rows} == {MAIN[0]: "false", TEST[0]: "true"}

@@ -1,4 +1,4 @@
-"""Test money buys nothing where real money is asked for, nor the reverse, whatever the journal has."""
+"""Test money buys nothing on a deployment with real money, nor the reverse, whatever the journal contains."""
 
 from __future__ import annotations
 
@@ -34,21 +34,23 @@ class Switched:
     facilitator: StubFacilitator
 
     async def record_earlier_payment(self, payload: dict[str, Any], header: str = "", **came: Any) -> None:
-        """Enter a payment from before the switch, and what came of it."""
+        """Record a payment from before the switch, and its outcome."""
         terms = build_terms(phishing_check, self.before)
         await record_payment(
             self.before, header or encode_header(payload), int(time.time()), terms=terms, **came
         )
 
-    def payload_before(self, buyer: Buyer) -> dict[str, Any]:
-        """A payment on the terms from before the switch."""
+    def sign_before(self, buyer: Buyer) -> dict[str, Any]:
+        """Sign a payment on the terms from before the switch."""
         return buyer.payload(encode_terms(self.before), now=int(time.time()))
 
 
 @pytest.fixture(
     scope="module", params=[(BASE_SEPOLIA, BASE), (BASE, BASE_SEPOLIA)], ids=["test to main", "main to test"]
 )
-def switched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Switched]:
+def switched_deployment(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[Switched]:
     """A deployment after the switch."""
     folder: Path = tmp_path_factory.mktemp("switched")
     before, after = request.param
@@ -59,13 +61,13 @@ def switched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.extended
-async def test_a_settled_payment_of_the_other_kind_of_network_is_not_redeemed(
-    switched: Switched, buyer: Buyer
+async def test_settled_payment_of_other_network_kind_is_not_redeemed(
+    switched_deployment: Switched, buyer: Buyer
 ) -> None:
-    payload = switched.payload_before(buyer)
-    await switched.record_earlier_payment(payload, transaction=HASH)
+    payload = switched_deployment.sign_before(buyer)
+    await switched_deployment.record_earlier_payment(payload, transaction=HASH)
 
-    response = pay(switched.client, encode_header(payload))
+    response = pay(switched_deployment.client, encode_header(payload))
 
     assert response.status_code == 402
     assert response.json()["error"]["details"]["reason"] == "network_mismatch"
@@ -78,38 +80,40 @@ async def test_a_settled_payment_of_the_other_kind_of_network_is_not_redeemed(
     assert "PAYMENT-REQUIRED" in response.headers
 
 
-async def test_an_open_payment_of_the_other_kind_of_network_is_not_taken(
-    switched: Switched, buyer: Buyer
+async def test_open_payment_of_other_network_kind_is_not_submitted(
+    switched_deployment: Switched, buyer: Buyer
 ) -> None:
-    payload = switched.payload_before(buyer)
-    await switched.record_earlier_payment(payload)
-    asked = switched.facilitator.asked
+    payload = switched_deployment.sign_before(buyer)
+    await switched_deployment.record_earlier_payment(payload)
+    asked = switched_deployment.facilitator.asked
 
-    response = pay(switched.client, encode_header(payload))
+    response = pay(switched_deployment.client, encode_header(payload))
 
     assert response.json()["error"]["details"]["reason"] == "network_mismatch"
     assert payment_note(response)["state"] == "in_flight"
-    assert switched.facilitator.asked == asked
+    assert switched_deployment.facilitator.asked == asked
 
 
-async def test_a_key_of_the_other_kind_of_network_redeems_nothing(switched: Switched, buyer: Buyer) -> None:
+async def test_key_of_other_network_kind_redeems_nothing(switched_deployment: Switched, buyer: Buyer) -> None:
     key = "a-key-from-before-the-switch"
-    earlier = switched.payload_before(buyer)
-    await switched.record_earlier_payment(earlier, with_identifier(earlier, key), transaction=HASH)
-    asked = switched.facilitator.asked
+    earlier = switched_deployment.sign_before(buyer)
+    await switched_deployment.record_earlier_payment(earlier, with_identifier(earlier, key), transaction=HASH)
+    asked = switched_deployment.facilitator.asked
 
-    response = pay(switched.client, with_identifier(sign_payload(switched.client, buyer), key))
+    response = pay(
+        switched_deployment.client, with_identifier(sign_payload(switched_deployment.client, buyer), key)
+    )
 
     assert (response.status_code, payment_note(response)["state"]) == (409, "unused")
-    assert switched.facilitator.asked == asked
+    assert switched_deployment.facilitator.asked == asked
 
 
-async def test_a_delivered_answer_is_repeated_on_the_other_kind_of_network(
-    switched: Switched, buyer: Buyer
+async def test_delivered_answer_is_replayed_on_other_network_kind(
+    switched_deployment: Switched, buyer: Buyer
 ) -> None:
-    payload = switched.payload_before(buyer)
-    await switched.record_earlier_payment(payload, transaction=HASH, answer=ANSWER)
+    payload = switched_deployment.sign_before(buyer)
+    await switched_deployment.record_earlier_payment(payload, transaction=HASH, answer=ANSWER)
 
-    response = pay(switched.client, encode_header(payload))
+    response = pay(switched_deployment.client, encode_header(payload))
 
     assert (response.status_code, response.content) == (200, ANSWER.body)

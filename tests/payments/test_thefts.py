@@ -1,4 +1,4 @@
-"""Attempts to get an answer without paying for it: by nonces that were used before, here or elsewhere."""
+"""Attempts to get an answer without payment, by nonces that were used before, here or elsewhere."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ JUNK = "0x" + "5a" * 66
 
 @pytest.fixture
 def without_node(stubbed: Settings) -> Settings:
-    """The same without a node."""
+    """The same deployment without a node."""
     return stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(enabled=False)}})
 
 
-def strict(body: dict[str, Any]) -> Any:
-    """A facilitator that reads what it is sent: 400 without a version, else the nonce is used."""
+def reply_strictly(body: dict[str, Any]) -> Any:
+    """Reply as a facilitator that checks its input: 400 without a version, else the nonce is used."""
     complete = body["paymentPayload"].get("x402Version") == 2
     return (refuse_with(NONCE_USED) if complete else reply_with(400, {}))(body)
 
@@ -41,14 +41,14 @@ FIRST: dict[str, Reply] = {
     "a 429": reply_with(429, {}),
     "a 500": reply_with(500, ""),
     "a nonce that is used": refuse_with(NONCE_USED),
-    "no version": strict,
+    "no version": reply_strictly,
 }
 each_first = pytest.mark.parametrize("first", FIRST.values(), ids=FIRST.keys())
 
 
 @each_first
 @pytest.mark.parametrize("node", ["node", "no node"])
-def test_nonce_spent_before_its_claim_buys_nothing(
+def test_nonce_spent_before_claim_buys_nothing(
     api: ApiFactory,
     stubbed: Settings,
     without_node: Settings,
@@ -73,7 +73,7 @@ def test_nonce_spent_before_its_claim_buys_nothing(
 
 
 @pytest.mark.parametrize("node", ["node", "no node"])
-def test_junk_signature_for_used_nonce_of_contract_buys_nothing(
+def test_junk_signature_for_used_contract_nonce_buys_nothing(
     api: ApiFactory, stubbed: Settings, without_node: Settings, facilitator: StubFacilitator, node: str
 ) -> None:
     client = api(stubbed if node == "node" else without_node)
@@ -87,7 +87,7 @@ def test_junk_signature_for_used_nonce_of_contract_buys_nothing(
     assert 200 not in [response.status_code for response in responses]
 
 
-def test_long_signature_of_account_without_code_is_refused_here(
+def test_long_signature_of_plain_account_is_refused_here(
     api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator
 ) -> None:
     client = api(stubbed)
@@ -100,7 +100,7 @@ def test_long_signature_of_account_without_code_is_refused_here(
     assert facilitator.asked == 0
 
 
-def test_long_signature_of_wallet_to_be_deployed_is_left_to_the_facilitator(
+def test_long_signature_of_undeployed_wallet_is_left_to_facilitator(
     api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator
 ) -> None:
     client = api(stubbed)
@@ -113,7 +113,7 @@ def test_long_signature_of_wallet_to_be_deployed_is_left_to_the_facilitator(
     assert facilitator.asked == 1
 
 
-def test_payment_of_another_deployment_is_not_served_when_its_repetition_reverts(
+def test_payment_of_another_deployment_is_not_served_on_revert(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
@@ -128,7 +128,7 @@ def test_payment_of_another_deployment_is_not_served_when_its_repetition_reverts
     assert [response.status_code for response in responses] == [402, 402]
 
 
-def test_payment_made_after_its_claim_is_served(
+def test_payment_made_after_claim_is_served(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     """The facilitator broadcasts, and a proxy in front of it repeats the request."""
@@ -142,7 +142,7 @@ def test_payment_made_after_its_claim_is_served(
 
 
 @pytest.mark.parametrize("ahead", [-600, 600])
-def test_clock_of_the_server_does_not_decide_what_is_younger(
+def test_server_clock_does_not_decide_block_order(
     api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
@@ -153,7 +153,9 @@ def test_clock_of_the_server_does_not_decide_what_is_younger(
 ) -> None:
     """Blocks are ten minutes younger or older than the server's clock says."""
     client = api(
-        stubbed.model_copy(update={"providers": {"rpc_84532": _shifted(upstreams, devchain, ahead)}})
+        stubbed.model_copy(
+            update={"providers": {"rpc_84532": _shift_block_times(upstreams, devchain, ahead)}}
+        )
     )
     early, honest = sign_payload(client, buyer), sign_payload(client, buyer)
     settle_elsewhere(devchain, early)
@@ -164,7 +166,7 @@ def test_clock_of_the_server_does_not_decide_what_is_younger(
     assert (stolen.status_code, served.status_code) == (402, 200)
 
 
-def test_transfer_in_an_older_block_is_no_proof(
+def test_transfer_in_older_block_is_no_proof(
     api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
@@ -173,7 +175,7 @@ def test_transfer_in_an_older_block_is_no_proof(
     buyer: Buyer,
 ) -> None:
     """After a reorganisation the transfer is in a block below the claim's: the remaining risk of a buyer."""
-    node = _after_reorganisation(upstreams, devchain)
+    node = _simulate_reorganisation(upstreams, devchain)
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
     payload = sign_payload(client, buyer)
     facilitator.next.append(settle_then_reply(devchain, refuse_with(NONCE_USED)))
@@ -183,7 +185,7 @@ def test_transfer_in_an_older_block_is_no_proof(
     assert (response.status_code, payment_note(response)["state"]) == (402, "refused")
 
 
-def test_refused_payment_that_comes_again_keeps_the_block_of_its_claim(
+def test_resubmitted_payment_keeps_block_of_first_claim(
     api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
@@ -192,7 +194,7 @@ def test_refused_payment_that_comes_again_keeps_the_block_of_its_claim(
     buyer: Buyer,
 ) -> None:
     """It comes to a server that could not learn the newest block yet."""
-    node = start_proxy(upstreams, "node", devchain.rpc_url, _without_newest_block) + "/"
+    node = start_proxy(upstreams, "node", devchain.rpc_url, _hide_newest_block) + "/"
     restarted = stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=node)}})
     client, later = api(stubbed), api(restarted)
     payload = sign_payload(client, buyer)
@@ -204,7 +206,7 @@ def test_refused_payment_that_comes_again_keeps_the_block_of_its_claim(
     assert [response.status_code for response in responses] == [402, 402]
 
 
-def test_nothing_of_the_buyers_object_is_relayed(
+def test_buyers_additions_are_not_relayed(
     api: ApiFactory, without_node: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(without_node)
@@ -227,7 +229,7 @@ def test_nothing_of_the_buyers_object_is_relayed(
 
 
 @pytest.mark.parametrize("echoes", [True, False], ids=["extensions echoed", "no extensions"])
-def test_all_presentations_send_the_same_bytes(
+def test_all_submissions_send_same_bytes(
     api: ApiFactory, without_node: Settings, facilitator: StubFacilitator, buyer: Buyer, *, echoes: bool
 ) -> None:
     client = api(without_node)
@@ -243,7 +245,7 @@ def test_all_presentations_send_the_same_bytes(
     assert len(set(facilitator.contents)) == 1
 
 
-def test_authorization_that_ends_too_late_is_refused_here(
+def test_too_long_authorization_is_refused_here(
     api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
@@ -256,8 +258,8 @@ def test_authorization_that_ends_too_late_is_refused_here(
     assert facilitator.asked == 0
 
 
-def _shifted(upstreams: FakeUpstreams, devchain: DevChain, ahead: int) -> ProviderSettings:
-    """A node whose blocks have other times."""
+def _shift_block_times(upstreams: FakeUpstreams, devchain: DevChain, ahead: int) -> ProviderSettings:
+    """Return a node whose blocks have other times."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] != "eth_getBlockByNumber":
@@ -269,18 +271,18 @@ def _shifted(upstreams: FakeUpstreams, devchain: DevChain, ahead: int) -> Provid
     return ProviderSettings(url=start_proxy(upstreams, "node", devchain.rpc_url, change) + "/")
 
 
-def _without_newest_block(request: dict[str, Any]) -> tuple[int, Any] | None:
+def _hide_newest_block(request: dict[str, Any]) -> tuple[int, Any] | None:
     return (503, {}) if request["method"] == "eth_blockNumber" else None
 
 
-def _after_reorganisation(upstreams: FakeUpstreams, devchain: DevChain) -> ProviderSettings:
-    """A node whose newest block was far higher when the payment was claimed."""
+def _simulate_reorganisation(upstreams: FakeUpstreams, devchain: DevChain) -> ProviderSettings:
+    """Return a node whose newest block was far higher when the payment was claimed."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_blockNumber":
             answer = forward_to_node(devchain.rpc_url, request)
             return 200, answer | {"result": hex(int(answer["result"], 16) + 1_000)}
-        if request["method"] == "eth_call":  # also for blocks of the branch that is gone
+        if request["method"] == "eth_call":  # also for blocks of the abandoned branch
             call, _ = request["params"]
             return 200, forward_to_node(devchain.rpc_url, request | {"params": [call, "latest"]})
         return None

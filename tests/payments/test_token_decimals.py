@@ -1,4 +1,4 @@
-"""A token is served only if its decimals are those that prices are in, as far as a node can tell."""
+"""Token decimals: a token is accepted only if a node does not show other decimals than the prices have."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TOKEN = "0x1111111111111111111111111111111111111111"
 CHAIN = 56
 
 
-def word(number: int) -> str:
+def to_word(number: int) -> str:
     return f"0x{number:064x}"
 
 
-def node_saying(upstreams: FakeUpstreams, decimals: str | None, *, chain: int = CHAIN) -> str:
-    """The address of a node that says this of a token's decimals."""
+def serve_decimals(upstreams: FakeUpstreams, decimals: str | None, *, chain: int = CHAIN) -> str:
+    """Serve a node that returns these decimals of a token, and return its URL."""
     results: dict[str, Any] = {"eth_chainId": hex(chain), "eth_call": decimals}
     upstreams.set_response_function(
         "node",
@@ -34,8 +34,8 @@ def node_saying(upstreams: FakeUpstreams, decimals: str | None, *, chain: int = 
     return upstreams.url_of("node") + "/"
 
 
-def custom(node: str | None = None) -> Settings:
-    """A deployment that is paid in an unknown token."""
+def custom_token_settings(node: str | None = None) -> Settings:
+    """Return settings for payments in an unknown token."""
     return Settings(
         pay_to=DEFAULT_PAYEE,
         network=f"eip155:{CHAIN}",
@@ -46,13 +46,13 @@ def custom(node: str | None = None) -> Settings:
 
 
 @pytest.mark.extended
-def test_serve_ends_when_a_token_has_other_decimals(upstreams: FakeUpstreams) -> None:
+def test_serve_ends_on_other_decimals(upstreams: FakeUpstreams) -> None:
     given = {
         "PAY_TO": DEFAULT_PAYEE,
         "NETWORK": f"eip155:{CHAIN}",
         "ASSET": TOKEN,
         "ASSET_NAME": "Dollar",
-        f"RPC_{CHAIN}_URL": node_saying(upstreams, word(18)),
+        f"RPC_{CHAIN}_URL": serve_decimals(upstreams, to_word(18)),
     }
 
     served = subprocess.run(
@@ -69,20 +69,20 @@ def test_serve_ends_when_a_token_has_other_decimals(upstreams: FakeUpstreams) ->
     assert "18 decimals" in served.stderr
 
 
-def test_check_decimals_says_nothing_of_a_token_that_fits(upstreams: FakeUpstreams) -> None:
-    assert check_decimals(custom(node_saying(upstreams, word(6)))) is None
+def test_check_accepts_matching_decimals(upstreams: FakeUpstreams) -> None:
+    assert check_decimals(custom_token_settings(serve_decimals(upstreams, to_word(6)))) is None
 
 
 @pytest.mark.parametrize("decimals", [0, 2, 18, 255])
-def test_check_decimals_refuses_a_token_that_does_not_fit(upstreams: FakeUpstreams, decimals: int) -> None:
-    settings = custom(node_saying(upstreams, word(decimals)))
+def test_check_refuses_other_decimals(upstreams: FakeUpstreams, decimals: int) -> None:
+    settings = custom_token_settings(serve_decimals(upstreams, to_word(decimals)))
 
     with pytest.raises(ValueError, match=f"has {decimals} decimals"):
         check_decimals(settings)
 
 
-def test_check_decimals_asks_nobody_about_a_known_token(upstreams: FakeUpstreams) -> None:
-    node = {"rpc_8453": ProviderSettings(url=node_saying(upstreams, word(18)))}
+def test_check_calls_no_node_for_known_token(upstreams: FakeUpstreams) -> None:
+    node = {"rpc_8453": ProviderSettings(url=serve_decimals(upstreams, to_word(18)))}
 
     said = check_decimals(Settings(pay_to=DEFAULT_PAYEE, providers=node))
 
@@ -90,26 +90,26 @@ def test_check_decimals_asks_nobody_about_a_known_token(upstreams: FakeUpstreams
     assert upstreams.requests_of("node") == []
 
 
-def test_check_decimals_without_a_node_names_what_it_assumes() -> None:
-    said = check_decimals(custom())
+def test_check_without_node_states_assumption() -> None:
+    said = check_decimals(custom_token_settings())
 
     assert said is not None
     assert f"could not read the decimals of {TOKEN}; assuming 6." in said
     assert f"CENTGATE_RPC_{CHAIN}_URL" in said
 
 
-@pytest.mark.parametrize("answer", [None, "0x", "0x06", word(256)], ids=["null", "empty", "short", "beyond"])
-def test_check_decimals_without_a_clear_answer_names_what_it_assumes(
-    upstreams: FakeUpstreams, answer: str | None
-) -> None:
-    said = check_decimals(custom(node_saying(upstreams, answer)))
+@pytest.mark.parametrize(
+    "answer", [None, "0x", "0x06", to_word(256)], ids=["null", "empty", "short", "beyond"]
+)
+def test_check_without_clear_answer_states_assumption(upstreams: FakeUpstreams, answer: str | None) -> None:
+    said = check_decimals(custom_token_settings(serve_decimals(upstreams, answer)))
 
     assert said is not None
     assert "assuming 6." in said
 
 
-def test_check_decimals_believes_no_node_of_another_chain(upstreams: FakeUpstreams) -> None:
-    said = check_decimals(custom(node_saying(upstreams, word(18), chain=1)))
+def test_check_ignores_node_of_another_chain(upstreams: FakeUpstreams) -> None:
+    said = check_decimals(custom_token_settings(serve_decimals(upstreams, to_word(18), chain=1)))
 
     assert said is not None
     assert "assuming 6." in said

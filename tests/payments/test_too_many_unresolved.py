@@ -1,4 +1,4 @@
-"""While too many payments are unresolved, new ones are refused unused, and known ones go on."""
+"""While too many payments are unresolved, new ones are refused unused, and known ones are served."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from centgate.payments import journal
 
 @pytest.fixture(autouse=True)
 def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two payments may be unresolved."""
+    """Limit of two unresolved payments."""
     monkeypatch.setattr(journal, "MAX_UNRESOLVED", 2)
 
 
 @pytest.mark.extended
-def test_new_payment_is_refused_unused_while_too_many_are_unresolved(
+def test_new_payment_is_refused_at_unresolved_limit(
     client: httpx.Client, facilitator: StubFacilitator
 ) -> None:
     facilitator.usually = reply_with(500, "")
     payments = [sign_payment(client, Buyer(number)) for number in range(2)]
     for payment in payments:
         pay(client, payment)
-    refused = _refused_in_time(client)
+    refused = _wait_for_refusal(client)
     facilitator.usually = facilitator.settle
 
     known = pay(client, payments[0])
@@ -36,8 +36,8 @@ def test_new_payment_is_refused_unused_while_too_many_are_unresolved(
     assert known.status_code == 200
 
 
-def _refused_in_time(client: httpx.Client) -> httpx.Response:
-    """The first refusal, once the unresolved payments have been counted."""
+def _wait_for_refusal(client: httpx.Client) -> httpx.Response:
+    """Return the first refusal, after the unresolved payments were counted."""
     deadline = time.monotonic() + 10
     while True:
         response = pay(client, sign_payment(client, Buyer(5)))

@@ -1,4 +1,4 @@
-"""One deployment is paid on two networks: terms, settlements, journal, audit and clients."""
+"""One deployment that is paid on two networks: terms, settlements, journal, audit and clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import httpx
 import pytest
 from buyer import PHISHING, QUESTION, Buyer, decode_header, encode_header, fetch_terms, pay, payment_note
 from facilitators import StubFacilitator, reply_with
-from test_kill import PATIENCE, paid_in_the_end
+from test_kill import PATIENCE, pay_until_answered
 from two_chains import FIRST, PAYEES, SECOND, TwoChains, open_two_chains, select_entry
 
 from centgate.client import Allowed, AsyncCentgate, Caps, Ledger, TermsRefused, Wallet
@@ -52,13 +52,13 @@ def deployment(world: TwoChains, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def served(deployment: Settings) -> Generator[httpx.Client]:
+def shop(deployment: Settings) -> Generator[httpx.Client]:
     """Client of the deployment's API."""
     with run_in_thread(deployment) as url, httpx.Client(base_url=url, timeout=30) as client:
         yield client
 
 
-def sign_on(client: httpx.Client, network: str, buyer: Buyer, **changes: Any) -> str:
+def sign_on_network(client: httpx.Client, network: str, buyer: Buyer, **changes: Any) -> str:
     """Sign a payment on one of the networks of the terms."""
     terms = select_entry(fetch_terms(client), network)
     return encode_header(buyer.payload(terms, now=int(time.time()), **changes))
@@ -72,7 +72,7 @@ def change_accepted(payment: str, **changes: Any) -> str:
 
 @contextmanager
 def serve_process(world: TwoChains, folder: Path, **more: str) -> Generator[tuple[Any, httpx.Client]]:
-    """A real server process that accepts payments on both chains, and a client of it."""
+    """Run a server process that accepts payments on both chains, and yield a client of it."""
     with (
         subprocess.Popen(
             [sys.executable, "-m", "centgate", "serve", "--port", "0"],
@@ -96,7 +96,7 @@ def command_environment(world: TwoChains, folder: Path) -> dict[str, str]:
 
 
 def run_command(world: TwoChains, folder: Path, *arguments: str, **more: str) -> str:
-    """Return what an operator's command prints; `more` are settings as environment variables."""
+    """Return the output of an operator's command; `more` are settings as environment variables."""
     result = subprocess.run(
         [sys.executable, "-m", "centgate", *arguments],
         env=command_environment(world, folder) | more,
@@ -129,12 +129,10 @@ def read_totals(settings: Settings) -> dict[str, tuple[int, int]]:
     return anyio.run(read)
 
 
-def test_a_service_is_paid_on_each_network(
-    world: TwoChains, deployment: Settings, served: httpx.Client
-) -> None:
+def test_service_is_paid_on_each_network(world: TwoChains, deployment: Settings, shop: httpx.Client) -> None:
     before = {network: world.balance(network) for network in (FIRST, SECOND)}
 
-    answers = {network: pay(served, sign_on(served, network, Buyer(1))) for network in (FIRST, SECOND)}
+    answers = {network: pay(shop, sign_on_network(shop, network, Buyer(1))) for network in (FIRST, SECOND)}
 
     for network, answer in answers.items():
         assert answer.status_code == 200, answer.text
@@ -145,22 +143,24 @@ def test_a_service_is_paid_on_each_network(
 
 
 @pytest.mark.extended
-def test_the_same_nonce_on_both_networks_is_two_payments(served: httpx.Client) -> None:
+def test_same_nonce_on_both_networks_is_two_payments(shop: httpx.Client) -> None:
     nonce = "0x" + os.urandom(32).hex()
 
-    answers = [pay(served, sign_on(served, network, Buyer(2), nonce=nonce)) for network in (FIRST, SECOND)]
+    answers = [
+        pay(shop, sign_on_network(shop, network, Buyer(2), nonce=nonce)) for network in (FIRST, SECOND)
+    ]
 
     assert [each.status_code for each in answers] == [200, 200]
     assert answers[0].json()["requestId"] != answers[1].json()["requestId"]
 
 
 @pytest.mark.extended
-def test_every_402_lists_both_networks_in_order(served: httpx.Client) -> None:
-    unpaid = served.post(PHISHING, json=QUESTION)
+def test_every_402_lists_both_networks_in_order(shop: httpx.Client) -> None:
+    unpaid = shop.post(PHISHING, json=QUESTION)
     offered = decode_header(unpaid.headers["PAYMENT-REQUIRED"])["accepts"]
-    entry = served.get("/services/phishing-check").json()["payment"]
-    listed = served.get("/.well-known/x402").json()["products"][0]["accepts"]
-    examples = served.get("/openapi.json").json()["components"]["responses"]["PaymentRequired"]
+    entry = shop.get("/services/phishing-check").json()["payment"]
+    listed = shop.get("/.well-known/x402").json()["products"][0]["accepts"]
+    examples = shop.get("/openapi.json").json()["components"]["responses"]["PaymentRequired"]
 
     assert [(each["network"], each["payTo"].lower()) for each in offered] == list(PAYEES.items())
     assert unpaid.json()["error"]["details"]["accepts"] == offered
@@ -195,13 +195,13 @@ MIXED: dict[str, tuple[Callable[[str, str], str], str]] = {
 
 @pytest.mark.extended
 @pytest.mark.parametrize(("change", "reason"), MIXED.values(), ids=MIXED.keys())
-def test_a_payment_that_mixes_entries_is_refused(
-    world: TwoChains, served: httpx.Client, change: Callable[[str, str], str], reason: str
+def test_payment_with_mixed_entries_is_refused(
+    world: TwoChains, shop: httpx.Client, change: Callable[[str, str], str], reason: str
 ) -> None:
-    signed = [sign_on(served, network, Buyer(3)) for network in (FIRST, SECOND)]
+    signed = [sign_on_network(shop, network, Buyer(3)) for network in (FIRST, SECOND)]
     before = [world.balance(network) for network in (FIRST, SECOND)]
 
-    response = pay(served, change(*signed))
+    response = pay(shop, change(*signed))
 
     assert response.status_code == 402
     offered = decode_header(response.headers["PAYMENT-REQUIRED"])
@@ -211,28 +211,26 @@ def test_a_payment_that_mixes_entries_is_refused(
 
 
 @pytest.mark.extended
-def test_a_signature_for_one_chain_is_void_on_the_other(served: httpx.Client) -> None:
-    payload = decode_header(sign_on(served, FIRST, Buyer(3)))
-    entry = decode_header(select_entry(fetch_terms(served), SECOND))["accepts"][0]
+def test_signature_for_one_chain_is_void_on_other(shop: httpx.Client) -> None:
+    payload = decode_header(sign_on_network(shop, FIRST, Buyer(3)))
+    entry = decode_header(select_entry(fetch_terms(shop), SECOND))["accepts"][0]
     payload["payload"]["authorization"]["to"] = entry["payTo"]
     payload["accepted"] = entry
 
-    response = pay(served, encode_header(payload))
+    response = pay(shop, encode_header(payload))
 
     assert response.status_code == 402
     assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
 
 
 @pytest.mark.extended
-def test_one_idempotency_key_is_one_payment_over_both_networks(
-    world: TwoChains, served: httpx.Client
-) -> None:
+def test_one_key_is_one_payment_over_both_networks(world: TwoChains, shop: httpx.Client) -> None:
     key = {"Idempotency-Key": os.urandom(16).hex()}
-    payments = [sign_on(served, network, Buyer(4)) for network in (FIRST, SECOND)]
+    payments = [sign_on_network(shop, network, Buyer(4)) for network in (FIRST, SECOND)]
     before = world.balance(SECOND)
 
     answers = [
-        served.post(PHISHING, json=QUESTION, headers={"PAYMENT-SIGNATURE": each, **key}) for each in payments
+        shop.post(PHISHING, json=QUESTION, headers={"PAYMENT-SIGNATURE": each, **key}) for each in payments
     ]
 
     assert [each.status_code for each in answers] == [200, 200]
@@ -242,18 +240,16 @@ def test_one_idempotency_key_is_one_payment_over_both_networks(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("step", ["claimed", "settled", "produced"])
-def test_a_payment_on_the_second_network_survives_the_death_of_its_server(
-    world: TwoChains, tmp_path: Path, step: str
-) -> None:
+def test_payment_on_second_network_survives_crash(world: TwoChains, tmp_path: Path, step: str) -> None:
     before = world.balance(SECOND)
     with serve_process(world, tmp_path, CENTGATE_FAULT=step) as (process, client):
-        payment = sign_on(client, SECOND, Buyer(5))
+        payment = sign_on_network(client, SECOND, Buyer(5))
         with pytest.raises(httpx.TransportError):
             pay(client, payment)
         assert process.wait(PATIENCE) == -signal.SIGKILL
 
     with serve_process(world, tmp_path) as (_, client):
-        first = paid_in_the_end(client, payment)
+        first = pay_until_answered(client, payment)
         again = pay(client, payment)
 
     assert first.json()["data"]["status"] == "blocked"
@@ -263,19 +259,19 @@ def test_a_payment_on_the_second_network_survives_the_death_of_its_server(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("moved", [True, False], ids=["the-money-moved", "nothing-moved"])
-def test_an_unknown_outcome_on_the_second_network_is_resolved_by_its_own_node(
+def test_open_payment_on_second_network_is_resolved_by_its_node(
     world: TwoChains,
     tmp_path: Path,
     facilitator: StubFacilitator,
     moved: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    """The node of the first network would show the nonce unused: only the second one's may be asked."""
+    """The node of the first network would show the nonce as unused: only the second one's may be asked."""
     buyer = Buyer(6)
     with (
         run_in_thread(world.build_settings(tmp_path, facilitator_url=facilitator.url)) as url,
         httpx.Client(base_url=url, timeout=60) as client,
     ):
-        payment = sign_on(client, SECOND, buyer)
+        payment = sign_on_network(client, SECOND, buyer)
         facilitator.usually = reply_with(500, "out of order")
         before = world.balance(SECOND)
 
@@ -297,7 +293,7 @@ def test_an_unknown_outcome_on_the_second_network_is_resolved_by_its_own_node(
 
 
 def settle_directly(world: TwoChains, payment: str) -> None:
-    """Let the facilitator of both chains settle a payment that a server had no answer about."""
+    """Settle a payment by the facilitator of both chains, without the server."""
     payload = decode_header(payment)
     body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
     answer = httpx.post(f"{world.facilitator_url}/settle", json=body, timeout=30).json()
@@ -305,9 +301,11 @@ def settle_directly(world: TwoChains, payment: str) -> None:
 
 
 @pytest.mark.extended
-def test_the_commands_of_operators_know_both_networks(world: TwoChains, tmp_path: Path) -> None:
+def test_operator_commands_support_both_networks(world: TwoChains, tmp_path: Path) -> None:
     with serve_process(world, tmp_path) as (_, client):
-        paid = [pay(client, sign_on(client, network, Buyer(7))) for network in (FIRST, SECOND, SECOND)]
+        paid = [
+            pay(client, sign_on_network(client, network, Buyer(7))) for network in (FIRST, SECOND, SECOND)
+        ]
     transactions = {decode_header(each.headers["PAYMENT-RESPONSE"])["transaction"] for each in paid}
 
     totals = json.loads(run_command(world, tmp_path, "payments", "summary", "--json"))
@@ -327,7 +325,9 @@ def test_the_commands_of_operators_know_both_networks(world: TwoChains, tmp_path
     assert transfers.keys() == {FIRST, SECOND}
     assert transfers[FIRST] >= 1
     assert transfers[SECOND] >= 2
-    assert not transactions & {each["transaction"] for each in audit["findings"]}  # others are of other tests
+    assert not transactions & {
+        each["transaction"] for each in audit["findings"]
+    }  # others belong to other tests
     found = {each["name"]: each for each in checks["checks"]}
     assert [found[name]["status"] for name in ("facilitator", "node", "token")] == ["ok"] * 3
     for name in ("facilitator", "node", "token"):
@@ -377,10 +377,8 @@ async def open_client(url: str, world: TwoChains, **options: Any) -> AsyncGenera
 
 
 @pytest.mark.extended
-async def test_the_python_client_pays_on_the_network_it_prefers(
-    world: TwoChains, served: httpx.Client
-) -> None:
-    url = str(served.base_url)
+async def test_python_client_pays_on_preferred_network(world: TwoChains, shop: httpx.Client) -> None:
+    url = str(shop.base_url)
     ledger = Ledger()
 
     async with open_client(url, world, ledger=ledger) as client:
@@ -394,10 +392,8 @@ async def test_the_python_client_pays_on_the_network_it_prefers(
 
 
 @pytest.mark.extended
-async def test_the_python_client_remembers_payees_and_counts_over_all_networks(
-    world: TwoChains, served: httpx.Client
-) -> None:
-    url, ledger = str(served.base_url), Ledger()
+async def test_python_client_counts_over_all_networks(world: TwoChains, shop: httpx.Client) -> None:
+    url, ledger = str(shop.base_url), Ledger()
     caps = Caps(Decimal("0.02"), Decimal("0.02"))
     async with open_client(url, world, ledger=ledger, caps=caps) as client:
         await client.call("phishing-check", QUESTION)
@@ -412,10 +408,8 @@ async def test_the_python_client_remembers_payees_and_counts_over_all_networks(
 
 
 @pytest.mark.extended
-async def test_a_new_payee_on_a_new_network_is_not_paid_unasked(
-    world: TwoChains, served: httpx.Client
-) -> None:
-    url, ledger = str(served.base_url), Ledger()
+async def test_new_payee_on_new_network_needs_consent(world: TwoChains, shop: httpx.Client) -> None:
+    url, ledger = str(shop.base_url), Ledger()
     only_second = Allowed(assets={SECOND: world.assets[SECOND]}, networks=frozenset())
     wallet = Wallet.from_key(BUYER_ACCOUNTS[8].private_key)
     async with open_client(url, world, ledger=ledger) as client:
@@ -432,8 +426,8 @@ async def test_a_new_payee_on_a_new_network_is_not_paid_unasked(
 
 
 @pytest.mark.extended
-def test_the_typescript_client_pays_on_the_network_it_prefers(
-    world: TwoChains, served: httpx.Client, typescript_client: Path
+def test_typescript_client_pays_on_preferred_network(
+    world: TwoChains, shop: httpx.Client, typescript_client: Path
 ) -> None:
     assets = {
         network: {"address": each.address, "name": each.name, "version": each.version, "decimals": 6}
@@ -444,7 +438,7 @@ def test_the_typescript_client_pays_on_the_network_it_prefers(
         cwd=typescript_client,
         env={
             **os.environ,
-            "API_URL": str(served.base_url),
+            "API_URL": str(shop.base_url),
             "WALLET_KEY": BUYER_ACCOUNTS[9].private_key,
             "ASSETS": json.dumps(assets),
             "PAYEES": json.dumps(PAYEES),

@@ -1,4 +1,4 @@
-"""Several processes on one journal: whichever of them a payment reaches, it is worked on by one."""
+"""Several processes on one journal: one of them works on a payment, whichever it reaches."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ OTHER = {"url": "https://example.com/"}
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two processes on one database, and who settles for both."""
+class ProcessPair:
+    """Two processes on one database, and their facilitator."""
 
     processes: tuple[ApiProcess, ApiProcess]
     facilitator: StubFacilitator
@@ -35,7 +35,9 @@ class Pair:
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def shared_pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Pair]:
+def shared_pair(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[ProcessPair]:
     """Two processes that start at once on an empty database."""
     folder: Path = tmp_path_factory.mktemp("pair")
     url = f"sqlite:///{folder / 'journal.db'}"
@@ -47,25 +49,25 @@ def shared_pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         run_api_processes(build_settings(folder, facilitator.url), DATABASE_URL=url) as processes,
         httpx.Client(timeout=30, limits=SHARED) as client,
     ):
-        yield Pair(processes, facilitator, client)
+        yield ProcessPair(processes, facilitator, client)
 
 
 @pytest.fixture
-def pair(shared_pair: Pair) -> Pair:
-    """They, when their facilitator has not been asked yet."""
+def pair(shared_pair: ProcessPair) -> ProcessPair:
+    """The same, with the counters of the facilitator at zero."""
     shared_pair.facilitator.asked = 0
     shared_pair.facilitator.moved.clear()
     return shared_pair
 
 
 @pytest.mark.extended
-def test_both_are_ready_although_they_started_at_once(pair: Pair) -> None:
+def test_both_start_on_empty_database(pair: ProcessPair) -> None:
     ready = [pair.client.get(process.url + "/readyz").status_code for process in pair.processes]
 
     assert ready == [200, 200]
 
 
-def test_a_hundred_requests_with_one_payment_over_both_are_settled_once(pair: Pair, buyer: Buyer) -> None:
+def test_hundred_requests_with_one_payment_are_settled_once(pair: ProcessPair, buyer: Buyer) -> None:
     payment = sign_payment(pair.client, buyer, pair.addresses[0])
 
     with ThreadPoolExecutor(50) as pool:
@@ -76,7 +78,7 @@ def test_a_hundred_requests_with_one_payment_over_both_are_settled_once(pair: Pa
     assert pair.facilitator.asked == 1
 
 
-def test_one_waits_for_the_answer_the_other_works_on(pair: Pair, buyer: Buyer) -> None:
+def test_second_process_waits_for_answer_of_first(pair: ProcessPair, buyer: Buyer) -> None:
     one, other = pair.addresses
     payment = sign_payment(pair.client, buyer, one)
     arrived, release = threading.Event(), threading.Event()
@@ -94,7 +96,7 @@ def test_one_waits_for_the_answer_the_other_works_on(pair: Pair, buyer: Buyer) -
     assert pair.facilitator.asked == 1
 
 
-def test_what_one_leaves_open_the_other_takes_up_at_once(pair: Pair, buyer: Buyer) -> None:
+def test_second_process_takes_over_open_payment(pair: ProcessPair, buyer: Buyer) -> None:
     one, other = pair.addresses
     payment = sign_payment(pair.client, buyer, one)
     pair.facilitator.next.append(reply_with(500, ""))
@@ -106,7 +108,7 @@ def test_what_one_leaves_open_the_other_takes_up_at_once(pair: Pair, buyer: Buye
     assert list(pair.facilitator.moved.values()) == [1]
 
 
-def test_what_one_delivered_the_other_delivers_again(pair: Pair, buyer: Buyer) -> None:
+def test_second_process_replays_answer_of_first(pair: ProcessPair, buyer: Buyer) -> None:
     one, other = pair.addresses
     payment = sign_payment(pair.client, buyer, one)
     first = pay(pair.client, payment, one)

@@ -1,4 +1,4 @@
-"""Entries that the database made and could not tell of, and claims that meet on one row."""
+"""Unconfirmed writes: database changes whose confirmation was lost, and claims that compete for one row."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ ORDER = RequestBinding(phishing_check.slug, "binding")
 HASH = "0x" + "ab" * 32
 
 
-class Wayward:
-    """A store whose connection fails as the test says."""
+class FlakyStore:
+    """A store whose connection fails on demand."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -73,28 +73,28 @@ class Wayward:
 
 
 @pytest.fixture
-async def store(database_url: str) -> AsyncGenerator[Wayward]:
+async def store(database_url: str) -> AsyncGenerator[FlakyStore]:
     store = open_store(database_url)
-    yield Wayward(store)
+    yield FlakyStore(store)
     await store.close()
 
 
-def journal_in(store: Store) -> Journal:
+def open_journal_on(store: Store) -> Journal:
     return Journal(store, keep_seconds=3600)
 
 
-def payment_of(buyer: Buyer, key: str | None = None, payload: Any = None) -> tuple[Payment, Any]:
-    """A payment and its payload; the same one again for a payload."""
+def build_payment(buyer: Buyer, key: str | None = None, payload: Any = None) -> tuple[Payment, Any]:
+    """Return a payment and its payload, which may be given."""
     terms = build_terms(phishing_check, build_settings(Path(), "http://127.0.0.1:9"))
     payload = payload or buyer.payload(terms.header, now=int(time.time()))
     header = with_identifier(payload, key) if key else encode_header(payload)
     return read_payment(header, terms, time.time()), payload
 
 
-async def test_each_entry_may_be_made_twice(store: Wayward, buyer: Buyer) -> None:
+async def test_each_write_may_be_repeated(store: FlakyStore, buyer: Buyer) -> None:
     store.deaf = True
-    journal = journal_in(store)
-    payment, _ = payment_of(buyer)
+    journal = open_journal_on(store)
+    payment, _ = build_payment(buyer)
 
     async with journal.claim(payment, ORDER) as claim:
         fresh = not claim.outcome_unknown
@@ -114,12 +114,12 @@ async def test_each_entry_may_be_made_twice(store: Wayward, buyer: Buyer) -> Non
 
 
 @pytest.mark.parametrize("doubted", [False, True], ids=["claimed", "taken up"])
-async def test_what_was_taken_unheard_is_let_go_of_for_another_server(
-    store: Wayward, buyer: Buyer, *, doubted: bool
+async def test_unconfirmed_claim_is_released_for_another_server(
+    store: FlakyStore, buyer: Buyer, *, doubted: bool
 ) -> None:
     elsewhere = Worker("elsewhere", "elsewhere")
-    one, other = Journal(store, keep_seconds=3600, worker=elsewhere), journal_in(store)
-    payment, _ = payment_of(buyer)
+    one, other = Journal(store, keep_seconds=3600, worker=elsewhere), open_journal_on(store)
+    payment, _ = build_payment(buyer)
     await one.heartbeat()
     if doubted:
         async with one.claim(payment, ORDER):
@@ -135,9 +135,9 @@ async def test_what_was_taken_unheard_is_let_go_of_for_another_server(
         assert claim.outcome_unknown
 
 
-async def test_a_paid_call_asks_the_database_for_no_time(store: Wayward, buyer: Buyer) -> None:
-    journal = journal_in(store)
-    payment, _ = payment_of(buyer)
+async def test_paid_call_needs_no_database_time(store: FlakyStore, buyer: Buyer) -> None:
+    journal = open_journal_on(store)
+    payment, _ = build_payment(buyer)
     await journal.heartbeat()
     before = store.runs
 
@@ -148,20 +148,20 @@ async def test_a_paid_call_asks_the_database_for_no_time(store: Wayward, buyer: 
     assert store.runs - before == 3
 
 
-async def test_two_requests_of_one_server_never_work_on_one_row(store: Wayward, buyer: Buyer) -> None:
-    journal = journal_in(store)
-    first, payload = payment_of(buyer, "one-key-of-a-buyer")
+async def test_two_requests_never_work_on_one_row(store: FlakyStore, buyer: Buyer) -> None:
+    journal = open_journal_on(store)
+    first, payload = build_payment(buyer, "one-key-of-a-buyer")
     async with journal.claim(first, ORDER):
         pass
-    again, _ = payment_of(buyer, payload=payload)
-    under_its_key, _ = payment_of(buyer, "one-key-of-a-buyer")
+    again, _ = build_payment(buyer, payload=payload)
+    under_its_key, _ = build_payment(buyer, "one-key-of-a-buyer")
 
-    async def bought() -> StoredAnswer | None:
+    async def read_answer() -> StoredAnswer | None:
         async with journal.claim(under_its_key, ORDER) as claim:
             return claim.answer
 
     async with journal.claim(again, ORDER) as claim:
-        second = asyncio.create_task(bought())
+        second = asyncio.create_task(read_answer())
         for _ in range(3):
             await journal.find_note(again)
         early = second.done()
@@ -175,8 +175,8 @@ async def test_two_requests_of_one_server_never_work_on_one_row(store: Wayward, 
 
 
 @pytest.mark.extended
-async def test_a_sign_of_life_goes_on_after_a_failure_that_nobody_foresaw(store: Wayward) -> None:
-    journal = journal_in(store)
+async def test_heartbeat_continues_after_unexpected_error(store: FlakyStore) -> None:
+    journal = open_journal_on(store)
     store.failing.append(ZeroDivisionError())
 
     async with keep_alive(journal), asyncio.timeout(20):
@@ -186,8 +186,8 @@ async def test_a_sign_of_life_goes_on_after_a_failure_that_nobody_foresaw(store:
     assert not store.failing
 
 
-async def test_hanging_count_delays_no_heartbeat(store: Wayward) -> None:
-    journal = journal_in(store)
+async def test_hanging_count_delays_no_heartbeat(store: FlakyStore) -> None:
+    journal = open_journal_on(store)
     store.reads_hang = True
 
     async with keep_alive(journal), asyncio.timeout(20):
@@ -197,7 +197,7 @@ async def test_hanging_count_delays_no_heartbeat(store: Wayward) -> None:
 
 @pytest.fixture
 def warnings_logged() -> Generator[list[Any]]:
-    """Log lines from warnings on; the other tests log errors only."""
+    """Log lines of level warning or higher; the other tests log errors only."""
     configured = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("warning"))
     with capture_logs() as logs:
@@ -206,14 +206,14 @@ def warnings_logged() -> Generator[list[Any]]:
 
 
 async def test_failed_count_is_logged_though_heartbeats_succeed(
-    store: Wayward, warnings_logged: list[Any], monkeypatch: pytest.MonkeyPatch
+    store: FlakyStore, warnings_logged: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(_unit: UnitFactory[T]) -> T:
         raise JournalUnavailable(OSError("too many connections"))
 
     monkeypatch.setattr(store, "read", refuse)
 
-    async with keep_alive(journal_in(store)), asyncio.timeout(20):
+    async with keep_alive(open_journal_on(store)), asyncio.timeout(20):
         # not before a heartbeat has ended: asyncpg complains of a connection that is cancelled while it opens
         while not (store.ended and warnings_logged):  # noqa: ASYNC110 - it is counted at once
             await asyncio.sleep(0.1)
@@ -227,9 +227,9 @@ async def test_failed_count_is_logged_though_heartbeats_succeed(
     ]
 
 
-async def test_answer_of_lost_claim_is_charged_and_redeemable(store: Wayward, buyer: Buyer) -> None:
-    late, other = journal_in(store), journal_in(store)
-    payment, _ = payment_of(buyer)
+async def test_answer_of_lost_claim_is_charged_and_redeemable(store: FlakyStore, buyer: Buyer) -> None:
+    late, other = open_journal_on(store), open_journal_on(store)
+    payment, _ = build_payment(buyer)
     async with late.claim(payment, ORDER) as claim:
         await late.record_settled(claim, HASH)
         await late.deregister()  # as if its heartbeats had stopped
@@ -243,14 +243,12 @@ async def test_answer_of_lost_claim_is_charged_and_redeemable(store: Wayward, bu
     assert lost.value.payment == PaymentNote("settled", charged=True, retry="same_payment", transaction=HASH)
 
 
-async def test_what_another_server_has_entered_meanwhile_is_looked_at_again(
-    postgres_url: str, buyer: Buyer
-) -> None:
-    (one, _), (other, _) = payment_of(buyer), payment_of(buyer)
+async def test_collision_with_another_server_is_retried(postgres_url: str, buyer: Buyer) -> None:
+    (one, _), (other, _) = build_payment(buyer), build_payment(buyer)
     tries: list[int] = []
     store = open_store(postgres_url)
 
-    def collides_once() -> UnitOfWork[int]:
+    def collide_once() -> UnitOfWork[int]:
         tries.append(1)
         values = {"identifier": "one-key-of-a-buyer" if len(tries) == 1 else "another-key-of-a-buyer"}
         row = yield from queries.find_payment(other.key)
@@ -258,7 +256,7 @@ async def test_what_another_server_has_entered_meanwhile_is_looked_at_again(
         yield from queries.update_if_unchanged(row, values)
         return len(tries)
 
-    journal = journal_in(store)
+    journal = open_journal_on(store)
     for payment in (one, other):
         async with journal.claim(payment, ORDER):
             pass
@@ -266,5 +264,5 @@ async def test_what_another_server_has_entered_meanwhile_is_looked_at_again(
     assert row is not None
     await store.run(partial(queries.update_if_unchanged, row, {"identifier": "one-key-of-a-buyer"}))
 
-    assert await store.run(collides_once) == 2
+    assert await store.run(collide_once) == 2
     await store.close()

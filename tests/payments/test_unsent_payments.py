@@ -1,4 +1,4 @@
-"""A payment that certainly never reached the facilitator is as good as before."""
+"""Payments that certainly never reached the facilitator stay unused."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ NOT_SENT = (401, 403, 404, 405, 411, 413, 414, 415, 429, 431)
 
 @pytest.fixture(scope="module")
 def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
-    """An API that takes payments and has no node to ask."""
+    """An API that accepts payments and has no node."""
     with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
         yield served_api
 
 
 @pytest.mark.parametrize("status", NOT_SENT)
-def test_status_that_refuses_the_request_leaves_payment_unused(
+def test_status_that_refuses_request_leaves_payment_unused(
     served_api: ServedApi, buyer: Buyer, status: int
 ) -> None:
     served_api.facilitator.next.append(reply_with(status, {"errorType": "rate_limit_exceeded"}))
@@ -47,7 +47,7 @@ def test_status_that_refuses_the_request_leaves_payment_unused(
 def test_unreachable_facilitator_leaves_payment_unused(
     tmp_path_factory: pytest.TempPathFactory, buyer: Buyer, url: str
 ) -> None:
-    with closing(_server_without_tls()) as port_of:
+    with closing(_serve_without_tls()) as port_of:
         address = url.format(port=port_of.getsockname()[1])
         with serve_api(tmp_path_factory.mktemp("alone"), facilitator_url=address) as served_api:
             response = pay(served_api.client, sign_payment(served_api.client, buyer))
@@ -83,7 +83,7 @@ def test_unused_payment_may_be_refused(served_api: ServedApi, buyer: Buyer) -> N
     assert (response.status_code, payment_note(response)["state"]) == (402, "refused")
 
 
-async def test_unused_payment_keeps_its_first_presentation(
+async def test_unused_payment_keeps_its_first_submission(
     client: httpx.Client, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     payload = sign_payload(client, buyer)
@@ -119,8 +119,8 @@ def _is_unused(response: httpx.Response) -> None:
     assert "PAYMENT-REQUIRED" not in response.headers
 
 
-def _server_without_tls() -> socket.socket:
-    """A listening socket that closes whatever connects."""
+def _serve_without_tls() -> socket.socket:
+    """Open a listening socket that closes every connection."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def close_connections() -> None:

@@ -1,4 +1,4 @@
-"""The order in which a paid route looks at a request: what is free, what asks for money, what is refused."""
+"""Order of checks on a paid route: free requests, payment required, refusals."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PATHS = [service.path for service in all_services()]
 
 @pytest.fixture(scope="module")
 def served_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
-    """An API that takes payments."""
+    """An API that accepts payments."""
     with serve_api(tmp_path_factory.mktemp("served_api")) as served_api:
         yield served_api
 
 
 @pytest.fixture(scope="module")
-def closed(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
-    """An API that takes none."""
+def unpaid_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
+    """An API that accepts no payments."""
     with serve_api(tmp_path_factory.mktemp("closed"), pay_to=None) as served_api:
         yield served_api
 
@@ -38,27 +38,27 @@ def without_list(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedAp
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_body_and_no_payment_is_asked_for_money(served_api: ServedApi, path: str) -> None:
+def test_missing_body_and_payment_is_402(served_api: ServedApi, path: str) -> None:
     response = served_api.client.post(path)
 
     assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_required")
 
 
 @pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
-def test_a_valid_body_without_a_payment_is_asked_for_money(served_api: ServedApi, service: Any) -> None:
+def test_valid_body_without_payment_is_402(served_api: ServedApi, service: Any) -> None:
     response = served_api.client.post(service.path, json=service.input_example)
 
     assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_required")
 
 
-def test_who_brought_no_payment_is_given_no_reason(served_api: ServedApi) -> None:
+def test_402_without_payment_has_no_reason(served_api: ServedApi) -> None:
     response = served_api.client.post(PHISHING, json=QUESTION)
 
     assert "reason" not in response.json()["error"]["details"]
     assert "payment" not in response.json()["error"]["details"]
 
 
-def test_the_terms_are_mirrored_in_the_error(served_api: ServedApi) -> None:
+def test_error_repeats_terms(served_api: ServedApi) -> None:
     response = served_api.client.post(PHISHING, json=QUESTION)
 
     offer = decode_header(response.headers["PAYMENT-REQUIRED"])
@@ -66,14 +66,14 @@ def test_the_terms_are_mirrored_in_the_error(served_api: ServedApi) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_an_invalid_body_is_refused_before_any_payment_is_asked_for(served_api: ServedApi, path: str) -> None:
+def test_invalid_body_is_refused_before_402(served_api: ServedApi, path: str) -> None:
     response = served_api.client.post(path, content=b"[]")
 
     assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error")
     assert "PAYMENT-REQUIRED" not in response.headers
 
 
-def test_an_invalid_body_does_not_use_up_its_payment(served_api: ServedApi, buyer: Buyer) -> None:
+def test_invalid_body_leaves_payment_unused(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
     asked = served_api.facilitator.asked
 
@@ -84,7 +84,7 @@ def test_an_invalid_body_does_not_use_up_its_payment(served_api: ServedApi, buye
     assert served_api.facilitator.asked == asked + 1
 
 
-def test_an_empty_body_with_a_payment_is_invalid(served_api: ServedApi, buyer: Buyer) -> None:
+def test_empty_body_with_payment_is_invalid(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
 
     response = served_api.client.post(PHISHING, headers={"PAYMENT-SIGNATURE": payment})
@@ -92,38 +92,36 @@ def test_an_empty_body_with_a_payment_is_invalid(served_api: ServedApi, buyer: B
     assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error")
 
 
-def test_an_invalid_body_wins_over_a_worthless_payment(served_api: ServedApi) -> None:
+def test_invalid_body_is_reported_before_invalid_payment(served_api: ServedApi) -> None:
     response = pay(served_api.client, "worthless", body={})
 
     assert response.status_code == 400
 
 
 @pytest.mark.parametrize("body", [QUESTION, None], ids=["body", "no body"])
-def test_where_no_payments_are_taken_nothing_is_served(closed: ServedApi, body: Any) -> None:
-    response = closed.client.post(PHISHING, json=body)
+def test_disabled_payments_serve_nothing(unpaid_api: ServedApi, body: Any) -> None:
+    response = unpaid_api.client.post(PHISHING, json=body)
 
     assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_not_configured")
     assert "PAYMENT-REQUIRED" not in response.headers
 
 
-def test_where_no_payments_are_taken_a_payment_changes_nothing(
-    closed: ServedApi, served_api: ServedApi, buyer: Buyer
-) -> None:
-    response = pay(closed.client, sign_payment(served_api.client, buyer))
+def test_disabled_payments_ignore_payment(unpaid_api: ServedApi, served_api: ServedApi, buyer: Buyer) -> None:
+    response = pay(unpaid_api.client, sign_payment(served_api.client, buyer))
 
     assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_not_configured")
-    assert closed.facilitator.asked == 0
+    assert unpaid_api.facilitator.asked == 0
 
 
-def test_where_no_payments_are_taken_an_invalid_body_is_still_invalid(closed: ServedApi) -> None:
-    response = closed.client.post(PHISHING, json={"url": 1})
+def test_disabled_payments_still_report_invalid_body(unpaid_api: ServedApi) -> None:
+    response = unpaid_api.client.post(PHISHING, json={"url": 1})
 
     assert response.status_code == 400
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
-def test_a_paid_route_describes_itself_for_nothing(served_api: ServedApi, service: Any, method: str) -> None:
+def test_get_describes_paid_route_free(served_api: ServedApi, service: Any, method: str) -> None:
     response = served_api.client.request(method, service.path)
 
     described = served_api.client.get(f"/services/{service.slug}")
@@ -132,22 +130,20 @@ def test_a_paid_route_describes_itself_for_nothing(served_api: ServedApi, servic
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_other_methods_are_refused_and_told_which_there_are(served_api: ServedApi, method: str) -> None:
+def test_other_methods_are_refused_with_allow(served_api: ServedApi, method: str) -> None:
     response = served_api.client.request(method, PHISHING)
 
     assert (response.status_code, response.json()["error"]["code"]) == (405, "method_not_allowed")
     assert response.headers["Allow"] == "GET, HEAD, POST"
 
 
-def test_an_unknown_service_is_not_found_however_it_is_paid(served_api: ServedApi, buyer: Buyer) -> None:
+def test_unknown_service_is_not_found_with_payment(served_api: ServedApi, buyer: Buyer) -> None:
     response = pay(served_api.client, sign_payment(served_api.client, buyer), path="/services/none/such")
 
     assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
 
 
-def test_what_is_not_set_up_is_refused_before_the_facilitator_is_asked(
-    without_list: ServedApi, buyer: Buyer
-) -> None:
+def test_unconfigured_service_is_refused_before_facilitator(without_list: ServedApi, buyer: Buyer) -> None:
     response = pay(without_list.client, sign_payment(without_list.client, buyer))
 
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
@@ -155,26 +151,26 @@ def test_what_is_not_set_up_is_refused_before_the_facilitator_is_asked(
     assert without_list.facilitator.asked == 0
 
 
-def test_what_is_not_set_up_says_that_the_payment_is_unused(without_list: ServedApi, buyer: Buyer) -> None:
+def test_unconfigured_service_leaves_payment_unused(without_list: ServedApi, buyer: Buyer) -> None:
     response = pay(without_list.client, sign_payment(without_list.client, buyer))
 
     assert payment_note(response) == {"state": "unused", "charged": False, "retry": "none"}
 
 
-def test_what_is_not_set_up_still_asks_for_money_first(without_list: ServedApi) -> None:
+def test_unconfigured_service_requires_payment_first(without_list: ServedApi) -> None:
     response = without_list.client.post(PHISHING, json=QUESTION)
 
     assert response.status_code == 402
 
 
-def test_a_worthless_payment_for_what_is_not_set_up_is_a_worthless_payment(without_list: ServedApi) -> None:
+def test_invalid_payment_for_unconfigured_service_is_invalid(without_list: ServedApi) -> None:
     response = pay(without_list.client, encode_header({"x402Version": 2}))
 
     assert response.status_code == 402
 
 
 @pytest.mark.extended
-def test_a_fresh_402_may_not_be_kept_by_anybody(served_api: ServedApi) -> None:
+def test_402_is_not_cacheable(served_api: ServedApi) -> None:
     response = served_api.client.post(PHISHING, json=QUESTION)
 
     assert response.headers["Cache-Control"] == "no-store"

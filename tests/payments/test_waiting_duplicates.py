@@ -1,4 +1,4 @@
-"""A duplicate of a payment that waits for another server hears what became of the first."""
+"""Duplicates at another server wait for the first request, and get its outcome."""
 
 from __future__ import annotations
 
@@ -27,16 +27,14 @@ def deployment(database_url: str, settings: Settings) -> Settings:
     return settings.model_copy(update={"database_url": database_url})
 
 
-def payment_of(settings: Settings, buyer: Buyer) -> Payment:
+def build_payment(settings: Settings, buyer: Buyer) -> Payment:
     payload = buyer.payload(encode_terms(settings), now=int(time.time()))
     return read_payment(encode_header(payload), build_terms(phishing_check, settings), time.time())
 
 
 @pytest.mark.extended
-async def test_duplicate_at_another_server_is_refused_as_the_first_was(
-    deployment: Settings, buyer: Buyer
-) -> None:
-    payment = payment_of(deployment, buyer)
+async def test_duplicate_at_another_server_is_refused_as_first(deployment: Settings, buyer: Buyer) -> None:
+    payment = build_payment(deployment, buyer)
     async with open_journal_store(deployment) as store:
         await store.migrate()
         one, other = (Journal(store, keep_seconds=3600) for _ in range(2))
@@ -56,8 +54,8 @@ async def test_duplicate_at_another_server_is_refused_as_the_first_was(
     assert error.value.settlement["errorReason"] == "insufficient_funds"
 
 
-async def test_refused_payment_that_comes_later_is_claimed(deployment: Settings, buyer: Buyer) -> None:
-    payment = payment_of(deployment, buyer)
+async def test_later_refused_payment_is_claimed(deployment: Settings, buyer: Buyer) -> None:
+    payment = build_payment(deployment, buyer)
     async with open_journal_store(deployment) as store:
         await store.migrate()
         one, other = (Journal(store, keep_seconds=3600) for _ in range(2))

@@ -1,4 +1,4 @@
-"""A wallet that signs in sees its own payments and their answers, and gets what it has paid for."""
+"""Wallet pages: a signed-in wallet sees its own payments and answers, and redeems what it has paid for."""
 
 from __future__ import annotations
 
@@ -45,22 +45,24 @@ down = partial(ProviderError, "oracle", "the oracle is down")
 
 
 @pytest.fixture(scope="module")
-def shelved() -> Generator[ServiceFailures]:
-    """A service that fails as a test says."""
+def installed_failures() -> Generator[ServiceFailures]:
+    """Scripted failures of a service, shared by the tests of this file."""
     with install_failing_service() as failures:
         yield failures
 
 
 @pytest.fixture
-def failures(shelved: ServiceFailures) -> ServiceFailures:
-    """The same, with no failure to come."""
-    shelved.reset()
-    return shelved
+def failures(installed_failures: ServiceFailures) -> ServiceFailures:
+    """The same, reset for each test."""
+    installed_failures.reset()
+    return installed_failures
 
 
 @pytest.fixture(scope="module")
-def served_api(shelved: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
-    """An API that takes payments."""
+def served_api(
+    installed_failures: ServiceFailures, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[ServedApi]:
+    """An API that accepts payments."""
     with serve_api(tmp_path_factory.mktemp("served_api"), free_per_minute=0) as served_api:
         yield served_api
 
@@ -70,13 +72,13 @@ def client(served_api: ServedApi) -> httpx.Client:
     return served_api.client
 
 
-def payments_of(client: httpx.Client, number: int, query: str = "") -> list[dict[str, Any]]:
+def list_payments(client: httpx.Client, number: int, query: str = "") -> list[dict[str, Any]]:
     response = get_signed(client, "/payments" + query, number)
     assert response.status_code == 200, response.text
     return response.json()["payments"]
 
 
-def transaction_of(response: httpx.Response) -> str:
+def read_transaction(response: httpx.Response) -> str:
     return decode_header(response.headers["PAYMENT-RESPONSE"])["transaction"]
 
 
@@ -86,7 +88,7 @@ def buy(client: httpx.Client, number: int) -> httpx.Response:
     return response
 
 
-def leave_owed(client: httpx.Client, failures: ServiceFailures, number: int) -> tuple[str, str]:
+def buy_undelivered(client: httpx.Client, failures: ServiceFailures, number: int) -> tuple[str, str]:
     """Pay for an answer whose service fails; return the payment's header and its transaction."""
     payment = sign_payment(client, Buyer(number), FAILING_SERVICE, FAILING_QUERY)
     failures.raise_next(down)
@@ -99,7 +101,7 @@ def redeem(client: httpx.Client, transaction: str, number: int, body: Any = FAIL
     return client.post(path, json=body, headers=sign_in(client, path, number))
 
 
-def test_a_request_without_a_signature_is_challenged(client: httpx.Client) -> None:
+def test_request_without_signature_is_challenged(client: httpx.Client) -> None:
     response = client.get("/payments", headers={"Origin": "https://page.example"})
 
     offer = decode_header(response.headers["PAYMENT-REQUIRED"])
@@ -114,13 +116,13 @@ def test_a_request_without_a_signature_is_challenged(client: httpx.Client) -> No
     assert "Payment-Required" in response.headers["Access-Control-Expose-Headers"]
 
 
-def test_a_wallet_sees_what_it_bought(client: httpx.Client) -> None:
+def test_wallet_sees_its_payments(client: httpx.Client) -> None:
     bought = buy(client, 0)
 
     response = get_signed(client, "/payments", 0)
 
     payment = response.json()["payments"][0]
-    assert payment["transaction"] == transaction_of(bought)
+    assert payment["transaction"] == read_transaction(bought)
     assert payment["url"] == f"{client.base_url}/payments/{payment['transaction']}"
     shown = {name: payment[name] for name in ("service", "state", "next", "hasAnswer", "charged", "amount")}
     assert shown == {
@@ -134,9 +136,9 @@ def test_a_wallet_sees_what_it_bought(client: httpx.Client) -> None:
     assert response.headers["Cache-Control"] == "no-store"
 
 
-def test_a_transaction_shows_the_answer_byte_for_byte(client: httpx.Client) -> None:
+def test_transaction_shows_answer_byte_for_byte(client: httpx.Client) -> None:
     bought = buy(client, 0)
-    transaction = transaction_of(bought)
+    transaction = read_transaction(bought)
 
     response = get_signed(client, f"/payments/{transaction}", 0)
 
@@ -146,15 +148,15 @@ def test_a_transaction_shows_the_answer_byte_for_byte(client: httpx.Client) -> N
     assert (answer["status"], answer["paymentResponse"]) == (200, bought.headers["PAYMENT-RESPONSE"])
 
 
-def test_the_spelling_of_a_transaction_does_not_matter(client: httpx.Client) -> None:
-    transaction = "0x" + transaction_of(buy(client, 0))[2:].upper()
+def test_transaction_is_found_in_any_letter_case(client: httpx.Client) -> None:
+    transaction = "0x" + read_transaction(buy(client, 0))[2:].upper()
 
     assert get_signed(client, f"/payments/{transaction}", 0).status_code == 200
 
 
-@pytest.mark.parametrize("whose", ["nobody's", "another wallet's"])
-def test_what_is_not_the_wallets_is_not_found(client: httpx.Client, whose: str) -> None:
-    transaction = "0x" + "12" * 32 if whose == "nobody's" else transaction_of(buy(client, 0))
+@pytest.mark.parametrize("whose", ["unknown", "another wallet's"])
+def test_payment_of_another_wallet_is_not_found(client: httpx.Client, whose: str) -> None:
+    transaction = "0x" + "12" * 32 if whose == "unknown" else read_transaction(buy(client, 0))
 
     response = get_signed(client, f"/payments/{transaction}", 1)
 
@@ -168,8 +170,8 @@ def test_what_is_not_the_wallets_is_not_found(client: httpx.Client, whose: str) 
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_an_unsigned_request_does_not_say_if_a_payment_exists(client: httpx.Client, method: str) -> None:
-    paths = [f"/payments/{each}" for each in ("0x" + "12" * 32, transaction_of(buy(client, 0)))]
+def test_unsigned_request_does_not_reveal_payment(client: httpx.Client, method: str) -> None:
+    paths = [f"/payments/{each}" for each in ("0x" + "12" * 32, read_transaction(buy(client, 0)))]
 
     unknown, known = (client.request(method, path, json=QUESTION).json()["error"] for path in paths)
 
@@ -177,14 +179,14 @@ def test_an_unsigned_request_does_not_say_if_a_payment_exists(client: httpx.Clie
     assert unknown["details"].keys() == known["details"].keys()
 
 
-def test_a_wallet_without_payments_sees_an_empty_list(client: httpx.Client) -> None:
+def test_wallet_without_payments_gets_empty_list(client: httpx.Client) -> None:
     response = get_signed(client, "/payments", 9)
 
     assert response.json() == {"payments": [], "cursor": None}
 
 
-def test_pages_cover_every_payment_once(client: httpx.Client) -> None:
-    bought = [transaction_of(buy(client, 2)) for _ in range(5)]
+def test_pages_contain_every_payment_once(client: httpx.Client) -> None:
+    bought = [read_transaction(buy(client, 2)) for _ in range(5)]
 
     found: list[str] = []
     query = "?limit=2"
@@ -199,7 +201,7 @@ def test_pages_cover_every_payment_once(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "query", ["limit=0", "limit=101", "limit=x", "limit=²", "cursor=x", "cursor=é", "cursor=WzFlOTk5XQ"]
 )
-def test_wrong_parameters_are_refused_before_the_sign_in_is_used(client: httpx.Client, query: str) -> None:
+def test_wrong_parameters_leave_sign_in_unused(client: httpx.Client, query: str) -> None:
     unsigned = client.get(f"/payments?{query}")
     response = client.get(f"/payments?{query}", headers={"SIGN-IN-WITH-X": "any"})
 
@@ -207,7 +209,7 @@ def test_wrong_parameters_are_refused_before_the_sign_in_is_used(client: httpx.C
     assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error")
 
 
-def test_a_cursor_cannot_carry_anything_else(client: httpx.Client) -> None:
+def test_changed_cursor_is_refused(client: httpx.Client) -> None:
     cursor = encode_header([1.0, "eip155:84532", "0x" + "00" * 20, "\0"])
 
     headers = {"SIGN-IN-WITH-X": "any"}
@@ -230,11 +232,11 @@ def test_other_methods_are_not_allowed(client: httpx.Client, path: str, method: 
     assert (response.status_code, response.headers["Allow"]) == (405, allowed)
 
 
-def test_a_refused_payment_is_shown_as_uncharged(served_api: ServedApi) -> None:
+def test_refused_payment_is_shown_as_uncharged(served_api: ServedApi) -> None:
     served_api.facilitator.next.append(refuse_with("insufficient_funds"))
     pay(served_api.client, sign_payment(served_api.client, Buyer(3)))
 
-    payment = payments_of(served_api.client, 3)[0]
+    payment = list_payments(served_api.client, 3)[0]
 
     assert (payment["state"], payment["next"], payment["reason"]) == (
         "refused",
@@ -245,8 +247,8 @@ def test_a_refused_payment_is_shown_as_uncharged(served_api: ServedApi) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", "6492" * 16])
-def test_what_strangers_present_in_a_wallets_name_is_not_shown(served_api: ServedApi, suffix: str) -> None:
-    """With what might be the signature of a contract, which only the facilitator can check."""
+def test_payments_of_strangers_in_wallets_name_are_hidden(served_api: ServedApi, suffix: str) -> None:
+    """Their signature could be one of a contract, which only the facilitator can check."""
     payload = sign_payload(served_api.client, Buyer(8))
     wrapper = encode(["address", "bytes", "bytes"], ["0x" + "11" * 20, b"", b"\1" * 65])
     payload["payload"]["signature"] = "0x" + wrapper.hex() + suffix
@@ -254,14 +256,14 @@ def test_what_strangers_present_in_a_wallets_name_is_not_shown(served_api: Serve
     refused = pay(served_api.client, encode_header(payload))
     nonce = payload["payload"]["authorization"]["nonce"]
 
-    listed = payments_of(served_api.client, 8)
+    listed = list_payments(served_api.client, 8)
     asked = get_signed(served_api.client, f"/payments/{nonce}", 8)
 
     assert payment_note(refused)["state"] == "refused"
     assert (listed, asked.status_code) == ([], 404)
 
 
-def test_an_open_payment_can_be_asked_for_by_its_nonce(served_api: ServedApi) -> None:
+def test_open_payment_is_found_by_nonce(served_api: ServedApi) -> None:
     served_api.facilitator.next.append(served_api.facilitator.move_then_reply(reply_with(500, "")))
     payload = sign_payload(served_api.client, Buyer(4))
     pay(served_api.client, encode_header(payload))
@@ -273,23 +275,21 @@ def test_an_open_payment_can_be_asked_for_by_its_nonce(served_api: ServedApi) ->
     assert payment["url"].endswith(nonce)
 
 
-def test_an_owed_answer_is_redeemed_without_the_payment(
-    served_api: ServedApi, failures: ServiceFailures
-) -> None:
+def test_owed_answer_is_redeemed_without_payment(served_api: ServedApi, failures: ServiceFailures) -> None:
     client = served_api.client
-    payment, transaction = leave_owed(client, failures, 5)
-    before, asked = payments_of(client, 5)[0], served_api.facilitator.asked
+    payment, transaction = buy_undelivered(client, failures, 5)
+    before, asked = list_payments(client, 5)[0], served_api.facilitator.asked
 
     response = redeem(client, transaction, 5)
 
     assert (before["state"], before["next"], before["hasAnswer"]) == ("settled", "redeem", False)
     assert response.status_code == 200, response.text
-    assert transaction_of(response) == transaction
+    assert read_transaction(response) == transaction
     assert pay(client, payment, FAILING_SERVICE, FAILING_QUERY).content == response.content
     assert (served_api.facilitator.asked, failures.asked) == (asked, ["why", "why"])
 
 
-def test_of_two_payments_in_one_transaction_the_owed_one_is_redeemed(
+def test_owed_payment_of_shared_transaction_is_redeemed(
     served_api: ServedApi, failures: ServiceFailures
 ) -> None:
     client, batch = served_api.client, "0x" + "77" * 32
@@ -298,7 +298,7 @@ def test_of_two_payments_in_one_transaction_the_owed_one_is_redeemed(
         return JSONResponse(served_api.facilitator.move(body) | {"transaction": batch})
 
     served_api.facilitator.next += [settle_in_batch] * 2
-    leave_owed(client, failures, 8)
+    buy_undelivered(client, failures, 8)
     payment = sign_payment(client, Buyer(8), FAILING_SERVICE, FAILING_QUERY)
     delivered = pay(client, payment, FAILING_SERVICE, FAILING_QUERY)
 
@@ -306,13 +306,11 @@ def test_of_two_payments_in_one_transaction_the_owed_one_is_redeemed(
 
     assert (delivered.status_code, response.status_code) == (200, 200)
     assert response.headers["X-Request-Id"] != delivered.headers["X-Request-Id"]
-    assert [each["next"] for each in payments_of(client, 8)[:2]] == ["read_answer"] * 2
+    assert [each["next"] for each in list_payments(client, 8)[:2]] == ["read_answer"] * 2
 
 
-def test_a_service_that_fails_again_leaves_the_answer_owed(
-    client: httpx.Client, failures: ServiceFailures
-) -> None:
-    _, transaction = leave_owed(client, failures, 5)
+def test_repeated_failure_leaves_answer_owed(client: httpx.Client, failures: ServiceFailures) -> None:
+    _, transaction = buy_undelivered(client, failures, 5)
     failures.raise_next(down)
 
     response = redeem(client, transaction, 5)
@@ -327,10 +325,8 @@ def test_a_service_that_fails_again_leaves_the_answer_owed(
     assert redeem(client, transaction, 5).status_code == 200
 
 
-def test_an_owed_answer_is_made_once_for_many_who_redeem_it(
-    client: httpx.Client, failures: ServiceFailures
-) -> None:
-    payment, transaction = leave_owed(client, failures, 5)
+def test_concurrent_redemptions_run_service_once(client: httpx.Client, failures: ServiceFailures) -> None:
+    payment, transaction = buy_undelivered(client, failures, 5)
     path = f"/payments/{transaction}"
     signed = [sign_in(client, path, 5) for _ in range(4)]
 
@@ -342,10 +338,10 @@ def test_an_owed_answer_is_made_once_for_many_who_redeem_it(
     assert (len(contents), failures.asked) == (1, ["why", "why"])
 
 
-def test_a_contracts_payment_that_is_redeemed_meanwhile_is_not_called_wrongly_signed(
+def test_contract_payment_redeemed_meanwhile_is_not_called_invalid(
     tmp_path: Path, upstreams: FakeUpstreams
 ) -> None:
-    """Else its buyer would pay once more for an answer that is being made."""
+    """Otherwise its buyer would pay once more for an answer that is being computed."""
     arrived, release = Event(), Event()
 
     def fail(_: RecordedRequest) -> tuple[int, Any]:
@@ -382,13 +378,13 @@ def test_a_contracts_payment_that_is_redeemed_meanwhile_is_not_called_wrongly_si
     assert served_api.facilitator.asked == 1
 
 
-def test_what_was_settled_too_long_ago_is_owed_as_money(
+def test_expired_payment_is_owed_as_money(
     failures: ServiceFailures, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with serve_api(tmp_path_factory.mktemp("brief"), free_per_minute=0, redeem_hours=1e-9) as brief:
-        _, transaction = leave_owed(brief.client, failures, 5)
+        _, transaction = buy_undelivered(brief.client, failures, 5)
 
-        payment = payments_of(brief.client, 5)[0]
+        payment = list_payments(brief.client, 5)[0]
         response = redeem(brief.client, transaction, 5)
 
     assert (payment["state"], payment["next"], payment["retry"]) == ("settled", "await_refund", "none")
@@ -396,10 +392,10 @@ def test_what_was_settled_too_long_ago_is_owed_as_money(
     assert failures.asked == ["why"]
 
 
-def test_redeeming_repeats_a_stored_answer(served_api: ServedApi) -> None:
+def test_redeeming_repeats_stored_answer(served_api: ServedApi) -> None:
     bought, asked = buy(served_api.client, 0), served_api.facilitator.asked
 
-    response = redeem(served_api.client, transaction_of(bought), 0, QUESTION)
+    response = redeem(served_api.client, read_transaction(bought), 0, QUESTION)
 
     assert (response.status_code, response.content) == (200, bought.content)
     assert response.headers["Idempotent-Replayed"] == "true"
@@ -410,18 +406,18 @@ def test_redeeming_repeats_a_stored_answer(served_api: ServedApi) -> None:
 
 @pytest.mark.parametrize("body", [{"url": "https://example.com/"}, {}, {"url": 5}])
 def test_another_request_redeems_nothing(client: httpx.Client, body: Any) -> None:
-    response = redeem(client, transaction_of(buy(client, 0)), 0, body)
+    response = redeem(client, read_transaction(buy(client, 0)), 0, body)
 
     assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error")
 
 
 def test_another_wallet_redeems_nothing(client: httpx.Client) -> None:
-    response = redeem(client, transaction_of(buy(client, 0)), 1, QUESTION)
+    response = redeem(client, read_transaction(buy(client, 0)), 1, QUESTION)
 
     assert response.status_code == 404
 
 
-def test_an_open_payment_is_not_redeemed(served_api: ServedApi) -> None:
+def test_open_payment_is_not_redeemed(served_api: ServedApi) -> None:
     served_api.facilitator.next.append(served_api.facilitator.move_then_reply(reply_with(500, "")))
     payload = sign_payload(served_api.client, Buyer(6))
     pay(served_api.client, encode_header(payload))
@@ -442,7 +438,7 @@ def test_limits_apply_as_to_unpaid_requests(tmp_path_factory: pytest.TempPathFac
     assert statuses[-1] == 429
 
 
-def test_the_extension_has_the_official_shape(client: httpx.Client) -> None:
+def test_extension_has_official_shape(client: httpx.Client) -> None:
     response = client.get("/payments")
 
     offer = PaymentRequired.model_validate_json(
@@ -455,11 +451,11 @@ def test_the_extension_has_the_official_shape(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(("network", "shown"), [(None, 1), ("eip155:84532", 1), ("eip155:1", 0)])
-async def test_a_contracts_sign_in_shows_payments_of_its_network_only(
+async def test_contract_sign_in_shows_payments_of_its_network_only(
     api: ApiFactory, settings: Settings, network: str | None, shown: int
 ) -> None:
-    """The same address may belong to somebody else on another network."""
-    transaction = transaction_of(buy(api(settings), 0))
+    """The same address may belong to another owner on another network."""
+    transaction = read_transaction(buy(api(settings), 0))
     wallet = SignedIn(Buyer().address.lower(), network)
 
     async with open_journal_store(settings) as store:

@@ -1,4 +1,4 @@
-"""Webhooks as operators see them: settings, commands, the doctor's check, alerts, examples of receivers."""
+"""Webhooks for operators: settings, commands, doctor check, alerts, and the documented receivers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def receiver() -> Generator[WebhookReceiver]:
 
 
 @pytest.fixture
-def notified(settings: Settings, receiver: WebhookReceiver) -> Settings:
+def webhook_settings(settings: Settings, receiver: WebhookReceiver) -> Settings:
     return receiver.configure(settings)
 
 
@@ -81,7 +81,7 @@ def deliver(settings: Settings, number: int = 1, *, send: bool = False) -> None:
         "http://receiver.default.svc.cluster.local/",
     ],
 )
-def test_receiver_can_be_anywhere_if_others_cannot_read_the_events(url: str) -> None:
+def test_https_or_private_receiver_is_accepted(url: str) -> None:
     assert Settings(webhook_url=url, webhook_secret=SecretStr(SECRET)).webhook_url == url
 
 
@@ -111,14 +111,16 @@ def test_url_and_secret_are_set_together(given: dict[str, str]) -> None:
         Settings.model_validate(given)
 
 
-def test_status_and_list(notified: Settings, receiver: WebhookReceiver) -> None:
+def test_status_and_list(webhook_settings: Settings, receiver: WebhookReceiver) -> None:
     receiver.answer(500)
-    deliver(notified, 2, send=True)
+    deliver(webhook_settings, 2, send=True)
 
-    status = json.loads(run_webhooks(notified, "status", "--json").stdout)
-    shown = run_webhooks(notified, "status")
-    events = json.loads(run_webhooks(notified, "list", "--state", "pending", "--json").stdout)["events"]
-    listed = run_webhooks(notified, "list")
+    status = json.loads(run_webhooks(webhook_settings, "status", "--json").stdout)
+    shown = run_webhooks(webhook_settings, "status")
+    events = json.loads(run_webhooks(webhook_settings, "list", "--state", "pending", "--json").stdout)[
+        "events"
+    ]
+    listed = run_webhooks(webhook_settings, "list")
 
     assert (status["pending"], status["failed"], status["lastSuccess"]) == (2, 0, None)
     assert status["failingSince"]
@@ -129,80 +131,80 @@ def test_status_and_list(notified: Settings, receiver: WebhookReceiver) -> None:
     assert "a-secret-of-the-operator" not in shown.stdout + listed.stdout + json.dumps(status)
 
 
-def test_event_is_resent_by_its_id(notified: Settings, receiver: WebhookReceiver) -> None:
-    deliver(notified, send=True)
-    (event,) = json.loads(run_webhooks(notified, "list", "--json").stdout)["events"]
+def test_event_is_resent_by_id(webhook_settings: Settings, receiver: WebhookReceiver) -> None:
+    deliver(webhook_settings, send=True)
+    (event,) = json.loads(run_webhooks(webhook_settings, "list", "--json").stdout)["events"]
 
-    answer = run_webhooks(notified, "resend", event["id"])
-    unknown = run_webhooks(notified, "resend", "evt_0")
-    neither = run_webhooks(notified, "resend")
-    deliver(notified, 0, send=True)
+    answer = run_webhooks(webhook_settings, "resend", event["id"])
+    unknown = run_webhooks(webhook_settings, "resend", "evt_0")
+    neither = run_webhooks(webhook_settings, "resend")
+    deliver(webhook_settings, 0, send=True)
 
     assert (answer.exit_code, unknown.exit_code, neither.exit_code) == (0, 1, 2)
     assert receiver.ids == [event["id"]] * 2
 
 
-def test_everything_unsent_is_resent(notified: Settings, receiver: WebhookReceiver) -> None:
+def test_everything_unsent_is_resent(webhook_settings: Settings, receiver: WebhookReceiver) -> None:
     receiver.answer(500)
-    deliver(notified, 3, send=True)
+    deliver(webhook_settings, 3, send=True)
     receiver.answer(200)
 
-    answer = run_webhooks(notified, "resend", "--unsent")
-    deliver(notified, 0, send=True)
-    deliver(notified, 0, send=True)
+    answer = run_webhooks(webhook_settings, "resend", "--unsent")
+    deliver(webhook_settings, 0, send=True)
+    deliver(webhook_settings, 0, send=True)
 
     assert "3 events" in answer.stdout
-    assert json.loads(run_webhooks(notified, "status", "--json").stdout)["pending"] == 0
+    assert json.loads(run_webhooks(webhook_settings, "status", "--json").stdout)["pending"] == 0
 
 
-def test_ping_is_signed_and_not_stored(notified: Settings, receiver: WebhookReceiver) -> None:
-    deliver(notified)
-    accepted = run_webhooks(notified, "test")
+def test_ping_is_signed_and_not_stored(webhook_settings: Settings, receiver: WebhookReceiver) -> None:
+    deliver(webhook_settings)
+    accepted = run_webhooks(webhook_settings, "test")
     receiver.answer(404)
-    refused = run_webhooks(notified, "test")
+    refused = run_webhooks(webhook_settings, "test")
 
     assert (accepted.exit_code, refused.exit_code) == (0, 1)
     assert "status 404" in refused.stderr
     assert [each.body["type"] for each in receiver.received] == ["ping", "ping"]
     assert len(set(receiver.ids)) == 2
-    assert len(json.loads(run_webhooks(notified, "list", "--json").stdout)["events"]) == 1
+    assert len(json.loads(run_webhooks(webhook_settings, "list", "--json").stdout)["events"]) == 1
 
 
-def test_disabled_receiver_is_enabled(notified: Settings, receiver: WebhookReceiver) -> None:
+def test_disabled_receiver_is_enabled(webhook_settings: Settings, receiver: WebhookReceiver) -> None:
     receiver.answer(410)
-    deliver(notified, send=True)
-    disabled = run_webhooks(notified, "status")
-    enabled = run_webhooks(notified, "enable")
-    again = run_webhooks(notified, "enable")
+    deliver(webhook_settings, send=True)
+    disabled = run_webhooks(webhook_settings, "status")
+    enabled = run_webhooks(webhook_settings, "enable")
+    again = run_webhooks(webhook_settings, "enable")
 
     assert "it answered 410" in disabled.stdout
     assert "events are sent again" in enabled.stdout
     assert "was not disabled" in again.stdout
-    assert "disabled" not in run_webhooks(notified, "status").stdout
+    assert "disabled" not in run_webhooks(webhook_settings, "status").stdout
 
 
-def test_commands_without_a_receiver_say_so(settings: Settings) -> None:
+def test_commands_without_receiver_say_so(settings: Settings) -> None:
     deliver(settings)
     assert "not set" in run_webhooks(settings, "status").stdout
     assert [run_webhooks(settings, name).exit_code for name in ("test", "enable")] == [2, 2]
 
 
-async def test_doctor_shows_the_receiver(notified: Settings, receiver: WebhookReceiver) -> None:
+async def test_doctor_shows_receiver(webhook_settings: Settings, receiver: WebhookReceiver) -> None:
     receiver.answer(200)
-    async with open_outbox(notified) as outbox:
+    async with open_outbox(webhook_settings) as outbox:
         await outbox.deliver(Buyer(0))
         await outbox.send()
-        good = await run_check(notified, "webhooks")
-        pinged = await run_check(notified, "webhooks", send_test_alert=True)
+        good = await run_check(webhook_settings, "webhooks")
+        pinged = await run_check(webhook_settings, "webhooks", send_test_alert=True)
         receiver.answer(500)
         await outbox.deliver(Buyer(1))
         await outbox.send()
-        failing = await run_check(notified, "webhooks")
-        unreachable = await run_check(notified, "webhooks", send_test_alert=True)
+        failing = await run_check(webhook_settings, "webhooks")
+        unreachable = await run_check(webhook_settings, "webhooks", send_test_alert=True)
         receiver.answer(410)
         outbox.clock.now += HOUR
         await outbox.send()
-        gone = await run_check(notified, "webhooks")
+        gone = await run_check(webhook_settings, "webhooks")
 
     statuses = [each.status for each in (good, pinged, failing, unreachable, gone)]
     assert statuses == ["ok", "ok", "warning", "failed", "failed"]
@@ -211,15 +213,13 @@ async def test_doctor_shows_the_receiver(notified: Settings, receiver: WebhookRe
     assert "webhooks enable" in gone.mend
 
 
-async def test_doctor_without_a_receiver(settings: Settings) -> None:
+async def test_doctor_without_receiver(settings: Settings) -> None:
     assert (await run_check(settings, "webhooks")).status == "skipped"
 
 
-async def test_alert_of_a_receiver_that_accepts_nothing(
-    notified: Settings, receiver: WebhookReceiver
-) -> None:
+async def test_failing_receiver_raises_alert(webhook_settings: Settings, receiver: WebhookReceiver) -> None:
     receiver.answer(410)
-    alerted = notified.model_copy(update={"alert_webhook": receiver.url})
+    alerted = webhook_settings.model_copy(update={"alert_webhook": receiver.url})
     async with open_outbox(alerted) as outbox:
         await outbox.deliver(Buyer(0))
         await outbox.send()

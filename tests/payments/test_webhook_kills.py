@@ -1,4 +1,4 @@
-"""Webhooks of servers that die: every event arrives, under one id, whatever the moment."""
+"""Webhooks of servers that die: every event arrives, under one ID, at whatever step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def receiver() -> Generator[WebhookReceiver]:
 
 @pytest.fixture
 def expire_leases(database_url: str, request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], None]:
-    """End the leases of all events, as a minute does."""
+    """Function that ends the leases of all events."""
     statement = "UPDATE webhook_events SET next_at = 0 WHERE state = 'pending'"
 
     def expire() -> None:
@@ -48,51 +48,51 @@ def deployment(tmp_path: Path, facilitator: StubFacilitator, database_url: str) 
     return build_settings(tmp_path, facilitator.url, database_url=database_url)
 
 
-def start(deployment: Settings, receiver: WebhookReceiver, fault: str = "") -> ApiProcess:
-    """Start a server that sends webhooks, and dies at a step of a payment."""
+def start_server(deployment: Settings, receiver: WebhookReceiver, fault: str = "") -> ApiProcess:
+    """Start a server that sends webhooks, and crashes at a step of a payment."""
     return ApiProcess(deployment, WEBHOOK_URL=receiver.url, WEBHOOK_SECRET=SECRET, FAULT=fault)
 
 
 @contextmanager
-def run(deployment: Settings, receiver: WebhookReceiver) -> Generator[ApiProcess]:
-    """Run such a server."""
+def run_server(deployment: Settings, receiver: WebhookReceiver) -> Generator[ApiProcess]:
+    """Run a server that sends webhooks."""
     with run_api_process(deployment, WEBHOOK_URL=receiver.url, WEBHOOK_SECRET=SECRET) as process:
         yield process
 
 
 @contextmanager
-def run_two(deployment: Settings, receiver: WebhookReceiver) -> Generator[tuple[ApiProcess, ApiProcess]]:
-    """Run two such servers."""
+def run_two_servers(
+    deployment: Settings, receiver: WebhookReceiver
+) -> Generator[tuple[ApiProcess, ApiProcess]]:
+    """Run two servers that send webhooks."""
     with run_api_processes(deployment, WEBHOOK_URL=receiver.url, WEBHOOK_SECRET=SECRET) as processes:
         yield processes
 
 
 def buy(process: ApiProcess, number: int) -> None:
-    """Buy an answer, of which the server may die."""
+    """Buy an answer, during which the server may die."""
     with httpx.Client(base_url=process.url, timeout=30) as client:
         pay(client, sign_payment(client, Buyer(number)))
 
 
-def test_server_that_dies_before_it_sends_has_not_lost_the_event(
+def test_crash_before_sending_keeps_event(
     deployment: Settings, receiver: WebhookReceiver, expire_leases: Callable[[], None]
 ) -> None:
-    process = start(deployment, receiver, "delivered")
+    process = start_server(deployment, receiver, "delivered")
     with pytest.raises(httpx.TransportError):
         buy(process, 0)
     process.kill()
-    expire_leases()  # it may have claimed the event in its last moment
+    expire_leases()  # it may have claimed the event just before
     assert receiver.received == []
 
-    with run(deployment, receiver):
+    with run_server(deployment, receiver):
         (webhook,) = receiver.wait_for(1)
 
     assert webhook.body["type"] == "payment.delivered"
 
 
-def test_server_that_dies_before_the_delivery_reports_nothing_before_it(
-    deployment: Settings, receiver: WebhookReceiver
-) -> None:
-    process = start(deployment, receiver, "produced")
+def test_crash_before_delivery_reports_nothing(deployment: Settings, receiver: WebhookReceiver) -> None:
+    process = start_server(deployment, receiver, "produced")
     with httpx.Client(base_url=process.url, timeout=30) as client:
         payment = sign_payment(client, Buyer(0))
         with pytest.raises(httpx.TransportError):
@@ -100,7 +100,7 @@ def test_server_that_dies_before_the_delivery_reports_nothing_before_it(
     process.kill()
 
     with (
-        run(deployment, receiver) as process,
+        run_server(deployment, receiver) as process,
         httpx.Client(base_url=process.url, timeout=30) as client,
     ):
         assert receiver.received == []
@@ -112,10 +112,10 @@ def test_server_that_dies_before_the_delivery_reports_nothing_before_it(
     assert webhook.data["requestId"] == answer.json()["requestId"]
 
 
-def test_server_that_dies_after_it_sent_sends_again_under_the_same_id(
+def test_crash_after_sending_repeats_same_id(
     deployment: Settings, receiver: WebhookReceiver, expire_leases: Callable[[], None]
 ) -> None:
-    process = start(deployment, receiver)
+    process = start_server(deployment, receiver)
 
     def kill(_: ReceivedWebhook) -> Reply:
         process.kill()
@@ -128,14 +128,14 @@ def test_server_that_dies_after_it_sent_sends_again_under_the_same_id(
 
     receiver.answer(200)
     expire_leases()
-    with run(deployment, receiver):
+    with run_server(deployment, receiver):
         first, second = receiver.wait_for(2)
 
     assert (first.id, first.raw) == (second.id, second.raw)
 
 
 def test_two_replicas_report_each_payment_once(deployment: Settings, receiver: WebhookReceiver) -> None:
-    with run_two(deployment, receiver) as processes:
+    with run_two_servers(deployment, receiver) as processes:
         for number in range(6):
             buy(processes[number % 2], number)
         received = receiver.wait_for(6)
@@ -143,11 +143,11 @@ def test_two_replicas_report_each_payment_once(deployment: Settings, receiver: W
     assert len({each.id for each in received}) == len(receiver.received) == 6
 
 
-def test_events_of_a_leader_that_dies_are_sent_by_the_other(
+def test_events_of_dead_leader_are_sent_by_other(
     deployment: Settings, receiver: WebhookReceiver, expire_leases: Callable[[], None]
 ) -> None:
     receiver.answer(500)
-    with run_two(deployment, receiver) as processes:
+    with run_two_servers(deployment, receiver) as processes:
         for number in range(4):
             buy(processes[number % 2], number)
         receiver.wait_for(1)

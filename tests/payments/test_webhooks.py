@@ -44,19 +44,22 @@ def receiver() -> Generator[WebhookReceiver]:
 
 
 @pytest.fixture
-def notified(settings: Settings, receiver: WebhookReceiver) -> Settings:
+def webhook_settings(settings: Settings, receiver: WebhookReceiver) -> Settings:
     """A deployment whose webhooks go to a receiver that accepts them."""
     return receiver.configure(settings)
 
 
 @pytest.fixture
-def notified_database(
-    notified: Settings, database_url: str, facilitator: StubFacilitator, tmp_path: Any
+def webhook_database_settings(
+    webhook_settings: Settings, database_url: str, facilitator: StubFacilitator, tmp_path: Any
 ) -> Settings:
     """The same, on each kind of database."""
     settings = build_settings(tmp_path, facilitator.url, database_url=database_url)
     return settings.model_copy(
-        update={"webhook_url": notified.webhook_url, "webhook_secret": notified.webhook_secret}
+        update={
+            "webhook_url": webhook_settings.webhook_url,
+            "webhook_secret": webhook_settings.webhook_secret,
+        }
     )
 
 
@@ -70,12 +73,12 @@ def accept_after(wait: Callable[[], object]) -> Callable[[ReceivedWebhook], Repl
     return accept
 
 
-async def test_paid_call_writes_an_event(api: ApiFactory, notified: Settings, buyer: Buyer) -> None:
-    client = api(notified)
+async def test_paid_call_writes_event(api: ApiFactory, webhook_settings: Settings, buyer: Buyer) -> None:
+    client = api(webhook_settings)
     payment = sign_payment(client, buyer)
 
     answers = [pay(client, payment) for _ in range(2)]
-    async with open_outbox(notified) as outbox:
+    async with open_outbox(webhook_settings) as outbox:
         (entry,) = await outbox.read()
 
     assert {each.status_code for each in answers} == {200}
@@ -85,9 +88,9 @@ async def test_paid_call_writes_an_event(api: ApiFactory, notified: Settings, bu
 
 @pytest.mark.extended
 def test_paid_call_is_reported_once(
-    api: ApiFactory, notified: Settings, receiver: WebhookReceiver, buyer: Buyer
+    api: ApiFactory, webhook_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
-    client = api(notified)
+    client = api(webhook_settings)
     payload = buyer.payload(fetch_terms(client), now=int(time.time()))
 
     answers = [pay(client, encode_header(payload)) for _ in range(2)]
@@ -109,10 +112,10 @@ def test_paid_call_is_reported_once(
     assert answers[0].json()["data"]["status"] not in sent
 
 
-async def test_webhook_has_the_documented_members(
-    notified: Settings, receiver: WebhookReceiver, buyer: Buyer
+async def test_webhook_has_documented_members(
+    webhook_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
-    async with open_outbox(notified) as outbox:
+    async with open_outbox(webhook_settings) as outbox:
         await outbox.deliver(buyer)
         await outbox.send()
 
@@ -126,9 +129,9 @@ async def test_webhook_has_the_documented_members(
 
 
 async def test_delivery_and_event_are_one_write(
-    notified_database: Settings, receiver: WebhookReceiver, buyer: Buyer
+    webhook_database_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
-    async with open_outbox(notified_database) as outbox:
+    async with open_outbox(webhook_database_settings) as outbox:
         key = await outbox.deliver(buyer)
         (event,) = await outbox.read()
         await outbox.send()
@@ -142,9 +145,9 @@ async def test_delivery_and_event_are_one_write(
 
 
 async def test_refund_is_reported(
-    notified_database: Settings, receiver: WebhookReceiver, buyer: Buyer
+    webhook_database_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
-    async with open_outbox(notified_database) as outbox:
+    async with open_outbox(webhook_database_settings) as outbox:
         key = await outbox.settle(buyer)
         now = time.time()
         enter = partial(
@@ -153,7 +156,7 @@ async def test_refund_is_reported(
             key,
             Refund(REFUND, now, "unchecked"),
             redeem_cutoff=now + HOUR,
-            events=EventBuilder(notified_database.base_url),
+            events=EventBuilder(webhook_database_settings.base_url),
         )
         assert await enter()
         assert not await enter()  # it was entered already
@@ -167,13 +170,13 @@ async def test_refund_is_reported(
 
 
 async def test_stuck_payment_is_reported_once(
-    notified_database: Settings, receiver: WebhookReceiver, buyer: Buyer
+    webhook_database_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
-    async with open_outbox(notified_database) as outbox:
+    async with open_outbox(webhook_database_settings) as outbox:
         key = await outbox.present(buyer)
         await outbox.senders[0].record_stuck_payments()
         assert await outbox.read() == []  # it may still be resolved in time
-        outbox.clock.now += 60 * notified_database.alert_minutes + 1
+        outbox.clock.now += 60 * webhook_database_settings.alert_minutes + 1
         for _ in range(3):
             await outbox.senders[0].record_stuck_payments()
             await outbox.send()
@@ -183,11 +186,11 @@ async def test_stuck_payment_is_reported_once(
     assert (webhook.data["nonce"], webhook.data["requestId"]) == (key.nonce, None)
 
 
-async def test_unused_payment_that_is_presented_again_is_not_stuck(
-    notified_database: Settings, buyer: Buyer
+async def test_unused_payment_is_not_stuck_when_resubmitted(
+    webhook_database_settings: Settings, buyer: Buyer
 ) -> None:
-    late = 60 * notified_database.alert_minutes + 30
-    async with open_outbox(notified_database) as outbox:
+    late = 60 * webhook_database_settings.alert_minutes + 30
+    async with open_outbox(webhook_database_settings) as outbox:
         payment = outbox.sign(buyer, seconds=int(late) + 60)
         async with outbox.journal.claim(payment, ORDER) as claim:
             await outbox.journal.record_unsent(claim, "status 429", was_answered=True, may_be_sent=False)
@@ -198,7 +201,7 @@ async def test_unused_payment_that_is_presented_again_is_not_stuck(
         assert await outbox.read() == []
 
 
-async def test_without_a_receiver_nothing_is_written(settings: Settings, buyer: Buyer) -> None:
+async def test_without_receiver_no_event_is_written(settings: Settings, buyer: Buyer) -> None:
     async with open_outbox(settings) as outbox:
         await outbox.deliver(buyer)
         await outbox.present(Buyer(1))
@@ -208,11 +211,11 @@ async def test_without_a_receiver_nothing_is_written(settings: Settings, buyer: 
         assert await outbox.read() == []
 
 
-async def test_event_is_sent_until_it_is_accepted(
-    notified_database: Settings, receiver: WebhookReceiver, buyer: Buyer
+async def test_event_is_sent_until_accepted(
+    webhook_database_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
     receiver.answer(500, 503, 302, 200, location=receiver.url)
-    async with open_outbox(notified_database) as outbox:
+    async with open_outbox(webhook_database_settings) as outbox:
         await outbox.deliver(buyer)
         errors: list[str | None] = []
         for delay in (0.0, *RETRY_DELAYS):
@@ -230,11 +233,11 @@ async def test_event_is_sent_until_it_is_accepted(
     assert (entry.state, entry.attempts) == ("sent", 4)
 
 
-async def test_event_that_is_never_accepted_is_given_up_and_can_be_sent_again(
-    notified: Settings, receiver: WebhookReceiver, buyer: Buyer
+async def test_unaccepted_event_is_given_up_and_can_be_resent(
+    webhook_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
     receiver.answer(500)
-    async with open_outbox(notified) as outbox:
+    async with open_outbox(webhook_settings) as outbox:
         await outbox.deliver(buyer)
         started = outbox.clock.now
         for _ in range(len(RETRY_DELAYS) + 3):
@@ -255,12 +258,12 @@ async def test_event_that_is_never_accepted_is_given_up_and_can_be_sent_again(
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
 async def test_retry_after_is_honoured(
-    notified: Settings, receiver: WebhookReceiver, buyer: Buyer, form: str
+    webhook_settings: Settings, receiver: WebhookReceiver, buyer: Buyer, form: str
 ) -> None:
     receiver.answer(
         503, Retry_After="900" if form == "seconds" else formatdate(time.time() + 900, usegmt=True)
     )
-    async with open_outbox(notified) as outbox:
+    async with open_outbox(webhook_settings) as outbox:
         await outbox.deliver(buyer)
         await outbox.send()
         (entry,) = await outbox.read()
@@ -270,11 +273,11 @@ async def test_retry_after_is_honoured(
 
 
 @pytest.mark.parametrize("text", ["nonsense", "-5", "1e9", "Wed, 99 Foo 2026", "9" * 400])
-async def test_retry_after_of_a_strange_receiver_stops_nothing(
-    notified: Settings, receiver: WebhookReceiver, buyer: Buyer, text: str
+async def test_invalid_retry_after_is_ignored(
+    webhook_settings: Settings, receiver: WebhookReceiver, buyer: Buyer, text: str
 ) -> None:
     receiver.answer(503, Retry_After=text)
-    async with open_outbox(notified) as outbox:
+    async with open_outbox(webhook_settings) as outbox:
         await outbox.deliver(buyer)
         await outbox.send()
         (entry,) = await outbox.read()
@@ -283,11 +286,11 @@ async def test_retry_after_of_a_strange_receiver_stops_nothing(
     assert entry.next_at - outbox.clock.now <= DAY
 
 
-async def test_receiver_that_is_gone_gets_nothing_more_until_it_is_enabled(
-    notified: Settings, receiver: WebhookReceiver, buyer: Buyer
+async def test_gone_receiver_gets_nothing_until_enabled(
+    webhook_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
     receiver.answer(410)
-    async with open_outbox(notified) as outbox:
+    async with open_outbox(webhook_settings) as outbox:
         await outbox.deliver(buyer)
         await outbox.send()
         receiver.answer(200)
@@ -296,7 +299,7 @@ async def test_receiver_that_is_gone_gets_nothing_more_until_it_is_enabled(
         await outbox.send()
         trouble = await outbox.senders[0].find_trouble()
         assert len(receiver.received) == 1
-        assert await enable_receiver(notified, outbox.store)
+        assert await enable_receiver(webhook_settings, outbox.store)
         await outbox.send()
 
     assert trouble is not None
@@ -304,7 +307,7 @@ async def test_receiver_that_is_gone_gets_nothing_more_until_it_is_enabled(
     assert len(receiver.received) == 3
 
 
-async def test_events_are_signed_by_both_secrets_during_a_rotation(
+async def test_rotation_signs_with_both_secrets(
     settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
     rotating = receiver.configure(settings, f"{OTHER_SECRET},{SECRET}")
@@ -317,21 +320,21 @@ async def test_events_are_signed_by_both_secrets_during_a_rotation(
 
 
 async def test_signature_covers_id_time_and_body(
-    notified: Settings, receiver: WebhookReceiver, buyer: Buyer
+    webhook_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
     receiver.secret = OTHER_SECRET
-    async with open_outbox(notified) as outbox:
+    async with open_outbox(webhook_settings) as outbox:
         await outbox.deliver(buyer)
         await outbox.send()
 
     assert (len(receiver.received), receiver.unsigned) == (0, 1)
 
 
-async def test_two_servers_do_not_send_an_event_at_the_same_time(
-    notified_database: Settings, receiver: WebhookReceiver
+async def test_two_servers_do_not_send_same_event_concurrently(
+    webhook_database_settings: Settings, receiver: WebhookReceiver
 ) -> None:
     receiver.reply = accept_after(partial(time.sleep, 0.2))
-    async with open_outbox(notified_database, servers=2) as outbox:
+    async with open_outbox(webhook_database_settings, servers=2) as outbox:
         for number in range(3):
             await outbox.deliver(Buyer(number))
         await asyncio.gather(*(each.send_due() for each in outbox.senders))
@@ -341,12 +344,12 @@ async def test_two_servers_do_not_send_an_event_at_the_same_time(
     assert len(receiver.ids) == len(set(receiver.ids)) == 3
 
 
-async def test_event_of_a_server_that_stalls_is_sent_by_another(
-    notified_database: Settings, receiver: WebhookReceiver, buyer: Buyer
+async def test_event_of_stalled_server_is_sent_by_another(
+    webhook_database_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
     both_are_sending = threading.Barrier(2, timeout=20)
     receiver.reply = accept_after(both_are_sending.wait)
-    async with open_outbox(notified_database, servers=2) as outbox:
+    async with open_outbox(webhook_database_settings, servers=2) as outbox:
         await outbox.deliver(buyer)
         await asyncio.gather(outbox.senders[0].send_due(), send_after_lease(outbox))
         (entry,) = await outbox.read()
@@ -355,7 +358,7 @@ async def test_event_of_a_server_that_stalls_is_sent_by_another(
 
 
 async def send_after_lease(outbox: Outbox) -> None:
-    """Send with the second server, once the lease of the first has ended while it waits."""
+    """Send with the second server, after the lease of the first ended during its wait."""
     (entry,) = await outbox.read()
     while not entry.attempts:
         await asyncio.sleep(0.01)
@@ -364,11 +367,11 @@ async def send_after_lease(outbox: Outbox) -> None:
     await outbox.senders[1].send_due()
 
 
-async def test_dead_receiver_is_tried_with_one_event_at_a_time(
-    notified: Settings, receiver: WebhookReceiver
+async def test_failing_receiver_is_tried_with_one_event(
+    webhook_settings: Settings, receiver: WebhookReceiver
 ) -> None:
     receiver.answer(500)
-    async with open_outbox(notified) as outbox:
+    async with open_outbox(webhook_settings) as outbox:
         for _ in range(BATCH_SIZE + 5):
             await outbox.deliver(Buyer(0))
         tries: list[int] = []
@@ -385,11 +388,11 @@ async def test_dead_receiver_is_tried_with_one_event_at_a_time(
     assert {entry.state for entry in entries} == {"sent"}
 
 
-async def test_receiver_without_success_for_an_hour_is_trouble(
-    notified: Settings, receiver: WebhookReceiver, buyer: Buyer
+async def test_receiver_without_success_for_hour_is_trouble(
+    webhook_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
 ) -> None:
     receiver.answer(500)
-    async with open_outbox(notified) as outbox:
+    async with open_outbox(webhook_settings) as outbox:
         await outbox.deliver(buyer)
         await outbox.send()
         assert await outbox.senders[0].find_trouble() is None
@@ -404,11 +407,11 @@ async def test_receiver_without_success_for_an_hour_is_trouble(
         assert await outbox.senders[0].find_trouble() is None
 
 
-async def test_all_unsent_events_can_be_sent_at_once(
-    notified_database: Settings, receiver: WebhookReceiver
+async def test_all_unsent_events_can_be_resent(
+    webhook_database_settings: Settings, receiver: WebhookReceiver
 ) -> None:
     receiver.answer(500)
-    async with open_outbox(notified_database) as outbox:
+    async with open_outbox(webhook_database_settings) as outbox:
         for number in range(5):
             await outbox.deliver(Buyer(number))
         await outbox.send()
@@ -421,8 +424,8 @@ async def test_all_unsent_events_can_be_sent_at_once(
         assert {entry.state for entry in await outbox.read()} == {"sent"}
 
 
-async def test_old_events_are_pruned(notified_database: Settings, buyer: Buyer) -> None:
-    async with open_outbox(notified_database) as outbox:
+async def test_old_events_are_pruned(webhook_database_settings: Settings, buyer: Buyer) -> None:
+    async with open_outbox(webhook_database_settings) as outbox:
         outbox.clock.now -= KEEP_SECONDS + HOUR
         await outbox.deliver(buyer)
         outbox.clock.now += 2 * HOUR
@@ -434,12 +437,12 @@ async def test_old_events_are_pruned(notified_database: Settings, buyer: Buyer) 
 
 
 @pytest.mark.extended
-def test_slow_receiver_holds_up_no_payment(
-    api: ApiFactory, notified: Settings, receiver: WebhookReceiver, facilitator: StubFacilitator
+def test_slow_receiver_delays_no_payment(
+    api: ApiFactory, webhook_settings: Settings, receiver: WebhookReceiver, facilitator: StubFacilitator
 ) -> None:
     stalled = threading.Event()
     receiver.reply = accept_after(partial(stalled.wait, 20))
-    client = api(notified)
+    client = api(webhook_settings)
     assert pay(client, sign_payment(client, Buyer(0))).status_code == 200
     receiver.wait_for(1)
 
@@ -451,12 +454,16 @@ def test_slow_receiver_holds_up_no_payment(
 
 
 @pytest.mark.extended
-async def test_server_reports_what_is_stuck(
-    api: ApiFactory, notified: Settings, receiver: WebhookReceiver, facilitator: StubFacilitator, buyer: Buyer
+async def test_server_reports_stuck_payments(
+    api: ApiFactory,
+    webhook_settings: Settings,
+    receiver: WebhookReceiver,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
 ) -> None:
     facilitator.usually = reply_with(502, "<html>")
-    await record_open_payment(notified, buyer, ago=3600)
-    api(notified)
+    await record_open_payment(webhook_settings, buyer, ago=3600)
+    api(webhook_settings)
 
     (webhook,) = receiver.wait_for(1)
 

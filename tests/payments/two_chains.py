@@ -26,7 +26,7 @@ TOKEN_NAME, TOKEN_VERSION = "USDC", "2"
 
 @dataclass(frozen=True)
 class TwoChains:
-    """The chains by network, and what is needed to accept payments on them."""
+    """The chains by network, and the settings to accept payments on them."""
 
     chains: Mapping[str, DevChain]
 
@@ -81,7 +81,7 @@ class TwoChains:
         return build_settings(folder, **{**given, **changes})
 
     def balance(self, network: str) -> int:
-        """Return what the payee of a network has, in base units."""
+        """Return the payee's balance on a network, in base units."""
         return self.chains[network].token_balance(PAYEES[network])
 
 

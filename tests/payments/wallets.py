@@ -1,4 +1,4 @@
-"""Contract payers on the development chain: deployed, counterfactual, or delegated to."""
+"""Contract payers on the development chain: deployed, counterfactual, or delegating."""
 
 # eth-account and web3 are typed in parts
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -22,7 +22,7 @@ from centgate.devchain.devnet import DevChain
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, load_artefact
 from centgate.signing.eip3009 import domain_separator, transfer_digest
 
-# takes its owner's signature with a prefix byte, so that it is not 65 bytes long (ERC-1271)
+# accepts its owner's signature with a prefix byte, so that it is not 65 bytes long (ERC-1271)
 WALLET = """
 owner: public(address)
 

@@ -33,7 +33,7 @@ ANSWER = StoredAnswer(200, b'{"success":true}', "req_5e1f", "receipt")
 
 @dataclass
 class Clock:
-    """A time that tests move."""
+    """A clock that tests move."""
 
     now: float = field(default_factory=time.time)
 
